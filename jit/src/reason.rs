@@ -1,0 +1,10 @@
+//! Why something was not fused or not promoted.
+
+/// Why something was not fused, split or not promoted. Never an error: the work runs unfused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The list holds no submission.
+    #[error("the fusion list is empty")]
+    Empty,
+}
