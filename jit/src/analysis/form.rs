@@ -179,8 +179,12 @@ pub(crate) struct AccessForm {
     pub(crate) facts: Vec<Affine>,
     /// Ranges of atoms under those facts.
     pub(crate) ranges: Ranges,
+    /// Whether the facts say everything the guards say.
+    pub(crate) exact_facts: bool,
     /// The index could not be followed: any byte of the accessor may be meant.
     pub(crate) unknown: bool,
+    /// First byte of the accessor.
+    pub(crate) accessor_start: i128,
 }
 
 /// Ranges of atoms that are tighter than their own.
@@ -259,8 +263,9 @@ impl<'a> Evaluator<'a> {
     /// The byte range of an access whose accessor starts at byte `base` of its memory object.
     pub(crate) fn access(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> AccessForm {
         let mut facts = self.env.facts.clone();
+        let mut exact_facts = true;
         for guard in &access.guards {
-            self.assume(atoms, guard.condition, guard.holds, &mut facts);
+            exact_facts &= self.assume(atoms, guard.condition, guard.holds, &mut facts);
         }
         let mut offset = Affine::constant(i128::from(base) + i128::from(access.constant));
         let mut ranges = Ranges::default();
@@ -275,7 +280,28 @@ impl<'a> Evaluator<'a> {
         }
         let offset = rejoin(atoms, offset);
         ranges.apply(atoms, &facts);
-        AccessForm { offset, size: i128::from(access.size), facts, ranges, unknown }
+        AccessForm {
+            offset,
+            size: i128::from(access.size),
+            facts,
+            ranges,
+            exact_facts,
+            unknown,
+            accessor_start: i128::from(base),
+        }
+    }
+
+    /// The byte offset of the array element an access lies in, the start of the array left out.
+    pub(crate) fn element(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> Option<Affine> {
+        let index = access.element?.index?;
+        let mut ranges = Ranges::default();
+        let mut facts = self.env.facts.clone();
+        for guard in &access.guards {
+            self.assume(atoms, guard.condition, guard.holds, &mut facts);
+        }
+        ranges.apply(atoms, &facts);
+        let form = self.index(atoms, index.node, None, &ranges)?;
+        Affine::constant(i128::from(base)).plus(&rejoin(atoms, form), i128::from(index.stride))
     }
 
     /// An index as an exact integer. `count` elements exist where the type says so.

@@ -38,6 +38,7 @@ pub(crate) struct MatrixLayout {
 }
 
 /// All types of a module, and its integer constants.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Types {
     types: AHashMap<u32, Type>,
     constants: AHashMap<u32, (u64, u8)>,

@@ -280,7 +280,7 @@ fn compatible(a: &Submission, b: &Submission) -> Result<(), Reason> {
         return Err(Reason::MemoryModel);
     }
     let modes = |kernel: &crate::kernel::Specialized| {
-        kernel.normal.as_ref().map(crate::kernel::NormalKernel::execution_modes).unwrap_or_default()
+        kernel.normal.as_ref().map(|n| n.execution_modes.clone()).unwrap_or_default()
     };
     let (a, b) = (modes(a), modes(b));
     if a != b {
