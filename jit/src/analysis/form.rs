@@ -317,14 +317,14 @@ impl<'a> Evaluator<'a> {
                 && value.form.terms.iter().all(|&(id, _)| !atoms.is_shared(id))
             {
                 // Past the end of a sized array is undefined, so only the elements it has are meant.
-                return Some(self.element(atoms, node, count));
+                return Some(self.some_element(atoms, node, count));
             }
             return Some(value.form);
         }
-        Some(self.element(atoms, node, count?))
+        Some(self.some_element(atoms, node, count?))
     }
 
-    fn element(&self, atoms: &mut Atoms, node: NodeId, count: u64) -> Affine {
+    fn some_element(&self, atoms: &mut Atoms, node: NodeId, count: u64) -> Affine {
         let atom = Atom::Element { member: self.env.member, node, count };
         Affine::atom(atoms.intern(atom, i128::from(count).max(1) - 1))
     }

@@ -17,7 +17,7 @@ use ahash::AHashMap;
 use rspirv::binary::Assemble;
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::grammar::reflect::is_return;
-use rspirv::spirv::{ExecutionMode, Op};
+use rspirv::spirv::{ExecutionMode, Op, StorageClass};
 use spirv_tools::opt::Passes;
 
 use super::reason::KernelReason;
@@ -34,6 +34,8 @@ pub struct NormalKernel {
     /// Its accesses to buffers.
     pub analysis: KernelAnalysis,
     pub(crate) types: Types,
+    /// Type of the push-constant block.
+    pub(crate) push_block: Option<u32>,
     /// Execution modes other than the local size, as text.
     pub(crate) execution_modes: Vec<String>,
 }
@@ -51,7 +53,12 @@ impl NormalKernel {
             .map(|mode| mode.operands[1..].iter().map(|o| o.to_string()).collect::<Vec<_>>().join(" "))
             .collect();
         execution_modes.sort();
-        Self { module, analysis, types, execution_modes }
+        let push_block = module.types_global_values.iter().find_map(|inst| {
+            let push = Operand::StorageClass(StorageClass::PushConstant);
+            let is_push = inst.class.opcode == Op::Variable && inst.operands.first() == Some(&push);
+            Some(types.pointee(is_push.then_some(inst.result_type?)?)?.1)
+        });
+        Self { module, analysis, types, push_block, execution_modes }
     }
 }
 

@@ -11,7 +11,7 @@ use super::report::{BufferReport, TrustedReport};
 use super::submission::{BufferId, FuseOptions, Internalization, Policy, Promote, Submission};
 use crate::Reason;
 use crate::analysis::access::AccessKind;
-use crate::analysis::form::{AccessForm, Affine, Atom, Atoms, Evaluator};
+use crate::analysis::form::{AccessForm, Affine, Atom, AtomId, Atoms, Evaluator};
 use crate::analysis::relation::{Relation, relate};
 use crate::kernel::BindingKind;
 use crate::reason::AccessPair;
@@ -362,7 +362,7 @@ fn covered_by_group(list: &[Submission], group: &Group, read: &Element, writes: 
 fn places(atoms: &Atoms, elements: &[Element], kind: Internalization, stride: i128) -> Result<(u32, Vec<SlotOf>), Reason> {
     // What the owner (invocation or work-group) contributes to the offset is the same everywhere, or
     // there is no fixed place.
-    let owned = |id| match atoms.get(id) {
+    let owned = |id: AtomId| match atoms.get(id) {
         Atom::Group(_) => true,
         Atom::Local(_) => kind == Internalization::Private,
         _ => false,
@@ -377,13 +377,13 @@ fn places(atoms: &Atoms, elements: &[Element], kind: Internalization, stride: i1
     let mut high = i128::MIN;
     for element in elements {
         let (mine, rest) = split(&element.start);
-        if mine != own && !same_opaque_owner(atoms, elements) {
+        if mine != own && !same_opaque_owner(atoms, elements, &owned) {
             return Err(Reason::Slot);
         }
         let (mut a, mut b) = (element.start.constant, element.start.constant);
         for (id, c) in rest {
             if touches_owner(atoms, id, &owned) {
-                if same_opaque_owner(atoms, elements) {
+                if same_opaque_owner(atoms, elements, &owned) {
                     // One element per owner, wherever it lies.
                     return Ok((1, vec![SlotOf::Fixed(0); elements.len()]));
                 }
@@ -430,13 +430,23 @@ fn places(atoms: &Atoms, elements: &[Element], kind: Internalization, stride: i1
 }
 
 /// Whether every access is to the very same function of the owner: then one slot is enough.
-fn same_opaque_owner(atoms: &Atoms, elements: &[Element]) -> bool {
+fn same_opaque_owner(atoms: &Atoms, elements: &[Element], owned: &impl Fn(AtomId) -> bool) -> bool {
     elements.first().is_some_and(|first| {
-        elements.iter().all(|e| e.start == first.start) && first.start.terms.iter().all(|&(id, _)| atoms.is_shared(id))
+        elements.iter().all(|e| e.start == first.start) && first.start.terms.iter().all(|&(id, _)| only_owner(atoms, id, owned))
     })
 }
 
-fn touches_owner(atoms: &Atoms, id: crate::analysis::form::AtomId, owned: &impl Fn(crate::analysis::form::AtomId) -> bool) -> bool {
+/// Whether an atom is a function of what `owned` says alone.
+fn only_owner(atoms: &Atoms, id: AtomId, owned: &impl Fn(AtomId) -> bool) -> bool {
+    match atoms.get(id) {
+        Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
+            base.terms.iter().all(|&(inner, _)| only_owner(atoms, inner, owned))
+        }
+        _ => owned(id),
+    }
+}
+
+fn touches_owner(atoms: &Atoms, id: AtomId, owned: &impl Fn(AtomId) -> bool) -> bool {
     match atoms.get(id) {
         Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
             base.terms.iter().any(|&(inner, _)| owned(inner) || touches_owner(atoms, inner, owned))
