@@ -131,7 +131,11 @@ impl KernelAnalysis {
     /// Whether access `a` has happened whenever access `b` of the same invocation happens.
     pub(crate) fn precedes(&self, a: usize, b: usize) -> bool {
         let (first, second) = (&self.accesses[a], &self.accesses[b]);
-        if first.at.0 == second.at.0 { first.at.1 < second.at.1 } else { self.dominance[a][b] }
+        if first.at.0 == second.at.0 {
+            first.at.1 < second.at.1
+        } else {
+            self.dominance[a][b]
+        }
     }
 
     /// The byte offset of an access as text, for people.

@@ -12,7 +12,9 @@ use ahash::AHashMap;
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, GlslStd450Op, Op, StorageClass};
 
-use super::access::{Access, AccessKind, Element, ElementIndex, Guard, KernelAnalysis, PushLeaf, PushUse, Term};
+use super::access::{
+    Access, AccessKind, Element, ElementIndex, Guard, KernelAnalysis, PushLeaf, PushUse, Term,
+};
 use super::cfg::Cfg;
 use super::expr::{BinaryOp, CompareOp, Exprs, IdKind, LoopBound, Node, NodeId};
 use super::layout::{MatrixLayout, Type, Types};
@@ -22,7 +24,9 @@ const MAX_DEPTH: u32 = 200;
 
 /// Analyses the only function of `module`; `bindings` are the kernel's `(set, binding)` pairs in order.
 pub(crate) fn analyse(module: &Module, bindings: &[(u32, u32)]) -> KernelAnalysis {
-    let Some(function) = module.functions.first() else { return KernelAnalysis::default() };
+    let Some(function) = module.functions.first() else {
+        return KernelAnalysis::default();
+    };
     let types = Types::new(module);
     let cfg = Cfg::new(function);
     let mut builder = Builder {
@@ -113,13 +117,25 @@ fn variables(module: &Module, bindings: &[(u32, u32)]) -> AHashMap<u32, (Variabl
     let mut builtins = AHashMap::new();
     for inst in &module.annotations {
         match inst.operands.as_slice() {
-            [Operand::IdRef(id), Operand::Decoration(Decoration::DescriptorSet), Operand::LiteralBit32(n)] => {
+            [
+                Operand::IdRef(id),
+                Operand::Decoration(Decoration::DescriptorSet),
+                Operand::LiteralBit32(n),
+            ] => {
                 sets.entry(*id).or_default().0 = Some(*n);
             }
-            [Operand::IdRef(id), Operand::Decoration(Decoration::Binding), Operand::LiteralBit32(n)] => {
+            [
+                Operand::IdRef(id),
+                Operand::Decoration(Decoration::Binding),
+                Operand::LiteralBit32(n),
+            ] => {
                 sets.entry(*id).or_default().1 = Some(*n);
             }
-            [Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(which)] => {
+            [
+                Operand::IdRef(id),
+                Operand::Decoration(Decoration::BuiltIn),
+                Operand::BuiltIn(which),
+            ] => {
                 builtins.insert(*id, *which);
             }
             _ => {}
@@ -127,14 +143,23 @@ fn variables(module: &Module, bindings: &[(u32, u32)]) -> AHashMap<u32, (Variabl
     }
     let mut map = AHashMap::new();
     for inst in &module.types_global_values {
-        let (Op::Variable, Some(id), Some(ty)) = (inst.class.opcode, inst.result_id, inst.result_type) else { continue };
+        let (Op::Variable, Some(id), Some(ty)) =
+            (inst.class.opcode, inst.result_id, inst.result_type)
+        else {
+            continue;
+        };
         let variable = match inst.operands.first() {
             Some(Operand::StorageClass(StorageClass::StorageBuffer | StorageClass::Uniform)) => {
                 let (set, binding) = sets.get(&id).copied().unwrap_or_default();
                 let key = (set.unwrap_or(0), binding.unwrap_or(0));
-                bindings.iter().position(|&b| b == key).map(Variable::Buffer)
+                bindings
+                    .iter()
+                    .position(|&b| b == key)
+                    .map(Variable::Buffer)
             }
-            Some(Operand::StorageClass(StorageClass::Input)) => builtins.get(&id).copied().map(Variable::BuiltIn),
+            Some(Operand::StorageClass(StorageClass::Input)) => {
+                builtins.get(&id).copied().map(Variable::BuiltIn)
+            }
             Some(Operand::StorageClass(StorageClass::PushConstant)) => Some(Variable::Push),
             _ => None,
         };
@@ -169,12 +194,23 @@ impl<'a> Builder<'a> {
                 continue;
             }
             for (position, inst) in body.instructions.iter().enumerate() {
-                self.instruction(inst, (block, position), &mut accesses, &mut lengths, &mut escaped);
+                self.instruction(
+                    inst,
+                    (block, position),
+                    &mut accesses,
+                    &mut lengths,
+                    &mut escaped,
+                );
             }
         }
         let dominance = accesses
             .iter()
-            .map(|a: &Access| accesses.iter().map(|b: &Access| self.cfg.dominates(a.at.0, b.at.0)).collect())
+            .map(|a: &Access| {
+                accesses
+                    .iter()
+                    .map(|b: &Access| self.cfg.dominates(a.at.0, b.at.0))
+                    .collect()
+            })
             .collect();
         lengths.sort_unstable();
         lengths.dedup();
@@ -207,8 +243,13 @@ impl<'a> Builder<'a> {
                     (Some(id), Some(pointer)) => {
                         self.pointers.insert(id, pointer);
                     }
-                    _ => match id_at(inst, 0).and_then(|p| self.pointer(p)).map(|p| p.variable) {
-                        Some(Variable::Buffer(binding)) => escaped.push((binding, format!("{op:?}"))),
+                    _ => match id_at(inst, 0)
+                        .and_then(|p| self.pointer(p))
+                        .map(|p| p.variable)
+                    {
+                        Some(Variable::Buffer(binding)) => {
+                            escaped.push((binding, format!("{op:?}")))
+                        }
                         Some(Variable::Push) => self.push = PushUse::Block,
                         _ => {}
                     },
@@ -216,15 +257,28 @@ impl<'a> Builder<'a> {
                 return;
             }
             Op::CopyObject => {
-                if let (Some(id), Some(pointer)) = (inst.result_id, id_at(inst, 0).and_then(|p| self.pointer(p))) {
+                if let (Some(id), Some(pointer)) =
+                    (inst.result_id, id_at(inst, 0).and_then(|p| self.pointer(p)))
+                {
                     self.pointers.insert(id, pointer);
                 }
                 return;
             }
             Op::ArrayLength => {
-                match self.array_length(inst).map(|node| self.exprs.get(node).clone()) {
-                    Some(Node::Length { binding, offset, stride }) => lengths.push((usize::from(binding), offset, stride)),
-                    _ => escaped.extend(id_at(inst, 0).and_then(|p| self.buffer_of(p)).map(|b| (b, format!("{op:?}")))),
+                match self
+                    .array_length(inst)
+                    .map(|node| self.exprs.get(node).clone())
+                {
+                    Some(Node::Length {
+                        binding,
+                        offset,
+                        stride,
+                    }) => lengths.push((usize::from(binding), offset, stride)),
+                    _ => escaped.extend(
+                        id_at(inst, 0)
+                            .and_then(|p| self.buffer_of(p))
+                            .map(|b| (b, format!("{op:?}"))),
+                    ),
                 }
                 return;
             }
@@ -235,7 +289,9 @@ impl<'a> Builder<'a> {
                 // Any other use of a buffer pointer is one the analysis does not follow.
                 for id in inst.operands.iter().filter_map(|o| o.id_ref_any()) {
                     match self.pointer(id).map(|p| p.variable) {
-                        Some(Variable::Buffer(binding)) => escaped.push((binding, format!("{op:?}"))),
+                        Some(Variable::Buffer(binding)) => {
+                            escaped.push((binding, format!("{op:?}")))
+                        }
                         Some(Variable::Push) => self.push = PushUse::Block,
                         _ => {}
                     }
@@ -244,8 +300,14 @@ impl<'a> Builder<'a> {
             }
         };
         // An atomic load is still an atomic: it must not be turned into a plain access.
-        let kind = if op == Op::AtomicLoad { AccessKind::Atomic } else { kind };
-        let Some(pointer) = id_at(inst, 0).and_then(|p| self.pointer(p)) else { return };
+        let kind = if op == Op::AtomicLoad {
+            AccessKind::Atomic
+        } else {
+            kind
+        };
+        let Some(pointer) = id_at(inst, 0).and_then(|p| self.pointer(p)) else {
+            return;
+        };
         // A pointer that is stored is one that escapes.
         if op == Op::Store
             && let Some(stored) = id_at(inst, 1).and_then(|id| self.buffer_of(id))
@@ -261,11 +323,16 @@ impl<'a> Builder<'a> {
         let (edges, exact_guards) = guards;
         let guards = edges
             .into_iter()
-            .map(|edge| Guard { condition: self.boolean(edge.condition, edge.block), holds: edge.taken, edge })
+            .map(|edge| Guard {
+                condition: self.boolean(edge.condition, edge.block),
+                holds: edge.taken,
+                edge,
+            })
             .collect();
         let size = match (pointer.row_stride, self.types.get(pointer.pointee)) {
             (Some(stride), Type::Vector { element, count }) => {
-                stride * u64::from(count.saturating_sub(1)) + self.types.span(*element, pointer.matrix)
+                stride * u64::from(count.saturating_sub(1))
+                    + self.types.span(*element, pointer.matrix)
             }
             _ => self.types.span(pointer.pointee, pointer.matrix),
         };
@@ -292,7 +359,9 @@ impl<'a> Builder<'a> {
 
     fn push_load(&mut self, pointer: &Pointer) {
         let (scalar, count) = match self.types.get(pointer.pointee) {
-            Type::Int { .. } | Type::Float { .. } => (self.types.span(pointer.pointee, pointer.matrix), 1),
+            Type::Int { .. } | Type::Float { .. } => {
+                (self.types.span(pointer.pointee, pointer.matrix), 1)
+            }
             // A column of a row-major matrix is not in one piece.
             Type::Vector { element, count } if pointer.row_stride.is_none() => {
                 (self.types.span(*element, pointer.matrix), *count)
@@ -357,11 +426,18 @@ impl<'a> Builder<'a> {
                     pointer.matrix = member.matrix;
                 }
                 if pointer.element.is_none() && pointer.terms.is_empty() {
-                    pointer.element = Some(Element { member: number as u32, index: None });
+                    pointer.element = Some(Element {
+                        member: number as u32,
+                        index: None,
+                    });
                 }
                 return Some(());
             }
-            Type::Array { element, count, stride } => (*element, u64::from(*stride), Some(*count)),
+            Type::Array {
+                element,
+                count,
+                stride,
+            } => (*element, u64::from(*stride), Some(*count)),
             Type::RuntimeArray { element, stride } => (*element, u64::from(*stride), None),
             Type::Matrix { column, count } => {
                 let scalar = match self.types.get(*column) {
@@ -369,30 +445,50 @@ impl<'a> Builder<'a> {
                     _ => return None,
                 };
                 let line = u64::from(pointer.matrix.stride);
-                let (stride, rows) = if pointer.matrix.row_major { (scalar, Some(line)) } else { (line, None) };
+                let (stride, rows) = if pointer.matrix.row_major {
+                    (scalar, Some(line))
+                } else {
+                    (line, None)
+                };
                 pointer.row_stride = rows;
                 (*column, stride, Some(u64::from(*count)))
             }
             Type::Vector { element, count } => {
-                let stride = pointer.row_stride.take().unwrap_or_else(|| self.types.span(*element, pointer.matrix));
+                let stride = pointer
+                    .row_stride
+                    .take()
+                    .unwrap_or_else(|| self.types.span(*element, pointer.matrix));
                 (*element, stride, Some(u64::from(*count)))
             }
             _ => return None,
         };
-        let is_array = matches!(self.types.get(pointer.pointee), Type::Array { .. } | Type::RuntimeArray { .. });
+        let is_array = matches!(
+            self.types.get(pointer.pointee),
+            Type::Array { .. } | Type::RuntimeArray { .. }
+        );
         let node = self.scalar(index, block);
         if is_array
-            && let Some(Element { index: slot @ None, .. }) = &mut pointer.element
+            && let Some(Element {
+                index: slot @ None, ..
+            }) = &mut pointer.element
             && pointer.terms.is_empty()
         {
-            *slot = Some(ElementIndex { node, stride, ty: next });
+            *slot = Some(ElementIndex {
+                node,
+                stride,
+                ty: next,
+            });
         }
         pointer.pointee = next;
         match constant {
             Some(value) => {
                 pointer.constant = pointer.constant.checked_add(value.checked_mul(stride)?)?;
             }
-            None => pointer.terms.push(Term { index: node, stride, count }),
+            None => pointer.terms.push(Term {
+                index: node,
+                stride,
+                count,
+            }),
         }
         Some(())
     }
@@ -435,7 +531,11 @@ impl<'a> Builder<'a> {
             .and_then(|d| d.inst().result_type)
             .and_then(|ty| self.types.int_width(ty))
             .unwrap_or(64);
-        self.exprs.add(Node::Opaque { id, component, width })
+        self.exprs.add(Node::Opaque {
+            id,
+            component,
+            width,
+        })
     }
 
     fn define(&mut self, id: u32, definition: Definition<'a>, component: u32) -> Option<NodeId> {
@@ -451,7 +551,12 @@ impl<'a> Builder<'a> {
             // The shift amount may have a width of its own; it is small or undefined.
             let a = self.component(operand(0)?, component, block);
             let b = self.component(operand(1)?, component, block);
-            return Some(self.exprs.add(Node::Binary { op: binary, width, a, b }));
+            return Some(self.exprs.add(Node::Binary {
+                op: binary,
+                width,
+                a,
+                b,
+            }));
         }
         if let Some((compare, swap, negate)) = compare_op(op) {
             let (mut a, mut b) = (operand(0)?, operand(1)?);
@@ -461,8 +566,17 @@ impl<'a> Builder<'a> {
             let a = self.component(a, component, block);
             let b = self.component(b, component, block);
             let width = self.exprs.get(a).width();
-            let node = self.exprs.add(Node::Compare { op: compare, width, a, b });
-            return Some(if negate { self.exprs.add(Node::BoolNot(node)) } else { node });
+            let node = self.exprs.add(Node::Compare {
+                op: compare,
+                width,
+                a,
+                b,
+            });
+            return Some(if negate {
+                self.exprs.add(Node::BoolNot(node))
+            } else {
+                node
+            });
         }
         match op {
             Op::CopyObject => Some(self.component(operand(0)?, component, block)),
@@ -476,22 +590,41 @@ impl<'a> Builder<'a> {
             Op::UConvert | Op::SConvert => {
                 let a = self.component(operand(0)?, component, block);
                 let from = self.exprs.get(a).width();
-                Some(self.exprs.add(Node::Convert { signed: op == Op::SConvert, from, width, a }))
+                Some(self.exprs.add(Node::Convert {
+                    signed: op == Op::SConvert,
+                    from,
+                    width,
+                    a,
+                }))
             }
             Op::SNegate => {
                 let zero = self.exprs.constant(0, width);
                 let b = self.component(operand(0)?, component, block);
-                Some(self.exprs.add(Node::Binary { op: BinaryOp::Sub, width, a: zero, b }))
+                Some(self.exprs.add(Node::Binary {
+                    op: BinaryOp::Sub,
+                    width,
+                    a: zero,
+                    b,
+                }))
             }
             Op::Not => {
                 let ones = self.exprs.constant(u64::MAX, width);
                 let b = self.component(operand(0)?, component, block);
-                Some(self.exprs.add(Node::Binary { op: BinaryOp::Sub, width, a: ones, b }))
+                Some(self.exprs.add(Node::Binary {
+                    op: BinaryOp::Sub,
+                    width,
+                    a: ones,
+                    b,
+                }))
             }
             Op::LogicalAnd | Op::LogicalOr => {
                 let a = self.component(operand(0)?, component, block);
                 let b = self.component(operand(1)?, component, block);
-                Some(self.exprs.add(if op == Op::LogicalAnd { Node::BoolAnd(a, b) } else { Node::BoolOr(a, b) }))
+                Some(self.exprs.add(if op == Op::LogicalAnd {
+                    Node::BoolAnd(a, b)
+                } else {
+                    Node::BoolOr(a, b)
+                }))
             }
             Op::LogicalNot => {
                 let a = self.component(operand(0)?, component, block);
@@ -499,17 +632,31 @@ impl<'a> Builder<'a> {
             }
             Op::Select => {
                 let condition = operand(0)?;
-                let scalar = self.definitions.get(&condition)?.inst().result_type.map_or(1, |t| self.types.components(t)) == 1;
-                let condition = self.component(condition, if scalar { 0 } else { component }, block);
+                let scalar = self
+                    .definitions
+                    .get(&condition)?
+                    .inst()
+                    .result_type
+                    .map_or(1, |t| self.types.components(t))
+                    == 1;
+                let condition =
+                    self.component(condition, if scalar { 0 } else { component }, block);
                 let a = self.component(operand(1)?, component, block);
                 let b = self.component(operand(2)?, component, block);
-                Some(self.exprs.add(Node::Select { width, condition, a, b }))
+                Some(self.exprs.add(Node::Select {
+                    width,
+                    condition,
+                    a,
+                    b,
+                }))
             }
             Op::CompositeExtract => {
                 let source = operand(0)?;
                 let source_type = self.definitions.get(&source)?.inst().result_type?;
                 match (self.types.get(source_type), inst.operands.get(1..)?) {
-                    (Type::Vector { .. }, [Operand::LiteralBit32(n)]) => Some(self.component(source, *n, block)),
+                    (Type::Vector { .. }, [Operand::LiteralBit32(n)]) => {
+                        Some(self.component(source, *n, block))
+                    }
                     _ => None,
                 }
             }
@@ -526,9 +673,14 @@ impl<'a> Builder<'a> {
                 None
             }
             Op::VectorShuffle => {
-                let Some(Operand::LiteralBit32(which)) = inst.operands.get(2 + component as usize) else { return None };
+                let Some(Operand::LiteralBit32(which)) = inst.operands.get(2 + component as usize)
+                else {
+                    return None;
+                };
                 let first = operand(0)?;
-                let count = self.types.components(self.definitions.get(&first)?.inst().result_type?);
+                let count = self
+                    .types
+                    .components(self.definitions.get(&first)?.inst().result_type?);
                 if *which < count {
                     Some(self.component(first, *which, block))
                 } else if *which != u32::MAX {
@@ -538,7 +690,9 @@ impl<'a> Builder<'a> {
                 }
             }
             Op::CompositeInsert => match inst.operands.get(2..)? {
-                [Operand::LiteralBit32(n)] if *n == component => Some(self.component(operand(0)?, 0, block)),
+                [Operand::LiteralBit32(n)] if *n == component => {
+                    Some(self.component(operand(0)?, 0, block))
+                }
                 [Operand::LiteralBit32(_)] => Some(self.component(operand(1)?, component, block)),
                 _ => None,
             },
@@ -571,8 +725,19 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn extended(&mut self, inst: &'a Instruction, component: u32, width: u8, block: usize) -> Option<NodeId> {
-        let [Operand::IdRef(set), Operand::LiteralExtInstInteger(number), arguments @ ..] = inst.operands.as_slice() else {
+    fn extended(
+        &mut self,
+        inst: &'a Instruction,
+        component: u32,
+        width: u8,
+        block: usize,
+    ) -> Option<NodeId> {
+        let [
+            Operand::IdRef(set),
+            Operand::LiteralExtInstInteger(number),
+            arguments @ ..,
+        ] = inst.operands.as_slice()
+        else {
             return None;
         };
         if !self.glsl.contains(set) {
@@ -591,19 +756,33 @@ impl<'a> Builder<'a> {
         let mut value = self.component(arguments.next()?, component, block);
         for op in [low, high].into_iter().flatten() {
             let b = self.component(arguments.next()?, component, block);
-            value = self.exprs.add(Node::Binary { op, width, a: value, b });
+            value = self.exprs.add(Node::Binary {
+                op,
+                width,
+                a: value,
+                b,
+            });
         }
         Some(value)
     }
 
     /// A load that yields an id, a push constant or something unknown.
-    fn load(&mut self, inst: &Instruction, component: u32, width: u8, block: usize) -> Option<NodeId> {
+    fn load(
+        &mut self,
+        inst: &Instruction,
+        component: u32,
+        width: u8,
+        block: usize,
+    ) -> Option<NodeId> {
         let source = id_at(inst, 0)?;
         let pointer = match self.pointer(source) {
             Some(pointer) => pointer,
             // The chain may come later in the block order than a phi that asks for it.
             None => {
-                let Definition::Local { block, inst } = self.definitions.get(&source).copied()? else { return None };
+                let Definition::Local { block, inst } = self.definitions.get(&source).copied()?
+                else {
+                    return None;
+                };
                 if !matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain) {
                     return None;
                 }
@@ -614,7 +793,12 @@ impl<'a> Builder<'a> {
         match pointer.variable {
             Variable::Push if pointer.terms.is_empty() => {
                 let offset = pointer.constant + u64::from(component) * u64::from(width / 8);
-                (width >= 8).then(|| self.exprs.add(Node::Push { offset: offset as u32, width }))
+                (width >= 8).then(|| {
+                    self.exprs.add(Node::Push {
+                        offset: offset as u32,
+                        width,
+                    })
+                })
             }
             Variable::BuiltIn(which) => {
                 // A chain into a built-in vector has its component as the constant part, in bytes.
@@ -637,22 +821,49 @@ impl<'a> Builder<'a> {
     }
 
     fn array_length(&mut self, inst: &Instruction) -> Option<NodeId> {
-        let (Variable::Buffer(binding), ty) = *self.variables.get(&id_at(inst, 0)?)? else { return None };
-        let Some(Operand::LiteralBit32(member)) = inst.operands.get(1) else { return None };
+        let (Variable::Buffer(binding), ty) = *self.variables.get(&id_at(inst, 0)?)? else {
+            return None;
+        };
+        let Some(Operand::LiteralBit32(member)) = inst.operands.get(1) else {
+            return None;
+        };
         let (_, pointee) = self.types.pointee(ty)?;
-        let Type::Struct { members } = self.types.get(pointee) else { return None };
+        let Type::Struct { members } = self.types.get(pointee) else {
+            return None;
+        };
         let member = members.get(*member as usize)?;
-        let Type::RuntimeArray { stride, .. } = self.types.get(member.ty) else { return None };
-        Some(self.exprs.add(Node::Length { binding: binding as u16, offset: member.offset, stride: *stride }))
+        let Type::RuntimeArray { stride, .. } = self.types.get(member.ty) else {
+            return None;
+        };
+        Some(self.exprs.add(Node::Length {
+            binding: binding as u16,
+            offset: member.offset,
+            stride: *stride,
+        }))
     }
 
-    fn phi(&mut self, id: u32, inst: &'a Instruction, component: u32, width: u8, block: usize) -> Option<NodeId> {
+    fn phi(
+        &mut self,
+        id: u32,
+        inst: &'a Instruction,
+        component: u32,
+        width: u8,
+        block: usize,
+    ) -> Option<NodeId> {
         let inputs: Vec<(u32, usize)> = inst
             .operands
             .chunks(2)
-            .filter_map(|pair| Some((pair.first()?.id_ref_any()?, self.cfg.block_of_label(pair.get(1)?.id_ref_any()?)?)))
+            .filter_map(|pair| {
+                Some((
+                    pair.first()?.id_ref_any()?,
+                    self.cfg.block_of_label(pair.get(1)?.id_ref_any()?)?,
+                ))
+            })
             .collect();
-        let own_loop = self.cfg.innermost_loop(block).filter(|&l| self.cfg.loops[l].header == block);
+        let own_loop = self
+            .cfg
+            .innermost_loop(block)
+            .filter(|&l| self.cfg.loops[l].header == block);
         let Some(own_loop) = own_loop else {
             // A merge after a branch. Cut cycles through it before following its inputs.
             let placeholder = self.opaque(id, component);
@@ -661,15 +872,19 @@ impl<'a> Builder<'a> {
                 .iter()
                 .map(|&(value, from)| self.component(value, component, from))
                 .collect();
-            let distinct: Vec<NodeId> = inputs.iter().copied().fold(Vec::new(), |mut seen, node| {
-                if !seen.contains(&node) {
-                    seen.push(node);
-                }
-                seen
-            });
+            let distinct: Vec<NodeId> =
+                inputs.iter().copied().fold(Vec::new(), |mut seen, node| {
+                    if !seen.contains(&node) {
+                        seen.push(node);
+                    }
+                    seen
+                });
             return Some(match distinct.as_slice() {
                 [one] => *one,
-                _ => self.exprs.add(Node::Join { width, inputs: distinct }),
+                _ => self.exprs.add(Node::Join {
+                    width,
+                    inputs: distinct,
+                }),
             });
         };
         let placeholder = self.opaque(id, component);
@@ -683,15 +898,25 @@ impl<'a> Builder<'a> {
             (false, true) => (&inputs[1], &inputs[0]),
             _ => return Some(placeholder),
         };
-        let Some(step) = self.step_of(next, id, own_loop) else { return Some(placeholder) };
+        let Some(step) = self.step_of(next, id, own_loop) else {
+            return Some(placeholder);
+        };
         let init = self.component(first, 0, from);
         let bound = self.bound_of(id, own_loop);
-        Some(self.exprs.add(Node::Counter { id, width, init, step, bound }))
+        Some(self.exprs.add(Node::Counter {
+            id,
+            width,
+            init,
+            step,
+            bound,
+        }))
     }
 
     /// The loop-invariant `step` of `next = counter + step`.
     fn step_of(&mut self, next: u32, counter: u32, own_loop: usize) -> Option<NodeId> {
-        let Definition::Local { block, inst } = self.definitions.get(&next).copied()? else { return None };
+        let Definition::Local { block, inst } = self.definitions.get(&next).copied()? else {
+            return None;
+        };
         if inst.class.opcode != Op::IAdd {
             return None;
         }
@@ -700,13 +925,16 @@ impl<'a> Builder<'a> {
             (a, b) if b == counter => a,
             _ => return None,
         };
-        self.is_invariant(step, own_loop).then(|| self.scalar(step, block))
+        self.is_invariant(step, own_loop)
+            .then(|| self.scalar(step, block))
     }
 
     fn is_invariant(&self, id: u32, own_loop: usize) -> bool {
         match self.definitions.get(&id) {
             Some(Definition::Global(_)) => true,
-            Some(Definition::Local { block, .. }) => !self.cfg.loops[own_loop].blocks.contains(*block),
+            Some(Definition::Local { block, .. }) => {
+                !self.cfg.loops[own_loop].blocks.contains(*block)
+            }
             None => false,
         }
     }
@@ -722,21 +950,28 @@ impl<'a> Builder<'a> {
                 break found;
             }
             match cfg.successors[block].as_slice() {
-                [next] if the_loop.blocks.contains(*next) && *next != the_loop.header => block = *next,
+                [next] if the_loop.blocks.contains(*next) && *next != the_loop.header => {
+                    block = *next
+                }
                 _ => return None,
             }
         };
-        let stays = match (the_loop.blocks.contains(on_true), the_loop.blocks.contains(on_false)) {
+        let stays = match (
+            the_loop.blocks.contains(on_true),
+            the_loop.blocks.contains(on_false),
+        ) {
             (true, false) => true,
             (false, true) => false,
             _ => return None,
         };
-        let Definition::Local { inst, .. } = self.definitions.get(&condition).copied()? else { return None };
+        let Definition::Local { inst, .. } = self.definitions.get(&condition).copied()? else {
+            return None;
+        };
         let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
         // Normal form: while `left < right` or `left <= right`.
         use Op::{
-            SGreaterThan as SG, SGreaterThanEqual as SGE, SLessThan as SL, SLessThanEqual as SLE, UGreaterThan as UG,
-            UGreaterThanEqual as UGE, ULessThan as UL, ULessThanEqual as ULE,
+            SGreaterThan as SG, SGreaterThanEqual as SGE, SLessThan as SL, SLessThanEqual as SLE,
+            UGreaterThan as UG, UGreaterThanEqual as UGE, ULessThan as UL, ULessThanEqual as ULE,
         };
         let (left, right, inclusive, signed) = match (inst.class.opcode, stays) {
             (UL, true) => (a, b, false, false),
@@ -761,7 +996,11 @@ impl<'a> Builder<'a> {
             return None;
         }
         let limit = self.scalar(right, the_loop.header);
-        Some(LoopBound { limit, inclusive, signed })
+        Some(LoopBound {
+            limit,
+            inclusive,
+            signed,
+        })
     }
 }
 

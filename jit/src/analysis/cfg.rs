@@ -24,7 +24,6 @@ pub(crate) struct Cfg {
 /// One structured loop.
 pub(crate) struct Loop {
     pub(crate) header: usize,
-    pub(crate) latches: Vec<usize>,
     pub(crate) blocks: BitSet,
     pub(crate) parent: Option<usize>,
 }
@@ -52,9 +51,13 @@ impl Cfg {
         let mut successors = vec![Vec::new(); count];
         let mut predecessors = vec![Vec::new(); count];
         for (index, block) in function.blocks.iter().enumerate() {
-            let Some(last) = block.instructions.last() else { continue };
+            let Some(last) = block.instructions.last() else {
+                continue;
+            };
             for label in branch_targets(last) {
-                let Some(&target) = label_index.get(&label) else { continue };
+                let Some(&target) = label_index.get(&label) else {
+                    continue;
+                };
                 if !successors[index].contains(&target) {
                     successors[index].push(target);
                     predecessors[target].push(index);
@@ -65,7 +68,15 @@ impl Cfg {
         let exits: Vec<usize> = (0..count).filter(|&b| successors[b].is_empty()).collect();
         let post_dominators = dominance(count, &exits, &successors, &predecessors);
         let (loops, innermost) = natural_loops(count, &successors, &predecessors, &dominators);
-        Self { successors, predecessors, dominators, post_dominators, loops, innermost, label_index }
+        Self {
+            successors,
+            predecessors,
+            dominators,
+            post_dominators,
+            loops,
+            innermost,
+            label_index,
+        }
     }
 
     pub(crate) fn block_of_label(&self, label: u32) -> Option<usize> {
@@ -104,9 +115,13 @@ impl Cfg {
             if !self.dominates(branch, block) || branch == block {
                 continue;
             }
-            let Some((condition, on_true, on_false)) = self.conditional(function, branch) else { continue };
+            let Some((condition, on_true, on_false)) = self.conditional(function, branch) else {
+                continue;
+            };
             let edge_to = |target: usize| {
-                on_true != on_false && self.predecessors[target].len() == 1 && self.dominates(target, block)
+                on_true != on_false
+                    && self.predecessors[target].len() == 1
+                    && self.dominates(target, block)
             };
             let (taken, target) = if edge_to(on_true) {
                 (true, on_true)
@@ -116,7 +131,11 @@ impl Cfg {
                 continue;
             };
             exact &= self.post_dominates(branch, from);
-            edges.push(Edge { block: branch, condition, taken });
+            edges.push(Edge {
+                block: branch,
+                condition,
+                taken,
+            });
             from = target;
         }
         exact &= self.post_dominates(block, from);
@@ -124,13 +143,21 @@ impl Cfg {
     }
 
     /// The condition and both targets, if `block` ends in a conditional branch.
-    pub(crate) fn conditional(&self, function: &dr::Function, block: usize) -> Option<(u32, usize, usize)> {
+    pub(crate) fn conditional(
+        &self,
+        function: &dr::Function,
+        block: usize,
+    ) -> Option<(u32, usize, usize)> {
         let last = function.blocks[block].instructions.last()?;
         if last.class.opcode != Op::BranchConditional {
             return None;
         }
         let id = |n: usize| last.operands.get(n)?.id_ref_any();
-        Some((id(0)?, self.block_of_label(id(1)?)?, self.block_of_label(id(2)?)?))
+        Some((
+            id(0)?,
+            self.block_of_label(id(1)?)?,
+            self.block_of_label(id(2)?)?,
+        ))
     }
 }
 
@@ -146,12 +173,20 @@ fn branch_targets(last: &dr::Instruction) -> Vec<u32> {
 }
 
 /// Dominator sets by iteration; `roots` dominate only themselves.
-fn dominance(count: usize, roots: &[usize], into: &[Vec<usize>], out_of: &[Vec<usize>]) -> Vec<BitSet> {
+fn dominance(
+    count: usize,
+    roots: &[usize],
+    into: &[Vec<usize>],
+    out_of: &[Vec<usize>],
+) -> Vec<BitSet> {
     let mut sets = vec![BitSet::full(count); count];
     for &root in roots {
         sets[root] = BitSet::single(count, root);
     }
-    let mut work: std::collections::VecDeque<usize> = roots.iter().flat_map(|&r| out_of[r].iter().copied()).collect();
+    let mut work: std::collections::VecDeque<usize> = roots
+        .iter()
+        .flat_map(|&r| out_of[r].iter().copied())
+        .collect();
     while let Some(block) = work.pop_front() {
         if roots.contains(&block) {
             continue;
@@ -193,13 +228,15 @@ fn natural_loops(
         let latches: Vec<usize> = predecessors[header]
             .iter()
             .copied()
-            .filter(|&latch| dominators[latch].contains(header) && successors[latch].contains(&header))
+            .filter(|&latch| {
+                dominators[latch].contains(header) && successors[latch].contains(&header)
+            })
             .collect();
         if latches.is_empty() {
             continue;
         }
         let mut blocks = BitSet::single(count, header);
-        let mut stack = latches.clone();
+        let mut stack = latches;
         while let Some(block) = stack.pop() {
             if !blocks.contains(block) {
                 blocks.insert(block);
@@ -207,8 +244,14 @@ fn natural_loops(
             }
         }
         // Headers come in dominance order, so the last loop that holds this header is its parent.
-        let parent = loops.iter().rposition(|outer| outer.blocks.contains(header));
-        loops.push(Loop { header, latches, blocks, parent });
+        let parent = loops
+            .iter()
+            .rposition(|outer| outer.blocks.contains(header));
+        loops.push(Loop {
+            header,
+            blocks,
+            parent,
+        });
     }
     let innermost = (0..count)
         .map(|block| {

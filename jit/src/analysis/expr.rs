@@ -240,7 +240,10 @@ impl Exprs {
     }
 
     pub(crate) fn constant(&mut self, value: u64, width: u8) -> NodeId {
-        self.add(Node::Const { value: value & mask(width), width })
+        self.add(Node::Const {
+            value: value & mask(width),
+            width,
+        })
     }
 
     /// The expression as text, for people.
@@ -315,7 +318,9 @@ impl Exprs {
             },
             Node::Convert { a, .. } => self.write(*a, depth + 1, out),
             Node::Join { inputs, .. } => call(out, "one-of", inputs),
-            Node::Select { condition, a, b, .. } => call(out, "select", &[*condition, *a, *b]),
+            Node::Select {
+                condition, a, b, ..
+            } => call(out, "select", &[*condition, *a, *b]),
             Node::Counter { id, .. } => {
                 let _ = write!(out, "loop%{id}");
             }
@@ -343,7 +348,11 @@ impl Exprs {
 
 /// All bits of a word of `width` bits.
 pub(crate) fn mask(width: u8) -> u64 {
-    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
+    if width >= 64 {
+        u64::MAX
+    } else {
+        (1 << width) - 1
+    }
 }
 
 /// The word as a two's complement number.

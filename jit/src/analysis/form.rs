@@ -31,7 +31,11 @@ pub(crate) enum Atom {
     /// A value of one member of the list about which only the range is known.
     Free { member: u32, node: NodeId },
     /// An index into an array of `count` elements about which nothing else is known.
-    Element { member: u32, node: NodeId, count: u64 },
+    Element {
+        member: u32,
+        node: NodeId,
+        count: u64,
+    },
     /// Stands for `group * size + local` of one dimension.
     Global(u8),
 }
@@ -53,7 +57,9 @@ impl Atoms {
         }
         let shared = match &atom {
             Atom::Group(_) | Atom::Local(_) | Atom::Global(_) => true,
-            Atom::Quotient(base, _) | Atom::Remainder(base, _) => base.terms.iter().all(|&(a, _)| self.is_shared(a)),
+            Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
+                base.terms.iter().all(|&(a, _)| self.is_shared(a))
+            }
             Atom::Free { .. } | Atom::Element { .. } => false,
         };
         let id = AtomId(self.list.len() as u32);
@@ -92,11 +98,17 @@ const HUGE: i128 = 1 << 90;
 
 impl Affine {
     pub(crate) fn constant(constant: i128) -> Self {
-        Self { terms: SmallVec::new(), constant }
+        Self {
+            terms: SmallVec::new(),
+            constant,
+        }
     }
 
     pub(crate) fn atom(id: AtomId) -> Self {
-        Self { terms: SmallVec::from_slice(&[(id, 1)]), constant: 0 }
+        Self {
+            terms: SmallVec::from_slice(&[(id, 1)]),
+            constant: 0,
+        }
     }
 
     pub(crate) fn coefficient(&self, id: AtomId) -> i128 {
@@ -193,10 +205,19 @@ pub(crate) struct Ranges(SmallVec<[(AtomId, i128, i128); 4]>);
 
 impl Ranges {
     pub(crate) fn get(&self, atoms: &Atoms, id: AtomId) -> (i128, i128) {
-        self.0.iter().find(|r| r.0 == id).map_or((0, atoms.max(id)), |r| (r.1, r.2))
+        self.0
+            .iter()
+            .find(|r| r.0 == id)
+            .map_or((0, atoms.max(id)), |r| (r.1, r.2))
     }
 
-    fn tighten(&mut self, atoms: &Atoms, id: AtomId, low: Option<i128>, high: Option<i128>) -> bool {
+    fn tighten(
+        &mut self,
+        atoms: &Atoms,
+        id: AtomId,
+        low: Option<i128>,
+        high: Option<i128>,
+    ) -> bool {
         let (mut a, mut b) = self.get(atoms, id);
         let before = (a, b);
         if let Some(low) = low {
@@ -257,7 +278,11 @@ pub(crate) struct Evaluator<'a> {
 
 impl<'a> Evaluator<'a> {
     pub(crate) fn new(analysis: &'a KernelAnalysis, env: &'a Environment<'a>) -> Self {
-        Self { analysis, env, memo: vec![None; analysis.exprs.len()] }
+        Self {
+            analysis,
+            env,
+            memo: vec![None; analysis.exprs.len()],
+        }
     }
 
     /// The byte range of an access whose accessor starts at byte `base` of its memory object.
@@ -292,7 +317,12 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The byte offset of the array element an access lies in, the start of the array left out.
-    pub(crate) fn element(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> Option<Affine> {
+    pub(crate) fn element(
+        &mut self,
+        atoms: &mut Atoms,
+        access: &Access,
+        base: u64,
+    ) -> Option<Affine> {
         let index = access.element?.index?;
         let mut ranges = Ranges::default();
         let mut facts = self.env.facts.clone();
@@ -305,7 +335,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// An index as an exact integer. `count` elements exist where the type says so.
-    fn index(&mut self, atoms: &mut Atoms, node: NodeId, count: Option<u64>, ranges: &Ranges) -> Option<Affine> {
+    fn index(
+        &mut self,
+        atoms: &mut Atoms,
+        node: NodeId,
+        count: Option<u64>,
+        ranges: &Ranges,
+    ) -> Option<Affine> {
         let width = self.analysis.exprs.get(node).width();
         let value = self.value(atoms, node);
         let (low, high) = value.form.bounds(|id| ranges.get(atoms, id));
@@ -325,12 +361,22 @@ impl<'a> Evaluator<'a> {
     }
 
     fn some_element(&self, atoms: &mut Atoms, node: NodeId, count: u64) -> Affine {
-        let atom = Atom::Element { member: self.env.member, node, count };
+        let atom = Atom::Element {
+            member: self.env.member,
+            node,
+            count,
+        };
         Affine::atom(atoms.intern(atom, i128::from(count).max(1) - 1))
     }
 
     fn free(&self, atoms: &mut Atoms, node: NodeId, max: i128) -> AtomId {
-        atoms.intern(Atom::Free { member: self.env.member, node }, max)
+        atoms.intern(
+            Atom::Free {
+                member: self.env.member,
+                node,
+            },
+            max,
+        )
     }
 
     fn exact(&self, atoms: &Atoms, form: Affine) -> Value {
@@ -341,7 +387,11 @@ impl<'a> Evaluator<'a> {
     /// A value of which only the range is known.
     fn unknown(&self, atoms: &mut Atoms, node: NodeId, low: i128, high: i128) -> Value {
         if low == high {
-            return Value { form: Affine::constant(low), low, high };
+            return Value {
+                form: Affine::constant(low),
+                low,
+                high,
+            };
         }
         let id = self.free(atoms, node, high - low);
         // An atom first seen with another range keeps the looser one; so must the value.
@@ -360,7 +410,9 @@ impl<'a> Evaluator<'a> {
         if let Some(value) = &self.memo[node.0 as usize] {
             return value.clone();
         }
-        let value = self.compute(atoms, node).unwrap_or_else(|| self.any(atoms, node));
+        let value = self
+            .compute(atoms, node)
+            .unwrap_or_else(|| self.any(atoms, node));
         self.memo[node.0 as usize] = Some(value.clone());
         value
     }
@@ -370,7 +422,11 @@ impl<'a> Evaluator<'a> {
             Node::Const { value, width } => {
                 // Small negative constants are meant as such; congruence makes both right.
                 let signed = sign_extend(*value, *width);
-                Affine::constant(if signed < 0 { i128::from(signed) } else { i128::from(*value) })
+                Affine::constant(if signed < 0 {
+                    i128::from(signed)
+                } else {
+                    i128::from(*value)
+                })
             }
             Node::Id { kind, dim } => {
                 let dim = usize::from(*dim).min(2);
@@ -385,21 +441,46 @@ impl<'a> Evaluator<'a> {
                 let size = self.env.local_size;
                 self.env.local[0]
                     .plus(&self.env.local[1], i128::from(size[0]))?
-                    .plus(&self.env.local[2], i128::from(size[0]) * i128::from(size[1]))?
+                    .plus(
+                        &self.env.local[2],
+                        i128::from(size[0]) * i128::from(size[1]),
+                    )?
             }
             Node::Push { offset, width } => {
-                let bytes = self.env.push.get(*offset as usize..)?.get(..usize::from(*width / 8))?;
-                let value = bytes.iter().rev().fold(0u64, |word, &b| (word << 8) | u64::from(b));
+                let bytes = self
+                    .env
+                    .push
+                    .get(*offset as usize..)?
+                    .get(..usize::from(*width / 8))?;
+                let value = bytes
+                    .iter()
+                    .rev()
+                    .fold(0u64, |word, &b| (word << 8) | u64::from(b));
                 let signed = sign_extend(value, *width);
-                Affine::constant(if signed < 0 && signed > -4096 { i128::from(signed) } else { i128::from(value) })
+                Affine::constant(if signed < 0 && signed > -4096 {
+                    i128::from(signed)
+                } else {
+                    i128::from(value)
+                })
             }
-            Node::Length { binding, offset, stride } => {
+            Node::Length {
+                binding,
+                offset,
+                stride,
+            } => {
                 let length = *self.env.lengths.get(usize::from(*binding))?;
                 let room = length.saturating_sub(u64::from(*offset));
                 Affine::constant(i128::from(room / u64::from((*stride).max(1))))
             }
-            Node::Binary { op, width, a, b } => return self.binary(atoms, node, *op, *width, *a, *b),
-            Node::Convert { signed, from, width, a } => {
+            Node::Binary { op, width, a, b } => {
+                return self.binary(atoms, node, *op, *width, *a, *b);
+            }
+            Node::Convert {
+                signed,
+                from,
+                width,
+                a,
+            } => {
                 let value = self.value(atoms, *a);
                 if width < from {
                     value.form
@@ -413,7 +494,9 @@ impl<'a> Evaluator<'a> {
                 let inputs = inputs.clone();
                 return self.hull(atoms, node, &inputs);
             }
-            Node::Select { condition, a, b, .. } => {
+            Node::Select {
+                condition, a, b, ..
+            } => {
                 let (condition, a, b) = (*condition, *a, *b);
                 return match self.decide(atoms, condition) {
                     Some(true) => Some(self.value(atoms, a)),
@@ -421,12 +504,22 @@ impl<'a> Evaluator<'a> {
                     None => self.hull(atoms, node, &[a, b]),
                 };
             }
-            Node::Counter { width, init, step, bound, .. } => {
+            Node::Counter {
+                width,
+                init,
+                step,
+                bound,
+                ..
+            } => {
                 let bound = (*bound)?;
                 let (width, init, step) = (*width, *init, *step);
                 return self.counter(atoms, node, width, init, step, bound);
             }
-            Node::Compare { .. } | Node::BoolAnd(..) | Node::BoolOr(..) | Node::BoolNot(_) | Node::Opaque { .. } => {
+            Node::Compare { .. }
+            | Node::BoolAnd(..)
+            | Node::BoolOr(..)
+            | Node::BoolNot(_)
+            | Node::Opaque { .. } => {
                 return None;
             }
         };
@@ -435,7 +528,10 @@ impl<'a> Evaluator<'a> {
 
     /// Equal forms stay; otherwise only the common range is known.
     fn hull(&mut self, atoms: &mut Atoms, node: NodeId, inputs: &[NodeId]) -> Option<Value> {
-        let values: Vec<Value> = inputs.iter().map(|&input| self.value(atoms, input)).collect();
+        let values: Vec<Value> = inputs
+            .iter()
+            .map(|&input| self.value(atoms, input))
+            .collect();
         let first = values.first()?;
         if values.iter().all(|v| v.form == first.form) {
             return Some(first.clone());
@@ -469,13 +565,25 @@ impl<'a> Evaluator<'a> {
         if top >= wrap {
             return None;
         }
-        let rounds = if last < init.low { 0 } else { (last - init.low) / step + 1 };
+        let rounds = if last < init.low {
+            0
+        } else {
+            (last - init.low) / step + 1
+        };
         let iteration = self.free(atoms, node, rounds);
         let form = init.form.plus(&Affine::atom(iteration), step)?;
         Some(self.exact(atoms, form))
     }
 
-    fn binary(&mut self, atoms: &mut Atoms, node: NodeId, op: BinaryOp, width: u8, a: NodeId, b: NodeId) -> Option<Value> {
+    fn binary(
+        &mut self,
+        atoms: &mut Atoms,
+        node: NodeId,
+        op: BinaryOp,
+        width: u8,
+        a: NodeId,
+        b: NodeId,
+    ) -> Option<Value> {
         let left = self.value(atoms, a);
         let right = self.value(atoms, b);
         let constant = right.form.terms.is_empty().then_some(right.form.constant);
@@ -493,7 +601,11 @@ impl<'a> Evaluator<'a> {
             }
             BinaryOp::UDiv | BinaryOp::UMod => {
                 let divisor = as_unsigned(&right, width)?.form;
-                let divisor = divisor.terms.is_empty().then_some(divisor.constant).filter(|&d| d > 0)?;
+                let divisor = divisor
+                    .terms
+                    .is_empty()
+                    .then_some(divisor.constant)
+                    .filter(|&d| d > 0)?;
                 return self.divide(atoms, node, &left, width, divisor, op == BinaryOp::UDiv);
             }
             BinaryOp::SDiv | BinaryOp::SRem | BinaryOp::SMod => {
@@ -511,7 +623,11 @@ impl<'a> Evaluator<'a> {
             }
             BinaryOp::ShrLogical | BinaryOp::ShrArithmetic => {
                 let shift = constant.filter(|s| (0..i128::from(width)).contains(s))?;
-                let value = if op == BinaryOp::ShrArithmetic { as_signed(&left, width)? } else { as_unsigned(&left, width)? };
+                let value = if op == BinaryOp::ShrArithmetic {
+                    as_signed(&left, width)?
+                } else {
+                    as_unsigned(&left, width)?
+                };
                 if value.low < 0 {
                     return None;
                 }
@@ -534,8 +650,16 @@ impl<'a> Evaluator<'a> {
                 // Without a common bit, or is addition.
                 let bits = constant.filter(|&c| c >= 0)?;
                 let value = as_unsigned(&left, width)?;
-                let step = value.form.terms.iter().fold(value.form.constant, |g, t| gcd(g, t.1));
-                let lowest = if step == 0 { i128::MAX } else { 1 << step.trailing_zeros().min(100) };
+                let step = value
+                    .form
+                    .terms
+                    .iter()
+                    .fold(value.form.constant, |g, t| gcd(g, t.1));
+                let lowest = if step == 0 {
+                    i128::MAX
+                } else {
+                    1 << step.trailing_zeros().min(100)
+                };
                 if bits >= lowest {
                     return None;
                 }
@@ -576,17 +700,32 @@ impl<'a> Evaluator<'a> {
             // Modulo a power of two, wrap-around does not matter: add multiples until it is positive.
             None if !quotient && power => {
                 let mut form = value.form.clone();
-                form.constant = form.constant.checked_add((-value.low).max(0).div_euclid(divisor).checked_add(1)? * divisor)?;
+                form.constant = form.constant.checked_add(
+                    (-value.low).max(0).div_euclid(divisor).checked_add(1)? * divisor,
+                )?;
                 self.exact(atoms, form)
             }
-            None => return Some(if quotient { self.any(atoms, node) } else { self.unknown(atoms, node, 0, divisor - 1) }),
+            None => {
+                return Some(if quotient {
+                    self.any(atoms, node)
+                } else {
+                    self.unknown(atoms, node, 0, divisor - 1)
+                });
+            }
         };
         let form = split(atoms, &value.form, divisor, quotient)?;
         Some(self.exact(atoms, form))
     }
 
     /// Exclusive or with a constant.
-    fn flip(&mut self, atoms: &mut Atoms, node: NodeId, left: &Value, right: &Value, width: u8) -> Option<Value> {
+    fn flip(
+        &mut self,
+        atoms: &mut Atoms,
+        node: NodeId,
+        left: &Value,
+        right: &Value,
+        width: u8,
+    ) -> Option<Value> {
         let (value, bits) = match (left.form.terms.is_empty(), right.form.terms.is_empty()) {
             (_, true) => (left, right.form.constant),
             (true, false) => (right, left.form.constant),
@@ -607,7 +746,9 @@ impl<'a> Evaluator<'a> {
         } else if bits & (bits - 1) == 0 {
             // One bit flips: low + bit - 2 * (bit of low).
             let of_low = self.divide(atoms, node, &low, width, bits, true)?;
-            low.form.plus(&Affine::constant(bits), 1)?.plus(&of_low.form, -2 * bits)?
+            low.form
+                .plus(&Affine::constant(bits), 1)?
+                .plus(&of_low.form, -2 * bits)?
         } else {
             self.unknown(atoms, node, 0, above - 1).form
         };
@@ -615,7 +756,11 @@ impl<'a> Evaluator<'a> {
         let exact = self.exact(atoms, form);
         // The bound by atoms is loose where a form subtracts what it contains.
         let high = value.high | bits;
-        Some(Value { form: exact.form, low: exact.low.max(0), high: exact.high.min(next_ones(high)) })
+        Some(Value {
+            form: exact.form,
+            low: exact.low.max(0),
+            high: exact.high.min(next_ones(high)),
+        })
     }
 
     /// The truth of a condition that is the same for every invocation.
@@ -623,7 +768,10 @@ impl<'a> Evaluator<'a> {
         for truth in [true, false] {
             let mut facts = Vec::new();
             self.assume(atoms, condition, truth, &mut facts);
-            if facts.iter().any(|fact| fact.bounds(|id| (0, atoms.max(id))).0 > 0) {
+            if facts
+                .iter()
+                .any(|fact| fact.bounds(|id| (0, atoms.max(id))).0 > 0)
+            {
                 return Some(!truth);
             }
         }
@@ -632,7 +780,13 @@ impl<'a> Evaluator<'a> {
 
     /// Adds what follows from `condition` being `truth`: forms that are at most zero. Returns whether
     /// the facts say everything the condition says.
-    pub(crate) fn assume(&mut self, atoms: &mut Atoms, condition: NodeId, truth: bool, facts: &mut Vec<Affine>) -> bool {
+    pub(crate) fn assume(
+        &mut self,
+        atoms: &mut Atoms,
+        condition: NodeId,
+        truth: bool,
+        facts: &mut Vec<Affine>,
+    ) -> bool {
         match self.analysis.exprs.get(condition).clone() {
             Node::Const { value, .. } => {
                 if (value != 0) != truth {
@@ -641,25 +795,38 @@ impl<'a> Evaluator<'a> {
                 true
             }
             Node::BoolNot(inner) => self.assume(atoms, inner, !truth, facts),
-            Node::BoolAnd(a, b) if truth => self.assume(atoms, a, true, facts) & self.assume(atoms, b, true, facts),
-            Node::BoolOr(a, b) if !truth => self.assume(atoms, a, false, facts) & self.assume(atoms, b, false, facts),
+            Node::BoolAnd(a, b) if truth => {
+                self.assume(atoms, a, true, facts) & self.assume(atoms, b, true, facts)
+            }
+            Node::BoolOr(a, b) if !truth => {
+                self.assume(atoms, a, false, facts) & self.assume(atoms, b, false, facts)
+            }
             Node::Compare { op, width, a, b } => {
                 let (a, b) = (self.value(atoms, a), self.value(atoms, b));
                 let signed = matches!(op, CompareOp::SLess | CompareOp::SLessEqual);
-                let both = |meaning: fn(&Value, u8) -> Option<Value>| Some((meaning(&a, width)?, meaning(&b, width)?));
+                let both = |meaning: fn(&Value, u8) -> Option<Value>| {
+                    Some((meaning(&a, width)?, meaning(&b, width)?))
+                };
                 let pair = match op {
-                    CompareOp::Equal | CompareOp::NotEqual => both(as_unsigned).or_else(|| both(as_signed)),
+                    CompareOp::Equal | CompareOp::NotEqual => {
+                        both(as_unsigned).or_else(|| both(as_signed))
+                    }
                     _ if signed => both(as_signed),
                     _ => both(as_unsigned),
                 };
                 let Some((a, b)) = pair else { return false };
-                let (Some(less), Some(more)) = (a.form.plus(&b.form, -1), b.form.plus(&a.form, -1)) else { return false };
+                let (Some(less), Some(more)) = (a.form.plus(&b.form, -1), b.form.plus(&a.form, -1))
+                else {
+                    return false;
+                };
                 let strictly = |mut form: Affine| {
                     form.constant += 1;
                     form
                 };
                 match (op, truth) {
-                    (CompareOp::Equal, true) | (CompareOp::NotEqual, false) => facts.extend([less, more]),
+                    (CompareOp::Equal, true) | (CompareOp::NotEqual, false) => {
+                        facts.extend([less, more])
+                    }
                     (CompareOp::Equal, false) | (CompareOp::NotEqual, true) => {
                         // Only `x != 0` of an unsigned x says anything about a range.
                         if b.form == Affine::constant(0) && a.low >= 0 {
@@ -671,7 +838,9 @@ impl<'a> Evaluator<'a> {
                     (CompareOp::ULess | CompareOp::SLess, true) => facts.push(strictly(less)),
                     (CompareOp::ULessEqual | CompareOp::SLessEqual, true) => facts.push(less),
                     (CompareOp::ULess | CompareOp::SLess, false) => facts.push(more),
-                    (CompareOp::ULessEqual | CompareOp::SLessEqual, false) => facts.push(strictly(more)),
+                    (CompareOp::ULessEqual | CompareOp::SLessEqual, false) => {
+                        facts.push(strictly(more))
+                    }
                 }
                 true
             }
@@ -681,7 +850,12 @@ impl<'a> Evaluator<'a> {
 }
 
 /// Quotient or remainder of a form that is not negative by a positive constant.
-pub(crate) fn split(atoms: &mut Atoms, form: &Affine, divisor: i128, quotient: bool) -> Option<Affine> {
+pub(crate) fn split(
+    atoms: &mut Atoms,
+    form: &Affine,
+    divisor: i128,
+    quotient: bool,
+) -> Option<Affine> {
     let bounds = |form: &Affine, atoms: &Atoms| form.bounds(|id| (0, atoms.max(id)));
     // If what the divisor leaves of every coefficient stays below it, that is the remainder.
     let mut whole = Affine::constant(form.constant.div_euclid(divisor));
@@ -713,7 +887,9 @@ pub(crate) fn split(atoms: &mut Atoms, form: &Affine, divisor: i128, quotient: b
     } else if high < divisor {
         Some(rest)
     } else {
-        Some(Affine::atom(atoms.intern(Atom::Remainder(rest, divisor), divisor - 1)))
+        Some(Affine::atom(
+            atoms.intern(Atom::Remainder(rest, divisor), divisor - 1),
+        ))
     }
 }
 
@@ -721,12 +897,16 @@ pub(crate) fn split(atoms: &mut Atoms, form: &Affine, divisor: i128, quotient: b
 fn rejoin(atoms: &Atoms, mut form: Affine) -> Affine {
     loop {
         let found = form.terms.iter().find_map(|&(id, c)| {
-            let Atom::Remainder(base, divisor) = atoms.get(id) else { return None };
+            let Atom::Remainder(base, divisor) = atoms.get(id) else {
+                return None;
+            };
             let quotient = atoms.find(&Atom::Quotient(base.clone(), *divisor))?;
             let whole = c.checked_mul(*divisor)?;
             (form.coefficient(quotient) == whole).then(|| (id, quotient, c, whole, base.clone()))
         });
-        let Some((remainder, quotient, c, whole, base)) = found else { return form };
+        let Some((remainder, quotient, c, whole, base)) = found else {
+            return form;
+        };
         form.add_term(remainder, -c);
         form.add_term(quotient, -whole);
         match form.plus(&base, c) {
@@ -760,12 +940,20 @@ fn shifted(value: &Value, width: u8, start: i128) -> Option<Value> {
     }
     let mut form = value.form.clone();
     form.constant -= shift;
-    Some(Value { form, low: value.low - shift, high: value.high - shift })
+    Some(Value {
+        form,
+        low: value.low - shift,
+        high: value.high - shift,
+    })
 }
 
 /// The least number of the form 2^n - 1 that is not below `x`.
 fn next_ones(x: i128) -> i128 {
-    if x <= 0 { 0 } else { (1i128 << (128 - x.leading_zeros())) - 1 }
+    if x <= 0 {
+        0
+    } else {
+        (1i128 << (128 - x.leading_zeros())) - 1
+    }
 }
 
 pub(crate) fn gcd(a: i128, b: i128) -> i128 {

@@ -50,7 +50,13 @@ impl NormalKernel {
             .execution_modes
             .iter()
             .filter(|mode| !is_local_size(mode))
-            .map(|mode| mode.operands[1..].iter().map(|o| o.to_string()).collect::<Vec<_>>().join(" "))
+            .map(|mode| {
+                mode.operands[1..]
+                    .iter()
+                    .map(|o| o.to_string())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
             .collect();
         execution_modes.sort();
         let push_block = module.types_global_values.iter().find_map(|inst| {
@@ -58,12 +64,21 @@ impl NormalKernel {
             let is_push = inst.class.opcode == Op::Variable && inst.operands.first() == Some(&push);
             Some(types.pointee(is_push.then_some(inst.result_type?)?)?.1)
         });
-        Self { module, analysis, types, push_block, execution_modes }
+        Self {
+            module,
+            analysis,
+            types,
+            push_block,
+            execution_modes,
+        }
     }
 }
 
 fn is_local_size(mode: &Instruction) -> bool {
-    matches!(mode.operands.get(1), Some(Operand::ExecutionMode(ExecutionMode::LocalSize)))
+    matches!(
+        mode.operands.get(1),
+        Some(Operand::ExecutionMode(ExecutionMode::LocalSize))
+    )
 }
 
 /// Beyond this many instructions the optimizer's time is no longer what a load may take.
@@ -161,8 +176,10 @@ fn merge_returns(module: &Module) -> Result<Module, KernelReason> {
     }
     // Decorations on ids that only the rewritten entry point had are left over, and so is nothing else:
     // the pass keeps every global and every id of the original.
-    let ids: std::collections::HashSet<u32> =
-        merged.all_inst_iter().filter_map(|inst| inst.result_id).collect();
+    let ids: std::collections::HashSet<u32> = merged
+        .all_inst_iter()
+        .filter_map(|inst| inst.result_id)
+        .collect();
     merged.annotations.retain(|inst| {
         let target = inst.operands.first().and_then(Operand::id_ref_any);
         target.is_some_and(|id| ids.contains(&id))

@@ -44,7 +44,11 @@ impl Roots {
         let mut changed = false;
         for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
             if inst.class.opcode == Op::FunctionCall {
-                let ids: Vec<u32> = inst.operands.iter().filter_map(Operand::id_ref_any).collect();
+                let ids: Vec<u32> = inst
+                    .operands
+                    .iter()
+                    .filter_map(Operand::id_ref_any)
+                    .collect();
                 let callee = ids.first().and_then(|id| parameters.get(id));
                 for (parameter, argument) in callee.into_iter().flatten().zip(ids.iter().skip(1)) {
                     changed |= self.flow(*argument, *parameter);

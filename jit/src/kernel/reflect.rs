@@ -156,18 +156,27 @@ pub(super) fn reflect(
                 _ => None,
             })
             .collect(),
-        version: module.header.as_ref().map_or((1, 0), |header| header.version()),
+        version: module
+            .header
+            .as_ref()
+            .map_or((1, 0), |header| header.version()),
         memory_model,
     })
 }
 
 /// Addressing and memory model.
 pub(super) fn models(module: &Module) -> (AddressingModel, MemoryModel) {
-    let operands = module.memory_model.as_ref().map(|inst| inst.operands.as_slice());
+    let operands = module
+        .memory_model
+        .as_ref()
+        .map(|inst| inst.operands.as_slice());
     match operands {
-        Some([Operand::AddressingModel(addressing), Operand::MemoryModel(memory)]) => {
-            (*addressing, *memory)
-        }
+        Some(
+            [
+                Operand::AddressingModel(addressing),
+                Operand::MemoryModel(memory),
+            ],
+        ) => (*addressing, *memory),
         _ => (AddressingModel::Logical, MemoryModel::GLSL450),
     }
 }
@@ -243,7 +252,10 @@ fn push(
     defs: &Defs<'_>,
     variables: &[Variable],
 ) -> Result<Option<PushLayout>, KernelError> {
-    let Some(variable) = variables.iter().find(|variable| variable.role == Role::Push) else {
+    let Some(variable) = variables
+        .iter()
+        .find(|variable| variable.role == Role::Push)
+    else {
         return Ok(None);
     };
     let bytes = layout::block(variable.ty, defs).fixed;
@@ -268,9 +280,9 @@ struct Touched {
 
 impl Touched {
     fn of(module: &Module, variables: &[Variable]) -> Touched {
-        let resources = variables.iter().filter(|variable| {
-            matches!(variable.role, Role::Resource { .. })
-        });
+        let resources = variables
+            .iter()
+            .filter(|variable| matches!(variable.role, Role::Resource { .. }));
         let roots = Roots::trace(module, resources.map(|variable| variable.id));
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
@@ -306,7 +318,10 @@ impl Touched {
     }
 
     fn by(&self, variable: u32) -> (bool, bool) {
-        (self.reads.contains(&variable), self.writes.contains(&variable))
+        (
+            self.reads.contains(&variable),
+            self.writes.contains(&variable),
+        )
     }
 }
 
@@ -342,7 +357,10 @@ impl Used {
         }
         used.builtins.sort_by_key(|builtin| *builtin as u32);
         used.builtins.dedup();
-        used.subgroup = used.builtins.iter().any(|builtin| is_subgroup_builtin(*builtin));
+        used.subgroup = used
+            .builtins
+            .iter()
+            .any(|builtin| is_subgroup_builtin(*builtin));
         for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
             let op = inst.class.opcode;
             used.barrier |= op == Op::ControlBarrier;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::Plan;
 use super::group::{DemandKind, Group};
 use super::internalize::{self, Granted};
 use super::mapping::Layout;
@@ -14,7 +15,6 @@ use super::step::{Bound, Source, Step};
 use super::submission::{
     BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission,
 };
-use super::{Plan, recipe::Mapping};
 use crate::Reason;
 use crate::kernel::BindingKind;
 
@@ -40,7 +40,11 @@ impl Budget {
     }
 
     fn take(&mut self, submission: &Submission) {
-        for (arg, binding) in submission.args.iter().zip(&submission.kernel.interface.bindings) {
+        for (arg, binding) in submission
+            .args
+            .iter()
+            .zip(&submission.kernel.interface.bindings)
+        {
             let entry = (binding.kind, arg.buffer, arg.offset, arg.len);
             if !self.buffers.contains(&entry) {
                 self.buffers.push(entry);
@@ -64,17 +68,30 @@ impl Budget {
             (BindingKind::UniformBuffer, limits.max_uniform_buffers),
         ] {
             if count(kind) > limit {
-                return Err(Reason::Bindings { needed: count(kind), limit });
+                return Err(Reason::Bindings {
+                    needed: count(kind),
+                    limit,
+                });
             }
         }
         // Members of different shapes get their counts as push constants: three and a total each.
-        let counts = if grown.shapes.len() > 1 { grown.shapes.len() as u32 * 16 } else { 0 };
+        let counts = if grown.shapes.len() > 1 {
+            grown.shapes.len() as u32 * 16
+        } else {
+            0
+        };
         let needed = grown.push.size() + counts;
         if needed > limits.max_push_bytes {
-            return Err(Reason::PushConstants { needed, limit: limits.max_push_bytes });
+            return Err(Reason::PushConstants {
+                needed,
+                limit: limits.max_push_bytes,
+            });
         }
         if grown.shared > limits.max_shared_bytes {
-            return Err(Reason::SharedMemory { needed: grown.shared, limit: limits.max_shared_bytes });
+            return Err(Reason::SharedMemory {
+                needed: grown.shared,
+                limit: limits.max_shared_bytes,
+            });
         }
         Ok(grown)
     }
@@ -98,7 +115,11 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
             writes: binding.writes,
         })
         .collect();
-    let size = interface.push.as_ref().map_or(0, |p| p.size as usize).next_multiple_of(4);
+    let size = interface
+        .push
+        .as_ref()
+        .map_or(0, |p| p.size as usize)
+        .next_multiple_of(4);
     let mut push: SmallVec<[u8; 64]> = SmallVec::from_slice(&one.push);
     push.resize(size, 0);
     let recipe = Step::plain_recipe(&one.kernel, float);
@@ -109,7 +130,10 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
         push,
         groups: one.groups,
         members: position..position + 1,
-        source: Source::Plain { kernel: one.kernel.clone(), float },
+        source: Source::Plain {
+            kernel: one.kernel.clone(),
+            float,
+        },
     }
 }
 
@@ -127,7 +151,10 @@ pub(crate) fn fused(
     plan: &mut Plan,
 ) {
     let members = group.start..group.end();
-    let own: u64 = list[members.clone()].iter().map(|s| u64::from(s.kernel.interface.workgroup_bytes)).sum();
+    let own: u64 = list[members.clone()]
+        .iter()
+        .map(|s| u64::from(s.kernel.interface.workgroup_bytes))
+        .sum();
     let mut shared_left = u64::from(limits.max_shared_bytes).saturating_sub(own);
     let mut granted = Vec::new();
     for buffer in buffers_of(&list[members.clone()]) {
@@ -144,13 +171,18 @@ pub(crate) fn fused(
             internalize::decide(list, &mut group, buffer, options, shared_left, &mut report)
         {
             if grant.internal.kind == Internalization::Local {
-                let bytes = u64::from(grant.internal.slots) * grant.element_size.next_multiple_of(16);
+                let bytes =
+                    u64::from(grant.internal.slots) * grant.element_size.next_multiple_of(16);
                 shared_left = shared_left.saturating_sub(bytes);
             }
             granted.push(grant);
         }
         if report.asked != Promote::None || report.reason.is_some() {
-            report.asked = if report.asked == Promote::None { first_wish(list, buffer) } else { report.asked };
+            report.asked = if report.asked == Promote::None {
+                first_wish(list, buffer)
+            } else {
+                report.asked
+            };
             plan.report.buffers.push(report);
         }
     }
@@ -167,7 +199,12 @@ pub(crate) fn fused(
     plan.steps.push(step);
 }
 
-pub(crate) fn report_unfused(list: &[Submission], position: usize, _limits: &Limits, plan: &mut Plan) {
+pub(crate) fn report_unfused(
+    list: &[Submission],
+    position: usize,
+    _limits: &Limits,
+    plan: &mut Plan,
+) {
     plan.report.groups.push(GroupReport {
         members: position..position + 1,
         fused: false,
@@ -184,7 +221,9 @@ pub(crate) fn report_wishes(list: &[Submission], plan: &mut Plan) {
         if asked == Promote::None || plan.report.buffers.iter().any(|r| r.buffer == buffer) {
             continue;
         }
-        let reason = internalize::wish(list, buffer).err().unwrap_or(Reason::NotFused);
+        let reason = internalize::wish(list, buffer)
+            .err()
+            .unwrap_or(Reason::NotFused);
         plan.report.buffers.push(BufferReport {
             buffer,
             asked,
@@ -195,13 +234,21 @@ pub(crate) fn report_wishes(list: &[Submission], plan: &mut Plan) {
 }
 
 fn first_wish(list: &[Submission], buffer: BufferId) -> Promote {
-    let mut args = list.iter().flat_map(|s| &s.args).filter(|a| a.buffer == buffer);
-    args.find(|a| a.promote != Promote::None).map_or(Promote::None, |a| a.promote)
+    let mut args = list
+        .iter()
+        .flat_map(|s| &s.args)
+        .filter(|a| a.buffer == buffer);
+    args.find(|a| a.promote != Promote::None)
+        .map_or(Promote::None, |a| a.promote)
 }
 
 fn buffers_of(list: &[Submission]) -> Vec<BufferId> {
     let mut seen = ahash::AHashSet::new();
-    list.iter().flat_map(|s| &s.args).map(|a| a.buffer).filter(|&b| seen.insert(b)).collect()
+    list.iter()
+        .flat_map(|s| &s.args)
+        .map(|a| a.buffer)
+        .filter(|&b| seen.insert(b))
+        .collect()
 }
 
 fn step(
@@ -217,7 +264,14 @@ fn step(
     let mut members = Vec::with_capacity(range.len());
     for position in range.clone() {
         let submission = &list[position];
-        members.push(member(submission, position, &group.layout, granted, &mut bindings, &mut push));
+        members.push(member(
+            submission,
+            position,
+            &group.layout,
+            granted,
+            &mut bindings,
+            &mut push,
+        ));
     }
     let unified = bindings
         .iter()
@@ -225,8 +279,14 @@ fn step(
         .map(|(n, bound)| UnifiedBinding {
             kind: bound.kind,
             read_only: !bindings.iter().any(|b| overlaps(b, bound) && b.writes),
-            coherent: group.demands.iter().any(|d| d.buffer == bound.buffer && d.kind != DemandKind::Invocation),
-            restrict: !bindings.iter().enumerate().any(|(m, b)| m != n && overlaps(b, bound)),
+            coherent: group
+                .demands
+                .iter()
+                .any(|d| d.buffer == bound.buffer && d.kind != DemandKind::Invocation),
+            restrict: !bindings
+                .iter()
+                .enumerate()
+                .any(|(m, b)| m != n && overlaps(b, bound)),
         })
         .collect();
     let recipe = Recipe {
@@ -268,11 +328,23 @@ fn member(
 ) -> Member {
     let mut targets = Vec::with_capacity(submission.args.len());
     let mut widen_barriers = false;
-    for (number, (arg, binding)) in submission.args.iter().zip(&submission.kernel.interface.bindings).enumerate() {
-        let internal = granted.iter().enumerate().find(|(_, g)| g.buffer == arg.buffer);
+    for (number, (arg, binding)) in submission
+        .args
+        .iter()
+        .zip(&submission.kernel.interface.bindings)
+        .enumerate()
+    {
+        let internal = granted
+            .iter()
+            .enumerate()
+            .find(|(_, g)| g.buffer == arg.buffer);
         if let Some((index, grant)) = internal {
-            let found = grant.uses.iter().find(|u| u.member == position && u.binding == number);
-            widen_barriers |= grant.internal.kind == Internalization::Local && found.is_some_and(|u| u.widen_barriers);
+            let found = grant
+                .uses
+                .iter()
+                .find(|u| u.member == position && u.binding == number);
+            widen_barriers |= grant.internal.kind == Internalization::Local
+                && found.is_some_and(|u| u.widen_barriers);
             targets.push(Target::Internal {
                 index: index as u16,
                 slots: found.map(|u| u.slots.clone()).unwrap_or_default(),
@@ -281,7 +353,10 @@ fn member(
             continue;
         }
         let same = |b: &Bound| {
-            b.kind == binding.kind && b.buffer == arg.buffer && b.offset == arg.offset && b.len == arg.len
+            b.kind == binding.kind
+                && b.buffer == arg.buffer
+                && b.offset == arg.offset
+                && b.len == arg.len
         };
         let index = bindings.iter().position(same).unwrap_or_else(|| {
             bindings.push(Bound {
@@ -311,7 +386,9 @@ fn member(
 
 /// Slots with the lengths a kernel asks of a binding that is no longer one.
 fn lengths(submission: &Submission, binding: usize, len: u64, push: &mut PushBlock) -> Vec<u16> {
-    let Ok(normal) = &submission.kernel.normal else { return Vec::new() };
+    let Ok(normal) = &submission.kernel.normal else {
+        return Vec::new();
+    };
     let queries = normal.analysis.lengths.iter().filter(|q| q.0 == binding);
     queries
         .map(|&(_, offset, stride)| {
@@ -322,19 +399,14 @@ fn lengths(submission: &Submission, binding: usize, len: u64, push: &mut PushBlo
 }
 
 fn remap(submission: &Submission, layout: &Layout, push: &mut PushBlock) -> Option<Remap> {
-    if layout.mapping == Mapping::Identity {
+    if layout.keeps_groups(submission) {
         return None;
     }
     let guard = layout.needs_guard(submission);
-    let same_groups = layout.keeps_groups(submission);
-    if same_groups && !guard {
-        return None;
-    }
     let counts = layout.counts(submission);
     Some(Remap {
         counts: counts.map(|n| (n != 1).then(|| push.add_u32(n))),
         total: guard.then(|| push.add_u32(layout.total(submission) as u32)),
-        same_groups,
         local_size: submission.kernel.interface.local_size,
     })
 }

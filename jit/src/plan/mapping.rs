@@ -26,21 +26,46 @@ fn product(n: [u32; 3]) -> u128 {
 impl Layout {
     /// The simplest mapping under which all members can run in one dispatch.
     pub(crate) fn of(members: &[&Submission], limits: &Limits) -> Result<Self, Reason> {
-        let Some(first) = members.first() else { return Err(Reason::Empty) };
+        let Some(first) = members.first() else {
+            return Err(Reason::Empty);
+        };
         let local = first.kernel.interface.local_size;
-        let same_local = members.iter().all(|m| m.kernel.interface.local_size == local);
+        let same_local = members
+            .iter()
+            .all(|m| m.kernel.interface.local_size == local);
         let same_groups = members.iter().all(|m| m.groups == first.groups);
         if same_local && same_groups && within(first.groups, limits) {
-            return Ok(Self { mapping: Mapping::Identity, shape: Shape { groups: first.groups, local } });
+            return Ok(Self {
+                mapping: Mapping::Identity,
+                shape: Shape {
+                    groups: first.groups,
+                    local,
+                },
+            });
         }
         if same_local {
-            let largest = members.iter().map(|m| m.groups).max_by_key(|&g| product(g)).unwrap_or(first.groups);
-            let groups = if within(largest, limits) { largest } else { fold(product(largest), limits)? };
-            return Ok(Self { mapping: Mapping::Groups, shape: Shape { groups, local } });
+            let largest = members
+                .iter()
+                .map(|m| m.groups)
+                .max_by_key(|&g| product(g))
+                .unwrap_or(first.groups);
+            let groups = if within(largest, limits) {
+                largest
+            } else {
+                fold(product(largest), limits)?
+            };
+            return Ok(Self {
+                mapping: Mapping::Groups,
+                shape: Shape { groups, local },
+            });
         }
         if let Some(other) = members.iter().find(|m| !m.kernel.interface.item_only) {
             let want = other.kernel.interface.local_size;
-            let have = members.iter().map(|m| m.kernel.interface.local_size).find(|&l| l != want).unwrap_or(want);
+            let have = members
+                .iter()
+                .map(|m| m.kernel.interface.local_size)
+                .find(|&l| l != want)
+                .unwrap_or(want);
             return Err(Reason::LocalSize { have, want });
         }
         let size = members
@@ -52,11 +77,17 @@ impl Layout {
             .min(limits.max_work_group_invocations);
         let items = members.iter().map(|m| items(m)).max().unwrap_or(1);
         let groups = fold(items.div_ceil(u128::from(size)), limits)?;
-        let shape = Shape { groups, local: [size, 1, 1] };
+        let shape = Shape {
+            groups,
+            local: [size, 1, 1],
+        };
         if product(shape.groups) * u128::from(size) > u128::from(u32::MAX) {
             return Err(Reason::RangeTooLarge);
         }
-        Ok(Self { mapping: Mapping::Items, shape })
+        Ok(Self {
+            mapping: Mapping::Items,
+            shape,
+        })
     }
 
     /// Whether `member` keeps the group ids of the dispatch.
@@ -66,7 +97,11 @@ impl Layout {
 
     /// Number of things (groups or items) the member has of those the mapping renumbers.
     pub(crate) fn total(&self, member: &Submission) -> u128 {
-        if self.mapping == Mapping::Items { items(member) } else { product(member.groups) }
+        if self.mapping == Mapping::Items {
+            items(member)
+        } else {
+            product(member.groups)
+        }
     }
 
     /// Whether some of the dispatch has nothing to do for `member`.
@@ -81,7 +116,9 @@ impl Layout {
     /// Counts of the member in each dimension of what is renumbered.
     pub(crate) fn counts(&self, member: &Submission) -> [u32; 3] {
         match self.mapping {
-            Mapping::Items => std::array::from_fn(|d| member.groups[d] * member.kernel.interface.local_size[d]),
+            Mapping::Items => {
+                std::array::from_fn(|d| member.groups[d] * member.kernel.interface.local_size[d])
+            }
             _ => member.groups,
         }
     }
@@ -97,9 +134,11 @@ impl Layout {
         let Shape { groups, local } = self.shape;
         let group: [Affine; 3] =
             std::array::from_fn(|d| id(atoms, Atom::Group(d as u8), groups[d]));
-        let inside: [Affine; 3] = std::array::from_fn(|d| id(atoms, Atom::Local(d as u8), local[d]));
+        let inside: [Affine; 3] =
+            std::array::from_fn(|d| id(atoms, Atom::Local(d as u8), local[d]));
         let linear = |x: &[Affine; 3], n: [u32; 3]| {
-            x[0].plus(&x[1], i128::from(n[0]))?.plus(&x[2], i128::from(n[0]) * i128::from(n[1]))
+            x[0].plus(&x[1], i128::from(n[0]))?
+                .plus(&x[2], i128::from(n[0]) * i128::from(n[1]))
         };
         let size = member.kernel.interface.local_size;
         let mut facts = Vec::new();
@@ -109,7 +148,8 @@ impl Layout {
             fact
         };
         let (group_ids, local_ids, global_ids) = if self.mapping == Mapping::Items {
-            let item = linear(&inside, local)?.plus(&linear(&group, groups)?, product(local) as i128)?;
+            let item =
+                linear(&inside, local)?.plus(&linear(&group, groups)?, product(local) as i128)?;
             if self.needs_guard(member) {
                 facts.push(at_most(&item, self.total(member)));
             }
@@ -173,7 +213,11 @@ fn fold(total: u128, limits: &Limits) -> Result<[u32; 3], Reason> {
 
 fn id(atoms: &mut Atoms, atom: Atom, count: u32) -> Affine {
     let id = atoms.intern(atom, i128::from(count) - 1);
-    if count <= 1 { Affine::default() } else { Affine::atom(id) }
+    if count <= 1 {
+        Affine::default()
+    } else {
+        Affine::atom(id)
+    }
 }
 
 /// A linear number as coordinates.
