@@ -42,7 +42,7 @@ grep -v '^#' list.txt | while read -r output source recipe; do
             ;;
         hlsl) glslang "$source" "$result" -D -e main --target-env vulkan1.1 ;;
         wgsl) naga "$source" "$result" >/dev/null ;;
-        assembly) spirv-as --target-env vulkan1.1 --preserve-numeric-ids "$source" -o "$result" ;;
+        assembly) spirv-as --target-env vulkan1.1 "$source" -o "$result" ;;
         *)
             echo "list.txt: unknown recipe '$recipe' for $output" >&2
             exit 1
