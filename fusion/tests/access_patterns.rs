@@ -246,13 +246,9 @@ fn refuses_private_where_the_group_exchanges() {
     );
     let ran = pair.workload.check_equal(&rig);
     pair.assert_out(&ran);
-    let report = ran.report();
-    let promoted = report
-        .plan
-        .buffers
-        .iter()
-        .find(|buffer| buffer.buffer == ran.buffers[4 - 1].id());
-    let promoted = promoted.expect("the report speaks of what was asked for");
+    let promoted = ran
+        .buffer_report(pair.tmp)
+        .expect("the report speaks of what was asked for");
     assert_ne!(promoted.got, Private);
     assert!(promoted.reason.is_some(), "{promoted:?}");
 }

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use vkfuse::{
-    Accessor, Buffer, Event, FusionProperties, FusionReport, FusionWrapper, Handler, Outcome,
-    Promote, SpecValue, Stats,
+    Accessor, Buffer, BufferReport, Event, FusionProperties, FusionReport, FusionWrapper, Handler,
+    Outcome, Promote, SpecValue, Stats,
 };
 
 use super::{Rig, poison};
@@ -419,13 +419,20 @@ impl Ran {
             .count()
     }
 
-    fn got(&self, buffer: Buf) -> Promote {
+    /// What the report says about a buffer, if anything.
+    pub fn buffer_report(&self, buffer: Buf) -> Option<BufferReport> {
         let id = self.buffers[buffer.0].id();
-        self.report()
+        let report = self.report();
+        report
             .plan
             .buffers
             .iter()
             .find(|report| report.buffer == id)
+            .cloned()
+    }
+
+    fn got(&self, buffer: Buf) -> Promote {
+        self.buffer_report(buffer)
             .map_or(Promote::None, |report| report.got)
     }
 
