@@ -35,11 +35,7 @@ pub struct JitError {
 
 impl JitError {
     pub(crate) fn new(pass: &'static str, detail: impl Into<String>) -> Self {
-        Self {
-            pass,
-            detail: detail.into(),
-            words: Vec::new(),
-        }
+        Self { pass, detail: detail.into(), words: Vec::new() }
     }
 }
 
@@ -57,19 +53,12 @@ pub(crate) fn emit(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Result<Vec<
     let mut linked = Vec::with_capacity(kernels.len());
     for (member, kernel) in recipe.members.iter().zip(kernels) {
         if member.kernel != kernel.hash {
-            return Err(JitError::new(
-                "link",
-                format!("kernel {} is not the one planned", kernel.name),
-            ));
+            return Err(JitError::new("link", format!("kernel {} is not the one planned", kernel.name)));
         }
         linked.push(link::link(&mut shared, recipe, member, kernel)?);
     }
     let entry = entry::build(&mut shared, recipe, &linked);
-    let version = kernels
-        .iter()
-        .map(|k| version_of(k))
-        .max()
-        .unwrap_or((1, 3));
+    let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
     let module = finish(shared, recipe, kernels, entry, version)?;
     let words = module.assemble();
     if cfg!(any(test, debug_assertions)) {
@@ -80,17 +69,13 @@ pub(crate) fn emit(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Result<Vec<
 
 fn version_of(kernel: &Specialized) -> (u8, u8) {
     let module = kernel.normal.as_ref().ok().map(|n| &n.module);
-    module
-        .and_then(|m| m.header.as_ref())
-        .map_or((1, 3), |h| h.version())
+    module.and_then(|m| m.header.as_ref()).map_or((1, 3), |h| h.version())
 }
 
 /// Runs spirv-val over an emitted module.
 pub(crate) fn verify(words: &[u32]) -> Result<(), JitError> {
-    tools::validate(words).map_err(|complaint| JitError {
-        words: words.to_vec(),
-        ..JitError::new("verify", complaint.detail)
-    })
+    tools::validate(words)
+        .map_err(|complaint| JitError { words: words.to_vec(), ..JitError::new("verify", complaint.detail) })
 }
 
 fn finish(
@@ -100,12 +85,7 @@ fn finish(
     entry: Word,
     version: (u8, u8),
 ) -> Result<Module, JitError> {
-    let Shared {
-        mut builder,
-        bindings,
-        push,
-        ..
-    } = shared;
+    let Shared { mut builder, bindings, push, .. } = shared;
     bindings.decorate(&mut builder, &recipe.bindings);
     push.declare(&mut builder, &recipe.push)?;
     let all = version >= (1, 4);
@@ -113,10 +93,7 @@ fn finish(
         let input = inst.operands.first() == Some(&Operand::StorageClass(StorageClass::Input));
         inst.class.opcode == Op::Variable && (all || input)
     });
-    let interface: Vec<Operand> = globals
-        .filter_map(|i| i.result_id)
-        .map(Operand::IdRef)
-        .collect();
+    let interface: Vec<Operand> = globals.filter_map(|i| i.result_id).map(Operand::IdRef).collect();
     let mut operands = vec![
         Operand::ExecutionModel(ExecutionModel::GLCompute),
         Operand::IdRef(entry),
@@ -124,17 +101,10 @@ fn finish(
     ];
     operands.extend(interface);
     let module = &mut builder.module;
-    module
-        .entry_points
-        .push(Instruction::new(Op::EntryPoint, None, None, operands));
-    let mut mode = vec![
-        Operand::IdRef(entry),
-        Operand::ExecutionMode(ExecutionMode::LocalSize),
-    ];
+    module.entry_points.push(Instruction::new(Op::EntryPoint, None, None, operands));
+    let mut mode = vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
     mode.extend(recipe.local_size.iter().map(|&n| Operand::LiteralBit32(n)));
-    module
-        .execution_modes
-        .push(Instruction::new(Op::ExecutionMode, None, None, mode));
+    module.execution_modes.push(Instruction::new(Op::ExecutionMode, None, None, mode));
     // The planner only groups kernels that agree on all other modes.
     let first = kernels.first().and_then(|k| k.normal.as_ref().ok());
     for mode in first.into_iter().flat_map(|n| &n.module.execution_modes) {
@@ -151,8 +121,7 @@ fn finish(
     }
     debug_assert!(!module.annotations.iter().any(|d| {
         recipe.float == FloatMode::Strict
-            && d.operands
-                .contains(&Operand::Decoration(Decoration::RelaxedPrecision))
+            && d.operands.contains(&Operand::Decoration(Decoration::RelaxedPrecision))
     }));
     Ok(module)
 }

@@ -6,6 +6,7 @@
 //! recipe and so the same key.
 
 mod assemble;
+mod coverage;
 mod group;
 mod internalize;
 mod mapping;
@@ -52,11 +53,7 @@ pub struct PlanError {
 ///
 /// # Errors
 /// [`PlanError`] if a submission cannot run on the device even alone.
-pub fn plan(
-    list: &[Submission],
-    options: &FuseOptions,
-    limits: &Limits,
-) -> Result<Plan, PlanError> {
+pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
     let mut start = 0;
     while start < list.len() {
@@ -68,8 +65,7 @@ pub fn plan(
                 end
             }
             _ => {
-                plan.steps
-                    .push(plan_unfused_at(list, start, options.float, limits)?);
+                plan.steps.push(plan_unfused_at(list, start, options.float, limits)?);
                 assemble::report_unfused(list, start, limits, &mut plan);
                 start + 1
             }
@@ -121,11 +117,7 @@ fn grow(
 ///
 /// # Errors
 /// [`PlanError`] if the group counts exceed the device's limits and the kernel has no normal form.
-pub fn plan_unfused(
-    one: &Submission,
-    float: FloatMode,
-    limits: &Limits,
-) -> Result<Step, PlanError> {
+pub fn plan_unfused(one: &Submission, float: FloatMode, limits: &Limits) -> Result<Step, PlanError> {
     plan_unfused_at(std::slice::from_ref(one), 0, float, limits)
 }
 
@@ -140,11 +132,7 @@ fn plan_unfused_at(
     let Some(dim) = over else {
         return Ok(assemble::plain(one, position, float));
     };
-    let failed = |reason: Reason| PlanError {
-        submission: position,
-        kernel: one.kernel.name.clone(),
-        reason,
-    };
+    let failed = |reason: Reason| PlanError { submission: position, kernel: one.kernel.name.clone(), reason };
     let group = Group::new(list, position, limits).map_err(|reason| match reason {
         Reason::RangeTooLarge => {
             let (count, limit) = (one.groups[dim], limits.max_groups[dim]);
@@ -152,9 +140,6 @@ fn plan_unfused_at(
         }
         reason => failed(reason),
     })?;
-    let options = FuseOptions {
-        float,
-        ..FuseOptions::default()
-    };
+    let options = FuseOptions { float, ..FuseOptions::default() };
     Ok(assemble::folded(list, &group, &options))
 }

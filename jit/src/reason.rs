@@ -189,11 +189,7 @@ impl Reason {
         match self {
             Self::CrossGroup(pair) => pair.to_string(),
             Self::SharedElements { pair, .. } => format!("{self}: {pair}"),
-            Self::OldContents {
-                submission,
-                binding,
-                index,
-            } => {
+            Self::OldContents { submission, binding, index } => {
                 format!(
                     "{self}: submission {submission} reads binding {}.{} at byte {index}",
                     binding.0, binding.1

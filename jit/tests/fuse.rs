@@ -75,10 +75,71 @@ fn same_list_same_words() {
 fn splits_at_a_reversal_across_groups() {
     let mul = kernel("chain/mul.spv");
     let reverse = kernel("access/reverse.spv");
+    let n = 4096u32.to_le_bytes();
     let mut list = List::new(4096);
-    list.submit(&mul, [16, 1, 1], &[0, 1, 2], &4096u32.to_le_bytes());
-    list.submit(&reverse, [16, 1, 1], &[2, 3], &4096u32.to_le_bytes());
+    list.submit(&reverse, [16, 1, 1], &[0, 1], &n);
+    list.submit(&mul, [16, 1, 1], &[1, 1, 2], &n);
     let plan = planned(&list);
     assert_eq!(plan.steps.len(), 2);
     assert!(matches!(plan.report.splits[0].reason, Reason::CrossGroup(_)), "{:?}", plan.report.splits);
+}
+
+/// Two kernels over `tmp` (buffer 2): the first writes it, the second reads it.
+fn pair(first: &str, second: &str, groups: [u32; 3], push: &[u8], promote: Promote) -> Plan {
+    let mut list = List::new(1 << 20);
+    list.promote(2, promote);
+    list.submit(&kernel(first), groups, &[0, 1, 2], push);
+    list.submit(&kernel(second), groups, &[2, 3, 4], push);
+    planned(&list)
+}
+
+#[test]
+fn keeps_a_barrier_and_grants_shared_memory_for_a_reversal_in_the_group() {
+    let plan = pair("pair/add_mirrored.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::Local);
+    assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
+    assert!(plan.report.groups[0].barriers[0].kept);
+    assert_eq!(plan.report.buffers[0].got, Internalization::Local, "{:?}", plan.report.buffers);
+}
+
+#[test]
+fn refuses_registers_for_a_reversal_in_the_group() {
+    let plan = pair("pair/add_mirrored.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::Private);
+    assert_eq!(plan.steps.len(), 1);
+    assert!(matches!(plan.report.buffers[0].reason, Some(Reason::SharedElements { .. })));
+}
+
+#[test]
+fn grants_several_elements_per_invocation() {
+    for promote in [Promote::Private, Promote::Local] {
+        let n = 128u32.to_le_bytes();
+        let plan = pair("pair/add_four.spv", "pair/mul_four.spv", [16, 1, 1], &n, promote);
+        assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
+        assert_eq!(plan.report.buffers[0].reason, None, "{:?}", plan.report.buffers);
+    }
+}
+
+#[test]
+fn grants_arrays_inside_elements() {
+    let n = 64u32.to_le_bytes();
+    let plan = pair("pair/add_wrapped.spv", "pair/mul_wrapped.spv", [16, 1, 1], &n, Promote::Private);
+    assert_eq!(plan.report.buffers[0].reason, None, "{:?}", plan.report.buffers);
+    let plan = pair("pair/add_deep.spv", "pair/mul_deep.spv", [4, 1, 1], &n, Promote::Private);
+    assert_eq!(plan.report.buffers[0].reason, None, "{:?}", plan.report.buffers);
+}
+
+#[test]
+fn fuses_two_and_three_dimensions() {
+    for (dims, groups) in [("2d", [10, 9, 1]), ("3d", [1, 2, 4])] {
+        let (w, h, d) = if dims == "2d" { (79u32, 67u32, 1u32) } else { (4, 8, 16) };
+        let push: Vec<u8> = [w, h, d].iter().flat_map(|n| n.to_le_bytes()).collect();
+        let plan = pair(
+            &format!("pair/add_{dims}.spv"),
+            &format!("pair/mul_{dims}.spv"),
+            groups,
+            &push,
+            Promote::Private,
+        );
+        assert_eq!(plan.steps.len(), 1, "{dims}: {:#?}", plan.report);
+        assert_eq!(plan.report.buffers[0].reason, None, "{dims}: {:?}", plan.report.buffers);
+    }
 }

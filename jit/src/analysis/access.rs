@@ -40,8 +40,8 @@ pub struct Access {
     pub exact_guards: bool,
     /// Block and position of the instruction.
     pub at: (usize, usize),
-    /// Whether the access lies in a loop.
-    pub in_loop: bool,
+    /// Number of loops around the access.
+    pub loop_depth: u32,
     /// The element of the block's array it goes through, if that is how it starts.
     pub(crate) element: Option<Element>,
 }
@@ -131,11 +131,7 @@ impl KernelAnalysis {
     /// Whether access `a` has happened whenever access `b` of the same invocation happens.
     pub(crate) fn precedes(&self, a: usize, b: usize) -> bool {
         let (first, second) = (&self.accesses[a], &self.accesses[b]);
-        if first.at.0 == second.at.0 {
-            first.at.1 < second.at.1
-        } else {
-            self.dominance[a][b]
-        }
+        if first.at.0 == second.at.0 { first.at.1 < second.at.1 } else { self.dominance[a][b] }
     }
 
     /// The byte offset of an access as text, for people.

@@ -28,6 +28,15 @@ pub(crate) struct Loop {
     pub(crate) parent: Option<usize>,
 }
 
+impl Loop {
+    /// Whether every edge out of the loop starts at `block`.
+    pub(crate) fn is_left_only_from(&self, block: usize, cfg: &Cfg) -> bool {
+        (0..cfg.successors.len())
+            .filter(|&inside| inside != block && self.blocks.contains(inside))
+            .all(|inside| cfg.successors[inside].iter().all(|&next| self.blocks.contains(next)))
+    }
+}
+
 /// One direction of a conditional branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
@@ -68,15 +77,7 @@ impl Cfg {
         let exits: Vec<usize> = (0..count).filter(|&b| successors[b].is_empty()).collect();
         let post_dominators = dominance(count, &exits, &successors, &predecessors);
         let (loops, innermost) = natural_loops(count, &successors, &predecessors, &dominators);
-        Self {
-            successors,
-            predecessors,
-            dominators,
-            post_dominators,
-            loops,
-            innermost,
-            label_index,
-        }
+        Self { successors, predecessors, dominators, post_dominators, loops, innermost, label_index }
     }
 
     pub(crate) fn block_of_label(&self, label: u32) -> Option<usize> {
@@ -93,6 +94,11 @@ impl Cfg {
 
     pub(crate) fn innermost_loop(&self, block: usize) -> Option<usize> {
         self.innermost[block]
+    }
+
+    /// Number of loops around a block.
+    pub(crate) fn loop_depth(&self, block: usize) -> u32 {
+        self.loops.iter().filter(|l| l.blocks.contains(block)).count() as u32
     }
 
     /// Whether `block` lies in loop `which` (`None`: the function itself).
@@ -119,9 +125,7 @@ impl Cfg {
                 continue;
             };
             let edge_to = |target: usize| {
-                on_true != on_false
-                    && self.predecessors[target].len() == 1
-                    && self.dominates(target, block)
+                on_true != on_false && self.predecessors[target].len() == 1 && self.dominates(target, block)
             };
             let (taken, target) = if edge_to(on_true) {
                 (true, on_true)
@@ -131,11 +135,7 @@ impl Cfg {
                 continue;
             };
             exact &= self.post_dominates(branch, from);
-            edges.push(Edge {
-                block: branch,
-                condition,
-                taken,
-            });
+            edges.push(Edge { block: branch, condition, taken });
             from = target;
         }
         exact &= self.post_dominates(block, from);
@@ -143,21 +143,13 @@ impl Cfg {
     }
 
     /// The condition and both targets, if `block` ends in a conditional branch.
-    pub(crate) fn conditional(
-        &self,
-        function: &dr::Function,
-        block: usize,
-    ) -> Option<(u32, usize, usize)> {
+    pub(crate) fn conditional(&self, function: &dr::Function, block: usize) -> Option<(u32, usize, usize)> {
         let last = function.blocks[block].instructions.last()?;
         if last.class.opcode != Op::BranchConditional {
             return None;
         }
         let id = |n: usize| last.operands.get(n)?.id_ref_any();
-        Some((
-            id(0)?,
-            self.block_of_label(id(1)?)?,
-            self.block_of_label(id(2)?)?,
-        ))
+        Some((id(0)?, self.block_of_label(id(1)?)?, self.block_of_label(id(2)?)?))
     }
 }
 
@@ -173,20 +165,13 @@ fn branch_targets(last: &dr::Instruction) -> Vec<u32> {
 }
 
 /// Dominator sets by iteration; `roots` dominate only themselves.
-fn dominance(
-    count: usize,
-    roots: &[usize],
-    into: &[Vec<usize>],
-    out_of: &[Vec<usize>],
-) -> Vec<BitSet> {
+fn dominance(count: usize, roots: &[usize], into: &[Vec<usize>], out_of: &[Vec<usize>]) -> Vec<BitSet> {
     let mut sets = vec![BitSet::full(count); count];
     for &root in roots {
         sets[root] = BitSet::single(count, root);
     }
-    let mut work: std::collections::VecDeque<usize> = roots
-        .iter()
-        .flat_map(|&r| out_of[r].iter().copied())
-        .collect();
+    let mut work: std::collections::VecDeque<usize> =
+        roots.iter().flat_map(|&r| out_of[r].iter().copied()).collect();
     while let Some(block) = work.pop_front() {
         if roots.contains(&block) {
             continue;
@@ -228,9 +213,7 @@ fn natural_loops(
         let latches: Vec<usize> = predecessors[header]
             .iter()
             .copied()
-            .filter(|&latch| {
-                dominators[latch].contains(header) && successors[latch].contains(&header)
-            })
+            .filter(|&latch| dominators[latch].contains(header) && successors[latch].contains(&header))
             .collect();
         if latches.is_empty() {
             continue;
@@ -244,20 +227,12 @@ fn natural_loops(
             }
         }
         // Headers come in dominance order, so the last loop that holds this header is its parent.
-        let parent = loops
-            .iter()
-            .rposition(|outer| outer.blocks.contains(header));
-        loops.push(Loop {
-            header,
-            blocks,
-            parent,
-        });
+        let parent = loops.iter().rposition(|outer| outer.blocks.contains(header));
+        loops.push(Loop { header, blocks, parent });
     }
     let innermost = (0..count)
         .map(|block| {
-            (0..loops.len())
-                .filter(|&l| loops[l].blocks.contains(block))
-                .max_by_key(|&l| depth(&loops, l))
+            (0..loops.len()).filter(|&l| loops[l].blocks.contains(block)).max_by_key(|&l| depth(&loops, l))
         })
         .collect();
     (loops, innermost)

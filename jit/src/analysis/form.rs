@@ -31,11 +31,7 @@ pub(crate) enum Atom {
     /// A value of one member of the list about which only the range is known.
     Free { member: u32, node: NodeId },
     /// An index into an array of `count` elements about which nothing else is known.
-    Element {
-        member: u32,
-        node: NodeId,
-        count: u64,
-    },
+    Element { member: u32, node: NodeId, count: u64 },
     /// Stands for `group * size + local` of one dimension.
     Global(u8),
 }
@@ -98,17 +94,11 @@ const HUGE: i128 = 1 << 90;
 
 impl Affine {
     pub(crate) fn constant(constant: i128) -> Self {
-        Self {
-            terms: SmallVec::new(),
-            constant,
-        }
+        Self { terms: SmallVec::new(), constant }
     }
 
     pub(crate) fn atom(id: AtomId) -> Self {
-        Self {
-            terms: SmallVec::from_slice(&[(id, 1)]),
-            constant: 0,
-        }
+        Self { terms: SmallVec::from_slice(&[(id, 1)]), constant: 0 }
     }
 
     pub(crate) fn coefficient(&self, id: AtomId) -> i128 {
@@ -205,19 +195,10 @@ pub(crate) struct Ranges(SmallVec<[(AtomId, i128, i128); 4]>);
 
 impl Ranges {
     pub(crate) fn get(&self, atoms: &Atoms, id: AtomId) -> (i128, i128) {
-        self.0
-            .iter()
-            .find(|r| r.0 == id)
-            .map_or((0, atoms.max(id)), |r| (r.1, r.2))
+        self.0.iter().find(|r| r.0 == id).map_or((0, atoms.max(id)), |r| (r.1, r.2))
     }
 
-    fn tighten(
-        &mut self,
-        atoms: &Atoms,
-        id: AtomId,
-        low: Option<i128>,
-        high: Option<i128>,
-    ) -> bool {
+    fn tighten(&mut self, atoms: &Atoms, id: AtomId, low: Option<i128>, high: Option<i128>) -> bool {
         let (mut a, mut b) = self.get(atoms, id);
         let before = (a, b);
         if let Some(low) = low {
@@ -278,11 +259,7 @@ pub(crate) struct Evaluator<'a> {
 
 impl<'a> Evaluator<'a> {
     pub(crate) fn new(analysis: &'a KernelAnalysis, env: &'a Environment<'a>) -> Self {
-        Self {
-            analysis,
-            env,
-            memo: vec![None; analysis.exprs.len()],
-        }
+        Self { analysis, env, memo: vec![None; analysis.exprs.len()] }
     }
 
     /// The byte range of an access whose accessor starts at byte `base` of its memory object.
@@ -317,12 +294,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The byte offset of the array element an access lies in, the start of the array left out.
-    pub(crate) fn element(
-        &mut self,
-        atoms: &mut Atoms,
-        access: &Access,
-        base: u64,
-    ) -> Option<Affine> {
+    pub(crate) fn element(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> Option<Affine> {
         let index = access.element?.index?;
         let mut ranges = Ranges::default();
         let mut facts = self.env.facts.clone();
@@ -361,22 +333,12 @@ impl<'a> Evaluator<'a> {
     }
 
     fn some_element(&self, atoms: &mut Atoms, node: NodeId, count: u64) -> Affine {
-        let atom = Atom::Element {
-            member: self.env.member,
-            node,
-            count,
-        };
+        let atom = Atom::Element { member: self.env.member, node, count };
         Affine::atom(atoms.intern(atom, i128::from(count).max(1) - 1))
     }
 
     fn free(&self, atoms: &mut Atoms, node: NodeId, max: i128) -> AtomId {
-        atoms.intern(
-            Atom::Free {
-                member: self.env.member,
-                node,
-            },
-            max,
-        )
+        atoms.intern(Atom::Free { member: self.env.member, node }, max)
     }
 
     fn exact(&self, atoms: &Atoms, form: Affine) -> Value {
@@ -387,11 +349,7 @@ impl<'a> Evaluator<'a> {
     /// A value of which only the range is known.
     fn unknown(&self, atoms: &mut Atoms, node: NodeId, low: i128, high: i128) -> Value {
         if low == high {
-            return Value {
-                form: Affine::constant(low),
-                low,
-                high,
-            };
+            return Value { form: Affine::constant(low), low, high };
         }
         let id = self.free(atoms, node, high - low);
         // An atom first seen with another range keeps the looser one; so must the value.
@@ -410,9 +368,7 @@ impl<'a> Evaluator<'a> {
         if let Some(value) = &self.memo[node.0 as usize] {
             return value.clone();
         }
-        let value = self
-            .compute(atoms, node)
-            .unwrap_or_else(|| self.any(atoms, node));
+        let value = self.compute(atoms, node).unwrap_or_else(|| self.any(atoms, node));
         self.memo[node.0 as usize] = Some(value.clone());
         value
     }
@@ -422,11 +378,7 @@ impl<'a> Evaluator<'a> {
             Node::Const { value, width } => {
                 // Small negative constants are meant as such; congruence makes both right.
                 let signed = sign_extend(*value, *width);
-                Affine::constant(if signed < 0 {
-                    i128::from(signed)
-                } else {
-                    i128::from(*value)
-                })
+                Affine::constant(if signed < 0 { i128::from(signed) } else { i128::from(*value) })
             }
             Node::Id { kind, dim } => {
                 let dim = usize::from(*dim).min(2);
@@ -441,21 +393,11 @@ impl<'a> Evaluator<'a> {
                 let size = self.env.local_size;
                 self.env.local[0]
                     .plus(&self.env.local[1], i128::from(size[0]))?
-                    .plus(
-                        &self.env.local[2],
-                        i128::from(size[0]) * i128::from(size[1]),
-                    )?
+                    .plus(&self.env.local[2], i128::from(size[0]) * i128::from(size[1]))?
             }
             Node::Push { offset, width } => {
-                let bytes = self
-                    .env
-                    .push
-                    .get(*offset as usize..)?
-                    .get(..usize::from(*width / 8))?;
-                let value = bytes
-                    .iter()
-                    .rev()
-                    .fold(0u64, |word, &b| (word << 8) | u64::from(b));
+                let bytes = self.env.push.get(*offset as usize..)?.get(..usize::from(*width / 8))?;
+                let value = bytes.iter().rev().fold(0u64, |word, &b| (word << 8) | u64::from(b));
                 let signed = sign_extend(value, *width);
                 Affine::constant(if signed < 0 && signed > -4096 {
                     i128::from(signed)
@@ -463,11 +405,7 @@ impl<'a> Evaluator<'a> {
                     i128::from(value)
                 })
             }
-            Node::Length {
-                binding,
-                offset,
-                stride,
-            } => {
+            Node::Length { binding, offset, stride } => {
                 let length = *self.env.lengths.get(usize::from(*binding))?;
                 let room = length.saturating_sub(u64::from(*offset));
                 Affine::constant(i128::from(room / u64::from((*stride).max(1))))
@@ -475,12 +413,7 @@ impl<'a> Evaluator<'a> {
             Node::Binary { op, width, a, b } => {
                 return self.binary(atoms, node, *op, *width, *a, *b);
             }
-            Node::Convert {
-                signed,
-                from,
-                width,
-                a,
-            } => {
+            Node::Convert { signed, from, width, a } => {
                 let value = self.value(atoms, *a);
                 if width < from {
                     value.form
@@ -494,9 +427,7 @@ impl<'a> Evaluator<'a> {
                 let inputs = inputs.clone();
                 return self.hull(atoms, node, &inputs);
             }
-            Node::Select {
-                condition, a, b, ..
-            } => {
+            Node::Select { condition, a, b, .. } => {
                 let (condition, a, b) = (*condition, *a, *b);
                 return match self.decide(atoms, condition) {
                     Some(true) => Some(self.value(atoms, a)),
@@ -504,13 +435,7 @@ impl<'a> Evaluator<'a> {
                     None => self.hull(atoms, node, &[a, b]),
                 };
             }
-            Node::Counter {
-                width,
-                init,
-                step,
-                bound,
-                ..
-            } => {
+            Node::Counter { width, init, step, bound, .. } => {
                 let bound = (*bound)?;
                 let (width, init, step) = (*width, *init, *step);
                 return self.counter(atoms, node, width, init, step, bound);
@@ -528,10 +453,7 @@ impl<'a> Evaluator<'a> {
 
     /// Equal forms stay; otherwise only the common range is known.
     fn hull(&mut self, atoms: &mut Atoms, node: NodeId, inputs: &[NodeId]) -> Option<Value> {
-        let values: Vec<Value> = inputs
-            .iter()
-            .map(|&input| self.value(atoms, input))
-            .collect();
+        let values: Vec<Value> = inputs.iter().map(|&input| self.value(atoms, input)).collect();
         let first = values.first()?;
         if values.iter().all(|v| v.form == first.form) {
             return Some(first.clone());
@@ -565,11 +487,7 @@ impl<'a> Evaluator<'a> {
         if top >= wrap {
             return None;
         }
-        let rounds = if last < init.low {
-            0
-        } else {
-            (last - init.low) / step + 1
-        };
+        let rounds = if last < init.low { 0 } else { (last - init.low) / step + 1 };
         let iteration = self.free(atoms, node, rounds);
         let form = init.form.plus(&Affine::atom(iteration), step)?;
         Some(self.exact(atoms, form))
@@ -601,11 +519,7 @@ impl<'a> Evaluator<'a> {
             }
             BinaryOp::UDiv | BinaryOp::UMod => {
                 let divisor = as_unsigned(&right, width)?.form;
-                let divisor = divisor
-                    .terms
-                    .is_empty()
-                    .then_some(divisor.constant)
-                    .filter(|&d| d > 0)?;
+                let divisor = divisor.terms.is_empty().then_some(divisor.constant).filter(|&d| d > 0)?;
                 return self.divide(atoms, node, &left, width, divisor, op == BinaryOp::UDiv);
             }
             BinaryOp::SDiv | BinaryOp::SRem | BinaryOp::SMod => {
@@ -650,16 +564,8 @@ impl<'a> Evaluator<'a> {
                 // Without a common bit, or is addition.
                 let bits = constant.filter(|&c| c >= 0)?;
                 let value = as_unsigned(&left, width)?;
-                let step = value
-                    .form
-                    .terms
-                    .iter()
-                    .fold(value.form.constant, |g, t| gcd(g, t.1));
-                let lowest = if step == 0 {
-                    i128::MAX
-                } else {
-                    1 << step.trailing_zeros().min(100)
-                };
+                let step = value.form.terms.iter().fold(value.form.constant, |g, t| gcd(g, t.1));
+                let lowest = if step == 0 { i128::MAX } else { 1 << step.trailing_zeros().min(100) };
                 if bits >= lowest {
                     return None;
                 }
@@ -700,9 +606,9 @@ impl<'a> Evaluator<'a> {
             // Modulo a power of two, wrap-around does not matter: add multiples until it is positive.
             None if !quotient && power => {
                 let mut form = value.form.clone();
-                form.constant = form.constant.checked_add(
-                    (-value.low).max(0).div_euclid(divisor).checked_add(1)? * divisor,
-                )?;
+                form.constant = form
+                    .constant
+                    .checked_add((-value.low).max(0).div_euclid(divisor).checked_add(1)? * divisor)?;
                 self.exact(atoms, form)
             }
             None => {
@@ -746,9 +652,7 @@ impl<'a> Evaluator<'a> {
         } else if bits & (bits - 1) == 0 {
             // One bit flips: low + bit - 2 * (bit of low).
             let of_low = self.divide(atoms, node, &low, width, bits, true)?;
-            low.form
-                .plus(&Affine::constant(bits), 1)?
-                .plus(&of_low.form, -2 * bits)?
+            low.form.plus(&Affine::constant(bits), 1)?.plus(&of_low.form, -2 * bits)?
         } else {
             self.unknown(atoms, node, 0, above - 1).form
         };
@@ -756,11 +660,7 @@ impl<'a> Evaluator<'a> {
         let exact = self.exact(atoms, form);
         // The bound by atoms is loose where a form subtracts what it contains.
         let high = value.high | bits;
-        Some(Value {
-            form: exact.form,
-            low: exact.low.max(0),
-            high: exact.high.min(next_ones(high)),
-        })
+        Some(Value { form: exact.form, low: exact.low.max(0), high: exact.high.min(next_ones(high)) })
     }
 
     /// The truth of a condition that is the same for every invocation.
@@ -768,10 +668,7 @@ impl<'a> Evaluator<'a> {
         for truth in [true, false] {
             let mut facts = Vec::new();
             self.assume(atoms, condition, truth, &mut facts);
-            if facts
-                .iter()
-                .any(|fact| fact.bounds(|id| (0, atoms.max(id))).0 > 0)
-            {
+            if facts.iter().any(|fact| fact.bounds(|id| (0, atoms.max(id))).0 > 0) {
                 return Some(!truth);
             }
         }
@@ -808,15 +705,12 @@ impl<'a> Evaluator<'a> {
                     Some((meaning(&a, width)?, meaning(&b, width)?))
                 };
                 let pair = match op {
-                    CompareOp::Equal | CompareOp::NotEqual => {
-                        both(as_unsigned).or_else(|| both(as_signed))
-                    }
+                    CompareOp::Equal | CompareOp::NotEqual => both(as_unsigned).or_else(|| both(as_signed)),
                     _ if signed => both(as_signed),
                     _ => both(as_unsigned),
                 };
                 let Some((a, b)) = pair else { return false };
-                let (Some(less), Some(more)) = (a.form.plus(&b.form, -1), b.form.plus(&a.form, -1))
-                else {
+                let (Some(less), Some(more)) = (a.form.plus(&b.form, -1), b.form.plus(&a.form, -1)) else {
                     return false;
                 };
                 let strictly = |mut form: Affine| {
@@ -824,9 +718,7 @@ impl<'a> Evaluator<'a> {
                     form
                 };
                 match (op, truth) {
-                    (CompareOp::Equal, true) | (CompareOp::NotEqual, false) => {
-                        facts.extend([less, more])
-                    }
+                    (CompareOp::Equal, true) | (CompareOp::NotEqual, false) => facts.extend([less, more]),
                     (CompareOp::Equal, false) | (CompareOp::NotEqual, true) => {
                         // Only `x != 0` of an unsigned x says anything about a range.
                         if b.form == Affine::constant(0) && a.low >= 0 {
@@ -838,9 +730,7 @@ impl<'a> Evaluator<'a> {
                     (CompareOp::ULess | CompareOp::SLess, true) => facts.push(strictly(less)),
                     (CompareOp::ULessEqual | CompareOp::SLessEqual, true) => facts.push(less),
                     (CompareOp::ULess | CompareOp::SLess, false) => facts.push(more),
-                    (CompareOp::ULessEqual | CompareOp::SLessEqual, false) => {
-                        facts.push(strictly(more))
-                    }
+                    (CompareOp::ULessEqual | CompareOp::SLessEqual, false) => facts.push(strictly(more)),
                 }
                 true
             }
@@ -850,12 +740,7 @@ impl<'a> Evaluator<'a> {
 }
 
 /// Quotient or remainder of a form that is not negative by a positive constant.
-pub(crate) fn split(
-    atoms: &mut Atoms,
-    form: &Affine,
-    divisor: i128,
-    quotient: bool,
-) -> Option<Affine> {
+pub(crate) fn split(atoms: &mut Atoms, form: &Affine, divisor: i128, quotient: bool) -> Option<Affine> {
     let bounds = |form: &Affine, atoms: &Atoms| form.bounds(|id| (0, atoms.max(id)));
     // If what the divisor leaves of every coefficient stays below it, that is the remainder.
     let mut whole = Affine::constant(form.constant.div_euclid(divisor));
@@ -887,9 +772,7 @@ pub(crate) fn split(
     } else if high < divisor {
         Some(rest)
     } else {
-        Some(Affine::atom(
-            atoms.intern(Atom::Remainder(rest, divisor), divisor - 1),
-        ))
+        Some(Affine::atom(atoms.intern(Atom::Remainder(rest, divisor), divisor - 1)))
     }
 }
 
@@ -940,20 +823,12 @@ fn shifted(value: &Value, width: u8, start: i128) -> Option<Value> {
     }
     let mut form = value.form.clone();
     form.constant -= shift;
-    Some(Value {
-        form,
-        low: value.low - shift,
-        high: value.high - shift,
-    })
+    Some(Value { form, low: value.low - shift, high: value.high - shift })
 }
 
 /// The least number of the form 2^n - 1 that is not below `x`.
 fn next_ones(x: i128) -> i128 {
-    if x <= 0 {
-        0
-    } else {
-        (1i128 << (128 - x.leading_zeros())) - 1
-    }
+    if x <= 0 { 0 } else { (1i128 << (128 - x.leading_zeros())) - 1 }
 }
 
 pub(crate) fn gcd(a: i128, b: i128) -> i128 {

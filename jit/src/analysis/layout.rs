@@ -11,37 +11,14 @@ use rspirv::spirv::{Decoration, Op, StorageClass};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     Bool,
-    Int {
-        width: u8,
-        signed: bool,
-    },
-    Float {
-        width: u8,
-    },
-    Vector {
-        element: u32,
-        count: u32,
-    },
-    Matrix {
-        column: u32,
-        count: u32,
-    },
-    Array {
-        element: u32,
-        count: u64,
-        stride: u32,
-    },
-    RuntimeArray {
-        element: u32,
-        stride: u32,
-    },
-    Struct {
-        members: Vec<Member>,
-    },
-    Pointer {
-        class: StorageClass,
-        pointee: u32,
-    },
+    Int { width: u8, signed: bool },
+    Float { width: u8 },
+    Vector { element: u32, count: u32 },
+    Matrix { column: u32, count: u32 },
+    Array { element: u32, count: u64, stride: u32 },
+    RuntimeArray { element: u32, stride: u32 },
+    Struct { members: Vec<Member> },
+    Pointer { class: StorageClass, pointee: u32 },
     Other,
 }
 
@@ -86,19 +63,12 @@ impl Types {
                 }
                 (
                     Op::MemberDecorate,
-                    [
-                        Operand::IdRef(id),
-                        Operand::LiteralBit32(m),
-                        Operand::Decoration(what),
-                        rest @ ..,
-                    ],
+                    [Operand::IdRef(id), Operand::LiteralBit32(m), Operand::Decoration(what), rest @ ..],
                 ) => {
                     let member = members.entry((*id, *m)).or_default();
                     match (what, rest) {
                         (Decoration::Offset, [Operand::LiteralBit32(n)]) => member.offset = *n,
-                        (Decoration::MatrixStride, [Operand::LiteralBit32(n)]) => {
-                            member.matrix.stride = *n
-                        }
+                        (Decoration::MatrixStride, [Operand::LiteralBit32(n)]) => member.matrix.stride = *n,
                         (Decoration::RowMajor, _) => member.matrix.row_major = true,
                         _ => {}
                     }
@@ -106,10 +76,7 @@ impl Types {
                 _ => {}
             }
         }
-        let mut this = Self {
-            types: AHashMap::new(),
-            constants: AHashMap::new(),
-        };
+        let mut this = Self { types: AHashMap::new(), constants: AHashMap::new() };
         for inst in &module.types_global_values {
             let Some(id) = inst.result_id else { continue };
             let operand = |n: usize| inst.operands.get(n);
@@ -121,60 +88,39 @@ impl Types {
             };
             let ty = match inst.class.opcode {
                 Op::TypeBool => Type::Bool,
-                Op::TypeInt => Type::Int {
-                    width: literal(0) as u8,
-                    signed: literal(1) != 0,
-                },
-                Op::TypeFloat => Type::Float {
-                    width: literal(0) as u8,
-                },
-                Op::TypeVector => Type::Vector {
-                    element: id_at(0),
-                    count: literal(1) as u32,
-                },
-                Op::TypeMatrix => Type::Matrix {
-                    column: id_at(0),
-                    count: literal(1) as u32,
-                },
+                Op::TypeInt => Type::Int { width: literal(0) as u8, signed: literal(1) != 0 },
+                Op::TypeFloat => Type::Float { width: literal(0) as u8 },
+                Op::TypeVector => Type::Vector { element: id_at(0), count: literal(1) as u32 },
+                Op::TypeMatrix => Type::Matrix { column: id_at(0), count: literal(1) as u32 },
                 Op::TypeArray => Type::Array {
                     element: id_at(0),
                     count: this.constant(id_at(1)).map_or(0, |(v, _)| v),
                     stride: strides.get(&id).copied().unwrap_or(0),
                 },
-                Op::TypeRuntimeArray => Type::RuntimeArray {
-                    element: id_at(0),
-                    stride: strides.get(&id).copied().unwrap_or(0),
-                },
+                Op::TypeRuntimeArray => {
+                    Type::RuntimeArray { element: id_at(0), stride: strides.get(&id).copied().unwrap_or(0) }
+                }
                 Op::TypeStruct => Type::Struct {
                     members: (0..inst.operands.len())
                         .map(|n| {
                             let layout = members.get(&(id, n as u32)).cloned().unwrap_or_default();
-                            Member {
-                                ty: id_at(n),
-                                ..layout
-                            }
+                            Member { ty: id_at(n), ..layout }
                         })
                         .collect(),
                 },
                 Op::TypePointer => match operand(0) {
-                    Some(Operand::StorageClass(class)) => Type::Pointer {
-                        class: *class,
-                        pointee: id_at(1),
-                    },
+                    Some(Operand::StorageClass(class)) => Type::Pointer { class: *class, pointee: id_at(1) },
                     _ => Type::Other,
                 },
                 Op::Constant => {
-                    if let Some(&Type::Int { width, .. }) =
-                        inst.result_type.and_then(|t| this.types.get(&t))
+                    if let Some(&Type::Int { width, .. }) = inst.result_type.and_then(|t| this.types.get(&t))
                     {
-                        this.constants
-                            .insert(id, (literal(0) & super::expr::mask(width), width));
+                        this.constants.insert(id, (literal(0) & super::expr::mask(width), width));
                     }
                     continue;
                 }
                 Op::ConstantNull => {
-                    if let Some(&Type::Int { width, .. }) =
-                        inst.result_type.and_then(|t| this.types.get(&t))
+                    if let Some(&Type::Int { width, .. }) = inst.result_type.and_then(|t| this.types.get(&t))
                     {
                         this.constants.insert(id, (0, width));
                     }
@@ -237,12 +183,8 @@ impl Types {
                     ty = member.ty;
                     continue;
                 }
-                Type::Array {
-                    element, stride, ..
-                } => (*element, u64::from(*stride)),
-                Type::Matrix { column, .. } if !matrix.row_major => {
-                    (*column, u64::from(matrix.stride))
-                }
+                Type::Array { element, stride, .. } => (*element, u64::from(*stride)),
+                Type::Matrix { column, .. } if !matrix.row_major => (*column, u64::from(matrix.stride)),
                 Type::Vector { element, .. } => (*element, self.span(*element, matrix)),
                 _ => return None,
             };
@@ -259,33 +201,20 @@ impl Types {
             Type::Vector { element, count } => self.span(*element, matrix) * u64::from(*count),
             Type::Matrix { column, count } => {
                 let (rows, scalar) = match self.get(*column) {
-                    Type::Vector { element, count } => {
-                        (u64::from(*count), self.span(*element, matrix))
-                    }
+                    Type::Vector { element, count } => (u64::from(*count), self.span(*element, matrix)),
                     _ => (0, 0),
                 };
-                let (lines, per_line) = if matrix.row_major {
-                    (rows, u64::from(*count))
-                } else {
-                    (u64::from(*count), rows)
-                };
+                let (lines, per_line) =
+                    if matrix.row_major { (rows, u64::from(*count)) } else { (u64::from(*count), rows) };
                 u64::from(matrix.stride) * lines.saturating_sub(1) + per_line * scalar
             }
-            Type::Array {
-                element,
-                count,
-                stride,
-            } => match count {
+            Type::Array { element, count, stride } => match count {
                 0 => 0,
-                n => u64::from(*stride)
-                    .saturating_mul(n - 1)
-                    .saturating_add(self.span(*element, matrix)),
+                n => u64::from(*stride).saturating_mul(n - 1).saturating_add(self.span(*element, matrix)),
             },
-            Type::Struct { members } => members
-                .iter()
-                .map(|m| u64::from(m.offset) + self.span(m.ty, m.matrix))
-                .max()
-                .unwrap_or(0),
+            Type::Struct { members } => {
+                members.iter().map(|m| u64::from(m.offset) + self.span(m.ty, m.matrix)).max().unwrap_or(0)
+            }
             _ => 0,
         }
     }
@@ -311,18 +240,9 @@ impl Types {
             }
             Type::Matrix { column, count } => {
                 self.write_signature(*column, matrix, out);
-                write!(
-                    out,
-                    "m{count}s{}r{}",
-                    matrix.stride,
-                    u8::from(matrix.row_major)
-                )
+                write!(out, "m{count}s{}r{}", matrix.stride, u8::from(matrix.row_major))
             }
-            Type::Array {
-                element,
-                count,
-                stride,
-            } => {
+            Type::Array { element, count, stride } => {
                 out.push('[');
                 self.write_signature(*element, matrix, out);
                 write!(out, ";{count}/{stride}]")

@@ -61,9 +61,7 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
         count <= 1
             || atoms.find(&atom).is_some_and(|id| agreed.contains(id))
             || (merged[usize::from(dim)]
-                && atoms
-                    .find(&Atom::Global(dim))
-                    .is_some_and(|id| agreed.contains(id)))
+                && atoms.find(&Atom::Global(dim)).is_some_and(|id| agreed.contains(id)))
             || pinned(atoms, &a, &b, &atom)
     };
     let same_group = (0..3u8).all(|d| agreed_on(Atom::Group(d), shape.groups[usize::from(d)], d));
@@ -84,10 +82,7 @@ fn pinned(atoms: &Atoms, a: &AccessForm, b: &AccessForm, atom: &Atom) -> bool {
 
 fn all_atoms(a: &AccessForm, b: &AccessForm) -> SmallVec<[AtomId; 8]> {
     let mut ids: SmallVec<[AtomId; 8]> = SmallVec::new();
-    let forms = [&a.offset, &b.offset]
-        .into_iter()
-        .chain(&a.facts)
-        .chain(&b.facts);
+    let forms = [&a.offset, &b.offset].into_iter().chain(&a.facts).chain(&b.facts);
     for &(id, _) in forms.flat_map(|f| &f.terms) {
         if !ids.contains(&id) {
             ids.push(id);
@@ -98,23 +93,14 @@ fn all_atoms(a: &AccessForm, b: &AccessForm) -> SmallVec<[AtomId; 8]> {
 
 /// Replaces `group * size + local` by one atom per dimension where both offsets allow it, so that a
 /// guard on the global id bounds one digit. Tells which dimensions were merged.
-fn merge_dimensions(
-    atoms: &mut Atoms,
-    shape: Shape,
-    a: &mut AccessForm,
-    b: &mut AccessForm,
-) -> [bool; 3] {
+fn merge_dimensions(atoms: &mut Atoms, shape: Shape, a: &mut AccessForm, b: &mut AccessForm) -> [bool; 3] {
     let mut merged = [false; 3];
     for dim in 0..3u8 {
-        let (groups, size) = (
-            shape.groups[usize::from(dim)],
-            shape.local[usize::from(dim)],
-        );
+        let (groups, size) = (shape.groups[usize::from(dim)], shape.local[usize::from(dim)]);
         if groups <= 1 || size <= 1 {
             continue;
         }
-        let (Some(group), Some(local)) =
-            (atoms.find(&Atom::Group(dim)), atoms.find(&Atom::Local(dim)))
+        let (Some(group), Some(local)) = (atoms.find(&Atom::Group(dim)), atoms.find(&Atom::Local(dim)))
         else {
             continue;
         };
@@ -190,29 +176,14 @@ impl Digits {
                 return None;
             }
             if ca == cb && atoms.is_shared(id) {
-                digits.push(Digit {
-                    coefficient: ca,
-                    low: x.0 - y.1,
-                    high: x.1 - y.0,
-                    atom: Some(id),
-                });
+                digits.push(Digit { coefficient: ca, low: x.0 - y.1, high: x.1 - y.0, atom: Some(id) });
             } else {
                 // Different weights, or values that have nothing to do with each other.
                 if ca != 0 {
-                    digits.push(Digit {
-                        coefficient: ca,
-                        low: x.0,
-                        high: x.1,
-                        atom: None,
-                    });
+                    digits.push(Digit { coefficient: ca, low: x.0, high: x.1, atom: None });
                 }
                 if cb != 0 {
-                    digits.push(Digit {
-                        coefficient: -cb,
-                        low: y.0,
-                        high: y.1,
-                        atom: None,
-                    });
+                    digits.push(Digit { coefficient: -cb, low: y.0, high: y.1, atom: None });
                 }
             }
         }
@@ -233,10 +204,8 @@ impl Digits {
             return;
         }
         if digit.atom.is_none()
-            && let Some(same) = self
-                .0
-                .iter_mut()
-                .find(|d| d.atom.is_none() && d.coefficient == digit.coefficient)
+            && let Some(same) =
+                self.0.iter_mut().find(|d| d.atom.is_none() && d.coefficient == digit.coefficient)
         {
             same.low += digit.low;
             same.high += digit.high;
@@ -277,10 +246,7 @@ impl Digits {
             let (least, most) = reach(&self.0[n + 1..]);
             // coefficient * digit = sum - rest, so it lies in low - most ..= high - least.
             let first = div_up(low.saturating_sub(most), digit.coefficient).max(digit.low);
-            let last = high
-                .saturating_sub(least)
-                .div_euclid(digit.coefficient)
-                .min(digit.high);
+            let last = high.saturating_sub(least).div_euclid(digit.coefficient).min(digit.high);
             if first > last {
                 return Solution::Never;
             }
@@ -347,10 +313,7 @@ impl Agreed {
                 return;
             };
             done.push((base.clone(), divisor, whole));
-            let form = |side: &AccessForm| AccessForm {
-                offset: base.clone(),
-                ..side.clone()
-            };
+            let form = |side: &AccessForm| AccessForm { offset: base.clone(), ..side.clone() };
             let Some(digits) = Digits::of(atoms, &form(a), &form(b)) else {
                 continue;
             };

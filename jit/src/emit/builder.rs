@@ -24,12 +24,7 @@ pub(crate) struct Builder {
 
 impl Builder {
     pub(crate) fn new() -> Self {
-        Self {
-            module: Module::new(),
-            next: 1,
-            globals: AHashMap::new(),
-            definitions: AHashMap::new(),
-        }
+        Self { module: Module::new(), next: 1, globals: AHashMap::new(), definitions: AHashMap::new() }
     }
 
     pub(crate) fn fresh(&mut self) -> Word {
@@ -47,12 +42,7 @@ impl Builder {
         mut decorations: Vec<Vec<Operand>>,
     ) -> Word {
         decorations.sort_by_key(|d| format!("{d:?}"));
-        let key = GlobalKey {
-            op,
-            ty,
-            operands,
-            decorations,
-        };
+        let key = GlobalKey { op, ty, operands, decorations };
         if let Some(&id) = self.globals.get(&key) {
             return id;
         }
@@ -62,13 +52,8 @@ impl Builder {
                 Some(Operand::LiteralBit32(_)) => Op::MemberDecorate,
                 _ => Op::Decorate,
             };
-            let operands = [Operand::IdRef(id)]
-                .into_iter()
-                .chain(decoration.iter().cloned())
-                .collect();
-            self.module
-                .annotations
-                .push(Instruction::new(op, None, None, operands));
+            let operands = [Operand::IdRef(id)].into_iter().chain(decoration.iter().cloned()).collect();
+            self.module.annotations.push(Instruction::new(op, None, None, operands));
         }
         let inst = Instruction::new(op, ty, Some(id), key.operands.clone());
         self.module.types_global_values.push(inst.clone());
@@ -78,12 +63,7 @@ impl Builder {
     }
 
     /// A variable: never shared.
-    pub(crate) fn variable(
-        &mut self,
-        class: StorageClass,
-        pointer: Word,
-        initializer: Option<Word>,
-    ) -> Word {
+    pub(crate) fn variable(&mut self, class: StorageClass, pointer: Word, initializer: Option<Word>) -> Word {
         let id = self.fresh();
         self.place_variable(id, class, pointer, initializer);
         id
@@ -97,10 +77,8 @@ impl Builder {
         pointer: Word,
         initializer: Option<Word>,
     ) {
-        let operands = [Operand::StorageClass(class)]
-            .into_iter()
-            .chain(initializer.map(Operand::IdRef))
-            .collect();
+        let operands =
+            [Operand::StorageClass(class)].into_iter().chain(initializer.map(Operand::IdRef)).collect();
         let inst = Instruction::new(Op::Variable, Some(pointer), Some(id), operands);
         self.module.types_global_values.push(inst.clone());
         self.definitions.insert(id, inst);
@@ -111,20 +89,13 @@ impl Builder {
             .into_iter()
             .chain(literals.iter().map(|&n| Operand::LiteralBit32(n)))
             .collect();
-        self.module
-            .annotations
-            .push(Instruction::new(Op::Decorate, None, None, operands));
+        self.module.annotations.push(Instruction::new(Op::Decorate, None, None, operands));
     }
 
     pub(crate) fn decorate_builtin(&mut self, id: Word, builtin: rspirv::spirv::BuiltIn) {
-        let operands = vec![
-            Operand::IdRef(id),
-            Operand::Decoration(Decoration::BuiltIn),
-            Operand::BuiltIn(builtin),
-        ];
-        self.module
-            .annotations
-            .push(Instruction::new(Op::Decorate, None, None, operands));
+        let operands =
+            vec![Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(builtin)];
+        self.module.annotations.push(Instruction::new(Op::Decorate, None, None, operands));
     }
 
     pub(crate) fn void(&mut self) -> Word {
@@ -153,12 +124,7 @@ impl Builder {
 
     pub(crate) fn constant(&mut self, value: u32) -> Word {
         let ty = self.u32();
-        self.global(
-            Op::Constant,
-            Some(ty),
-            vec![Operand::LiteralBit32(value)],
-            Vec::new(),
-        )
+        self.global(Op::Constant, Some(ty), vec![Operand::LiteralBit32(value)], Vec::new())
     }
 
     /// Members or element of an aggregate type, or nothing for others.
@@ -199,15 +165,8 @@ impl Builder {
         };
         match inst.class.opcode {
             Op::TypeStruct => {
-                let members: Vec<Word> = inst
-                    .operands
-                    .iter()
-                    .filter_map(Operand::id_ref_any)
-                    .collect();
-                let members = members
-                    .into_iter()
-                    .map(|m| Operand::IdRef(self.without_layout(m)))
-                    .collect();
+                let members: Vec<Word> = inst.operands.iter().filter_map(Operand::id_ref_any).collect();
+                let members = members.into_iter().map(|m| Operand::IdRef(self.without_layout(m))).collect();
                 self.global(Op::TypeStruct, None, members, Vec::new())
             }
             Op::TypeArray => {
@@ -222,12 +181,7 @@ impl Builder {
     }
 
     pub(crate) fn capability(&mut self, capability: Capability) {
-        let inst = Instruction::new(
-            Op::Capability,
-            None,
-            None,
-            vec![Operand::Capability(capability)],
-        );
+        let inst = Instruction::new(Op::Capability, None, None, vec![Operand::Capability(capability)]);
         if !self.module.capabilities.contains(&inst) {
             self.module.capabilities.push(inst);
         }
@@ -248,16 +202,9 @@ pub(crate) struct Code(pub(crate) Vec<Instruction>);
 
 impl Code {
     /// Adds an instruction with a result.
-    pub(crate) fn value(
-        &mut self,
-        builder: &mut Builder,
-        op: Op,
-        ty: Word,
-        operands: Vec<Operand>,
-    ) -> Word {
+    pub(crate) fn value(&mut self, builder: &mut Builder, op: Op, ty: Word, operands: Vec<Operand>) -> Word {
         let id = builder.fresh();
-        self.0
-            .push(Instruction::new(op, Some(ty), Some(id), operands));
+        self.0.push(Instruction::new(op, Some(ty), Some(id), operands));
         id
     }
 

@@ -15,42 +15,20 @@ use crate::plan::recipe::Recipe;
 pub(crate) fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) -> Word {
     let mut blocks = Blocks::new(&mut shared.builder);
     let remapped = recipe.members.iter().any(|m| m.remap.is_some());
-    let linear = remapped.then(|| {
-        ids::linear(
-            &mut shared.builder,
-            &mut blocks.code,
-            &mut shared.inputs,
-            recipe,
-        )
-    });
+    let linear =
+        remapped.then(|| ids::linear(&mut shared.builder, &mut blocks.code, &mut shared.inputs, recipe));
     for (number, (member, linked)) in recipe.members.iter().zip(members).enumerate() {
         let mut after = None;
         if let (Some(remap), Some(linear)) = (&member.remap, linear) {
             if let Some(total) = remap.total {
                 after = Some(guard(shared, &mut blocks, linear, total));
             }
-            let Shared {
-                builder,
-                inputs,
-                push,
-                ..
-            } = shared;
-            ids::assign(
-                builder,
-                &mut blocks.code,
-                inputs,
-                push,
-                recipe,
-                remap,
-                &linked.ids,
-                linear,
-            );
+            let Shared { builder, inputs, push, .. } = shared;
+            ids::assign(builder, &mut blocks.code, inputs, push, recipe, remap, &linked.ids, linear);
         }
         let void = shared.builder.void();
         let call = vec![Operand::IdRef(linked.function)];
-        blocks
-            .code
-            .value(&mut shared.builder, Op::FunctionCall, void, call);
+        blocks.code.value(&mut shared.builder, Op::FunctionCall, void, call);
         if let Some(after) = after {
             blocks.code.effect(Op::Branch, vec![Operand::IdRef(after)]);
             blocks.next(after);
@@ -63,24 +41,11 @@ pub(crate) fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) ->
     let blocks = blocks.finish();
     let builder = &mut shared.builder;
     let void = builder.void();
-    let ty = builder.global(
-        Op::TypeFunction,
-        None,
-        vec![Operand::IdRef(void)],
-        Vec::new(),
-    );
+    let ty = builder.global(Op::TypeFunction, None, vec![Operand::IdRef(void)], Vec::new());
     let id = builder.fresh();
-    let operands = vec![
-        Operand::FunctionControl(FunctionControl::NONE),
-        Operand::IdRef(ty),
-    ];
+    let operands = vec![Operand::FunctionControl(FunctionControl::NONE), Operand::IdRef(ty)];
     builder.module.functions.push(Function {
-        def: Some(Instruction::new(
-            Op::Function,
-            Some(void),
-            Some(id),
-            operands,
-        )),
+        def: Some(Instruction::new(Op::Function, Some(void), Some(id), operands)),
         end: Some(Instruction::new(Op::FunctionEnd, None, None, Vec::new())),
         parameters: Vec::new(),
         blocks,
@@ -96,16 +61,9 @@ fn guard(shared: &mut Shared, blocks: &mut Blocks, linear: Word, total: u16) -> 
     let operands = vec![Operand::IdRef(linear), Operand::IdRef(total)];
     let condition = blocks.code.value(builder, Op::ULessThan, boolean, operands);
     let (inside, after) = (builder.fresh(), builder.fresh());
-    let merge = vec![
-        Operand::IdRef(after),
-        Operand::SelectionControl(SelectionControl::NONE),
-    ];
+    let merge = vec![Operand::IdRef(after), Operand::SelectionControl(SelectionControl::NONE)];
     blocks.code.effect(Op::SelectionMerge, merge);
-    let branch = vec![
-        Operand::IdRef(condition),
-        Operand::IdRef(inside),
-        Operand::IdRef(after),
-    ];
+    let branch = vec![Operand::IdRef(condition), Operand::IdRef(inside), Operand::IdRef(after)];
     blocks.code.effect(Op::BranchConditional, branch);
     blocks.next(inside);
     after
@@ -120,11 +78,7 @@ fn barrier(builder: &mut Builder, code: &mut Code) {
     let semantics = builder.constant(bits.bits());
     code.effect(
         Op::ControlBarrier,
-        vec![
-            Operand::IdScope(scope),
-            Operand::IdScope(scope),
-            Operand::IdMemorySemantics(semantics),
-        ],
+        vec![Operand::IdScope(scope), Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)],
     );
 }
 
@@ -137,11 +91,7 @@ struct Blocks {
 
 impl Blocks {
     fn new(builder: &mut Builder) -> Self {
-        Self {
-            done: Vec::new(),
-            label: builder.fresh(),
-            code: Code::default(),
-        }
+        Self { done: Vec::new(), label: builder.fresh(), code: Code::default() }
     }
 
     /// Closes the open block and opens the next.
@@ -158,8 +108,5 @@ impl Blocks {
 }
 
 fn block(label: Word, code: Code) -> Block {
-    Block {
-        label: Some(Instruction::new(Op::Label, None, Some(label), Vec::new())),
-        instructions: code.0,
-    }
+    Block { label: Some(Instruction::new(Op::Label, None, Some(label), Vec::new())), instructions: code.0 }
 }

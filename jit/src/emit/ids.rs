@@ -56,19 +56,13 @@ pub(crate) struct VirtualIds(Vec<(BuiltIn, Word, Word)>);
 impl VirtualIds {
     /// Whether a remapped member must not read this built-in itself.
     pub(crate) fn covers(mapping: Mapping, builtin: BuiltIn) -> bool {
-        let by_group = matches!(
-            builtin,
-            BuiltIn::WorkgroupId | BuiltIn::GlobalInvocationId | BuiltIn::NumWorkgroups
-        );
+        let by_group =
+            matches!(builtin, BuiltIn::WorkgroupId | BuiltIn::GlobalInvocationId | BuiltIn::NumWorkgroups);
         match mapping {
             Mapping::Identity => false,
             Mapping::Groups => by_group,
             Mapping::Items => {
-                by_group
-                    || matches!(
-                        builtin,
-                        BuiltIn::LocalInvocationId | BuiltIn::LocalInvocationIndex
-                    )
+                by_group || matches!(builtin, BuiltIn::LocalInvocationId | BuiltIn::LocalInvocationIndex)
             }
         }
     }
@@ -86,14 +80,8 @@ impl VirtualIds {
 }
 
 /// The linear number of the present work-group, or of the present invocation for items.
-pub(crate) fn linear(
-    builder: &mut Builder,
-    code: &mut Code,
-    inputs: &mut Inputs,
-    recipe: &Recipe,
-) -> Word {
-    let group: [Word; 3] =
-        std::array::from_fn(|d| inputs.component(builder, code, BuiltIn::WorkgroupId, d));
+pub(crate) fn linear(builder: &mut Builder, code: &mut Code, inputs: &mut Inputs, recipe: &Recipe) -> Word {
+    let group: [Word; 3] = std::array::from_fn(|d| inputs.component(builder, code, BuiltIn::WorkgroupId, d));
     let count: [Word; 2] =
         std::array::from_fn(|d| inputs.component(builder, code, BuiltIn::NumWorkgroups, d));
     // (z * count.y + y) * count.x + x
@@ -126,9 +114,7 @@ pub(crate) fn assign(
     }
     let one = builder.constant(1);
     let zero = builder.constant(0);
-    let counts = remap
-        .counts
-        .map(|slot| slot.map(|slot| push.load_u32(builder, code, slot)));
+    let counts = remap.counts.map(|slot| slot.map(|slot| push.load_u32(builder, code, slot)));
     let mut own = [zero; 3];
     let mut rest = linear;
     for d in 0..3 {
@@ -158,9 +144,6 @@ pub(crate) fn assign(
         if ty != uvec3 {
             value = code.value(builder, Op::Bitcast, ty, vec![Operand::IdRef(value)]);
         }
-        code.effect(
-            Op::Store,
-            vec![Operand::IdRef(variable), Operand::IdRef(value)],
-        );
+        code.effect(Op::Store, vec![Operand::IdRef(variable), Operand::IdRef(value)]);
     }
 }

@@ -27,21 +27,13 @@ impl Bindings {
         pointer: Word,
         coherent: bool,
     ) -> Word {
-        let known = self
-            .0
-            .iter_mut()
-            .find(|v| v.binding == binding && v.pointer == pointer);
+        let known = self.0.iter_mut().find(|v| v.binding == binding && v.pointer == pointer);
         if let Some(view) = known {
             view.coherent |= coherent;
             return view.id;
         }
         let id = builder.variable(class, pointer, None);
-        self.0.push(View {
-            binding,
-            pointer,
-            id,
-            coherent,
-        });
+        self.0.push(View { binding, pointer, id, coherent });
         id
     }
 
@@ -61,11 +53,8 @@ impl Bindings {
             if facts.coherent || view.coherent {
                 builder.decorate(view.id, Decoration::Coherent, &[]);
             }
-            let sharing = if facts.restrict && views == 1 {
-                Decoration::Restrict
-            } else {
-                Decoration::Aliased
-            };
+            let sharing =
+                if facts.restrict && views == 1 { Decoration::Restrict } else { Decoration::Aliased };
             builder.decorate(view.id, sharing, &[]);
         }
     }

@@ -34,12 +34,7 @@ impl InternalVariable {
         };
         let pointer = builder.pointer(class, ty);
         let id = builder.variable(class, pointer, None);
-        Self {
-            id,
-            class,
-            element,
-            slots: internal.slots,
-        }
+        Self { id, class, element, slots: internal.slots }
     }
 
     /// Indices that lead to the element at `slot`; `index` is the kernel's own index and its type.
@@ -56,16 +51,10 @@ impl InternalVariable {
         }
         let number = match slot {
             SlotOf::Fixed(n) => builder.constant(*n),
-            SlotOf::Relative {
-                group,
-                local,
-                constant,
-            } => {
+            SlotOf::Relative { group, local, constant } => {
                 let mut sum = as_u32(builder, code, index);
-                for (factors, builtin) in [
-                    (group, BuiltIn::WorkgroupId),
-                    (local, BuiltIn::LocalInvocationId),
-                ] {
+                for (factors, builtin) in [(group, BuiltIn::WorkgroupId), (local, BuiltIn::LocalInvocationId)]
+                {
                     for (d, &factor) in factors.iter().enumerate().filter(|(_, f)| **f != 0) {
                         // Modulo 2^32, as the kernel's own index arithmetic.
                         let id = inputs.component(builder, code, builtin, d);
@@ -82,14 +71,7 @@ impl InternalVariable {
     }
 
     /// Loads a value of (laid-out) type `ty` into id `result`.
-    pub(crate) fn load(
-        &self,
-        builder: &mut Builder,
-        code: &mut Code,
-        path: &[Word],
-        ty: Word,
-        result: Word,
-    ) {
+    pub(crate) fn load(&self, builder: &mut Builder, code: &mut Code, path: &[Word], ty: Word, result: Word) {
         let plain = self.type_at(builder, path);
         if let Some((parts, inner)) = aggregate(builder, plain, ty) {
             let mut values = Vec::with_capacity(parts);
@@ -100,32 +82,15 @@ impl InternalVariable {
                 self.load(builder, code, &path, part, id);
                 values.push(Operand::IdRef(id));
             }
-            code.0.push(Instruction::new(
-                Op::CompositeConstruct,
-                Some(ty),
-                Some(result),
-                values,
-            ));
+            code.0.push(Instruction::new(Op::CompositeConstruct, Some(ty), Some(result), values));
             return;
         }
         let pointer = self.pointer(builder, code, path, plain);
-        code.0.push(Instruction::new(
-            Op::Load,
-            Some(ty),
-            Some(result),
-            vec![Operand::IdRef(pointer)],
-        ));
+        code.0.push(Instruction::new(Op::Load, Some(ty), Some(result), vec![Operand::IdRef(pointer)]));
     }
 
     /// Stores `value` of (laid-out) type `ty`.
-    pub(crate) fn store(
-        &self,
-        builder: &mut Builder,
-        code: &mut Code,
-        path: &[Word],
-        ty: Word,
-        value: Word,
-    ) {
+    pub(crate) fn store(&self, builder: &mut Builder, code: &mut Code, path: &[Word], ty: Word, value: Word) {
         let plain = self.type_at(builder, path);
         if let Some((_, inner)) = aggregate(builder, plain, ty) {
             for (number, part) in inner.into_iter().enumerate() {
@@ -138,41 +103,22 @@ impl InternalVariable {
             return;
         }
         let pointer = self.pointer(builder, code, path, plain);
-        code.effect(
-            Op::Store,
-            vec![Operand::IdRef(pointer), Operand::IdRef(value)],
-        );
+        code.effect(Op::Store, vec![Operand::IdRef(pointer), Operand::IdRef(value)]);
     }
 
-    fn pointer(
-        &self,
-        builder: &mut Builder,
-        code: &mut Code,
-        path: &[Word],
-        pointee: Word,
-    ) -> Word {
+    fn pointer(&self, builder: &mut Builder, code: &mut Code, path: &[Word], pointee: Word) -> Word {
         if path.is_empty() {
             return self.id;
         }
         let ty = builder.pointer(self.class, pointee);
-        let operands = [self.id]
-            .iter()
-            .chain(path)
-            .map(|&id| Operand::IdRef(id))
-            .collect();
+        let operands = [self.id].iter().chain(path).map(|&id| Operand::IdRef(id)).collect();
         code.value(builder, Op::AccessChain, ty, operands)
     }
 
     /// Type without layout at the end of a path whose first index is the slot, if there are several.
     fn type_at(&self, builder: &Builder, path: &[Word]) -> Word {
-        let inner = if self.slots == 1 {
-            path
-        } else {
-            path.get(1..).unwrap_or(&[])
-        };
-        inner.iter().fold(self.element, |ty, &index| {
-            builder.step(ty, index).unwrap_or(ty)
-        })
+        let inner = if self.slots == 1 { path } else { path.get(1..).unwrap_or(&[]) };
+        inner.iter().fold(self.element, |ty, &index| builder.step(ty, index).unwrap_or(ty))
     }
 }
 
@@ -191,11 +137,7 @@ fn as_u32(builder: &mut Builder, code: &mut Code, (value, ty): (Word, Word)) -> 
     if ty == u32_type {
         return value;
     }
-    let width = match builder
-        .definitions
-        .get(&ty)
-        .and_then(|inst| inst.operands.first())
-    {
+    let width = match builder.definitions.get(&ty).and_then(|inst| inst.operands.first()) {
         Some(Operand::LiteralBit32(width)) => *width,
         _ => 32,
     };
@@ -207,10 +149,6 @@ fn as_u32(builder: &mut Builder, code: &mut Code, (value, ty): (Word, Word)) -> 
         .definitions
         .get(&ty)
         .is_some_and(|inst| inst.operands.get(1) == Some(&Operand::LiteralBit32(1)));
-    let op = if signed && width < 32 {
-        Op::SConvert
-    } else {
-        Op::UConvert
-    };
+    let op = if signed && width < 32 { Op::SConvert } else { Op::UConvert };
     code.value(builder, op, u32_type, vec![Operand::IdRef(value)])
 }

@@ -11,9 +11,7 @@
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Function, Instruction, Module, Operand};
-use rspirv::spirv::{
-    BuiltIn, Decoration, FunctionControl, MemorySemantics, Op, StorageClass, Word,
-};
+use rspirv::spirv::{BuiltIn, Decoration, FunctionControl, MemorySemantics, Op, StorageClass, Word};
 
 use super::JitError;
 use super::builder::{Builder, Code};
@@ -79,10 +77,7 @@ pub(crate) fn link(
     member: &Member,
     kernel: &Specialized,
 ) -> Result<Linked, JitError> {
-    let normal = kernel
-        .normal
-        .as_ref()
-        .map_err(|reason| JitError::new("link", reason.to_string()))?;
+    let normal = kernel.normal.as_ref().map_err(|reason| JitError::new("link", reason.to_string()))?;
     let mut linker = Linker {
         shared,
         recipe,
@@ -101,10 +96,7 @@ pub(crate) fn link(
     linker.header();
     linker.globals()?;
     let function = linker.body()?;
-    Ok(Linked {
-        function,
-        ids: linker.ids,
-    })
+    Ok(Linked { function, ids: linker.ids })
 }
 
 /// Decorations by id; member decorations start with the member's number.
@@ -140,10 +132,7 @@ fn is_access_qualifier(decoration: &[Operand]) -> bool {
 
 impl Linker<'_> {
     fn error(&self, detail: impl Into<String>) -> JitError {
-        JitError::new(
-            "link",
-            format!("kernel {}: {}", self.kernel.name, detail.into()),
-        )
+        JitError::new("link", format!("kernel {}: {}", self.kernel.name, detail.into()))
     }
 
     fn header(&mut self) {
@@ -160,17 +149,12 @@ impl Linker<'_> {
             }
         }
         for inst in &module.ext_inst_imports {
-            let known = builder
-                .module
-                .ext_inst_imports
-                .iter()
-                .find(|i| i.operands == inst.operands);
+            let known = builder.module.ext_inst_imports.iter().find(|i| i.operands == inst.operands);
             let id = match known.and_then(|i| i.result_id) {
                 Some(id) => id,
                 None => {
                     let id = builder.fresh();
-                    let copy =
-                        Instruction::new(Op::ExtInstImport, None, Some(id), inst.operands.clone());
+                    let copy = Instruction::new(Op::ExtInstImport, None, Some(id), inst.operands.clone());
                     builder.module.ext_inst_imports.push(copy);
                     id
                 }
@@ -185,10 +169,7 @@ impl Linker<'_> {
     }
 
     fn mapped(&self, id: Word) -> Result<Word, JitError> {
-        self.map
-            .get(&id)
-            .copied()
-            .ok_or_else(|| self.error(format!("id {id} is used before it is defined")))
+        self.map.get(&id).copied().ok_or_else(|| self.error(format!("id {id} is used before it is defined")))
     }
 
     fn operands(&self, operands: &[Operand]) -> Result<Vec<Operand>, JitError> {
@@ -221,12 +202,8 @@ impl Linker<'_> {
             let kept = self.decorations.get(&id).into_iter().flatten().filter(|d| {
                 !is_access_qualifier(d) && !(push_block == Some(id) && d.first() == Some(&is_block))
             });
-            let decorations: Vec<Vec<Operand>> =
-                kept.map(|d| self.operands(d)).collect::<Result<_, _>>()?;
-            let new = self
-                .shared
-                .builder
-                .global(inst.class.opcode, ty, operands, decorations);
+            let decorations: Vec<Vec<Operand>> = kept.map(|d| self.operands(d)).collect::<Result<_, _>>()?;
+            let new = self.shared.builder.global(inst.class.opcode, ty, operands, decorations);
             self.map.insert(id, new);
         }
         Ok(())
@@ -238,24 +215,17 @@ impl Linker<'_> {
     }
 
     fn literal(&self, id: Word, which: Decoration) -> Option<u32> {
-        self.decorations
-            .get(&id)?
-            .iter()
-            .find_map(|d| match d.as_slice() {
-                [Operand::Decoration(found), Operand::LiteralBit32(n)] if *found == which => {
-                    Some(*n)
-                }
-                _ => None,
-            })
+        self.decorations.get(&id)?.iter().find_map(|d| match d.as_slice() {
+            [Operand::Decoration(found), Operand::LiteralBit32(n)] if *found == which => Some(*n),
+            _ => None,
+        })
     }
 
     fn variable(&mut self, inst: &Instruction, id: Word) -> Result<(), JitError> {
         let Some(Operand::StorageClass(class)) = inst.operands.first().cloned() else {
             return Err(self.error("variable without a storage class"));
         };
-        let old_pointer = inst
-            .result_type
-            .ok_or_else(|| self.error("variable without a type"))?;
+        let old_pointer = inst.result_type.ok_or_else(|| self.error("variable without a type"))?;
         let pointer = self.mapped(old_pointer)?;
         let (_, pointee) = self
             .normal
@@ -264,16 +234,11 @@ impl Linker<'_> {
             .ok_or_else(|| self.error("variable that is no pointer"))?;
         let new = match class {
             StorageClass::Input => {
-                let builtin = self
-                    .decorations
-                    .get(&id)
-                    .into_iter()
-                    .flatten()
-                    .find_map(|d| match d.as_slice() {
-                        [
-                            Operand::Decoration(Decoration::BuiltIn),
-                            Operand::BuiltIn(builtin),
-                        ] => Some(*builtin),
+                let builtin =
+                    self.decorations.get(&id).into_iter().flatten().find_map(|d| match d.as_slice() {
+                        [Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(builtin)] => {
+                            Some(*builtin)
+                        }
                         _ => None,
                     });
                 let builtin = builtin.ok_or_else(|| self.error("input that is no built-in"))?;
@@ -287,9 +252,7 @@ impl Linker<'_> {
                 let set = self.literal(id, Decoration::DescriptorSet).unwrap_or(0);
                 let binding = self.literal(id, Decoration::Binding).unwrap_or(0);
                 let slots = &self.kernel.interface.bindings;
-                let number = slots
-                    .iter()
-                    .position(|b| (b.set, b.binding) == (set, binding));
+                let number = slots.iter().position(|b| (b.set, b.binding) == (set, binding));
                 let Some(number) = number else {
                     return Err(self.error("resource that was not reflected"));
                 };
@@ -305,13 +268,7 @@ impl Linker<'_> {
                             || self.has_decoration(id, Decoration::Volatile)
                             || self.has_decoration(pointee, Decoration::Volatile);
                         let shared = &mut *self.shared;
-                        shared.bindings.variable(
-                            &mut shared.builder,
-                            *unified,
-                            class,
-                            pointer,
-                            coherent,
-                        )
+                        shared.bindings.variable(&mut shared.builder, *unified, class, pointer, coherent)
                     }
                 }
             }
@@ -338,8 +295,7 @@ impl Linker<'_> {
     fn input(&mut self, id: Word, builtin: BuiltIn, pointee: Word) -> Result<(), JitError> {
         let ty = self.mapped(pointee)?;
         let shared = &mut *self.shared;
-        let is_virtual =
-            self.member.remap.is_some() && VirtualIds::covers(self.recipe.mapping, builtin);
+        let is_virtual = self.member.remap.is_some() && VirtualIds::covers(self.recipe.mapping, builtin);
         let new = if is_virtual {
             self.roles.insert(id, Role::Virtual);
             self.ids.variable(&mut shared.builder, builtin, ty)
@@ -365,12 +321,7 @@ impl Linker<'_> {
             .filter_map(|inst| inst.result_id)
             .collect();
         for block in &function.blocks {
-            for id in block
-                .label
-                .iter()
-                .chain(&block.instructions)
-                .filter_map(|inst| inst.result_id)
-            {
+            for id in block.label.iter().chain(&block.instructions).filter_map(|inst| inst.result_id) {
                 let new = self.shared.builder.fresh();
                 self.map.insert(id, new);
             }
@@ -391,24 +342,11 @@ impl Linker<'_> {
         self.body_decorations(&body_ids)?;
         let builder = &mut self.shared.builder;
         let void = builder.void();
-        let ty = builder.global(
-            Op::TypeFunction,
-            None,
-            vec![Operand::IdRef(void)],
-            Vec::new(),
-        );
+        let ty = builder.global(Op::TypeFunction, None, vec![Operand::IdRef(void)], Vec::new());
         let id = builder.fresh();
-        let operands = vec![
-            Operand::FunctionControl(FunctionControl::NONE),
-            Operand::IdRef(ty),
-        ];
+        let operands = vec![Operand::FunctionControl(FunctionControl::NONE), Operand::IdRef(ty)];
         builder.module.functions.push(Function {
-            def: Some(Instruction::new(
-                Op::Function,
-                Some(void),
-                Some(id),
-                operands,
-            )),
+            def: Some(Instruction::new(Op::Function, Some(void), Some(id), operands)),
             end: Some(Instruction::new(Op::FunctionEnd, None, None, Vec::new())),
             parameters: Vec::new(),
             blocks,
@@ -422,18 +360,11 @@ impl Linker<'_> {
             let Some(Operand::IdRef(id)) = inst.operands.first() else {
                 continue;
             };
-            if inst.class.opcode != Op::Decorate
-                || !body_ids.contains(id)
-                || self.chains.contains_key(id)
-            {
+            if inst.class.opcode != Op::Decorate || !body_ids.contains(id) || self.chains.contains_key(id) {
                 continue;
             }
             let operands = self.operands(&inst.operands)?;
-            self.shared
-                .builder
-                .module
-                .annotations
-                .push(Instruction::new(Op::Decorate, None, None, operands));
+            self.shared.builder.module.annotations.push(Instruction::new(Op::Decorate, None, None, operands));
         }
         Ok(())
     }
@@ -460,14 +391,9 @@ impl Linker<'_> {
             Op::AccessChain | Op::InBoundsAccessChain => {
                 let base = first.ok_or_else(|| self.error("chain without a base"))?;
                 if self.vanished(base).is_some() {
-                    let (base, mut indices) = self
-                        .chains
-                        .get(&base)
-                        .cloned()
-                        .unwrap_or((base, Vec::new()));
+                    let (base, mut indices) = self.chains.get(&base).cloned().unwrap_or((base, Vec::new()));
                     indices.extend(inst.operands[1..].iter().filter_map(Operand::id_ref_any));
-                    self.chains
-                        .insert(inst.result_id.unwrap_or(0), (base, indices));
+                    self.chains.insert(inst.result_id.unwrap_or(0), (base, indices));
                     return Ok(());
                 }
                 if self.role(base) == Role::Virtual {
@@ -478,11 +404,7 @@ impl Linker<'_> {
                 if let Some(pointer) = first
                     && self.vanished(pointer).is_some()
                 {
-                    let chain = self
-                        .chains
-                        .get(&pointer)
-                        .cloned()
-                        .unwrap_or((pointer, Vec::new()));
+                    let chain = self.chains.get(&pointer).cloned().unwrap_or((pointer, Vec::new()));
                     self.chains.insert(inst.result_id.unwrap_or(0), chain);
                     return Ok(());
                 }
@@ -490,17 +412,13 @@ impl Linker<'_> {
             Op::Load => {
                 if let Some((role, _, indices)) = first.and_then(|p| self.vanished(p)) {
                     return match role {
-                        Role::Internal(binding) => {
-                            self.internal_load(inst, binding, &indices, code)
-                        }
+                        Role::Internal(binding) => self.internal_load(inst, binding, &indices, code),
                         _ => self.push_load(inst, &indices, code),
                     };
                 }
             }
             Op::Store => {
-                if let Some((Role::Internal(binding), _, indices)) =
-                    first.and_then(|p| self.vanished(p))
-                {
+                if let Some((Role::Internal(binding), _, indices)) = first.and_then(|p| self.vanished(p)) {
                     return self.internal_store(inst, binding, &indices, code);
                 }
             }
@@ -520,8 +438,7 @@ impl Linker<'_> {
         if let (Some(old), Some(ty)) = (inst.result_id, ty) {
             self.value_types.insert(old, ty);
         }
-        code.0
-            .push(Instruction::new(inst.class.opcode, ty, result, operands));
+        code.0.push(Instruction::new(inst.class.opcode, ty, result, operands));
         Ok(())
     }
 
@@ -533,12 +450,7 @@ impl Linker<'_> {
         let ty = self.shared.builder.pointer(StorageClass::Private, pointee);
         let result = inst.result_id.map(|r| self.mapped(r)).transpose()?;
         let operands = self.operands(&inst.operands)?;
-        code.0.push(Instruction::new(
-            inst.class.opcode,
-            Some(ty),
-            result,
-            operands,
-        ));
+        code.0.push(Instruction::new(inst.class.opcode, Some(ty), result, operands));
         Ok(())
     }
 
@@ -551,83 +463,42 @@ impl Linker<'_> {
         Ok((ty, new))
     }
 
-    fn push_load(
-        &mut self,
-        inst: &Instruction,
-        indices: &[Word],
-        code: &mut Code,
-    ) -> Result<(), JitError> {
+    fn push_load(&mut self, inst: &Instruction, indices: &[Word], code: &mut Code) -> Result<(), JitError> {
         let (ty, result) = self.result(inst)?;
-        let indices: Vec<Word> = indices
-            .iter()
-            .map(|&i| self.mapped(i))
-            .collect::<Result<_, _>>()?;
+        let indices: Vec<Word> = indices.iter().map(|&i| self.mapped(i)).collect::<Result<_, _>>()?;
         let pointer = match &self.normal.analysis.push {
             PushUse::Leaves(leaves) => {
                 let offset = self.push_offset(inst)?;
-                let signature = inst
-                    .result_type
-                    .map(|t| self.normal.types.signature(t))
-                    .unwrap_or_default();
-                let leaf = leaves
-                    .iter()
-                    .position(|l| l.offset == offset && l.ty == signature);
+                let signature = inst.result_type.map(|t| self.normal.types.signature(t)).unwrap_or_default();
+                let leaf = leaves.iter().position(|l| l.offset == offset && l.ty == signature);
                 let slot = leaf.and_then(|n| self.member.push.get(n)).copied();
                 let slot = slot.ok_or_else(|| self.error("push constant that was not analysed"))?;
                 let shared = &mut *self.shared;
-                shared
-                    .push
-                    .pointer(&mut shared.builder, code, slot, ty, &[], ty)
+                shared.push.pointer(&mut shared.builder, code, slot, ty, &[], ty)
             }
             _ => {
-                let block = self
-                    .normal
-                    .push_block
-                    .ok_or_else(|| self.error("no push-constant block"))?;
+                let block = self.normal.push_block.ok_or_else(|| self.error("no push-constant block"))?;
                 let block = self.mapped(block)?;
                 let slot = self.member.push.first().copied();
-                let slot =
-                    slot.ok_or_else(|| self.error("push constants that were not planned"))?;
+                let slot = slot.ok_or_else(|| self.error("push constants that were not planned"))?;
                 let shared = &mut *self.shared;
-                shared
-                    .push
-                    .pointer(&mut shared.builder, code, slot, block, &indices, ty)
+                shared.push.pointer(&mut shared.builder, code, slot, block, &indices, ty)
             }
         };
-        code.0.push(Instruction::new(
-            Op::Load,
-            Some(ty),
-            Some(result),
-            vec![Operand::IdRef(pointer)],
-        ));
+        code.0.push(Instruction::new(Op::Load, Some(ty), Some(result), vec![Operand::IdRef(pointer)]));
         Ok(())
     }
 
     /// Byte offset of a load from the member's own block, all indices being constants.
     fn push_offset(&self, inst: &Instruction) -> Result<u32, JitError> {
-        let pointer = inst
-            .operands
-            .first()
-            .and_then(Operand::id_ref_any)
-            .unwrap_or(0);
-        let indices = self
-            .chains
-            .get(&pointer)
-            .map(|c| c.1.as_slice())
-            .unwrap_or(&[]);
-        let block = self
-            .normal
-            .push_block
-            .ok_or_else(|| self.error("no push-constant block"))?;
+        let pointer = inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
+        let indices = self.chains.get(&pointer).map(|c| c.1.as_slice()).unwrap_or(&[]);
+        let block = self.normal.push_block.ok_or_else(|| self.error("no push-constant block"))?;
         let offset = self.normal.types.constant_offset(block, indices);
         offset.ok_or_else(|| self.error("push constant at a varying offset"))
     }
 
-    fn internal(
-        &mut self,
-        binding: usize,
-        indices: &[Word],
-    ) -> Result<(InternalVariable, SlotOf), JitError> {
+    fn internal(&mut self, binding: usize, indices: &[Word]) -> Result<(InternalVariable, SlotOf), JitError> {
         let Target::Internal { index, slots, .. } = &self.member.targets[binding] else {
             return Err(self.error("binding that is not internalized"));
         };
@@ -640,23 +511,14 @@ impl Linker<'_> {
             return Ok((variable, slot));
         }
         let element = self.element_type(binding, indices)?;
-        let variable = InternalVariable::new(
-            &mut self.shared.builder,
-            &self.recipe.internal[index],
-            element,
-        );
+        let variable = InternalVariable::new(&mut self.shared.builder, &self.recipe.internal[index], element);
         self.shared.internal[index] = Some(variable);
         Ok((variable, slot))
     }
 
     /// Type of the elements of the array an access goes through.
     fn element_type(&self, binding: usize, indices: &[Word]) -> Result<Word, JitError> {
-        let access = self
-            .normal
-            .analysis
-            .accesses
-            .iter()
-            .find(|a| a.binding == binding);
+        let access = self.normal.analysis.accesses.iter().find(|a| a.binding == binding);
         let element = access.and_then(|a| a.element?.index).map(|i| i.ty);
         let element = element.filter(|_| indices.len() >= 2);
         self.mapped(element.ok_or_else(|| self.error("access that is not to an element"))?)
@@ -675,17 +537,9 @@ impl Linker<'_> {
         };
         let new = self.mapped(*index)?;
         let ty = self.value_types.get(index).copied();
-        let ty = ty
-            .or_else(|| self.shared.builder.definitions.get(&new)?.result_type)
-            .unwrap_or(0);
+        let ty = ty.or_else(|| self.shared.builder.definitions.get(&new)?.result_type).unwrap_or(0);
         let shared = &mut *self.shared;
-        let mut path = variable.place(
-            &mut shared.builder,
-            code,
-            &mut shared.inputs,
-            &slot,
-            (new, ty),
-        );
+        let mut path = variable.place(&mut shared.builder, code, &mut shared.inputs, &slot, (new, ty));
         for &id in rest {
             path.push(self.mapped(id)?);
         }
@@ -740,12 +594,7 @@ impl Linker<'_> {
         let shared = &mut *self.shared;
         let value = shared.push.load_u32(&mut shared.builder, code, slot);
         let ty = shared.builder.u32();
-        code.0.push(Instruction::new(
-            Op::CopyObject,
-            Some(ty),
-            Some(result),
-            vec![Operand::IdRef(value)],
-        ));
+        code.0.push(Instruction::new(Op::CopyObject, Some(ty), Some(result), vec![Operand::IdRef(value)]));
         Ok(())
     }
 

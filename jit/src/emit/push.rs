@@ -16,10 +16,7 @@ pub(crate) struct PushVariable {
 
 impl PushVariable {
     pub(crate) fn new(builder: &mut Builder) -> Self {
-        Self {
-            id: builder.fresh(),
-            types: AHashMap::new(),
-        }
+        Self { id: builder.fresh(), types: AHashMap::new() }
     }
 
     /// A pointer into a slot of type `ty`; `rest` are further indices that lead to type `leaf`.
@@ -35,11 +32,7 @@ impl PushVariable {
         self.types.insert(slot, ty);
         let pointer = builder.pointer(StorageClass::PushConstant, leaf);
         let index = builder.constant(u32::from(slot));
-        let operands = [self.id, index]
-            .iter()
-            .chain(rest)
-            .map(|&id| Operand::IdRef(id))
-            .collect();
+        let operands = [self.id, index].iter().chain(rest).map(|&id| Operand::IdRef(id)).collect();
         code.value(builder, Op::AccessChain, pointer, operands)
     }
 
@@ -51,11 +44,7 @@ impl PushVariable {
     }
 
     /// Declares the variable. Returns whether there is one.
-    pub(crate) fn declare(
-        self,
-        builder: &mut Builder,
-        slots: &[PushSlot],
-    ) -> Result<bool, JitError> {
+    pub(crate) fn declare(self, builder: &mut Builder, slots: &[PushSlot]) -> Result<bool, JitError> {
         if self.types.is_empty() {
             return Ok(false);
         }
@@ -67,10 +56,7 @@ impl PushVariable {
                 Some(&ty) => ty,
                 None if slot.size >= 4 => builder.u32(),
                 None => {
-                    return Err(JitError::new(
-                        "push",
-                        format!("slot {number} ({}) is never read", slot.ty),
-                    ));
+                    return Err(JitError::new("push", format!("slot {number} ({}) is never read", slot.ty)));
                 }
             };
             members.push(Operand::IdRef(ty));

@@ -50,13 +50,7 @@ impl NormalKernel {
             .execution_modes
             .iter()
             .filter(|mode| !is_local_size(mode))
-            .map(|mode| {
-                mode.operands[1..]
-                    .iter()
-                    .map(|o| o.to_string())
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            })
+            .map(|mode| mode.operands[1..].iter().map(|o| o.to_string()).collect::<Vec<_>>().join(" "))
             .collect();
         execution_modes.sort();
         let push_block = module.types_global_values.iter().find_map(|inst| {
@@ -64,21 +58,12 @@ impl NormalKernel {
             let is_push = inst.class.opcode == Op::Variable && inst.operands.first() == Some(&push);
             Some(types.pointee(is_push.then_some(inst.result_type?)?)?.1)
         });
-        Self {
-            module,
-            analysis,
-            types,
-            push_block,
-            execution_modes,
-        }
+        Self { module, analysis, types, push_block, execution_modes }
     }
 }
 
 fn is_local_size(mode: &Instruction) -> bool {
-    matches!(
-        mode.operands.get(1),
-        Some(Operand::ExecutionMode(ExecutionMode::LocalSize))
-    )
+    matches!(mode.operands.get(1), Some(Operand::ExecutionMode(ExecutionMode::LocalSize)))
 }
 
 /// Beyond this many instructions the optimizer's time is no longer what a load may take.
@@ -155,10 +140,7 @@ fn is_entry(module: &Module, function: &Function) -> bool {
 
 /// Whether a function has several returns.
 fn returns_early(function: &Function) -> bool {
-    let returns = function
-        .all_inst_iter()
-        .filter(|inst| is_return(inst.class.opcode))
-        .count();
+    let returns = function.all_inst_iter().filter(|inst| is_return(inst.class.opcode)).count();
     returns > 1
 }
 
@@ -176,10 +158,8 @@ fn merge_returns(module: &Module) -> Result<Module, KernelReason> {
     }
     // Decorations on ids that only the rewritten entry point had are left over, and so is nothing else:
     // the pass keeps every global and every id of the original.
-    let ids: std::collections::HashSet<u32> = merged
-        .all_inst_iter()
-        .filter_map(|inst| inst.result_id)
-        .collect();
+    let ids: std::collections::HashSet<u32> =
+        merged.all_inst_iter().filter_map(|inst| inst.result_id).collect();
     merged.annotations.retain(|inst| {
         let target = inst.operands.first().and_then(Operand::id_ref_any);
         target.is_some_and(|id| ids.contains(&id))
@@ -190,15 +170,9 @@ fn merge_returns(module: &Module) -> Result<Module, KernelReason> {
 /// Counts instructions as they will be with every call inlined: a chain of functions that call the
 /// next one twice doubles at each step.
 fn check_size(module: &Module) -> Result<(), KernelReason> {
-    let too_large = |instructions| KernelReason::TooLarge {
-        instructions,
-        limit: MAX_INSTRUCTIONS,
-    };
-    let functions: AHashMap<u32, &Function> = module
-        .functions
-        .iter()
-        .filter_map(|function| Some((function.def_id()?, function)))
-        .collect();
+    let too_large = |instructions| KernelReason::TooLarge { instructions, limit: MAX_INSTRUCTIONS };
+    let functions: AHashMap<u32, &Function> =
+        module.functions.iter().filter_map(|function| Some((function.def_id()?, function))).collect();
     let mut sizes: AHashMap<u32, u64> = AHashMap::new();
     // Depth first, callees before callers. A function met again while it is still open is recursive.
     let mut open: Vec<u32> = Vec::new();

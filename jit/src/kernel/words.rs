@@ -45,10 +45,7 @@ pub(super) fn instructions(words: &[u32]) -> impl Iterator<Item = Inst<'_>> {
         }
         let (words, tail) = rest.split_at(length);
         rest = tail;
-        Some(Inst {
-            code: (first & 0xffff) as u16,
-            words,
-        })
+        Some(Inst { code: (first & 0xffff) as u16, words })
     })
 }
 

@@ -12,9 +12,7 @@ use super::push::PushBlock;
 use super::recipe::{Member, Recipe, Remap, Target, UnifiedBinding};
 use super::report::{BufferReport, GroupReport};
 use super::step::{Bound, Source, Step};
-use super::submission::{
-    BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission,
-};
+use super::submission::{BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission};
 use crate::Reason;
 use crate::kernel::BindingKind;
 
@@ -29,22 +27,14 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(first: &Submission) -> Self {
-        let mut budget = Self {
-            buffers: Vec::new(),
-            push: PushBlock::default(),
-            shapes: Vec::new(),
-            shared: 0,
-        };
+        let mut budget =
+            Self { buffers: Vec::new(), push: PushBlock::default(), shapes: Vec::new(), shared: 0 };
         budget.take(first);
         budget
     }
 
     fn take(&mut self, submission: &Submission) {
-        for (arg, binding) in submission
-            .args
-            .iter()
-            .zip(&submission.kernel.interface.bindings)
-        {
+        for (arg, binding) in submission.args.iter().zip(&submission.kernel.interface.bindings) {
             let entry = (binding.kind, arg.buffer, arg.offset, arg.len);
             if !self.buffers.contains(&entry) {
                 self.buffers.push(entry);
@@ -68,30 +58,17 @@ impl Budget {
             (BindingKind::UniformBuffer, limits.max_uniform_buffers),
         ] {
             if count(kind) > limit {
-                return Err(Reason::Bindings {
-                    needed: count(kind),
-                    limit,
-                });
+                return Err(Reason::Bindings { needed: count(kind), limit });
             }
         }
         // Members of different shapes get their counts as push constants: three and a total each.
-        let counts = if grown.shapes.len() > 1 {
-            grown.shapes.len() as u32 * 16
-        } else {
-            0
-        };
+        let counts = if grown.shapes.len() > 1 { grown.shapes.len() as u32 * 16 } else { 0 };
         let needed = grown.push.size() + counts;
         if needed > limits.max_push_bytes {
-            return Err(Reason::PushConstants {
-                needed,
-                limit: limits.max_push_bytes,
-            });
+            return Err(Reason::PushConstants { needed, limit: limits.max_push_bytes });
         }
         if grown.shared > limits.max_shared_bytes {
-            return Err(Reason::SharedMemory {
-                needed: grown.shared,
-                limit: limits.max_shared_bytes,
-            });
+            return Err(Reason::SharedMemory { needed: grown.shared, limit: limits.max_shared_bytes });
         }
         Ok(grown)
     }
@@ -115,11 +92,7 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
             writes: binding.writes,
         })
         .collect();
-    let size = interface
-        .push
-        .as_ref()
-        .map_or(0, |p| p.size as usize)
-        .next_multiple_of(4);
+    let size = interface.push.as_ref().map_or(0, |p| p.size as usize).next_multiple_of(4);
     let mut push: SmallVec<[u8; 64]> = SmallVec::from_slice(&one.push);
     push.resize(size, 0);
     let recipe = Step::plain_recipe(&one.kernel, float);
@@ -130,10 +103,7 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
         push,
         groups: one.groups,
         members: position..position + 1,
-        source: Source::Plain {
-            kernel: one.kernel.clone(),
-            float,
-        },
+        source: Source::Plain { kernel: one.kernel.clone(), float },
     }
 }
 
@@ -151,38 +121,26 @@ pub(crate) fn fused(
     plan: &mut Plan,
 ) {
     let members = group.start..group.end();
-    let own: u64 = list[members.clone()]
-        .iter()
-        .map(|s| u64::from(s.kernel.interface.workgroup_bytes))
-        .sum();
+    let own: u64 = list[members.clone()].iter().map(|s| u64::from(s.kernel.interface.workgroup_bytes)).sum();
     let mut shared_left = u64::from(limits.max_shared_bytes).saturating_sub(own);
     let mut granted = Vec::new();
     for buffer in buffers_of(&list[members.clone()]) {
         if plan.report.buffers.iter().any(|r| r.buffer == buffer) {
             continue;
         }
-        let mut report = BufferReport {
-            buffer,
-            asked: Promote::None,
-            got: Internalization::None,
-            reason: None,
-        };
-        if let Some(grant) =
-            internalize::decide(list, &mut group, buffer, options, shared_left, &mut report)
+        let mut report =
+            BufferReport { buffer, asked: Promote::None, got: Internalization::None, reason: None };
+        if let Some(grant) = internalize::decide(list, &mut group, buffer, options, shared_left, &mut report)
         {
             if grant.internal.kind == Internalization::Local {
-                let bytes =
-                    u64::from(grant.internal.slots) * grant.element_size.next_multiple_of(16);
+                let bytes = u64::from(grant.internal.slots) * grant.element_size.next_multiple_of(16);
                 shared_left = shared_left.saturating_sub(bytes);
             }
             granted.push(grant);
         }
         if report.asked != Promote::None || report.reason.is_some() {
-            report.asked = if report.asked == Promote::None {
-                first_wish(list, buffer)
-            } else {
-                report.asked
-            };
+            report.asked =
+                if report.asked == Promote::None { first_wish(list, buffer) } else { report.asked };
             plan.report.buffers.push(report);
         }
     }
@@ -199,12 +157,7 @@ pub(crate) fn fused(
     plan.steps.push(step);
 }
 
-pub(crate) fn report_unfused(
-    list: &[Submission],
-    position: usize,
-    _limits: &Limits,
-    plan: &mut Plan,
-) {
+pub(crate) fn report_unfused(list: &[Submission], position: usize, _limits: &Limits, plan: &mut Plan) {
     plan.report.groups.push(GroupReport {
         members: position..position + 1,
         fused: false,
@@ -221,9 +174,7 @@ pub(crate) fn report_wishes(list: &[Submission], plan: &mut Plan) {
         if asked == Promote::None || plan.report.buffers.iter().any(|r| r.buffer == buffer) {
             continue;
         }
-        let reason = internalize::wish(list, buffer)
-            .err()
-            .unwrap_or(Reason::NotFused);
+        let reason = internalize::wish(list, buffer).err().unwrap_or(Reason::NotFused);
         plan.report.buffers.push(BufferReport {
             buffer,
             asked,
@@ -234,21 +185,13 @@ pub(crate) fn report_wishes(list: &[Submission], plan: &mut Plan) {
 }
 
 fn first_wish(list: &[Submission], buffer: BufferId) -> Promote {
-    let mut args = list
-        .iter()
-        .flat_map(|s| &s.args)
-        .filter(|a| a.buffer == buffer);
-    args.find(|a| a.promote != Promote::None)
-        .map_or(Promote::None, |a| a.promote)
+    let mut args = list.iter().flat_map(|s| &s.args).filter(|a| a.buffer == buffer);
+    args.find(|a| a.promote != Promote::None).map_or(Promote::None, |a| a.promote)
 }
 
 fn buffers_of(list: &[Submission]) -> Vec<BufferId> {
     let mut seen = ahash::AHashSet::new();
-    list.iter()
-        .flat_map(|s| &s.args)
-        .map(|a| a.buffer)
-        .filter(|&b| seen.insert(b))
-        .collect()
+    list.iter().flat_map(|s| &s.args).map(|a| a.buffer).filter(|&b| seen.insert(b)).collect()
 }
 
 fn step(
@@ -264,14 +207,7 @@ fn step(
     let mut members = Vec::with_capacity(range.len());
     for position in range.clone() {
         let submission = &list[position];
-        members.push(member(
-            submission,
-            position,
-            &group.layout,
-            granted,
-            &mut bindings,
-            &mut push,
-        ));
+        members.push(member(submission, position, &group.layout, granted, &mut bindings, &mut push));
     }
     let unified = bindings
         .iter()
@@ -283,10 +219,7 @@ fn step(
                 .demands
                 .iter()
                 .any(|d| d.buffer == bound.buffer && d.kind != DemandKind::Invocation),
-            restrict: !bindings
-                .iter()
-                .enumerate()
-                .any(|(m, b)| m != n && overlaps(b, bound)),
+            restrict: !bindings.iter().enumerate().any(|(m, b)| m != n && overlaps(b, bound)),
         })
         .collect();
     let recipe = Recipe {
@@ -328,23 +261,14 @@ fn member(
 ) -> Member {
     let mut targets = Vec::with_capacity(submission.args.len());
     let mut widen_barriers = false;
-    for (number, (arg, binding)) in submission
-        .args
-        .iter()
-        .zip(&submission.kernel.interface.bindings)
-        .enumerate()
+    for (number, (arg, binding)) in
+        submission.args.iter().zip(&submission.kernel.interface.bindings).enumerate()
     {
-        let internal = granted
-            .iter()
-            .enumerate()
-            .find(|(_, g)| g.buffer == arg.buffer);
+        let internal = granted.iter().enumerate().find(|(_, g)| g.buffer == arg.buffer);
         if let Some((index, grant)) = internal {
-            let found = grant
-                .uses
-                .iter()
-                .find(|u| u.member == position && u.binding == number);
-            widen_barriers |= grant.internal.kind == Internalization::Local
-                && found.is_some_and(|u| u.widen_barriers);
+            let found = grant.uses.iter().find(|u| u.member == position && u.binding == number);
+            widen_barriers |=
+                grant.internal.kind == Internalization::Local && found.is_some_and(|u| u.widen_barriers);
             targets.push(Target::Internal {
                 index: index as u16,
                 slots: found.map(|u| u.slots.clone()).unwrap_or_default(),
@@ -353,10 +277,7 @@ fn member(
             continue;
         }
         let same = |b: &Bound| {
-            b.kind == binding.kind
-                && b.buffer == arg.buffer
-                && b.offset == arg.offset
-                && b.len == arg.len
+            b.kind == binding.kind && b.buffer == arg.buffer && b.offset == arg.offset && b.len == arg.len
         };
         let index = bindings.iter().position(same).unwrap_or_else(|| {
             bindings.push(Bound {

@@ -68,10 +68,7 @@ pub(crate) struct Rejection {
 
 impl From<Reason> for Rejection {
     fn from(reason: Reason) -> Self {
-        Self {
-            buffer: None,
-            reason,
-        }
+        Self { buffer: None, reason }
     }
 }
 
@@ -79,9 +76,7 @@ impl From<Reason> for Rejection {
 pub(crate) fn analysis_of(submission: &Submission) -> Result<&KernelAnalysis, Reason> {
     let normal = submission.kernel.normal.as_ref().map_err(Clone::clone)?;
     match normal.analysis.escaped.first() {
-        Some((_, instruction)) => Err(Reason::Untracked {
-            instruction: instruction.clone(),
-        }),
+        Some((_, instruction)) => Err(Reason::Untracked { instruction: instruction.clone() }),
         None => Ok(&normal.analysis),
     }
 }
@@ -101,9 +96,7 @@ impl Group {
             trusted: Vec::new(),
         };
         // One kernel has nothing to be compared with.
-        group
-            .add(list, start, &FuseOptions::default())
-            .map_err(|r| r.reason)?;
+        group.add(list, start, &FuseOptions::default()).map_err(|r| r.reason)?;
         Ok(group)
     }
 
@@ -122,13 +115,8 @@ impl Group {
         analysis_of(&list[next])?;
         compatible(&list[self.start], &list[next])?;
         let members: Vec<&Submission> = list[self.start..=next].iter().collect();
-        let layout = if self.fits(&list[next]) {
-            self.layout
-        } else {
-            Layout::of(&members, limits)?
-        };
-        if layout.mapping == self.layout.mapping && layout.shape.groups == self.layout.shape.groups
-        {
+        let layout = if self.fits(&list[next]) { self.layout } else { Layout::of(&members, limits)? };
+        if layout.mapping == self.layout.mapping && layout.shape.groups == self.layout.shape.groups {
             return self.add(list, next, options);
         }
         // Another mapping gives every member other ids: start over with it.
@@ -155,12 +143,7 @@ impl Group {
             && next.kernel.interface.local_size == self.layout.shape.local
     }
 
-    fn add(
-        &mut self,
-        list: &[Submission],
-        position: usize,
-        options: &FuseOptions,
-    ) -> Result<(), Rejection> {
+    fn add(&mut self, list: &[Submission], position: usize, options: &FuseOptions) -> Result<(), Rejection> {
         let submission = &list[position];
         let analysis = analysis_of(submission)?;
         let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
@@ -172,13 +155,7 @@ impl Group {
         let forms: Vec<AccessForm> = analysis
             .accesses
             .iter()
-            .map(|access| {
-                evaluator.access(
-                    &mut self.atoms,
-                    access,
-                    submission.args[access.binding].offset,
-                )
-            })
+            .map(|access| evaluator.access(&mut self.atoms, access, submission.args[access.binding].offset))
             .collect();
         let demands = self.demands.len();
         let trusted = self.trusted.len();
@@ -188,10 +165,7 @@ impl Group {
             return Err(rejection);
         }
         for (number, (access, form)) in analysis.accesses.iter().zip(&forms).enumerate() {
-            let touches = self
-                .touched
-                .entry(submission.args[access.binding].buffer)
-                .or_default();
+            let touches = self.touched.entry(submission.args[access.binding].buffer).or_default();
             let (reads, writes) = (access.kind != AccessKind::Write, access.kind.writes());
             let same = |t: &&mut Touch| {
                 t.form.offset == form.offset
@@ -249,10 +223,7 @@ impl Group {
                             second: site(list, position, number),
                         }));
                         if options.policy == Policy::Prove {
-                            return Err(Rejection {
-                                buffer: Some(buffer),
-                                reason,
-                            });
+                            return Err(Rejection { buffer: Some(buffer), reason });
                         }
                         self.trusted.push(TrustedReport {
                             first: touch.last,
@@ -264,18 +235,10 @@ impl Group {
                     }
                 };
                 if kind == DemandKind::Group && needs_glsl_memory_model(&list[position]) {
-                    return Err(Rejection {
-                        buffer: Some(buffer),
-                        reason: Reason::BarrierMemoryModel,
-                    });
+                    return Err(Rejection { buffer: Some(buffer), reason: Reason::BarrierMemoryModel });
                 }
                 debug_assert!(touch.first <= touch.last);
-                self.demands.push(Demand {
-                    first: touch.last,
-                    second: position,
-                    buffer,
-                    kind,
-                });
+                self.demands.push(Demand { first: touch.last, second: position, buffer, kind });
             }
         }
         Ok(())
@@ -285,11 +248,8 @@ impl Group {
     pub(crate) fn barriers(&self, options: &FuseOptions) -> (Vec<usize>, Vec<BarrierReport>) {
         let off = options.no_barriers && options.policy == Policy::Trust;
         let mut kept: Vec<usize> = Vec::new();
-        let mut demands: Vec<&Demand> = self
-            .demands
-            .iter()
-            .filter(|d| d.kind != DemandKind::Invocation)
-            .collect();
+        let mut demands: Vec<&Demand> =
+            self.demands.iter().filter(|d| d.kind != DemandKind::Invocation).collect();
         demands.sort_by_key(|d| d.second);
         let mut wanted: AHashMap<usize, BarrierReason> = AHashMap::new();
         for demand in demands {
@@ -312,22 +272,13 @@ impl Group {
                 let reason = match wanted.get(&after) {
                     Some(_) if off => BarrierReason::SwitchedOff,
                     Some(reason) => *reason,
-                    None if self
-                        .demands
-                        .iter()
-                        .filter(spans)
-                        .any(|d| d.kind != DemandKind::Invocation) =>
-                    {
+                    None if self.demands.iter().filter(spans).any(|d| d.kind != DemandKind::Invocation) => {
                         BarrierReason::Covered
                     }
                     None if self.demands.iter().any(|d| spans(&d)) => BarrierReason::SameInvocation,
                     None => BarrierReason::NoDependency,
                 };
-                BarrierReport {
-                    after,
-                    kept: wanted.contains_key(&after) && !off,
-                    reason,
-                }
+                BarrierReport { after, kept: wanted.contains_key(&after) && !off, reason }
             })
             .collect();
         (if off { Vec::new() } else { kept }, reports)
@@ -345,20 +296,12 @@ fn compatible(a: &Submission, b: &Submission) -> Result<(), Reason> {
         return Err(Reason::MemoryModel);
     }
     let modes = |kernel: &crate::kernel::Specialized| {
-        kernel
-            .normal
-            .as_ref()
-            .map(|n| n.execution_modes.clone())
-            .unwrap_or_default()
+        kernel.normal.as_ref().map(|n| n.execution_modes.clone()).unwrap_or_default()
     };
     let (a, b) = (modes(a), modes(b));
     if a != b {
-        let mode = a
-            .iter()
-            .chain(&b)
-            .find(|m| !(a.contains(m) && b.contains(m)))
-            .cloned()
-            .unwrap_or_default();
+        let mode =
+            a.iter().chain(&b).find(|m| !(a.contains(m) && b.contains(m))).cloned().unwrap_or_default();
         return Err(if is_float_control(&mode) {
             Reason::FloatControls
         } else {
@@ -369,17 +312,14 @@ fn compatible(a: &Submission, b: &Submission) -> Result<(), Reason> {
 }
 
 fn is_float_control(mode: &str) -> bool {
-    ["Denorm", "SignedZeroInfNan", "RoundingMode"]
-        .iter()
-        .any(|part| mode.contains(part))
+    ["Denorm", "SignedZeroInfNan", "RoundingMode"].iter().any(|part| mode.contains(part))
 }
 
 /// An access, for people.
 pub(crate) fn site(list: &[Submission], submission: usize, access: usize) -> AccessSite {
     let kernel = &list[submission].kernel;
     let analysis = kernel.normal.as_ref().ok().map(|n| &n.analysis);
-    let found: Option<(&KernelAnalysis, &Access)> =
-        analysis.and_then(|a| Some((a, a.accesses.get(access)?)));
+    let found: Option<(&KernelAnalysis, &Access)> = analysis.and_then(|a| Some((a, a.accesses.get(access)?)));
     AccessSite {
         submission,
         kernel: kernel.name.clone(),

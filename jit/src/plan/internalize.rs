@@ -5,6 +5,7 @@
 //! came before, and if the place of an element follows from its index. Under policy `trust` the first
 //! two are taken on the user's word and listed.
 
+use super::coverage::coverage;
 use super::group::{Group, analysis_of, site};
 use super::recipe::{Internal, SlotOf};
 use super::report::{BufferReport, TrustedReport};
@@ -39,12 +40,12 @@ pub(crate) struct Use {
 }
 
 /// One access to the buffer under consideration.
-struct Element {
-    member: usize,
-    binding: usize,
-    access: usize,
-    kind: AccessKind,
-    form: AccessForm,
+pub(crate) struct Element {
+    pub(crate) member: usize,
+    pub(crate) binding: usize,
+    pub(crate) access: usize,
+    pub(crate) kind: AccessKind,
+    pub(crate) form: AccessForm,
     /// Byte offset of the element the access lies in.
     start: Affine,
 }
@@ -52,11 +53,7 @@ struct Element {
 /// Folds the wishes of all uses of a buffer. Nobody asked: nothing.
 pub(crate) fn wish(list: &[Submission], buffer: BufferId) -> Result<Promote, Reason> {
     let mut wish: Option<Promote> = None;
-    for arg in list
-        .iter()
-        .flat_map(|s| &s.args)
-        .filter(|a| a.buffer == buffer)
-    {
+    for arg in list.iter().flat_map(|s| &s.args).filter(|a| a.buffer == buffer) {
         wish = Some(match (wish, arg.promote) {
             (None, p) => p,
             (Some(w), p) if w == p => w,
@@ -129,31 +126,19 @@ fn grant(
         return Err(Reason::SeveralGroups);
     }
     let (elements, element_size, stride) = elements(list, group, buffer)?;
-    let needed = if kind == Internalization::Private {
-        Relation::SameInvocation
-    } else {
-        Relation::SameGroup
-    };
+    let needed =
+        if kind == Internalization::Private { Relation::SameInvocation } else { Relation::SameGroup };
     let mut widen = vec![false; group.forms.len()];
     ownership(list, group, &elements, needed, buffer, options, &mut widen)?;
     coverage(list, group, &elements, kind, buffer, options)?;
     let (slots, places) = places(&group.atoms, &elements, kind, i128::from(stride))?;
     if kind == Internalization::Private && i128::from(slots) > MAX_PRIVATE_SLOTS {
-        return Err(Reason::TooManySlots {
-            slots: u64::from(slots),
-            limit: MAX_PRIVATE_SLOTS as u64,
-        });
+        return Err(Reason::TooManySlots { slots: u64::from(slots), limit: MAX_PRIVATE_SLOTS as u64 });
     }
     // Bytes without layout are at most those with it.
-    let bytes = u64::from(slots)
-        * element_size
-            .next_multiple_of(16)
-            .min(stride.max(element_size));
+    let bytes = u64::from(slots) * element_size.next_multiple_of(16).min(stride.max(element_size));
     if kind == Internalization::Local && bytes > shared_left {
-        return Err(Reason::SharedMemory {
-            needed: bytes as u32,
-            limit: shared_left as u32,
-        });
+        return Err(Reason::SharedMemory { needed: bytes as u32, limit: shared_left as u32 });
     }
     let mut uses: Vec<Use> = Vec::new();
     for (position, submission) in list[members].iter().enumerate() {
@@ -168,20 +153,10 @@ fn grant(
                 .filter(|(e, _)| e.member == member && e.binding == binding)
                 .map(|(_, place)| place.clone())
                 .collect();
-            uses.push(Use {
-                member,
-                binding,
-                slots,
-                widen_barriers: widen[position],
-            });
+            uses.push(Use { member, binding, slots, widen_barriers: widen[position] });
         }
     }
-    Ok(Granted {
-        buffer,
-        internal: Internal { kind, slots },
-        element_size,
-        uses,
-    })
+    Ok(Granted { buffer, internal: Internal { kind, slots }, element_size, uses })
 }
 
 /// All accesses of the group to the buffer, the size of an element and the stride between two.
@@ -207,18 +182,13 @@ fn elements(
             if arg.buffer != buffer {
                 continue;
             }
-            if submission.kernel.interface.bindings[access.binding].kind
-                != BindingKind::StorageBuffer
-            {
+            if submission.kernel.interface.bindings[access.binding].kind != BindingKind::StorageBuffer {
                 return Err(Reason::UniformBuffer);
             }
             if access.kind == AccessKind::Atomic {
                 return Err(Reason::Atomic);
             }
-            let index = access
-                .element
-                .and_then(|e| e.index)
-                .ok_or(Reason::ElementType)?;
+            let index = access.element.and_then(|e| e.index).ok_or(Reason::ElementType)?;
             let signature = normal.types.signature(index.ty);
             let size = normal.types.span(index.ty, Default::default());
             match &shape {
@@ -227,9 +197,8 @@ fn elements(
                 Some(_) => return Err(Reason::ElementType),
             }
             let form = group.forms[position - group.start][number].clone();
-            let start = evaluator
-                .element(&mut group.atoms, access, arg.offset)
-                .ok_or(Reason::UnknownIndex)?;
+            let start =
+                evaluator.element(&mut group.atoms, access, arg.offset).ok_or(Reason::UnknownIndex)?;
             if form.unknown {
                 return Err(Reason::UnknownIndex);
             }
@@ -282,195 +251,10 @@ fn ownership(
             if options.policy == Policy::Prove {
                 return Err(reason);
             }
-            group.trusted.push(TrustedReport {
-                first: a.member,
-                second: b.member,
-                buffer,
-                reason,
-            });
+            group.trusted.push(TrustedReport { first: a.member, second: b.member, buffer, reason });
         }
     }
     Ok(())
-}
-
-/// Checks that every read finds what the group has written before.
-fn coverage(
-    list: &[Submission],
-    group: &mut Group,
-    elements: &[Element],
-    kind: Internalization,
-    buffer: BufferId,
-    options: &FuseOptions,
-) -> Result<(), Reason> {
-    for read in elements.iter().filter(|e| e.kind == AccessKind::Read) {
-        let earlier = |write: &&Element| {
-            write.kind == AccessKind::Write
-                && (write.member < read.member
-                    || write.member == read.member
-                        && analysis_of(&list[read.member])
-                            .is_ok_and(|a| a.precedes(write.access, read.access)))
-        };
-        let writes: Vec<&Element> = elements.iter().filter(earlier).collect();
-        let by_itself = covered_by_invocation(list, &group.atoms, read, &writes);
-        let by_group =
-            kind == Internalization::Local && covered_by_group(list, group, read, &writes);
-        if by_itself || by_group {
-            continue;
-        }
-        let where_ = site(list, read.member, read.access);
-        let reason = Reason::OldContents {
-            submission: read.member,
-            binding: where_.binding,
-            index: where_.index,
-        };
-        if options.policy == Policy::Prove {
-            return Err(reason);
-        }
-        group.trusted.push(TrustedReport {
-            first: read.member,
-            second: read.member,
-            buffer,
-            reason,
-        });
-    }
-    Ok(())
-}
-
-/// Whether the bytes of the read were all written by the same invocation: the same form but for a
-/// constant, by writes that happen whenever the read does.
-fn covered_by_invocation(
-    list: &[Submission],
-    atoms: &Atoms,
-    read: &Element,
-    writes: &[&Element],
-) -> bool {
-    if read
-        .form
-        .offset
-        .terms
-        .iter()
-        .any(|&(id, _)| !atoms.is_shared(id))
-    {
-        return false;
-    }
-    let (first, last) = (
-        read.form.offset.constant,
-        read.form.offset.constant + read.form.size,
-    );
-    let mut pieces: Vec<(i128, i128)> = writes
-        .iter()
-        .filter(|w| {
-            w.form.offset.terms == read.form.offset.terms && happens_with(list, atoms, w, read)
-        })
-        .map(|w| (w.form.offset.constant, w.form.offset.constant + w.form.size))
-        .collect();
-    pieces.sort_unstable();
-    let mut at = first;
-    for (from, to) in pieces {
-        if from > at {
-            break;
-        }
-        at = at.max(to);
-    }
-    at >= last
-}
-
-/// Whether `write` happens in every invocation in which `read` does.
-fn happens_with(list: &[Submission], atoms: &Atoms, write: &Element, read: &Element) -> bool {
-    let Ok(analysis) = analysis_of(&list[write.member]) else {
-        return false;
-    };
-    if write.member == read.member && analysis.precedes(write.access, read.access) {
-        return true;
-    }
-    let access = &analysis.accesses[write.access];
-    access.exact_guards
-        && write.form.exact_facts
-        && write.form.facts.iter().all(|fact| {
-            let high = fact.bounds(|id| read.form.ranges.get(atoms, id)).1;
-            high <= 0
-                || read
-                    .form
-                    .facts
-                    .iter()
-                    .any(|known| known.terms == fact.terms && fact.constant <= known.constant)
-        })
-}
-
-/// Whether the writes of a whole work-group fill every element the group can read: a dense form over
-/// the local ids, written by all invocations.
-fn covered_by_group(
-    list: &[Submission],
-    group: &Group,
-    read: &Element,
-    writes: &[&Element],
-) -> bool {
-    let atoms = &group.atoms;
-    let is_group = |id| matches!(atoms.get(id), Atom::Group(_));
-    let group_part = |form: &Affine| -> Vec<_> {
-        form.terms
-            .iter()
-            .copied()
-            .filter(|&(id, _)| is_group(id))
-            .collect()
-    };
-    let local_part = |form: &Affine| -> Vec<_> {
-        form.terms
-            .iter()
-            .copied()
-            .filter(|&(id, _)| !is_group(id))
-            .collect()
-    };
-    let read_groups = group_part(&read.form.offset);
-    let (mut low, mut high) = (
-        read.form.offset.constant,
-        read.form.offset.constant + read.form.size,
-    );
-    for (id, c) in local_part(&read.form.offset) {
-        let (a, b) = read.form.ranges.get(atoms, id);
-        low += (c * a).min(c * b);
-        high += (c * a).max(c * b);
-    }
-    writes.iter().any(|write| {
-        // The writes of one member only: those of the same member as the read come before it by
-        // program order alone, which says nothing about other invocations.
-        if write.member == read.member || group_part(&write.form.offset) != read_groups {
-            return false;
-        }
-        let Ok(analysis) = analysis_of(&list[write.member]) else {
-            return false;
-        };
-        let access = &analysis.accesses[write.access];
-        // All invocations write, whatever their ids: every guard holds over the full ranges.
-        let unconditional = access.exact_guards
-            && write.form.exact_facts
-            && write
-                .form
-                .facts
-                .iter()
-                .all(|fact| fact.bounds(|id| (0, atoms.max(id))).1 <= 0);
-        if !unconditional {
-            return false;
-        }
-        let mut digits = local_part(&write.form.offset);
-        if digits
-            .iter()
-            .any(|&(id, _)| !matches!(atoms.get(id), Atom::Local(_)))
-        {
-            return false;
-        }
-        digits.sort_by_key(|d| d.1.abs());
-        let mut start = write.form.offset.constant;
-        let mut dense = write.form.size;
-        for (id, c) in digits {
-            if c.abs() > dense {
-                return false;
-            }
-            start += (c * atoms.max(id)).min(0);
-            dense += c.abs() * atoms.max(id);
-        }
-        start <= low && high <= start + dense
-    })
 }
 
 /// Number of slots and the place of each access.
@@ -488,8 +272,7 @@ fn places(
         _ => false,
     };
     let split = |form: &Affine| {
-        let (own, rest): (Vec<_>, Vec<_>) =
-            form.terms.iter().copied().partition(|&(id, _)| owned(id));
+        let (own, rest): (Vec<_>, Vec<_>) = form.terms.iter().copied().partition(|&(id, _)| owned(id));
         (own, rest)
     };
     let Some(first) = elements.first() else {
@@ -512,9 +295,13 @@ fn places(
                 }
                 return Err(Reason::Slot);
             }
-            let max = atoms.max(id);
-            a += (c * max).min(0);
-            b += (c * max).max(0);
+            // Local ids count in full, so that a guard on the problem size is not built into the code.
+            let (least, most) = match atoms.get(id) {
+                Atom::Local(_) => (0, atoms.max(id)),
+                _ => element.form.ranges.get(atoms, id),
+            };
+            a += (c * least).min(c * most);
+            b += (c * least).max(c * most);
         }
         low = low.min(a);
         high = high.max(b);
@@ -528,9 +315,7 @@ fn places(
     for element in elements {
         let (_, rest) = split(&element.start);
         if rest.is_empty() {
-            places.push(SlotOf::Fixed(
-                ((element.start.constant - low) / stride) as u32,
-            ));
+            places.push(SlotOf::Fixed(((element.start.constant - low) / stride) as u32));
             continue;
         }
         let mut group = [0i64; 3];
@@ -549,11 +334,7 @@ fn places(
             return Err(Reason::Slot);
         }
         let constant = i64::try_from(base / stride).map_err(|_| Reason::Slot)?;
-        places.push(SlotOf::Relative {
-            group,
-            local,
-            constant,
-        });
+        places.push(SlotOf::Relative { group, local, constant });
     }
     Ok((slots, places))
 }
@@ -562,31 +343,25 @@ fn places(
 fn same_opaque_owner(atoms: &Atoms, elements: &[Element], owned: &impl Fn(AtomId) -> bool) -> bool {
     elements.first().is_some_and(|first| {
         elements.iter().all(|e| e.start == first.start)
-            && first
-                .start
-                .terms
-                .iter()
-                .all(|&(id, _)| only_owner(atoms, id, owned))
+            && first.start.terms.iter().all(|&(id, _)| only_owner(atoms, id, owned))
     })
 }
 
 /// Whether an atom is a function of what `owned` says alone.
 fn only_owner(atoms: &Atoms, id: AtomId, owned: &impl Fn(AtomId) -> bool) -> bool {
     match atoms.get(id) {
-        Atom::Quotient(base, _) | Atom::Remainder(base, _) => base
-            .terms
-            .iter()
-            .all(|&(inner, _)| only_owner(atoms, inner, owned)),
+        Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
+            base.terms.iter().all(|&(inner, _)| only_owner(atoms, inner, owned))
+        }
         _ => owned(id),
     }
 }
 
 fn touches_owner(atoms: &Atoms, id: AtomId, owned: &impl Fn(AtomId) -> bool) -> bool {
     match atoms.get(id) {
-        Atom::Quotient(base, _) | Atom::Remainder(base, _) => base
-            .terms
-            .iter()
-            .any(|&(inner, _)| owned(inner) || touches_owner(atoms, inner, owned)),
+        Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
+            base.terms.iter().any(|&(inner, _)| owned(inner) || touches_owner(atoms, inner, owned))
+        }
         _ => false,
     }
 }

@@ -30,42 +30,21 @@ impl Layout {
             return Err(Reason::Empty);
         };
         let local = first.kernel.interface.local_size;
-        let same_local = members
-            .iter()
-            .all(|m| m.kernel.interface.local_size == local);
+        let same_local = members.iter().all(|m| m.kernel.interface.local_size == local);
         let same_groups = members.iter().all(|m| m.groups == first.groups);
         if same_local && same_groups && within(first.groups, limits) {
-            return Ok(Self {
-                mapping: Mapping::Identity,
-                shape: Shape {
-                    groups: first.groups,
-                    local,
-                },
-            });
+            return Ok(Self { mapping: Mapping::Identity, shape: Shape { groups: first.groups, local } });
         }
         if same_local {
-            let largest = members
-                .iter()
-                .map(|m| m.groups)
-                .max_by_key(|&g| product(g))
-                .unwrap_or(first.groups);
-            let groups = if within(largest, limits) {
-                largest
-            } else {
-                fold(product(largest), limits)?
-            };
-            return Ok(Self {
-                mapping: Mapping::Groups,
-                shape: Shape { groups, local },
-            });
+            let largest =
+                members.iter().map(|m| m.groups).max_by_key(|&g| product(g)).unwrap_or(first.groups);
+            let groups = if within(largest, limits) { largest } else { fold(product(largest), limits)? };
+            return Ok(Self { mapping: Mapping::Groups, shape: Shape { groups, local } });
         }
         if let Some(other) = members.iter().find(|m| !m.kernel.interface.item_only) {
             let want = other.kernel.interface.local_size;
-            let have = members
-                .iter()
-                .map(|m| m.kernel.interface.local_size)
-                .find(|&l| l != want)
-                .unwrap_or(want);
+            let have =
+                members.iter().map(|m| m.kernel.interface.local_size).find(|&l| l != want).unwrap_or(want);
             return Err(Reason::LocalSize { have, want });
         }
         let size = members
@@ -77,17 +56,11 @@ impl Layout {
             .min(limits.max_work_group_invocations);
         let items = members.iter().map(|m| items(m)).max().unwrap_or(1);
         let groups = fold(items.div_ceil(u128::from(size)), limits)?;
-        let shape = Shape {
-            groups,
-            local: [size, 1, 1],
-        };
+        let shape = Shape { groups, local: [size, 1, 1] };
         if product(shape.groups) * u128::from(size) > u128::from(u32::MAX) {
             return Err(Reason::RangeTooLarge);
         }
-        Ok(Self {
-            mapping: Mapping::Items,
-            shape,
-        })
+        Ok(Self { mapping: Mapping::Items, shape })
     }
 
     /// Whether `member` keeps the group ids of the dispatch.
@@ -97,11 +70,7 @@ impl Layout {
 
     /// Number of things (groups or items) the member has of those the mapping renumbers.
     pub(crate) fn total(&self, member: &Submission) -> u128 {
-        if self.mapping == Mapping::Items {
-            items(member)
-        } else {
-            product(member.groups)
-        }
+        if self.mapping == Mapping::Items { items(member) } else { product(member.groups) }
     }
 
     /// Whether some of the dispatch has nothing to do for `member`.
@@ -132,13 +101,10 @@ impl Layout {
         lengths: &'a [u64],
     ) -> Option<Environment<'a>> {
         let Shape { groups, local } = self.shape;
-        let group: [Affine; 3] =
-            std::array::from_fn(|d| id(atoms, Atom::Group(d as u8), groups[d]));
-        let inside: [Affine; 3] =
-            std::array::from_fn(|d| id(atoms, Atom::Local(d as u8), local[d]));
+        let group: [Affine; 3] = std::array::from_fn(|d| id(atoms, Atom::Group(d as u8), groups[d]));
+        let inside: [Affine; 3] = std::array::from_fn(|d| id(atoms, Atom::Local(d as u8), local[d]));
         let linear = |x: &[Affine; 3], n: [u32; 3]| {
-            x[0].plus(&x[1], i128::from(n[0]))?
-                .plus(&x[2], i128::from(n[0]) * i128::from(n[1]))
+            x[0].plus(&x[1], i128::from(n[0]))?.plus(&x[2], i128::from(n[0]) * i128::from(n[1]))
         };
         let size = member.kernel.interface.local_size;
         let mut facts = Vec::new();
@@ -148,8 +114,7 @@ impl Layout {
             fact
         };
         let (group_ids, local_ids, global_ids) = if self.mapping == Mapping::Items {
-            let item =
-                linear(&inside, local)?.plus(&linear(&group, groups)?, product(local) as i128)?;
+            let item = linear(&inside, local)?.plus(&linear(&group, groups)?, product(local) as i128)?;
             if self.needs_guard(member) {
                 facts.push(at_most(&item, self.total(member)));
             }
@@ -213,11 +178,7 @@ fn fold(total: u128, limits: &Limits) -> Result<[u32; 3], Reason> {
 
 fn id(atoms: &mut Atoms, atom: Atom, count: u32) -> Affine {
     let id = atoms.intern(atom, i128::from(count) - 1);
-    if count <= 1 {
-        Affine::default()
-    } else {
-        Affine::atom(id)
-    }
+    if count <= 1 { Affine::default() } else { Affine::atom(id) }
 }
 
 /// A linear number as coordinates.

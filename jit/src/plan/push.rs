@@ -23,16 +23,12 @@ impl PushBlock {
         let normal = member.kernel.normal.as_ref().map_err(Clone::clone)?;
         match &normal.analysis.push {
             PushUse::None => Ok(Vec::new()),
-            PushUse::Leaves(leaves) => Ok(leaves
-                .iter()
-                .map(|leaf| self.add_leaf(leaf, &member.push))
-                .collect()),
+            PushUse::Leaves(leaves) => {
+                Ok(leaves.iter().map(|leaf| self.add_leaf(leaf, &member.push)).collect())
+            }
             PushUse::Block => {
                 let size = member.kernel.interface.push.as_ref().map_or(0, |p| p.size) as usize;
-                let block = normal
-                    .push_block
-                    .map(|ty| normal.types.signature(ty))
-                    .unwrap_or_default();
+                let block = normal.push_block.map(|ty| normal.types.signature(ty)).unwrap_or_default();
                 let bytes = padded(&member.push, 0, size);
                 Ok(vec![self.add(format!("!{block}"), 16, &bytes)])
             }
@@ -52,8 +48,7 @@ impl PushBlock {
 
     fn add(&mut self, ty: String, align: u32, value: &[u8]) -> u16 {
         let present = self.slots.iter().position(|slot| {
-            slot.ty == ty
-                && &self.bytes[slot.offset as usize..(slot.offset + slot.size) as usize] == value
+            slot.ty == ty && &self.bytes[slot.offset as usize..(slot.offset + slot.size) as usize] == value
         });
         if let Some(index) = present {
             return index as u16;
@@ -62,11 +57,7 @@ impl PushBlock {
         self.bytes.resize(offset, 0);
         self.bytes.extend_from_slice(value);
         // Sizes of push-constant ranges are multiples of four.
-        self.slots.push(PushSlot {
-            offset: offset as u32,
-            size: value.len() as u32,
-            ty,
-        });
+        self.slots.push(PushSlot { offset: offset as u32, size: value.len() as u32, ty });
         self.slots.len() as u16 - 1
     }
 
@@ -83,7 +74,5 @@ impl PushBlock {
 
 /// Bytes of a range, with zeros for what is not there.
 fn padded(bytes: &[u8], offset: usize, size: usize) -> SmallVec<[u8; 16]> {
-    (offset..offset + size)
-        .map(|at| bytes.get(at).copied().unwrap_or(0))
-        .collect()
+    (offset..offset + size).map(|at| bytes.get(at).copied().unwrap_or(0)).collect()
 }

@@ -121,40 +121,21 @@ pub(crate) struct PushSlot {
 impl Recipe {
     /// Canonical, length-prefixed bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let Self {
-            float,
-            mapping,
-            local_size,
-            members,
-            bindings,
-            internal,
-            push,
-            barriers,
-        } = self;
+        let Self { float, mapping, local_size, members, bindings, internal, push, barriers } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
         out.u32(CODE_VERSION);
         out.u32(u32::from(*float == FloatMode::Strict));
         out.u32(*mapping as u32);
         local_size.iter().for_each(|&n| out.u32(n));
         out.list(members, |out, member| {
-            let Member {
-                kernel,
-                targets,
-                push,
-                remap,
-                widen_barriers,
-            } = member;
+            let Member { kernel, targets, push, remap, widen_barriers } = member;
             out.0.extend_from_slice(kernel);
             out.list(targets, |out, target| match target {
                 Target::Bound(n) => {
                     out.u32(0);
                     out.u32(u32::from(*n));
                 }
-                Target::Internal {
-                    index,
-                    slots,
-                    lengths,
-                } => {
+                Target::Internal { index, slots, lengths } => {
                     out.u32(1);
                     out.u32(u32::from(*index));
                     out.list(slots, |out, slot| match slot {
@@ -162,17 +143,9 @@ impl Recipe {
                             out.u32(0);
                             out.u32(*n);
                         }
-                        SlotOf::Relative {
-                            group,
-                            local,
-                            constant,
-                        } => {
+                        SlotOf::Relative { group, local, constant } => {
                             out.u32(1);
-                            group
-                                .iter()
-                                .chain(local)
-                                .chain([constant])
-                                .for_each(|&n| out.i64(n));
+                            group.iter().chain(local).chain([constant]).for_each(|&n| out.i64(n));
                         }
                     });
                     out.list(lengths, |out, &n| out.u32(u32::from(n)));
@@ -180,35 +153,20 @@ impl Recipe {
             });
             out.list(push, |out, &n| out.u32(u32::from(n)));
             out.u32(u32::from(remap.is_some()));
-            if let Some(Remap {
-                counts,
-                total,
-                local_size,
-            }) = remap
-            {
-                counts
-                    .iter()
-                    .chain([total])
-                    .for_each(|n| out.u32(n.map_or(u32::MAX, u32::from)));
+            if let Some(Remap { counts, total, local_size }) = remap {
+                counts.iter().chain([total]).for_each(|n| out.u32(n.map_or(u32::MAX, u32::from)));
                 local_size.iter().for_each(|&n| out.u32(n));
             }
             out.u32(u32::from(*widen_barriers));
         });
         out.list(bindings, |out, binding| {
-            let UnifiedBinding {
-                kind,
-                read_only,
-                coherent,
-                restrict,
-            } = binding;
+            let UnifiedBinding { kind, read_only, coherent, restrict } = binding;
             out.u32(match kind {
                 BindingKind::StorageBuffer => 0,
                 BindingKind::UniformBuffer => 1,
                 BindingKind::Other(_) => 2,
             });
-            [read_only, coherent, restrict]
-                .into_iter()
-                .for_each(|&b| out.u32(u32::from(b)));
+            [read_only, coherent, restrict].into_iter().for_each(|&b| out.u32(u32::from(b)));
         });
         out.list(internal, |out, Internal { kind, slots }| {
             out.u32(*kind as u32);

@@ -53,15 +53,9 @@ pub struct Step {
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// The user's module as it is.
-    Plain {
-        kernel: Arc<Specialized>,
-        float: FloatMode,
-    },
+    Plain { kernel: Arc<Specialized>, float: FloatMode },
     /// Several kernels linked.
-    Fused {
-        kernels: Vec<Arc<Specialized>>,
-        recipe: Arc<Recipe>,
-    },
+    Fused { kernels: Vec<Arc<Specialized>>, recipe: Arc<Recipe> },
 }
 
 impl Step {
