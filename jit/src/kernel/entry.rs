@@ -116,10 +116,7 @@ impl Kernel {
     /// # Errors
     /// An id the module does not have or that is given twice, a value of the wrong type, a work-group
     /// size that is empty with these values; see [`KernelError`].
-    pub fn specialize(
-        &self,
-        values: &[(u32, SpecValue)],
-    ) -> Result<Arc<Specialized>, KernelError> {
+    pub fn specialize(&self, values: &[(u32, SpecValue)]) -> Result<Arc<Specialized>, KernelError> {
         let key = spec::resolve(self.name(), self.spec_constants(), values)?;
         let slot = {
             let table = self.inner.specialised.lock();

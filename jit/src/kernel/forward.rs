@@ -139,7 +139,11 @@ fn apply(module: &mut Module, replacements: &AHashMap<u32, u32>) {
     if replacements.is_empty() {
         return;
     }
-    for inst in module.functions.iter_mut().flat_map(|f| f.all_inst_iter_mut()) {
+    for inst in module
+        .functions
+        .iter_mut()
+        .flat_map(|f| f.all_inst_iter_mut())
+    {
         for operand in &mut inst.operands {
             if let Some(id) = operand.id_ref_any_mut()
                 && let Some(new) = replacements.get(id)

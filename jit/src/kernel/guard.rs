@@ -79,7 +79,9 @@ fn check_header(module: &str, words: &[u32]) -> Result<(), KernelError> {
         });
     }
     // An id costs at least two words to define; strippers leave gaps, hence the generous factor.
-    let limit = (words.len() as u32).saturating_mul(16).clamp(4096, MAX_BOUND);
+    let limit = (words.len() as u32)
+        .saturating_mul(16)
+        .clamp(4096, MAX_BOUND);
     let bound = words[3];
     if bound == 0 || bound > limit {
         return Err(KernelError::IdBound {
@@ -113,7 +115,8 @@ fn check_instructions(module: &str, words: &[u32]) -> Result<(), KernelError> {
         let code = words[at] & 0xffff;
         let operands = &words[at + 1..at + length];
         check_type(&mut extents, code, operands, bound).map_err(malformed)?;
-        if code == Op::EntryPoint as u32 && words::string(operands.get(2..).unwrap_or(&[])).is_none()
+        if code == Op::EntryPoint as u32
+            && words::string(operands.get(2..).unwrap_or(&[])).is_none()
         {
             return Err(malformed("its name is not terminated"));
         }

@@ -40,7 +40,9 @@ pub(super) fn block(ty: u32, defs: &Defs<'_>) -> Block {
 }
 
 fn members<'a>(ty: u32, defs: &'a Defs<'_>) -> impl Iterator<Item = (u32, u32)> + 'a {
-    let inst = defs.get(ty).filter(|inst| inst.class.opcode == Op::TypeStruct);
+    let inst = defs
+        .get(ty)
+        .filter(|inst| inst.class.opcode == Op::TypeStruct);
     inst.into_iter()
         .flat_map(|inst| (0..).zip(type_parts(inst)))
 }
@@ -51,14 +53,19 @@ fn runtime_array(ty: u32, defs: &Defs<'_>) -> Option<u32> {
 }
 
 fn offset(ty: u32, member: u32, defs: &Defs<'_>) -> u64 {
-    u64::from(defs.member_decoration(ty, member, Decoration::Offset).unwrap_or(0))
+    u64::from(
+        defs.member_decoration(ty, member, Decoration::Offset)
+            .unwrap_or(0),
+    )
 }
 
 fn matrix(ty: u32, member: u32, defs: &Defs<'_>) -> Matrix {
     let stride = defs.member_decoration(ty, member, Decoration::MatrixStride);
     Matrix {
         stride: u64::from(stride.unwrap_or(0)),
-        row_major: defs.member_decoration(ty, member, Decoration::RowMajor).is_some(),
+        row_major: defs
+            .member_decoration(ty, member, Decoration::RowMajor)
+            .is_some(),
     }
 }
 
@@ -89,7 +96,9 @@ fn size(ty: u32, matrix: Matrix, defs: &Defs<'_>) -> u64 {
             let column = part(inst);
             let columns = literal(inst, 1);
             let rows = defs.get(column).map_or(0, |inst| literal(inst, 1));
-            let scalar = defs.get(column).map_or(0, |inst| size(part(inst), matrix, defs));
+            let scalar = defs
+                .get(column)
+                .map_or(0, |inst| size(part(inst), matrix, defs));
             let (major, minor) = match matrix.row_major {
                 true => (rows, columns),
                 false => (columns, rows),
@@ -116,6 +125,9 @@ fn size(ty: u32, matrix: Matrix, defs: &Defs<'_>) -> u64 {
     }
 }
 
+/// A block of the size that is accepted has no more, unless its members overlap.
+const MAX_SCALARS: usize = 1 << 16;
+
 /// Flattens a push-constant block to scalars, in offset order.
 pub(super) fn scalars(ty: u32, defs: &Defs<'_>) -> Vec<PushMember> {
     let mut out = Vec::new();
@@ -127,6 +139,9 @@ pub(super) fn scalars(ty: u32, defs: &Defs<'_>) -> Vec<PushMember> {
 
 fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<PushMember>) {
     let Some(inst) = defs.get(ty) else { return };
+    if out.len() >= MAX_SCALARS {
+        return;
+    }
     let mut scalar = |class| {
         out.push(PushMember {
             offset: base as u32,
@@ -147,7 +162,9 @@ fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<Pu
         }
         Op::TypeMatrix => {
             let column = part(inst);
-            let Some(vector) = defs.get(column) else { return };
+            let Some(vector) = defs.get(column) else {
+                return;
+            };
             let step = size(part(vector), matrix, defs);
             for c in 0..literal(inst, 1) {
                 for r in 0..literal(vector, 1) {
@@ -161,8 +178,14 @@ fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<Pu
         }
         Op::TypeArray => {
             let stride = defs.decoration(ty, Decoration::ArrayStride).unwrap_or(0);
-            for index in 0..array_length(inst, defs) {
-                flatten(part(inst), base + index * u64::from(stride), matrix, defs, out);
+            for index in 0..array_length(inst, defs).min(MAX_SCALARS as u64) {
+                flatten(
+                    part(inst),
+                    base + index * u64::from(stride),
+                    matrix,
+                    defs,
+                    out,
+                );
             }
         }
         Op::TypeStruct => {

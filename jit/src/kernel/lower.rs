@@ -114,8 +114,15 @@ pub(super) fn storage_class(module: &mut Module) {
     let (buffers, blocks) = {
         let defs = Defs::new(module);
         let legacy = variables(module, &defs).into_iter().filter(|variable| {
-            matches!(variable.role, Role::Resource { kind: Kind::StorageBuffer, .. })
-                && defs.decoration(variable.ty, Decoration::BufferBlock).is_some()
+            matches!(
+                variable.role,
+                Role::Resource {
+                    kind: Kind::StorageBuffer,
+                    ..
+                }
+            ) && defs
+                .decoration(variable.ty, Decoration::BufferBlock)
+                .is_some()
         });
         let pairs: Vec<(u32, u32)> = legacy.map(|variable| (variable.id, variable.ty)).collect();
         let buffers: AHashSet<u32> = pairs.iter().map(|(id, _)| *id).collect();
@@ -156,7 +163,11 @@ fn retype(module: &mut Module, buffers: &AHashSet<u32>) {
             inst.operands[0] = Operand::StorageClass(StorageClass::StorageBuffer);
         }
     }
-    for inst in module.functions.iter_mut().flat_map(|f| f.all_inst_iter_mut()) {
+    for inst in module
+        .functions
+        .iter_mut()
+        .flat_map(|f| f.all_inst_iter_mut())
+    {
         let derives = matches!(
             inst.class.opcode,
             Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject

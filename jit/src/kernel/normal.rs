@@ -125,8 +125,10 @@ fn merge_returns(module: &Module) -> Result<Module, KernelReason> {
     }
     // Decorations on ids that only the rewritten entry point had are left over, and so is nothing else:
     // the pass keeps every global and every id of the original.
-    let ids: std::collections::HashSet<u32> =
-        merged.all_inst_iter().filter_map(|inst| inst.result_id).collect();
+    let ids: std::collections::HashSet<u32> = merged
+        .all_inst_iter()
+        .filter_map(|inst| inst.result_id)
+        .collect();
     merged.annotations.retain(|inst| {
         let target = inst.operands.first().and_then(Operand::id_ref_any);
         target.is_some_and(|id| ids.contains(&id))

@@ -17,10 +17,12 @@ use rspirv::spirv::Op;
 pub(super) fn prune(module: &mut Module) -> AHashMap<u32, u32> {
     drop_functions(module);
     let live = live_ids(module);
-    module.types_global_values.retain(|inst| match inst.result_id {
-        Some(id) => live.contains(&id),
-        None => first_id(inst).is_some_and(|id| live.contains(&id)),
-    });
+    module
+        .types_global_values
+        .retain(|inst| match inst.result_id {
+            Some(id) => live.contains(&id),
+            None => first_id(inst).is_some_and(|id| live.contains(&id)),
+        });
     let imports_live = |inst: &Instruction| inst.result_id.is_some_and(|id| live.contains(&id));
     module.ext_inst_imports.retain(imports_live);
     module

@@ -142,10 +142,14 @@ fn execution_mode(inst: &Instruction) -> Result<(), KernelReason> {
 
 fn resource(variable: &Variable) -> Result<(), KernelReason> {
     match variable.role {
-        Role::Resource { place, array: true, .. } => Err(KernelReason::DescriptorArray { place }),
-        Role::Resource { place, kind: Kind::Other(kind), .. } => {
-            Err(KernelReason::Resource { place, kind })
-        }
+        Role::Resource {
+            place, array: true, ..
+        } => Err(KernelReason::DescriptorArray { place }),
+        Role::Resource {
+            place,
+            kind: Kind::Other(kind),
+            ..
+        } => Err(KernelReason::Resource { place, kind }),
         Role::Other => Err(KernelReason::Instruction(
             "a global variable of an unknown storage class".to_owned(),
         )),
@@ -167,10 +171,13 @@ pub(super) fn instructions(module: &Module) -> Result<(), KernelReason> {
         })
         .collect();
     let place = |id: u32| {
-        memory.iter().find(|variable| variable.id == id).and_then(|variable| match variable.role {
-            Role::Resource { place, .. } => Some(place),
-            _ => None,
-        })
+        memory
+            .iter()
+            .find(|variable| variable.id == id)
+            .and_then(|variable| match variable.role {
+                Role::Resource { place, .. } => Some(place),
+                _ => None,
+            })
     };
     for variable in &memory {
         if defs.decorated_anywhere(variable.id, Decoration::Volatile)

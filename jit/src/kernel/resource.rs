@@ -20,7 +20,11 @@ pub(crate) struct Variable {
 /// What a global variable stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    Resource { place: Place, kind: Kind, array: bool },
+    Resource {
+        place: Place,
+        kind: Kind,
+        array: bool,
+    },
     Push,
     Workgroup,
     Private,
@@ -39,9 +43,7 @@ pub(crate) enum Kind {
 /// Lists the global variables, in order.
 pub(crate) fn variables(module: &Module, defs: &Defs<'_>) -> Vec<Variable> {
     let globals = module.types_global_values.iter();
-    globals
-        .filter_map(|inst| variable(inst, defs))
-        .collect()
+    globals.filter_map(|inst| variable(inst, defs)).collect()
 }
 
 fn variable(inst: &Instruction, defs: &Defs<'_>) -> Option<Variable> {

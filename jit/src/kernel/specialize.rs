@@ -105,9 +105,7 @@ impl Survey {
         let mut group_targets = Vec::new();
         for inst in words::instructions(source.words) {
             match inst.op() {
-                Some(Op::ExecutionMode | Op::ExecutionModeId)
-                    if inst.at(0) == source.entry_id =>
-                {
+                Some(Op::ExecutionMode | Op::ExecutionModeId) if inst.at(0) == source.entry_id => {
                     let size = Some([inst.at(2), inst.at(3), inst.at(4)]);
                     if inst.at(1) == ExecutionMode::LocalSize as u32 {
                         survey.local_size = size;
@@ -226,7 +224,9 @@ impl Rewriter<'_> {
     fn entry_point(&mut self, inst: &Inst<'_>) {
         let name = words::string(inst.from(2));
         let ours = inst.at(1) == self.source.entry_id
-            && name.as_ref().is_some_and(|(name, _)| name == self.source.entry)
+            && name
+                .as_ref()
+                .is_some_and(|(name, _)| name == self.source.entry)
             && self.mode_at.is_none();
         if let (true, Some((_, length))) = (ours, name) {
             let mut operands = vec![inst.at(0), inst.at(1), u32::from_le_bytes(*b"main"), 0];
@@ -339,7 +339,10 @@ impl Rewriter<'_> {
             Some(op) => self.componentwise(op, ty, args),
             None => None,
         };
-        let name = op.map_or_else(|| format!("opcode {}", inst.at(2)), |op| format!("Op{op:?}"));
+        let name = op.map_or_else(
+            || format!("opcode {}", inst.at(2)),
+            |op| format!("Op{op:?}"),
+        );
         value.ok_or_else(|| self.cannot(id, &name))
     }
 
@@ -492,7 +495,11 @@ impl Rewriter<'_> {
             entry: self.source.entry.to_owned(),
             what,
         };
-        let by_id = |id: u32| self.constants.bits(id).and_then(|bits| u32::try_from(bits).ok());
+        let by_id = |id: u32| {
+            self.constants
+                .bits(id)
+                .and_then(|bits| u32::try_from(bits).ok())
+        };
         let size = if let Some(id) = self.survey.workgroup_size {
             let components = self.constants.components(id);
             components

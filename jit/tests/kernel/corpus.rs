@@ -20,7 +20,11 @@ pub(crate) fn names() -> Vec<String> {
     let entries = std::fs::read_dir(folder()).expect("the folder is checked in");
     let mut names: Vec<String> = entries
         .filter_map(|entry| {
-            let name = entry.expect("readable").file_name().into_string().expect("ascii");
+            let name = entry
+                .expect("readable")
+                .file_name()
+                .into_string()
+                .expect("ascii");
             name.strip_suffix(".spv").map(str::to_owned)
         })
         .collect();
@@ -63,7 +67,8 @@ pub(crate) fn assert_valid(what: &str, words: &[u32]) {
     let validator = spirv_tools::val::create(Some(spirv_tools::TargetEnv::Vulkan_1_3));
     if let Err(error) = validator.validate(words, Some(options)) {
         use rspirv::binary::Disassemble;
-        let text = rspirv::dr::load_words(words).map_or_else(|e| e.to_string(), |m| m.disassemble());
+        let text =
+            rspirv::dr::load_words(words).map_or_else(|e| e.to_string(), |m| m.disassemble());
         panic!("{what}: {error}\n{text}");
     }
 }
