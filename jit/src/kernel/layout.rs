@@ -114,6 +114,9 @@ fn size(ty: u32, matrix: Matrix, defs: &Defs<'_>) -> u64 {
     }
 }
 
+/// A block of the size that is accepted has no more, unless its members overlap.
+const MAX_SCALARS: usize = 1 << 16;
+
 /// Flattens a push-constant block to scalars, in offset order.
 pub(super) fn scalars(ty: u32, defs: &Defs<'_>) -> Vec<PushMember> {
     let mut out = Vec::new();
@@ -125,6 +128,9 @@ pub(super) fn scalars(ty: u32, defs: &Defs<'_>) -> Vec<PushMember> {
 
 fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<PushMember>) {
     let Some(inst) = defs.get(ty) else { return };
+    if out.len() >= MAX_SCALARS {
+        return;
+    }
     let mut scalar = |class| {
         out.push(PushMember { offset: base as u32, size: size(ty, matrix, defs) as u32, class });
     };
@@ -157,7 +163,7 @@ fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<Pu
         }
         Op::TypeArray => {
             let stride = defs.decoration(ty, Decoration::ArrayStride).unwrap_or(0);
-            for index in 0..array_length(inst, defs) {
+            for index in 0..array_length(inst, defs).min(MAX_SCALARS as u64) {
                 flatten(part(inst), base + index * u64::from(stride), matrix, defs, out);
             }
         }

@@ -4,13 +4,13 @@
 //! here, and one that sets it wrongly cannot hide a write.
 
 use ahash::AHashMap;
-use rspirv::dr::{Module, Operand};
+use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{AddressingModel, BuiltIn, Capability, MemoryModel, Op};
 
 use super::defs::Defs;
 use super::error::KernelError;
 use super::layout;
-use super::pointers::{Roots, Touch, is_atomic, touch};
+use super::pointers::{Roots, Touch, is_atomic, touch, touch_handle};
 use super::resource::{Kind, Role, Variable, variables};
 
 /// Vulkan devices offer 128 to 4096 bytes; anything over this is a broken module, and its members are
@@ -254,41 +254,55 @@ struct Touched {
 
 impl Touched {
     fn of(module: &Module, variables: &[Variable]) -> Touched {
-        let resources = variables.iter().filter(|variable| matches!(variable.role, Role::Resource { .. }));
-        let roots = Roots::trace(module, resources.map(|variable| variable.id));
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        let (handles, buffers): (Vec<&Variable>, Vec<&Variable>) = variables
+            .iter()
+            .filter(|variable| matches!(variable.role, Role::Resource { .. }))
+            .partition(|variable| {
+                let Role::Resource { kind, .. } = variable.role else {
+                    return false;
+                };
+                matches!(kind, Kind::Other(_))
+            });
+        let mut touched = Touched { reads: Vec::new(), writes: Vec::new() };
+        let roots = Roots::trace(module, buffers.iter().map(|variable| variable.id));
+        touched.collect(module, &roots, touch_memory);
+        if !handles.is_empty() {
+            let roots = Roots::trace_handles(module, handles.iter().map(|variable| variable.id));
+            touched.collect(module, &roots, touch_handle);
+        }
+        touched
+    }
+
+    fn collect(&mut self, module: &Module, roots: &Roots, touch: impl Fn(&Instruction, usize) -> Touch) {
         for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
-            let op = inst.class.opcode;
             for (index, operand) in inst.operands.iter().enumerate() {
                 let pointed = operand.id_ref_any().map_or(&[][..], |id| roots.of(id));
                 if pointed.is_empty() {
                     continue;
                 }
-                let (read, write) = match touch(inst, index) {
-                    Touch::Read => (true, false),
-                    Touch::Write => (false, true),
-                    Touch::Both => (true, true),
-                    Touch::None => (false, false),
-                    // Passing a pointer on is followed by the tracing; anything else may do both.
-                    Touch::Escapes => {
-                        let passed_on =
-                            matches!(op, Op::Select | Op::Phi | Op::FunctionCall | Op::PtrAccessChain);
-                        (!passed_on, !passed_on)
-                    }
-                };
-                if read {
-                    reads.extend_from_slice(pointed);
+                let touch = touch(inst, index);
+                if matches!(touch, Touch::Read | Touch::Both | Touch::Escapes) {
+                    self.reads.extend_from_slice(pointed);
                 }
-                if write {
-                    writes.extend_from_slice(pointed);
+                if matches!(touch, Touch::Write | Touch::Both | Touch::Escapes) {
+                    self.writes.extend_from_slice(pointed);
                 }
             }
         }
-        Touched { reads, writes }
     }
 
     fn by(&self, variable: u32) -> (bool, bool) {
         (self.reads.contains(&variable), self.writes.contains(&variable))
+    }
+}
+
+/// What an instruction does with a pointer. Passing it on is followed by the tracing; whatever is not
+/// known may do anything.
+fn touch_memory(inst: &Instruction, operand: usize) -> Touch {
+    match inst.class.opcode {
+        Op::Select | Op::Phi | Op::FunctionCall | Op::PtrAccessChain => Touch::None,
+        Op::InBoundsPtrAccessChain | Op::PtrEqual | Op::PtrNotEqual | Op::PtrDiff => Touch::None,
+        _ => touch(inst, operand),
     }
 }
 

@@ -82,16 +82,10 @@ struct Survey {
 
 impl Survey {
     fn of(source: &Source<'_>, values: &[(u32, u64)]) -> Survey {
-        let mut survey = Survey::default();
+        let mut survey = Survey { non_semantic: words::non_semantic_sets(source.words), ..Survey::default() };
         let mut group_targets = Vec::new();
         for inst in words::instructions(source.words) {
             match inst.op() {
-                Some(Op::ExtInstImport) => {
-                    let name = words::string(inst.from(1));
-                    if name.is_some_and(|(name, _)| name.starts_with("NonSemantic.")) {
-                        survey.non_semantic.insert(inst.at(0));
-                    }
-                }
                 Some(Op::ExecutionMode | Op::ExecutionModeId) if inst.at(0) == source.entry_id => {
                     let size = Some([inst.at(2), inst.at(3), inst.at(4)]);
                     if inst.at(1) == ExecutionMode::LocalSize as u32 {
@@ -171,16 +165,8 @@ impl Rewriter<'_> {
             return Ok(());
         };
         match op {
-            Op::Source
-            | Op::SourceContinued
-            | Op::SourceExtension
-            | Op::String
-            | Op::Name
-            | Op::MemberName
-            | Op::ModuleProcessed
-            | Op::Line
-            | Op::NoLine
-            | Op::DecorationGroup => {}
+            Op::DecorationGroup => {}
+            op if words::is_debug(op) => {}
             Op::Extension if is_reflection_extension(inst) => {}
             Op::ExtInstImport if self.survey.non_semantic.contains(&inst.at(0)) => {}
             Op::ExtInst if self.survey.non_semantic.contains(&inst.at(2)) => {}
