@@ -163,7 +163,8 @@ impl<'w> Decoder<'w> {
         let mut lane = 0u32;
         let mut members = Vec::with_capacity(raw.args.len());
         for (index, &ty) in raw.args.iter().enumerate() {
-            let decorated = self.decorations.members.get(&(raw.id, index as u32)).copied().unwrap_or_default();
+            let decorated =
+                self.decorations.members.get(&(raw.id, index as u32)).copied().unwrap_or_default();
             let row_major = decorated.row_major;
             let matrix = decorated.matrix_stride.map(|stride| MatrixLayout { stride, row_major });
             members.push(Member { ty, lane, offset: decorated.offset, matrix });
