@@ -156,31 +156,41 @@ fn apply(module: &mut Module, replacements: &AHashMap<u32, u32>) {
 
 /// Drops instructions without effect whose result is not used; says whether there were any.
 fn sweep(module: &mut Module) -> bool {
-    let mut removed = false;
-    loop {
-        let mut used: AHashSet<u32> = AHashSet::new();
-        for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
-            used.extend(inst.operands.iter().filter_map(Operand::id_ref_any));
-        }
-        let mut dropped: AHashSet<u32> = AHashSet::new();
-        for block in module.functions.iter_mut().flat_map(|f| &mut f.blocks) {
-            block.instructions.retain(|inst| {
-                let dead = is_pure(inst) && inst.result_id.is_some_and(|id| !used.contains(&id));
-                if dead {
-                    dropped.extend(inst.result_id);
-                }
-                !dead
-            });
-        }
-        if dropped.is_empty() {
-            return removed;
-        }
-        removed = true;
-        module.annotations.retain(|inst| {
-            let target = inst.operands.first().and_then(Operand::id_ref_any);
-            !target.is_some_and(|id| dropped.contains(&id))
-        });
+    let insts = || module.functions.iter().flat_map(|f| f.all_inst_iter());
+    let mut uses: AHashMap<u32, usize> = AHashMap::new();
+    for id in insts().flat_map(|inst| inst.operands.iter().filter_map(Operand::id_ref_any)) {
+        *uses.entry(id).or_default() += 1;
     }
+    let pure: AHashMap<u32, &Instruction> = insts()
+        .filter(|inst| is_pure(inst))
+        .filter_map(|inst| Some((inst.result_id?, inst)))
+        .collect();
+    let unused = |id: &u32| !uses.contains_key(id);
+    let mut queue: Vec<u32> = pure.keys().copied().filter(unused).collect();
+    let mut dead: AHashSet<u32> = AHashSet::new();
+    while let Some(id) = queue.pop() {
+        dead.insert(id);
+        for id in pure[&id].operands.iter().filter_map(Operand::id_ref_any) {
+            let count = uses.entry(id).or_default();
+            *count = count.saturating_sub(1);
+            if *count == 0 && pure.contains_key(&id) {
+                queue.push(id);
+            }
+        }
+    }
+    if dead.is_empty() {
+        return false;
+    }
+    for block in module.functions.iter_mut().flat_map(|f| &mut f.blocks) {
+        block
+            .instructions
+            .retain(|inst| !inst.result_id.is_some_and(|id| dead.contains(&id)));
+    }
+    module.annotations.retain(|inst| {
+        let target = inst.operands.first().and_then(Operand::id_ref_any);
+        !target.is_some_and(|id| dead.contains(&id))
+    });
+    true
 }
 
 fn is_pure(inst: &Instruction) -> bool {

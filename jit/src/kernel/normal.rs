@@ -30,8 +30,10 @@ pub struct NormalKernel {
     pub module: Module,
 }
 
-/// Beyond this many instructions the optimizer's time is no longer what a load may take.
-const MAX_INSTRUCTIONS: u64 = 50_000;
+/// Beyond this many instructions the optimizer takes seconds, which is no longer what a load may take.
+const MAX_INSTRUCTIONS: u64 = 30_000;
+/// What a block and what a call costs, in instructions.
+const WEIGHT: u64 = 8;
 
 /// Inlines, then takes values out of variables. No pass in this list computes with floats; those that
 /// do in SPIRV-Tools (simplification, constant propagation, redundancy and strength passes) are out.
@@ -136,7 +138,7 @@ fn merge_returns(module: &Module) -> Result<Module, KernelReason> {
     Ok(merged)
 }
 
-/// Counts instructions as they will be with every call inlined: a chain of functions that call the
+/// Counts instructions, weighted, as they will be with every call inlined: a chain of functions that call the
 /// next one twice doubles at each step.
 fn check_size(module: &Module) -> Result<(), KernelReason> {
     let too_large = |instructions| KernelReason::TooLarge {
@@ -191,7 +193,11 @@ fn inlined_size(function: &Function, sizes: &AHashMap<u32, u64>) -> Option<u64> 
     let mut total: u64 = 0;
     for inst in function.all_inst_iter() {
         let size = match inst.class.opcode {
-            Op::FunctionCall => *sizes.get(&inst.operands.first()?.id_ref_any()?)?,
+            Op::FunctionCall => {
+                let callee = inst.operands.first()?.id_ref_any()?;
+                sizes.get(&callee)?.saturating_add(WEIGHT)
+            }
+            Op::Label => WEIGHT,
             _ => 1,
         };
         total = total.saturating_add(size);
