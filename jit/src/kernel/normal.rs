@@ -21,7 +21,7 @@ use rspirv::spirv::Op;
 use spirv_tools::opt::Passes;
 
 use super::reason::KernelReason;
-use super::{forward, load, lower, prune, refuse, tools};
+use super::{forward, load, lower, prune, refuse, split, tools};
 
 /// A kernel in the form that can be fused.
 #[derive(Clone, Debug)]
@@ -58,6 +58,15 @@ const PASSES: &[Passes] = &[
     Passes::EliminateDeadConstant,
 ];
 
+/// What takes values out of variables, once more after composites were split.
+const VALUES: &[Passes] = &[
+    Passes::LocalAccessChainConvert,
+    Passes::LocalSingleBlockLoadStoreElim,
+    Passes::LocalSingleStoreElim,
+    Passes::LocalMultiStoreElim,
+    Passes::AggressiveDCE,
+];
+
 /// Makes the normal form of a pruned module.
 pub(super) fn build(plain: &Module) -> Result<NormalKernel, KernelReason> {
     refuse::declarations(plain)?;
@@ -81,6 +90,9 @@ pub(super) fn build(plain: &Module) -> Result<NormalKernel, KernelReason> {
         return Err(KernelReason::Call);
     }
     let mut module = inlined;
+    if split::run(&mut module) {
+        module = optimize(&module, VALUES)?;
+    }
     lower::storage_class(&mut module);
     lower::raise_version(&mut module);
     forward::run(&mut module);

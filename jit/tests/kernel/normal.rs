@@ -32,7 +32,7 @@ fn every_module_has_one_function_or_a_reason() {
             for inst in normal.module.all_inst_iter() {
                 let op = inst.class.opcode;
                 assert_ne!(op, Op::FunctionCall, "{name}");
-                let dynamic = name.starts_with("control") || name == "types";
+                let dynamic = name.starts_with("control");
                 if op == Op::Variable
                     && inst.operands[0] == Operand::StorageClass(StorageClass::Function)
                 {
