@@ -4,12 +4,14 @@
 //! Only moves of values are touched: no result of an operation changes.
 //!
 //! # Guarantees
-//! - no `OpCopyObject`, no extract from a composite built or inserted into in sight
-//! - no unused composite, access chain or load
+//! - no `OpCopyObject`, no access chain from an access chain, no extract from a composite built or inserted into in sight
+//! - no unused composite, access chain or load, no local variable that is only stored to
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};
-use rspirv::spirv::{MemoryAccess, Op};
+use rspirv::spirv::{MemoryAccess, Op, StorageClass};
+
+use super::defs::variable_class;
 
 /// Runs to a fixed point.
 pub(super) fn run(module: &mut Module) {
@@ -17,8 +19,10 @@ pub(super) fn run(module: &mut Module) {
         let replacements = find(module);
         let replaced = !replacements.is_empty();
         apply(module, &replacements);
+        combine_chains(module);
+        let unstored = drop_stores(module);
         let removed = sweep(module);
-        if !replaced && !removed {
+        if !replaced && !removed && !unstored {
             return;
         }
     }
@@ -152,6 +156,61 @@ fn apply(module: &mut Module, replacements: &AHashMap<u32, u32>) {
             }
         }
     }
+}
+
+/// Lets every access chain start at a variable.
+fn combine_chains(module: &mut Module) {
+    let mut chains: AHashMap<u32, (Op, Vec<Operand>)> = AHashMap::new();
+    for inst in module
+        .functions
+        .iter_mut()
+        .flat_map(|f| f.all_inst_iter_mut())
+    {
+        let op = inst.class.opcode;
+        if !matches!(op, Op::AccessChain | Op::InBoundsAccessChain) {
+            continue;
+        }
+        let base = inst.operands.first().and_then(Operand::id_ref_any);
+        if let Some((base_op, operands)) = base.and_then(|id| chains.get(&id)) {
+            let combined = [operands, &inst.operands[1..]].concat();
+            // In bounds only if both are.
+            let op = if *base_op == op { op } else { Op::AccessChain };
+            *inst = Instruction::new(op, inst.result_type, inst.result_id, combined);
+        }
+        if let Some(id) = inst.result_id {
+            chains.insert(id, (inst.class.opcode, inst.operands.clone()));
+        }
+    }
+}
+
+/// Drops stores to local variables that nothing else uses.
+fn drop_stores(module: &mut Module) -> bool {
+    let insts = || module.functions.iter().flat_map(|f| f.all_inst_iter());
+    let mut stored: AHashSet<u32> = insts()
+        .filter(|inst| variable_class(inst) == Some(StorageClass::Function))
+        .filter_map(|inst| inst.result_id)
+        .collect();
+    for inst in insts() {
+        for (index, operand) in inst.operands.iter().enumerate() {
+            let is_target = inst.class.opcode == Op::Store && index == 0;
+            if let (false, Some(id)) = (is_target, operand.id_ref_any()) {
+                stored.remove(&id);
+            }
+        }
+    }
+    for block in module.functions.iter_mut().flat_map(|f| &mut f.blocks) {
+        block.instructions.retain(|inst| {
+            let target = inst.operands.first().and_then(Operand::id_ref_any);
+            let store =
+                inst.class.opcode == Op::Store && target.is_some_and(|id| stored.contains(&id));
+            !store && !inst.result_id.is_some_and(|id| stored.contains(&id))
+        });
+    }
+    module.annotations.retain(|inst| {
+        let target = inst.operands.first().and_then(Operand::id_ref_any);
+        !target.is_some_and(|id| stored.contains(&id))
+    });
+    !stored.is_empty()
 }
 
 /// Drops instructions without effect whose result is not used; says whether there were any.

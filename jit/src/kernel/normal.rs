@@ -8,7 +8,7 @@
 //!   local array is indexed dynamically
 //! - access chains start at variables; storage buffers are in the `StorageBuffer` class
 //! - float arithmetic is exactly the kernel's: no pass that rewrites, reorders or folds it runs
-//! - early returns of the entry point are still returns
+//! - early returns of the entry point are returns, also where its compiler made them breaks
 //!
 //! # Refuses
 //! - what `refuse` lists, calls that cannot be inlined, kernels that inlining blows up
@@ -21,7 +21,7 @@ use rspirv::spirv::Op;
 use spirv_tools::opt::Passes;
 
 use super::reason::KernelReason;
-use super::{forward, load, lower, prune, refuse, split, tools};
+use super::{forward, load, lower, prune, refuse, split, tools, unwrap};
 
 /// A kernel in the form that can be fused.
 #[derive(Clone, Debug)]
@@ -93,6 +93,7 @@ pub(super) fn build(plain: &Module) -> Result<NormalKernel, KernelReason> {
     if split::run(&mut module) {
         module = optimize(&module, VALUES)?;
     }
+    unwrap::run(&mut module);
     lower::storage_class(&mut module);
     lower::raise_version(&mut module);
     forward::run(&mut module);

@@ -6,8 +6,10 @@
 //! - one function
 //!
 //! # Guarantees
-//! - a local composite that is only loaded and stored as a whole, or accessed at constant first indices,
-//!   is replaced by one variable for each part; parts are split in turn
+//! - a local structure or array that is only loaded and stored as a whole, or accessed at constant first
+//!   indices, is replaced by one variable for each part; parts are split in turn
+//! - the same for a vector or matrix of which parts are accessed. The optimizer does these as well, but
+//!   only in modules all of whose extensions it knows
 //!
 //! # Refuses
 //! - variables indexed dynamically, with initializers, or of more than 64 parts: they stay
@@ -29,6 +31,8 @@ struct Split {
     parts: Vec<u32>,
     /// Variables that take their place.
     ids: Vec<u32>,
+    /// Whether it is worth it: not for a vector that is always used as a whole.
+    wanted: bool,
 }
 
 /// Splits what can be split; says whether there was anything.
@@ -57,8 +61,14 @@ fn find(module: &Module) -> AHashMap<u32, Split> {
             && let Some((_, ty)) = defs.pointer(pointer)
             && let Some(parts) = parts(ty, &defs)
         {
-            let ids = Vec::new();
-            found.insert(id, Split { ty, parts, ids });
+            let wanted = matches!(defs.op(ty), Some(Op::TypeStruct | Op::TypeArray));
+            let split = Split {
+                ty,
+                parts,
+                ids: Vec::new(),
+                wanted,
+            };
+            found.insert(id, split);
         }
     }
     if found.is_empty() {
@@ -69,20 +79,28 @@ fn find(module: &Module) -> AHashMap<u32, Split> {
             let Some(id) = operand.id_ref_any() else {
                 continue;
             };
-            if found
-                .get(&id)
-                .is_some_and(|split| !can_rewrite(inst, index, split, &defs))
-            {
-                found.remove(&id);
+            if let Some(split) = found.get_mut(&id) {
+                split.wanted |= inst.class.opcode != Op::Load && inst.class.opcode != Op::Store;
+                if !can_rewrite(inst, index, split, &defs) {
+                    found.remove(&id);
+                }
             }
         }
     }
+    found.retain(|_, split| split.wanted);
     found
 }
 
 fn parts(ty: u32, defs: &Defs<'_>) -> Option<Vec<u32>> {
     let inst = defs.get(ty)?;
     match inst.class.opcode {
+        Op::TypeVector | Op::TypeMatrix => {
+            let Operand::LiteralBit32(count) = *inst.operands.get(1)? else {
+                return None;
+            };
+            let part = type_parts(inst).next()?;
+            (u64::from(count) <= MAX_PARTS).then(|| vec![part; count as usize])
+        }
         Op::TypeStruct if (inst.operands.len() as u64) <= MAX_PARTS => {
             Some(type_parts(inst).collect())
         }
