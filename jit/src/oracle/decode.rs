@@ -16,6 +16,7 @@ mod scan;
 mod shape;
 mod subgroup;
 mod variable;
+mod verify;
 
 use ahash::AHashMap;
 use rspirv::spirv::Op;
@@ -65,6 +66,7 @@ pub(super) fn decode(words: &[u32], entry: Option<&str>) -> Decoded<Program> {
     decoder.functions(&module.functions, entry)?;
     let mut program = decoder.program;
     program.grain_shift = decoder.grain_bits.trailing_zeros().min(2);
+    verify::verify(&program)?;
     Ok(program)
 }
 

@@ -302,6 +302,9 @@ impl Decoder<'_> {
                 let inner = self.inner_len(raw)?;
                 let rows = if raw.op == Op::VectorTimesMatrix { 1 } else { a_lanes / inner };
                 let a_step = if raw.op == Op::VectorTimesMatrix { 1 } else { rows as u16 };
+                if rows == 0 {
+                    return Err(raw.malformed("factors of different sizes"));
+                }
                 for i in 0..n {
                     let (column, row) = (i / rows, i % rows);
                     let (a, b) = (a + row, b + column * inner);

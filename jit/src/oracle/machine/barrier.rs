@@ -13,7 +13,7 @@ impl World<'_> {
     }
 
     fn tick(&mut self) -> u32 {
-        self.buffers.time += 1;
+        self.buffers.time = self.buffers.time.saturating_add(1);
         self.workgroup.time = self.buffers.time;
         self.buffers.time
     }
