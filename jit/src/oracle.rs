@@ -34,7 +34,9 @@ mod schedule;
 mod shadow;
 
 pub use error::OracleError;
-pub use finding::{Access, AccessKind, Counted, DivergentBarrier, Findings, OutOfBounds, Place, Race, Uninitialised};
+pub use finding::{
+    Access, AccessKind, Counted, DivergentBarrier, Findings, OutOfBounds, Place, Race, Uninitialised,
+};
 pub use memory::{Memory, ObjectId};
 pub use program::Program;
 pub use schedule::Order;
@@ -100,10 +102,18 @@ impl Default for Options {
 }
 
 /// Runs the dispatches in order, each one complete before the next begins.
-pub fn execute(dispatches: &[Dispatch<'_>], memory: &mut Memory, options: &Options) -> Result<Findings, OracleError> {
+pub fn execute(
+    dispatches: &[Dispatch<'_>],
+    memory: &mut Memory,
+    options: &Options,
+) -> Result<Findings, OracleError> {
     let size = u64::from(options.subgroup_size);
     if !options.subgroup_size.is_power_of_two() || size > 128 {
-        return Err(OracleError::Limit { what: "the sub-group size, a power of two,", asked: size, limit: 128 });
+        return Err(OracleError::Limit {
+            what: "the sub-group size, a power of two,",
+            asked: size,
+            limit: 128,
+        });
     }
     let mut findings = Findings::default();
     for (index, dispatch) in dispatches.iter().enumerate() {

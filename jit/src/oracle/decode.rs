@@ -114,7 +114,8 @@ impl<'w> Decoder<'w> {
 
     /// First register of a value; a module-scope variable gets its memory on first use.
     fn register(&mut self, id: u32, raw: &Raw<'_>) -> Decoded<u32> {
-        let known = self.registers.get(id as usize).copied().ok_or_else(|| raw.malformed("id over the bound"))?;
+        let known =
+            self.registers.get(id as usize).copied().ok_or_else(|| raw.malformed("id over the bound"))?;
         if known != NONE {
             return Ok(known);
         }
@@ -136,7 +137,11 @@ impl<'w> Decoder<'w> {
         let first = self.program.registers.len();
         let len = first as u64 + u64::from(lanes);
         if len > LANE_LIMIT {
-            return Err(OracleError::Limit { what: "the number of registers", asked: len, limit: LANE_LIMIT });
+            return Err(OracleError::Limit {
+                what: "the number of registers",
+                asked: len,
+                limit: LANE_LIMIT,
+            });
         }
         self.program.registers.resize(len as usize, 0);
         Ok(first as u32)
@@ -155,7 +160,11 @@ impl<'w> Decoder<'w> {
     fn constant_value(&self, id: u32, raw: &Raw<'_>) -> Decoded<u64> {
         let index = id as usize;
         if self.constant.get(index) != Some(&true) || self.registers[index] == NONE {
-            return Err(OracleError::unsupported(raw.name(), raw.word as usize, "an operand is not constant"));
+            return Err(OracleError::unsupported(
+                raw.name(),
+                raw.word as usize,
+                "an operand is not constant",
+            ));
         }
         let register = self.registers[index] as usize;
         self.program.registers.get(register).copied().ok_or_else(|| raw.malformed("constant without value"))

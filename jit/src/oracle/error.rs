@@ -63,7 +63,9 @@ pub enum OracleError {
     },
     /// The run executed as many instructions as it was allowed to. An endless loop, a loop that waits
     /// for another work-group, or a limit that is too low.
-    #[error("dispatch {dispatch} was stopped after {steps} instructions; raise `max_steps` if the kernel ends at all")]
+    #[error(
+        "dispatch {dispatch} was stopped after {steps} instructions; raise `max_steps` if the kernel ends at all"
+    )]
     StepLimit {
         /// Index of the dispatch in the run.
         dispatch: usize,

@@ -149,51 +149,216 @@ pub(super) enum AtomicOp {
 /// One instruction. `dst`, `a`, `b`, `c`, … are first lanes in the register file, `n` a number of lanes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Inst {
-    Move { dst: u32, src: u32, n: u32 },
+    Move {
+        dst: u32,
+        src: u32,
+        n: u32,
+    },
     /// Lanes from anywhere: composites, shuffles, transposes.
-    Gather { dst: u32, first: u32, n: u32 },
-    Unary { op: Unary, num: Num, dst: u32, a: u32, n: u32 },
+    Gather {
+        dst: u32,
+        first: u32,
+        n: u32,
+    },
+    Unary {
+        op: Unary,
+        num: Num,
+        dst: u32,
+        a: u32,
+        n: u32,
+    },
     /// With `splat`, `b` is one lane for all.
-    Binary { op: Binary, num: Num, splat: bool, dst: u32, a: u32, b: u32, n: u32 },
-    Ternary { op: Ternary, num: Num, dst: u32, a: u32, b: u32, c: u32, n: u32 },
-    Convert { from: Num, to: Num, dst: u32, a: u32, n: u32 },
+    Binary {
+        op: Binary,
+        num: Num,
+        splat: bool,
+        dst: u32,
+        a: u32,
+        b: u32,
+        n: u32,
+    },
+    Ternary {
+        op: Ternary,
+        num: Num,
+        dst: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+        n: u32,
+    },
+    Convert {
+        from: Num,
+        to: Num,
+        dst: u32,
+        a: u32,
+        n: u32,
+    },
     /// Two results of `n` lanes each.
-    Wide { op: Wide, num: Num, dst: u32, a: u32, b: u32, n: u32 },
+    Wide {
+        op: Wide,
+        num: Num,
+        dst: u32,
+        a: u32,
+        b: u32,
+        n: u32,
+    },
     /// The same bits as scalars of another width; `n` lanes result.
-    Regroup { dst: u32, a: u32, from: u8, to: u8, n: u32 },
-    BitFieldInsert { dst: u32, a: u32, insert: u32, offset: u32, count: u32 },
-    Pack { op: Pack, dst: u32, a: u32 },
-    Dot { num: Num, dst: u32, a: u32, a_step: u16, b: u32, b_step: u16, n: u32 },
+    Regroup {
+        dst: u32,
+        a: u32,
+        from: u8,
+        to: u8,
+        n: u32,
+    },
+    BitFieldInsert {
+        dst: u32,
+        a: u32,
+        insert: u32,
+        offset: u32,
+        count: u32,
+    },
+    Pack {
+        op: Pack,
+        dst: u32,
+        a: u32,
+    },
+    Dot {
+        num: Num,
+        dst: u32,
+        a: u32,
+        a_step: u16,
+        b: u32,
+        b_step: u16,
+        n: u32,
+    },
     /// With `splat`, `c` is one lane for all.
-    Select { splat: bool, dst: u32, c: u32, a: u32, b: u32, n: u32 },
-    Any { dst: u32, a: u32, n: u32 },
-    All { dst: u32, a: u32, n: u32 },
-    ExtractDynamic { dst: u32, a: u32, index: u32, n: u32 },
-    InsertDynamic { dst: u32, a: u32, value: u32, index: u32, n: u32 },
+    Select {
+        splat: bool,
+        dst: u32,
+        c: u32,
+        a: u32,
+        b: u32,
+        n: u32,
+    },
+    Any {
+        dst: u32,
+        a: u32,
+        n: u32,
+    },
+    All {
+        dst: u32,
+        a: u32,
+        n: u32,
+    },
+    ExtractDynamic {
+        dst: u32,
+        a: u32,
+        index: u32,
+        n: u32,
+    },
+    InsertDynamic {
+        dst: u32,
+        a: u32,
+        value: u32,
+        index: u32,
+        n: u32,
+    },
     /// Pointer arithmetic.
-    Chain { dst: u32, base: u32, offset: u32, first: u32, count: u32 },
-    LoadBytes { push: bool, dst: u32, pointer: u32, first: u32, n: u32 },
-    StoreBytes { src: u32, pointer: u32, first: u32, n: u32 },
-    LoadLanes { shared: bool, dst: u32, pointer: u32, n: u32 },
-    StoreLanes { shared: bool, src: u32, pointer: u32, n: u32 },
-    Atomic { op: AtomicOp, num: Num, shared: bool, dst: u32, pointer: u32, value: u32, comparator: u32 },
-    ArrayLength { dst: u32, pointer: u32, offset: u32, stride: u32 },
+    Chain {
+        dst: u32,
+        base: u32,
+        offset: u32,
+        first: u32,
+        count: u32,
+    },
+    LoadBytes {
+        push: bool,
+        dst: u32,
+        pointer: u32,
+        first: u32,
+        n: u32,
+    },
+    StoreBytes {
+        src: u32,
+        pointer: u32,
+        first: u32,
+        n: u32,
+    },
+    LoadLanes {
+        shared: bool,
+        dst: u32,
+        pointer: u32,
+        n: u32,
+    },
+    StoreLanes {
+        shared: bool,
+        src: u32,
+        pointer: u32,
+        n: u32,
+    },
+    Atomic {
+        op: AtomicOp,
+        num: Num,
+        shared: bool,
+        dst: u32,
+        pointer: u32,
+        value: u32,
+        comparator: u32,
+    },
+    ArrayLength {
+        dst: u32,
+        pointer: u32,
+        offset: u32,
+        stride: u32,
+    },
     /// Offset difference in steps.
-    PointerDifference { dst: u32, a: u32, b: u32, step: u32, bits: u32 },
+    PointerDifference {
+        dst: u32,
+        a: u32,
+        b: u32,
+        step: u32,
+        bits: u32,
+    },
     /// A Function variable comes to life.
-    Reset { lane: u32, n: u32 },
-    Jump { edge: u32 },
-    Branch { cond: u32, yes: u32, no: u32 },
-    Switch { selector: u32, first: u32, count: u32, default: u32 },
+    Reset {
+        lane: u32,
+        n: u32,
+    },
+    Jump {
+        edge: u32,
+    },
+    Branch {
+        cond: u32,
+        yes: u32,
+        no: u32,
+    },
+    Switch {
+        selector: u32,
+        first: u32,
+        count: u32,
+        default: u32,
+    },
     /// Puts the address of the next instruction into `link` and jumps.
-    Call { target: u32, link: u32 },
-    Return { link: u32 },
+    Call {
+        target: u32,
+        link: u32,
+    },
+    Return {
+        link: u32,
+    },
     End,
     Unreachable,
-    Barrier { subgroup: bool, covers: Covers },
-    Fence { covers: Covers },
+    Barrier {
+        subgroup: bool,
+        covers: Covers,
+    },
+    Fence {
+        covers: Covers,
+    },
     /// A sub-group instruction, by its place in `groups`.
-    Subgroup { index: u32 },
+    Subgroup {
+        index: u32,
+    },
 }
 
 /// A sub-group instruction.

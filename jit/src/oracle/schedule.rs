@@ -19,7 +19,8 @@ pub enum Order {
 
 impl Order {
     /// Every order.
-    pub const ALL: [Self; 5] = [Self::Forward, Self::Reverse, Self::Shuffled, Self::Alternating, Self::Interleaved];
+    pub const ALL: [Self; 5] =
+        [Self::Forward, Self::Reverse, Self::Shuffled, Self::Alternating, Self::Interleaved];
 
     /// The sequence of so many work-groups.
     pub(super) fn groups(self, count: u32, random: &mut Random) -> Vec<u32> {

@@ -19,7 +19,8 @@ fn integers_match_the_host() {
     let x = memory.add(bytes(&pairs.iter().flat_map(|(a, b)| [*a, *b]).collect::<Vec<_>>()));
     let z = memory.add(vec![0; pairs.len() * 128]);
     let findings =
-        run(&shader!("integers"), [pairs.len() as u32, 1, 1], &mut memory, &[x, z], &[], Order::Forward).expect("runs");
+        run(&shader!("integers"), [pairs.len() as u32, 1, 1], &mut memory, &[x, z], &[], Order::Forward)
+            .expect("runs");
     assert!(findings.is_clean(), "{findings:?}");
     for ((a, b), z) in pairs.into_iter().zip(memory.words(z).chunks(32)) {
         let (sa, sb) = (a as i32, b as i32);
@@ -84,7 +85,8 @@ fn floats_match_the_host_bit_for_bit() {
     let flags = memory.add(vec![0; pairs.len() * 4]);
     let objects = [x, z, flags];
     let findings =
-        run(&shader!("floats"), [pairs.len() as u32, 1, 1], &mut memory, &objects, &[], Order::Forward).expect("runs");
+        run(&shader!("floats"), [pairs.len() as u32, 1, 1], &mut memory, &objects, &[], Order::Forward)
+            .expect("runs");
     assert!(findings.is_clean(), "{findings:?}");
     let flags = memory.words(flags);
     for (((a, b), z), flags) in pairs.into_iter().zip(as_floats(&memory, z).chunks(24)).zip(flags) {
@@ -101,13 +103,7 @@ fn floats_match_the_host_bit_for_bit() {
             a - a.floor(),
             if b < a { b } else { a },
             if a < b { b } else { a },
-            if a > 1.0 {
-                1.0
-            } else if a < -1.0 {
-                -1.0
-            } else {
-                a
-            },
+            a.clamp(-1.0, 1.0),
             a.mul_add(b, a),
             -a,
             if a > 0.0 {

@@ -1,6 +1,8 @@
 //! Runs checked-in shaders under every order.
 
-use vkfuse_jit::oracle::{Bind, Dispatch, Findings, Memory, ObjectId, OracleError, Options, Order, Program, execute};
+use vkfuse_jit::oracle::{
+    Bind, Dispatch, Findings, Memory, ObjectId, Options, OracleError, Order, Program, execute,
+};
 
 /// Decodes a shader of the `shaders` folder.
 macro_rules! shader {

@@ -52,7 +52,8 @@ fn no_groups_do_nothing() {
     let program = shader!("two_names");
     let mut memory = Memory::new();
     let object = memory.add(vec![0; 64]);
-    let findings = run(&program, [4, 0, 4], &mut memory, &[object, object], &[0], Order::Forward).expect("runs");
+    let findings =
+        run(&program, [4, 0, 4], &mut memory, &[object, object], &[0], Order::Forward).expect("runs");
     assert!(findings.is_clean() && findings.steps == 0);
     let outcome = run(&program, [u32::MAX; 3], &mut memory, &[object, object], &[0], Order::Forward);
     assert!(matches!(outcome, Err(OracleError::StepLimit { .. })), "{outcome:?}");
@@ -82,9 +83,11 @@ fn damaged_modules_never_panic() {
                     let mut memory = Memory::new();
                     let object = memory.add(vec![1; 64]);
                     let bindings = program.bindings();
-                    let bindings =
-                        bindings.map(|(set, binding)| Bind { set, binding, object, offset: 0, len: 64 }).collect();
-                    let dispatch = Dispatch { program: &program, groups: [1, 1, 1], bindings, push: bytes(&[3]) };
+                    let bindings = bindings
+                        .map(|(set, binding)| Bind { set, binding, object, offset: 0, len: 64 })
+                        .collect();
+                    let dispatch =
+                        Dispatch { program: &program, groups: [1, 1, 1], bindings, push: bytes(&[3]) };
                     let options = Options { max_steps: 3000, max_lanes: 1 << 17, ..Options::default() };
                     let _ = execute(&[dispatch], &mut memory, &options);
                 }

@@ -6,31 +6,49 @@ use crate::harness::{as_floats, bytes, dispatch, every_order, floats, run, shade
 
 #[test]
 fn reports_uninitialised_shared_read() {
-    every_order(&shader!("uninitialised_shared"), [2, 1, 1], &[bytes(&[0; 4]), bytes(&[0; 4])], &[], |order, _, _, findings| {
-        assert_eq!(findings.uninitialised.count, 8, "{order:?}");
-        let found = findings.uninitialised.list[0];
-        assert!(matches!(found.access.place, Place::Workgroup { .. }));
-        assert!((4..8).contains(&found.offset));
-    });
+    every_order(
+        &shader!("uninitialised_shared"),
+        [2, 1, 1],
+        &[bytes(&[0; 4]), bytes(&[0; 4])],
+        &[],
+        |order, _, _, findings| {
+            assert_eq!(findings.uninitialised.count, 8, "{order:?}");
+            let found = findings.uninitialised.list[0];
+            assert!(matches!(found.access.place, Place::Workgroup { .. }));
+            assert!((4..8).contains(&found.offset));
+        },
+    );
 }
 
 #[test]
 fn reports_uninitialised_local_variable() {
-    every_order(&shader!("uninitialised_local"), [1, 1, 1], &[bytes(&[0; 4]), bytes(&[0; 4])], &[], |order, _, _, findings| {
-        assert_eq!(findings.uninitialised.count, 4, "{order:?}");
-        let found = findings.uninitialised.list[0];
-        assert!(matches!(found.access.place, Place::Private { .. }));
-        assert_eq!(found.offset, 2);
-    });
+    every_order(
+        &shader!("uninitialised_local"),
+        [1, 1, 1],
+        &[bytes(&[0; 4]), bytes(&[0; 4])],
+        &[],
+        |order, _, _, findings| {
+            assert_eq!(findings.uninitialised.count, 4, "{order:?}");
+            let found = findings.uninitialised.list[0];
+            assert!(matches!(found.access.place, Place::Private { .. }));
+            assert_eq!(found.offset, 2);
+        },
+    );
 }
 
 #[test]
 fn initialised_variables_are_clean() {
-    every_order(&shader!("initialised"), [2, 1, 1], &[bytes(&[0; 4]), bytes(&[0; 4])], &[], |order, memory, objects, findings| {
-        // Both groups write the same words of z.
-        assert!(findings.uninitialised.is_empty(), "{order:?}");
-        assert_eq!(memory.words(objects[1]), [0, 2, 4, 6]);
-    });
+    every_order(
+        &shader!("initialised"),
+        [2, 1, 1],
+        &[bytes(&[0; 4]), bytes(&[0; 4])],
+        &[],
+        |order, memory, objects, findings| {
+            // Both groups write the same words of z.
+            assert!(findings.uninitialised.is_empty(), "{order:?}");
+            assert_eq!(memory.words(objects[1]), [0, 2, 4, 6]);
+        },
+    );
 }
 
 #[test]
@@ -79,10 +97,15 @@ fn std140_std430_scalar_and_row_major_layouts() {
         memory.add(vec![0; 128]),
     ];
     let places = [(0, 0), (0, 1), (1, 0), (1, 3)];
-    let bindings = places.iter().zip(objects).map(|(&(set, binding), object)| {
-        Bind { set, binding, object, offset: 0, len: memory.bytes(object).len() as u64 }
+    let bindings = places.iter().zip(objects).map(|(&(set, binding), object)| Bind {
+        set,
+        binding,
+        object,
+        offset: 0,
+        len: memory.bytes(object).len() as u64,
     });
-    let dispatch = Dispatch { program: &program, groups: [1, 1, 1], bindings: bindings.collect(), push: Vec::new() };
+    let dispatch =
+        Dispatch { program: &program, groups: [1, 1, 1], bindings: bindings.collect(), push: Vec::new() };
     let findings = execute(&[dispatch], &mut memory, &Options::default()).expect("runs");
     assert!(findings.is_clean(), "{findings:?}");
 

@@ -100,10 +100,16 @@ fn missing_barrier_on_shared_memory_is_a_race() {
             assert!(race.offset < 16);
         }
     });
-    every_order(&shader!("shared_exchange_barrier"), [2, 1, 1], &buffers, &[], |order, memory, objects, findings| {
-        assert!(findings.is_clean(), "{order:?}: {findings:?}");
-        assert_eq!(memory.words(objects[1]), (0..32).map(mirrored).collect::<Vec<_>>());
-    });
+    every_order(
+        &shader!("shared_exchange_barrier"),
+        [2, 1, 1],
+        &buffers,
+        &[],
+        |order, memory, objects, findings| {
+            assert!(findings.is_clean(), "{order:?}: {findings:?}");
+            assert_eq!(memory.words(objects[1]), (0..32).map(mirrored).collect::<Vec<_>>());
+        },
+    );
 }
 
 #[test]
@@ -123,10 +129,16 @@ fn atomics_do_not_race_with_each_other() {
     let values: Vec<u32> = (0..96).map(|i| i * i % 13).collect();
     let mut expected = vec![0; 8];
     values.iter().for_each(|value| expected[(value & 7) as usize] += 1);
-    every_order(&shader!("histogram"), [3, 1, 1], &[bytes(&values), bytes(&[0; 8])], &[], |order, memory, objects, findings| {
-        assert!(findings.is_clean(), "{order:?}: {findings:?}");
-        assert_eq!(memory.words(objects[1]), expected);
-    });
+    every_order(
+        &shader!("histogram"),
+        [3, 1, 1],
+        &[bytes(&values), bytes(&[0; 8])],
+        &[],
+        |order, memory, objects, findings| {
+            assert!(findings.is_clean(), "{order:?}: {findings:?}");
+            assert_eq!(memory.words(objects[1]), expected);
+        },
+    );
 }
 
 #[test]
@@ -135,7 +147,12 @@ fn atomic_and_plain_access_race() {
     every_order(&shader!("atomics_mixed"), [2, 1, 1], &buffers, &[], |order, _, _, findings| {
         let races = &findings.races;
         assert!(races.list.iter().any(|race| race.offset == 40), "{order:?}: {races:?}");
-        assert!(races.list.iter().all(|race| race.offset == 40 || race.object == Some(vkfuse_jit::oracle::ObjectId(1))));
+        assert!(
+            races
+                .list
+                .iter()
+                .all(|race| race.offset == 40 || race.object == Some(vkfuse_jit::oracle::ObjectId(1)))
+        );
     });
     every_order(&shader!("atomics"), [2, 1, 1], &buffers, &[], |order, memory, objects, findings| {
         assert!(findings.is_clean(), "{order:?}: {findings:?}");
@@ -218,6 +235,7 @@ fn findings_are_capped_and_counted() {
     let mut memory = Memory::new();
     let objects = [memory.add(numbers(32)), memory.add(bytes(&[0; 48])), memory.add(bytes(&[0; 32]))];
     let dispatch = dispatch(&program, [2, 1, 1], &memory, &objects, &[]);
-    let findings = execute(&[dispatch], &mut memory, &Options { max_findings: 3, ..Options::default() }).expect("runs");
+    let findings =
+        execute(&[dispatch], &mut memory, &Options { max_findings: 3, ..Options::default() }).expect("runs");
     assert_eq!((findings.races.list.len(), findings.races.count), (3, 32));
 }

@@ -12,10 +12,16 @@ fn elementwise_kernel_matches_the_host_and_is_clean() {
         let (x, y) = (input(200), input(200).into_iter().rev().collect::<Vec<_>>());
         let expected: Vec<f32> = x.iter().zip(&y).map(|(x, y)| 1.5 * x + y).collect();
         let buffers = [floats(&x), floats(&y), floats(&[0.0; 200])];
-        every_order(&program, [4, 1, 1], &buffers, &[200, 1.5f32.to_bits()], |order, memory, objects, findings| {
-            assert!(findings.is_clean(), "{order:?}: {findings:?}");
-            assert_eq!(as_floats(memory, objects[2]), expected, "{order:?}");
-        });
+        every_order(
+            &program,
+            [4, 1, 1],
+            &buffers,
+            &[200, 1.5f32.to_bits()],
+            |order, memory, objects, findings| {
+                assert!(findings.is_clean(), "{order:?}: {findings:?}");
+                assert_eq!(as_floats(memory, objects[2]), expected, "{order:?}");
+            },
+        );
     }
 }
 
@@ -54,10 +60,16 @@ fn loops_calls_switches_and_local_arrays_match_the_host() {
     for program in [shader!("control"), shader!("control_optimised")] {
         let x: Vec<u32> = (0..16).map(|i| 27 + 3 * i).collect();
         let expected: Vec<u32> = x.iter().zip(0..).map(|(x, i)| control(*x, i)).collect();
-        every_order(&program, [2, 1, 1], &[bytes(&x), bytes(&[0; 16])], &[], |order, memory, objects, findings| {
-            assert!(findings.is_clean(), "{order:?}: {findings:?}");
-            assert_eq!(memory.words(objects[1]), expected, "{order:?}");
-        });
+        every_order(
+            &program,
+            [2, 1, 1],
+            &[bytes(&x), bytes(&[0; 16])],
+            &[],
+            |order, memory, objects, findings| {
+                assert!(findings.is_clean(), "{order:?}: {findings:?}");
+                assert_eq!(memory.words(objects[1]), expected, "{order:?}");
+            },
+        );
     }
 }
 

@@ -19,7 +19,11 @@ fn measure(name: &str, program: &Program, groups: u32, buffers: &[usize], push: 
             runs += 1;
         }
         let seconds = begin.elapsed().as_secs_f64();
-        println!("{name} {order:?}: {:.1} M instructions/s, {:.0} us a run", steps as f64 / seconds / 1e6, seconds * 1e6 / f64::from(runs));
+        println!(
+            "{name} {order:?}: {:.1} M instructions/s, {:.0} us a run",
+            steps as f64 / seconds / 1e6,
+            seconds * 1e6 / f64::from(runs)
+        );
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::half;
 
+/// Named as in the specification, where all names start alike.
+#[allow(clippy::enum_variant_names)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Pack {
     PackSnorm4x8,
@@ -33,7 +35,9 @@ impl Pack {
 /// Reads the lanes of `a` and writes those of `out`, as many as [`Pack::lanes`] says.
 pub(in super::super) fn pack(op: Pack, a: &[u64], out: &mut [u64]) {
     match op {
-        Pack::PackSnorm4x8 => out[0] = packed(a, 8, |x| (x.clamp(-1.0, 1.0) * 127.0).round_ties_even() as i64),
+        Pack::PackSnorm4x8 => {
+            out[0] = packed(a, 8, |x| (x.clamp(-1.0, 1.0) * 127.0).round_ties_even() as i64)
+        }
         Pack::PackUnorm4x8 => out[0] = packed(a, 8, |x| (x.clamp(0.0, 1.0) * 255.0).round_ties_even() as i64),
         Pack::PackSnorm2x16 => {
             out[0] = packed(a, 16, |x| (x.clamp(-1.0, 1.0) * 32767.0).round_ties_even() as i64);
@@ -43,7 +47,9 @@ pub(in super::super) fn pack(op: Pack, a: &[u64], out: &mut [u64]) {
         }
         Pack::PackHalf2x16 => out[0] = packed(a, 16, |x| i64::from(half::from_f64(f64::from(x)))),
         Pack::PackDouble2x32 => out[0] = a[0] | a[1] << 32,
-        Pack::UnpackSnorm4x8 => unpacked(a[0], 8, out, |bits| (f32::from(bits as u8 as i8) / 127.0).clamp(-1.0, 1.0)),
+        Pack::UnpackSnorm4x8 => {
+            unpacked(a[0], 8, out, |bits| (f32::from(bits as u8 as i8) / 127.0).clamp(-1.0, 1.0))
+        }
         Pack::UnpackUnorm4x8 => unpacked(a[0], 8, out, |bits| f32::from(bits) / 255.0),
         Pack::UnpackSnorm2x16 => {
             unpacked(a[0], 16, out, |bits| (f32::from(bits as i16) / 32767.0).clamp(-1.0, 1.0));

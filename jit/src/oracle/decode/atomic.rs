@@ -16,7 +16,9 @@ fn operation(op: Op) -> Option<(AtomicOp, Option<usize>)> {
         Op::AtomicLoad => Some((AtomicOp::Load, None)),
         Op::AtomicStore => Some((AtomicOp::Store, Some(3))),
         Op::AtomicExchange => Some((AtomicOp::Exchange, Some(3))),
-        Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak => Some((AtomicOp::CompareExchange, Some(4))),
+        Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak => {
+            Some((AtomicOp::CompareExchange, Some(4)))
+        }
         Op::AtomicIIncrement => Some((AtomicOp::Update(Binary::Add), None)),
         Op::AtomicIDecrement => Some((AtomicOp::Update(Binary::Sub), None)),
         Op::AtomicIAdd => update(Binary::Add),
@@ -52,7 +54,9 @@ impl Decoder<'_> {
                 false
             }
             Class::Shared => true,
-            Class::Push | Class::Private => return Err(raw.unsupported("only buffers and shared variables are")),
+            Class::Push | Class::Private => {
+                return Err(raw.unsupported("only buffers and shared variables are"));
+            }
         };
         let value = match value {
             // `AtomicStore` has no result, so its operands start in the same place.

@@ -87,14 +87,16 @@ impl Decoder<'_> {
                 }
             }
             Type::Array { of, len, stride } => {
-                let stride = stride.ok_or_else(|| raw.malformed("an array in a buffer has no ArrayStride"))?;
+                let stride =
+                    stride.ok_or_else(|| raw.malformed("an array in a buffer has no ArrayStride"))?;
                 for index in 0..*len {
                     self.add_spans(View { ty: *of, ..view }, at(stride, index)?, out, raw)?;
                 }
             }
             Type::Struct(members) => {
                 for member in members {
-                    let first = member.offset.ok_or_else(|| raw.malformed("a member in a buffer has no Offset"))?;
+                    let first =
+                        member.offset.ok_or_else(|| raw.malformed("a member in a buffer has no Offset"))?;
                     let inner = View { ty: member.ty, matrix: member.matrix, step: None };
                     self.add_spans(inner, at(first, 1)?, out, raw)?;
                 }
@@ -109,7 +111,8 @@ impl Decoder<'_> {
         let Type::Matrix { of, .. } = *self.shapes.get(view.ty) else {
             return Err(raw.malformed("not a matrix"));
         };
-        let layout = view.matrix.ok_or_else(|| raw.unsupported("a matrix whose MatrixStride is not known here"))?;
+        let layout =
+            view.matrix.ok_or_else(|| raw.unsupported("a matrix whose MatrixStride is not known here"))?;
         let scalar = self.shapes.bits(of, raw)? / 8;
         Ok(if layout.row_major {
             (View { ty: of, matrix: None, step: Some(layout.stride) }, scalar)
@@ -142,10 +145,12 @@ impl Decoder<'_> {
             let (stride, len, inner) = match self.shapes.get(view.ty) {
                 Type::Struct(members) => {
                     let number = self.constant_value(index, raw)? as usize;
-                    let member = *members.get(number).ok_or_else(|| raw.malformed("index outside a structure"))?;
+                    let member =
+                        *members.get(number).ok_or_else(|| raw.malformed("index outside a structure"))?;
                     let first = if bytes { member.offset } else { Some(member.lane) };
                     let first = first.ok_or_else(|| raw.malformed("a member in a buffer has no Offset"))?;
-                    offset = offset.checked_add(first).ok_or_else(|| raw.unsupported("an offset is too large"))?;
+                    offset =
+                        offset.checked_add(first).ok_or_else(|| raw.unsupported("an offset is too large"))?;
                     view = View { ty: member.ty, matrix: member.matrix, step: None };
                     continue;
                 }

@@ -232,14 +232,20 @@ impl Decoder<'_> {
             }
             Op::Any | Op::All => {
                 let (a, n) = (self.register(raw.arg(0)?, raw)?, self.operand_lanes(raw, 0)?);
-                self.emit(raw, if raw.op == Op::Any { Inst::Any { dst, a, n } } else { Inst::All { dst, a, n } });
+                self.emit(
+                    raw,
+                    if raw.op == Op::Any { Inst::Any { dst, a, n } } else { Inst::All { dst, a, n } },
+                );
             }
             Op::BitFieldInsert => {
                 let a = self.register(raw.arg(0)?, raw)?;
                 let insert = self.register(raw.arg(1)?, raw)?;
                 let (offset, count) = (self.register(raw.arg(2)?, raw)?, self.register(raw.arg(3)?, raw)?);
                 for i in 0..n {
-                    self.emit(raw, Inst::BitFieldInsert { dst: dst + i, a: a + i, insert: insert + i, offset, count });
+                    self.emit(
+                        raw,
+                        Inst::BitFieldInsert { dst: dst + i, a: a + i, insert: insert + i, offset, count },
+                    );
                 }
             }
             Op::BitFieldSExtract | Op::BitFieldUExtract => {
@@ -294,7 +300,10 @@ impl Decoder<'_> {
             Op::OuterProduct => {
                 for j in 0..b_lanes {
                     let dst = dst + j * a_lanes;
-                    self.emit(raw, Inst::Binary { op: Binary::FMul, num, splat: true, dst, a, b: b + j, n: a_lanes });
+                    self.emit(
+                        raw,
+                        Inst::Binary { op: Binary::FMul, num, splat: true, dst, a, b: b + j, n: a_lanes },
+                    );
                 }
             }
             _ => {

@@ -24,7 +24,8 @@ impl<'w> Decoder<'w> {
         let by_id: AHashMap<u32, usize> = all.iter().enumerate().map(|(i, f)| (f.def.id, i)).collect();
         let mut order = Vec::new();
         let mut state = vec![Visit::New; all.len()];
-        let first = *by_id.get(&entry).ok_or(crate::oracle::OracleError::malformed("no entry function", 0))?;
+        let first =
+            *by_id.get(&entry).ok_or(crate::oracle::OracleError::malformed("no entry function", 0))?;
         visit(first, all, &by_id, &mut state, &mut order)?;
 
         let mut reached = AHashMap::new();
@@ -95,7 +96,11 @@ impl<'w> Decoder<'w> {
         Ok(Some(known + lane))
     }
 
-    fn function(&mut self, function: &Reached<'w, '_>, reached: &AHashMap<u32, Reached<'w, '_>>) -> Decoded<()> {
+    fn function(
+        &mut self,
+        function: &Reached<'w, '_>,
+        reached: &AHashMap<u32, Reached<'w, '_>>,
+    ) -> Decoded<()> {
         let mut flow = Flow {
             phis: &function.phis,
             block: 0,
@@ -122,21 +127,24 @@ impl<'w> Decoder<'w> {
         for (edge, label) in flow.open {
             let end = self.program.code.len() as u32;
             let target = labels.get(&label).copied().filter(|target| *target < end);
-            let target = target.ok_or_else(|| function.source.def.malformed("a branch to a block that is not there"))?;
+            let target = target
+                .ok_or_else(|| function.source.def.malformed("a branch to a block that is not there"))?;
             self.program.edges[edge as usize].target = target;
         }
         let empty = self.program.code.len() as u32 == function.start;
-        if empty || !matches!(
-            self.program.code.last(),
-            Some(
-                Inst::Jump { .. }
-                    | Inst::Branch { .. }
-                    | Inst::Switch { .. }
-                    | Inst::Return { .. }
-                    | Inst::End
-                    | Inst::Unreachable
+        if empty
+            || !matches!(
+                self.program.code.last(),
+                Some(
+                    Inst::Jump { .. }
+                        | Inst::Branch { .. }
+                        | Inst::Switch { .. }
+                        | Inst::Return { .. }
+                        | Inst::End
+                        | Inst::Unreachable
+                )
             )
-        ) {
+        {
             return Err(function.source.def.malformed("a block without an end"));
         }
         Ok(())
@@ -162,7 +170,8 @@ impl<'w> Decoder<'w> {
     }
 
     fn call(&mut self, raw: &Raw<'w>, reached: &AHashMap<u32, Reached<'w, '_>>) -> Decoded<()> {
-        let callee = reached.get(&raw.arg(0)?).ok_or_else(|| raw.malformed("a call of what is no function"))?;
+        let callee =
+            reached.get(&raw.arg(0)?).ok_or_else(|| raw.malformed("a call of what is no function"))?;
         let parameters = &callee.source.parameters;
         if parameters.len() + 1 != raw.args.len() {
             return Err(raw.malformed("a call with the wrong number of arguments"));
@@ -205,14 +214,16 @@ fn visit(
     let mut stack = vec![(index, 0)];
     state[index] = Visit::Open;
     while let Some((index, position)) = stack.pop() {
-        let calls = all[index].body.iter().enumerate().skip(position).find(|(_, raw)| raw.op == Op::FunctionCall);
+        let calls =
+            all[index].body.iter().enumerate().skip(position).find(|(_, raw)| raw.op == Op::FunctionCall);
         let Some((at, raw)) = calls else {
             state[index] = Visit::Done;
             order.push(index);
             continue;
         };
         stack.push((index, at + 1));
-        let callee = *by_id.get(&raw.arg(0)?).ok_or_else(|| raw.malformed("a call of what is no function"))?;
+        let callee =
+            *by_id.get(&raw.arg(0)?).ok_or_else(|| raw.malformed("a call of what is no function"))?;
         match state[callee] {
             Visit::Open => return Err(raw.malformed("recursion")),
             Visit::Done => {}

@@ -172,7 +172,8 @@ impl<'w> Decoder<'w> {
                 let len = self.operand_lanes(raw, 0)?;
                 let (b, _) = self.operand(raw, 1)?;
                 let difference = self.allocate(len)?;
-                let inst = Inst::Binary { op: Binary::FSub, num, splat: false, dst: difference, a, b, n: len };
+                let inst =
+                    Inst::Binary { op: Binary::FSub, num, splat: false, dst: difference, a, b, n: len };
                 self.emit(raw, inst);
                 self.length(raw, num, dst, difference, len)?;
             }
@@ -198,8 +199,19 @@ impl<'w> Decoder<'w> {
                 let ((incident, _), (reference, _)) = (self.operand(raw, 1)?, self.operand(raw, 2)?);
                 let [dot, zero, keep, flipped] =
                     [self.allocate(1)?, self.allocate(1)?, self.allocate(1)?, self.allocate(n)?];
-                self.emit(raw, Inst::Dot { num, dst: dot, a: incident, a_step: 1, b: reference, b_step: 1, n });
-                let inst = Inst::Binary { op: Binary::FOrdLess, num, splat: false, dst: keep, a: dot, b: zero, n: 1 };
+                self.emit(
+                    raw,
+                    Inst::Dot { num, dst: dot, a: incident, a_step: 1, b: reference, b_step: 1, n },
+                );
+                let inst = Inst::Binary {
+                    op: Binary::FOrdLess,
+                    num,
+                    splat: false,
+                    dst: keep,
+                    a: dot,
+                    b: zero,
+                    n: 1,
+                };
                 self.emit(raw, inst);
                 self.emit(raw, Inst::Unary { op: Unary::FNeg, num, dst: flipped, a, n });
                 self.emit(raw, Inst::Select { splat: true, dst, c: keep, a, b: flipped, n });
@@ -209,9 +221,11 @@ impl<'w> Decoder<'w> {
                 let (normal, _) = self.operand(raw, 1)?;
                 let [dot, scaled] = [self.allocate(1)?, self.allocate(n)?];
                 self.emit(raw, Inst::Dot { num, dst: dot, a: normal, a_step: 1, b: a, b_step: 1, n });
-                let inst = Inst::Binary { op: Binary::FAdd, num, splat: false, dst: dot, a: dot, b: dot, n: 1 };
+                let inst =
+                    Inst::Binary { op: Binary::FAdd, num, splat: false, dst: dot, a: dot, b: dot, n: 1 };
                 self.emit(raw, inst);
-                let inst = Inst::Binary { op: Binary::FMul, num, splat: true, dst: scaled, a: normal, b: dot, n };
+                let inst =
+                    Inst::Binary { op: Binary::FMul, num, splat: true, dst: scaled, a: normal, b: dot, n };
                 self.emit(raw, inst);
                 let inst = Inst::Binary { op: Binary::FSub, num, splat: false, dst, a, b: scaled, n };
                 self.emit(raw, inst);

@@ -109,7 +109,8 @@ impl Decoder<'_> {
             (Class::Buffer | Class::Push, Type::Pointer { stride, .. }) => *stride,
             _ => Some(self.shapes.lanes(view.ty)),
         };
-        let step = stride.filter(|step| *step > 0).ok_or_else(|| raw.malformed("the pointer has no ArrayStride"))?;
+        let step =
+            stride.filter(|step| *step > 0).ok_or_else(|| raw.malformed("the pointer has no ArrayStride"))?;
         let bits = self.shapes.bits(raw.ty, raw)?;
         let dst = self.register(raw.id, raw)?;
         self.emit(raw, Inst::PointerDifference { dst, a, b, step, bits });

@@ -159,7 +159,9 @@ impl<'w> Decoder<'w> {
         };
         // A structure may hold pointers that are declared later, which the subset does not follow.
         let known = match &ty {
-            Type::Vector { of, .. } | Type::Matrix { of, .. } | Type::Array { of, .. } => self.shapes.is_known(*of),
+            Type::Vector { of, .. } | Type::Matrix { of, .. } | Type::Array { of, .. } => {
+                self.shapes.is_known(*of)
+            }
             Type::RuntimeArray { of, .. } => self.shapes.is_known(*of),
             Type::Struct(members) => members.iter().all(|member| self.shapes.is_known(member.ty)),
             _ => true,
@@ -171,7 +173,8 @@ impl<'w> Decoder<'w> {
         let mut lane = 0u32;
         let mut members = Vec::with_capacity(raw.args.len());
         for (index, &ty) in raw.args.iter().enumerate() {
-            let decorated = self.decorations.members.get(&(raw.id, index as u32)).copied().unwrap_or_default();
+            let decorated =
+                self.decorations.members.get(&(raw.id, index as u32)).copied().unwrap_or_default();
             let row_major = decorated.row_major;
             let matrix = decorated.matrix_stride.map(|stride| MatrixLayout { stride, row_major });
             members.push(Member { ty, lane, offset: decorated.offset, matrix });

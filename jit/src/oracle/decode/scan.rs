@@ -100,7 +100,11 @@ pub(super) fn scan(words: &[u32]) -> Decoded<Scanned<'_>> {
         match raw.op {
             Op::Function => {
                 inside = true;
-                scanned.functions.push(ScannedFunction { def: raw, parameters: Vec::new(), body: Vec::new() });
+                scanned.functions.push(ScannedFunction {
+                    def: raw,
+                    parameters: Vec::new(),
+                    body: Vec::new(),
+                });
             }
             Op::FunctionEnd => inside = false,
             _ => match scanned.functions.last_mut() {

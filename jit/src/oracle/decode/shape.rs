@@ -89,14 +89,20 @@ impl Shapes {
         let lanes = match &ty {
             Type::None | Type::Void | Type::RuntimeArray { .. } | Type::Opaque => 0,
             Type::Scalar(_) => 1,
-            Type::Vector { of, len } | Type::Matrix { of, len } | Type::Array { of, len, .. } => times(*of, *len),
+            Type::Vector { of, len } | Type::Matrix { of, len } | Type::Array { of, len, .. } => {
+                times(*of, *len)
+            }
             Type::Struct(members) => {
                 members.last().map_or(0, |last| u64::from(last.lane) + u64::from(self.lanes(last.ty)))
             }
             Type::Pointer { .. } => 2,
         };
         if lanes > LANE_LIMIT {
-            return Err(OracleError::Limit { what: "the scalars in a type", asked: lanes, limit: LANE_LIMIT });
+            return Err(OracleError::Limit {
+                what: "the scalars in a type",
+                asked: lanes,
+                limit: LANE_LIMIT,
+            });
         }
         let slot = self.types.get_mut(raw.id as usize).ok_or_else(|| raw.malformed("id over the bound"))?;
         if !matches!(slot, Type::None) {
@@ -123,7 +129,8 @@ impl Shapes {
 
     /// Type and first lane of one part of a composite.
     pub(super) fn part(&self, id: u32, index: u32, raw: &Raw<'_>) -> Decoded<(u32, u32)> {
-        let inside = |len: u32| if index < len { Ok(()) } else { Err(raw.malformed("index outside a composite")) };
+        let inside =
+            |len: u32| if index < len { Ok(()) } else { Err(raw.malformed("index outside a composite")) };
         match self.get(id) {
             Type::Vector { of, len } | Type::Matrix { of, len } | Type::Array { of, len, .. } => {
                 inside(*len)?;

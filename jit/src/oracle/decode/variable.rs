@@ -21,7 +21,11 @@ pub(super) fn class_of(class: StorageClass, raw: &Raw<'_>) -> Decoded<Class> {
         StorageClass::Workgroup => Ok(Class::Shared),
         _ => {
             let instruction = format!("storage class {class:?}");
-            Err(OracleError::unsupported(instruction, raw.word as usize, "only buffers, push constants and variables are"))
+            Err(OracleError::unsupported(
+                instruction,
+                raw.word as usize,
+                "only buffers, push constants and variables are",
+            ))
         }
     }
 }
@@ -54,13 +58,18 @@ impl Decoder<'_> {
         let (Some(set), Some(binding)) = (decorated.set, decorated.binding) else {
             return Err(raw.malformed("a buffer without set or binding"));
         };
-        let known = self.program.bindings.iter().position(|other| other.set == set && other.binding == binding);
+        let known =
+            self.program.bindings.iter().position(|other| other.set == set && other.binding == binding);
         let slot = known.unwrap_or(self.program.bindings.len());
         if known.is_none() {
             self.program.bindings.push(BindingUse { set, binding });
         }
         if slot as u64 >= BINDING_LIMIT {
-            return Err(OracleError::Limit { what: "the bindings", asked: slot as u64 + 1, limit: BINDING_LIMIT });
+            return Err(OracleError::Limit {
+                what: "the bindings",
+                asked: slot as u64 + 1,
+                limit: BINDING_LIMIT,
+            });
         }
         Ok(slot as u64)
     }
@@ -80,11 +89,19 @@ impl Decoder<'_> {
         if lanes.is_empty() || lanes.len() != self.shapes.lanes(to) as usize {
             return Err(raw.unsupported("a variable of this type has no lanes"));
         }
-        let image = if storage == StorageClass::Workgroup { &mut self.program.shared } else { &mut self.program.private };
+        let image = if storage == StorageClass::Workgroup {
+            &mut self.program.shared
+        } else {
+            &mut self.program.private
+        };
         let first = image.lanes.len() as u32;
         let len = image.lanes.len() as u64 + lanes.len() as u64;
         if len > LANE_LIMIT {
-            return Err(OracleError::Limit { what: "the scalars in variables", asked: len, limit: LANE_LIMIT });
+            return Err(OracleError::Limit {
+                what: "the scalars in variables",
+                asked: len,
+                limit: LANE_LIMIT,
+            });
         }
         image.variables.push((first, raw.id));
         image.written.resize(len as usize, written || storage == StorageClass::Input);
@@ -94,7 +111,11 @@ impl Decoder<'_> {
             let builtin = builtin.ok_or_else(|| raw.unsupported("an input that is not a known built-in"))?;
             if !crate::oracle::input::is_known(builtin) {
                 let instruction = format!("built-in {builtin:?}");
-                return Err(OracleError::unsupported(instruction, raw.word as usize, "its value is not modelled"));
+                return Err(OracleError::unsupported(
+                    instruction,
+                    raw.word as usize,
+                    "its value is not modelled",
+                ));
             }
             let n = self.shapes.lanes(to);
             self.program.inputs.push((builtin, first, n));

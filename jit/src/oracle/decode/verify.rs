@@ -16,9 +16,8 @@ pub(super) fn verify(program: &Program) -> Decoded<()> {
             return Err(OracleError::malformed("an operand has the wrong type", *word as usize));
         }
     }
-    let edges = program.moves.iter().all(|step| {
-        u64::from(step.from.max(step.to)) + u64::from(step.lanes) <= len
-    });
+    let edges =
+        program.moves.iter().all(|step| u64::from(step.from.max(step.to)) + u64::from(step.lanes) <= len);
     if edges { Ok(()) } else { Err(OracleError::malformed("a phi has operands of another type", 0)) }
 }
 
@@ -30,8 +29,12 @@ fn ranges(inst: &Inst, program: &Program) -> [(u32, u64); 4] {
     match *inst {
         Inst::Move { dst, src, n } => [lanes(dst, n), lanes(src, n), NO, NO],
         Inst::Gather { dst, n, .. } => [lanes(dst, n), NO, NO, NO],
-        Inst::Unary { dst, a, n, .. } | Inst::Convert { dst, a, n, .. } => [lanes(dst, n), lanes(a, n), NO, NO],
-        Inst::Binary { splat, dst, a, b, n, .. } => [lanes(dst, n), lanes(a, n), lanes(b, splat_or(splat, n)), NO],
+        Inst::Unary { dst, a, n, .. } | Inst::Convert { dst, a, n, .. } => {
+            [lanes(dst, n), lanes(a, n), NO, NO]
+        }
+        Inst::Binary { splat, dst, a, b, n, .. } => {
+            [lanes(dst, n), lanes(a, n), lanes(b, splat_or(splat, n)), NO]
+        }
         Inst::Ternary { dst, a, b, c, n, .. } => [lanes(dst, n), lanes(a, n), lanes(b, n), lanes(c, n)],
         Inst::Wide { dst, a, b, n, .. } => [(dst, 2 * u64::from(n)), lanes(a, n), lanes(b, n), NO],
         Inst::Regroup { dst, a, from, to, n } => {
@@ -46,7 +49,9 @@ fn ranges(inst: &Inst, program: &Program) -> [(u32, u64); 4] {
             let reach = |step: u16| u64::from(n.saturating_sub(1)) * u64::from(step) + 1;
             [lanes(dst, 1), (a, reach(a_step)), (b, reach(b_step)), NO]
         }
-        Inst::Select { splat, dst, c, a, b, n } => [lanes(dst, n), lanes(c, splat_or(splat, n)), lanes(a, n), lanes(b, n)],
+        Inst::Select { splat, dst, c, a, b, n } => {
+            [lanes(dst, n), lanes(c, splat_or(splat, n)), lanes(a, n), lanes(b, n)]
+        }
         Inst::Any { dst, a, n } | Inst::All { dst, a, n } => [lanes(dst, 1), lanes(a, n), NO, NO],
         Inst::ExtractDynamic { dst, a, index, n } => [lanes(dst, 1), lanes(a, n.max(1)), lanes(index, 1), NO],
         Inst::InsertDynamic { dst, a, value, index, n } => {

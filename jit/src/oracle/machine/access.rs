@@ -134,7 +134,9 @@ impl<'a> World<'a> {
         lanes.copy_from_slice(&image.lanes);
         self.private_written[first..first + image.lanes.len()].copy_from_slice(&image.written);
         for &(builtin, lane, n) in &self.program.inputs {
-            for (lane, value) in lanes[lane as usize..].iter_mut().zip(position.value(builtin)).take(n as usize) {
+            for (lane, value) in
+                lanes[lane as usize..].iter_mut().zip(position.value(builtin)).take(n as usize)
+            {
                 *lane = value;
             }
         }
@@ -356,13 +358,15 @@ impl<'a> World<'a> {
                 written[start..start + width].fill(true);
             }
         }
-        reports.race = target.shadow.touch(start, width, touch, &self.buffers).map(|other| (object, start, other));
+        reports.race =
+            target.shadow.touch(start, width, touch, &self.buffers).map(|other| (object, start, other));
         self.report(touch, site, reports);
         old
     }
 
     pub(super) fn array_length(&self, meta: u64, start: u64, stride: u32) -> u64 {
-        let len = if meta & POISON == 0 { self.slots.get(meta as usize).map_or(0, |slot| slot.len) } else { 0 };
+        let len =
+            if meta & POISON == 0 { self.slots.get(meta as usize).map_or(0, |slot| slot.len) } else { 0 };
         (len.saturating_sub(start) / u64::from(stride.max(1))).min(u64::from(u32::MAX))
     }
 

@@ -42,7 +42,8 @@ impl World<'_> {
 
     fn binding_access(&self, touch: Touch) -> Access {
         let used = self.program.bindings.get(usize::from(touch.slot));
-        let place = used.map_or(Place::Nothing, |used| Place::Binding { set: used.set, binding: used.binding });
+        let place =
+            used.map_or(Place::Nothing, |used| Place::Binding { set: used.set, binding: used.binding });
         self.access(touch, place)
     }
 
@@ -111,7 +112,12 @@ impl World<'_> {
     pub(super) fn report_unwritten_lane(&mut self, touch: Touch, lane: u64, shared: bool) {
         let (access, offset) = self.lane_access(touch, lane, shared);
         let (dispatch, object) = (self.dispatch, None);
-        self.findings.uninitialised.push(self.max_findings, || Uninitialised { dispatch, access, object, offset });
+        self.findings.uninitialised.push(self.max_findings, || Uninitialised {
+            dispatch,
+            access,
+            object,
+            offset,
+        });
     }
 
     #[cold]

@@ -56,7 +56,7 @@ impl Machine<'_> {
                 GroupOp::ShuffleUp => from(lane.wrapping_sub(operand)),
                 GroupOp::ShuffleDown => from(lane.wrapping_add(operand)),
                 GroupOp::QuadBroadcast => from(lane & !3 | operand & 3),
-                GroupOp::QuadSwap => from(lane ^ (operand + 1 & 3)),
+                GroupOp::QuadSwap => from(lane ^ ((operand & 3) + 1)),
                 GroupOp::Arithmetic(op, scan) => {
                     let takes = |other: u32| match scan {
                         Scan::Reduce => true,
@@ -68,9 +68,11 @@ impl Machine<'_> {
                     for (other, _) in active.iter().enumerate().filter(|(_, other)| takes(**other)) {
                         sum = Some(match sum {
                             None => input(other).to_vec(),
-                            Some(sum) => {
-                                sum.iter().zip(input(other)).map(|(a, b)| arith::binary(op, num, *a, *b)).collect()
-                            }
+                            Some(sum) => sum
+                                .iter()
+                                .zip(input(other))
+                                .map(|(a, b)| arith::binary(op, num, *a, *b))
+                                .collect(),
                         });
                     }
                     sum.unwrap_or_else(|| vec![identity(op, num); n as usize])
@@ -92,7 +94,8 @@ fn all_equal<'i>(num: Num, count: usize, input: &dyn Fn(usize) -> &'i [u64]) -> 
         Num::F16 | Num::F32 | Num::F64 => Binary::FOrdEqual,
         _ => Binary::Equal,
     };
-    (1..count).all(|other| input(0).iter().zip(input(other)).all(|(a, b)| arith::binary(equal, num, *a, *b) == 1))
+    (1..count)
+        .all(|other| input(0).iter().zip(input(other)).all(|(a, b)| arith::binary(equal, num, *a, *b) == 1))
 }
 
 /// A bit of a ballot.
