@@ -121,7 +121,7 @@ impl Now {
 }
 
 /// Shadow state of one memory object, or of the Workgroup memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Shadow {
     stamp: u32,
     /// log2 of the bytes in a grain.

@@ -49,7 +49,7 @@ impl World<'_> {
 
     fn lane_access(&self, touch: Touch, lane: u64, shared: bool) -> (Access, u64) {
         let image = if shared { &self.program.shared } else { &self.program.private };
-        match variable(image, lane) {
+        match variable(image, lane).filter(|_| lane < image.lanes.len() as u64) {
             Some((variable, index)) if shared => (self.access(touch, Place::Workgroup { variable }), index),
             Some((variable, index)) => (self.access(touch, Place::Private { variable }), index),
             None => (self.access(touch, Place::Nothing), lane),
@@ -102,8 +102,10 @@ impl World<'_> {
     /// An access to a variable with an index out of bounds.
     #[cold]
     pub(super) fn report_lanes(&mut self, touch: Touch, site: Site, shared: bool) {
-        // The pointer has left its variable, so which one it was is read off the instruction, not the offset.
-        let (access, offset) = self.lane_access(touch, site.offset, shared);
+        // The pointer may have left its variable, but remembers where that starts.
+        let first = site.meta & !POISON;
+        let (access, _) = self.lane_access(touch, first, shared);
+        let offset = site.offset.wrapping_sub(first);
         let dispatch = self.dispatch;
         self.findings.out_of_bounds.push(self.max_findings, || OutOfBounds { dispatch, access, offset });
     }
