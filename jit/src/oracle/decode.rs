@@ -6,10 +6,13 @@
 
 mod atomic;
 mod chain;
+mod composite;
 mod compute;
 mod control;
 mod function;
+mod geometry;
 mod glsl;
+mod linear;
 mod memory;
 mod module;
 mod scan;

@@ -4,6 +4,7 @@ mod access;
 mod barrier;
 mod report;
 mod subgroup;
+mod world;
 
 use super::compute::compute;
 use super::error::OracleError;
@@ -12,9 +13,9 @@ use super::input::{Position, unfold};
 use super::memory::Memory;
 use super::program::{Edge, Inst, Program};
 use super::schedule::{Order, Random};
-use super::shadow::Now;
 use super::{Dispatch, Options};
-use access::{Site, World};
+use access::Site;
+use world::World;
 
 /// What an invocation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

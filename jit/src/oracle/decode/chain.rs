@@ -172,6 +172,7 @@ impl Decoder<'_> {
                         (Some(self.shapes.lanes(*of)), u64::from(*len), View::of(*of))
                     }
                 }
+                Type::Opaque => return Err(raw.unsupported("the type it leads into is not interpreted")),
                 _ => return Err(raw.malformed("an index into what is not a composite")),
             };
             let stride = stride.ok_or_else(|| raw.malformed("an array in a buffer has no ArrayStride"))?;

@@ -1,6 +1,6 @@
 //! What happens once no invocation of a group can go on by itself.
 
-use super::access::World;
+use super::world::World;
 use super::{Machine, State};
 use crate::oracle::error::OracleError;
 use crate::oracle::finding::DivergentBarrier;

@@ -1,6 +1,7 @@
 //! Turns what was noticed into findings. Cold code.
 
-use super::access::{Reports, Site, World};
+use super::access::{Reports, Site};
+use super::world::World;
 use crate::oracle::finding::{Access, OutOfBounds, Place, Race, Uninitialised};
 use crate::oracle::input::{Position, unfold};
 use crate::oracle::memory::ObjectId;
