@@ -17,6 +17,9 @@ use super::{Dispatch, Options};
 use access::Site;
 use world::World;
 
+/// Most work-groups in a dispatch; their order is a list.
+const GROUP_LIMIT: u128 = 1 << 24;
+
 /// What an invocation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -66,6 +69,10 @@ impl<'a> Machine<'a> {
         // Every invocation takes a step, so this many cannot end within the limit.
         if size * groups > u128::from(left.min(u64::from(u32::MAX - 1))) {
             return Err(OracleError::StepLimit { dispatch: index, steps: findings.steps });
+        }
+        if groups > GROUP_LIMIT {
+            let (asked, limit) = (groups as u64, GROUP_LIMIT as u64);
+            return Err(OracleError::Limit { what: "the number of work-groups", asked, limit });
         }
         let size = size as u32;
         let stride = program.registers.len();

@@ -197,6 +197,7 @@ impl World<'_> {
             self.touch_shared(site, kind, lane..lane + 1);
             return old;
         }
+        self.met_atomic = true;
         let width = num.bits() as usize / 8;
         let mut reports = Reports::default();
         let Some((object, start)) = self.locate(site, Span { offset: 0, bytes: width as u32 }) else {

@@ -10,6 +10,10 @@ impl World<'_> {
     pub(super) fn fence(&mut self, covers: Covers) {
         self.fenced.buffer |= covers.buffer;
         self.fenced.shared |= covers.shared;
+        if covers.buffer {
+            let group = (self.buffers.group_first / self.size) as usize;
+            self.published[group] = true;
+        }
     }
 
     fn tick(&mut self) -> u32 {

@@ -57,6 +57,12 @@ impl World<'_> {
         }
     }
 
+    fn maybe_ordered_by_atomics(&self, other: &Touch) -> bool {
+        let published =
+            |invocation: u32| self.published.get((invocation / self.size) as usize) == Some(&true);
+        self.met_atomic && published(other.invocation) && published(self.buffers.invocation)
+    }
+
     /// Findings of an access to a buffer.
     #[inline]
     pub(super) fn report(&mut self, touch: Touch, site: Site, reports: Reports) {
@@ -88,6 +94,7 @@ impl World<'_> {
                 first: self.binding_access(other),
                 second: access,
                 barrier_without_memory: self.buffers.barrier_between(&other),
+                maybe_ordered_by_atomics: self.maybe_ordered_by_atomics(&other),
             };
             self.findings.races.push(limit, || race);
         }
@@ -133,6 +140,7 @@ impl World<'_> {
             first: self.lane_access(other, lane as u64, true).0,
             second,
             barrier_without_memory: self.workgroup.barrier_between(&other),
+            maybe_ordered_by_atomics: false,
         };
         self.findings.races.push(self.max_findings, || race);
     }

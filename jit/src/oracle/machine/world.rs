@@ -37,6 +37,10 @@ pub(super) struct World<'a> {
     pub(super) workgroup: Now,
     /// What memory barriers since the last control barrier cover.
     pub(super) fenced: Covers,
+    /// Which work-groups executed a memory barrier for buffers.
+    pub(super) published: Vec<bool>,
+    /// Whether this work-group executed an atomic on a buffer.
+    pub(super) met_atomic: bool,
     /// Per sub-group: when its last barriers for buffers and for Workgroup memory were.
     pub(super) subgroup_covers: Vec<(u32, u32)>,
     pub(super) size: u32,
@@ -95,6 +99,8 @@ impl<'a> World<'a> {
             buffers: now,
             workgroup: now,
             fenced: Covers::default(),
+            published: vec![false; dispatch.groups.iter().product::<u32>() as usize],
+            met_atomic: false,
             subgroup_covers: vec![(0, 0); subgroups],
             size,
             subgroup_size: options.subgroup_size,
@@ -108,6 +114,7 @@ impl<'a> World<'a> {
             now.group_cover = 0;
         }
         self.fenced = Covers::default();
+        self.met_atomic = false;
         self.subgroup_covers.fill((0, 0));
         self.shared.copy_from_slice(&self.program.shared.lanes);
         self.shared_written.copy_from_slice(&self.program.shared.written);
