@@ -1,1 +1,3 @@
-//! Placeholder.
+//! Run-time kernel fusion for Vulkan compute.
+
+mod vk;
