@@ -63,6 +63,12 @@ pub enum DeviceError {
         /// Which object.
         what: &'static str,
     },
+    /// An imported buffer was made without a usage that is needed.
+    #[error("the imported buffer was made without the usage {usage}; make it with STORAGE_BUFFER, TRANSFER_SRC and TRANSFER_DST")]
+    MissingUsage {
+        /// The usage.
+        usage: &'static str,
+    },
     /// Something is larger than the device allows.
     #[error("{what} of {asked} is over the device's limit of {limit} (`{name}`)")]
     OverLimit {
@@ -169,4 +175,26 @@ pub enum DeviceError {
         /// Its result code.
         result: String,
     },
+}
+
+impl DeviceError {
+    /// A failed call that has no better variant.
+    pub(super) fn call(call: &'static str, result: &impl std::fmt::Display) -> DeviceError {
+        DeviceError::Call { call, result: result.to_string() }
+    }
+
+    /// A failed raw call; the results that mean something of their own become their own variants.
+    pub(super) fn raw(call: &'static str, result: ash::vk::Result) -> DeviceError {
+        use ash::vk::Result as R;
+        match result {
+            R::ERROR_DEVICE_LOST => DeviceError::Lost,
+            R::ERROR_OUT_OF_DEVICE_MEMORY | R::ERROR_OUT_OF_POOL_MEMORY | R::ERROR_FRAGMENTED_POOL => {
+                DeviceError::OutOfMemory { kind: "device", bytes: 0, reason: call.to_owned() }
+            }
+            R::ERROR_OUT_OF_HOST_MEMORY => {
+                DeviceError::OutOfMemory { kind: "host", bytes: 0, reason: call.to_owned() }
+            }
+            other => DeviceError::Call { call, result: format!("{other:?}") },
+        }
+    }
 }

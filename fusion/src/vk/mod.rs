@@ -9,6 +9,7 @@
 //! | `error` | the one error enum |
 //! | `caps` | what a device can do and how large things may be |
 //! | `features` | which features and extensions are switched on |
+//! | `calls` | functions that go by two names |
 //! | `spirv_caps` | SPIR-V capability to device feature |
 //! | `instance` | loader, instance, validation messages, list of devices |
 //! | `gpu` | an open device and its queues |
@@ -31,20 +32,30 @@
 #![allow(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+mod calls;
 mod caps;
+mod check;
 mod command;
 mod error;
+mod features;
+mod frame;
 mod gpu;
+mod instance;
 mod memory;
 mod pipeline;
 mod queue;
+mod record;
+mod spirv_caps;
 mod stats;
+mod transfer;
+mod wait;
 
 pub use caps::{Caps, DeviceInfo, DeviceKind, DeviceLimits};
 pub(crate) use command::{Barrier, BindingKind, BoundMemory, Command, Dispatch};
 pub use error::DeviceError;
 pub use gpu::DeviceSelector;
 pub(crate) use gpu::{Gpu, GpuOptions};
+pub use memory::UserBuffer;
 pub(crate) use memory::{Memory, MemoryKind};
 pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
 pub(crate) use queue::{GpuQueue, Point, Profile, Submitted};
