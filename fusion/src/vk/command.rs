@@ -64,10 +64,25 @@ pub(crate) enum Barrier {
 pub(crate) enum Command {
     Dispatch(Dispatch),
     /// Copies bytes; the ranges do not overlap.
-    Copy { src: Arc<Memory>, src_offset: u64, dst: Arc<Memory>, dst_offset: u64, len: u64 },
+    Copy {
+        src: Arc<Memory>,
+        src_offset: u64,
+        dst: Arc<Memory>,
+        dst_offset: u64,
+        len: u64,
+    },
     /// Repeats a word; offset and length are multiples of 4.
-    Fill { dst: Arc<Memory>, offset: u64, len: u64, word: u32 },
+    Fill {
+        dst: Arc<Memory>,
+        offset: u64,
+        len: u64,
+        word: u32,
+    },
     /// Writes bytes carried in the command: at most 65,536, offset and length multiples of 4.
-    Update { dst: Arc<Memory>, offset: u64, bytes: Arc<[u8]> },
+    Update {
+        dst: Arc<Memory>,
+        offset: u64,
+        bytes: Arc<[u8]>,
+    },
     Barrier(Barrier),
 }

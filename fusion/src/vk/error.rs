@@ -11,13 +11,17 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum DeviceError {
     /// The Vulkan loader library could not be opened.
-    #[error("no Vulkan loader on this machine ({reason}); install a Vulkan driver, for example Debian's mesa-vulkan-drivers and libvulkan1")]
+    #[error(
+        "no Vulkan loader on this machine ({reason}); install a Vulkan driver, for example Debian's mesa-vulkan-drivers and libvulkan1"
+    )]
     NoLoader {
         /// What the loader said.
         reason: String,
     },
     /// The loader works, but reports no device at all.
-    #[error("the Vulkan loader reports no device; install a Vulkan driver, for example Debian's mesa-vulkan-drivers")]
+    #[error(
+        "the Vulkan loader reports no device; install a Vulkan driver, for example Debian's mesa-vulkan-drivers"
+    )]
     NoDevice,
     /// No device is what the selector asks for.
     #[error("no Vulkan device matches {wanted}; there are: {available}")]
@@ -64,7 +68,9 @@ pub enum DeviceError {
         what: &'static str,
     },
     /// An imported buffer was made without a usage that is needed.
-    #[error("the imported buffer was made without the usage {usage}; make it with STORAGE_BUFFER, TRANSFER_SRC and TRANSFER_DST")]
+    #[error(
+        "the imported buffer was made without the usage {usage}; make it with STORAGE_BUFFER, TRANSFER_SRC and TRANSFER_DST"
+    )]
     MissingUsage {
         /// The usage.
         usage: &'static str,
@@ -97,7 +103,9 @@ pub enum DeviceError {
         size: u64,
     },
     /// Source and destination of a copy overlap.
-    #[error("copy of {len} bytes from offset {src} to {dst} of the same memory object overlaps itself")]
+    #[error(
+        "copy of {len} bytes from offset {src} to {dst} of the same memory object overlaps itself"
+    )]
     OverlappingCopy {
         /// Source offset.
         src: u64,
@@ -180,7 +188,10 @@ pub enum DeviceError {
 impl DeviceError {
     /// A failed call that has no better variant.
     pub(super) fn call(call: &'static str, result: &impl std::fmt::Display) -> DeviceError {
-        DeviceError::Call { call, result: result.to_string() }
+        DeviceError::Call {
+            call,
+            result: result.to_string(),
+        }
     }
 
     /// A failed raw call; the results that mean something of their own become their own variants.
@@ -188,13 +199,22 @@ impl DeviceError {
         use ash::vk::Result as R;
         match result {
             R::ERROR_DEVICE_LOST => DeviceError::Lost,
-            R::ERROR_OUT_OF_DEVICE_MEMORY | R::ERROR_OUT_OF_POOL_MEMORY | R::ERROR_FRAGMENTED_POOL => {
-                DeviceError::OutOfMemory { kind: "device", bytes: 0, reason: call.to_owned() }
-            }
-            R::ERROR_OUT_OF_HOST_MEMORY => {
-                DeviceError::OutOfMemory { kind: "host", bytes: 0, reason: call.to_owned() }
-            }
-            other => DeviceError::Call { call, result: format!("{other:?}") },
+            R::ERROR_OUT_OF_DEVICE_MEMORY
+            | R::ERROR_OUT_OF_POOL_MEMORY
+            | R::ERROR_FRAGMENTED_POOL => DeviceError::OutOfMemory {
+                kind: "device",
+                bytes: 0,
+                reason: call.to_owned(),
+            },
+            R::ERROR_OUT_OF_HOST_MEMORY => DeviceError::OutOfMemory {
+                kind: "host",
+                bytes: 0,
+                reason: call.to_owned(),
+            },
+            other => DeviceError::Call {
+                call,
+                result: format!("{other:?}"),
+            },
         }
     }
 }

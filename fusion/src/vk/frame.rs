@@ -9,11 +9,7 @@ use std::{ptr, sync::Arc};
 use ash::vk;
 use vulkano::{VulkanObject, device::Device};
 
-use super::{
-    Command, DeviceError, Memory, Pipeline, Profile,
-    check::Needs,
-    gpu::GpuInner,
-};
+use super::{Command, DeviceError, Memory, Pipeline, Profile, check::Needs, gpu::GpuInner};
 
 /// What a pending submission keeps alive.
 #[derive(Debug)]
@@ -129,18 +125,28 @@ impl Frame {
         for command in commands {
             match command {
                 Command::Dispatch(dispatch) => {
-                    self.keeps.push(Keep::Pipeline { _pipeline: dispatch.pipeline.clone() });
+                    self.keeps.push(Keep::Pipeline {
+                        _pipeline: dispatch.pipeline.clone(),
+                    });
                     let bound = dispatch.bindings.iter().map(|bound| &bound.memory);
                     for memory in bound.chain(&dispatch.keeps) {
-                        self.keeps.push(Keep::Memory { _memory: memory.clone() });
+                        self.keeps.push(Keep::Memory {
+                            _memory: memory.clone(),
+                        });
                     }
                 }
                 Command::Copy { src, dst, .. } => {
-                    self.keeps.push(Keep::Memory { _memory: src.clone() });
-                    self.keeps.push(Keep::Memory { _memory: dst.clone() });
+                    self.keeps.push(Keep::Memory {
+                        _memory: src.clone(),
+                    });
+                    self.keeps.push(Keep::Memory {
+                        _memory: dst.clone(),
+                    });
                 }
                 Command::Fill { dst, .. } | Command::Update { dst, .. } => {
-                    self.keeps.push(Keep::Memory { _memory: dst.clone() });
+                    self.keeps.push(Keep::Memory {
+                        _memory: dst.clone(),
+                    });
                 }
                 Command::Barrier(_) => {}
             }
@@ -149,7 +155,9 @@ impl Frame {
 
     /// Reads the timestamps of a complete submission.
     pub(super) fn read_profile(&mut self, gpu: &GpuInner) {
-        let Some(profile) = self.profile.take() else { return };
+        let Some(profile) = self.profile.take() else {
+            return;
+        };
         let mut ticks = [0_u64; 2];
         // SAFETY: the pool has two queries, both written by the submission, which is complete; `ticks` has room for
         // two 64-bit results.
@@ -231,8 +239,9 @@ impl SetPool {
                 .ty(vk::DescriptorType::UNIFORM_BUFFER)
                 .descriptor_count(capacity.uniform),
         ];
-        let info =
-            vk::DescriptorPoolCreateInfo::default().max_sets(capacity.sets).pool_sizes(&sizes);
+        let info = vk::DescriptorPoolCreateInfo::default()
+            .max_sets(capacity.sets)
+            .pool_sizes(&sizes);
         // SAFETY: the device is alive, `info` and the sizes outlive the call, no count is 0.
         let result =
             unsafe { (fns.create_descriptor_pool)(device, &info, ptr::null(), &mut self.handle) };

@@ -63,7 +63,9 @@ impl DeviceSelector {
             DeviceSelector::Index(index) => (*index < devices.len()).then_some(*index),
             DeviceSelector::Name(name) => {
                 let name = name.to_lowercase();
-                devices.iter().position(|d| d.name.to_lowercase().contains(&name))
+                devices
+                    .iter()
+                    .position(|d| d.name.to_lowercase().contains(&name))
             }
         }
     }
@@ -120,7 +122,10 @@ impl Gpu {
     /// The devices of this machine.
     pub(crate) fn enumerate() -> Result<Vec<DeviceInfo>, DeviceError> {
         let (instance, _messages) = instance::create(false)?;
-        Ok(instance::devices(&instance)?.into_iter().map(|(_, info)| info).collect())
+        Ok(instance::devices(&instance)?
+            .into_iter()
+            .map(|(_, info)| info)
+            .collect())
     }
 
     /// Opens a device of its own.
@@ -130,14 +135,17 @@ impl Gpu {
         if infos.is_empty() {
             return Err(DeviceError::NoDevice);
         }
-        let index = options.device.pick(&infos).ok_or_else(|| DeviceError::NoSuchDevice {
-            wanted: options.device.in_words(),
-            available: infos
-                .iter()
-                .map(|d| format!("{} ({})", d.index, d.name))
-                .collect::<Vec<_>>()
-                .join(", "),
-        })?;
+        let index = options
+            .device
+            .pick(&infos)
+            .ok_or_else(|| DeviceError::NoSuchDevice {
+                wanted: options.device.in_words(),
+                available: infos
+                    .iter()
+                    .map(|d| format!("{} ({})", d.index, d.name))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })?;
         let physical = devices[index].clone();
         let (device, queues) = make_device(physical, options.max_queues)?;
         Gpu::assemble(device, queues, index, messages, options.plain)
@@ -180,14 +188,19 @@ impl Gpu {
         let name = || properties.device_name.clone();
         check_version(physical)?;
         if let Some(feature) = features::missing(device.enabled_features()).first() {
-            return Err(DeviceError::MissingFeature { device: name(), feature });
+            return Err(DeviceError::MissingFeature {
+                device: name(),
+                feature,
+            });
         }
         if queues.is_empty() {
             return Err(DeviceError::NoComputeQueue { device: name() });
         }
         let all_families = physical.queue_family_properties();
-        let mut families: SmallVec<[u32; 4]> =
-            queues.iter().map(|queue| queue.queue_family_index()).collect();
+        let mut families: SmallVec<[u32; 4]> = queues
+            .iter()
+            .map(|queue| queue.queue_family_index())
+            .collect();
         families.sort_unstable();
         families.dedup();
         let timestamp_bits = families
@@ -246,7 +259,10 @@ impl Gpu {
 
     /// A queue by number, counted modulo the number of queues.
     pub(crate) fn queue(&self, index: usize) -> GpuQueue {
-        GpuQueue { gpu: self.clone(), index: (index % self.queues()) as u32 }
+        GpuQueue {
+            gpu: self.clone(),
+            index: (index % self.queues()) as u32,
+        }
     }
 
     /// Whether the device was lost. It never comes back.
@@ -271,7 +287,13 @@ impl Gpu {
 
     /// The submissions kept since the last call, in the order submitted: one line per command.
     pub(crate) fn take_recording(&self) -> Vec<(Point, Vec<String>)> {
-        std::mem::take(&mut *self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(
+            &mut *self
+                .0
+                .recorded
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// The vulkano device.
@@ -298,8 +320,22 @@ impl GpuInner {
     }
 
     /// [`GpuInner::fail`] unless the call succeeded.
-    pub(super) fn ok(&self, call: &'static str, result: ash::vk::Result) -> Result<(), DeviceError> {
-        if result == ash::vk::Result::SUCCESS { Ok(()) } else { Err(self.fail(call, result)) }
+    pub(super) fn ok(
+        &self,
+        call: &'static str,
+        result: ash::vk::Result,
+    ) -> Result<(), DeviceError> {
+        if result == ash::vk::Result::SUCCESS {
+            Ok(())
+        } else {
+            Err(self.fail(call, result))
+        }
+    }
+
+    /// The counter of validation messages, which outlives the device.
+    #[cfg(test)]
+    pub(super) fn messages_counter(&self) -> Arc<AtomicU64> {
+        self.messages.counter()
     }
 
     pub(super) fn is_recording(&self) -> bool {
@@ -307,7 +343,10 @@ impl GpuInner {
     }
 
     pub(super) fn keep_recording(&self, point: Point, lines: Vec<String>) {
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner).push((point, lines));
+        self.recorded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((point, lines));
     }
 }
 
@@ -340,14 +379,21 @@ fn make_device(
     check_version(&physical)?;
     let name = physical.properties().device_name.clone();
     if let Some(feature) = features::missing(physical.supported_features()).first() {
-        return Err(DeviceError::MissingFeature { device: name, feature });
+        return Err(DeviceError::MissingFeature {
+            device: name,
+            feature,
+        });
     }
     let families = physical.queue_family_properties();
     let family = (0..families.len())
         .filter(|f| families[*f].queue_flags.intersects(QueueFlags::COMPUTE))
         .min_by_key(|f| families[*f].queue_flags.intersects(QueueFlags::GRAPHICS))
         .ok_or(DeviceError::NoComputeQueue { device: name })?;
-    let wanted = if max_queues == 0 { DEFAULT_QUEUES } else { max_queues };
+    let wanted = if max_queues == 0 {
+        DEFAULT_QUEUES
+    } else {
+        max_queues
+    };
     let count = wanted.min(families[family].queue_count as usize).max(1);
     let (enabled_features, enabled_extensions) = features::wanted(&physical);
     let info = DeviceCreateInfo {

@@ -34,6 +34,12 @@ impl Messages {
         self.count.load(Ordering::Relaxed)
     }
 
+    /// The counter itself.
+    #[cfg(test)]
+    pub(super) fn counter(&self) -> Arc<AtomicU64> {
+        self.count.clone()
+    }
+
     /// Whether the layer is on and listened to.
     pub(super) fn active(&self) -> bool {
         self.messenger.is_some()
@@ -42,8 +48,9 @@ impl Messages {
 
 /// Loads the Vulkan loader and makes an instance, with the validation layer where asked for and installed.
 pub(super) fn create(validation: bool) -> Result<(Arc<Instance>, Messages), DeviceError> {
-    let library =
-        VulkanLibrary::new().map_err(|e| DeviceError::NoLoader { reason: e.to_string() })?;
+    let library = VulkanLibrary::new().map_err(|e| DeviceError::NoLoader {
+        reason: e.to_string(),
+    })?;
     let available = *library.supported_extensions();
     let portable = available.khr_portability_enumeration;
     let mut info = InstanceCreateInfo {
@@ -64,14 +71,22 @@ pub(super) fn create(validation: bool) -> Result<(Arc<Instance>, Messages), Devi
         info.enabled_layers.push(VALIDATION_LAYER.to_owned());
         info.enabled_extensions.ext_debug_utils = true;
     } else if validation {
-        tracing::warn!("validation was asked for, and the layer {VALIDATION_LAYER} is not installed");
+        tracing::warn!(
+            "validation was asked for, and the layer {VALIDATION_LAYER} is not installed"
+        );
     }
     let instance = Instance::new(library, info).map_err(|e| match e {
         // What the loader answers where no driver is installed at all.
-        vulkano::Validated::Error(vulkano::VulkanError::IncompatibleDriver) => DeviceError::NoDevice,
+        vulkano::Validated::Error(vulkano::VulkanError::IncompatibleDriver) => {
+            DeviceError::NoDevice
+        }
         other => DeviceError::call("vkCreateInstance", &other),
     })?;
-    let messages = if layer { listen(&instance)? } else { Messages::default() };
+    let messages = if layer {
+        listen(&instance)?
+    } else {
+        Messages::default()
+    };
     Ok((instance, messages))
 }
 
@@ -84,20 +99,21 @@ fn has_validation_layer(library: &VulkanLibrary) -> bool {
 fn listen(instance: &Arc<Instance>) -> Result<Messages, DeviceError> {
     let count = Arc::new(AtomicU64::new(0));
     let counter = count.clone();
-    let heard = move |severity: DebugUtilsMessageSeverity,
-                      kind: DebugUtilsMessageType,
-                      data: vulkano::instance::debug::DebugUtilsMessengerCallbackData<'_>| {
-        let name = data.message_id_name.unwrap_or("");
-        // The loader reports on drivers it skipped as "general"; only what the layer checked counts.
-        if kind.intersects(DebugUtilsMessageType::VALIDATION) {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        if severity.intersects(DebugUtilsMessageSeverity::ERROR) {
-            tracing::error!(target: "vkfuse::validation", name, "{}", data.message);
-        } else {
-            tracing::warn!(target: "vkfuse::validation", name, "{}", data.message);
-        }
-    };
+    let heard =
+        move |severity: DebugUtilsMessageSeverity,
+              kind: DebugUtilsMessageType,
+              data: vulkano::instance::debug::DebugUtilsMessengerCallbackData<'_>| {
+            let name = data.message_id_name.unwrap_or("");
+            // The loader reports on drivers it skipped as "general"; only what the layer checked counts.
+            if kind.intersects(DebugUtilsMessageType::VALIDATION) {
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+            if severity.intersects(DebugUtilsMessageSeverity::ERROR) {
+                tracing::error!(target: "vkfuse::validation", name, "{}", data.message);
+            } else {
+                tracing::warn!(target: "vkfuse::validation", name, "{}", data.message);
+            }
+        };
     // SAFETY: the closure counts and logs; it makes no Vulkan call.
     let callback = unsafe { DebugUtilsMessengerCallback::new(heard) };
     let info = DebugUtilsMessengerCreateInfo {
@@ -109,7 +125,10 @@ fn listen(instance: &Arc<Instance>) -> Result<Messages, DeviceError> {
     };
     let messenger = DebugUtilsMessenger::new(instance.clone(), info)
         .map_err(|e| DeviceError::call("vkCreateDebugUtilsMessengerEXT", &e))?;
-    Ok(Messages { count, messenger: Some(messenger) })
+    Ok(Messages {
+        count,
+        messenger: Some(messenger),
+    })
 }
 
 /// The devices of an instance with their descriptions, in the loader's order.

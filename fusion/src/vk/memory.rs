@@ -12,9 +12,7 @@ use std::{
 use ash::vk;
 use vulkano::{
     Validated, VulkanError, VulkanObject,
-    buffer::{
-        AllocateBufferError, Buffer, BufferCreateInfo, BufferMemory, BufferUsage, Subbuffer,
-    },
+    buffer::{AllocateBufferError, Buffer, BufferCreateInfo, BufferMemory, BufferUsage, Subbuffer},
     memory::{
         MemoryPropertyFlags,
         allocator::{AllocationCreateInfo, DeviceLayout, MemoryAllocatorError, MemoryTypeFilter},
@@ -147,17 +145,30 @@ impl Memory {
     }
 
     /// Checks that a range lies inside.
-    pub(super) fn check(&self, what: &'static str, offset: u64, len: u64) -> Result<(), DeviceError> {
+    pub(super) fn check(
+        &self,
+        what: &'static str,
+        offset: u64,
+        len: u64,
+    ) -> Result<(), DeviceError> {
         match offset.checked_add(len) {
             Some(end) if end <= self.size => Ok(()),
-            _ => Err(DeviceError::OutOfRange { what, offset, len, size: self.size }),
+            _ => Err(DeviceError::OutOfRange {
+                what,
+                offset,
+                len,
+                size: self.size,
+            }),
         }
     }
 
     /// Copies bytes in. The caller has checked the range and that the device does not use it now.
     pub(super) fn write_mapped(&self, offset: u64, bytes: &[u8]) -> bool {
         let Some(host) = &self.host else { return false };
-        if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > self.capacity) {
+        if offset
+            .checked_add(bytes.len() as u64)
+            .is_none_or(|end| end > self.capacity)
+        {
             return false;
         }
         let _alone = host.lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,14 +176,20 @@ impl Memory {
         let to = unsafe { host.start.add(offset as usize) };
         // SAFETY: `to` is valid for that many bytes, no other thread of this crate writes or reads them (lock), and
         // `bytes` is ordinary memory that no mapping overlaps.
-        unsafe { to.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        unsafe {
+            to.as_ptr()
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+        };
         true
     }
 
     /// Copies bytes out. The caller has checked the range and that the device does not write it now.
     pub(super) fn read_mapped(&self, offset: u64, out: &mut [u8]) -> bool {
         let Some(host) = &self.host else { return false };
-        if offset.checked_add(out.len() as u64).is_none_or(|end| end > self.capacity) {
+        if offset
+            .checked_add(out.len() as u64)
+            .is_none_or(|end| end > self.capacity)
+        {
             return false;
         }
         let _alone = host.lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -180,7 +197,10 @@ impl Memory {
         let from = unsafe { host.start.add(offset as usize) };
         // SAFETY: `from` is valid for that many bytes, no other thread of this crate writes them (lock), and `out` is
         // ordinary memory that no mapping overlaps.
-        unsafe { from.as_ptr().copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) };
+        unsafe {
+            from.as_ptr()
+                .copy_to_nonoverlapping(out.as_mut_ptr(), out.len())
+        };
         true
     }
 }
@@ -220,7 +240,11 @@ impl UserBuffer {
 impl Gpu {
     /// Allocates memory of unspecified contents. Usable as storage and uniform buffer and as source and destination
     /// of copies, by every queue of this device.
-    pub(crate) fn allocate(&self, bytes: u64, kind: MemoryKind) -> Result<Arc<Memory>, DeviceError> {
+    pub(crate) fn allocate(
+        &self,
+        bytes: u64,
+        kind: MemoryKind,
+    ) -> Result<Arc<Memory>, DeviceError> {
         if bytes == 0 {
             return Err(DeviceError::ZeroSize);
         }
@@ -243,7 +267,11 @@ impl Gpu {
         if self.caps().device_addresses {
             usage |= BufferUsage::SHADER_DEVICE_ADDRESS;
         }
-        let info = BufferCreateInfo { sharing: self.sharing(), usage, ..BufferCreateInfo::default() };
+        let info = BufferCreateInfo {
+            sharing: self.sharing(),
+            usage,
+            ..BufferCreateInfo::default()
+        };
         let allocation = AllocationCreateInfo {
             memory_type_filter: self.filter(kind),
             ..AllocationCreateInfo::default()
@@ -253,14 +281,23 @@ impl Gpu {
         self.0.counters.allocation();
         // On a plain device the host reaches staging memory only.
         let in_reach = self.0.direct || kind != MemoryKind::Device;
-        Ok(Arc::new(self.wrap(Subbuffer::new(buffer), bytes, Origin { imported: false, in_reach })))
+        Ok(Arc::new(self.wrap(
+            Subbuffer::new(buffer),
+            bytes,
+            Origin {
+                imported: false,
+                in_reach,
+            },
+        )))
     }
 
     /// Takes a vulkano buffer range of the user's as memory.
     pub(crate) fn import(&self, buffer: &UserBuffer) -> Result<Arc<Memory>, DeviceError> {
         let range = buffer.bytes.clone();
         if vulkano::device::DeviceOwned::device(range.buffer().as_ref()) != self.device() {
-            return Err(DeviceError::Foreign { what: "imported buffer" });
+            return Err(DeviceError::Foreign {
+                what: "imported buffer",
+            });
         }
         let needed = [
             (BufferUsage::STORAGE_BUFFER, "STORAGE_BUFFER"),
@@ -273,12 +310,19 @@ impl Gpu {
             }
         }
         let size = range.size();
-        let origin = Origin { imported: true, in_reach: self.0.direct };
+        let origin = Origin {
+            imported: true,
+            in_reach: self.0.direct,
+        };
         Ok(Arc::new(self.wrap(range, size, origin)))
     }
 
     fn wrap(&self, range: Subbuffer<[u8]>, size: u64, origin: Origin) -> Memory {
-        let memory_types = &self.device().physical_device().memory_properties().memory_types;
+        let memory_types = &self
+            .device()
+            .physical_device()
+            .memory_properties()
+            .memory_types;
         let flags = match range.buffer().memory() {
             BufferMemory::Normal(memory) => {
                 let index = memory.device_memory().memory_type_index();
@@ -288,9 +332,13 @@ impl Gpu {
             _ => MemoryPropertyFlags::empty(),
         };
         let known = matches!(range.buffer().memory(), BufferMemory::Normal(_));
-        let coherent = flags
-            .contains(MemoryPropertyFlags::HOST_VISIBLE | MemoryPropertyFlags::HOST_COHERENT);
-        let host = if coherent && origin.in_reach { range.mapped_slice().ok() } else { None };
+        let coherent =
+            flags.contains(MemoryPropertyFlags::HOST_VISIBLE | MemoryPropertyFlags::HOST_COHERENT);
+        let host = if coherent && origin.in_reach {
+            range.mapped_slice().ok()
+        } else {
+            None
+        };
         let usage = range.buffer().usage();
         let addressable =
             self.caps().device_addresses && usage.contains(BufferUsage::SHADER_DEVICE_ADDRESS);
@@ -301,7 +349,11 @@ impl Gpu {
             capacity: range.size(),
             handle: range.buffer().handle(),
             base: range.offset(),
-            address: if addressable { range.device_address().ok().map(|a| a.get()) } else { None },
+            address: if addressable {
+                range.device_address().ok().map(|a| a.get())
+            } else {
+                None
+            },
             host: host.map(|bytes| HostView {
                 start: bytes.cast(),
                 cached: flags.contains(MemoryPropertyFlags::HOST_CACHED),
@@ -375,7 +427,11 @@ fn allocation_error(
             MemoryKind::Upload => "upload",
             MemoryKind::Readback => "readback",
         };
-        DeviceError::OutOfMemory { kind, bytes, reason: error.to_string() }
+        DeviceError::OutOfMemory {
+            kind,
+            bytes,
+            reason: error.to_string(),
+        }
     } else {
         DeviceError::call("vkCreateBuffer", error)
     }

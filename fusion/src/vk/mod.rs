@@ -47,6 +47,8 @@ mod queue;
 mod record;
 mod spirv_caps;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod transfer;
 mod wait;
 

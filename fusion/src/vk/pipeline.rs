@@ -162,12 +162,22 @@ impl Gpu {
     ) -> Result<SmallVec<[(u32, u32, BindingKind); 8]>, DeviceError> {
         let limits = self.caps().limits();
         match source.words {
-            [] => return Err(DeviceError::NotSpirv { reason: "it is empty" }),
+            [] => {
+                return Err(DeviceError::NotSpirv {
+                    reason: "it is empty",
+                });
+            }
             [magic, ..] if *magic != SPIRV_MAGIC => {
-                return Err(DeviceError::NotSpirv { reason: "its first word is not the magic number" });
+                return Err(DeviceError::NotSpirv {
+                    reason: "its first word is not the magic number",
+                });
             }
             [_, _, _, _, _, _, ..] => {}
-            _ => return Err(DeviceError::NotSpirv { reason: "it ends within its header" }),
+            _ => {
+                return Err(DeviceError::NotSpirv {
+                    reason: "it ends within its header",
+                });
+            }
         }
         over(
             "push constants",
@@ -177,13 +187,24 @@ impl Gpu {
         )?;
         if !source.push_bytes.is_multiple_of(4) {
             let value = source.push_bytes.into();
-            return Err(DeviceError::Misaligned { what: "push-constant size", value, align: 4 });
+            return Err(DeviceError::Misaligned {
+                what: "push-constant size",
+                value,
+                align: 4,
+            });
         }
         let mut bindings: SmallVec<[(u32, u32, BindingKind); 8]> = source.bindings.into();
         bindings.sort_unstable();
-        if let Some(pair) = bindings.windows(2).find(|p| (p[0].0, p[0].1) == (p[1].0, p[1].1)) {
+        if let Some(pair) = bindings
+            .windows(2)
+            .find(|p| (p[0].0, p[0].1) == (p[1].0, p[1].1))
+        {
             let (set, binding, _) = pair[0];
-            return Err(DeviceError::Binding { set, binding, problem: "is declared twice" });
+            return Err(DeviceError::Binding {
+                set,
+                binding,
+                problem: "is declared twice",
+            });
         }
         let count = |kind| bindings.iter().filter(|b| b.2 == kind).count() as u64;
         over(
@@ -205,7 +226,12 @@ impl Gpu {
             "maxPerStageResources",
         )?;
         let sets = bindings.last().map_or(0, |b| u64::from(b.0) + 1);
-        over("descriptor sets of one kernel", sets, limits.max_sets.into(), "maxBoundDescriptorSets")?;
+        over(
+            "descriptor sets of one kernel",
+            sets,
+            limits.max_sets.into(),
+            "maxBoundDescriptorSets",
+        )?;
         Ok(bindings)
     }
 
@@ -232,7 +258,9 @@ impl Gpu {
             } else {
                 vk::DescriptorSetLayoutCreateFlags::empty()
             };
-            let info = vk::DescriptorSetLayoutCreateInfo::default().flags(flags).bindings(&described);
+            let info = vk::DescriptorSetLayoutCreateInfo::default()
+                .flags(flags)
+                .bindings(&described);
             let mut handle = vk::DescriptorSetLayout::null();
             // SAFETY: the device is alive, `info` and what it points to outlive the call, binding numbers are
             // distinct, and the push flag is used only where its extension is on and within its limit.
@@ -245,7 +273,12 @@ impl Gpu {
                 )
             };
             self.0.ok("vkCreateDescriptorSetLayout", result)?;
-            made.sets.push(SetLayout { handle, first, count, pushed });
+            made.sets.push(SetLayout {
+                handle,
+                first,
+                count,
+                pushed,
+            });
         }
         Ok(())
     }
@@ -257,8 +290,9 @@ impl Gpu {
             .stage_flags(vk::ShaderStageFlags::COMPUTE)
             .size(made.push_bytes)];
         let ranges = if made.push_bytes > 0 { &range[..] } else { &[] };
-        let info =
-            vk::PipelineLayoutCreateInfo::default().set_layouts(&sets).push_constant_ranges(ranges);
+        let info = vk::PipelineLayoutCreateInfo::default()
+            .set_layouts(&sets)
+            .push_constant_ranges(ranges);
         // SAFETY: the device is alive, `info` and what it points to outlive the call, and the counts were checked
         // against the device's limits.
         let result = unsafe {
@@ -297,8 +331,9 @@ impl Gpu {
         let mut feedback = vk::PipelineCreationFeedbackCreateInfo::default()
             .pipeline_creation_feedback(&mut whole)
             .pipeline_stage_creation_feedbacks(&mut stages);
-        let mut info =
-            vk::ComputePipelineCreateInfo::default().stage(stage).layout(made.layout);
+        let mut info = vk::ComputePipelineCreateInfo::default()
+            .stage(stage)
+            .layout(made.layout);
         let device = self.device();
         if device.api_version() >= vulkano::Version::V1_3
             || device.enabled_extensions().ext_pipeline_creation_feedback
@@ -328,12 +363,18 @@ impl Gpu {
                 other => other,
             });
         }
-        let valid = whole.flags.contains(vk::PipelineCreationFeedbackFlags::VALID);
+        let valid = whole
+            .flags
+            .contains(vk::PipelineCreationFeedbackFlags::VALID);
         let hit = whole
             .flags
             .contains(vk::PipelineCreationFeedbackFlags::APPLICATION_PIPELINE_CACHE_HIT);
         let from_blob = valid.then_some(hit);
-        let blob = if taken.is_some() && from_blob != Some(false) { None } else { cache.data(self) };
+        let blob = if taken.is_some() && from_blob != Some(false) {
+            None
+        } else {
+            cache.data(self)
+        };
         Ok(PipelineOrigin {
             driver_us: started.elapsed().as_micros() as u64,
             from_blob,
@@ -347,7 +388,9 @@ impl Gpu {
     fn blob_fits(&self, blob: &[u8]) -> bool {
         let properties = self.device().physical_device().properties();
         let word = |at: usize| {
-            blob.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes)
+            blob.get(at..at + 4)
+                .and_then(|b| b.try_into().ok())
+                .map(u32::from_le_bytes)
         };
         blob.len() > BLOB_HEADER
             && word(0) == Some(BLOB_HEADER as u32)
@@ -360,7 +403,10 @@ impl Gpu {
     fn pinned_subgroup_size(&self, source: &PipelineSource<'_>) -> Option<u32> {
         let device = self.device();
         let (least, most) = self.caps().info.subgroup_sizes;
-        let stages = device.physical_device().properties().required_subgroup_size_stages;
+        let stages = device
+            .physical_device()
+            .properties()
+            .required_subgroup_size_stages;
         let can = device.enabled_features().subgroup_size_control
             && stages.is_some_and(|s| s.intersects(vulkano::shader::ShaderStages::COMPUTE));
         (source.subgroups && least < most && can).then_some(self.caps().info.subgroup_size)
@@ -378,7 +424,12 @@ impl BindingKind {
 
 fn over(what: &'static str, asked: u64, limit: u64, name: &'static str) -> Result<(), DeviceError> {
     if asked > limit {
-        return Err(DeviceError::OverLimit { what, asked, limit, name });
+        return Err(DeviceError::OverLimit {
+            what,
+            asked,
+            limit,
+            name,
+        });
     }
     Ok(())
 }
@@ -397,7 +448,12 @@ impl<'a> Module<'a> {
         // SAFETY: the device is alive and `info` and the words outlive the call; the words are a valid module by the
         // contract of `PipelineSource`.
         let result = unsafe {
-            (device.fns().v1_0.create_shader_module)(device.handle(), &info, ptr::null(), &mut handle)
+            (device.fns().v1_0.create_shader_module)(
+                device.handle(),
+                &info,
+                ptr::null(),
+                &mut handle,
+            )
         };
         gpu.0.ok("vkCreateShaderModule", result)?;
         Ok(Module { handle, device })
@@ -426,7 +482,12 @@ impl<'a> DriverCache<'a> {
         // SAFETY: the device is alive, `info` and the data outlive the call, and the data is empty or was made by
         // this very driver (its header was compared).
         let result = unsafe {
-            (device.fns().v1_0.create_pipeline_cache)(device.handle(), &info, ptr::null(), &mut handle)
+            (device.fns().v1_0.create_pipeline_cache)(
+                device.handle(),
+                &info,
+                ptr::null(),
+                &mut handle,
+            )
         };
         gpu.0.ok("vkCreatePipelineCache", result)?;
         Ok(DriverCache { handle, device })
@@ -437,15 +498,28 @@ impl<'a> DriverCache<'a> {
         let get = self.device.fns().v1_0.get_pipeline_cache_data;
         let mut size = 0;
         // SAFETY: device and cache are alive; a null pointer asks for the size only.
-        let result = unsafe { get(self.device.handle(), self.handle, &mut size, ptr::null_mut()) };
+        let result = unsafe {
+            get(
+                self.device.handle(),
+                self.handle,
+                &mut size,
+                ptr::null_mut(),
+            )
+        };
         gpu.0.ok("vkGetPipelineCacheData", result).ok()?;
         if size <= BLOB_HEADER {
             return None;
         }
         let mut data = vec![0_u8; size];
         // SAFETY: `data` is `size` bytes long, which the driver is told.
-        let result =
-            unsafe { get(self.device.handle(), self.handle, &mut size, data.as_mut_ptr().cast()) };
+        let result = unsafe {
+            get(
+                self.device.handle(),
+                self.handle,
+                &mut size,
+                data.as_mut_ptr().cast(),
+            )
+        };
         gpu.0.ok("vkGetPipelineCacheData", result).ok()?;
         data.truncate(size);
         (data.len() > BLOB_HEADER).then_some(data)

@@ -23,12 +23,7 @@ use vulkano::{
 };
 
 use super::{
-    Command, DeviceError, Gpu,
-    check,
-    frame::Frame,
-    gpu::GpuInner,
-    record::record,
-    stats::Recorded,
+    Command, DeviceError, Gpu, check, frame::Frame, gpu::GpuInner, record::record, stats::Recorded,
 };
 
 /// Idle frames kept for later.
@@ -110,7 +105,13 @@ impl QueueShared {
         let timeline = Semaphore::new(queue.device().clone(), info)
             .map_err(|e| DeviceError::call("vkCreateSemaphore", &e))?;
         let state = Mutex::default();
-        Ok(QueueShared { index, timeline, done: AtomicU64::new(0), state, queue })
+        Ok(QueueShared {
+            index,
+            timeline,
+            done: AtomicU64::new(0),
+            state,
+            queue,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
@@ -135,8 +136,7 @@ impl QueueShared {
         let mut reached = 0;
         let counter = gpu.device.fns().v1_2.get_semaphore_counter_value;
         // SAFETY: device and semaphore are alive, the semaphore is a timeline, `reached` outlives the call.
-        let result =
-            unsafe { counter(gpu.device.handle(), self.timeline.handle(), &mut reached) };
+        let result = unsafe { counter(gpu.device.handle(), self.timeline.handle(), &mut reached) };
         if gpu.ok("vkGetSemaphoreCounterValue", result).is_err() {
             return;
         }
@@ -148,8 +148,14 @@ impl QueueShared {
                 gpu.lose("vkGetSemaphoreCounterValue");
                 return;
             }
-            while state.pending.front().is_some_and(|(value, _)| *value <= reached) {
-                let Some((_, mut frame)) = state.pending.pop_front() else { break };
+            while state
+                .pending
+                .front()
+                .is_some_and(|(value, _)| *value <= reached)
+            {
+                let Some((_, mut frame)) = state.pending.pop_front() else {
+                    break;
+                };
                 frame.read_profile(gpu);
                 retired.push(frame);
             }
@@ -207,7 +213,10 @@ impl QueueShared {
             // so: the frame goes to `pending`. Values waited for were submitted; the value signalled is the next.
             unsafe { (gpu.calls.submit)(self.queue.handle(), 1, info.as_ptr(), vk::Fence::null()) }
         });
-        let point = Point { queue: self.index, value };
+        let point = Point {
+            queue: self.index,
+            value,
+        };
         match result {
             vk::Result::SUCCESS => {
                 state.last = value;
@@ -239,8 +248,9 @@ impl QueueShared {
         let mut state = self.lock();
         let semaphores = [self.timeline.handle()];
         let values = [state.last];
-        let info =
-            vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
+        let info = vk::SemaphoreWaitInfo::default()
+            .semaphores(&semaphores)
+            .values(&values);
         // SAFETY: device and semaphore are alive and `info` outlives the call.
         let result = unsafe {
             (device.fns().v1_2.wait_semaphores)(
@@ -253,7 +263,10 @@ impl QueueShared {
         if matches!(result, vk::Result::SUCCESS | vk::Result::ERROR_DEVICE_LOST) {
             state.pending.clear();
         } else {
-            tracing::error!(?result, "work is still running as its context goes: leaking what it uses");
+            tracing::error!(
+                ?result,
+                "work is still running as its context goes: leaking what it uses"
+            );
             // vulkano waits for a queue in its destructor, and a semaphore must outlive its submissions.
             mem::forget(self.queue.clone());
             mem::forget(device.clone());
@@ -275,7 +288,10 @@ impl GpuQueue {
 
     /// The point of the latest submission; value 0 before the first.
     pub(crate) fn last(&self) -> Point {
-        Point { queue: self.index, value: self.shared().last() }
+        Point {
+            queue: self.index,
+            value: self.shared().last(),
+        }
     }
 
     /// Checks, records and submits commands in one piece: either all of them are submitted, or none and an error
@@ -335,7 +351,13 @@ impl GpuQueue {
             (state.pending.len() >= MAX_PENDING).then(|| state.pending.front().map(|(v, _)| *v))
         };
         if let Some(Some(value)) = oldest {
-            self.gpu.wait(Point { queue: self.index, value }, None)?;
+            self.gpu.wait(
+                Point {
+                    queue: self.index,
+                    value,
+                },
+                None,
+            )?;
         }
         Ok(())
     }

@@ -64,7 +64,10 @@ pub(super) fn record(
 
 impl Needs {
     pub(super) fn surroundings(self, entry_barrier: bool) -> Surroundings {
-        Surroundings { entry_barrier, host: self.host }
+        Surroundings {
+            entry_barrier,
+            host: self.host,
+        }
     }
 }
 
@@ -109,9 +112,7 @@ impl Recorder<'_> {
         self.memory_barrier(
             vk::MemoryBarrier2::default()
                 .src_stage_mask(COMPUTE | TRANSFER)
-                .src_access_mask(
-                    vk::AccessFlags2::SHADER_WRITE | vk::AccessFlags2::TRANSFER_WRITE,
-                )
+                .src_access_mask(vk::AccessFlags2::SHADER_WRITE | vk::AccessFlags2::TRANSFER_WRITE)
                 .dst_stage_mask(vk::PipelineStageFlags2::HOST)
                 .dst_access_mask(vk::AccessFlags2::HOST_READ),
         );
@@ -143,7 +144,12 @@ impl Recorder<'_> {
     }
 
     fn dispatch(&mut self, frame: &mut Frame, dispatch: &Dispatch) -> Result<(), DeviceError> {
-        let Dispatch { pipeline, push, groups, .. } = dispatch;
+        let Dispatch {
+            pipeline,
+            push,
+            groups,
+            ..
+        } = dispatch;
         self.note(|| format!("dispatch {groups:?} pipeline {}", pipeline.id()));
         self.counts.dispatches += 1;
         if self.bound != pipeline.handle() {
@@ -193,7 +199,12 @@ impl Recorder<'_> {
                     .range(bound.len)
             })
             .collect();
-        for (number, set) in pipeline.sets().iter().enumerate().filter(|(_, set)| set.count > 0) {
+        for (number, set) in pipeline
+            .sets()
+            .iter()
+            .enumerate()
+            .filter(|(_, set)| set.count > 0)
+        {
             let target = if set.pushed {
                 vk::DescriptorSet::null()
             } else {
@@ -274,7 +285,13 @@ impl Recorder<'_> {
 
     fn transfer(&mut self, command: &Command) {
         match command {
-            Command::Copy { src, src_offset, dst, dst_offset, len } if *len > 0 => {
+            Command::Copy {
+                src,
+                src_offset,
+                dst,
+                dst_offset,
+                len,
+            } if *len > 0 => {
                 self.note(|| format!("copy {len}"));
                 self.counts.transfers += 1;
                 let region = vk::BufferCopy::default()
@@ -283,10 +300,21 @@ impl Recorder<'_> {
                     .size(*len);
                 // SAFETY: the ranges lie inside their buffers and do not overlap (checked); the frame keeps both.
                 unsafe {
-                    (self.fns.v1_0.cmd_copy_buffer)(self.to, src.handle(), dst.handle(), 1, &region);
+                    (self.fns.v1_0.cmd_copy_buffer)(
+                        self.to,
+                        src.handle(),
+                        dst.handle(),
+                        1,
+                        &region,
+                    );
                 }
             }
-            Command::Fill { dst, offset, len, word } if *len > 0 => {
+            Command::Fill {
+                dst,
+                offset,
+                len,
+                word,
+            } if *len > 0 => {
                 self.note(|| format!("fill {len}"));
                 self.counts.transfers += 1;
                 let at = dst.base() + offset;
@@ -332,8 +360,16 @@ impl Barrier {
 
     fn to_vk(self) -> vk::MemoryBarrier2<'static> {
         use vk::AccessFlags2 as A;
-        let compute = (COMPUTE, A::SHADER_WRITE, A::SHADER_READ | A::SHADER_WRITE | A::UNIFORM_READ);
-        let transfer = (TRANSFER, A::TRANSFER_WRITE, A::TRANSFER_READ | A::TRANSFER_WRITE);
+        let compute = (
+            COMPUTE,
+            A::SHADER_WRITE,
+            A::SHADER_READ | A::SHADER_WRITE | A::UNIFORM_READ,
+        );
+        let transfer = (
+            TRANSFER,
+            A::TRANSFER_WRITE,
+            A::TRANSFER_READ | A::TRANSFER_WRITE,
+        );
         let all = (
             vk::PipelineStageFlags2::ALL_COMMANDS,
             A::MEMORY_WRITE,

@@ -21,7 +21,9 @@ const SLICE: Duration = Duration::from_millis(100);
 impl Gpu {
     /// Whether a point is reached. Never blocks. Stays false for what was pending when the device was lost.
     pub(crate) fn is_done(&self, point: Point) -> bool {
-        let Some(queue) = self.0.queues.get(point.queue as usize) else { return false };
+        let Some(queue) = self.0.queues.get(point.queue as usize) else {
+            return false;
+        };
         if queue.done() >= point.value {
             return true;
         }
@@ -90,21 +92,28 @@ impl Gpu {
 
     /// Checks that a point was given out by this context: waiting for another one could take for ever.
     pub(super) fn known(&self, point: Point) -> Result<(), DeviceError> {
-        let known = self.0.queues.get(point.queue as usize).is_some_and(|queue| {
-            point.value <= queue.done() || point.value <= queue.last()
-        });
-        if known { Ok(()) } else { Err(DeviceError::Foreign { what: "event" }) }
+        let known = self
+            .0
+            .queues
+            .get(point.queue as usize)
+            .is_some_and(|queue| point.value <= queue.done() || point.value <= queue.last());
+        if known {
+            Ok(())
+        } else {
+            Err(DeviceError::Foreign { what: "event" })
+        }
     }
 
     fn block(&self, point: Point, at_most: Duration) -> Result<(), DeviceError> {
         let device = self.device();
         let semaphores = [self.0.queues[point.queue as usize].timeline.handle()];
         let values = [point.value];
-        let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
+        let info = vk::SemaphoreWaitInfo::default()
+            .semaphores(&semaphores)
+            .values(&values);
         let nanos = u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX);
         // SAFETY: device and semaphore are alive, and `info` outlives the call.
-        let result =
-            unsafe { (device.fns().v1_2.wait_semaphores)(device.handle(), &info, nanos) };
+        let result = unsafe { (device.fns().v1_2.wait_semaphores)(device.handle(), &info, nanos) };
         if result == vk::Result::TIMEOUT {
             return Ok(());
         }
