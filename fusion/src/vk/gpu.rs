@@ -152,7 +152,7 @@ impl Gpu {
     }
 
     /// Works over a device that exists, on the queues given (the same `Arc`s the user submits to: they carry the
-    /// lock; those that cannot compute are left out). Fails by name on a feature that [`Gpu::required_features`]
+    /// lock, which must not be held by the thread that calls anything here; those that cannot compute are left out). Fails by name on a feature that [`Gpu::required_features`]
     /// lists and the device was made without.
     pub(crate) fn over(device: Arc<Device>, queues: Vec<Arc<Queue>>) -> Result<Gpu, DeviceError> {
         if let Some(index) = queues.iter().position(|q| q.device() != &device) {

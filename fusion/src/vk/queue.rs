@@ -79,7 +79,7 @@ pub(crate) struct GpuQueue {
 #[derive(Debug)]
 pub(super) struct QueueShared {
     index: u32,
-    pub(super) timeline: Semaphore,
+    pub(super) timeline: Arc<Semaphore>,
     /// Everything up to this value is complete, its frame retired.
     done: AtomicU64,
     state: Mutex<QueueState>,
@@ -104,7 +104,7 @@ impl QueueShared {
         };
         let timeline = Semaphore::new(queue.device().clone(), info)
             .map_err(|e| DeviceError::call("vkCreateSemaphore", &e))?;
-        let state = Mutex::default();
+        let (timeline, state) = (Arc::new(timeline), Mutex::default());
         Ok(QueueShared {
             index,
             timeline,
@@ -269,6 +269,7 @@ impl QueueShared {
             );
             // vulkano waits for a queue in its destructor, and a semaphore must outlive its submissions.
             mem::forget(self.queue.clone());
+            mem::forget(self.timeline.clone());
             mem::forget(device.clone());
             mem::forget(mem::take(&mut state.pending));
         }

@@ -4,6 +4,7 @@
 //! that it was skipped. Each test checks at its end, after the device is gone, that the layer had nothing to say.
 
 mod import;
+mod latency;
 mod loss;
 mod pipeline;
 mod profile;
@@ -181,4 +182,16 @@ fn read(gpu: &Gpu, memory: &Arc<Memory>, after: super::Point) -> Vec<u32> {
         .download(memory, 0, &mut bytes, &[after])
         .unwrap();
     words(&bytes)
+}
+
+#[test]
+fn handles_go_between_threads() {
+    fn shared<T: Send + Sync + 'static>() {}
+    shared::<Gpu>();
+    shared::<super::GpuQueue>();
+    shared::<Arc<Memory>>();
+    shared::<Arc<Pipeline>>();
+    shared::<Command>();
+    shared::<super::Submitted>();
+    shared::<super::UserBuffer>();
 }
