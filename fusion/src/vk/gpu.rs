@@ -19,7 +19,7 @@ use vulkano::{
 };
 
 use super::{
-    Caps, DeviceError, DeviceInfo, GpuQueue, GpuStats, Point,
+    Caps, DeviceError, DeviceInfo, DeviceSelector, GpuQueue, GpuStats, Point,
     calls::Calls,
     features,
     instance::{self, Messages},
@@ -33,43 +33,6 @@ const DEFAULT_QUEUES: usize = 4;
 
 /// How long the last handle waits for work still running before it leaks what that work uses.
 const DROP_PATIENCE: Duration = Duration::from_secs(10);
-
-/// Which device to open.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum DeviceSelector {
-    /// The fastest kind there is: discrete before integrated before virtual before CPU.
-    #[default]
-    Default,
-    /// By number in the loader's order, as [`DeviceInfo::index`].
-    Index(usize),
-    /// The first whose name contains this text, in any case.
-    Name(String),
-}
-
-impl DeviceSelector {
-    fn in_words(&self) -> String {
-        match self {
-            DeviceSelector::Default => "the requirements".to_owned(),
-            DeviceSelector::Index(index) => format!("number {index}"),
-            DeviceSelector::Name(name) => format!("the name {name:?}"),
-        }
-    }
-
-    fn pick(&self, devices: &[DeviceInfo]) -> Option<usize> {
-        match self {
-            DeviceSelector::Default => (0..devices.len())
-                .min_by_key(|i| (!devices[*i].supports_fusion(), devices[*i].kind.rank(), *i)),
-            DeviceSelector::Index(index) => (*index < devices.len()).then_some(*index),
-            DeviceSelector::Name(name) => {
-                let name = name.to_lowercase();
-                devices
-                    .iter()
-                    .position(|d| d.name.to_lowercase().contains(&name))
-            }
-        }
-    }
-}
 
 /// How to open a device.
 #[derive(Debug, Clone, Default)]

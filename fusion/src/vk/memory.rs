@@ -6,35 +6,17 @@
 use std::{
     ops::Range,
     ptr::NonNull,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
 use ash::vk;
 use vulkano::{
-    Validated, VulkanError, VulkanObject,
-    buffer::{AllocateBufferError, Buffer, BufferCreateInfo, BufferMemory, BufferUsage, Subbuffer},
-    memory::{
-        MemoryPropertyFlags,
-        allocator::{AllocationCreateInfo, DeviceLayout, MemoryAllocatorError, MemoryTypeFilter},
-    },
-    sync::Sharing,
+    VulkanObject,
+    buffer::{BufferMemory, BufferUsage, Subbuffer},
+    memory::MemoryPropertyFlags,
 };
 
-use super::{DeviceError, DeviceKind, Gpu, gpu::unique_id};
-
-/// What the size of every allocation is rounded up to, so that whole words (and 16-byte accesses) fit at its end.
-const GRANULE: u64 = 16;
-
-/// Where memory lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum MemoryKind {
-    /// Fast for the device; the host may or may not reach it.
-    Device,
-    /// Mapped, written by the host in order.
-    Upload,
-    /// Mapped, read by the host in any order.
-    Readback,
-}
+use super::{DeviceError, Gpu, gpu::unique_id};
 
 /// A buffer with memory behind it. `Send + Sync`; freed when the last handle goes, which the submissions that use it
 /// hold too.
@@ -61,10 +43,10 @@ pub(crate) struct Memory {
 
 /// Where a buffer comes from.
 #[derive(Debug, Clone, Copy)]
-struct Origin {
-    imported: bool,
+pub(super) struct Origin {
+    pub(super) imported: bool,
     /// Whether the host may use a mapping of it.
-    in_reach: bool,
+    pub(super) in_reach: bool,
 }
 
 /// The mapping of coherent memory.
@@ -84,6 +66,56 @@ unsafe impl Send for HostView {}
 unsafe impl Sync for HostView {}
 
 impl Memory {
+    /// Describes a buffer range that exists.
+    pub(super) fn over(gpu: &Gpu, range: Subbuffer<[u8]>, size: u64, origin: Origin) -> Memory {
+        let memory_types = &gpu
+            .device()
+            .physical_device()
+            .memory_properties()
+            .memory_types;
+        let flags = match range.buffer().memory() {
+            BufferMemory::Normal(memory) => {
+                let index = memory.device_memory().memory_type_index();
+                memory_types[index as usize].property_flags
+            }
+            // Sparse or foreign memory: it may be visible to the host, but not through vulkano.
+            _ => MemoryPropertyFlags::empty(),
+        };
+        let known = matches!(range.buffer().memory(), BufferMemory::Normal(_));
+        let coherent =
+            flags.contains(MemoryPropertyFlags::HOST_VISIBLE | MemoryPropertyFlags::HOST_COHERENT);
+        let host = if coherent && origin.in_reach {
+            range.mapped_slice().ok()
+        } else {
+            None
+        };
+        let usage = range.buffer().usage();
+        let addressable =
+            gpu.caps().device_addresses && usage.contains(BufferUsage::SHADER_DEVICE_ADDRESS);
+        Memory {
+            id: unique_id(),
+            gpu: gpu.0.id,
+            size,
+            capacity: range.size(),
+            handle: range.buffer().handle(),
+            base: range.offset(),
+            address: if addressable {
+                range.device_address().ok().map(|a| a.get())
+            } else {
+                None
+            },
+            host: host.map(|bytes| HostView {
+                start: bytes.cast(),
+                cached: flags.contains(MemoryPropertyFlags::HOST_CACHED),
+                lock: Mutex::new(()),
+            }),
+            host_visible: !known || flags.contains(MemoryPropertyFlags::HOST_VISIBLE),
+            imported: origin.imported,
+            uniform: usage.contains(BufferUsage::UNIFORM_BUFFER),
+            _buffer: range,
+        }
+    }
+
     /// A number no other memory object of this process ever has.
     pub(crate) fn id(&self) -> u64 {
         self.id
@@ -202,237 +234,5 @@ impl Memory {
                 .copy_to_nonoverlapping(out.as_mut_ptr(), out.len())
         };
         true
-    }
-}
-
-/// A vulkano buffer range of the user's, with the user's word that it is free to use.
-///
-/// vulkano does not know what this crate submits, so its own checks cannot keep the two apart; that is why making
-/// this value is `unsafe` and everything after it is not.
-#[derive(Debug, Clone)]
-pub struct UserBuffer {
-    bytes: Subbuffer<[u8]>,
-}
-
-impl UserBuffer {
-    /// Vouches for a buffer range.
-    ///
-    /// # Safety
-    ///
-    /// As long as a buffer of this crate made from it lives, or work that uses it runs:
-    ///
-    /// - nobody else reads or writes the range, neither through vulkano nor otherwise, except between an event of
-    ///   this crate that says all work on it is done and the next submission that uses it;
-    /// - the buffer has memory bound and may be used by the queue families of the context it is given to (one family,
-    ///   or concurrent sharing).
-    #[must_use]
-    pub unsafe fn new(range: Subbuffer<[u8]>) -> UserBuffer {
-        UserBuffer { bytes: range }
-    }
-
-    /// Bytes of the range.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        self.bytes.size()
-    }
-}
-
-impl Gpu {
-    /// Allocates memory of unspecified contents. Usable as storage and uniform buffer and as source and destination
-    /// of copies, by every queue of this device.
-    pub(crate) fn allocate(
-        &self,
-        bytes: u64,
-        kind: MemoryKind,
-    ) -> Result<Arc<Memory>, DeviceError> {
-        if bytes == 0 {
-            return Err(DeviceError::ZeroSize);
-        }
-        let limit = self.caps().limits().max_memory_object;
-        let over = DeviceError::OverLimit {
-            what: "a memory object",
-            asked: bytes,
-            limit,
-            name: "maxBufferSize, maxMemoryAllocationSize",
-        };
-        let capacity = bytes
-            .checked_next_multiple_of(GRANULE)
-            .filter(|size| *size <= limit)
-            .ok_or_else(|| over.clone())?;
-        let layout = DeviceLayout::from_size_alignment(capacity, GRANULE).ok_or(over)?;
-        let mut usage = BufferUsage::STORAGE_BUFFER
-            | BufferUsage::UNIFORM_BUFFER
-            | BufferUsage::TRANSFER_SRC
-            | BufferUsage::TRANSFER_DST;
-        if self.caps().device_addresses {
-            usage |= BufferUsage::SHADER_DEVICE_ADDRESS;
-        }
-        let info = BufferCreateInfo {
-            sharing: self.sharing(),
-            usage,
-            ..BufferCreateInfo::default()
-        };
-        let allocation = AllocationCreateInfo {
-            memory_type_filter: self.filter(kind),
-            ..AllocationCreateInfo::default()
-        };
-        let buffer = Buffer::new(self.0.allocator.clone(), info, allocation, layout)
-            .map_err(|error| allocation_error(kind, bytes, &error))?;
-        self.0.counters.allocation();
-        // On a plain device the host reaches staging memory only.
-        let in_reach = self.0.direct || kind != MemoryKind::Device;
-        Ok(Arc::new(self.wrap(
-            Subbuffer::new(buffer),
-            bytes,
-            Origin {
-                imported: false,
-                in_reach,
-            },
-        )))
-    }
-
-    /// Takes a vulkano buffer range of the user's as memory.
-    pub(crate) fn import(&self, buffer: &UserBuffer) -> Result<Arc<Memory>, DeviceError> {
-        let range = buffer.bytes.clone();
-        if vulkano::device::DeviceOwned::device(range.buffer().as_ref()) != self.device() {
-            return Err(DeviceError::Foreign {
-                what: "imported buffer",
-            });
-        }
-        let needed = [
-            (BufferUsage::STORAGE_BUFFER, "STORAGE_BUFFER"),
-            (BufferUsage::TRANSFER_SRC, "TRANSFER_SRC"),
-            (BufferUsage::TRANSFER_DST, "TRANSFER_DST"),
-        ];
-        for (usage, name) in needed {
-            if !range.buffer().usage().contains(usage) {
-                return Err(DeviceError::MissingUsage { usage: name });
-            }
-        }
-        let size = range.size();
-        let origin = Origin {
-            imported: true,
-            in_reach: self.0.direct,
-        };
-        Ok(Arc::new(self.wrap(range, size, origin)))
-    }
-
-    fn wrap(&self, range: Subbuffer<[u8]>, size: u64, origin: Origin) -> Memory {
-        let memory_types = &self
-            .device()
-            .physical_device()
-            .memory_properties()
-            .memory_types;
-        let flags = match range.buffer().memory() {
-            BufferMemory::Normal(memory) => {
-                let index = memory.device_memory().memory_type_index();
-                memory_types[index as usize].property_flags
-            }
-            // Sparse or foreign memory: it may be visible to the host, but not through vulkano.
-            _ => MemoryPropertyFlags::empty(),
-        };
-        let known = matches!(range.buffer().memory(), BufferMemory::Normal(_));
-        let coherent =
-            flags.contains(MemoryPropertyFlags::HOST_VISIBLE | MemoryPropertyFlags::HOST_COHERENT);
-        let host = if coherent && origin.in_reach {
-            range.mapped_slice().ok()
-        } else {
-            None
-        };
-        let usage = range.buffer().usage();
-        let addressable =
-            self.caps().device_addresses && usage.contains(BufferUsage::SHADER_DEVICE_ADDRESS);
-        Memory {
-            id: unique_id(),
-            gpu: self.0.id,
-            size,
-            capacity: range.size(),
-            handle: range.buffer().handle(),
-            base: range.offset(),
-            address: if addressable {
-                range.device_address().ok().map(|a| a.get())
-            } else {
-                None
-            },
-            host: host.map(|bytes| HostView {
-                start: bytes.cast(),
-                cached: flags.contains(MemoryPropertyFlags::HOST_CACHED),
-                lock: Mutex::new(()),
-            }),
-            host_visible: !known || flags.contains(MemoryPropertyFlags::HOST_VISIBLE),
-            imported: origin.imported,
-            uniform: usage.contains(BufferUsage::UNIFORM_BUFFER),
-            _buffer: range,
-        }
-    }
-
-    fn sharing(&self) -> Sharing<smallvec::SmallVec<[u32; 4]>> {
-        if self.0.families.len() > 1 {
-            Sharing::Concurrent(self.0.families.clone())
-        } else {
-            Sharing::Exclusive
-        }
-    }
-
-    fn filter(&self, kind: MemoryKind) -> MemoryTypeFilter {
-        use MemoryPropertyFlags as F;
-        let mapped = F::HOST_VISIBLE | F::HOST_COHERENT;
-        match kind {
-            MemoryKind::Device => MemoryTypeFilter {
-                required_flags: F::empty(),
-                preferred_flags: F::DEVICE_LOCAL,
-                // The window through which the host sees a card's memory is small and slow to read.
-                not_preferred_flags: if self.caps().info.kind == DeviceKind::Discrete {
-                    F::HOST_VISIBLE
-                } else {
-                    F::empty()
-                },
-            },
-            MemoryKind::Upload => MemoryTypeFilter {
-                required_flags: mapped,
-                preferred_flags: F::empty(),
-                not_preferred_flags: F::HOST_CACHED | F::DEVICE_LOCAL,
-            },
-            MemoryKind::Readback => MemoryTypeFilter {
-                required_flags: mapped,
-                preferred_flags: F::HOST_CACHED,
-                not_preferred_flags: F::DEVICE_LOCAL,
-            },
-        }
-    }
-}
-
-fn allocation_error(
-    kind: MemoryKind,
-    bytes: u64,
-    error: &Validated<AllocateBufferError>,
-) -> DeviceError {
-    use AllocateBufferError as A;
-    let out_of_memory = matches!(
-        error,
-        Validated::Error(
-            A::CreateBuffer(VulkanError::OutOfDeviceMemory | VulkanError::OutOfHostMemory)
-                | A::BindMemory(VulkanError::OutOfDeviceMemory | VulkanError::OutOfHostMemory)
-                | A::AllocateMemory(
-                    MemoryAllocatorError::AllocateDeviceMemory(_)
-                        | MemoryAllocatorError::FindMemoryType
-                        | MemoryAllocatorError::BlockSizeExceeded
-                        | MemoryAllocatorError::OutOfPoolMemory
-                )
-        )
-    );
-    if out_of_memory {
-        let kind = match kind {
-            MemoryKind::Device => "device",
-            MemoryKind::Upload => "upload",
-            MemoryKind::Readback => "readback",
-        };
-        DeviceError::OutOfMemory {
-            kind,
-            bytes,
-            reason: error.to_string(),
-        }
-    } else {
-        DeviceError::call("vkCreateBuffer", error)
     }
 }

@@ -13,8 +13,11 @@
 //! | `spirv_caps` | SPIR-V capability to device feature |
 //! | `instance` | loader, instance, validation messages, list of devices |
 //! | `gpu` | an open device and its queues |
+//! | `select` | which device to open |
 //! | `memory` | buffers with memory behind them |
-//! | `pipeline` | SPIR-V words to a compute pipeline, with the driver's cache blob |
+//! | `allocate`, `import` | where those come from: new, or the user's |
+//! | `pipeline` | SPIR-V words to a compute pipeline |
+//! | `module`, `driver_cache` | what exists while a pipeline is made |
 //! | `command` | what a submission is made of |
 //! | `check` | a command checked against limits and ranges before it is recorded |
 //! | `frame` | command buffer, descriptor pools and queries of one submission in flight |
@@ -24,27 +27,34 @@
 //! | `transfer` | host bytes to device memory and back |
 //! | `stats` | counters |
 //!
-//! **Invariant.** Everything outside this module is safe Rust and has no way to hand the driver a range, a count or
-//! a module that was not checked here.
+//! **Invariant.** Everything outside this module is safe Rust and has no way to hand the driver a range, a count, a
+//! handle or an alignment that was not checked here. What is trusted: that modules passed `vkfuse-jit`, which
+//! validates them, that `Caps::supports` was asked about their capabilities, and that the bindings and push constants
+//! given for them are theirs.
 //!
 //! **Invariant.** What a submission refers to stays alive until its time-line value is reached; on a lost device,
 //! until the context goes.
 #![allow(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+mod allocate;
 mod calls;
 mod caps;
 mod check;
 mod command;
+mod driver_cache;
 mod error;
 mod features;
 mod frame;
 mod gpu;
+mod import;
 mod instance;
 mod memory;
+mod module;
 mod pipeline;
 mod queue;
 mod record;
+mod select;
 mod spirv_caps;
 mod stats;
 #[cfg(test)]
@@ -52,13 +62,14 @@ mod tests;
 mod transfer;
 mod wait;
 
+pub(crate) use allocate::MemoryKind;
 pub use caps::{Caps, DeviceInfo, DeviceKind, DeviceLimits};
 pub(crate) use command::{Barrier, BindingKind, BoundMemory, Command, Dispatch};
 pub use error::DeviceError;
-pub use gpu::DeviceSelector;
 pub(crate) use gpu::{Gpu, GpuOptions};
-pub use memory::UserBuffer;
-pub(crate) use memory::{Memory, MemoryKind};
+pub use import::UserBuffer;
+pub(crate) use memory::Memory;
 pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
 pub(crate) use queue::{GpuQueue, Point, Profile, Submitted};
+pub use select::DeviceSelector;
 pub(crate) use stats::GpuStats;

@@ -4,8 +4,7 @@
 //! refuses valid ones that are newer than its grammar. What it would check (capabilities against features, limits) is
 //! checked before: by `Caps::supports`, by spirv-val and here.
 //!
-//! Each pipeline has a driver cache object of its own for as long as it is made. So a blob can be stored beside the
-//! SPIR-V it belongs to, and a damaged one spoils nothing but itself.
+//! How the driver's cache comes in is in `driver_cache`.
 
 use std::{
     ffi::{CStr, CString},
@@ -18,12 +17,14 @@ use ash::vk;
 use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::Device};
 
-use super::{BindingKind, DeviceError, Gpu, gpu::unique_id};
+use super::{
+    BindingKind, DeviceError, Gpu,
+    driver_cache::{self, DriverCache},
+    gpu::unique_id,
+    module::Module,
+};
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
-
-/// Length of the header that every driver's blob starts with: `VkPipelineCacheHeaderVersionOne`.
-const BLOB_HEADER: usize = 32;
 
 /// What a pipeline is made from.
 #[derive(Debug, Clone)]
@@ -312,7 +313,7 @@ impl Gpu {
         source: &PipelineSource<'_>,
     ) -> Result<PipelineOrigin, DeviceError> {
         let started = Instant::now();
-        let taken = source.blob.filter(|blob| self.blob_fits(blob));
+        let taken = source.blob.filter(|blob| driver_cache::fits(self, blob));
         let module = Module::new(self, source.words)?;
         let cache = DriverCache::new(self, taken.unwrap_or(&[]))?;
 
@@ -383,23 +384,6 @@ impl Gpu {
         })
     }
 
-    /// Whether a blob starts with the header this device and driver write. Drivers should check that themselves, and
-    /// some do not.
-    fn blob_fits(&self, blob: &[u8]) -> bool {
-        let properties = self.device().physical_device().properties();
-        let word = |at: usize| {
-            blob.get(at..at + 4)
-                .and_then(|b| b.try_into().ok())
-                .map(u32::from_le_bytes)
-        };
-        blob.len() > BLOB_HEADER
-            && word(0) == Some(BLOB_HEADER as u32)
-            && word(4) == Some(vk::PipelineCacheHeaderVersion::ONE.as_raw() as u32)
-            && word(8) == Some(properties.vendor_id)
-            && word(12) == Some(properties.device_id)
-            && blob[16..BLOB_HEADER] == properties.pipeline_cache_uuid
-    }
-
     fn pinned_subgroup_size(&self, source: &PipelineSource<'_>) -> Option<u32> {
         let device = self.device();
         let (least, most) = self.caps().info.subgroup_sizes;
@@ -432,104 +416,4 @@ fn over(what: &'static str, asked: u64, limit: u64, name: &'static str) -> Resul
         });
     }
     Ok(())
-}
-
-/// A shader module, for as long as a pipeline is made from it.
-struct Module<'a> {
-    handle: vk::ShaderModule,
-    device: &'a Device,
-}
-
-impl<'a> Module<'a> {
-    fn new(gpu: &'a Gpu, words: &[u32]) -> Result<Module<'a>, DeviceError> {
-        let device: &Device = gpu.device();
-        let info = vk::ShaderModuleCreateInfo::default().code(words);
-        let mut handle = vk::ShaderModule::null();
-        // SAFETY: the device is alive and `info` and the words outlive the call; the words are a valid module by the
-        // contract of `PipelineSource`.
-        let result = unsafe {
-            (device.fns().v1_0.create_shader_module)(
-                device.handle(),
-                &info,
-                ptr::null(),
-                &mut handle,
-            )
-        };
-        gpu.0.ok("vkCreateShaderModule", result)?;
-        Ok(Module { handle, device })
-    }
-}
-
-impl Drop for Module<'_> {
-    fn drop(&mut self) {
-        let fns = &self.device.fns().v1_0;
-        // SAFETY: pipelines do not need their module once they are made, and nobody else has the handle.
-        unsafe { (fns.destroy_shader_module)(self.device.handle(), self.handle, ptr::null()) };
-    }
-}
-
-/// A driver cache, for as long as one pipeline is made.
-struct DriverCache<'a> {
-    handle: vk::PipelineCache,
-    device: &'a Device,
-}
-
-impl<'a> DriverCache<'a> {
-    fn new(gpu: &'a Gpu, data: &[u8]) -> Result<DriverCache<'a>, DeviceError> {
-        let device: &Device = gpu.device();
-        let info = vk::PipelineCacheCreateInfo::default().initial_data(data);
-        let mut handle = vk::PipelineCache::null();
-        // SAFETY: the device is alive, `info` and the data outlive the call, and the data is empty or was made by
-        // this very driver (its header was compared).
-        let result = unsafe {
-            (device.fns().v1_0.create_pipeline_cache)(
-                device.handle(),
-                &info,
-                ptr::null(),
-                &mut handle,
-            )
-        };
-        gpu.0.ok("vkCreatePipelineCache", result)?;
-        Ok(DriverCache { handle, device })
-    }
-
-    /// The driver's data, or nothing where it is no more than a header or cannot be had: it is only a cache.
-    fn data(&self, gpu: &Gpu) -> Option<Vec<u8>> {
-        let get = self.device.fns().v1_0.get_pipeline_cache_data;
-        let mut size = 0;
-        // SAFETY: device and cache are alive; a null pointer asks for the size only.
-        let result = unsafe {
-            get(
-                self.device.handle(),
-                self.handle,
-                &mut size,
-                ptr::null_mut(),
-            )
-        };
-        gpu.0.ok("vkGetPipelineCacheData", result).ok()?;
-        if size <= BLOB_HEADER {
-            return None;
-        }
-        let mut data = vec![0_u8; size];
-        // SAFETY: `data` is `size` bytes long, which the driver is told.
-        let result = unsafe {
-            get(
-                self.device.handle(),
-                self.handle,
-                &mut size,
-                data.as_mut_ptr().cast(),
-            )
-        };
-        gpu.0.ok("vkGetPipelineCacheData", result).ok()?;
-        data.truncate(size);
-        (data.len() > BLOB_HEADER).then_some(data)
-    }
-}
-
-impl Drop for DriverCache<'_> {
-    fn drop(&mut self) {
-        let fns = &self.device.fns().v1_0;
-        // SAFETY: nobody else has the handle, and the pipeline made with it does not need it.
-        unsafe { (fns.destroy_pipeline_cache)(self.device.handle(), self.handle, ptr::null()) };
-    }
 }

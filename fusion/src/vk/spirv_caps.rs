@@ -18,44 +18,102 @@ pub(super) fn supported(device: &Device) -> Vec<u32> {
     let group = |needed: SubgroupFeatures| ops.contains(needed);
     let any = |flags: [Option<bool>; 3]| flags.contains(&Some(true));
 
-    let table: &[(u32, bool)] = &[
-        (0, true),              // Matrix
-        (1, true),              // Shader
-        (9, f.shader_float16),  // Float16
-        (10, f.shader_float64), // Float64
-        (11, f.shader_int64),   // Int64
+    let table: &[(u32, &str, bool)] = &[
+        (0, "Matrix", true),
+        (1, "Shader", true),
+        (9, "Float16", f.shader_float16),
+        (10, "Float64", f.shader_float64),
+        (11, "Int64", f.shader_int64),
         (
             12,
+            "Int64Atomics",
             f.shader_buffer_int64_atomics || f.shader_shared_int64_atomics,
-        ), // Int64Atomics
-        (22, f.shader_int16),   // Int16
-        (28, f.shader_uniform_buffer_array_dynamic_indexing), // UniformBufferArrayDynamicIndexing
-        (30, f.shader_storage_buffer_array_dynamic_indexing), // StorageBufferArrayDynamicIndexing
-        (39, f.shader_int8),    // Int8
-        (61, group(SubgroupFeatures::BASIC)), // GroupNonUniform
-        (62, group(SubgroupFeatures::VOTE)), // GroupNonUniformVote
-        (63, group(SubgroupFeatures::ARITHMETIC)), // GroupNonUniformArithmetic
-        (64, group(SubgroupFeatures::BALLOT)), // GroupNonUniformBallot
-        (65, group(SubgroupFeatures::SHUFFLE)), // GroupNonUniformShuffle
-        (66, group(SubgroupFeatures::SHUFFLE_RELATIVE)), // GroupNonUniformShuffleRelative
-        (67, group(SubgroupFeatures::CLUSTERED)), // GroupNonUniformClustered
-        (68, group(SubgroupFeatures::QUAD)), // GroupNonUniformQuad
-        (4423, e.ext_shader_subgroup_ballot), // SubgroupBallotKHR
-        (4428, f.workgroup_memory_explicit_layout), // WorkgroupMemoryExplicitLayoutKHR
-        (4429, f.workgroup_memory_explicit_layout8_bit_access), // …8BitAccessKHR
-        (4430, f.workgroup_memory_explicit_layout16_bit_access), // …16BitAccessKHR
-        (4431, e.ext_shader_subgroup_vote), // SubgroupVoteKHR
-        (4433, f.storage_buffer16_bit_access), // StorageBuffer16BitAccess
-        (4434, f.uniform_and_storage_buffer16_bit_access), // UniformAndStorageBuffer16BitAccess
-        (4435, f.storage_push_constant16), // StoragePushConstant16
-        (4437, true),           // DeviceGroup
-        (4441, f.variable_pointers_storage_buffer), // VariablePointersStorageBuffer
-        (4442, f.variable_pointers), // VariablePointers
-        (4448, f.storage_buffer8_bit_access), // StorageBuffer8BitAccess
-        (4449, f.uniform_and_storage_buffer8_bit_access), // UniformAndStorageBuffer8BitAccess
-        (4450, f.storage_push_constant8), // StoragePushConstant8
+        ),
+        (22, "Int16", f.shader_int16),
         (
-            4464, // DenormPreserve
+            28,
+            "UniformBufferArrayDynamicIndexing",
+            f.shader_uniform_buffer_array_dynamic_indexing,
+        ),
+        (
+            30,
+            "StorageBufferArrayDynamicIndexing",
+            f.shader_storage_buffer_array_dynamic_indexing,
+        ),
+        (39, "Int8", f.shader_int8),
+        (61, "GroupNonUniform", group(SubgroupFeatures::BASIC)),
+        (62, "GroupNonUniformVote", group(SubgroupFeatures::VOTE)),
+        (
+            63,
+            "GroupNonUniformArithmetic",
+            group(SubgroupFeatures::ARITHMETIC),
+        ),
+        (64, "GroupNonUniformBallot", group(SubgroupFeatures::BALLOT)),
+        (
+            65,
+            "GroupNonUniformShuffle",
+            group(SubgroupFeatures::SHUFFLE),
+        ),
+        (
+            66,
+            "GroupNonUniformShuffleRelative",
+            group(SubgroupFeatures::SHUFFLE_RELATIVE),
+        ),
+        (
+            67,
+            "GroupNonUniformClustered",
+            group(SubgroupFeatures::CLUSTERED),
+        ),
+        (68, "GroupNonUniformQuad", group(SubgroupFeatures::QUAD)),
+        (4423, "SubgroupBallotKHR", e.ext_shader_subgroup_ballot),
+        (
+            4428,
+            "WorkgroupMemoryExplicitLayoutKHR",
+            f.workgroup_memory_explicit_layout,
+        ),
+        (
+            4429,
+            "WorkgroupMemoryExplicitLayout8BitAccessKHR",
+            f.workgroup_memory_explicit_layout8_bit_access,
+        ),
+        (
+            4430,
+            "WorkgroupMemoryExplicitLayout16BitAccessKHR",
+            f.workgroup_memory_explicit_layout16_bit_access,
+        ),
+        (4431, "SubgroupVoteKHR", e.ext_shader_subgroup_vote),
+        (
+            4433,
+            "StorageBuffer16BitAccess",
+            f.storage_buffer16_bit_access,
+        ),
+        (
+            4434,
+            "UniformAndStorageBuffer16BitAccess",
+            f.uniform_and_storage_buffer16_bit_access,
+        ),
+        (4435, "StoragePushConstant16", f.storage_push_constant16),
+        (4437, "DeviceGroup", true),
+        (
+            4441,
+            "VariablePointersStorageBuffer",
+            f.variable_pointers_storage_buffer,
+        ),
+        (4442, "VariablePointers", f.variable_pointers),
+        (
+            4448,
+            "StorageBuffer8BitAccess",
+            f.storage_buffer8_bit_access,
+        ),
+        (
+            4449,
+            "UniformAndStorageBuffer8BitAccess",
+            f.uniform_and_storage_buffer8_bit_access,
+        ),
+        (4450, "StoragePushConstant8", f.storage_push_constant8),
+        (
+            4464,
+            "DenormPreserve",
             any([
                 p.shader_denorm_preserve_float16,
                 p.shader_denorm_preserve_float32,
@@ -63,7 +121,8 @@ pub(super) fn supported(device: &Device) -> Vec<u32> {
             ]),
         ),
         (
-            4465, // DenormFlushToZero
+            4465,
+            "DenormFlushToZero",
             any([
                 p.shader_denorm_flush_to_zero_float16,
                 p.shader_denorm_flush_to_zero_float32,
@@ -71,7 +130,8 @@ pub(super) fn supported(device: &Device) -> Vec<u32> {
             ]),
         ),
         (
-            4466, // SignedZeroInfNanPreserve
+            4466,
+            "SignedZeroInfNanPreserve",
             any([
                 p.shader_signed_zero_inf_nan_preserve_float16,
                 p.shader_signed_zero_inf_nan_preserve_float32,
@@ -79,7 +139,8 @@ pub(super) fn supported(device: &Device) -> Vec<u32> {
             ]),
         ),
         (
-            4467, // RoundingModeRTE
+            4467,
+            "RoundingModeRTE",
             any([
                 p.shader_rounding_mode_rte_float16,
                 p.shader_rounding_mode_rte_float32,
@@ -87,53 +148,76 @@ pub(super) fn supported(device: &Device) -> Vec<u32> {
             ]),
         ),
         (
-            4468, // RoundingModeRTZ
+            4468,
+            "RoundingModeRTZ",
             any([
                 p.shader_rounding_mode_rtz_float16,
                 p.shader_rounding_mode_rtz_float32,
                 p.shader_rounding_mode_rtz_float64,
             ]),
         ),
-        (5297, group(SubgroupFeatures::PARTITIONED)), // GroupNonUniformPartitionedNV
-        (5345, f.vulkan_memory_model),                // VulkanMemoryModel
-        (5346, f.vulkan_memory_model_device_scope),   // VulkanMemoryModelDeviceScope
-        (5347, f.buffer_device_address),              // PhysicalStorageBufferAddresses
+        (
+            5297,
+            "GroupNonUniformPartitionedNV",
+            group(SubgroupFeatures::PARTITIONED),
+        ),
+        (5345, "VulkanMemoryModel", f.vulkan_memory_model),
+        (
+            5346,
+            "VulkanMemoryModelDeviceScope",
+            f.vulkan_memory_model_device_scope,
+        ),
+        (
+            5347,
+            "PhysicalStorageBufferAddresses",
+            f.buffer_device_address,
+        ),
         (
             5612,
+            "AtomicFloat32MinMaxEXT",
             f.shader_buffer_float32_atomic_min_max || f.shader_shared_float32_atomic_min_max,
-        ), // AtomicFloat32MinMaxEXT
+        ),
         (
             5613,
+            "AtomicFloat64MinMaxEXT",
             f.shader_buffer_float64_atomic_min_max || f.shader_shared_float64_atomic_min_max,
-        ), // AtomicFloat64MinMaxEXT
+        ),
         (
             5616,
+            "AtomicFloat16MinMaxEXT",
             f.shader_buffer_float16_atomic_min_max || f.shader_shared_float16_atomic_min_max,
-        ), // AtomicFloat16MinMaxEXT
-        (5629, f.shader_expect_assume),               // ExpectAssumeKHR
-        (6016, f.shader_integer_dot_product),         // DotProductInputAll
-        (6017, f.shader_integer_dot_product),         // DotProductInput4x8Bit
-        (6018, f.shader_integer_dot_product),         // DotProductInput4x8BitPacked
-        (6019, f.shader_integer_dot_product),         // DotProduct
-        (6026, f.shader_subgroup_rotate),             // GroupNonUniformRotateKHR
-        (6029, f.shader_float_controls2),             // FloatControls2
+        ),
+        (5629, "ExpectAssumeKHR", f.shader_expect_assume),
+        (6016, "DotProductInputAll", f.shader_integer_dot_product),
+        (6017, "DotProductInput4x8Bit", f.shader_integer_dot_product),
+        (
+            6018,
+            "DotProductInput4x8BitPacked",
+            f.shader_integer_dot_product,
+        ),
+        (6019, "DotProduct", f.shader_integer_dot_product),
+        (6026, "GroupNonUniformRotateKHR", f.shader_subgroup_rotate),
+        (6029, "FloatControls2", f.shader_float_controls2),
         (
             6033,
+            "AtomicFloat32AddEXT",
             f.shader_buffer_float32_atomic_add || f.shader_shared_float32_atomic_add,
-        ), // AtomicFloat32AddEXT
+        ),
         (
             6034,
+            "AtomicFloat64AddEXT",
             f.shader_buffer_float64_atomic_add || f.shader_shared_float64_atomic_add,
-        ), // AtomicFloat64AddEXT
+        ),
         (
             6095,
+            "AtomicFloat16AddEXT",
             f.shader_buffer_float16_atomic_add || f.shader_shared_float16_atomic_add,
-        ), // AtomicFloat16AddEXT
+        ),
     ];
     let mut out: Vec<u32> = table
         .iter()
-        .filter(|(_, on)| *on)
-        .map(|(n, _)| *n)
+        .filter(|(_, _, on)| *on)
+        .map(|(number, _, _)| *number)
         .collect();
     out.sort_unstable();
     out
