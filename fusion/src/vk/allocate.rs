@@ -7,7 +7,10 @@ use vulkano::{
     buffer::{AllocateBufferError, Buffer, BufferCreateInfo, BufferUsage, Subbuffer},
     memory::{
         MemoryPropertyFlags,
-        allocator::{AllocationCreateInfo, DeviceLayout, MemoryAllocatorError, MemoryTypeFilter},
+        allocator::{
+            AllocationCreateInfo, DeviceLayout, MemoryAllocatePreference, MemoryAllocatorError,
+            MemoryTypeFilter,
+        },
     },
     sync::Sharing,
 };
@@ -16,6 +19,9 @@ use super::{DeviceError, DeviceKind, Gpu, Memory, memory::Origin};
 
 /// What the size of every allocation is rounded up to, so that whole words (and 16-byte accesses) fit at its end.
 const GRANULE: u64 = 16;
+
+/// Staging memory from this size on is allocated by itself.
+const OWN_ALLOCATION: u64 = 1 << 20;
 
 /// Where memory lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,6 +71,12 @@ impl Gpu {
         };
         let allocation = AllocationCreateInfo {
             memory_type_filter: self.filter(kind),
+            // A pinned block of the allocator's usual size takes longer to make than most transfers last.
+            allocate_preference: if kind != MemoryKind::Device && capacity >= OWN_ALLOCATION {
+                MemoryAllocatePreference::AlwaysAllocate
+            } else {
+                MemoryAllocatePreference::Unknown
+            },
             ..AllocationCreateInfo::default()
         };
         let buffer = Buffer::new(self.0.allocator.clone(), info, allocation, layout)

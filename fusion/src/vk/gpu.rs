@@ -70,7 +70,6 @@ pub(super) struct GpuInner {
     recorded: Mutex<Vec<(Point, Vec<String>)>>,
     pub(super) allocator: Arc<StandardMemoryAllocator>,
     pub(super) device: Arc<Device>,
-    /// Last: it listens until the device is gone.
     messages: Messages,
 }
 
@@ -84,7 +83,7 @@ pub(super) fn unique_id() -> u64 {
 impl Gpu {
     /// The devices of this machine.
     pub(crate) fn enumerate() -> Result<Vec<DeviceInfo>, DeviceError> {
-        let (instance, _messages) = instance::create(false)?;
+        let (instance, _messages) = instance::shared(false)?;
         Ok(instance::devices(&instance)?
             .into_iter()
             .map(|(_, info)| info)
@@ -93,7 +92,7 @@ impl Gpu {
 
     /// Opens a device of its own.
     pub(crate) fn open(options: &GpuOptions) -> Result<Gpu, DeviceError> {
-        let (instance, messages) = instance::create(options.validation)?;
+        let (instance, messages) = instance::shared(options.validation)?;
         let (devices, infos): (Vec<_>, Vec<_>) = instance::devices(&instance)?.into_iter().unzip();
         if infos.is_empty() {
             return Err(DeviceError::NoDevice);
@@ -210,7 +209,8 @@ impl Gpu {
         &self.0.caps
     }
 
-    /// Errors and warnings the validation layer has reported so far; always 0 where it is not active.
+    /// Errors and warnings the validation layer has reported since this context was opened, about any context of the
+    /// process; always 0 where it is not active.
     pub(crate) fn validation_messages(&self) -> u64 {
         self.0.messages.count()
     }
@@ -295,10 +295,10 @@ impl GpuInner {
         }
     }
 
-    /// The counter of validation messages, which outlives the device.
+    /// The validation messages, to look at when the device is gone.
     #[cfg(test)]
-    pub(super) fn messages_counter(&self) -> Arc<AtomicU64> {
-        self.messages.counter()
+    pub(super) fn messages(&self) -> &Messages {
+        &self.messages
     }
 
     pub(super) fn is_recording(&self) -> bool {

@@ -1,22 +1,19 @@
 //! Working over a device and buffers that the user made.
 
 use vulkano::{
-    VulkanLibrary,
     buffer::{Buffer, BufferCreateInfo, BufferUsage, Subbuffer},
     device::{Device, DeviceCreateInfo, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags},
-    instance::{Instance, InstanceCreateInfo},
     memory::allocator::{AllocationCreateInfo, MemoryTypeFilter, StandardMemoryAllocator},
 };
 
 use super::*;
-use crate::vk::UserBuffer;
+use crate::vk::{UserBuffer, instance};
 
 /// A device made by hand, and its first compute queue.
 fn user_device(enabled_features: DeviceFeatures) -> Option<(Arc<Device>, Vec<Arc<Queue>>)> {
     // Where there is no device the fixture says so.
     drop(open(false)?);
-    let library = VulkanLibrary::new().unwrap();
-    let instance = Instance::new(library, InstanceCreateInfo::default()).unwrap();
+    let (instance, _) = instance::shared(false).unwrap();
     let physical = instance
         .enumerate_physical_devices()
         .unwrap()

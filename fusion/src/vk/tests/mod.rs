@@ -12,25 +12,19 @@ mod refuse;
 mod submit;
 mod transfer;
 
-use std::{
-    ops::Deref,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{ops::Deref, sync::Arc};
 
 use smallvec::{SmallVec, smallvec};
 
 use super::{
     BindingKind, BoundMemory, Command, DeviceError, Dispatch, Gpu, GpuOptions, Memory, MemoryKind,
-    Pipeline, PipelineSource,
+    Pipeline, PipelineSource, instance::Messages,
 };
 
 /// A device under test; dropping it checks the validation layer's silence.
 struct Fixture {
     gpu: Option<Gpu>,
-    messages: Arc<AtomicU64>,
+    messages: Messages,
 }
 
 impl Deref for Fixture {
@@ -46,11 +40,7 @@ impl Drop for Fixture {
         // The last look is after the device went: it is then that the layer reports what was not destroyed.
         self.gpu = None;
         if !std::thread::panicking() {
-            assert_eq!(
-                self.messages.load(Ordering::Relaxed),
-                0,
-                "validation messages"
-            );
+            assert_eq!(self.messages.count(), 0, "validation messages");
         }
     }
 }
@@ -70,7 +60,7 @@ fn open(plain: bool) -> Option<Fixture> {
                 "the validation layer is not installed"
             );
             Some(Fixture {
-                messages: gpu.0.messages_counter(),
+                messages: gpu.0.messages().clone(),
                 gpu: Some(gpu),
             })
         }
