@@ -83,6 +83,7 @@ pub(super) fn unique_id() -> u64 {
 impl Gpu {
     /// The devices of this machine.
     pub(crate) fn enumerate() -> Result<Vec<DeviceInfo>, DeviceError> {
+        let _turn = instance::opening();
         let (instance, _messages) = instance::shared(false)?;
         Ok(instance::devices(&instance)?
             .into_iter()
@@ -92,6 +93,7 @@ impl Gpu {
 
     /// Opens a device of its own.
     pub(crate) fn open(options: &GpuOptions) -> Result<Gpu, DeviceError> {
+        let _turn = instance::opening();
         let (instance, messages) = instance::shared(options.validation)?;
         let (devices, infos): (Vec<_>, Vec<_>) = instance::devices(&instance)?.into_iter().unzip();
         if infos.is_empty() {

@@ -1,7 +1,7 @@
 //! Loader, instance, validation messages, list of devices.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -62,6 +62,14 @@ struct Shared {
 /// destroyed. Loaders close a driver with its last instance, and some drivers do not survive being opened again and
 /// again, or on two threads at once.
 static SHARED: Mutex<[Option<Shared>; 2]> = Mutex::new([None, None]);
+
+/// Held while devices are listed or made: one at a time, for the sake of the same drivers.
+static OPENING: Mutex<()> = Mutex::new(());
+
+/// Waits for its turn to list or make devices.
+pub(super) fn opening() -> MutexGuard<'static, ()> {
+    OPENING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The instance, with the validation layer where asked for and installed.
 pub(super) fn shared(validation: bool) -> Result<(Arc<Instance>, Messages), DeviceError> {

@@ -13,6 +13,7 @@ use crate::vk::{UserBuffer, instance};
 fn user_device(enabled_features: DeviceFeatures) -> Option<(Arc<Device>, Vec<Arc<Queue>>)> {
     // Where there is no device the fixture says so.
     drop(open(false)?);
+    let _turn = instance::opening();
     let (instance, _) = instance::shared(false).unwrap();
     let physical = instance
         .enumerate_physical_devices()
