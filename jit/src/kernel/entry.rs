@@ -61,9 +61,7 @@ impl Kernel {
         let available = module.entry_points();
         let index = match (entry, available) {
             (_, []) => {
-                return Err(KernelError::NoComputeEntry {
-                    module: module.name().to_owned(),
-                });
+                return Err(KernelError::NoComputeEntry { module: module.name().to_owned() });
             }
             (None, [_]) => 0,
             (None, _) => {
@@ -138,11 +136,8 @@ impl Kernel {
             entry_id: self.inner.entry_id,
         };
         let specialised = specialize::apply(&source, values)?;
-        let mut module =
-            load::module(&specialised.words).map_err(|detail| KernelError::Decode {
-                module: self.name().to_owned(),
-                detail,
-            })?;
+        let mut module = load::module(&specialised.words)
+            .map_err(|detail| KernelError::Decode { module: self.name().to_owned(), detail })?;
         let (plain, ids) = plain::build(&mut module);
         // Values can make a module invalid that was valid with its defaults: an array of length zero,
         // say. This is also what keeps the optimizer from seeing such a module.
@@ -157,10 +152,11 @@ impl Kernel {
         let interface = reflect::reflect(
             self.name(),
             &module,
-            normal.as_ref().ok().map(|normal| &normal.module),
+            normal.as_ref().ok(),
             specialised.local_size,
             &names.collect(),
         )?;
+        let normal = normal.map(|module| NormalKernel::new(module, &interface.bindings));
         Ok(Specialized {
             name: self.name().to_owned(),
             entry: self.entry().to_owned(),
@@ -174,9 +170,6 @@ impl Kernel {
 
 impl fmt::Debug for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kernel")
-            .field("name", &self.name())
-            .field("entry", &self.entry())
-            .finish()
+        f.debug_struct("Kernel").field("name", &self.name()).field("entry", &self.entry()).finish()
     }
 }

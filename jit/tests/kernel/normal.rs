@@ -16,9 +16,7 @@ fn every_module_has_one_function_or_a_reason() {
         let module = corpus::module(name);
         for entry in module.entry_points() {
             let kernel = Kernel::new(&module, Some(entry)).unwrap();
-            let kernel = kernel
-                .specialize(&[])
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let kernel = kernel.specialize(&[]).unwrap_or_else(|error| panic!("{name}: {error}"));
             corpus::assert_valid(&format!("{name} strict"), &kernel.plain.strict);
             corpus::assert_valid(&format!("{name} contract"), &kernel.plain.contract);
             let normal = match &kernel.normal {
@@ -33,9 +31,7 @@ fn every_module_has_one_function_or_a_reason() {
                 let op = inst.class.opcode;
                 assert_ne!(op, Op::FunctionCall, "{name}");
                 let dynamic = name.starts_with("control") || name == "types";
-                if op == Op::Variable
-                    && inst.operands[0] == Operand::StorageClass(StorageClass::Function)
-                {
+                if op == Op::Variable && inst.operands[0] == Operand::StorageClass(StorageClass::Function) {
                     assert!(dynamic, "{name} keeps a local variable");
                 }
             }

@@ -28,16 +28,9 @@ fn tiled(@builtin(local_invocation_index) l: u32, @builtin(global_invocation_id)
 fn loads_wgsl_with_several_entry_points() {
     let module = Module::from_wgsl("double", DOUBLE).unwrap();
     assert_eq!(module.entry_points(), ["double", "tiled"]);
-    let double = Kernel::new(&module, Some("double"))
-        .unwrap()
-        .specialize(&[])
-        .unwrap();
+    let double = Kernel::new(&module, Some("double")).unwrap().specialize(&[]).unwrap();
     let interface = &double.interface;
-    let kinds: Vec<_> = interface
-        .bindings
-        .iter()
-        .map(|b| (b.kind, b.reads, b.writes))
-        .collect();
+    let kinds: Vec<_> = interface.bindings.iter().map(|b| (b.kind, b.reads, b.writes)).collect();
     assert_eq!(
         kinds,
         [
@@ -51,10 +44,7 @@ fn loads_wgsl_with_several_entry_points() {
     assert_eq!(normal.module.functions.len(), 1);
     corpus::assert_valid("wgsl", &double.plain.strict);
 
-    let tiled = Kernel::new(&module, Some("tiled"))
-        .unwrap()
-        .specialize(&[])
-        .unwrap();
+    let tiled = Kernel::new(&module, Some("tiled")).unwrap().specialize(&[]).unwrap();
     assert_eq!(tiled.interface.local_size, [8, 8, 1]);
     assert_eq!(tiled.interface.workgroup_bytes, 256);
     assert!(tiled.interface.has_barrier && tiled.normal.is_ok());
@@ -62,26 +52,14 @@ fn loads_wgsl_with_several_entry_points() {
 
 #[test]
 fn names_line_and_column_of_a_mistake() {
-    let error = Module::from_wgsl(
-        "bad",
-        "@compute @workgroup_size(1)\nfn main() { let x = y; }",
-    )
-    .unwrap_err();
-    let KernelError::Wgsl {
-        line,
-        column,
-        message,
-        ..
-    } = &error
-    else {
+    let error =
+        Module::from_wgsl("bad", "@compute @workgroup_size(1)\nfn main() { let x = y; }").unwrap_err();
+    let KernelError::Wgsl { line, column, message, .. } = &error else {
         panic!("{error}");
     };
     assert_eq!((*line, *column), (2, 21), "{message}");
     let error = Module::from_wgsl("type", "fn f() -> u32 {\n  return 1.5f;\n}").unwrap_err();
-    assert!(
-        matches!(error, KernelError::Wgsl { line: 1 | 2, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, KernelError::Wgsl { line: 1 | 2, .. }), "{error}");
 }
 
 #[test]
