@@ -180,7 +180,7 @@ impl Gpu {
             direct: !plain,
             recording: AtomicBool::new(false),
             recorded: Mutex::new(Vec::new()),
-            allocator: Arc::new(StandardMemoryAllocator::new_default(device.clone())),
+            allocator: Arc::new(StandardMemoryAllocator::new_default(Arc::clone(&device))),
             device,
             messages,
         })))
