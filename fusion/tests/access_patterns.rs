@@ -7,6 +7,7 @@ mod support;
 use support::{Buf, Pair, Ran, Rig, Size, Submit, Workload};
 use vkfuse::Promote::{self, Local, Private};
 use vkfuse::{Event, Outcome};
+use vkfuse_jit::plan::Internalization;
 
 /// More elements than any group holds and not a multiple of the group size.
 const N: u32 = 65_536 + 77;
@@ -20,11 +21,7 @@ fn assert_dispatches(ran: &Ran, dispatches: u64) {
     if dispatches > 1 {
         assert_ne!(ran.outcome(), Outcome::Fused);
         let refused = matches!(ran.outcome(), Outcome::Refused { .. });
-        assert!(
-            refused || !report.plan.splits.is_empty(),
-            "says no reason: {:#?}",
-            report.plan
-        );
+        assert!(refused || !report.plan.splits.is_empty(), "says no reason: {:#?}", report.plan);
         for split in &report.plan.splits {
             assert!(!split.reason.to_string().is_empty());
         }
@@ -32,34 +29,18 @@ fn assert_dispatches(ran: &Ran, dispatches: u64) {
 }
 
 fn increment(buffer: Buf, step: f32) -> Submit {
-    Submit::new("access/increment", ITEMS)
-        .read_write(0, buffer)
-        .push(N)
-        .push_f32(step)
+    Submit::new("access/increment", ITEMS).read_write(0, buffer).push(N).push_f32(step)
 }
 
 /// A producer, one element per item, then a consumer that reads the result in another pattern.
-fn producer_then(
-    rig: &Rig,
-    promote: Promote,
-    consumer: impl Fn(Submit) -> Submit,
-    name: &str,
-) -> (Ran, Buf) {
+fn producer_then(rig: &Rig, promote: Promote, consumer: impl Fn(Submit) -> Submit, name: &str) -> (Ran, Buf) {
     let mut list = Workload::default();
     let x = list.floats("x", (0..N).map(|i| i as f32));
     let tmp = list.poisoned("tmp", N as usize);
     let out = list.poisoned("out", N as usize);
     list.promote(tmp, promote);
-    list.submit(
-        Submit::new("chain/mul", ITEMS)
-            .read(0, x)
-            .read(1, x)
-            .write(2, tmp)
-            .push(N),
-    );
-    list.submit(consumer(
-        Submit::new(name, ITEMS).read(0, tmp).write(1, out),
-    ));
+    list.submit(Submit::new("chain/mul", ITEMS).read(0, x).read(1, x).write(2, tmp).push(N));
+    list.submit(consumer(Submit::new(name, ITEMS).read(0, tmp).write(1, out)));
     (list.check_equal(rig), tmp)
 }
 
@@ -93,19 +74,8 @@ fn splits_before_overwriting_what_neighbours_read() {
     let x = list.floats("x", (0..N).map(|i| (i % 100) as f32));
     let y = list.poisoned("y", N as usize);
     for _ in 0..3 {
-        list.submit(
-            Submit::new("access/neighbours", ITEMS)
-                .read(0, x)
-                .write(1, y)
-                .push(N),
-        );
-        list.submit(
-            Submit::new("chain/mul", ITEMS)
-                .read(0, y)
-                .read(1, y)
-                .write(2, x)
-                .push(N),
-        );
+        list.submit(Submit::new("access/neighbours", ITEMS).read(0, x).write(1, y).push(N));
+        list.submit(Submit::new("chain/mul", ITEMS).read(0, y).read(1, y).write(2, x).push(N));
     }
     // Two neighbours summed and squared three times over stays finite in f32 only as infinity: equal bits count.
     let ran = list.check_equal(&rig);
@@ -123,20 +93,8 @@ fn splits_at_unknown_indices() {
     let to = list.words("to", (0..N).map(|i| (i * 5 + 3) % N));
     let tmp = list.poisoned("tmp", N as usize);
     let out = list.poisoned("out", N as usize);
-    list.submit(
-        Submit::new("access/scatter", ITEMS)
-            .read(0, x)
-            .read(1, to)
-            .write(2, tmp)
-            .push(N),
-    );
-    list.submit(
-        Submit::new("access/gather", ITEMS)
-            .read(0, tmp)
-            .read(1, to)
-            .write(2, out)
-            .push(N),
-    );
+    list.submit(Submit::new("access/scatter", ITEMS).read(0, x).read(1, to).write(2, tmp).push(N));
+    list.submit(Submit::new("access/gather", ITEMS).read(0, tmp).read(1, to).write(2, out).push(N));
     let ran = list.check_equal(&rig);
     assert_dispatches(&ran, 2);
     assert_eq!(ran.words(out), list.preset(x));
@@ -151,12 +109,7 @@ fn fuses_on_both_sides_of_a_split() {
     let y = list.poisoned("y", N as usize);
     list.submit(increment(x, 1.0));
     list.submit(increment(x, 2.0));
-    list.submit(
-        Submit::new("access/reverse", ITEMS)
-            .read(0, x)
-            .write(1, y)
-            .push(N),
-    );
+    list.submit(Submit::new("access/reverse", ITEMS).read(0, x).write(1, y).push(N));
     list.submit(increment(y, 4.0));
     let ran = list.check_equal(&rig);
     assert_eq!(
@@ -207,26 +160,11 @@ fn keeps_old_contents_of_what_was_not_written() {
         let tmp = list.floats("tmp", (0..N).map(|i| -(i as f32)));
         let out = list.poisoned("out", N as usize);
         list.promote(tmp, promote);
-        list.submit(
-            Submit::new("access/even", ITEMS)
-                .read(0, x)
-                .write(1, tmp)
-                .push(N),
-        );
-        list.submit(
-            Submit::new("chain/sub", ITEMS)
-                .read(0, tmp)
-                .read(1, x)
-                .write(2, out)
-                .push(N),
-        );
+        list.submit(Submit::new("access/even", ITEMS).read(0, x).write(1, tmp).push(N));
+        list.submit(Submit::new("chain/sub", ITEMS).read(0, tmp).read(1, x).write(2, out).push(N));
         let ran = list.check_equal(&rig);
         for (i, &value) in ran.floats(out).iter().enumerate() {
-            assert_eq!(
-                value,
-                if i % 2 == 0 { 0.0 } else { -2.0 * i as f32 },
-                "out[{i}]"
-            );
+            assert_eq!(value, if i % 2 == 0 { 0.0 } else { -2.0 * i as f32 }, "out[{i}]");
         }
     }
 }
@@ -237,19 +175,11 @@ fn refuses_private_where_the_group_exchanges() {
     let rig = rig!();
     let mut pair = Pair::buffers(2048);
     pair.workload.promote(pair.tmp, Private);
-    pair.submit(
-        "pair/add_mirrored",
-        "pair/mul",
-        Size::Groups([16, 1, 1]),
-        &[2048],
-        &[128],
-    );
+    pair.submit("pair/add_mirrored", "pair/mul", Size::Groups([16, 1, 1]), &[2048], &[128]);
     let ran = pair.workload.check_equal(&rig);
     pair.assert_out(&ran);
-    let promoted = ran
-        .buffer_report(pair.tmp)
-        .expect("the report speaks of what was asked for");
-    assert_ne!(promoted.got, Private);
+    let promoted = ran.buffer_report(pair.tmp).expect("the report speaks of what was asked for");
+    assert_ne!(promoted.got, Internalization::Private);
     assert!(promoted.reason.is_some(), "{promoted:?}");
 }
 
@@ -291,11 +221,7 @@ fn a_shorter_producer() {
         let out = list.poisoned("out", 1000);
         list.promote(tmp, promote);
         let add = |n, x, y, z| {
-            Submit::new("pair/add", Size::Items([n, 1, 1]))
-                .read(0, x)
-                .read(1, y)
-                .write(2, z)
-                .push(n)
+            Submit::new("pair/add", Size::Items([n, 1, 1])).read(0, x).read(1, y).write(2, z).push(n)
         };
         list.submit(add(600, ones, ones, tmp));
         list.submit(add(1000, tmp, ones, out));
@@ -342,23 +268,9 @@ fn softmax_of_rows() {
         }
         let submit = |name| Submit::new(name, Size::Groups([rows, 1, 1])).push(columns);
         list.submit(submit("softmax/row_max").read(0, x).write(1, most));
-        list.submit(
-            submit("softmax/exp_sub")
-                .read(0, x)
-                .read(1, most)
-                .write(2, exponentials),
-        );
-        list.submit(
-            submit("softmax/row_sum")
-                .read(0, exponentials)
-                .write(1, sum),
-        );
-        list.submit(
-            submit("softmax/divide")
-                .read(0, exponentials)
-                .read(1, sum)
-                .write(2, out),
-        );
+        list.submit(submit("softmax/exp_sub").read(0, x).read(1, most).write(2, exponentials));
+        list.submit(submit("softmax/row_sum").read(0, exponentials).write(1, sum));
+        list.submit(submit("softmax/divide").read(0, exponentials).read(1, sum).write(2, out));
         let ran = list.check_equal(&rig);
         for row in ran.floats(out).chunks(columns as usize) {
             let total: f32 = row.iter().sum();
@@ -371,16 +283,7 @@ fn softmax_of_rows() {
 #[test]
 fn events_of_a_split_list() {
     let rig = rig!();
-    let (ran, _) = producer_then(
-        &rig,
-        Promote::None,
-        |submit| submit.push(N),
-        "access/reverse",
-    );
+    let (ran, _) = producer_then(&rig, Promote::None, |submit| submit.push(N), "access/reverse");
     assert!(ran.events.iter().all(Event::is_complete));
-    assert!(
-        ran.events
-            .iter()
-            .all(|event| event.outcome() == ran.outcome())
-    );
+    assert!(ran.events.iter().all(|event| event.outcome() == ran.outcome()));
 }

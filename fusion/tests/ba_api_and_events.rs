@@ -20,9 +20,7 @@ fn complete_fusion() {
         pair.assert_tmp_written(&ran);
         assert_eq!(ran.barriers_kept(), 0);
     }
-    let trusting = FusionProperties::default()
-        .no_barriers()
-        .policy(Policy::Trust);
+    let trusting = FusionProperties::default().no_barriers().policy(Policy::Trust);
     let pair = Pair::new(512);
     let ran = pair.workload.check_fused_with(&rig, &trusting);
     pair.assert_out(&ran);
@@ -38,11 +36,7 @@ fn cancel_fusion() {
     fusion.start_fusion().unwrap();
     assert!(fusion.is_in_fusion_mode());
     let events = pair.workload.submit_all(&rig, &buffers);
-    assert!(
-        events
-            .iter()
-            .all(|event| event.outcome() == Outcome::Pending)
-    );
+    assert!(events.iter().all(|event| event.outcome() == Outcome::Pending));
     fusion.cancel_fusion().unwrap();
     assert!(!fusion.is_in_fusion_mode());
     rig.queue.wait().unwrap();
@@ -50,12 +44,7 @@ fn cancel_fusion() {
     assert_out(&buffers[4].download().unwrap());
     assert_eq!((rig.context.stats() - before).dispatches, 2);
     for event in &events {
-        assert_eq!(
-            event.outcome(),
-            Outcome::Cancelled {
-                by: CancelCause::Explicit
-            }
-        );
+        assert_eq!(event.outcome(), Outcome::Cancelled { by: CancelCause::Explicit });
     }
     // Cancelling without a list is no error.
     fusion.cancel_fusion().unwrap();
@@ -96,9 +85,7 @@ fn event_wait_complete() {
     fusion.start_fusion().unwrap();
     let events = pair.workload.submit_all(&rig, &buffers);
     assert!(!events[0].is_complete(), "nothing has run yet");
-    let complete = fusion
-        .complete_fusion(&FusionProperties::default())
-        .unwrap();
+    let complete = fusion.complete_fusion(&FusionProperties::default()).unwrap();
     complete.wait().unwrap();
     assert!(complete.is_complete());
     for event in &events {
@@ -123,9 +110,7 @@ fn internal_explicit_dependency() {
     fusion.start_fusion().unwrap();
     let events = submit_dependent(&rig, &pair, &buffers);
     assert!(fusion.is_in_fusion_mode());
-    let complete = fusion
-        .complete_fusion(&FusionProperties::default())
-        .unwrap();
+    let complete = fusion.complete_fusion(&FusionProperties::default()).unwrap();
     Event::wait_all(&events).unwrap();
     complete.wait().unwrap();
     assert_eq!(complete.outcome(), Outcome::Fused);
@@ -165,18 +150,8 @@ fn math_function() {
     let tmp = list.poisoned("tmp", n as usize);
     let out = list.poisoned("out", n as usize);
     let items = Size::Items([n, 1, 1]);
-    list.submit(
-        Submit::new("forms/round_cos", items)
-            .read(0, ones)
-            .write(1, tmp)
-            .push(n),
-    );
-    list.submit(
-        Submit::new("forms/fma_index", items)
-            .read(0, tmp)
-            .write(1, out)
-            .push(n),
-    );
+    list.submit(Submit::new("forms/round_cos", items).read(0, ones).write(1, tmp).push(n));
+    list.submit(Submit::new("forms/fma_index", items).read(0, tmp).write(1, out).push(n));
     let ran = list.check_fused(&rig);
     for (i, &value) in ran.floats(out).iter().enumerate() {
         assert_eq!(value, -3.0 * i as f32, "out[{i}]");
@@ -213,11 +188,7 @@ fn queue_shortcut_functions() {
                 .push(n)
                 .push_f32(step)
         };
-        let submit = |submit: Submit| {
-            rig.queue
-                .submit(|h| submit.record(&rig, &buffers, h))
-                .unwrap()
-        };
+        let submit = |submit: Submit| rig.queue.submit(|h| submit.record(&rig, &buffers, h)).unwrap();
         let fusion = FusionWrapper::new(&rig.queue).unwrap();
 
         if start == 0 {
@@ -230,12 +201,7 @@ fn queue_shortcut_functions() {
             fusion.start_fusion().unwrap();
         }
         let half = n as usize / 2;
-        rig.queue
-            .copy(
-                buffers[1].read().range(0, half),
-                buffers[0].write().range(0, half),
-            )
-            .unwrap();
+        rig.queue.copy(buffers[1].read().range(0, half), buffers[0].write().range(0, half)).unwrap();
         // In the first round the copy touches what listed kernels write: their list has ended.
         assert_eq!(fusion.is_in_fusion_mode(), start == 1);
         if start == 2 {
@@ -243,19 +209,12 @@ fn queue_shortcut_functions() {
         }
         submit(increment(target, 0.25));
         submit(increment(target, 0.75));
-        let complete = fusion
-            .complete_fusion(&FusionProperties::default())
-            .unwrap();
+        let complete = fusion.complete_fusion(&FusionProperties::default()).unwrap();
         rig.queue.wait().unwrap();
 
         let dispatches = (rig.context.stats() - before).dispatches;
         if start == 0 {
-            assert_eq!(
-                filled.outcome(),
-                Outcome::Cancelled {
-                    by: CancelCause::Command
-                }
-            );
+            assert_eq!(filled.outcome(), Outcome::Cancelled { by: CancelCause::Command });
             assert_eq!(complete.outcome(), filled.outcome());
             assert_eq!(dispatches, 4);
         } else {
@@ -264,11 +223,7 @@ fn queue_shortcut_functions() {
         }
         let result: Vec<f32> = bytemuck::cast_vec(buffers[0].download().unwrap());
         for (i, &value) in result.iter().enumerate() {
-            assert_eq!(
-                value,
-                if i < half { 6.0 } else { 11.0 },
-                "round {start}, element {i}"
-            );
+            assert_eq!(value, if i < half { 6.0 } else { 11.0 }, "round {start}, element {i}");
         }
     }
     rig.assert_no_validation_messages();
@@ -296,14 +251,8 @@ fn non_kernel_cg() {
     rig.queue.update(&target, &data).unwrap();
     assert_eq!(target.download().unwrap(), data);
     assert!(fusion.is_in_fusion_mode());
-    assert_eq!(
-        (rig.context.stats() - before).dispatches,
-        0,
-        "the list is still a list"
-    );
-    let complete = fusion
-        .complete_fusion(&FusionProperties::default())
-        .unwrap();
+    assert_eq!((rig.context.stats() - before).dispatches, 0, "the list is still a list");
+    let complete = fusion.complete_fusion(&FusionProperties::default()).unwrap();
     complete.wait().unwrap();
     assert_eq!(complete.outcome(), Outcome::Fused);
     assert_out(&buffers[4].download().unwrap());
@@ -320,12 +269,7 @@ fn non_kernel_cg() {
             _ => rig.queue.update(&buffers[4], &[9_u32; 512]).unwrap(),
         };
         assert!(!fusion.is_in_fusion_mode());
-        assert_eq!(
-            events[0].outcome(),
-            Outcome::Cancelled {
-                by: CancelCause::Command
-            }
-        );
+        assert_eq!(events[0].outcome(), Outcome::Cancelled { by: CancelCause::Command });
         rig.queue.wait().unwrap();
         match command {
             0 => assert_out(&copied.download().unwrap()),
@@ -337,15 +281,9 @@ fn non_kernel_cg() {
     // Completing an empty list gives an event that is complete.
     fusion.start_fusion().unwrap();
     rig.queue.copy(&other, &target).unwrap();
-    let nothing = fusion
-        .complete_fusion(&FusionProperties::default())
-        .unwrap();
+    let nothing = fusion.complete_fusion(&FusionProperties::default()).unwrap();
     nothing.wait().unwrap();
-    assert!(
-        matches!(nothing.outcome(), Outcome::Refused { .. }),
-        "{:?}",
-        nothing.outcome()
-    );
+    assert!(matches!(nothing.outcome(), Outcome::Refused { .. }), "{:?}", nothing.outcome());
     rig.assert_no_validation_messages();
 }
 
@@ -359,11 +297,7 @@ fn cooperative_kernel() {
     let partial = list.poisoned("partial", 50);
     let done = list.words("done", [0]);
     let result = list.poisoned("result", 1);
-    list.submit(
-        Submit::new("groups/iota", Size::Items([n, 1, 1]))
-            .write(0, x)
-            .push(n),
-    );
+    list.submit(Submit::new("groups/iota", Size::Items([n, 1, 1])).write(0, x).push(n));
     list.submit(
         Submit::new("groups/reduce_last_group", Size::Groups([50, 1, 1]))
             .read(0, x)
