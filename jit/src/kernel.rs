@@ -31,6 +31,7 @@ mod spec;
 mod specialize;
 pub(crate) mod strict;
 pub(crate) mod tools;
+mod unlayout;
 mod value;
 #[cfg(feature = "wgsl")]
 mod wgsl;
