@@ -206,7 +206,7 @@ fn accessor_out_of_range() {
 fn overlapping_accessors() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
-    let align = (rig.context.device_info().limits.storage_alignment as usize / 4).max(1);
+    let align = (rig.context.device_info().limits.storage_offset_align as usize / 4).max(1);
     assert!(align < 32, "the test wants room for an overlap");
     assert_refused(&rig, &["z", "overlap"], |good, h| {
         h.arg(0, good.z.read().range(0, 32 + align)).arg(1, good.y.read());

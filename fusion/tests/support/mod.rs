@@ -5,8 +5,8 @@
 //! test states what happened besides: how many dispatches ran, what the report says, and that the memory of an
 //! internalized buffer still holds the poison it was given.
 
-// Every test file uses its own part of this module.
-#![allow(dead_code)]
+// Every test file is a crate of its own and uses its own part of this module.
+#![allow(dead_code, unused_imports, unreachable_pub)]
 
 mod pair;
 mod workload;
