@@ -21,11 +21,11 @@ impl Difference {
         self.count == 0
     }
 
-    /// Both comparisons together; `first` is the smaller index.
+    /// This comparison and a later one together; `first` stays what it was if there is one.
     pub(crate) fn join(self, other: Difference) -> Difference {
         Difference {
             count: self.count.max(other.count),
-            first: self.first.into_iter().chain(other.first).min(),
+            first: self.first.or(other.first),
             max_ulp: self.max_ulp.max(other.max_ulp),
         }
     }

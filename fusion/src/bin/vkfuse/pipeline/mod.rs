@@ -2,9 +2,10 @@
 //!
 //! `node` walks the parsed document and knows the place of everything in it,
 //! `read` builds the model, `contents` makes the bytes that buffers start with,
-//! `check` compares the model with what the kernels declare. A file that comes
+//! `check` and `bind` compare the model with what the kernels declare. A file that comes
 //! through all of them can be run; nothing is run before that.
 
+pub(crate) mod bind;
 pub(crate) mod check;
 pub(crate) mod contents;
 mod element;
@@ -15,7 +16,7 @@ mod push;
 mod random;
 mod read;
 
-pub(crate) use element::{ElementType, Scalar};
+pub(crate) use element::ElementType;
 pub(crate) use model::{
     Argument, BufferDecl, Extent, Fusion, Init, KernelDecl, Pipeline, Promotion, Submit,
 };

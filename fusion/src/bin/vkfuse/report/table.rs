@@ -1,6 +1,6 @@
 //! The report for people: what was fused, promoted and split, why, and the times.
 
-use super::json::{Report, Times};
+use super::json::{Group, Output, Report, Split, Times};
 use std::io::{self, Write};
 
 /// Rows of text whose columns line up.
@@ -54,41 +54,8 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     )?;
     writeln!(out, "{} ({})\n", report.device, report.driver)?;
 
-    let mut groups = Table::new(&[
-        "dispatch",
-        "submissions",
-        "fused",
-        "work-group",
-        "items",
-        "barriers",
-    ]);
-    for (index, group) in report.groups.iter().enumerate() {
-        let members = group.kernels.iter().map(|member| label(labels, *member));
-        let barriers = group.barriers.iter().map(|barrier| {
-            let kept = if barrier.kept { "kept" } else { "none" };
-            format!("{kept} after {} ({})", barrier.after, barrier.reason)
-        });
-        groups.row([
-            index.to_string(),
-            members.collect::<Vec<_>>().join(", "),
-            if group.fused { "yes" } else { "no" }.to_owned(),
-            group.work_group.map(|size| size.to_string()).join("x"),
-            group.items_per_invocation.to_string(),
-            barriers.collect::<Vec<_>>().join(", "),
-        ]);
-    }
-    groups.print(out)?;
-
-    let mut splits = Table::new(&["split after", "buffer", "reason", "detail"]);
-    for split in &report.splits {
-        splits.row([
-            label(labels, split.after),
-            split.buffer.clone().unwrap_or_default(),
-            split.reason.clone(),
-            split.detail.clone(),
-        ]);
-    }
-    splits.print(out)?;
+    print_groups(out, &report.groups, labels)?;
+    print_splits(out, &report.splits, labels)?;
 
     let mut buffers = Table::new(&["buffer", "promotion asked", "got", "reason"]);
     for (name, buffer) in report
@@ -148,6 +115,48 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     outputs.print(out)
 }
 
+/// Prints the dispatches.
+pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String]) -> io::Result<()> {
+    let mut groups = Table::new(&[
+        "dispatch",
+        "submissions",
+        "fused",
+        "work-group",
+        "items",
+        "barriers",
+    ]);
+    for (index, group) in list.iter().enumerate() {
+        let members = group.kernels.iter().map(|member| label(labels, *member));
+        let barriers = group.barriers.iter().map(|barrier| {
+            let kept = if barrier.kept { "kept" } else { "none" };
+            format!("{kept} after {} ({})", barrier.after, barrier.reason)
+        });
+        groups.row([
+            index.to_string(),
+            members.collect::<Vec<_>>().join(", "),
+            if group.fused { "yes" } else { "no" }.to_owned(),
+            group.work_group.map(|size| size.to_string()).join("x"),
+            group.items_per_invocation.to_string(),
+            barriers.collect::<Vec<_>>().join(", "),
+        ]);
+    }
+    groups.print(out)
+}
+
+/// Prints where the list was cut.
+pub(crate) fn print_splits(out: &mut dyn Write, list: &[Split], labels: &[String]) -> io::Result<()> {
+    let mut splits = Table::new(&["split after", "buffer", "reason", "detail"]);
+    for split in list {
+        splits.row([
+            label(labels, split.after),
+            split.buffer.clone().unwrap_or_default(),
+            split.reason.clone(),
+            split.detail.clone(),
+        ]);
+    }
+    splits.print(out)
+}
+
 /// Prints the times that were taken.
 pub(crate) fn print_times(out: &mut dyn Write, times: &Times) -> io::Result<()> {
     let mut table = Table::new(&["time in µs", "unfused", "fused", "speed-up"]);
@@ -182,7 +191,7 @@ fn label(labels: &[String], submission: usize) -> String {
     format!("{submission} {kernel}")
 }
 
-fn difference(output: &super::json::Output) -> String {
+fn difference(output: &Output) -> String {
     let (Some(first), Some(count)) = (output.first_difference, output.differences) else {
         return String::new();
     };

@@ -1,0 +1,5 @@
+//! The `vkfuse` command, run as a process: exit statuses, messages, reports.
+#![cfg(feature = "cli")]
+
+mod bad_files;
+mod process;
