@@ -1,1 +1,46 @@
-//! Placeholder for the kernel stage.
+//! Load, validate, choose the entry point, specialise, normalise, reflect, hash.
+//!
+//! A [`Module`] is checked SPIR-V. A [`Kernel`] is one of its compute entry points. A [`Specialized`]
+//! kernel has all its constants fixed; it holds what runs unfused ([`Plain`]), what can be fused
+//! ([`NormalKernel`]) or the reason why not ([`KernelReason`]), and what both show to the outside
+//! ([`Interface`]). All of this happens once for each kernel and may take milliseconds.
+//!
+//! The files in order of the work: `guard` (bytes that may be anything), `words`, `value`, `fold`, `spec`,
+//! `specialize` (constants, on words), `load` (words to module), `prune`, `strict`, `plain`, then
+//! `refuse`, `lower`, `forward`, `normal`, and `resource`, `pointers`, `layout`, `reflect`.
+
+pub(crate) mod defs;
+mod entry;
+mod error;
+mod fold;
+mod forward;
+mod guard;
+mod layout;
+mod load;
+mod lower;
+mod module;
+mod normal;
+mod plain;
+pub(crate) mod pointers;
+mod prune;
+mod reason;
+mod reflect;
+mod refuse;
+pub(crate) mod resource;
+mod spec;
+mod specialize;
+pub(crate) mod strict;
+pub(crate) mod tools;
+mod value;
+#[cfg(feature = "wgsl")]
+mod wgsl;
+mod words;
+
+pub use entry::{Kernel, Specialized};
+pub use error::KernelError;
+pub use module::Module;
+pub use normal::NormalKernel;
+pub use plain::Plain;
+pub use reason::{KernelReason, Place};
+pub use reflect::{Binding, BindingKind, Interface, PushLayout, PushMember, ScalarClass};
+pub use spec::{SpecConstant, SpecType, SpecValue};

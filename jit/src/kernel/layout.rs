@@ -1,0 +1,216 @@
+//! Sizes of types: by decoration for buffers and push constants, by std430's rules for shared memory.
+
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{Decoration, Op};
+
+use super::defs::{Defs, type_parts};
+use super::reflect::{PushMember, ScalarClass};
+
+/// How a matrix lies in memory, which the structure member around it says.
+#[derive(Clone, Copy, Default)]
+struct Matrix {
+    stride: u64,
+    row_major: bool,
+}
+
+/// Bytes and end of the fixed part of a block, and the stride of a trailing runtime array.
+pub(super) struct Block {
+    pub(super) fixed: u64,
+    pub(super) runtime_stride: Option<u32>,
+}
+
+/// Lays out a buffer's structure type. Sizes saturate.
+pub(super) fn block(ty: u32, defs: &Defs<'_>) -> Block {
+    let mut fixed = 0;
+    let mut runtime_stride = None;
+    for (index, member) in members(ty, defs) {
+        let offset = offset(ty, index, defs);
+        match runtime_array(member, defs) {
+            Some(stride) => runtime_stride = Some(stride),
+            None => {
+                let size = size(member, matrix(ty, index, defs), defs);
+                fixed = fixed.max(offset.saturating_add(size));
+            }
+        }
+    }
+    Block {
+        fixed,
+        runtime_stride,
+    }
+}
+
+fn members<'a>(ty: u32, defs: &'a Defs<'_>) -> impl Iterator<Item = (u32, u32)> + 'a {
+    let inst = defs.get(ty).filter(|inst| inst.class.opcode == Op::TypeStruct);
+    inst.into_iter()
+        .flat_map(|inst| (0..).zip(type_parts(inst)))
+}
+
+fn runtime_array(ty: u32, defs: &Defs<'_>) -> Option<u32> {
+    let array = defs.op(ty) == Some(Op::TypeRuntimeArray);
+    array.then(|| defs.decoration(ty, Decoration::ArrayStride).unwrap_or(0))
+}
+
+fn offset(ty: u32, member: u32, defs: &Defs<'_>) -> u64 {
+    u64::from(defs.member_decoration(ty, member, Decoration::Offset).unwrap_or(0))
+}
+
+fn matrix(ty: u32, member: u32, defs: &Defs<'_>) -> Matrix {
+    let stride = defs.member_decoration(ty, member, Decoration::MatrixStride);
+    Matrix {
+        stride: u64::from(stride.unwrap_or(0)),
+        row_major: defs.member_decoration(ty, member, Decoration::RowMajor).is_some(),
+    }
+}
+
+fn literal(inst: &Instruction, index: usize) -> u64 {
+    match inst.operands.get(index) {
+        Some(Operand::LiteralBit32(value)) => u64::from(*value),
+        _ => 0,
+    }
+}
+
+fn part(inst: &Instruction) -> u32 {
+    type_parts(inst).next().unwrap_or(0)
+}
+
+fn array_length(inst: &Instruction, defs: &Defs<'_>) -> u64 {
+    let length = inst.operands.get(1).and_then(Operand::id_ref_any);
+    length.and_then(|id| defs.constant(id)).unwrap_or(0)
+}
+
+/// Bytes from the start to the last byte of a type with explicit layout.
+fn size(ty: u32, matrix: Matrix, defs: &Defs<'_>) -> u64 {
+    let Some(inst) = defs.get(ty) else { return 0 };
+    match inst.class.opcode {
+        Op::TypeInt | Op::TypeFloat => literal(inst, 0) / 8,
+        Op::TypePointer => 8,
+        Op::TypeVector => size(part(inst), matrix, defs) * literal(inst, 1),
+        Op::TypeMatrix => {
+            let column = part(inst);
+            let columns = literal(inst, 1);
+            let rows = defs.get(column).map_or(0, |inst| literal(inst, 1));
+            let scalar = defs.get(column).map_or(0, |inst| size(part(inst), matrix, defs));
+            let (major, minor) = match matrix.row_major {
+                true => (rows, columns),
+                false => (columns, rows),
+            };
+            matrix.stride * major.saturating_sub(1) + scalar * minor
+        }
+        Op::TypeArray => {
+            let stride = defs.decoration(ty, Decoration::ArrayStride).unwrap_or(0);
+            match array_length(inst, defs) {
+                0 => 0,
+                length => (length - 1)
+                    .saturating_mul(u64::from(stride))
+                    .saturating_add(size(part(inst), matrix, defs)),
+            }
+        }
+        Op::TypeStruct => members(ty, defs)
+            .map(|(index, member)| {
+                let size = size(member, self::matrix(ty, index, defs), defs);
+                offset(ty, index, defs).saturating_add(size)
+            })
+            .max()
+            .unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Flattens a push-constant block to scalars, in offset order.
+pub(super) fn scalars(ty: u32, defs: &Defs<'_>) -> Vec<PushMember> {
+    let mut out = Vec::new();
+    flatten(ty, 0, Matrix::default(), defs, &mut out);
+    out.sort_by_key(|member| (member.offset, member.size));
+    out.dedup();
+    out
+}
+
+fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<PushMember>) {
+    let Some(inst) = defs.get(ty) else { return };
+    let mut scalar = |class| {
+        out.push(PushMember {
+            offset: base as u32,
+            size: size(ty, matrix, defs) as u32,
+            class,
+        });
+    };
+    match inst.class.opcode {
+        Op::TypeInt if literal(inst, 1) == 0 => scalar(ScalarClass::Uint),
+        Op::TypeInt => scalar(ScalarClass::Int),
+        Op::TypeFloat => scalar(ScalarClass::Float),
+        Op::TypePointer => scalar(ScalarClass::Address),
+        Op::TypeVector => {
+            let step = size(part(inst), matrix, defs);
+            for index in 0..literal(inst, 1) {
+                flatten(part(inst), base + index * step, matrix, defs, out);
+            }
+        }
+        Op::TypeMatrix => {
+            let column = part(inst);
+            let Some(vector) = defs.get(column) else { return };
+            let step = size(part(vector), matrix, defs);
+            for c in 0..literal(inst, 1) {
+                for r in 0..literal(vector, 1) {
+                    let at = match matrix.row_major {
+                        true => r * matrix.stride + c * step,
+                        false => c * matrix.stride + r * step,
+                    };
+                    flatten(part(vector), base + at, matrix, defs, out);
+                }
+            }
+        }
+        Op::TypeArray => {
+            let stride = defs.decoration(ty, Decoration::ArrayStride).unwrap_or(0);
+            for index in 0..array_length(inst, defs) {
+                flatten(part(inst), base + index * u64::from(stride), matrix, defs, out);
+            }
+        }
+        Op::TypeStruct => {
+            for (index, member) in members(ty, defs) {
+                let at = base + offset(ty, index, defs);
+                flatten(member, at, self::matrix(ty, index, defs), defs, out);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Bytes of shared memory a type takes, with alignment. Vulkan counts shared memory as if laid out by
+/// std430 with 4-byte bools (`maxComputeSharedMemorySize`).
+pub(super) fn shared(ty: u32, defs: &Defs<'_>) -> (u64, u64) {
+    let Some(inst) = defs.get(ty) else {
+        return (0, 1);
+    };
+    match inst.class.opcode {
+        Op::TypeBool => (4, 4),
+        Op::TypeInt | Op::TypeFloat => (literal(inst, 0) / 8, (literal(inst, 0) / 8).max(1)),
+        Op::TypeVector => {
+            let (size, align) = shared(part(inst), defs);
+            let count = literal(inst, 1);
+            (size * count, align * if count == 2 { 2 } else { 4 })
+        }
+        Op::TypeMatrix | Op::TypeArray => {
+            let (size, align) = shared(part(inst), defs);
+            let count = match inst.class.opcode {
+                Op::TypeMatrix => literal(inst, 1),
+                _ => array_length(inst, defs),
+            };
+            (round_up(size, align).saturating_mul(count), align)
+        }
+        Op::TypeStruct => {
+            let (mut end, mut widest) = (0, 1);
+            for (_, member) in members(ty, defs) {
+                let (size, align) = shared(member, defs);
+                end = round_up(end, align).saturating_add(size);
+                widest = widest.max(align);
+            }
+            (round_up(end, widest), widest)
+        }
+        _ => (8, 8),
+    }
+}
+
+/// The next multiple of `align`, saturating.
+pub(super) fn round_up(size: u64, align: u64) -> u64 {
+    size.checked_next_multiple_of(align).unwrap_or(u64::MAX)
+}

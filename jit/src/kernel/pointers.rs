@@ -1,0 +1,153 @@
+//! Which global variables a pointer value may point into.
+//!
+//! Follows access chains, copies, selections, phis and function parameters to the variables they come
+//! from. In logical addressing every pointer comes from a variable, so this is complete; pointers made
+//! from device addresses have no root.
+
+use ahash::AHashMap;
+use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::spirv::Op;
+use smallvec::SmallVec;
+
+/// Roots of every pointer value of a module.
+pub(crate) struct Roots {
+    roots: AHashMap<u32, SmallVec<[u32; 1]>>,
+}
+
+impl Roots {
+    /// Variables that a pointer may point into; empty for values that are not pointers.
+    pub(crate) fn of(&self, id: u32) -> &[u32] {
+        self.roots.get(&id).map_or(&[], |roots| roots)
+    }
+
+    /// Traces the pointers of a module to those of its variables that are in `variables`.
+    pub(crate) fn trace(module: &Module, variables: impl Iterator<Item = u32>) -> Roots {
+        let mut roots: AHashMap<u32, SmallVec<[u32; 1]>> = AHashMap::new();
+        for id in variables {
+            roots.insert(id, SmallVec::from_slice(&[id]));
+        }
+        let mut roots = Roots { roots };
+        let parameters: AHashMap<u32, Vec<u32>> = module
+            .functions
+            .iter()
+            .filter_map(|function| {
+                let ids = function.parameters.iter().filter_map(|p| p.result_id);
+                Some((function.def_id()?, ids.collect()))
+            })
+            .collect();
+        // Phis and calls can point backwards; everything else settles in one round.
+        while roots.round(module, &parameters) {}
+        roots
+    }
+
+    fn round(&mut self, module: &Module, parameters: &AHashMap<u32, Vec<u32>>) -> bool {
+        let mut changed = false;
+        for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
+            if inst.class.opcode == Op::FunctionCall {
+                let ids: Vec<u32> = inst.operands.iter().filter_map(Operand::id_ref_any).collect();
+                let callee = ids.first().and_then(|id| parameters.get(id));
+                for (parameter, argument) in callee.into_iter().flatten().zip(ids.iter().skip(1)) {
+                    changed |= self.flow(*argument, *parameter);
+                }
+            }
+            let Some(result) = inst.result_id else {
+                continue;
+            };
+            for source in sources(inst) {
+                changed |= self.flow(source, result);
+            }
+        }
+        changed
+    }
+
+    fn flow(&mut self, from: u32, to: u32) -> bool {
+        let Some(new) = self.roots.get(&from).cloned() else {
+            return false;
+        };
+        let known = self.roots.entry(to).or_default();
+        let before = known.len();
+        for root in new {
+            if !known.contains(&root) {
+                known.push(root);
+            }
+        }
+        known.len() != before
+    }
+}
+
+/// Operands whose pointer an instruction's result may be derived from.
+fn sources(inst: &Instruction) -> impl Iterator<Item = u32> + '_ {
+    let range = match inst.class.opcode {
+        Op::AccessChain
+        | Op::InBoundsAccessChain
+        | Op::PtrAccessChain
+        | Op::InBoundsPtrAccessChain
+        | Op::CopyObject
+        | Op::ImageTexelPointer => 0..1,
+        Op::Load => 0..0,
+        Op::Select => 1..3,
+        // A phi alternates values and blocks; blocks have no roots. Values returned from a function and
+        // others that merely pass a pointer on are covered by taking every operand.
+        Op::Phi | Op::FunctionCall | Op::Bitcast | Op::CopyLogical => 0..inst.operands.len(),
+        _ => 0..0,
+    };
+    let end = range.end.min(inst.operands.len());
+    inst.operands[range.start.min(end)..end]
+        .iter()
+        .filter_map(Operand::id_ref_any)
+}
+
+/// What an instruction does with the memory behind a pointer operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Touch {
+    Read,
+    Write,
+    Both,
+    /// Neither reads nor writes: address computation, `OpArrayLength`.
+    None,
+    /// Does something with the pointer that is not an access.
+    Escapes,
+}
+
+/// What `inst` does with its operand number `operand`, which is a pointer.
+pub(crate) fn touch(inst: &Instruction, operand: usize) -> Touch {
+    match (inst.class.opcode, operand) {
+        (Op::Load, 0) | (Op::CopyMemory | Op::CopyMemorySized, 1) | (Op::AtomicLoad, 0) => {
+            Touch::Read
+        }
+        (Op::Store | Op::AtomicStore | Op::CopyMemory | Op::CopyMemorySized, 0) => Touch::Write,
+        (op, 0) if is_atomic(op) => Touch::Both,
+        (Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject | Op::ArrayLength, 0) => {
+            Touch::None
+        }
+        _ => Touch::Escapes,
+    }
+}
+
+/// Whether an instruction is an atomic operation on memory.
+pub(crate) fn is_atomic(op: Op) -> bool {
+    matches!(
+        op,
+        Op::AtomicLoad
+            | Op::AtomicStore
+            | Op::AtomicExchange
+            | Op::AtomicCompareExchange
+            | Op::AtomicCompareExchangeWeak
+            | Op::AtomicIIncrement
+            | Op::AtomicIDecrement
+            | Op::AtomicIAdd
+            | Op::AtomicISub
+            | Op::AtomicSMin
+            | Op::AtomicUMin
+            | Op::AtomicSMax
+            | Op::AtomicUMax
+            | Op::AtomicAnd
+            | Op::AtomicOr
+            | Op::AtomicXor
+            | Op::AtomicFlagTestAndSet
+            | Op::AtomicFlagClear
+            | Op::AtomicFAddEXT
+            | Op::AtomicFMinEXT
+            | Op::AtomicFMaxEXT
+    )
+}

@@ -1,0 +1,121 @@
+//! Drops what the entry point does not use, and numbers the rest by order of appearance.
+//!
+//! # Requires
+//! - one entry point, no debug information
+//!
+//! # Guarantees
+//! - functions not called, globals not used and their decorations are gone, also from the entry
+//!   point's interface
+//! - ids run from 1 without gaps, in the order in which they appear: two modules that differ only in
+//!   numbering become equal
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::spirv::Op;
+
+/// Prunes and renumbers; returns the new id of each id that is left.
+pub(super) fn prune(module: &mut Module) -> AHashMap<u32, u32> {
+    drop_functions(module);
+    let live = live_ids(module);
+    module.types_global_values.retain(|inst| match inst.result_id {
+        Some(id) => live.contains(&id),
+        None => first_id(inst).is_some_and(|id| live.contains(&id)),
+    });
+    let imports_live = |inst: &Instruction| inst.result_id.is_some_and(|id| live.contains(&id));
+    module.ext_inst_imports.retain(imports_live);
+    module
+        .annotations
+        .retain(|inst| first_id(inst).is_some_and(|id| live.contains(&id)));
+    for entry in &mut module.entry_points {
+        let mut index = 0;
+        entry.operands.retain(|operand| {
+            index += 1;
+            // Execution model, function and name come first.
+            index <= 3 || operand.id_ref_any().is_some_and(|id| live.contains(&id))
+        });
+    }
+    renumber(module)
+}
+
+/// Numbers ids by order of appearance.
+pub(super) fn renumber(module: &mut Module) -> AHashMap<u32, u32> {
+    let mut new_ids: AHashMap<u32, u32> = AHashMap::new();
+    for inst in module.all_inst_iter_mut() {
+        let mut renew = |id: &mut u32| {
+            let next = new_ids.len() as u32 + 1;
+            *id = *new_ids.entry(*id).or_insert(next);
+        };
+        inst.result_type.iter_mut().for_each(&mut renew);
+        inst.result_id.iter_mut().for_each(&mut renew);
+        for operand in &mut inst.operands {
+            if let Some(id) = operand.id_ref_any_mut() {
+                renew(id);
+            }
+        }
+    }
+    if let Some(header) = &mut module.header {
+        header.bound = new_ids.len() as u32 + 1;
+    }
+    new_ids
+}
+
+fn first_id(inst: &Instruction) -> Option<u32> {
+    inst.operands.first().and_then(Operand::id_ref_any)
+}
+
+fn drop_functions(module: &mut Module) {
+    let mut calls: AHashMap<u32, Vec<u32>> = AHashMap::new();
+    for function in &module.functions {
+        let callees = function
+            .all_inst_iter()
+            .filter(|inst| inst.class.opcode == Op::FunctionCall)
+            .filter_map(first_id);
+        if let Some(id) = function.def_id() {
+            calls.insert(id, callees.collect());
+        }
+    }
+    let entry = |inst: &Instruction| inst.operands.get(1).and_then(Operand::id_ref_any);
+    let mut queue: Vec<u32> = module.entry_points.iter().filter_map(entry).collect();
+    let mut reached = AHashSet::new();
+    while let Some(id) = queue.pop() {
+        if reached.insert(id) {
+            queue.extend(calls.get(&id).into_iter().flatten());
+        }
+    }
+    module
+        .functions
+        .retain(|function| function.def_id().is_some_and(|id| reached.contains(&id)));
+}
+
+fn live_ids(module: &Module) -> AHashSet<u32> {
+    let mut live = AHashSet::new();
+    let mark = |inst: &Instruction, live: &mut AHashSet<u32>| {
+        let before = live.len();
+        live.extend(inst.result_type);
+        live.extend(inst.result_id);
+        live.extend(inst.operands.iter().filter_map(Operand::id_ref_any));
+        live.len() != before
+    };
+    for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
+        mark(inst, &mut live);
+    }
+    for inst in &module.execution_modes {
+        mark(inst, &mut live);
+    }
+    // Declarations precede uses except for forward pointers and decorations that name ids, so this
+    // settles after one or two rounds.
+    loop {
+        let mut changed = false;
+        for inst in module.types_global_values.iter().rev() {
+            let wanted = inst.result_id.is_some_and(|id| live.contains(&id));
+            changed |= wanted && mark(inst, &mut live);
+        }
+        for inst in &module.annotations {
+            let wanted = first_id(inst).is_some_and(|id| live.contains(&id));
+            changed |= wanted && mark(inst, &mut live);
+        }
+        if !changed {
+            return live;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Why a kernel has no normal form and so runs unfused.
+
+use std::fmt;
+
+/// What a kernel has that the normal form cannot express. Never an error: the kernel runs as it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KernelReason {
+    /// It declares a capability whose instructions the later stages do not know.
+    #[error("it declares capability {0}")]
+    Capability(String),
+    /// It uses a resource that is not a buffer.
+    #[error("{place} is a {kind}")]
+    Resource {
+        /// The binding.
+        place: Place,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// It uses an array of descriptors.
+    #[error("{place} is an array of descriptors")]
+    DescriptorArray {
+        /// The binding.
+        place: Place,
+    },
+    /// It addresses memory by device addresses.
+    #[error("it uses device addresses")]
+    DeviceAddresses,
+    /// It uses a memory model other than GLSL450 and Vulkan.
+    #[error("it uses memory model {0}")]
+    MemoryModel(String),
+    /// It computes with a pointer to a buffer or to shared memory instead of only accessing through it.
+    #[error("{op} takes a pointer into {}", Root(.place))]
+    VariablePointer {
+        /// The binding, none for shared memory and push constants.
+        place: Option<Place>,
+        /// The instruction.
+        op: String,
+    },
+    /// It accesses a buffer as volatile.
+    #[error("it accesses {} as volatile", Root(.place))]
+    Volatile {
+        /// The binding, none for shared memory.
+        place: Option<Place>,
+    },
+    /// A call is left that could not be inlined.
+    #[error("a function call could not be inlined")]
+    Call,
+    /// It would be too large with all calls inlined.
+    #[error("it has {instructions} instructions with all calls inlined; the limit is {limit}")]
+    TooLarge {
+        /// Number of instructions.
+        instructions: u64,
+        /// The most that is normalised.
+        limit: u64,
+    },
+    /// It has an execution mode that a fused kernel could not keep for one part only.
+    #[error("it has execution mode {0}")]
+    ExecutionMode(String),
+    /// It imports an extended instruction set other than `GLSL.std.450`.
+    #[error("it imports instruction set {0}")]
+    InstructionSet(String),
+    /// It has an instruction that the later stages do not know.
+    #[error("it uses {0}")]
+    Instruction(String),
+    /// The optimizer refused or spoiled it.
+    #[error("it could not be normalised: {0}")]
+    Optimizer(String),
+}
+
+/// A descriptor set and a binding in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// Descriptor set.
+    pub set: u32,
+    /// Binding in the set.
+    pub binding: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "set {}, binding {}", self.set, self.binding)
+    }
+}
+
+/// Prints where a pointer points.
+struct Root<'a>(&'a Option<Place>);
+
+impl fmt::Display for Root<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(place) => place.fmt(f),
+            None => f.write_str("shared memory or push constants"),
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! What a kernel shows to the outside: bindings, push constants, work-group size, what it needs.
+//!
+//! Read from instructions, not from decorations: a compiler that forgets `NonWritable` costs nothing
+//! here, and one that sets it wrongly cannot hide a write.
+
+use ahash::AHashMap;
+use rspirv::dr::{Module, Operand};
+use rspirv::spirv::{AddressingModel, BuiltIn, Capability, MemoryModel, Op};
+
+use super::defs::Defs;
+use super::error::KernelError;
+use super::layout;
+use super::pointers::{Roots, Touch, is_atomic, touch};
+use super::resource::{Kind, Role, Variable, variables};
+
+/// Vulkan devices offer 128 to 4096 bytes; anything over this is a broken module, and its members are
+/// not worth listing.
+const MAX_PUSH_BYTES: u64 = 64 << 10;
+
+/// The outside of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Work-group size.
+    pub local_size: [u32; 3],
+    /// Resources statically used by the entry point, sorted by set and binding.
+    pub bindings: Vec<Binding>,
+    /// The push-constant block, if it is used.
+    pub push: Option<PushLayout>,
+    /// Input built-ins used, sorted.
+    pub builtins: Vec<BuiltIn>,
+    /// Bytes of the kernel's own shared memory, counted as Vulkan counts them.
+    pub workgroup_bytes: u32,
+    /// Whether there is a control barrier.
+    pub has_barrier: bool,
+    /// Whether there is an atomic operation.
+    pub has_atomics: bool,
+    /// Whether there is a sub-group operation or built-in.
+    pub has_subgroup_ops: bool,
+    /// Whether the module addresses memory by device addresses.
+    pub uses_device_addresses: bool,
+    /// Whether the invocations can be regrouped: the only id read is `GlobalInvocationId`, and there is
+    /// no barrier, shared memory, sub-group operation or group query.
+    pub item_only: bool,
+    /// Declared capabilities, in order.
+    pub capabilities: Vec<Capability>,
+    /// Declared extensions, in order.
+    pub extensions: Vec<String>,
+    /// SPIR-V version, major and minor.
+    pub version: (u8, u8),
+    /// Declared memory model.
+    pub memory_model: MemoryModel,
+}
+
+/// One resource of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// Descriptor set.
+    pub set: u32,
+    /// Binding in the set.
+    pub binding: u32,
+    /// What is bound there.
+    pub kind: BindingKind,
+    /// Name of the variable or, if it has none, of its block; if the module has debug names.
+    pub name: Option<String>,
+    /// Whether an instruction may read through it. Atomics count as both, `.length()` as neither.
+    pub reads: bool,
+    /// Whether an instruction may write through it.
+    pub writes: bool,
+    /// Bytes up to the end of the last member that is not a runtime array.
+    pub min_size: u64,
+    /// `ArrayStride` of a trailing runtime array.
+    pub runtime_stride: Option<u32>,
+}
+
+/// What is bound at a binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BindingKind {
+    /// A storage buffer, in either of SPIR-V's two spellings.
+    StorageBuffer,
+    /// A uniform buffer.
+    UniformBuffer,
+    /// Something that only runs unfused, named for messages: `storage image`, `sampler`, …
+    Other(&'static str),
+}
+
+/// The push-constant block of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushLayout {
+    /// Bytes from offset zero to the end of the last member.
+    pub size: u32,
+    /// The scalars in it, nested structures, arrays, vectors and matrices taken apart, by offset.
+    pub members: Vec<PushMember>,
+}
+
+/// One scalar of a push-constant block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushMember {
+    /// Byte offset in the block.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+    /// Kind of scalar.
+    pub class: ScalarClass,
+}
+
+/// Kind of a scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum ScalarClass {
+    Int,
+    Uint,
+    Float,
+    /// A device address.
+    Address,
+}
+
+/// Reflects a pruned module. `names` are debug names by id. `normal` is the kernel's normal form, if
+/// it has one: what the optimizer found unused there does not stand in the way of regrouping.
+pub(super) fn reflect(
+    kernel: &str,
+    module: &Module,
+    normal: Option<&Module>,
+    local_size: [u32; 3],
+    names: &AHashMap<u32, String>,
+) -> Result<Interface, KernelError> {
+    let defs = Defs::new(module);
+    let variables = variables(module, &defs);
+    let used = Used::of(normal.unwrap_or(module));
+    let (addressing, memory_model) = models(module);
+    let capabilities: Vec<Capability> = module
+        .capabilities
+        .iter()
+        .filter_map(|inst| match inst.operands.first() {
+            Some(Operand::Capability(capability)) => Some(*capability),
+            _ => None,
+        })
+        .collect();
+    Ok(Interface {
+        local_size,
+        bindings: bindings(kernel, module, &defs, &variables, names)?,
+        push: push(kernel, &defs, &variables)?,
+        item_only: used.item_only(),
+        builtins: used.builtins,
+        workgroup_bytes: u32::try_from(used.workgroup_bytes).unwrap_or(u32::MAX),
+        has_barrier: used.barrier,
+        has_atomics: used.atomics,
+        has_subgroup_ops: used.subgroup,
+        uses_device_addresses: addressing != AddressingModel::Logical
+            || capabilities.contains(&Capability::PhysicalStorageBufferAddresses),
+        capabilities,
+        extensions: module
+            .extensions
+            .iter()
+            .filter_map(|inst| match inst.operands.first() {
+                Some(Operand::LiteralString(name)) => Some(name.clone()),
+                _ => None,
+            })
+            .collect(),
+        version: module.header.as_ref().map_or((1, 0), |header| header.version()),
+        memory_model,
+    })
+}
+
+/// Addressing and memory model.
+pub(super) fn models(module: &Module) -> (AddressingModel, MemoryModel) {
+    let operands = module.memory_model.as_ref().map(|inst| inst.operands.as_slice());
+    match operands {
+        Some([Operand::AddressingModel(addressing), Operand::MemoryModel(memory)]) => {
+            (*addressing, *memory)
+        }
+        _ => (AddressingModel::Logical, MemoryModel::GLSL450),
+    }
+}
+
+fn bindings(
+    kernel: &str,
+    module: &Module,
+    defs: &Defs<'_>,
+    variables: &[Variable],
+    names: &AHashMap<u32, String>,
+) -> Result<Vec<Binding>, KernelError> {
+    let touched = Touched::of(module, variables);
+    let mut list: Vec<Binding> = Vec::new();
+    for variable in variables {
+        let Role::Resource { place, kind, array } = variable.role else {
+            continue;
+        };
+        let buffer = matches!(kind, Kind::StorageBuffer | Kind::UniformBuffer);
+        let block = buffer.then(|| layout::block(variable.ty, defs));
+        let name = [variable.id, variable.ty]
+            .iter()
+            .find_map(|id| names.get(id).filter(|name| !name.is_empty()));
+        let (reads, writes) = touched.by(variable.id);
+        let binding = Binding {
+            set: place.set,
+            binding: place.binding,
+            kind: match kind {
+                _ if array && buffer => BindingKind::Other("array of buffers"),
+                Kind::StorageBuffer => BindingKind::StorageBuffer,
+                Kind::UniformBuffer => BindingKind::UniformBuffer,
+                Kind::Other(kind) => BindingKind::Other(kind),
+            },
+            name: name.cloned(),
+            reads,
+            writes,
+            min_size: block.as_ref().map_or(0, |block| block.fixed),
+            runtime_stride: block.and_then(|block| block.runtime_stride),
+        };
+        let same = |other: &&mut Binding| (other.set, other.binding) == (place.set, place.binding);
+        match list.iter_mut().find(same) {
+            None => list.push(binding),
+            Some(other) if other.kind != binding.kind => {
+                return Err(KernelError::Binding {
+                    kernel: kernel.to_owned(),
+                    set: place.set,
+                    binding: place.binding,
+                    what: "two variables of different kinds share it",
+                });
+            }
+            Some(other) => merge(other, binding),
+        }
+    }
+    list.sort_by_key(|binding| (binding.set, binding.binding));
+    Ok(list)
+}
+
+/// Several variables may view one binding, for instance as floats and as vectors.
+fn merge(into: &mut Binding, other: Binding) {
+    into.reads |= other.reads;
+    into.writes |= other.writes;
+    into.min_size = into.min_size.max(other.min_size);
+    into.runtime_stride = match (into.runtime_stride, other.runtime_stride) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    if into.name.is_none() {
+        into.name = other.name;
+    }
+}
+
+fn push(
+    kernel: &str,
+    defs: &Defs<'_>,
+    variables: &[Variable],
+) -> Result<Option<PushLayout>, KernelError> {
+    let Some(variable) = variables.iter().find(|variable| variable.role == Role::Push) else {
+        return Ok(None);
+    };
+    let bytes = layout::block(variable.ty, defs).fixed;
+    if bytes > MAX_PUSH_BYTES {
+        return Err(KernelError::PushConstants {
+            kernel: kernel.to_owned(),
+            bytes,
+            limit: MAX_PUSH_BYTES,
+        });
+    }
+    Ok(Some(PushLayout {
+        size: bytes as u32,
+        members: layout::scalars(variable.ty, defs),
+    }))
+}
+
+/// Which variables are read and written.
+struct Touched {
+    reads: Vec<u32>,
+    writes: Vec<u32>,
+}
+
+impl Touched {
+    fn of(module: &Module, variables: &[Variable]) -> Touched {
+        let resources = variables.iter().filter(|variable| {
+            matches!(variable.role, Role::Resource { .. })
+        });
+        let roots = Roots::trace(module, resources.map(|variable| variable.id));
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
+            let op = inst.class.opcode;
+            for (index, operand) in inst.operands.iter().enumerate() {
+                let pointed = operand.id_ref_any().map_or(&[][..], |id| roots.of(id));
+                if pointed.is_empty() {
+                    continue;
+                }
+                let (read, write) = match touch(inst, index) {
+                    Touch::Read => (true, false),
+                    Touch::Write => (false, true),
+                    Touch::Both => (true, true),
+                    Touch::None => (false, false),
+                    // Passing a pointer on is followed by the tracing; anything else may do both.
+                    Touch::Escapes => {
+                        let passed_on = matches!(
+                            op,
+                            Op::Select | Op::Phi | Op::FunctionCall | Op::PtrAccessChain
+                        );
+                        (!passed_on, !passed_on)
+                    }
+                };
+                if read {
+                    reads.extend_from_slice(pointed);
+                }
+                if write {
+                    writes.extend_from_slice(pointed);
+                }
+            }
+        }
+        Touched { reads, writes }
+    }
+
+    fn by(&self, variable: u32) -> (bool, bool) {
+        (self.reads.contains(&variable), self.writes.contains(&variable))
+    }
+}
+
+/// What decides how a kernel may be grouped.
+struct Used {
+    builtins: Vec<BuiltIn>,
+    workgroup_bytes: u64,
+    barrier: bool,
+    atomics: bool,
+    subgroup: bool,
+}
+
+impl Used {
+    fn of(module: &Module) -> Used {
+        let defs = Defs::new(module);
+        let mut used = Used {
+            builtins: Vec::new(),
+            workgroup_bytes: 0,
+            barrier: false,
+            atomics: false,
+            subgroup: false,
+        };
+        for variable in variables(module, &defs) {
+            match variable.role {
+                Role::BuiltIn(builtin) => used.builtins.push(builtin),
+                Role::Workgroup => {
+                    let (size, align) = layout::shared(variable.ty, &defs);
+                    let start = layout::round_up(used.workgroup_bytes, align);
+                    used.workgroup_bytes = start.saturating_add(size);
+                }
+                _ => {}
+            }
+        }
+        used.builtins.sort_by_key(|builtin| *builtin as u32);
+        used.builtins.dedup();
+        used.subgroup = used.builtins.iter().any(|builtin| is_subgroup_builtin(*builtin));
+        for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
+            let op = inst.class.opcode;
+            used.barrier |= op == Op::ControlBarrier;
+            used.atomics |= is_atomic(op);
+            used.subgroup |= is_subgroup(op);
+        }
+        used
+    }
+
+    fn item_only(&self) -> bool {
+        let global_id_only = self
+            .builtins
+            .iter()
+            .all(|builtin| *builtin == BuiltIn::GlobalInvocationId);
+        global_id_only && self.workgroup_bytes == 0 && !self.barrier && !self.subgroup
+    }
+}
+
+fn is_subgroup_builtin(builtin: BuiltIn) -> bool {
+    matches!(
+        builtin,
+        BuiltIn::SubgroupSize
+            | BuiltIn::NumSubgroups
+            | BuiltIn::SubgroupId
+            | BuiltIn::SubgroupLocalInvocationId
+            | BuiltIn::SubgroupEqMask
+            | BuiltIn::SubgroupGeMask
+            | BuiltIn::SubgroupGtMask
+            | BuiltIn::SubgroupLeMask
+            | BuiltIn::SubgroupLtMask
+    )
+}
+
+/// Whether an instruction communicates within a sub-group. Opcodes of one extension are consecutive.
+fn is_subgroup(op: Op) -> bool {
+    let code = op as u32;
+    let families = [
+        Op::GroupAll as u32..=Op::GroupSMax as u32,
+        Op::GroupNonUniformElect as u32..=Op::GroupNonUniformQuadSwap as u32,
+        Op::SubgroupBallotKHR as u32..=Op::SubgroupReadInvocationKHR as u32,
+        Op::GroupIAddNonUniformAMD as u32..=Op::GroupSMaxNonUniformAMD as u32,
+        Op::GroupNonUniformQuadAllKHR as u32..=Op::GroupNonUniformQuadAnyKHR as u32,
+        Op::GroupNonUniformPartitionEXT as u32..=Op::GroupNonUniformPartitionEXT as u32,
+        Op::SubgroupShuffleINTEL as u32..=Op::SubgroupImageMediaBlockWriteINTEL as u32,
+        Op::GroupIMulKHR as u32..=Op::GroupLogicalXorKHR as u32,
+    ];
+    families.iter().any(|family| family.contains(&code))
+}

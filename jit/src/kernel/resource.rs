@@ -1,0 +1,107 @@
+//! The global variables of a kernel, classed by what they stand for.
+
+use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::spirv::{BuiltIn, Decoration, Dim, Op, StorageClass};
+
+use super::defs::{Defs, variable_class};
+use super::reason::Place;
+
+/// A global variable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Variable {
+    /// Its result id.
+    pub(crate) id: u32,
+    /// Type it points to; for an array of descriptors, the type of one.
+    pub(crate) ty: u32,
+    /// What it stands for.
+    pub(crate) role: Role,
+}
+
+/// What a global variable stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Resource { place: Place, kind: Kind, array: bool },
+    Push,
+    Workgroup,
+    Private,
+    BuiltIn(BuiltIn),
+    Other,
+}
+
+/// Kind of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    StorageBuffer,
+    UniformBuffer,
+    Other(&'static str),
+}
+
+/// Lists the global variables, in order.
+pub(crate) fn variables(module: &Module, defs: &Defs<'_>) -> Vec<Variable> {
+    let globals = module.types_global_values.iter();
+    globals
+        .filter_map(|inst| variable(inst, defs))
+        .collect()
+}
+
+fn variable(inst: &Instruction, defs: &Defs<'_>) -> Option<Variable> {
+    let class = variable_class(inst)?;
+    let id = inst.result_id?;
+    let (_, pointee) = defs.pointer(inst.result_type?)?;
+    let mut ty = pointee;
+    let role = match class {
+        StorageClass::PushConstant => Role::Push,
+        StorageClass::Workgroup => Role::Workgroup,
+        StorageClass::Private => Role::Private,
+        StorageClass::Input => match defs.decoration(id, Decoration::BuiltIn) {
+            Some(builtin) => BuiltIn::from_u32(builtin).map_or(Role::Other, Role::BuiltIn),
+            None => Role::Other,
+        },
+        StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::UniformConstant => {
+            let mut array = false;
+            while let Some(outer) = defs.get(ty)
+                && matches!(outer.class.opcode, Op::TypeArray | Op::TypeRuntimeArray)
+            {
+                ty = outer.operands.first()?.id_ref_any()?;
+                array = true;
+            }
+            let place = Place {
+                set: defs.decoration(id, Decoration::DescriptorSet).unwrap_or(0),
+                binding: defs.decoration(id, Decoration::Binding).unwrap_or(0),
+            };
+            let kind = kind(class, ty, defs);
+            Role::Resource { place, kind, array }
+        }
+        _ => Role::Other,
+    };
+    Some(Variable { id, ty, role })
+}
+
+fn kind(class: StorageClass, ty: u32, defs: &Defs<'_>) -> Kind {
+    let buffer_block = defs.decoration(ty, Decoration::BufferBlock).is_some();
+    match class {
+        StorageClass::StorageBuffer => Kind::StorageBuffer,
+        StorageClass::Uniform if buffer_block => Kind::StorageBuffer,
+        StorageClass::Uniform => Kind::UniformBuffer,
+        _ => Kind::Other(match defs.op(ty) {
+            Some(Op::TypeSampler) => "sampler",
+            Some(Op::TypeSampledImage) => "combined image sampler",
+            Some(Op::TypeAccelerationStructureKHR) => "acceleration structure",
+            Some(Op::TypeImage) => image_kind(ty, defs),
+            _ => "opaque resource",
+        }),
+    }
+}
+
+fn image_kind(ty: u32, defs: &Defs<'_>) -> &'static str {
+    let operands = defs.get(ty).map_or(&[][..], |inst| &inst.operands);
+    let buffer = operands.get(1) == Some(&Operand::Dim(Dim::DimBuffer));
+    // 1: sampled, 2: read and written without a sampler (SPIR-V, "OpTypeImage").
+    let storage = operands.get(5) == Some(&Operand::LiteralBit32(2));
+    match (buffer, storage) {
+        (true, true) => "storage texel buffer",
+        (true, false) => "uniform texel buffer",
+        (false, true) => "storage image",
+        (false, false) => "sampled image",
+    }
+}

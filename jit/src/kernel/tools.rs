@@ -1,0 +1,74 @@
+//! The two C++ tools: spirv-val and spirv-opt, behind functions that take and give words.
+
+use spirv_tools::TargetEnv;
+use spirv_tools::opt::{Optimizer, Options, Passes};
+use spirv_tools::val::{Validator, ValidatorOptions};
+
+/// Every module up to SPIR-V 1.6 is accepted in this environment. Whether the *device* takes it is the
+/// runtime's question.
+const ENV: TargetEnv = TargetEnv::Vulkan_1_3;
+
+/// What the validator or the optimizer objects to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    /// Index that the tool gives, zero if it gives none.
+    pub(crate) index: usize,
+    /// Its words.
+    pub(crate) detail: String,
+}
+
+fn validator_options() -> ValidatorOptions {
+    ValidatorOptions {
+        // Layout rules depend on device features, which are checked where the device is known.
+        relax_block_layout: Some(true),
+        uniform_buffer_standard_layout: true,
+        scalar_block_layout: true,
+        ..ValidatorOptions::default()
+    }
+}
+
+/// Runs spirv-val.
+pub(crate) fn validate(words: &[u32]) -> Result<(), Complaint> {
+    let validator = spirv_tools::val::create(Some(ENV));
+    validator
+        .validate(words, Some(validator_options()))
+        .map_err(|error| match error.diagnostic {
+            Some(diagnostic) => Complaint {
+                index: diagnostic.index,
+                detail: diagnostic.message,
+            },
+            None => Complaint {
+                index: 0,
+                detail: error.inner.to_string(),
+            },
+        })
+}
+
+/// Runs spirv-opt passes, in order, on a valid module.
+pub(super) fn optimize(words: &[u32], passes: &[Passes]) -> Result<Vec<u32>, Complaint> {
+    let mut optimizer = spirv_tools::opt::create(Some(ENV));
+    for pass in passes {
+        optimizer.register_pass(*pass);
+    }
+    let options = Options {
+        validator_options: Some(validator_options()),
+        ..Options::default()
+    };
+    let mut first = None;
+    let mut listen = |message: spirv_tools::error::Message| {
+        if first.is_none() {
+            first = Some(Complaint {
+                index: message.index,
+                detail: message.message,
+            });
+        }
+    };
+    let result = optimizer.optimize(words, &mut listen, Some(options));
+    match result {
+        Ok(binary) => Ok(binary.as_words().to_vec()),
+        Err(error) => Err(first.unwrap_or(Complaint {
+            index: 0,
+            detail: error.to_string(),
+        })),
+    }
+}

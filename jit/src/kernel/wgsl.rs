@@ -1,0 +1,43 @@
+//! WGSL text to SPIR-V words, through naga.
+
+use naga::back::spv;
+use naga::front::wgsl;
+use naga::valid::{Capabilities, ValidationFlags, Validator};
+
+use super::error::KernelError;
+
+/// Compiles every entry point of a WGSL module. The words are checked like any other input afterwards.
+pub(super) fn compile(module: &str, text: &str) -> Result<Vec<u32>, KernelError> {
+    let at = |location: Option<naga::SourceLocation>, message: String| KernelError::Wgsl {
+        module: module.to_owned(),
+        line: location.map_or(0, |location| location.line_number),
+        column: location.map_or(0, |location| location.line_position),
+        message,
+    };
+    let parsed = wgsl::parse_str(text)
+        .map_err(|error| at(error.location(text), error.message().to_owned()))?;
+    // Which features the device has is the runtime's question; the SPIR-V says what it needs.
+    let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all());
+    let info = validator.validate(&parsed).map_err(|error| {
+        let location = error.location(text);
+        at(location, full_message(&error.into_inner()))
+    })?;
+    let options = spv::Options {
+        lang_version: (1, 3),
+        flags: spv::WriterFlags::empty(),
+        ..spv::Options::default()
+    };
+    spv::write_vec(&parsed, &info, &options, None).map_err(|error| at(None, error.to_string()))
+}
+
+/// An error with its causes, in one line.
+fn full_message(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        message.push_str(": ");
+        message.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    message
+}

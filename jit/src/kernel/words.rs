@@ -1,0 +1,74 @@
+//! SPIR-V as words: what has to be read or rewritten before the grammar is involved.
+//!
+//! Specialization, debug stripping and the input checks work on this level. It needs no knowledge of
+//! operand kinds, so it cannot fail on instructions that the parser does not know.
+
+use rspirv::spirv::Op;
+
+/// Number of words before the first instruction.
+pub(super) const HEADER: usize = 5;
+
+/// One instruction of a module that passed [`super::guard`].
+#[derive(Clone, Copy)]
+pub(super) struct Inst<'a> {
+    /// Opcode, not necessarily a known one.
+    pub(super) code: u16,
+    /// All words, the first with opcode and length included.
+    pub(super) words: &'a [u32],
+}
+
+impl<'a> Inst<'a> {
+    /// The opcode if the grammar knows it.
+    pub(super) fn op(&self) -> Option<Op> {
+        Op::from_u32(u32::from(self.code))
+    }
+
+    /// Word `index` after the opcode word, zero where there is none.
+    pub(super) fn at(&self, index: usize) -> u32 {
+        self.words.get(index + 1).copied().unwrap_or(0)
+    }
+
+    /// The words after the opcode word, from `index` on.
+    pub(super) fn from(&self, index: usize) -> &'a [u32] {
+        self.words.get(index + 1..).unwrap_or(&[])
+    }
+}
+
+/// Walks the instructions of a module. Stops at the first one that is not delimited.
+pub(super) fn instructions(words: &[u32]) -> impl Iterator<Item = Inst<'_>> {
+    let mut rest = words.get(HEADER..).unwrap_or(&[]);
+    std::iter::from_fn(move || {
+        let first = *rest.first()?;
+        let length = (first >> 16) as usize;
+        if length == 0 || length > rest.len() {
+            return None;
+        }
+        let (words, tail) = rest.split_at(length);
+        rest = tail;
+        Some(Inst {
+            code: (first & 0xffff) as u16,
+            words,
+        })
+    })
+}
+
+/// Decodes a literal string, returns it with the number of words it takes. Bytes that are not UTF-8
+/// are replaced: names are only ever shown or compared.
+pub(super) fn string(words: &[u32]) -> Option<(String, usize)> {
+    let mut bytes = Vec::new();
+    for (i, word) in words.iter().enumerate() {
+        for byte in word.to_le_bytes() {
+            if byte == 0 {
+                return Some((String::from_utf8_lossy(&bytes).into_owned(), i + 1));
+            }
+            bytes.push(byte);
+        }
+    }
+    None
+}
+
+/// Appends one instruction.
+pub(super) fn push(out: &mut Vec<u32>, op: Op, operands: &[u32]) {
+    out.push(((operands.len() as u32 + 1) << 16) | op as u32);
+    out.extend_from_slice(operands);
+}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Regenerates the .spv files in this folder from their sources.
+#
+# Needs glslangValidator, spirv-as and spirv-opt on PATH (Debian: glslang-tools, spirv-tools). The names
+# say how a file was made: SOURCE.spv for Vulkan 1.1 (SPIR-V 1.3) unoptimised, and SOURCE.VARIANT.spv.
+set -eu
+cd "$(dirname "$0")"
+
+glsl() { # source, target environment, output, further options
+    source=$1 env=$2 out=$3
+    shift 3
+    glslangValidator -V --quiet --target-env "$env" "$@" -o "$out" "$source"
+}
+
+for source in *.comp; do
+    glsl "$source" vulkan1.1 "${source%.comp}.spv"
+done
+
+# The same kernels in every way a compiler may deliver them.
+for name in chain control shared spec; do
+    for env in vulkan1.0 vulkan1.2 vulkan1.3; do
+        glsl "$name.comp" "$env" "$name.${env#vulkan1.}.spv" 2>/dev/null || rm -f "$name.${env#vulkan1.}.spv"
+    done
+    glsl "$name.comp" vulkan1.1 "$name.g.spv" -g
+    spirv-opt --target-env=vulkan1.1 -O "$name.spv" -o "$name.o.spv"
+    spirv-opt --target-env=vulkan1.1 -Os "$name.g.spv" -o "$name.gos.spv"
+done
+
+glslangValidator -D -V --quiet --target-env vulkan1.1 -S comp -e main -o hlsl.spv hlsl.hlsl
+glslangValidator -D -V --quiet --target-env vulkan1.0 -g -S comp -e main -o hlsl.0g.spv hlsl.hlsl
+
+spirv-as --target-env spv1.0 many.spvasm -o many.spv
+spirv-as --target-env spv1.0 fragment.spvasm -o fragment.spv
+spirv-as --target-env spv1.6 spec_ops.spvasm -o spec_ops.spv
+spirv-as --target-env spv1.0 copies.spvasm -o copies.spv
+spirv-as --target-env spv1.3 pointers.spvasm -o pointers.spv
