@@ -3,10 +3,14 @@
 mod args;
 mod compare;
 mod pipeline;
+mod report;
+mod inspect;
+#[path = "/tmp/stop_stub.rs"]
+mod stop;
+use clap::Parser;
 fn main() {
-    let file = std::env::args_os().nth(2).unwrap();
-        match pipeline::load(file.as_ref()).and_then(|p| { pipeline::contents::check_files(&p)?; pipeline::check::check(&p)?; Ok(p)}) {
-            Ok(_) => println!("ok"),
-            Err(p) => { eprintln!("error: {p}"); std::process::exit(2) }
-        }
+    let line = args::CommandLine::parse();
+    let r = match &line.command { args::Command::Run(a) => pipeline::load(&a.file).and_then(|p| { pipeline::contents::check_files(&p)?; pipeline::check::check(&p)?; Ok(p)}).map(|_| ()).map_err(stop::Stop::from),
+    args::Command::Inspect(a) => inspect::inspect(a, &mut std::io::stdout()).map(|_| ()), _ => Ok(()) };
+    if let Err(p) = r { eprintln!("error: {}", p.message); std::process::exit(2) }
 }
