@@ -2,4 +2,8 @@
 #![cfg(feature = "cli")]
 
 mod bad_files;
+mod exit_status;
+mod inspect;
 mod process;
+mod runs;
+mod shape;

@@ -135,3 +135,39 @@ fn chain(error: &dyn std::error::Error) -> String {
     }
     text.replace('\n', " ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost() -> Error {
+        Error::Device(DeviceError::Lost)
+    }
+
+    #[test]
+    fn a_device_that_fails_is_not_one_that_is_missing() {
+        assert_eq!(Stop::running(&lost()).status, Status::DeviceFailed);
+        assert_eq!(Stop::opening(&lost()).status, Status::DeviceFailed);
+        let memory = DeviceError::OutOfMemory { kind: "device", bytes: 1, reason: String::new() };
+        assert_eq!(Stop::running(&Error::Device(memory)).status, Status::DeviceFailed);
+        let none = || Error::Device(DeviceError::NoDevice);
+        assert_eq!(Stop::opening(&none()).status, Status::NoDevice);
+        assert_eq!(Stop::running(&Error::Earlier(std::sync::Arc::new(lost()))).status, Status::DeviceFailed);
+    }
+
+    #[test]
+    fn only_a_wrong_file_gets_a_place() {
+        let problem = |message: String| Problem::file(std::path::Path::new("f.toml"), message);
+        assert_eq!(Stop::wrong("what").locate(problem).message, "f.toml: what");
+        let stop = Stop::running(&lost()).locate(problem);
+        assert_eq!(stop.status, Status::DeviceFailed);
+        assert!(!stop.message.contains("f.toml"));
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let inner = Error::Device(DeviceError::Lost);
+        let message = Stop::running(&Error::Earlier(std::sync::Arc::new(inner.clone()))).message;
+        assert_eq!(message.matches(&inner.to_string()).count(), 1, "{message}");
+    }
+}
