@@ -1,0 +1,128 @@
+//! A walk over everything that is stored, of every format version.
+//!
+//! The walk takes no lock, so what it finds may be gone, or may have been joined by more, when it is
+//! acted on. Names that are not of this store are passed over: they are neither counted nor removed.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+
+use crate::disk::{Disk, FileKind, Meta, Stamp};
+use crate::store::inner::Inner;
+use crate::store::names::{self, FOLDER_BYTES, LEVELS, Role};
+use crate::store::reason::Fault;
+
+/// One file of an entry.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    pub(crate) name: String,
+    pub(crate) driver: String,
+    pub(crate) role: Role,
+    pub(crate) meta: Meta,
+}
+
+/// The files with one number in one folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    /// Relative to the root, with the version.
+    pub(crate) folder: String,
+    pub(crate) number: u32,
+    /// Ordered by role, the entry first, the source last.
+    pub(crate) pieces: Vec<Piece>,
+}
+
+impl Group {
+    pub(crate) fn piece(&self, role: Role) -> Option<&Piece> {
+        self.pieces.iter().find(|piece| piece.role == role)
+    }
+
+    /// When the entry was used last: the stamp of the `.bin`, or of what else there is.
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.piece(Role::Entry)
+            .or_else(|| self.pieces.first())
+            .map_or((0, 0), |piece| piece.meta.stamp)
+    }
+}
+
+/// Everything that is stored.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) groups: Vec<Group>,
+    /// What it takes of the disk, folders among it.
+    pub(crate) bytes: u64,
+}
+
+/// Walks all version folders. A folder that cannot be read counts as empty.
+pub(crate) fn scan(inner: &Inner, root: &File) -> Result<Found, Fault> {
+    let mut found = Found::default();
+    let names = list(inner, root, ".").map_err(Fault::of("list"))?;
+    for (name, kind) in names {
+        if names::is_version(&name) && may_be_folder(kind) {
+            walk(inner, root, name, LEVELS, &mut found);
+        }
+    }
+    Ok(found)
+}
+
+fn may_be_folder(kind: FileKind) -> bool {
+    matches!(kind, FileKind::Folder | FileKind::Unknown)
+}
+
+fn list(inner: &Inner, root: &File, path: &str) -> std::io::Result<Vec<(String, FileKind)>> {
+    let folder = inner.disk.open_folder(root, path)?;
+    inner.disk.list(&folder)
+}
+
+fn walk(inner: &Inner, root: &File, path: String, levels: usize, found: &mut Found) {
+    let Ok(folder) = inner.disk.open_folder(root, &path) else {
+        return;
+    };
+    let Ok(names) = inner.disk.list(&folder) else {
+        return;
+    };
+    if levels == 0 {
+        collect(&*inner.disk, &folder, path, &names, found);
+        return;
+    }
+    for (name, kind) in names {
+        if names::is_level(&name) && may_be_folder(kind) {
+            found.bytes += FOLDER_BYTES;
+            walk(inner, root, format!("{path}/{name}"), levels - 1, found);
+        }
+    }
+}
+
+fn collect(
+    disk: &dyn Disk,
+    folder: &File,
+    path: String,
+    names: &[(String, FileKind)],
+    found: &mut Found,
+) {
+    let mut groups: BTreeMap<u32, Vec<Piece>> = BTreeMap::new();
+    for (name, _) in names {
+        let Some((number, driver, role)) = names::parse(name) else {
+            continue;
+        };
+        let Ok(meta) = disk.meta_at(folder, name) else {
+            continue;
+        };
+        if meta.kind != FileKind::Regular {
+            continue;
+        }
+        found.bytes += names::disk_bytes(meta.length);
+        groups.entry(number).or_default().push(Piece {
+            name: name.clone(),
+            driver: driver.to_owned(),
+            role,
+            meta,
+        });
+    }
+    for (number, mut pieces) in groups {
+        pieces.sort_by(|a, b| (a.role, &a.name).cmp(&(b.role, &b.name)));
+        found.groups.push(Group {
+            folder: path.clone(),
+            number,
+            pieces,
+        });
+    }
+}
