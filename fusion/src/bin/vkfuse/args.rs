@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List the Vulkan devices.
     Devices(DevicesArgs),
+    /// Look into the cache on disk, or tidy it.
+    Cache(CacheArgs),
 }
 
 #[derive(Args)]
@@ -98,6 +100,53 @@ pub(crate) struct DevicesArgs {
     /// Print one JSON object and nothing else.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CacheArgs {
+    #[command(subcommand)]
+    pub(crate) action: CacheAction,
+    /// The folder of the disk cache.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Print one JSON object and nothing else.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum CacheAction {
+    /// List the entries, the last used first.
+    Ls,
+    /// Show what an entry was made from.
+    Show {
+        /// The key, or the start of it.
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
+    /// Count entries and bytes.
+    Stats,
+    /// Read and check every file; exit status 1 if one is damaged.
+    Verify,
+    /// Remove what was used longest ago.
+    Prune {
+        /// How much may stay, such as 512M.
+        #[arg(long, value_name = "SIZE")]
+        to: String,
+    },
+    /// Remove everything.
+    Clear,
+    /// Print the folder.
+    Path,
+    /// Say what makes two keys different.
+    Explain {
+        /// A key, or the start of it.
+        #[arg(value_name = "KEY")]
+        key: String,
+        /// Another key.
+        #[arg(value_name = "OTHER")]
+        other: String,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
