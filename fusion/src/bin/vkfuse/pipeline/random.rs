@@ -82,6 +82,15 @@ mod tests {
     }
 
     #[test]
+    fn starts_as_the_documentation_says() {
+        let expected = [-0.220_340_61_f32, -0.966_423_5, 0.801_521_3, 0.165_860_53];
+        for (index, expected) in expected.into_iter().enumerate() {
+            let found = element(ElementType::F32, 7, index as u64);
+            assert_eq!(found[..], expected.to_le_bytes());
+        }
+    }
+
+    #[test]
     fn floats_lie_in_the_half_open_interval() {
         for index in 0..10_000 {
             let single = f32::from_le_bytes(
