@@ -12,6 +12,7 @@ pub mod expr;
 pub(crate) mod form;
 pub(crate) mod layout;
 pub mod relation;
+mod symbolic;
 
 pub use access::{Access, AccessKind, KernelAnalysis};
 pub use relation::Relation;

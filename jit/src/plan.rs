@@ -6,6 +6,7 @@
 //! recipe and so the same key.
 
 mod assemble;
+mod coverage;
 mod group;
 mod internalize;
 mod mapping;
@@ -128,7 +129,9 @@ fn plan_unfused_at(
 ) -> Result<Step, PlanError> {
     let one = &list[position];
     let over = (0..3).find(|&d| one.groups[d] > limits.max_groups[d]);
-    let Some(dim) = over else { return Ok(assemble::plain(one, position, float)) };
+    let Some(dim) = over else {
+        return Ok(assemble::plain(one, position, float));
+    };
     let failed = |reason: Reason| PlanError { submission: position, kernel: one.kernel.name.clone(), reason };
     let group = Group::new(list, position, limits).map_err(|reason| match reason {
         Reason::RangeTooLarge => {

@@ -169,7 +169,11 @@ impl std::fmt::Display for AccessSite {
             AccessKind::Atomic => "atomically updates",
         };
         let (set, binding) = self.binding;
-        write!(f, "submission {} ({}) {verb} binding {set}.{binding} at byte {}", self.submission, self.kernel, self.index)
+        write!(
+            f,
+            "submission {} ({}) {verb} binding {set}.{binding} at byte {}",
+            self.submission, self.kernel, self.index
+        )
     }
 }
 
@@ -186,7 +190,10 @@ impl Reason {
             Self::CrossGroup(pair) => pair.to_string(),
             Self::SharedElements { pair, .. } => format!("{self}: {pair}"),
             Self::OldContents { submission, binding, index } => {
-                format!("{self}: submission {submission} reads binding {}.{} at byte {index}", binding.0, binding.1)
+                format!(
+                    "{self}: submission {submission} reads binding {}.{} at byte {index}",
+                    binding.0, binding.1
+                )
             }
             Self::LocalSize { have, want } => format!("{self}: {have:?} and {want:?}"),
             _ => self.to_string(),

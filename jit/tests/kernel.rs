@@ -3,5 +3,14 @@
 mod kernel {
     pub(crate) mod corpus;
     mod dump;
+    mod entry;
+    mod hostile;
+    mod identity;
     mod normal;
+    mod plain;
+    mod reflect;
+    mod refuse;
+    mod spec;
+    #[cfg(feature = "wgsl")]
+    mod wgsl;
 }

@@ -40,8 +40,8 @@ pub struct Access {
     pub exact_guards: bool,
     /// Block and position of the instruction.
     pub at: (usize, usize),
-    /// Whether the access lies in a loop.
-    pub in_loop: bool,
+    /// Number of loops around the access.
+    pub loop_depth: u32,
     /// The element of the block's array it goes through, if that is how it starts.
     pub(crate) element: Option<Element>,
 }

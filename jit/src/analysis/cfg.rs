@@ -24,9 +24,17 @@ pub(crate) struct Cfg {
 /// One structured loop.
 pub(crate) struct Loop {
     pub(crate) header: usize,
-    pub(crate) latches: Vec<usize>,
     pub(crate) blocks: BitSet,
     pub(crate) parent: Option<usize>,
+}
+
+impl Loop {
+    /// Whether every edge out of the loop starts at `block`.
+    pub(crate) fn is_left_only_from(&self, block: usize, cfg: &Cfg) -> bool {
+        (0..cfg.successors.len())
+            .filter(|&inside| inside != block && self.blocks.contains(inside))
+            .all(|inside| cfg.successors[inside].iter().all(|&next| self.blocks.contains(next)))
+    }
 }
 
 /// One direction of a conditional branch.
@@ -52,9 +60,13 @@ impl Cfg {
         let mut successors = vec![Vec::new(); count];
         let mut predecessors = vec![Vec::new(); count];
         for (index, block) in function.blocks.iter().enumerate() {
-            let Some(last) = block.instructions.last() else { continue };
+            let Some(last) = block.instructions.last() else {
+                continue;
+            };
             for label in branch_targets(last) {
-                let Some(&target) = label_index.get(&label) else { continue };
+                let Some(&target) = label_index.get(&label) else {
+                    continue;
+                };
                 if !successors[index].contains(&target) {
                     successors[index].push(target);
                     predecessors[target].push(index);
@@ -84,6 +96,11 @@ impl Cfg {
         self.innermost[block]
     }
 
+    /// Number of loops around a block.
+    pub(crate) fn loop_depth(&self, block: usize) -> u32 {
+        self.loops.iter().filter(|l| l.blocks.contains(block)).count() as u32
+    }
+
     /// Whether `block` lies in loop `which` (`None`: the function itself).
     pub(crate) fn is_in_loop(&self, block: usize, which: Option<usize>) -> bool {
         which.is_none_or(|l| self.loops[l].blocks.contains(block))
@@ -104,7 +121,9 @@ impl Cfg {
             if !self.dominates(branch, block) || branch == block {
                 continue;
             }
-            let Some((condition, on_true, on_false)) = self.conditional(function, branch) else { continue };
+            let Some((condition, on_true, on_false)) = self.conditional(function, branch) else {
+                continue;
+            };
             let edge_to = |target: usize| {
                 on_true != on_false && self.predecessors[target].len() == 1 && self.dominates(target, block)
             };
@@ -151,7 +170,8 @@ fn dominance(count: usize, roots: &[usize], into: &[Vec<usize>], out_of: &[Vec<u
     for &root in roots {
         sets[root] = BitSet::single(count, root);
     }
-    let mut work: std::collections::VecDeque<usize> = roots.iter().flat_map(|&r| out_of[r].iter().copied()).collect();
+    let mut work: std::collections::VecDeque<usize> =
+        roots.iter().flat_map(|&r| out_of[r].iter().copied()).collect();
     while let Some(block) = work.pop_front() {
         if roots.contains(&block) {
             continue;
@@ -199,7 +219,7 @@ fn natural_loops(
             continue;
         }
         let mut blocks = BitSet::single(count, header);
-        let mut stack = latches.clone();
+        let mut stack = latches;
         while let Some(block) = stack.pop() {
             if !blocks.contains(block) {
                 blocks.insert(block);
@@ -208,13 +228,11 @@ fn natural_loops(
         }
         // Headers come in dominance order, so the last loop that holds this header is its parent.
         let parent = loops.iter().rposition(|outer| outer.blocks.contains(header));
-        loops.push(Loop { header, latches, blocks, parent });
+        loops.push(Loop { header, blocks, parent });
     }
     let innermost = (0..count)
         .map(|block| {
-            (0..loops.len())
-                .filter(|&l| loops[l].blocks.contains(block))
-                .max_by_key(|&l| depth(&loops, l))
+            (0..loops.len()).filter(|&l| loops[l].blocks.contains(block)).max_by_key(|&l| depth(&loops, l))
         })
         .collect();
     (loops, innermost)

@@ -70,6 +70,8 @@ pub struct LoopBound {
     pub inclusive: bool,
     /// Signed comparison.
     pub signed: bool,
+    /// Whether nothing else ends the loop.
+    pub only_exit: bool,
 }
 
 /// One node of an expression. `width` is in bits.
@@ -241,6 +243,34 @@ impl Exprs {
 
     pub(crate) fn constant(&mut self, value: u64, width: u8) -> NodeId {
         self.add(Node::Const { value: value & mask(width), width })
+    }
+
+    /// The negation of a boolean node.
+    pub(crate) fn not(&mut self, node: NodeId) -> NodeId {
+        match self.get(node) {
+            Node::BoolNot(inner) => *inner,
+            Node::Const { value, width } => {
+                let (value, width) = (u64::from(*value == 0), *width);
+                self.constant(value, width)
+            }
+            _ => self.add(Node::BoolNot(node)),
+        }
+    }
+
+    /// `condition ? a : b` of boolean nodes, as conjunction or disjunction where it is one.
+    pub(crate) fn choose(&mut self, condition: NodeId, a: NodeId, b: NodeId) -> NodeId {
+        let negated = self.not(condition);
+        match self.get(b) {
+            // `b` is what the condition is not, so it is true where it is chosen.
+            _ if b == negated => return self.add(Node::BoolOr(negated, a)),
+            _ if b == condition => return self.add(Node::BoolAnd(condition, a)),
+            Node::Const { value: 0, .. } => return self.add(Node::BoolAnd(condition, a)),
+            Node::Const { .. } => return self.add(Node::BoolOr(negated, a)),
+            _ => {}
+        }
+        let yes = self.add(Node::BoolAnd(condition, a));
+        let no = self.add(Node::BoolAnd(negated, b));
+        self.add(Node::BoolOr(yes, no))
     }
 
     /// The expression as text, for people.

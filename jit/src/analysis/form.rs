@@ -53,7 +53,9 @@ impl Atoms {
         }
         let shared = match &atom {
             Atom::Group(_) | Atom::Local(_) | Atom::Global(_) => true,
-            Atom::Quotient(base, _) | Atom::Remainder(base, _) => base.terms.iter().all(|&(a, _)| self.is_shared(a)),
+            Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
+                base.terms.iter().all(|&(a, _)| self.is_shared(a))
+            }
             Atom::Free { .. } | Atom::Element { .. } => false,
         };
         let id = AtomId(self.list.len() as u32);
@@ -305,7 +307,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// An index as an exact integer. `count` elements exist where the type says so.
-    fn index(&mut self, atoms: &mut Atoms, node: NodeId, count: Option<u64>, ranges: &Ranges) -> Option<Affine> {
+    fn index(
+        &mut self,
+        atoms: &mut Atoms,
+        node: NodeId,
+        count: Option<u64>,
+        ranges: &Ranges,
+    ) -> Option<Affine> {
         let width = self.analysis.exprs.get(node).width();
         let value = self.value(atoms, node);
         let (low, high) = value.form.bounds(|id| ranges.get(atoms, id));
@@ -391,14 +399,20 @@ impl<'a> Evaluator<'a> {
                 let bytes = self.env.push.get(*offset as usize..)?.get(..usize::from(*width / 8))?;
                 let value = bytes.iter().rev().fold(0u64, |word, &b| (word << 8) | u64::from(b));
                 let signed = sign_extend(value, *width);
-                Affine::constant(if signed < 0 && signed > -4096 { i128::from(signed) } else { i128::from(value) })
+                Affine::constant(if signed < 0 && signed > -4096 {
+                    i128::from(signed)
+                } else {
+                    i128::from(value)
+                })
             }
             Node::Length { binding, offset, stride } => {
                 let length = *self.env.lengths.get(usize::from(*binding))?;
                 let room = length.saturating_sub(u64::from(*offset));
                 Affine::constant(i128::from(room / u64::from((*stride).max(1))))
             }
-            Node::Binary { op, width, a, b } => return self.binary(atoms, node, *op, *width, *a, *b),
+            Node::Binary { op, width, a, b } => {
+                return self.binary(atoms, node, *op, *width, *a, *b);
+            }
             Node::Convert { signed, from, width, a } => {
                 let value = self.value(atoms, *a);
                 if width < from {
@@ -426,7 +440,11 @@ impl<'a> Evaluator<'a> {
                 let (width, init, step) = (*width, *init, *step);
                 return self.counter(atoms, node, width, init, step, bound);
             }
-            Node::Compare { .. } | Node::BoolAnd(..) | Node::BoolOr(..) | Node::BoolNot(_) | Node::Opaque { .. } => {
+            Node::Compare { .. }
+            | Node::BoolAnd(..)
+            | Node::BoolOr(..)
+            | Node::BoolNot(_)
+            | Node::Opaque { .. } => {
                 return None;
             }
         };
@@ -475,7 +493,15 @@ impl<'a> Evaluator<'a> {
         Some(self.exact(atoms, form))
     }
 
-    fn binary(&mut self, atoms: &mut Atoms, node: NodeId, op: BinaryOp, width: u8, a: NodeId, b: NodeId) -> Option<Value> {
+    fn binary(
+        &mut self,
+        atoms: &mut Atoms,
+        node: NodeId,
+        op: BinaryOp,
+        width: u8,
+        a: NodeId,
+        b: NodeId,
+    ) -> Option<Value> {
         let left = self.value(atoms, a);
         let right = self.value(atoms, b);
         let constant = right.form.terms.is_empty().then_some(right.form.constant);
@@ -511,7 +537,11 @@ impl<'a> Evaluator<'a> {
             }
             BinaryOp::ShrLogical | BinaryOp::ShrArithmetic => {
                 let shift = constant.filter(|s| (0..i128::from(width)).contains(s))?;
-                let value = if op == BinaryOp::ShrArithmetic { as_signed(&left, width)? } else { as_unsigned(&left, width)? };
+                let value = if op == BinaryOp::ShrArithmetic {
+                    as_signed(&left, width)?
+                } else {
+                    as_unsigned(&left, width)?
+                };
                 if value.low < 0 {
                     return None;
                 }
@@ -576,17 +606,32 @@ impl<'a> Evaluator<'a> {
             // Modulo a power of two, wrap-around does not matter: add multiples until it is positive.
             None if !quotient && power => {
                 let mut form = value.form.clone();
-                form.constant = form.constant.checked_add((-value.low).max(0).div_euclid(divisor).checked_add(1)? * divisor)?;
+                form.constant = form
+                    .constant
+                    .checked_add((-value.low).max(0).div_euclid(divisor).checked_add(1)? * divisor)?;
                 self.exact(atoms, form)
             }
-            None => return Some(if quotient { self.any(atoms, node) } else { self.unknown(atoms, node, 0, divisor - 1) }),
+            None => {
+                return Some(if quotient {
+                    self.any(atoms, node)
+                } else {
+                    self.unknown(atoms, node, 0, divisor - 1)
+                });
+            }
         };
         let form = split(atoms, &value.form, divisor, quotient)?;
         Some(self.exact(atoms, form))
     }
 
     /// Exclusive or with a constant.
-    fn flip(&mut self, atoms: &mut Atoms, node: NodeId, left: &Value, right: &Value, width: u8) -> Option<Value> {
+    fn flip(
+        &mut self,
+        atoms: &mut Atoms,
+        node: NodeId,
+        left: &Value,
+        right: &Value,
+        width: u8,
+    ) -> Option<Value> {
         let (value, bits) = match (left.form.terms.is_empty(), right.form.terms.is_empty()) {
             (_, true) => (left, right.form.constant),
             (true, false) => (right, left.form.constant),
@@ -632,7 +677,13 @@ impl<'a> Evaluator<'a> {
 
     /// Adds what follows from `condition` being `truth`: forms that are at most zero. Returns whether
     /// the facts say everything the condition says.
-    pub(crate) fn assume(&mut self, atoms: &mut Atoms, condition: NodeId, truth: bool, facts: &mut Vec<Affine>) -> bool {
+    pub(crate) fn assume(
+        &mut self,
+        atoms: &mut Atoms,
+        condition: NodeId,
+        truth: bool,
+        facts: &mut Vec<Affine>,
+    ) -> bool {
         match self.analysis.exprs.get(condition).clone() {
             Node::Const { value, .. } => {
                 if (value != 0) != truth {
@@ -641,19 +692,27 @@ impl<'a> Evaluator<'a> {
                 true
             }
             Node::BoolNot(inner) => self.assume(atoms, inner, !truth, facts),
-            Node::BoolAnd(a, b) if truth => self.assume(atoms, a, true, facts) & self.assume(atoms, b, true, facts),
-            Node::BoolOr(a, b) if !truth => self.assume(atoms, a, false, facts) & self.assume(atoms, b, false, facts),
+            Node::BoolAnd(a, b) if truth => {
+                self.assume(atoms, a, true, facts) & self.assume(atoms, b, true, facts)
+            }
+            Node::BoolOr(a, b) if !truth => {
+                self.assume(atoms, a, false, facts) & self.assume(atoms, b, false, facts)
+            }
             Node::Compare { op, width, a, b } => {
                 let (a, b) = (self.value(atoms, a), self.value(atoms, b));
                 let signed = matches!(op, CompareOp::SLess | CompareOp::SLessEqual);
-                let both = |meaning: fn(&Value, u8) -> Option<Value>| Some((meaning(&a, width)?, meaning(&b, width)?));
+                let both = |meaning: fn(&Value, u8) -> Option<Value>| {
+                    Some((meaning(&a, width)?, meaning(&b, width)?))
+                };
                 let pair = match op {
                     CompareOp::Equal | CompareOp::NotEqual => both(as_unsigned).or_else(|| both(as_signed)),
                     _ if signed => both(as_signed),
                     _ => both(as_unsigned),
                 };
                 let Some((a, b)) = pair else { return false };
-                let (Some(less), Some(more)) = (a.form.plus(&b.form, -1), b.form.plus(&a.form, -1)) else { return false };
+                let (Some(less), Some(more)) = (a.form.plus(&b.form, -1), b.form.plus(&a.form, -1)) else {
+                    return false;
+                };
                 let strictly = |mut form: Affine| {
                     form.constant += 1;
                     form
@@ -721,12 +780,16 @@ pub(crate) fn split(atoms: &mut Atoms, form: &Affine, divisor: i128, quotient: b
 fn rejoin(atoms: &Atoms, mut form: Affine) -> Affine {
     loop {
         let found = form.terms.iter().find_map(|&(id, c)| {
-            let Atom::Remainder(base, divisor) = atoms.get(id) else { return None };
+            let Atom::Remainder(base, divisor) = atoms.get(id) else {
+                return None;
+            };
             let quotient = atoms.find(&Atom::Quotient(base.clone(), *divisor))?;
             let whole = c.checked_mul(*divisor)?;
             (form.coefficient(quotient) == whole).then(|| (id, quotient, c, whole, base.clone()))
         });
-        let Some((remainder, quotient, c, whole, base)) = found else { return form };
+        let Some((remainder, quotient, c, whole, base)) = found else {
+            return form;
+        };
         form.add_term(remainder, -c);
         form.add_term(quotient, -whole);
         match form.plus(&base, c) {

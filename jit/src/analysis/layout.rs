@@ -51,10 +51,20 @@ impl Types {
         for inst in &module.annotations {
             let operands = &inst.operands;
             match (inst.class.opcode, operands.as_slice()) {
-                (Op::Decorate, [Operand::IdRef(id), Operand::Decoration(Decoration::ArrayStride), Operand::LiteralBit32(n)]) => {
+                (
+                    Op::Decorate,
+                    [
+                        Operand::IdRef(id),
+                        Operand::Decoration(Decoration::ArrayStride),
+                        Operand::LiteralBit32(n),
+                    ],
+                ) => {
                     strides.insert(*id, *n);
                 }
-                (Op::MemberDecorate, [Operand::IdRef(id), Operand::LiteralBit32(m), Operand::Decoration(what), rest @ ..]) => {
+                (
+                    Op::MemberDecorate,
+                    [Operand::IdRef(id), Operand::LiteralBit32(m), Operand::Decoration(what), rest @ ..],
+                ) => {
                     let member = members.entry((*id, *m)).or_default();
                     match (what, rest) {
                         (Decoration::Offset, [Operand::LiteralBit32(n)]) => member.offset = *n,
@@ -103,13 +113,15 @@ impl Types {
                     _ => Type::Other,
                 },
                 Op::Constant => {
-                    if let Some(&Type::Int { width, .. }) = inst.result_type.and_then(|t| this.types.get(&t)) {
+                    if let Some(&Type::Int { width, .. }) = inst.result_type.and_then(|t| this.types.get(&t))
+                    {
                         this.constants.insert(id, (literal(0) & super::expr::mask(width), width));
                     }
                     continue;
                 }
                 Op::ConstantNull => {
-                    if let Some(&Type::Int { width, .. }) = inst.result_type.and_then(|t| this.types.get(&t)) {
+                    if let Some(&Type::Int { width, .. }) = inst.result_type.and_then(|t| this.types.get(&t))
+                    {
                         this.constants.insert(id, (0, width));
                     }
                     continue;
@@ -156,6 +168,32 @@ impl Types {
         }
     }
 
+    /// Byte offset of what constant indices lead to, from the start of a block.
+    pub(crate) fn constant_offset(&self, block: u32, indices: &[u32]) -> Option<u32> {
+        let (mut ty, mut offset, mut matrix) = (block, 0u64, MatrixLayout::default());
+        for &index in indices {
+            let value = self.constant(index)?.0;
+            let (next, stride) = match self.get(ty) {
+                Type::Struct { members } => {
+                    let member = members.get(value as usize)?;
+                    if member.matrix.stride != 0 {
+                        matrix = member.matrix;
+                    }
+                    offset += u64::from(member.offset);
+                    ty = member.ty;
+                    continue;
+                }
+                Type::Array { element, stride, .. } => (*element, u64::from(*stride)),
+                Type::Matrix { column, .. } if !matrix.row_major => (*column, u64::from(matrix.stride)),
+                Type::Vector { element, .. } => (*element, self.span(*element, matrix)),
+                _ => return None,
+            };
+            offset += value * stride;
+            ty = next;
+        }
+        u32::try_from(offset).ok()
+    }
+
     /// Bytes from the first to the last byte of a value in memory; a runtime array counts nothing.
     pub(crate) fn span(&self, id: u32, matrix: MatrixLayout) -> u64 {
         match self.get(id) {
@@ -166,18 +204,17 @@ impl Types {
                     Type::Vector { element, count } => (u64::from(*count), self.span(*element, matrix)),
                     _ => (0, 0),
                 };
-                let (lines, per_line) = if matrix.row_major { (rows, u64::from(*count)) } else { (u64::from(*count), rows) };
+                let (lines, per_line) =
+                    if matrix.row_major { (rows, u64::from(*count)) } else { (u64::from(*count), rows) };
                 u64::from(matrix.stride) * lines.saturating_sub(1) + per_line * scalar
             }
             Type::Array { element, count, stride } => match count {
                 0 => 0,
                 n => u64::from(*stride).saturating_mul(n - 1).saturating_add(self.span(*element, matrix)),
             },
-            Type::Struct { members } => members
-                .iter()
-                .map(|m| u64::from(m.offset) + self.span(m.ty, m.matrix))
-                .max()
-                .unwrap_or(0),
+            Type::Struct { members } => {
+                members.iter().map(|m| u64::from(m.offset) + self.span(m.ty, m.matrix)).max().unwrap_or(0)
+            }
             _ => 0,
         }
     }
@@ -193,7 +230,9 @@ impl Types {
         use std::fmt::Write as _;
         let _ = match self.get(id) {
             Type::Bool => write!(out, "b"),
-            Type::Int { width, signed } => write!(out, "{}{width}", if *signed { 'i' } else { 'u' }),
+            Type::Int { width, signed } => {
+                write!(out, "{}{width}", if *signed { 'i' } else { 'u' })
+            }
             Type::Float { width } => write!(out, "f{width}"),
             Type::Vector { element, count } => {
                 self.write_signature(*element, matrix, out);

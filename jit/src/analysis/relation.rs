@@ -48,7 +48,9 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
         }
     }
     // Overlap: -a.size < f - g < b.size, exclusive on both ends.
-    let Some(difference) = Digits::of(atoms, &a, &b) else { return Relation::Disjoint };
+    let Some(difference) = Digits::of(atoms, &a, &b) else {
+        return Relation::Disjoint;
+    };
     let shift = a.offset.constant - b.offset.constant;
     match difference.solve(1 - a.size - shift, b.size - 1 - shift) {
         Solution::Never => return Relation::Disjoint,
@@ -58,7 +60,8 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
     let agreed_on = |atom: Atom, count: u32, dim: u8| {
         count <= 1
             || atoms.find(&atom).is_some_and(|id| agreed.contains(id))
-            || (merged[usize::from(dim)] && atoms.find(&Atom::Global(dim)).is_some_and(|id| agreed.contains(id)))
+            || (merged[usize::from(dim)]
+                && atoms.find(&Atom::Global(dim)).is_some_and(|id| agreed.contains(id)))
             || pinned(atoms, &a, &b, &atom)
     };
     let same_group = (0..3u8).all(|d| agreed_on(Atom::Group(d), shape.groups[usize::from(d)], d));
@@ -97,7 +100,10 @@ fn merge_dimensions(atoms: &mut Atoms, shape: Shape, a: &mut AccessForm, b: &mut
         if groups <= 1 || size <= 1 {
             continue;
         }
-        let (Some(group), Some(local)) = (atoms.find(&Atom::Group(dim)), atoms.find(&Atom::Local(dim))) else { continue };
+        let (Some(group), Some(local)) = (atoms.find(&Atom::Group(dim)), atoms.find(&Atom::Local(dim)))
+        else {
+            continue;
+        };
         let size = i128::from(size);
         let fits = |form: &Affine| form.coefficient(group) == form.coefficient(local) * size;
         let used = a.offset.coefficient(local) != 0 || b.offset.coefficient(local) != 0;
@@ -187,13 +193,19 @@ impl Digits {
     /// Adds a digit with a positive coefficient; unattached ones of one coefficient become one.
     fn push(&mut self, mut digit: Digit) {
         if digit.coefficient < 0 {
-            digit = Digit { coefficient: -digit.coefficient, low: -digit.high, high: -digit.low, atom: digit.atom };
+            digit = Digit {
+                coefficient: -digit.coefficient,
+                low: -digit.high,
+                high: -digit.low,
+                atom: digit.atom,
+            };
         }
         if digit.low == 0 && digit.high == 0 && digit.atom.is_none() {
             return;
         }
         if digit.atom.is_none()
-            && let Some(same) = self.0.iter_mut().find(|d| d.atom.is_none() && d.coefficient == digit.coefficient)
+            && let Some(same) =
+                self.0.iter_mut().find(|d| d.atom.is_none() && d.coefficient == digit.coefficient)
         {
             same.low += digit.low;
             same.high += digit.high;
@@ -218,7 +230,10 @@ impl Digits {
         }
         let reach = |digits: &[Digit]| {
             digits.iter().fold((0i128, 0i128), |(l, h), d| {
-                (l.saturating_add(d.coefficient.saturating_mul(d.low)), h.saturating_add(d.coefficient.saturating_mul(d.high)))
+                (
+                    l.saturating_add(d.coefficient.saturating_mul(d.low)),
+                    h.saturating_add(d.coefficient.saturating_mul(d.high)),
+                )
             })
         };
         let (least, most) = reach(&self.0);
@@ -283,7 +298,9 @@ impl Agreed {
         loop {
             let mut next = None;
             for &id in &self.0 {
-                let Atom::Quotient(base, divisor) = atoms.get(id) else { continue };
+                let Atom::Quotient(base, divisor) = atoms.get(id) else {
+                    continue;
+                };
                 let remainder = atoms.find(&Atom::Remainder(base.clone(), *divisor));
                 let whole = remainder.is_some_and(|id| self.contains(id));
                 let task = (base.clone(), *divisor, whole);
@@ -292,10 +309,14 @@ impl Agreed {
                     break;
                 }
             }
-            let Some((base, divisor, whole)) = next else { return };
+            let Some((base, divisor, whole)) = next else {
+                return;
+            };
             done.push((base.clone(), divisor, whole));
             let form = |side: &AccessForm| AccessForm { offset: base.clone(), ..side.clone() };
-            let Some(digits) = Digits::of(atoms, &form(a), &form(b)) else { continue };
+            let Some(digits) = Digits::of(atoms, &form(a), &form(b)) else {
+                continue;
+            };
             let window = if whole { 0 } else { divisor - 1 };
             if let Solution::Zero(ids) = digits.solve(-window, window) {
                 ids.into_iter().for_each(|id| self.insert(id));

@@ -61,9 +61,7 @@ impl Kernel {
         let available = module.entry_points();
         let index = match (entry, available) {
             (_, []) => {
-                return Err(KernelError::NoComputeEntry {
-                    module: module.name().to_owned(),
-                });
+                return Err(KernelError::NoComputeEntry { module: module.name().to_owned() });
             }
             (None, [_]) => 0,
             (None, _) => {
@@ -116,10 +114,7 @@ impl Kernel {
     /// # Errors
     /// An id the module does not have or that is given twice, a value of the wrong type, a work-group
     /// size that is empty with these values; see [`KernelError`].
-    pub fn specialize(
-        &self,
-        values: &[(u32, SpecValue)],
-    ) -> Result<Arc<Specialized>, KernelError> {
+    pub fn specialize(&self, values: &[(u32, SpecValue)]) -> Result<Arc<Specialized>, KernelError> {
         let key = spec::resolve(self.name(), self.spec_constants(), values)?;
         let slot = {
             let table = self.inner.specialised.lock();
@@ -141,11 +136,8 @@ impl Kernel {
             entry_id: self.inner.entry_id,
         };
         let specialised = specialize::apply(&source, values)?;
-        let mut module =
-            load::module(&specialised.words).map_err(|detail| KernelError::Decode {
-                module: self.name().to_owned(),
-                detail,
-            })?;
+        let mut module = load::module(&specialised.words)
+            .map_err(|detail| KernelError::Decode { module: self.name().to_owned(), detail })?;
         let (plain, ids) = plain::build(&mut module);
         // Values can make a module invalid that was valid with its defaults: an array of length zero,
         // say. This is also what keeps the optimizer from seeing such a module.
@@ -178,9 +170,6 @@ impl Kernel {
 
 impl fmt::Debug for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kernel")
-            .field("name", &self.name())
-            .field("entry", &self.entry())
-            .finish()
+        f.debug_struct("Kernel").field("name", &self.name()).field("entry", &self.entry()).finish()
     }
 }

@@ -33,11 +33,7 @@ pub(super) fn scalar(op: Op, operand: &Type, result: &Type, args: &[u64]) -> Opt
             let other_sign = rem != 0 && (rem < 0) != (sb < 0);
             (if other_sign { rem.wrapping_add(sb) } else { rem }) as u64
         }
-        Op::ShiftRightLogical | Op::ShiftRightArithmetic | Op::ShiftLeftLogical
-            if b >= u64::from(width) =>
-        {
-            0
-        }
+        Op::ShiftRightLogical | Op::ShiftRightArithmetic | Op::ShiftLeftLogical if b >= u64::from(width) => 0,
         Op::ShiftRightLogical => a >> b,
         Op::ShiftRightArithmetic => (sa >> b) as u64,
         Op::ShiftLeftLogical => a << b,
@@ -130,10 +126,7 @@ fn f64_to_f16(value: f64) -> u16 {
 mod tests {
     use super::*;
 
-    const I32: Type = Type::Int {
-        width: 32,
-        signed: true,
-    };
+    const I32: Type = Type::Int { width: 32, signed: true };
 
     fn int(op: Op, a: i32, b: i32) -> i32 {
         let args = [u64::from(a as u32), u64::from(b as u32)];

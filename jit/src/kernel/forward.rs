@@ -42,10 +42,7 @@ fn find(module: &Module) -> AHashMap<u32, u32> {
             Op::CompositeExtract => extracted(inst, &defs),
             _ => None,
         };
-        let same_type = |source: &u32| {
-            defs.get(source)
-                .is_some_and(|inst| inst.result_type == Some(ty))
-        };
+        let same_type = |source: &u32| defs.get(source).is_some_and(|inst| inst.result_type == Some(ty));
         if let Some(source) = source.filter(same_type) {
             // What the source was replaced by in this round is already known: it comes earlier.
             let source = found.get(&source).copied().unwrap_or(source);
@@ -108,8 +105,7 @@ fn literals(operands: &[Operand]) -> Option<Vec<u32>> {
 /// Part `index` of a construction. Vectors may be constructed from shorter vectors; those are left.
 fn part(def: &Instruction, index: u32, defs: &AHashMap<u32, &Instruction>) -> Option<u32> {
     let ty = defs.get(&def.result_type?)?;
-    if let (Op::TypeVector, Some(Operand::LiteralBit32(count))) =
-        (ty.class.opcode, ty.operands.get(1))
+    if let (Op::TypeVector, Some(Operand::LiteralBit32(count))) = (ty.class.opcode, ty.operands.get(1))
         && def.operands.len() != *count as usize
     {
         return None;

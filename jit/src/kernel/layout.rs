@@ -33,16 +33,12 @@ pub(super) fn block(ty: u32, defs: &Defs<'_>) -> Block {
             }
         }
     }
-    Block {
-        fixed,
-        runtime_stride,
-    }
+    Block { fixed, runtime_stride }
 }
 
 fn members<'a>(ty: u32, defs: &'a Defs<'_>) -> impl Iterator<Item = (u32, u32)> + 'a {
     let inst = defs.get(ty).filter(|inst| inst.class.opcode == Op::TypeStruct);
-    inst.into_iter()
-        .flat_map(|inst| (0..).zip(type_parts(inst)))
+    inst.into_iter().flat_map(|inst| (0..).zip(type_parts(inst)))
 }
 
 fn runtime_array(ty: u32, defs: &Defs<'_>) -> Option<u32> {
@@ -100,9 +96,11 @@ fn size(ty: u32, matrix: Matrix, defs: &Defs<'_>) -> u64 {
             let stride = defs.decoration(ty, Decoration::ArrayStride).unwrap_or(0);
             match array_length(inst, defs) {
                 0 => 0,
-                length => (length - 1)
-                    .saturating_mul(u64::from(stride))
-                    .saturating_add(size(part(inst), matrix, defs)),
+                length => (length - 1).saturating_mul(u64::from(stride)).saturating_add(size(
+                    part(inst),
+                    matrix,
+                    defs,
+                )),
             }
         }
         Op::TypeStruct => members(ty, defs)
@@ -116,6 +114,9 @@ fn size(ty: u32, matrix: Matrix, defs: &Defs<'_>) -> u64 {
     }
 }
 
+/// A block of the size that is accepted has no more, unless its members overlap.
+const MAX_SCALARS: usize = 1 << 16;
+
 /// Flattens a push-constant block to scalars, in offset order.
 pub(super) fn scalars(ty: u32, defs: &Defs<'_>) -> Vec<PushMember> {
     let mut out = Vec::new();
@@ -127,12 +128,11 @@ pub(super) fn scalars(ty: u32, defs: &Defs<'_>) -> Vec<PushMember> {
 
 fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<PushMember>) {
     let Some(inst) = defs.get(ty) else { return };
+    if out.len() >= MAX_SCALARS {
+        return;
+    }
     let mut scalar = |class| {
-        out.push(PushMember {
-            offset: base as u32,
-            size: size(ty, matrix, defs) as u32,
-            class,
-        });
+        out.push(PushMember { offset: base as u32, size: size(ty, matrix, defs) as u32, class });
     };
     match inst.class.opcode {
         Op::TypeInt if literal(inst, 1) == 0 => scalar(ScalarClass::Uint),
@@ -147,7 +147,9 @@ fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<Pu
         }
         Op::TypeMatrix => {
             let column = part(inst);
-            let Some(vector) = defs.get(column) else { return };
+            let Some(vector) = defs.get(column) else {
+                return;
+            };
             let step = size(part(vector), matrix, defs);
             for c in 0..literal(inst, 1) {
                 for r in 0..literal(vector, 1) {
@@ -161,7 +163,7 @@ fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<Pu
         }
         Op::TypeArray => {
             let stride = defs.decoration(ty, Decoration::ArrayStride).unwrap_or(0);
-            for index in 0..array_length(inst, defs) {
+            for index in 0..array_length(inst, defs).min(MAX_SCALARS as u64) {
                 flatten(part(inst), base + index * u64::from(stride), matrix, defs, out);
             }
         }

@@ -56,10 +56,7 @@ impl Loader {
                 return ParseAction::Continue;
             }
             Op::Label if self.block.is_none() => {
-                self.block = Some(Block {
-                    label: Some(inst),
-                    instructions: Vec::new(),
-                });
+                self.block = Some(Block { label: Some(inst), instructions: Vec::new() });
             }
             op => {
                 let Some(block) = &mut self.block else {
@@ -101,14 +98,9 @@ impl Consumer for Loader {
             return self.local(function, inst);
         }
         if inst.class.opcode == Op::Function {
-            self.function = Some(Function {
-                def: Some(inst),
-                ..Function::default()
-            });
-        } else if matches!(
-            inst.class.opcode,
-            Op::Label | Op::FunctionEnd | Op::FunctionParameter
-        ) || !self.module.functions.is_empty()
+            self.function = Some(Function { def: Some(inst), ..Function::default() });
+        } else if matches!(inst.class.opcode, Op::Label | Op::FunctionEnd | Op::FunctionParameter)
+            || !self.module.functions.is_empty()
         {
             return refuse("an instruction stands outside of a function");
         } else {
@@ -122,21 +114,13 @@ impl Consumer for Loader {
 /// text, which need not be UTF-8, and with `OpSpecConstantOp`, of which it does not know all forms, as
 /// undefined values.
 pub(super) fn decodable(words: &[u32]) -> Vec<u32> {
+    let non_semantic = words::non_semantic_sets(words);
     let mut out = words[..HEADER].to_vec();
     for inst in words::instructions(words) {
         match inst.op() {
-            Some(
-                Op::Source
-                | Op::SourceContinued
-                | Op::SourceExtension
-                | Op::String
-                | Op::Name
-                | Op::MemberName
-                | Op::ModuleProcessed
-                | Op::DecorateString
-                | Op::MemberDecorateString
-                | Op::EntryPoint,
-            ) => {}
+            Some(op) if words::is_debug(op) => {}
+            Some(Op::DecorateString | Op::MemberDecorateString | Op::EntryPoint) => {}
+            Some(Op::ExtInst) if non_semantic.contains(&inst.at(2)) => {}
             Some(Op::SpecConstantOp) => {
                 words::push(&mut out, Op::Undef, &[inst.at(0), inst.at(1)]);
             }

@@ -53,10 +53,8 @@ impl Module {
     }
 
     fn checked(name: &str, words: Vec<u32>) -> Result<Module, KernelError> {
-        load::module(&load::decodable(&words)).map_err(|detail| KernelError::Decode {
-            module: name.to_owned(),
-            detail,
-        })?;
+        load::module(&load::decodable(&words))
+            .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
         tools::validate(&words).map_err(|complaint| KernelError::Invalid {
             module: name.to_owned(),
             instruction: complaint.index,
@@ -134,9 +132,8 @@ impl std::fmt::Debug for Module {
 
 /// Function id and name of each compute entry point.
 fn compute_entries(words: &[u32]) -> impl Iterator<Item = (u32, String)> + '_ {
-    let is_compute = |inst: &Inst<'_>| {
-        inst.op() == Some(Op::EntryPoint) && inst.at(0) == ExecutionModel::GLCompute as u32
-    };
+    let is_compute =
+        |inst: &Inst<'_>| inst.op() == Some(Op::EntryPoint) && inst.at(0) == ExecutionModel::GLCompute as u32;
     words::instructions(words)
         .take_while(|inst| inst.op() != Some(Op::Function))
         .filter(is_compute)

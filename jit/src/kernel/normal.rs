@@ -140,10 +140,7 @@ fn is_entry(module: &Module, function: &Function) -> bool {
 
 /// Whether a function has several returns.
 fn returns_early(function: &Function) -> bool {
-    let returns = function
-        .all_inst_iter()
-        .filter(|inst| is_return(inst.class.opcode))
-        .count();
+    let returns = function.all_inst_iter().filter(|inst| is_return(inst.class.opcode)).count();
     returns > 1
 }
 
@@ -173,15 +170,9 @@ fn merge_returns(module: &Module) -> Result<Module, KernelReason> {
 /// Counts instructions as they will be with every call inlined: a chain of functions that call the
 /// next one twice doubles at each step.
 fn check_size(module: &Module) -> Result<(), KernelReason> {
-    let too_large = |instructions| KernelReason::TooLarge {
-        instructions,
-        limit: MAX_INSTRUCTIONS,
-    };
-    let functions: AHashMap<u32, &Function> = module
-        .functions
-        .iter()
-        .filter_map(|function| Some((function.def_id()?, function)))
-        .collect();
+    let too_large = |instructions| KernelReason::TooLarge { instructions, limit: MAX_INSTRUCTIONS };
+    let functions: AHashMap<u32, &Function> =
+        module.functions.iter().filter_map(|function| Some((function.def_id()?, function))).collect();
     let mut sizes: AHashMap<u32, u64> = AHashMap::new();
     // Depth first, callees before callers. A function met again while it is still open is recursive.
     let mut open: Vec<u32> = Vec::new();

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 /// Roots of every pointer value of a module.
 pub(crate) struct Roots {
     roots: AHashMap<u32, SmallVec<[u32; 1]>>,
+    handles: bool,
 }
 
 impl Roots {
@@ -22,11 +23,21 @@ impl Roots {
 
     /// Traces the pointers of a module to those of its variables that are in `variables`.
     pub(crate) fn trace(module: &Module, variables: impl Iterator<Item = u32>) -> Roots {
+        Roots::follow(module, variables, false)
+    }
+
+    /// The same for variables that hold image and sampler handles: what is loaded from them still
+    /// stands for the resource.
+    pub(crate) fn trace_handles(module: &Module, variables: impl Iterator<Item = u32>) -> Roots {
+        Roots::follow(module, variables, true)
+    }
+
+    fn follow(module: &Module, variables: impl Iterator<Item = u32>, handles: bool) -> Roots {
         let mut roots: AHashMap<u32, SmallVec<[u32; 1]>> = AHashMap::new();
         for id in variables {
             roots.insert(id, SmallVec::from_slice(&[id]));
         }
-        let mut roots = Roots { roots };
+        let mut roots = Roots { roots, handles };
         let parameters: AHashMap<u32, Vec<u32>> = module
             .functions
             .iter()
@@ -53,7 +64,7 @@ impl Roots {
             let Some(result) = inst.result_id else {
                 continue;
             };
-            for source in sources(inst) {
+            for source in sources(inst, self.handles) {
                 changed |= self.flow(source, result);
             }
         }
@@ -76,7 +87,7 @@ impl Roots {
 }
 
 /// Operands whose pointer an instruction's result may be derived from.
-fn sources(inst: &Instruction) -> impl Iterator<Item = u32> + '_ {
+fn sources(inst: &Instruction, handles: bool) -> impl Iterator<Item = u32> + '_ {
     let range = match inst.class.opcode {
         Op::AccessChain
         | Op::InBoundsAccessChain
@@ -84,7 +95,7 @@ fn sources(inst: &Instruction) -> impl Iterator<Item = u32> + '_ {
         | Op::InBoundsPtrAccessChain
         | Op::CopyObject
         | Op::ImageTexelPointer => 0..1,
-        Op::Load => 0..0,
+        Op::Load | Op::Image | Op::SampledImage if handles => 0..inst.operands.len(),
         Op::Select => 1..3,
         // A phi alternates values and blocks; blocks have no roots. Values returned from a function and
         // others that merely pass a pointer on are covered by taking every operand.
@@ -92,9 +103,7 @@ fn sources(inst: &Instruction) -> impl Iterator<Item = u32> + '_ {
         _ => 0..0,
     };
     let end = range.end.min(inst.operands.len());
-    inst.operands[range.start.min(end)..end]
-        .iter()
-        .filter_map(Operand::id_ref_any)
+    inst.operands[range.start.min(end)..end].iter().filter_map(Operand::id_ref_any)
 }
 
 /// What an instruction does with the memory behind a pointer operand.
@@ -112,15 +121,35 @@ pub(crate) enum Touch {
 /// What `inst` does with its operand number `operand`, which is a pointer.
 pub(crate) fn touch(inst: &Instruction, operand: usize) -> Touch {
     match (inst.class.opcode, operand) {
-        (Op::Load, 0) | (Op::CopyMemory | Op::CopyMemorySized, 1) | (Op::AtomicLoad, 0) => {
-            Touch::Read
-        }
+        (Op::Load, 0) | (Op::CopyMemory | Op::CopyMemorySized, 1) | (Op::AtomicLoad, 0) => Touch::Read,
         (Op::Store | Op::AtomicStore | Op::CopyMemory | Op::CopyMemorySized, 0) => Touch::Write,
         (op, 0) if is_atomic(op) => Touch::Both,
-        (Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject | Op::ArrayLength, 0) => {
-            Touch::None
-        }
+        (Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject | Op::ArrayLength, 0) => Touch::None,
         _ => Touch::Escapes,
+    }
+}
+
+/// What `inst` does with its operand number `operand`, which is an image or sampler handle.
+pub(crate) fn touch_handle(inst: &Instruction, operand: usize) -> Touch {
+    match (inst.class.opcode, operand) {
+        (Op::ImageWrite, 0) => Touch::Write,
+        (op, 0) if is_atomic(op) => Touch::Both,
+        (
+            Op::Load
+            | Op::Image
+            | Op::SampledImage
+            | Op::ImageTexelPointer
+            | Op::ImageQuerySize
+            | Op::ImageQuerySizeLod
+            | Op::ImageQueryLevels
+            | Op::ImageQuerySamples
+            | Op::AccessChain
+            | Op::InBoundsAccessChain
+            | Op::CopyObject
+            | Op::FunctionCall,
+            _,
+        ) => Touch::None,
+        _ => Touch::Read,
     }
 }
 

@@ -4,13 +4,13 @@
 //! here, and one that sets it wrongly cannot hide a write.
 
 use ahash::AHashMap;
-use rspirv::dr::{Module, Operand};
+use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{AddressingModel, BuiltIn, Capability, MemoryModel, Op};
 
 use super::defs::Defs;
 use super::error::KernelError;
 use super::layout;
-use super::pointers::{Roots, Touch, is_atomic, touch};
+use super::pointers::{Roots, Touch, is_atomic, touch, touch_handle};
 use super::resource::{Kind, Role, Variable, variables};
 
 /// Vulkan devices offer 128 to 4096 bytes; anything over this is a broken module, and its members are
@@ -165,9 +165,7 @@ pub(super) fn reflect(
 pub(super) fn models(module: &Module) -> (AddressingModel, MemoryModel) {
     let operands = module.memory_model.as_ref().map(|inst| inst.operands.as_slice());
     match operands {
-        Some([Operand::AddressingModel(addressing), Operand::MemoryModel(memory)]) => {
-            (*addressing, *memory)
-        }
+        Some([Operand::AddressingModel(addressing), Operand::MemoryModel(memory)]) => (*addressing, *memory),
         _ => (AddressingModel::Logical, MemoryModel::GLSL450),
     }
 }
@@ -187,9 +185,8 @@ fn bindings(
         };
         let buffer = matches!(kind, Kind::StorageBuffer | Kind::UniformBuffer);
         let block = buffer.then(|| layout::block(variable.ty, defs));
-        let name = [variable.id, variable.ty]
-            .iter()
-            .find_map(|id| names.get(id).filter(|name| !name.is_empty()));
+        let name =
+            [variable.id, variable.ty].iter().find_map(|id| names.get(id).filter(|name| !name.is_empty()));
         let (reads, writes) = touched.by(variable.id);
         let binding = Binding {
             set: place.set,
@@ -238,26 +235,15 @@ fn merge(into: &mut Binding, other: Binding) {
     }
 }
 
-fn push(
-    kernel: &str,
-    defs: &Defs<'_>,
-    variables: &[Variable],
-) -> Result<Option<PushLayout>, KernelError> {
+fn push(kernel: &str, defs: &Defs<'_>, variables: &[Variable]) -> Result<Option<PushLayout>, KernelError> {
     let Some(variable) = variables.iter().find(|variable| variable.role == Role::Push) else {
         return Ok(None);
     };
     let bytes = layout::block(variable.ty, defs).fixed;
     if bytes > MAX_PUSH_BYTES {
-        return Err(KernelError::PushConstants {
-            kernel: kernel.to_owned(),
-            bytes,
-            limit: MAX_PUSH_BYTES,
-        });
+        return Err(KernelError::PushConstants { kernel: kernel.to_owned(), bytes, limit: MAX_PUSH_BYTES });
     }
-    Ok(Some(PushLayout {
-        size: bytes as u32,
-        members: layout::scalars(variable.ty, defs),
-    }))
+    Ok(Some(PushLayout { size: bytes as u32, members: layout::scalars(variable.ty, defs) }))
 }
 
 /// Which variables are read and written.
@@ -268,45 +254,55 @@ struct Touched {
 
 impl Touched {
     fn of(module: &Module, variables: &[Variable]) -> Touched {
-        let resources = variables.iter().filter(|variable| {
-            matches!(variable.role, Role::Resource { .. })
-        });
-        let roots = Roots::trace(module, resources.map(|variable| variable.id));
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        let (handles, buffers): (Vec<&Variable>, Vec<&Variable>) = variables
+            .iter()
+            .filter(|variable| matches!(variable.role, Role::Resource { .. }))
+            .partition(|variable| {
+                let Role::Resource { kind, .. } = variable.role else {
+                    return false;
+                };
+                matches!(kind, Kind::Other(_))
+            });
+        let mut touched = Touched { reads: Vec::new(), writes: Vec::new() };
+        let roots = Roots::trace(module, buffers.iter().map(|variable| variable.id));
+        touched.collect(module, &roots, touch_memory);
+        if !handles.is_empty() {
+            let roots = Roots::trace_handles(module, handles.iter().map(|variable| variable.id));
+            touched.collect(module, &roots, touch_handle);
+        }
+        touched
+    }
+
+    fn collect(&mut self, module: &Module, roots: &Roots, touch: impl Fn(&Instruction, usize) -> Touch) {
         for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
-            let op = inst.class.opcode;
             for (index, operand) in inst.operands.iter().enumerate() {
                 let pointed = operand.id_ref_any().map_or(&[][..], |id| roots.of(id));
                 if pointed.is_empty() {
                     continue;
                 }
-                let (read, write) = match touch(inst, index) {
-                    Touch::Read => (true, false),
-                    Touch::Write => (false, true),
-                    Touch::Both => (true, true),
-                    Touch::None => (false, false),
-                    // Passing a pointer on is followed by the tracing; anything else may do both.
-                    Touch::Escapes => {
-                        let passed_on = matches!(
-                            op,
-                            Op::Select | Op::Phi | Op::FunctionCall | Op::PtrAccessChain
-                        );
-                        (!passed_on, !passed_on)
-                    }
-                };
-                if read {
-                    reads.extend_from_slice(pointed);
+                let touch = touch(inst, index);
+                if matches!(touch, Touch::Read | Touch::Both | Touch::Escapes) {
+                    self.reads.extend_from_slice(pointed);
                 }
-                if write {
-                    writes.extend_from_slice(pointed);
+                if matches!(touch, Touch::Write | Touch::Both | Touch::Escapes) {
+                    self.writes.extend_from_slice(pointed);
                 }
             }
         }
-        Touched { reads, writes }
     }
 
     fn by(&self, variable: u32) -> (bool, bool) {
         (self.reads.contains(&variable), self.writes.contains(&variable))
+    }
+}
+
+/// What an instruction does with a pointer. Passing it on is followed by the tracing; whatever is not
+/// known may do anything.
+fn touch_memory(inst: &Instruction, operand: usize) -> Touch {
+    match inst.class.opcode {
+        Op::Select | Op::Phi | Op::FunctionCall | Op::PtrAccessChain => Touch::None,
+        Op::InBoundsPtrAccessChain | Op::PtrEqual | Op::PtrNotEqual | Op::PtrDiff => Touch::None,
+        _ => touch(inst, operand),
     }
 }
 
@@ -353,10 +349,7 @@ impl Used {
     }
 
     fn item_only(&self) -> bool {
-        let global_id_only = self
-            .builtins
-            .iter()
-            .all(|builtin| *builtin == BuiltIn::GlobalInvocationId);
+        let global_id_only = self.builtins.iter().all(|builtin| *builtin == BuiltIn::GlobalInvocationId);
         global_id_only && self.workgroup_bytes == 0 && !self.barrier && !self.subgroup
     }
 }

@@ -39,9 +39,7 @@ pub(crate) enum Kind {
 /// Lists the global variables, in order.
 pub(crate) fn variables(module: &Module, defs: &Defs<'_>) -> Vec<Variable> {
     let globals = module.types_global_values.iter();
-    globals
-        .filter_map(|inst| variable(inst, defs))
-        .collect()
+    globals.filter_map(|inst| variable(inst, defs)).collect()
 }
 
 fn variable(inst: &Instruction, defs: &Defs<'_>) -> Option<Variable> {

@@ -37,10 +37,7 @@ pub(super) struct Source<'a> {
 }
 
 /// Applies `values` (`SpecId`, bits) to a validated module.
-pub(super) fn apply(
-    source: &Source<'_>,
-    values: &[(u32, u64)],
-) -> Result<Specialised, KernelError> {
+pub(super) fn apply(source: &Source<'_>, values: &[(u32, u64)]) -> Result<Specialised, KernelError> {
     let survey = Survey::of(source, values);
     let mut rewriter = Rewriter {
         source,
@@ -54,28 +51,15 @@ pub(super) fn apply(
         rewriter.instruction(&inst)?;
     }
     let local_size = rewriter.local_size()?;
-    let Rewriter {
-        mut out,
-        bound,
-        mode_at,
-        ..
-    } = rewriter;
+    let Rewriter { mut out, bound, mode_at, .. } = rewriter;
     let mut mode = Vec::new();
-    let operands = [
-        source.entry_id,
-        ExecutionMode::LocalSize as u32,
-        local_size[0],
-        local_size[1],
-        local_size[2],
-    ];
+    let operands =
+        [source.entry_id, ExecutionMode::LocalSize as u32, local_size[0], local_size[1], local_size[2]];
     words::push(&mut mode, Op::ExecutionMode, &operands);
     let at = mode_at.unwrap_or(out.len());
     out.splice(at..at, mode);
     out[3] = bound;
-    Ok(Specialised {
-        words: out,
-        local_size,
-    })
+    Ok(Specialised { words: out, local_size })
 }
 
 /// What has to be known before the first instruction is rewritten, since decorations come before
@@ -98,19 +82,11 @@ struct Survey {
 
 impl Survey {
     fn of(source: &Source<'_>, values: &[(u32, u64)]) -> Survey {
-        let mut survey = Survey::default();
+        let mut survey = Survey { non_semantic: words::non_semantic_sets(source.words), ..Survey::default() };
         let mut group_targets = Vec::new();
         for inst in words::instructions(source.words) {
             match inst.op() {
-                Some(Op::ExtInstImport) => {
-                    let name = words::string(inst.from(1));
-                    if name.is_some_and(|(name, _)| name.starts_with("NonSemantic.")) {
-                        survey.non_semantic.insert(inst.at(0));
-                    }
-                }
-                Some(Op::ExecutionMode | Op::ExecutionModeId)
-                    if inst.at(0) == source.entry_id =>
-                {
+                Some(Op::ExecutionMode | Op::ExecutionModeId) if inst.at(0) == source.entry_id => {
                     let size = Some([inst.at(2), inst.at(3), inst.at(4)]);
                     if inst.at(1) == ExecutionMode::LocalSize as u32 {
                         survey.local_size = size;
@@ -189,16 +165,8 @@ impl Rewriter<'_> {
             return Ok(());
         };
         match op {
-            Op::Source
-            | Op::SourceContinued
-            | Op::SourceExtension
-            | Op::String
-            | Op::Name
-            | Op::MemberName
-            | Op::ModuleProcessed
-            | Op::Line
-            | Op::NoLine
-            | Op::DecorationGroup => {}
+            Op::DecorationGroup => {}
+            op if words::is_debug(op) => {}
             Op::Extension if is_reflection_extension(inst) => {}
             Op::ExtInstImport if self.survey.non_semantic.contains(&inst.at(0)) => {}
             Op::ExtInst if self.survey.non_semantic.contains(&inst.at(2)) => {}
@@ -314,10 +282,9 @@ impl Rewriter<'_> {
             Value::Bits(bits) => {
                 let bits = match self.constants.ty(ty) {
                     // Narrow signed numbers are stored sign-extended (SPIR-V, "Literal").
-                    Some(Type::Int {
-                        width,
-                        signed: true,
-                    }) => super::value::sign_extend(*bits, *width) as u64,
+                    Some(Type::Int { width, signed: true }) => {
+                        super::value::sign_extend(*bits, *width) as u64
+                    }
                     _ => *bits,
                 };
                 let words = [ty, id, bits as u32, (bits >> 32) as u32];
@@ -355,11 +322,7 @@ impl Rewriter<'_> {
     }
 
     fn cannot(&self, id: u32, op: &str) -> KernelError {
-        KernelError::SpecializationOp {
-            kernel: self.source.module.to_owned(),
-            id,
-            op: op.to_owned(),
-        }
+        KernelError::SpecializationOp { kernel: self.source.module.to_owned(), id, op: op.to_owned() }
     }
 
     fn extract(&self, args: &[u32]) -> Option<Value> {
@@ -467,17 +430,13 @@ impl Rewriter<'_> {
         let (_, operand) = self.constants.scalar(operand_type)?;
         let (element, result) = self.constants.scalar(ty)?;
         let (operand, result) = (operand.clone(), result.clone());
-        let columns: Vec<Vec<u64>> = args
-            .iter()
-            .map(|id| self.constants.components(*id))
-            .collect::<Option<_>>()?;
+        let columns: Vec<Vec<u64>> =
+            args.iter().map(|id| self.constants.components(*id)).collect::<Option<_>>()?;
         let length = columns[0].len();
         let mut values = Vec::with_capacity(length);
         for lane in 0..length {
-            let lane: Vec<u64> = columns
-                .iter()
-                .map(|column| column.get(lane).copied())
-                .collect::<Option<_>>()?;
+            let lane: Vec<u64> =
+                columns.iter().map(|column| column.get(lane).copied()).collect::<Option<_>>()?;
             let bits = fold::scalar(op, &operand, &result, &lane)?;
             values.push(match result {
                 Type::Bool => Value::Bool(bits & 1 != 0),
@@ -508,8 +467,7 @@ impl Rewriter<'_> {
             let components = self.constants.components(id);
             components
                 .and_then(|components| {
-                    let sizes: Option<Vec<u32>> =
-                        components.iter().map(|c| u32::try_from(*c).ok()).collect();
+                    let sizes: Option<Vec<u32>> = components.iter().map(|c| u32::try_from(*c).ok()).collect();
                     sizes?.try_into().ok()
                 })
                 .ok_or_else(|| problem("WorkgroupSize is not a vector of three constants".into()))?

@@ -30,18 +30,10 @@ fn validator_options() -> ValidatorOptions {
 /// Runs spirv-val.
 pub(crate) fn validate(words: &[u32]) -> Result<(), Complaint> {
     let validator = spirv_tools::val::create(Some(ENV));
-    validator
-        .validate(words, Some(validator_options()))
-        .map_err(|error| match error.diagnostic {
-            Some(diagnostic) => Complaint {
-                index: diagnostic.index,
-                detail: diagnostic.message,
-            },
-            None => Complaint {
-                index: 0,
-                detail: error.inner.to_string(),
-            },
-        })
+    validator.validate(words, Some(validator_options())).map_err(|error| match error.diagnostic {
+        Some(diagnostic) => Complaint { index: diagnostic.index, detail: diagnostic.message },
+        None => Complaint { index: 0, detail: error.inner.to_string() },
+    })
 }
 
 /// Runs spirv-opt passes, in order, on a valid module.
@@ -50,25 +42,16 @@ pub(super) fn optimize(words: &[u32], passes: &[Passes]) -> Result<Vec<u32>, Com
     for pass in passes {
         optimizer.register_pass(*pass);
     }
-    let options = Options {
-        validator_options: Some(validator_options()),
-        ..Options::default()
-    };
+    let options = Options { validator_options: Some(validator_options()), ..Options::default() };
     let mut first = None;
     let mut listen = |message: spirv_tools::error::Message| {
         if first.is_none() {
-            first = Some(Complaint {
-                index: message.index,
-                detail: message.message,
-            });
+            first = Some(Complaint { index: message.index, detail: message.message });
         }
     };
     let result = optimizer.optimize(words, &mut listen, Some(options));
     match result {
         Ok(binary) => Ok(binary.as_words().to_vec()),
-        Err(error) => Err(first.unwrap_or(Complaint {
-            index: 0,
-            detail: error.to_string(),
-        })),
+        Err(error) => Err(first.unwrap_or(Complaint { index: 0, detail: error.to_string() })),
     }
 }

@@ -14,19 +14,16 @@ pub(super) fn compile(module: &str, text: &str) -> Result<Vec<u32>, KernelError>
         column: location.map_or(0, |location| location.line_position),
         message,
     };
-    let parsed = wgsl::parse_str(text)
-        .map_err(|error| at(error.location(text), error.message().to_owned()))?;
+    let parsed =
+        wgsl::parse_str(text).map_err(|error| at(error.location(text), error.message().to_owned()))?;
     // Which features the device has is the runtime's question; the SPIR-V says what it needs.
     let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all());
     let info = validator.validate(&parsed).map_err(|error| {
         let location = error.location(text);
         at(location, full_message(&error.into_inner()))
     })?;
-    let options = spv::Options {
-        lang_version: (1, 3),
-        flags: spv::WriterFlags::empty(),
-        ..spv::Options::default()
-    };
+    let options =
+        spv::Options { lang_version: (1, 3), flags: spv::WriterFlags::empty(), ..spv::Options::default() };
     spv::write_vec(&parsed, &info, &options, None).map_err(|error| at(None, error.to_string()))
 }
 

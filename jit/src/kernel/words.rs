@@ -3,6 +3,7 @@
 //! Specialization, debug stripping and the input checks work on this level. It needs no knowledge of
 //! operand kinds, so it cannot fail on instructions that the parser does not know.
 
+use ahash::AHashSet;
 use rspirv::spirv::Op;
 
 /// Number of words before the first instruction.
@@ -45,10 +46,7 @@ pub(super) fn instructions(words: &[u32]) -> impl Iterator<Item = Inst<'_>> {
         }
         let (words, tail) = rest.split_at(length);
         rest = tail;
-        Some(Inst {
-            code: (first & 0xffff) as u16,
-            words,
-        })
+        Some(Inst { code: (first & 0xffff) as u16, words })
     })
 }
 
@@ -71,4 +69,31 @@ pub(super) fn string(words: &[u32]) -> Option<(String, usize)> {
 pub(super) fn push(out: &mut Vec<u32>, op: Op, operands: &[u32]) {
     out.push(((operands.len() as u32 + 1) << 16) | op as u32);
     out.extend_from_slice(operands);
+}
+
+/// Result ids of the non-semantic instruction sets a module imports: debug information and prints,
+/// which may be dropped without changing what the module does.
+pub(super) fn non_semantic_sets(words: &[u32]) -> AHashSet<u32> {
+    let imports = instructions(words)
+        .take_while(|inst| inst.op() != Some(Op::Function))
+        .filter(|inst| inst.op() == Some(Op::ExtInstImport));
+    let non_semantic =
+        imports.filter(|inst| string(inst.from(1)).is_some_and(|(name, _)| name.starts_with("NonSemantic.")));
+    non_semantic.map(|inst| inst.at(0)).collect()
+}
+
+/// Whether an instruction is debug information (SPIR-V, "Debug Instructions").
+pub(super) fn is_debug(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Source
+            | Op::SourceContinued
+            | Op::SourceExtension
+            | Op::String
+            | Op::Name
+            | Op::MemberName
+            | Op::ModuleProcessed
+            | Op::Line
+            | Op::NoLine
+    )
 }

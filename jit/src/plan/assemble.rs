@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::Plan;
 use super::group::{DemandKind, Group};
 use super::internalize::{self, Granted};
 use super::mapping::Layout;
@@ -11,10 +12,7 @@ use super::push::PushBlock;
 use super::recipe::{Member, Recipe, Remap, Target, UnifiedBinding};
 use super::report::{BufferReport, GroupReport};
 use super::step::{Bound, Source, Step};
-use super::submission::{
-    BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission,
-};
-use super::{Plan, recipe::Mapping};
+use super::submission::{BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission};
 use crate::Reason;
 use crate::kernel::BindingKind;
 
@@ -29,12 +27,8 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(first: &Submission) -> Self {
-        let mut budget = Self {
-            buffers: Vec::new(),
-            push: PushBlock::default(),
-            shapes: Vec::new(),
-            shared: 0,
-        };
+        let mut budget =
+            Self { buffers: Vec::new(), push: PushBlock::default(), shapes: Vec::new(), shared: 0 };
         budget.take(first);
         budget
     }
@@ -134,14 +128,9 @@ pub(crate) fn fused(
         if plan.report.buffers.iter().any(|r| r.buffer == buffer) {
             continue;
         }
-        let mut report = BufferReport {
-            buffer,
-            asked: Promote::None,
-            got: Internalization::None,
-            reason: None,
-        };
-        if let Some(grant) =
-            internalize::decide(list, &mut group, buffer, options, shared_left, &mut report)
+        let mut report =
+            BufferReport { buffer, asked: Promote::None, got: Internalization::None, reason: None };
+        if let Some(grant) = internalize::decide(list, &mut group, buffer, options, shared_left, &mut report)
         {
             if grant.internal.kind == Internalization::Local {
                 let bytes = u64::from(grant.internal.slots) * grant.element_size.next_multiple_of(16);
@@ -150,7 +139,8 @@ pub(crate) fn fused(
             granted.push(grant);
         }
         if report.asked != Promote::None || report.reason.is_some() {
-            report.asked = if report.asked == Promote::None { first_wish(list, buffer) } else { report.asked };
+            report.asked =
+                if report.asked == Promote::None { first_wish(list, buffer) } else { report.asked };
             plan.report.buffers.push(report);
         }
     }
@@ -225,7 +215,10 @@ fn step(
         .map(|(n, bound)| UnifiedBinding {
             kind: bound.kind,
             read_only: !bindings.iter().any(|b| overlaps(b, bound) && b.writes),
-            coherent: group.demands.iter().any(|d| d.buffer == bound.buffer && d.kind != DemandKind::Invocation),
+            coherent: group
+                .demands
+                .iter()
+                .any(|d| d.buffer == bound.buffer && d.kind != DemandKind::Invocation),
             restrict: !bindings.iter().enumerate().any(|(m, b)| m != n && overlaps(b, bound)),
         })
         .collect();
@@ -268,11 +261,14 @@ fn member(
 ) -> Member {
     let mut targets = Vec::with_capacity(submission.args.len());
     let mut widen_barriers = false;
-    for (number, (arg, binding)) in submission.args.iter().zip(&submission.kernel.interface.bindings).enumerate() {
+    for (number, (arg, binding)) in
+        submission.args.iter().zip(&submission.kernel.interface.bindings).enumerate()
+    {
         let internal = granted.iter().enumerate().find(|(_, g)| g.buffer == arg.buffer);
         if let Some((index, grant)) = internal {
             let found = grant.uses.iter().find(|u| u.member == position && u.binding == number);
-            widen_barriers |= grant.internal.kind == Internalization::Local && found.is_some_and(|u| u.widen_barriers);
+            widen_barriers |=
+                grant.internal.kind == Internalization::Local && found.is_some_and(|u| u.widen_barriers);
             targets.push(Target::Internal {
                 index: index as u16,
                 slots: found.map(|u| u.slots.clone()).unwrap_or_default(),
@@ -311,7 +307,9 @@ fn member(
 
 /// Slots with the lengths a kernel asks of a binding that is no longer one.
 fn lengths(submission: &Submission, binding: usize, len: u64, push: &mut PushBlock) -> Vec<u16> {
-    let Ok(normal) = &submission.kernel.normal else { return Vec::new() };
+    let Ok(normal) = &submission.kernel.normal else {
+        return Vec::new();
+    };
     let queries = normal.analysis.lengths.iter().filter(|q| q.0 == binding);
     queries
         .map(|&(_, offset, stride)| {
@@ -322,19 +320,14 @@ fn lengths(submission: &Submission, binding: usize, len: u64, push: &mut PushBlo
 }
 
 fn remap(submission: &Submission, layout: &Layout, push: &mut PushBlock) -> Option<Remap> {
-    if layout.mapping == Mapping::Identity {
+    if layout.keeps_groups(submission) {
         return None;
     }
     let guard = layout.needs_guard(submission);
-    let same_groups = layout.keeps_groups(submission);
-    if same_groups && !guard {
-        return None;
-    }
     let counts = layout.counts(submission);
     Some(Remap {
         counts: counts.map(|n| (n != 1).then(|| push.add_u32(n))),
         total: guard.then(|| push.add_u32(layout.total(submission) as u32)),
-        same_groups,
         local_size: submission.kernel.interface.local_size,
     })
 }

@@ -105,7 +105,12 @@ impl Group {
     }
 
     /// Adds the next submission or leaves the group as it was.
-    pub(crate) fn join(&mut self, list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<(), Rejection> {
+    pub(crate) fn join(
+        &mut self,
+        list: &[Submission],
+        options: &FuseOptions,
+        limits: &Limits,
+    ) -> Result<(), Rejection> {
         let next = self.end();
         analysis_of(&list[next])?;
         compatible(&list[self.start], &list[next])?;
@@ -200,7 +205,9 @@ impl Group {
     ) -> Result<(), Rejection> {
         for (number, (access, form)) in analysis.accesses.iter().zip(forms).enumerate() {
             let buffer = list[position].args[access.binding].buffer;
-            let Some(touches) = self.touched.get(&buffer) else { continue };
+            let Some(touches) = self.touched.get(&buffer) else {
+                continue;
+            };
             for touch in touches {
                 if !touch.writes && !access.kind.writes() {
                     continue;
@@ -218,7 +225,12 @@ impl Group {
                         if options.policy == Policy::Prove {
                             return Err(Rejection { buffer: Some(buffer), reason });
                         }
-                        self.trusted.push(TrustedReport { first: touch.last, second: position, buffer, reason });
+                        self.trusted.push(TrustedReport {
+                            first: touch.last,
+                            second: position,
+                            buffer,
+                            reason,
+                        });
                         DemandKind::Trusted
                     }
                 };
@@ -236,7 +248,8 @@ impl Group {
     pub(crate) fn barriers(&self, options: &FuseOptions) -> (Vec<usize>, Vec<BarrierReport>) {
         let off = options.no_barriers && options.policy == Policy::Trust;
         let mut kept: Vec<usize> = Vec::new();
-        let mut demands: Vec<&Demand> = self.demands.iter().filter(|d| d.kind != DemandKind::Invocation).collect();
+        let mut demands: Vec<&Demand> =
+            self.demands.iter().filter(|d| d.kind != DemandKind::Invocation).collect();
         demands.sort_by_key(|d| d.second);
         let mut wanted: AHashMap<usize, BarrierReason> = AHashMap::new();
         for demand in demands {
@@ -246,8 +259,11 @@ impl Group {
             }
             let after = demand.second - 1;
             kept.push(after);
-            let reason =
-                if demand.kind == DemandKind::Trusted { BarrierReason::Trusted } else { BarrierReason::SameGroup };
+            let reason = if demand.kind == DemandKind::Trusted {
+                BarrierReason::Trusted
+            } else {
+                BarrierReason::SameGroup
+            };
             wanted.insert(after, reason);
         }
         let reports = (self.start..self.end().saturating_sub(1))
@@ -284,8 +300,13 @@ fn compatible(a: &Submission, b: &Submission) -> Result<(), Reason> {
     };
     let (a, b) = (modes(a), modes(b));
     if a != b {
-        let mode = a.iter().chain(&b).find(|m| !(a.contains(m) && b.contains(m))).cloned().unwrap_or_default();
-        return Err(if is_float_control(&mode) { Reason::FloatControls } else { Reason::ExecutionMode { mode } });
+        let mode =
+            a.iter().chain(&b).find(|m| !(a.contains(m) && b.contains(m))).cloned().unwrap_or_default();
+        return Err(if is_float_control(&mode) {
+            Reason::FloatControls
+        } else {
+            Reason::ExecutionMode { mode }
+        });
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! came before, and if the place of an element follows from its index. Under policy `trust` the first
 //! two are taken on the user's word and listed.
 
+use super::coverage::coverage;
 use super::group::{Group, analysis_of, site};
 use super::recipe::{Internal, SlotOf};
 use super::report::{BufferReport, TrustedReport};
@@ -39,12 +40,12 @@ pub(crate) struct Use {
 }
 
 /// One access to the buffer under consideration.
-struct Element {
-    member: usize,
-    binding: usize,
-    access: usize,
-    kind: AccessKind,
-    form: AccessForm,
+pub(crate) struct Element {
+    pub(crate) member: usize,
+    pub(crate) binding: usize,
+    pub(crate) access: usize,
+    pub(crate) kind: AccessKind,
+    pub(crate) form: AccessForm,
     /// Byte offset of the element the access lies in.
     start: Affine,
 }
@@ -117,12 +118,16 @@ fn grant(
     shared_left: u64,
 ) -> Result<Granted, Reason> {
     let members = group.start..group.end();
-    let outside = list.iter().enumerate().any(|(n, s)| !members.contains(&n) && s.args.iter().any(|a| a.buffer == buffer));
+    let outside = list
+        .iter()
+        .enumerate()
+        .any(|(n, s)| !members.contains(&n) && s.args.iter().any(|a| a.buffer == buffer));
     if outside {
         return Err(Reason::SeveralGroups);
     }
     let (elements, element_size, stride) = elements(list, group, buffer)?;
-    let needed = if kind == Internalization::Private { Relation::SameInvocation } else { Relation::SameGroup };
+    let needed =
+        if kind == Internalization::Private { Relation::SameInvocation } else { Relation::SameGroup };
     let mut widen = vec![false; group.forms.len()];
     ownership(list, group, &elements, needed, buffer, options, &mut widen)?;
     coverage(list, group, &elements, kind, buffer, options)?;
@@ -155,7 +160,11 @@ fn grant(
 }
 
 /// All accesses of the group to the buffer, the size of an element and the stride between two.
-fn elements(list: &[Submission], group: &mut Group, buffer: BufferId) -> Result<(Vec<Element>, u64, u64), Reason> {
+fn elements(
+    list: &[Submission],
+    group: &mut Group,
+    buffer: BufferId,
+) -> Result<(Vec<Element>, u64, u64), Reason> {
     let mut found = Vec::new();
     let mut shape: Option<(String, u64, u64)> = None;
     for position in group.start..group.end() {
@@ -188,11 +197,19 @@ fn elements(list: &[Submission], group: &mut Group, buffer: BufferId) -> Result<
                 Some(_) => return Err(Reason::ElementType),
             }
             let form = group.forms[position - group.start][number].clone();
-            let start = evaluator.element(&mut group.atoms, access, arg.offset).ok_or(Reason::UnknownIndex)?;
+            let start =
+                evaluator.element(&mut group.atoms, access, arg.offset).ok_or(Reason::UnknownIndex)?;
             if form.unknown {
                 return Err(Reason::UnknownIndex);
             }
-            found.push(Element { member: position, binding: access.binding, access: number, kind: access.kind, form, start });
+            found.push(Element {
+                member: position,
+                binding: access.binding,
+                access: number,
+                kind: access.kind,
+                form,
+                start,
+            });
         }
     }
     let (_, size, stride) = shape.ok_or(Reason::ElementType)?;
@@ -240,126 +257,13 @@ fn ownership(
     Ok(())
 }
 
-/// Checks that every read finds what the group has written before.
-fn coverage(
-    list: &[Submission],
-    group: &mut Group,
+/// Number of slots and the place of each access.
+fn places(
+    atoms: &Atoms,
     elements: &[Element],
     kind: Internalization,
-    buffer: BufferId,
-    options: &FuseOptions,
-) -> Result<(), Reason> {
-    for read in elements.iter().filter(|e| e.kind == AccessKind::Read) {
-        let earlier = |write: &&Element| {
-            write.kind == AccessKind::Write
-                && (write.member < read.member
-                    || write.member == read.member
-                        && analysis_of(&list[read.member]).is_ok_and(|a| a.precedes(write.access, read.access)))
-        };
-        let writes: Vec<&Element> = elements.iter().filter(earlier).collect();
-        let by_itself = covered_by_invocation(list, &group.atoms, read, &writes);
-        let by_group = kind == Internalization::Local && covered_by_group(list, group, read, &writes);
-        if by_itself || by_group {
-            continue;
-        }
-        let where_ = site(list, read.member, read.access);
-        let reason = Reason::OldContents { submission: read.member, binding: where_.binding, index: where_.index };
-        if options.policy == Policy::Prove {
-            return Err(reason);
-        }
-        group.trusted.push(TrustedReport { first: read.member, second: read.member, buffer, reason });
-    }
-    Ok(())
-}
-
-/// Whether the bytes of the read were all written by the same invocation: the same form but for a
-/// constant, by writes that happen whenever the read does.
-fn covered_by_invocation(list: &[Submission], atoms: &Atoms, read: &Element, writes: &[&Element]) -> bool {
-    if read.form.offset.terms.iter().any(|&(id, _)| !atoms.is_shared(id)) {
-        return false;
-    }
-    let (first, last) = (read.form.offset.constant, read.form.offset.constant + read.form.size);
-    let mut pieces: Vec<(i128, i128)> = writes
-        .iter()
-        .filter(|w| w.form.offset.terms == read.form.offset.terms && happens_with(list, atoms, w, read))
-        .map(|w| (w.form.offset.constant, w.form.offset.constant + w.form.size))
-        .collect();
-    pieces.sort_unstable();
-    let mut at = first;
-    for (from, to) in pieces {
-        if from > at {
-            break;
-        }
-        at = at.max(to);
-    }
-    at >= last
-}
-
-/// Whether `write` happens in every invocation in which `read` does.
-fn happens_with(list: &[Submission], atoms: &Atoms, write: &Element, read: &Element) -> bool {
-    let Ok(analysis) = analysis_of(&list[write.member]) else { return false };
-    if write.member == read.member && analysis.precedes(write.access, read.access) {
-        return true;
-    }
-    let access = &analysis.accesses[write.access];
-    access.exact_guards
-        && write.form.exact_facts
-        && write.form.facts.iter().all(|fact| {
-            let high = fact.bounds(|id| read.form.ranges.get(atoms, id)).1;
-            high <= 0
-                || read.form.facts.iter().any(|known| known.terms == fact.terms && fact.constant <= known.constant)
-        })
-}
-
-/// Whether the writes of a whole work-group fill every element the group can read: a dense form over
-/// the local ids, written by all invocations.
-fn covered_by_group(list: &[Submission], group: &Group, read: &Element, writes: &[&Element]) -> bool {
-    let atoms = &group.atoms;
-    let is_group = |id| matches!(atoms.get(id), Atom::Group(_));
-    let group_part = |form: &Affine| -> Vec<_> { form.terms.iter().copied().filter(|&(id, _)| is_group(id)).collect() };
-    let local_part = |form: &Affine| -> Vec<_> { form.terms.iter().copied().filter(|&(id, _)| !is_group(id)).collect() };
-    let read_groups = group_part(&read.form.offset);
-    let (mut low, mut high) = (read.form.offset.constant, read.form.offset.constant + read.form.size);
-    for (id, c) in local_part(&read.form.offset) {
-        let (a, b) = read.form.ranges.get(atoms, id);
-        low += (c * a).min(c * b);
-        high += (c * a).max(c * b);
-    }
-    writes.iter().any(|write| {
-        // The writes of one member only: those of the same member as the read come before it by
-        // program order alone, which says nothing about other invocations.
-        if write.member == read.member || group_part(&write.form.offset) != read_groups {
-            return false;
-        }
-        let Ok(analysis) = analysis_of(&list[write.member]) else { return false };
-        let access = &analysis.accesses[write.access];
-        // All invocations write, whatever their ids: every guard holds over the full ranges.
-        let unconditional = access.exact_guards
-            && write.form.exact_facts
-            && write.form.facts.iter().all(|fact| fact.bounds(|id| (0, atoms.max(id))).1 <= 0);
-        if !unconditional {
-            return false;
-        }
-        let mut digits = local_part(&write.form.offset);
-        if digits.iter().any(|&(id, _)| !matches!(atoms.get(id), Atom::Local(_))) {
-            return false;
-        }
-        digits.sort_by_key(|d| d.1.abs());
-        let mut start = write.form.offset.constant;
-        let mut dense = write.form.size;
-        for (id, c) in digits {
-            if c.abs() > dense {
-                return false;
-            }
-            start += (c * atoms.max(id)).min(0);
-            dense += c.abs() * atoms.max(id);
-        }
-        start <= low && high <= start + dense
-    })
-}
-
-/// Number of slots and the place of each access.
-fn places(atoms: &Atoms, elements: &[Element], kind: Internalization, stride: i128) -> Result<(u32, Vec<SlotOf>), Reason> {
+    stride: i128,
+) -> Result<(u32, Vec<SlotOf>), Reason> {
     // What the owner (invocation or work-group) contributes to the offset is the same everywhere, or
     // there is no fixed place.
     let owned = |id: AtomId| match atoms.get(id) {
@@ -371,7 +275,9 @@ fn places(atoms: &Atoms, elements: &[Element], kind: Internalization, stride: i1
         let (own, rest): (Vec<_>, Vec<_>) = form.terms.iter().copied().partition(|&(id, _)| owned(id));
         (own, rest)
     };
-    let Some(first) = elements.first() else { return Err(Reason::Slot) };
+    let Some(first) = elements.first() else {
+        return Err(Reason::Slot);
+    };
     let (own, _) = split(&first.start);
     let mut low = i128::MAX;
     let mut high = i128::MIN;
@@ -389,9 +295,13 @@ fn places(atoms: &Atoms, elements: &[Element], kind: Internalization, stride: i1
                 }
                 return Err(Reason::Slot);
             }
-            let max = atoms.max(id);
-            a += (c * max).min(0);
-            b += (c * max).max(0);
+            // Local ids count in full, so that a guard on the problem size is not built into the code.
+            let (least, most) = match atoms.get(id) {
+                Atom::Local(_) => (0, atoms.max(id)),
+                _ => element.form.ranges.get(atoms, id),
+            };
+            a += (c * least).min(c * most);
+            b += (c * least).max(c * most);
         }
         low = low.min(a);
         high = high.max(b);
@@ -432,7 +342,8 @@ fn places(atoms: &Atoms, elements: &[Element], kind: Internalization, stride: i1
 /// Whether every access is to the very same function of the owner: then one slot is enough.
 fn same_opaque_owner(atoms: &Atoms, elements: &[Element], owned: &impl Fn(AtomId) -> bool) -> bool {
     elements.first().is_some_and(|first| {
-        elements.iter().all(|e| e.start == first.start) && first.start.terms.iter().all(|&(id, _)| only_owner(atoms, id, owned))
+        elements.iter().all(|e| e.start == first.start)
+            && first.start.terms.iter().all(|&(id, _)| only_owner(atoms, id, owned))
     })
 }
 

@@ -26,7 +26,9 @@ fn product(n: [u32; 3]) -> u128 {
 impl Layout {
     /// The simplest mapping under which all members can run in one dispatch.
     pub(crate) fn of(members: &[&Submission], limits: &Limits) -> Result<Self, Reason> {
-        let Some(first) = members.first() else { return Err(Reason::Empty) };
+        let Some(first) = members.first() else {
+            return Err(Reason::Empty);
+        };
         let local = first.kernel.interface.local_size;
         let same_local = members.iter().all(|m| m.kernel.interface.local_size == local);
         let same_groups = members.iter().all(|m| m.groups == first.groups);
@@ -34,13 +36,15 @@ impl Layout {
             return Ok(Self { mapping: Mapping::Identity, shape: Shape { groups: first.groups, local } });
         }
         if same_local {
-            let largest = members.iter().map(|m| m.groups).max_by_key(|&g| product(g)).unwrap_or(first.groups);
+            let largest =
+                members.iter().map(|m| m.groups).max_by_key(|&g| product(g)).unwrap_or(first.groups);
             let groups = if within(largest, limits) { largest } else { fold(product(largest), limits)? };
             return Ok(Self { mapping: Mapping::Groups, shape: Shape { groups, local } });
         }
         if let Some(other) = members.iter().find(|m| !m.kernel.interface.item_only) {
             let want = other.kernel.interface.local_size;
-            let have = members.iter().map(|m| m.kernel.interface.local_size).find(|&l| l != want).unwrap_or(want);
+            let have =
+                members.iter().map(|m| m.kernel.interface.local_size).find(|&l| l != want).unwrap_or(want);
             return Err(Reason::LocalSize { have, want });
         }
         let size = members
@@ -81,7 +85,9 @@ impl Layout {
     /// Counts of the member in each dimension of what is renumbered.
     pub(crate) fn counts(&self, member: &Submission) -> [u32; 3] {
         match self.mapping {
-            Mapping::Items => std::array::from_fn(|d| member.groups[d] * member.kernel.interface.local_size[d]),
+            Mapping::Items => {
+                std::array::from_fn(|d| member.groups[d] * member.kernel.interface.local_size[d])
+            }
             _ => member.groups,
         }
     }
@@ -95,8 +101,7 @@ impl Layout {
         lengths: &'a [u64],
     ) -> Option<Environment<'a>> {
         let Shape { groups, local } = self.shape;
-        let group: [Affine; 3] =
-            std::array::from_fn(|d| id(atoms, Atom::Group(d as u8), groups[d]));
+        let group: [Affine; 3] = std::array::from_fn(|d| id(atoms, Atom::Group(d as u8), groups[d]));
         let inside: [Affine; 3] = std::array::from_fn(|d| id(atoms, Atom::Local(d as u8), local[d]));
         let linear = |x: &[Affine; 3], n: [u32; 3]| {
             x[0].plus(&x[1], i128::from(n[0]))?.plus(&x[2], i128::from(n[0]) * i128::from(n[1]))

@@ -56,8 +56,6 @@ pub(crate) struct Remap {
     pub(crate) counts: [Option<u16>; 3],
     /// Slot of the number of groups (items); `None` if no guard is needed.
     pub(crate) total: Option<u16>,
-    /// The member keeps the group ids of the fused kernel.
-    pub(crate) same_groups: bool,
     /// Local size of the member, for its own global ids.
     pub(crate) local_size: [u32; 3],
 }
@@ -155,9 +153,8 @@ impl Recipe {
             });
             out.list(push, |out, &n| out.u32(u32::from(n)));
             out.u32(u32::from(remap.is_some()));
-            if let Some(Remap { counts, total, same_groups, local_size }) = remap {
+            if let Some(Remap { counts, total, local_size }) = remap {
                 counts.iter().chain([total]).for_each(|n| out.u32(n.map_or(u32::MAX, u32::from)));
-                out.u32(u32::from(*same_groups));
                 local_size.iter().for_each(|&n| out.u32(n));
             }
             out.u32(u32::from(*widen_barriers));

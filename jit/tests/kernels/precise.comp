@@ -6,7 +6,7 @@ layout(set = 0, binding = 1, std430) buffer Mats { mat4 m[]; };
 void main() {
     uint i = gl_GlobalInvocationID.x;
     precise vec4 p = v[i] * 2.0 + v[i + 1];
-    mediump float q = dot(p, v[i]) - mod(p.x, 3.0);
+    mediump float q = dot(p, v[i]) - mod(p.x, 3.0) * p.y;
     mat4 n = m[i] * m[0] * q;
     v[i] = n * -p / q + p * n + outerProduct(p, v[i])[1];
 }

@@ -1,0 +1,73 @@
+//! Kernels that load and run, but have no normal form, each with its reason.
+
+use vkfuse_jit::Reason;
+use vkfuse_jit::kernel::{Binding, BindingKind, KernelReason, Place};
+
+use super::corpus;
+
+fn reason(name: &str) -> KernelReason {
+    match corpus::specialized(name).normal.as_ref() {
+        Ok(_) => panic!("{name} has a normal form"),
+        Err(Reason::Kernel(reason)) => reason.clone(),
+        Err(other) => panic!("{name}: {other}"),
+    }
+}
+
+#[test]
+fn refuses_storage_image() {
+    let KernelReason::Resource { place, kind } = reason("image") else {
+        panic!("{}", reason("image"));
+    };
+    let kernel = corpus::specialized("image");
+    let kinds: Vec<_> = kernel.interface.bindings.iter().map(|binding| binding.kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            BindingKind::Other("storage image"),
+            BindingKind::Other("combined image sampler"),
+            BindingKind::StorageBuffer
+        ]
+    );
+    assert_eq!(BindingKind::Other(kind), kinds[place.binding as usize]);
+    let access = |b: &Binding| (b.reads, b.writes);
+    let access: Vec<_> = kernel.interface.bindings.iter().map(access).collect();
+    assert_eq!(access, [(false, true), (true, false), (true, false)]);
+}
+
+#[test]
+fn refuses_texel_buffer() {
+    let place = Place { set: 0, binding: 7 };
+    let kind = "storage texel buffer";
+    assert_eq!(reason("texel"), KernelReason::Resource { place, kind });
+    assert_eq!(reason("texel").to_string(), "set 0, binding 7 is a storage texel buffer");
+}
+
+#[test]
+fn refuses_device_addresses() {
+    assert_eq!(reason("address"), KernelReason::DeviceAddresses);
+    let interface = &corpus::specialized("address").interface;
+    assert!(interface.uses_device_addresses);
+}
+
+#[test]
+fn refuses_an_array_of_descriptors() {
+    let place = Place { set: 0, binding: 1 };
+    assert_eq!(reason("array"), KernelReason::DescriptorArray { place });
+}
+
+#[test]
+fn refuses_a_volatile_buffer() {
+    let place = Some(Place { set: 0, binding: 6 });
+    assert_eq!(reason("volatile"), KernelReason::Volatile { place });
+}
+
+#[test]
+fn refuses_a_pointer_chosen_between_buffers() {
+    let place = Some(Place { set: 0, binding: 3 });
+    let op = "OpSelect".to_owned();
+    assert_eq!(reason("pointers"), KernelReason::VariablePointer { place, op });
+    // Either buffer may be written through the chosen pointer; neither is read.
+    for binding in &corpus::specialized("pointers").interface.bindings {
+        assert_eq!((binding.reads, binding.writes), (false, true));
+    }
+}

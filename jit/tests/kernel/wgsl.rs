@@ -1,0 +1,74 @@
+//! WGSL text as input.
+
+use vkfuse_jit::kernel::{BindingKind, Kernel, KernelError, Module};
+
+use super::corpus;
+
+const DOUBLE: &str = "
+struct Params { n: u32, scale: f32 }
+@group(0) @binding(0) var<storage, read> a: array<f32>;
+@group(0) @binding(1) var<storage, read_write> b: array<f32>;
+@group(0) @binding(2) var<uniform> params: Params;
+var<workgroup> tile: array<f32, 64>;
+fn scaled(x: f32) -> f32 { if (x < 0.0) { return 0.0; } return x * params.scale; }
+@compute @workgroup_size(64)
+fn double(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x >= params.n) { return; }
+    b[id.x] = scaled(a[id.x]);
+}
+@compute @workgroup_size(8, 8)
+fn tiled(@builtin(local_invocation_index) l: u32, @builtin(global_invocation_id) id: vec3<u32>) {
+    tile[l] = a[id.x];
+    workgroupBarrier();
+    b[id.x] = tile[63u - l];
+}
+";
+
+#[test]
+fn loads_wgsl_with_several_entry_points() {
+    let module = Module::from_wgsl("double", DOUBLE).unwrap();
+    assert_eq!(module.entry_points(), ["double", "tiled"]);
+    let double = Kernel::new(&module, Some("double")).unwrap().specialize(&[]).unwrap();
+    let interface = &double.interface;
+    let kinds: Vec<_> = interface.bindings.iter().map(|b| (b.kind, b.reads, b.writes)).collect();
+    assert_eq!(
+        kinds,
+        [
+            (BindingKind::StorageBuffer, true, false),
+            (BindingKind::StorageBuffer, false, true),
+            (BindingKind::UniformBuffer, true, false),
+        ]
+    );
+    assert!(interface.item_only);
+    let normal = double.normal.as_ref().unwrap();
+    assert_eq!(normal.module.functions.len(), 1);
+    corpus::assert_valid("wgsl", &double.plain.strict);
+
+    let tiled = Kernel::new(&module, Some("tiled")).unwrap().specialize(&[]).unwrap();
+    assert_eq!(tiled.interface.local_size, [8, 8, 1]);
+    assert_eq!(tiled.interface.workgroup_bytes, 256);
+    assert!(tiled.interface.has_barrier && tiled.normal.is_ok());
+}
+
+#[test]
+fn names_line_and_column_of_a_mistake() {
+    let error =
+        Module::from_wgsl("bad", "@compute @workgroup_size(1)\nfn main() { let x = y; }").unwrap_err();
+    let KernelError::Wgsl { line, column, message, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!((*line, *column), (2, 21), "{message}");
+    let error = Module::from_wgsl("type", "fn f() -> u32 {\n  return 1.5f;\n}").unwrap_err();
+    assert!(matches!(error, KernelError::Wgsl { line: 1 | 2, .. }), "{error}");
+}
+
+#[test]
+fn survives_mutilated_text() {
+    for cut in 0..DOUBLE.len() {
+        let _ = Module::from_wgsl("cut", &DOUBLE[..cut]);
+        if cut % 9 == 0 {
+            let text = [&DOUBLE[..cut], "(((((", &DOUBLE[cut..]].concat();
+            let _ = Module::from_wgsl("odd", &text);
+        }
+    }
+}
