@@ -159,7 +159,7 @@ fn access(interface: &Interface, analysis: &KernelAnalysis, access: &Access) -> 
         size: access.size,
         class: varies::class(&analysis.exprs, access.terms.iter().map(|term| term.index)),
         guards: guards.collect(),
-        in_loop: access.in_loop,
+        in_loop: access.loop_depth > 0,
     }
 }
 
