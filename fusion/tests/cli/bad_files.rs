@@ -64,7 +64,12 @@ const CASES: &[Case] = &[
     Case("kernel = \"mul\"\n", "", "21:1: submit[0]: missing key \"kernel\"", ""),
     Case("groups = [4, 1, 1]\n", "", "21:1: submit[0]: missing key \"groups\"", ""),
     Case("path = \"@/chain/mul.spv\"\n", "", "3:10: kernels.mul: missing key \"path\"", ""),
-    Case("type = \"f32\"\nlen = 1024\ninit = \"random\"", "len = 1024", "8:10: buffers.x: missing key \"type\"", ""),
+    Case(
+        "type = \"f32\"\nlen = 1024\ninit = \"random\"",
+        "len = 1024",
+        "8:10: buffers.x: missing key \"type\"",
+        "",
+    ),
     // Kernels.
     Case("chain/mul.spv", "chain/none.spv", "4:1: kernels.mul.path: cannot read", "none.spv"),
     Case("chain/mul.spv", "chain/mul.comp", "4:1: kernels.mul.path:", "mul.comp: module `mul`"),
@@ -72,12 +77,22 @@ const CASES: &[Case] = &[
     Case("\"@/chain/mul.spv\"", "\"\"", "4:1: kernels.mul.path: expected a path", ""),
     Case("entry = \"main\"", "entry = \"mian\"", "5:1: kernels.mul.entry:", "`main`"),
     // Buffers.
-    Case("type = \"f32\"", "type = \"float\"", "9:1: buffers.x.type: unknown word \"float\"", "f16, f32, f64"),
+    Case(
+        "type = \"f32\"",
+        "type = \"float\"",
+        "9:1: buffers.x.type: unknown word \"float\"",
+        "f16, f32, f64",
+    ),
     Case("len = 1024", "len = 0", "10:1: buffers.x.len: 0 is out of range", ""),
     Case("len = 1024", "len = -1", "10:1: buffers.x.len: -1 is out of range", ""),
     Case("len = 1024", "len = 1.5", "10:1: buffers.x.len: expected an integer", "the float 1.5"),
     Case("len = 1024", "len = 9000000000000000000", "10:1: buffers.x.len:", "out of range"),
-    Case("init = \"random\"", "init = \"noise\"", "11:1: buffers.x.init: unknown word \"noise\"", "zeros, iota, random"),
+    Case(
+        "init = \"random\"",
+        "init = \"noise\"",
+        "11:1: buffers.x.init: unknown word \"noise\"",
+        "zeros, iota, random",
+    ),
     Case("init = \"random\"", "init = 3", "11:1: buffers.x.init: expected", "the integer 3"),
     Case("{ fill = 1.5 }", "{ fil = 1.5 }", "17:10: buffers.y.init.fil: unknown key", ""),
     Case("{ fill = 1.5 }", "{ fill = \"1\" }", "17:10: buffers.y.init.fill: expected a number (f32)", ""),
@@ -87,9 +102,19 @@ const CASES: &[Case] = &[
     Case("{ fill = 1.5 }", "{ file = \"@/none.bin\" }", "17:10: buffers.y.init.file: cannot read", ""),
     Case("{ fill = 1.5 }", "{ file = \"@/README.md\" }", "17:10: buffers.y.init.file:", "4096 of the buffer"),
     Case("seed = 7", "seed = -7", "12:1: buffers.x.seed: -7 is out of range", ""),
-    Case("promote = \"none\"", "promote = \"register\"", "13:1: buffers.x.promote: unknown word", "none, private, local or auto"),
+    Case(
+        "promote = \"none\"",
+        "promote = \"register\"",
+        "13:1: buffers.x.promote: unknown word",
+        "none, private, local or auto",
+    ),
     // Submissions.
-    Case("kernel = \"mul\"", "kernel = \"mull\"", "22:1: submit[0].kernel: unknown kernel \"mull\"", "mul or settings"),
+    Case(
+        "kernel = \"mul\"",
+        "kernel = \"mull\"",
+        "22:1: submit[0].kernel: unknown kernel \"mull\"",
+        "mul or settings",
+    ),
     Case("groups = [4, 1, 1]", "groups = []", "23:1: submit[0].groups: expected one to three counts", ""),
     Case("groups = [4, 1, 1]", "groups = [4, 1, 1, 1]", "23:1: submit[0].groups:", "found 4"),
     Case("groups = [4, 1, 1]", "groups = [4, 0, 1]", "23:14: submit[0].groups[1]: 0 is out of range", ""),
@@ -106,8 +131,18 @@ const CASES: &[Case] = &[
     Case("[{ u32 = 1024 }]", "1024", "25:1: submit[0].push: expected an array", ""),
     Case("[{ u32 = 1024 }]", "{ hex = \"0004000\" }", "25:10: submit[0].push.hex: 7 hexadecimal digits", ""),
     Case("[{ u32 = 1024 }]", "{ hex = \"0x04\" }", "25:10: submit[0].push.hex: 'x'", "hexadecimal digit"),
-    Case("[{ u32 = 1024 }]", "[{ u16 = 1024 }]", "25:1: submit[0].push:", "4 bytes of push constants, 2 are given"),
-    Case("[{ u32 = 1024 }]", "{ hex = \"0000000000000000000000000000000000\" }", "25:1: submit[0].push:", "17 are given"),
+    Case(
+        "[{ u32 = 1024 }]",
+        "[{ u16 = 1024 }]",
+        "25:1: submit[0].push:",
+        "4 bytes of push constants, 2 are given",
+    ),
+    Case(
+        "[{ u32 = 1024 }]",
+        "{ hex = \"0000000000000000000000000000000000\" }",
+        "25:1: submit[0].push:",
+        "17 are given",
+    ),
     Case("push = [{ u32 = 1024 }]\n", "", "21:1: submit[0]:", "4 bytes of push constants, 0 are given"),
     // Arguments.
     Case("\"0\" = \"x\"", "\"0\" = \"w\"", "27:1: submit[0].args.0: unknown buffer \"w\"", "x, y or z"),
@@ -118,10 +153,25 @@ const CASES: &[Case] = &[
     Case("\"0\" = \"x\"\n", "", "21:1: submit[0]:", "uses binding 0.0"),
     Case("\"0\" = \"x\"", "\"0\" = \"x\"\n\"7\" = \"x\"", "28:1: submit[0].args.7:", "no binding 0.7"),
     Case("buffer = \"y\"", "buf = \"y\"", "28:11: submit[0].args.\"0.1\".buf: unknown key", ""),
-    Case("offset = 0", "offset = 1024", "28:25: submit[0].args.\"0.1\".offset: 1024 is out of range", "0 to 1023"),
-    Case("len = 1024 }", "len = 1025 }", "28:37: submit[0].args.\"0.1\".len: 1025 is out of range", "1 to 1024"),
+    Case(
+        "offset = 0",
+        "offset = 1024",
+        "28:25: submit[0].args.\"0.1\".offset: 1024 is out of range",
+        "0 to 1023",
+    ),
+    Case(
+        "len = 1024 }",
+        "len = 1025 }",
+        "28:37: submit[0].args.\"0.1\".len: 1025 is out of range",
+        "1 to 1024",
+    ),
     Case("len = 1024 }", "len = 0 }", "28:37: submit[0].args.\"0.1\".len: 0 is out of range", ""),
-    Case("offset = 0, len = 1024", "promote = \"maybe\"", "28:25: submit[0].args.\"0.1\".promote: unknown word", ""),
+    Case(
+        "offset = 0, len = 1024",
+        "promote = \"maybe\"",
+        "28:25: submit[0].args.\"0.1\".promote: unknown word",
+        "",
+    ),
     Case("\"2\" = \"z\"", "\"2\" = { buffer = \"y\", offset = 512 }", "29:1: submit[0].args.2:", "overlap"),
     Case(
         "kernel = \"mul\"\ngroups = [4, 1, 1]\nspec = { 0 = { u32 = 256 } }\npush = [{ u32 = 1024 }]\n[submit.args]\n\"0\" = \"x\"",
@@ -150,7 +200,10 @@ fn try_complaint(folder: &Path, text: &str) -> Result<String, String> {
     let finished = vkfuse(&["run", &file, "--json"]);
     let message = finished.stderr.strip_suffix('\n').unwrap_or(&finished.stderr);
     if finished.status != 2 || !finished.stdout.is_empty() || message.contains('\n') {
-        return Err(format!("exit status {}, output {:?}, message {message:?}", finished.status, finished.stdout));
+        return Err(format!(
+            "exit status {}, output {:?}, message {message:?}",
+            finished.status, finished.stdout
+        ));
     }
     let prefix = format!("error: {file}:");
     let rest = message.strip_prefix(&prefix).ok_or_else(|| format!("no {prefix} in {message}"))?;

@@ -76,7 +76,11 @@ fn status_2_for_what_the_device_cannot_do() {
 
 #[test]
 fn status_3_without_a_device() {
-    for args in [&["run", &example("chain.toml"), "--json"] as &[&str], &["devices"], &["bench", &example("chain.toml")]] {
+    for args in [
+        &["run", &example("chain.toml"), "--json"] as &[&str],
+        &["devices"],
+        &["bench", &example("chain.toml")],
+    ] {
         let mut command = command();
         command.env("VK_DRIVER_FILES", "/no/such/driver.json");
         command.env("VK_ICD_FILENAMES", "/no/such/driver.json");
@@ -117,8 +121,8 @@ fn status_4_when_fusion_is_forced_and_fails() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let force = "\n[fusion]\nforce = true\n\n[[submit]]\nkernel = \"reverse\"";
-    let file = changed(&folder, "reverse_split.toml", "\n[[submit]]\nkernel = \"reverse\"", force);
+    let force = "\n[fusion]\nforce = true\n\n[[submit]]\nkernel = \"mul\"";
+    let file = changed(&folder, "reverse_split.toml", "\n[[submit]]\nkernel = \"mul\"", force);
     let finished = vkfuse(&["run", &file, "--no-cache", "--json"]);
     assert_eq!(finished.status, 4, "{}", finished.stderr);
     assert_eq!(finished.stderr.lines().count(), 1);

@@ -44,7 +44,8 @@ fn classes_of_accesses() {
     let class = |name: &str, binding: &str| {
         let entry = entry(name);
         let accesses = entry["accesses"].as_array().expect("a list").iter();
-        let mut classes: Vec<_> = accesses.filter(|access| access["binding"] == binding).map(|a| a["class"].clone()).collect();
+        let mut classes: Vec<_> =
+            accesses.filter(|access| access["binding"] == binding).map(|a| a["class"].clone()).collect();
         classes.dedup();
         classes
     };
@@ -65,7 +66,8 @@ fn a_kernel_that_only_runs_unfused_says_why() {
 fn entry_points_of_a_module() {
     let file = shader("forms/two_entries.spv");
     let (_, report) = json(&["inspect", &file]);
-    let names: Vec<_> = report["entries"].as_array().expect("a list").iter().map(|e| e["entry"].clone()).collect();
+    let names: Vec<_> =
+        report["entries"].as_array().expect("a list").iter().map(|e| e["entry"].clone()).collect();
     assert_eq!(names, ["twice", "plus_one"]);
     let (_, report) = json(&["inspect", &file, "--entry", "plus_one"]);
     assert_eq!(report["entries"].as_array().map(Vec::len), Some(1));

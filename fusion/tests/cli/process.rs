@@ -54,11 +54,7 @@ pub(crate) fn has_device() -> bool {
         return true;
     }
     let test = std::thread::current().name().unwrap_or("?").to_owned();
-    assert!(
-        std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(),
-        "no device for {test}: {}",
-        finished.stderr
-    );
+    assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device for {test}: {}", finished.stderr);
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {}", finished.stderr);
     false
 }

@@ -16,10 +16,7 @@ use vkfuse_cache::{CacheOptions, EntryInfo, PartKind, Progress, Pruned, Store};
 
 /// Does one thing with the store.
 pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Stop> {
-    let options = CacheOptions {
-        dir: args.cache_dir.clone(),
-        ..CacheOptions::default()
-    };
+    let options = CacheOptions { dir: args.cache_dir.clone(), ..CacheOptions::default() };
     let resolved = options.resolve(|name| std::env::var_os(name));
     let folder = resolved.store.dir.clone();
     if matches!(args.action, CacheAction::Path) {
@@ -39,7 +36,9 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
         CacheAction::Ls => list(args.json, &store.entries(&mut quiet), out),
         CacheAction::Verify => verify(args.json, &store.verify(&mut quiet), out),
         CacheAction::Show { key } => show(args.json, find(&store, key)?, out),
-        CacheAction::Explain { key, other } => explain(args.json, &find(&store, key)?, &find(&store, other)?, out),
+        CacheAction::Explain { key, other } => {
+            explain(args.json, &find(&store, key)?, &find(&store, other)?, out)
+        }
         CacheAction::Stats => stats(args.json, &store, out),
         CacheAction::Prune { to } => {
             let pruned = store.prune_to(bytes(to)?);
@@ -63,7 +62,11 @@ fn path(json: bool, folder: Option<&std::path::Path>, out: &mut dyn Write) -> Re
     }
     match folder {
         Some(folder) => writeln!(out, "{folder}")?,
-        None => return Err(Stop::wrong("there is no cache folder: neither a setting nor a home folder names one")),
+        None => {
+            return Err(Stop::wrong(
+                "there is no cache folder: neither a setting nor a home folder names one",
+            ));
+        }
     }
     Ok(Status::Success)
 }
@@ -76,7 +79,8 @@ fn list(json: bool, entries: &[EntryInfo], out: &mut dyn Write) -> Result<Status
     }
     let mut table = Table::new(&["key", "bytes", "sections", "driver blobs", "state"]);
     for row in rows {
-        let sections: Vec<String> = row.sections.iter().map(|(name, bytes)| format!("{name} {bytes}")).collect();
+        let sections: Vec<String> =
+            row.sections.iter().map(|(name, bytes)| format!("{name} {bytes}")).collect();
         let state = row.defect.unwrap_or_else(|| "sound".to_owned());
         table.row([row.key, row.bytes.to_string(), sections.join(", "), row.blobs.len().to_string(), state]);
     }
@@ -141,7 +145,10 @@ fn explain(json: bool, entry: &EntryInfo, other: &EntryInfo, out: &mut dyn Write
     };
     if json {
         let list: Vec<_> = differences.iter().map(listing::difference).collect();
-        print_json(out, &json!({ "format": FORMAT, "keys": [identity(entry), identity(other)], "differences": list }))?;
+        print_json(
+            out,
+            &json!({ "format": FORMAT, "keys": [identity(entry), identity(other)], "differences": list }),
+        )?;
         return Ok(Status::Success);
     }
     let mut table = Table::new(&["part", "field", "first", "second"]);
@@ -179,7 +186,8 @@ fn stats(json: bool, store: &Store, out: &mut dyn Write) -> Result<Status, Stop>
 fn removed(json: bool, pruned: &Pruned, out: &mut dyn Write) -> Result<Status, Stop> {
     let (files, bytes, left) = (pruned.files, pruned.bytes, pruned.left);
     if json {
-        let report = json!({ "format": FORMAT, "removed_files": files, "removed_bytes": bytes, "left_bytes": left });
+        let report =
+            json!({ "format": FORMAT, "removed_files": files, "removed_bytes": bytes, "left_bytes": left });
         print_json(out, &report)?;
     } else {
         writeln!(out, "{files} entries and blobs removed, {bytes} bytes; {left} bytes are left")?;
@@ -195,7 +203,9 @@ fn find(store: &Store, key: &str) -> Result<EntryInfo, Stop> {
     match (found.pop(), found.len()) {
         (Some(entry), 0) => Ok(entry),
         (None, _) => Err(Stop::wrong(format!("the cache has no entry whose key starts with \"{key}\""))),
-        (Some(_), more) => Err(Stop::wrong(format!("{} entries have keys that start with \"{key}\"", more + 1))),
+        (Some(_), more) => {
+            Err(Stop::wrong(format!("{} entries have keys that start with \"{key}\"", more + 1)))
+        }
     }
 }
 
@@ -204,7 +214,8 @@ fn bytes(text: &str) -> Result<u64, Stop> {
     if text == "0" {
         return Ok(0);
     }
-    let resolved = CacheOptions::default().resolve(|name| (name == "VKFUSE_CACHE_MAX_SIZE").then(|| text.into()));
+    let resolved =
+        CacheOptions::default().resolve(|name| (name == "VKFUSE_CACHE_MAX_SIZE").then(|| text.into()));
     // The other complaint there can be is that no variable names a folder, which is not asked here.
     match resolved.warnings.iter().find(|warning| warning.variable == "VKFUSE_CACHE_MAX_SIZE") {
         Some(warning) => Err(Stop::wrong(format!("\"{text}\" is not a size: {}", warning.problem))),

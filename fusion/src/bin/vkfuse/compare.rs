@@ -34,11 +34,7 @@ impl Difference {
 /// Compares two contents of a buffer of `ty`, element by element. An element that only one of
 /// the two has counts as different.
 pub(crate) fn compare(ty: ElementType, left: &[u8], right: &[u8]) -> Difference {
-    let mut difference = Difference {
-        count: 0,
-        first: None,
-        max_ulp: ty.is_float().then_some(0),
-    };
+    let mut difference = Difference { count: 0, first: None, max_ulp: ty.is_float().then_some(0) };
     if left == right {
         return difference;
     }
@@ -92,10 +88,7 @@ mod tests {
     use super::*;
 
     fn floats(values: &[f32]) -> Vec<u8> {
-        values
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect()
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 
     #[test]
@@ -109,19 +102,8 @@ mod tests {
     #[test]
     fn neighbours_are_one_apart_across_zero_too() {
         let next = f32::from_bits(1.0f32.to_bits() + 1);
-        let difference = compare(
-            ElementType::F32,
-            &floats(&[0.0, 1.0]),
-            &floats(&[0.0, next]),
-        );
-        assert_eq!(
-            difference,
-            Difference {
-                count: 1,
-                first: Some(1),
-                max_ulp: Some(1)
-            }
-        );
+        let difference = compare(ElementType::F32, &floats(&[0.0, 1.0]), &floats(&[0.0, next]));
+        assert_eq!(difference, Difference { count: 1, first: Some(1), max_ulp: Some(1) });
         let tiny = f32::from_bits(1);
         let difference = compare(ElementType::F32, &floats(&[tiny]), &floats(&[-tiny]));
         assert_eq!(difference.max_ulp, Some(2));
@@ -130,27 +112,13 @@ mod tests {
     #[test]
     fn the_two_zeros_differ_in_bits_and_not_in_distance() {
         let difference = compare(ElementType::F32, &floats(&[0.0]), &floats(&[-0.0]));
-        assert_eq!(
-            difference,
-            Difference {
-                count: 1,
-                first: Some(0),
-                max_ulp: Some(0)
-            }
-        );
+        assert_eq!(difference, Difference { count: 1, first: Some(0), max_ulp: Some(0) });
     }
 
     #[test]
     fn integers_have_no_ulp() {
         let difference = compare(ElementType::U16, &[1, 0, 2, 0], &[1, 0, 3, 0]);
-        assert_eq!(
-            difference,
-            Difference {
-                count: 1,
-                first: Some(1),
-                max_ulp: None
-            }
-        );
+        assert_eq!(difference, Difference { count: 1, first: Some(1), max_ulp: None });
     }
 
     #[test]

@@ -65,17 +65,22 @@ pub(crate) fn devices(args: &DevicesArgs, out: &mut dyn Write) -> Result<Status,
 
 fn print(found: &[DeviceInfo], json: bool, out: &mut dyn Write) -> std::io::Result<()> {
     if json {
-        let devices = Devices {
-            format: FORMAT,
-            devices: found.iter().map(describe).collect(),
-        };
+        let devices = Devices { format: FORMAT, devices: found.iter().map(describe).collect() };
         return print_json(out, &devices);
     }
     let mut table = Table::new(&["device", "name", "kind", "driver", "Vulkan", "usable"]);
     for device in found.iter().map(describe) {
-        let usable = if device.usable { "yes".to_owned() } else { format!("no: lacks {}", device.missing.join(", ")) };
+        let usable =
+            if device.usable { "yes".to_owned() } else { format!("no: lacks {}", device.missing.join(", ")) };
         let driver = format!("{} {}", device.driver, device.driver_info);
-        table.row([device.index.to_string(), device.name, device.kind.to_owned(), driver, device.api_version, usable]);
+        table.row([
+            device.index.to_string(),
+            device.name,
+            device.kind.to_owned(),
+            driver,
+            device.api_version,
+            usable,
+        ]);
     }
     table.print(out)
 }

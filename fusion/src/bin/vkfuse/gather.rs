@@ -69,10 +69,7 @@ pub(crate) fn cache(report: &FusionReport) -> Cache {
         // Switched off, or not asked because a faster level had it: the field does not apply.
         _ => None,
     };
-    Cache {
-        memory: word(report.memory()),
-        disk: word(report.disk()),
-    }
+    Cache { memory: word(report.memory()), disk: word(report.disk()) }
 }
 
 fn group(group: &GroupReport) -> Group {
@@ -132,7 +129,11 @@ fn untouched(pipeline: &Pipeline, index: usize) -> BufferOutcome {
     let args = pipeline.submits.iter().flat_map(|submit| &submit.args);
     let mut asked = args.filter(|arg| arg.buffer == index).filter_map(|arg| arg.promote);
     let property = pipeline.buffers[index].promote;
-    let asked = if property == Promotion::None { asked.find(|promotion| *promotion != Promotion::None) } else { None };
+    let asked = if property == Promotion::None {
+        asked.find(|promotion| *promotion != Promotion::None)
+    } else {
+        None
+    };
     BufferOutcome {
         asked: asked.unwrap_or(property).name().to_owned(),
         got: Promotion::None.name().to_owned(),

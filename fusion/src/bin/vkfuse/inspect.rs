@@ -22,7 +22,8 @@ pub(crate) fn inspect(args: &InspectArgs, out: &mut dyn Write) -> Result<Status,
         Some(entry) => vec![entry],
         None => module.entry_points().iter().map(String::as_str).collect(),
     };
-    let wrong = |error: vkfuse_jit::kernel::KernelError| Stop::wrong(format!("{}: {error}", args.file.display()));
+    let wrong =
+        |error: vkfuse_jit::kernel::KernelError| Stop::wrong(format!("{}: {error}", args.file.display()));
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
         let kernel = Kernel::new(&module, Some(name)).map_err(wrong)?;

@@ -23,8 +23,9 @@ pub(crate) fn check(pipeline: &Pipeline, checked: &Checked, device: &DeviceInfo)
         }
     }
     for (submit, checked) in pipeline.submits.iter().zip(&checked.submits) {
-        kernel(submit, checked, limits)
-            .map_err(|message| pipeline.problem(&submit.kernel_place, format!("{message} ({})", device.name)))?;
+        kernel(submit, checked, limits).map_err(|message| {
+            pipeline.problem(&submit.kernel_place, format!("{message} ({})", device.name))
+        })?;
         arguments(pipeline, submit, checked, limits)?;
     }
     Ok(())
@@ -37,7 +38,10 @@ fn kernel(submit: &Submit, checked: &CheckedSubmit, limits: &DeviceLimits) -> Re
         return Err(over(&format!("{push} bytes of push constants"), limits.max_push_bytes));
     }
     if interface.workgroup_bytes > limits.max_shared_bytes {
-        return Err(over(&format!("{} bytes of shared memory", interface.workgroup_bytes), limits.max_shared_bytes));
+        return Err(over(
+            &format!("{} bytes of shared memory", interface.workgroup_bytes),
+            limits.max_shared_bytes,
+        ));
     }
     let [x, y, z] = interface.local_size;
     let invocations = u64::from(x) * u64::from(y) * u64::from(z);

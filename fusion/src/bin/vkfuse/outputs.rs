@@ -35,19 +35,17 @@ impl<'p> Outputs<'p> {
     pub(crate) fn new(pipeline: &'p Pipeline) -> Outputs<'p> {
         let all = || (0..pipeline.buffers.len()).collect();
         let chosen: Vec<usize> = pipeline.fusion.outputs.clone().unwrap_or_else(all);
-        Outputs {
-            pipeline,
-            found: chosen.iter().map(|_| Found::default()).collect(),
-            chosen,
-        }
+        Outputs { pipeline, found: chosen.iter().map(|_| Found::default()).collect(), chosen }
     }
 
     /// Reads the outputs, except those that are not `readable`.
-    pub(crate) fn download(&self, buffers: &Buffers, readable: impl Fn(usize) -> bool) -> Result<Contents, Stop> {
+    pub(crate) fn download(
+        &self,
+        buffers: &Buffers,
+        readable: impl Fn(usize) -> bool,
+    ) -> Result<Contents, Stop> {
         let chosen = self.chosen.iter();
-        chosen
-            .map(|index| readable(*index).then(|| buffers.download(*index)).transpose())
-            .collect()
+        chosen.map(|index| readable(*index).then(|| buffers.download(*index)).transpose()).collect()
     }
 
     /// Adds one repetition: compares where there are both runs, and notes what the fused one left,

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vkfuse::{
-    Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, DeviceInfo, Error, Event, FloatMode, FusionProperties,
-    FusionReport, FusionWrapper, Kernel, Policy, Queue, QueueOptions,
+    Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, DeviceInfo, Error, Event, FloatMode,
+    FusionProperties, FusionReport, FusionWrapper, Kernel, Policy, Queue, QueueOptions,
 };
 
 /// A pipeline on a device.
@@ -59,14 +59,7 @@ impl<'p> Session<'p> {
         for buffer in &pipeline.buffers {
             contents.push(contents::initial(pipeline, buffer)?);
         }
-        Ok(Session {
-            context,
-            pipeline,
-            checked,
-            kernels,
-            contents,
-            properties: properties(pipeline, args),
-        })
+        Ok(Session { context, pipeline, checked, kernels, contents, properties: properties(pipeline, args) })
     }
 
     /// What the list runs on.
@@ -97,11 +90,7 @@ impl<'p> Session<'p> {
         let events = self.submit(&queue, buffers)?;
         queue.wait().map_err(|error| Stop::running(&error))?;
         let wall = start.elapsed();
-        Ok(Timed {
-            fusion: None,
-            gpu: events.iter().map(Event::gpu_time).sum(),
-            wall,
-        })
+        Ok(Timed { fusion: None, gpu: events.iter().map(Event::gpu_time).sum(), wall })
     }
 
     /// Runs the list in fusion mode.
@@ -115,11 +104,7 @@ impl<'p> Session<'p> {
         let done = fusion.complete_fusion(&self.properties).map_err(running)?;
         done.wait().map_err(running)?;
         let wall = start.elapsed();
-        Ok(Timed {
-            fusion: done.report(),
-            gpu: done.gpu_time(),
-            wall,
-        })
+        Ok(Timed { fusion: done.report(), gpu: done.gpu_time(), wall })
     }
 
     fn queue(&self, fusion: bool) -> Result<Queue, Stop> {

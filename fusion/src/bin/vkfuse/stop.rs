@@ -38,10 +38,7 @@ pub(crate) struct Stop {
 impl Stop {
     /// The file, a module or the command line is wrong.
     pub(crate) fn wrong(message: impl Into<String>) -> Stop {
-        Stop {
-            status: Status::Wrong,
-            message: message.into(),
-        }
+        Stop { status: Status::Wrong, message: message.into() }
     }
 
     /// An error of opening a device: nothing has run, and a device that does not fit is a missing one.
@@ -50,18 +47,12 @@ impl Stop {
             Error::Device(error) => device_status(error, Status::NoDevice),
             _ => status(error),
         };
-        Stop {
-            status,
-            message: chain(error),
-        }
+        Stop { status, message: chain(error) }
     }
 
     /// An error of anything after that.
     pub(crate) fn running(error: &Error) -> Stop {
-        Stop {
-            status: status(error),
-            message: chain(error),
-        }
+        Stop { status: status(error), message: chain(error) }
     }
 
     /// An error about a known place of the pipeline file, if it is the file that is wrong.
@@ -86,19 +77,18 @@ impl From<io::Error> for Stop {
             io::ErrorKind::BrokenPipe => Status::Success,
             _ => Status::Wrong,
         };
-        Stop {
-            status,
-            message: format!("cannot write the report: {error}"),
-        }
+        Stop { status, message: format!("cannot write the report: {error}") }
     }
 }
 
 fn status(error: &Error) -> Status {
     match error {
         Error::Device(error) => device_status(error, Status::DeviceFailed),
-        Error::Kernel(_) | Error::KernelFile { .. } | Error::Submit { .. } | Error::Fusion(_) | Error::Buffer { .. } => {
-            Status::Wrong
-        }
+        Error::Kernel(_)
+        | Error::KernelFile { .. }
+        | Error::Submit { .. }
+        | Error::Fusion(_)
+        | Error::Buffer { .. } => Status::Wrong,
         Error::Earlier(error) => status(error),
         _ => Status::DeviceFailed,
     }

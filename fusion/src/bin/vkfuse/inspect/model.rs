@@ -148,7 +148,8 @@ fn access(interface: &Interface, analysis: &KernelAnalysis, access: &Access) -> 
         if guard.holds { condition } else { format!("!{condition}") }
     });
     BufferAccess {
-        binding: binding.map_or_else(|| "?".to_owned(), |binding| format!("{}.{}", binding.set, binding.binding)),
+        binding: binding
+            .map_or_else(|| "?".to_owned(), |binding| format!("{}.{}", binding.set, binding.binding)),
         name: binding.and_then(|binding| binding.name.clone()),
         kind: match access.kind {
             AccessKind::Read => "read",

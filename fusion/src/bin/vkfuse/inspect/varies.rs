@@ -43,7 +43,10 @@ fn visit(node: &Node, leaves: &mut Leaves, next: &mut Vec<NodeId>) {
         }
         Node::Id { kind: IdKind::Group, .. } => leaves.group = true,
         Node::Id { kind: IdKind::Local, .. } | Node::LocalIndex => leaves.local = true,
-        Node::Id { kind: IdKind::GroupCount, .. } | Node::Const { .. } | Node::Push { .. } | Node::Length { .. } => {}
+        Node::Id { kind: IdKind::GroupCount, .. }
+        | Node::Const { .. }
+        | Node::Push { .. }
+        | Node::Length { .. } => {}
         Node::Binary { a, b, .. } | Node::Compare { a, b, .. } | Node::BoolAnd(a, b) | Node::BoolOr(a, b) => {
             next.extend([*a, *b]);
         }

@@ -27,21 +27,27 @@ pub(super) fn arguments(
     let name = &pipeline.kernels[submit.kernel].name;
     let mut used: Vec<(usize, &Binding)> = Vec::with_capacity(submit.args.len());
     for binding in &kernel.interface.bindings {
-        let found = submit.args.iter().position(|arg| (arg.set, arg.binding) == (binding.set, binding.binding));
+        let found =
+            submit.args.iter().position(|arg| (arg.set, arg.binding) == (binding.set, binding.binding));
         let place = found.map_or(&submit.place, |index| &submit.args[index].place);
         let slot = slot(binding);
         if let BindingKind::Other(what) = binding.kind {
-            let message = format!("kernel {name} uses a {what} at {slot}, and a pipeline file has only buffers");
+            let message =
+                format!("kernel {name} uses a {what} at {slot}, and a pipeline file has only buffers");
             return Err(pipeline.problem(place, message));
         }
         let Some(index) = found else {
-            return Err(pipeline.problem(place, format!("kernel {name} uses binding {slot}, which has no argument")));
+            return Err(
+                pipeline.problem(place, format!("kernel {name} uses binding {slot}, which has no argument"))
+            );
         };
         let bytes = bytes(pipeline, &submit.args[index]);
         if bytes.1 < binding.min_size {
             let needed = binding.min_size;
-            let message =
-                format!("binding {slot} of kernel {name} needs at least {needed} bytes, the argument has {}", bytes.1);
+            let message = format!(
+                "binding {slot} of kernel {name} needs at least {needed} bytes, the argument has {}",
+                bytes.1
+            );
             return Err(pipeline.problem(place, message));
         }
         used.push((index, binding));
@@ -77,7 +83,8 @@ fn declared(pipeline: &Pipeline, submit: &Submit, module: &Module) -> Result<(),
     let declared = declared_bindings(module.words());
     for arg in &submit.args {
         if !declared.contains(&(arg.set, arg.binding)) {
-            let known: Vec<String> = declared.iter().map(|(set, binding)| format!("{set}.{binding}")).collect();
+            let known: Vec<String> =
+                declared.iter().map(|(set, binding)| format!("{set}.{binding}")).collect();
             let known = if known.is_empty() { "no binding".to_owned() } else { known.join(", ") };
             let name = &pipeline.kernels[submit.kernel].name;
             let message = format!("kernel {name} has no binding {}.{}, it has {known}", arg.set, arg.binding);
@@ -111,7 +118,8 @@ fn overlaps(pipeline: &Pipeline, submit: &Submit, used: &[(usize, &Binding)]) ->
             if x.buffer == y.buffer && !apart && !same && (a.writes || b.writes) {
                 let buffer = &pipeline.buffers[x.buffer].name;
                 let (a, b) = (slot(a), slot(b));
-                let message = format!("bindings {a} and {b} overlap in buffer {buffer}, where the kernel writes");
+                let message =
+                    format!("bindings {a} and {b} overlap in buffer {buffer}, where the kernel writes");
                 return Err(pipeline.problem(&y.place, message));
             }
         }
@@ -169,7 +177,6 @@ fn declared_bindings(words: &[u32]) -> Vec<(u32, u32)> {
 fn declares_push_constants(words: &[u32]) -> bool {
     const OP_VARIABLE: u32 = 59;
     const PUSH_CONSTANT: u32 = 9;
-    instructions(words).any(|instruction| {
-        matches!(instruction, [op, _, _, PUSH_CONSTANT, ..] if op & 0xffff == OP_VARIABLE)
-    })
+    instructions(words)
+        .any(|instruction| matches!(instruction, [op, _, _, PUSH_CONSTANT, ..] if op & 0xffff == OP_VARIABLE))
 }

@@ -106,15 +106,12 @@ fn check_submit(
         let fits = constants.any(|constant| constant.id == given.id && constant.ty.accepts(value.1.ty()));
         if !fits {
             // Specialising with this value alone words the complaint.
-            kernel
-                .specialize(&[value])
-                .map_err(|error| pipeline.problem(&given.place, one_line(&error)))?;
+            kernel.specialize(&[value]).map_err(|error| pipeline.problem(&given.place, one_line(&error)))?;
         }
         spec.push(value);
     }
-    let specialized = kernel
-        .specialize(&spec)
-        .map_err(|error| pipeline.problem(&submit.kernel_place, one_line(&error)))?;
+    let specialized =
+        kernel.specialize(&spec).map_err(|error| pipeline.problem(&submit.kernel_place, one_line(&error)))?;
     Ok(CheckedSubmit {
         groups: submit.extent.groups(specialized.interface.local_size),
         args: bind::arguments(pipeline, submit, &specialized, module)?,

@@ -44,10 +44,7 @@ impl ElementType {
 
     /// Its name in a pipeline file.
     pub(crate) fn name(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(_, ty)| *ty == self)
-            .map_or("?", |(name, _)| name)
+        Self::ALL.iter().find(|(_, ty)| *ty == self).map_or("?", |(name, _)| name)
     }
 
     /// Size of one element in bytes; also its natural alignment.
@@ -90,10 +87,7 @@ impl ElementType {
             _ => return Err(node.expected(&format!("an integer ({})", self.name()))),
         };
         if value < low || value > high {
-            return Err(node.problem(format!(
-                "{value} is out of range for {}, {low} to {high}",
-                self.name()
-            )));
+            return Err(node.problem(format!("{value} is out of range for {}, {low} to {high}", self.name())));
         }
         Ok(SmallVec::from_slice(&value.to_le_bytes()[..self.size()]))
     }
@@ -109,24 +103,15 @@ impl ElementType {
         let (bytes, infinite) = match self {
             ElementType::F32 => {
                 let value: f32 = text.parse().map_err(|_| no_number())?;
-                (
-                    SmallVec::from_slice(&value.to_le_bytes()),
-                    value.is_infinite(),
-                )
+                (SmallVec::from_slice(&value.to_le_bytes()), value.is_infinite())
             }
             ElementType::F16 => {
                 let value = f16::from_f64(text.parse().map_err(|_| no_number())?);
-                (
-                    SmallVec::from_slice(&value.to_le_bytes()),
-                    value.is_infinite(),
-                )
+                (SmallVec::from_slice(&value.to_le_bytes()), value.is_infinite())
             }
             _ => {
                 let value: f64 = text.parse().map_err(|_| no_number())?;
-                (
-                    SmallVec::from_slice(&value.to_le_bytes()),
-                    value.is_infinite(),
-                )
+                (SmallVec::from_slice(&value.to_le_bytes()), value.is_infinite())
             }
         };
         if infinite && !asked_infinite {
@@ -167,10 +152,7 @@ impl Scalar {
         let table = node.table(&names)?;
         let mut entries = table.entries();
         let (Some((name, value)), None) = (entries.next(), entries.next()) else {
-            return Err(node.problem(format!(
-                "expected exactly one of {}",
-                list(names.iter().copied())
-            )));
+            return Err(node.problem(format!("expected exactly one of {}", list(names.iter().copied()))));
         };
         match ElementType::ALL.iter().find(|(known, _)| known == name) {
             Some((_, ty)) => Ok(Scalar::Number(*ty, ty.element(value)?)),
@@ -187,10 +169,7 @@ mod tests {
     fn iota_wraps_integers_and_rounds_floats() {
         assert_eq!(ElementType::U8.iota(257).as_slice(), [1]);
         assert_eq!(ElementType::I16.iota(0x1_8000).as_slice(), [0, 0x80]);
-        assert_eq!(
-            ElementType::F16.iota(2049).as_slice(),
-            f16::from_f32(2048.0).to_le_bytes()
-        );
+        assert_eq!(ElementType::F16.iota(2049).as_slice(), f16::from_f32(2048.0).to_le_bytes());
         assert_eq!(ElementType::F32.iota(3).as_slice(), 3f32.to_le_bytes());
     }
 

@@ -17,8 +17,6 @@ mod random;
 mod read;
 
 pub(crate) use element::ElementType;
-pub(crate) use model::{
-    Argument, BufferDecl, Extent, Fusion, Init, KernelDecl, Pipeline, Promotion, Submit,
-};
+pub(crate) use model::{BufferDecl, Pipeline, Promotion, Submit};
 pub(crate) use problem::{Place, Problem};
 pub(crate) use read::load;

@@ -89,7 +89,6 @@ pub(crate) struct Submit {
     pub(crate) kernel: usize,
     pub(crate) kernel_place: Place,
     pub(crate) extent: Extent,
-    pub(crate) extent_place: Place,
     pub(crate) spec: Vec<SpecValue>,
     /// The bytes of `push`; empty where there is none.
     pub(crate) push: SmallVec<[u8; 32]>,

@@ -34,12 +34,7 @@ pub(crate) struct Table<'a> {
 impl<'a> Node<'a> {
     /// The value under no key at all: used for the elements of a parsed document.
     fn new(source: Source<'a>, key: String, offset: usize, value: &'a DeValue<'a>) -> Node<'a> {
-        Node {
-            source,
-            key,
-            offset,
-            value,
-        }
+        Node { source, key, offset, value }
     }
 
     /// Where this value stands.
@@ -65,26 +60,17 @@ impl<'a> Node<'a> {
         self.value.is_table()
     }
 
-    pub(crate) fn is_array(&self) -> bool {
-        self.value.is_array()
-    }
-
     pub(crate) fn string(&self) -> Result<&'a str, Problem> {
         self.value.as_str().ok_or_else(|| self.expected("a string"))
     }
 
     pub(crate) fn boolean(&self) -> Result<bool, Problem> {
-        self.value
-            .as_bool()
-            .ok_or_else(|| self.expected("true or false"))
+        self.value.as_bool().ok_or_else(|| self.expected("true or false"))
     }
 
     /// An integer of any size TOML can spell here, -2^127 to 2^127 - 1.
     pub(crate) fn integer(&self) -> Result<i128, Problem> {
-        let integer = self
-            .value
-            .as_integer()
-            .ok_or_else(|| self.expected("an integer"))?;
+        let integer = self.value.as_integer().ok_or_else(|| self.expected("an integer"))?;
         i128::from_str_radix(integer.as_str(), integer.radix())
             .map_err(|_| self.problem(format!("{integer} is out of range for an integer")))
     }
@@ -113,20 +99,12 @@ impl<'a> Node<'a> {
     /// A word out of a fixed list.
     pub(crate) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, Problem> {
         let names = || words.iter().map(|(name, _)| *name);
-        let found = self
-            .value
-            .as_str()
-            .ok_or_else(|| self.expected(&format!("one of {}", list(names()))))?;
+        let found = self.value.as_str().ok_or_else(|| self.expected(&format!("one of {}", list(names()))))?;
         words
             .iter()
             .find(|(name, _)| *name == found)
             .map(|(_, value)| *value)
-            .ok_or_else(|| {
-                self.problem(format!(
-                    "unknown word \"{found}\", expected {}",
-                    list(names())
-                ))
-            })
+            .ok_or_else(|| self.problem(format!("unknown word \"{found}\", expected {}", list(names()))))
     }
 
     /// A table with keys out of `known`; the entries come in the order of the file.
@@ -134,10 +112,9 @@ impl<'a> Node<'a> {
         let table = self.open_table()?;
         for (key, node) in &table.entries {
             if !known.contains(key) {
-                return Err(node.problem(format!(
-                    "unknown key \"{key}\", expected {}",
-                    list(known.iter().copied())
-                )));
+                return Err(
+                    node.problem(format!("unknown key \"{key}\", expected {}", list(known.iter().copied())))
+                );
             }
         }
         Ok(table)
@@ -154,10 +131,7 @@ impl<'a> Node<'a> {
 
 impl<'a> Table<'a> {
     /// The table that is the whole document, with any keys.
-    pub(crate) fn any(
-        source: Source<'a>,
-        document: &'a Spanned<DeValue<'a>>,
-    ) -> Result<Table<'a>, Problem> {
+    pub(crate) fn any(source: Source<'a>, document: &'a Spanned<DeValue<'a>>) -> Result<Table<'a>, Problem> {
         Node::new(source, String::new(), 0, document.get_ref()).open_table()
     }
 
@@ -178,10 +152,7 @@ impl<'a> Table<'a> {
                 let path = join(&node.key, name);
                 // A complaint about an entry points at its key: the value of a `[table]` has no
                 // useful place of its own, and a key says more than the number beside it.
-                (
-                    name,
-                    Node::new(node.source, path, key.span().start, value.get_ref()),
-                )
+                (name, Node::new(node.source, path, key.span().start, value.get_ref()))
             })
             .collect();
         entries.sort_by_key(|(_, entry)| entry.offset);
@@ -196,8 +167,7 @@ impl<'a> Table<'a> {
 
     /// The entry called `key`, or the complaint that it is missing.
     pub(crate) fn require(&self, key: &str) -> Result<Node<'a>, Problem> {
-        self.get(key)
-            .ok_or_else(|| self.node.problem(format!("missing key \"{key}\"")))
+        self.get(key).ok_or_else(|| self.node.problem(format!("missing key \"{key}\"")))
     }
 
     /// All entries, in the order of the file.
@@ -207,11 +177,6 @@ impl<'a> Table<'a> {
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
-    }
-
-    /// The table itself, for complaints about what it lacks.
-    pub(crate) fn node(&self) -> &Node<'a> {
-        &self.node
     }
 }
 
@@ -243,18 +208,7 @@ fn describe(value: &DeValue<'_>) -> String {
 
 /// `path.name`, with quotes around a name that is no bare TOML key.
 fn join(path: &str, name: &str) -> String {
-    let bare = !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    let name = if bare {
-        name.to_owned()
-    } else {
-        format!("{name:?}")
-    };
-    if path.is_empty() {
-        name
-    } else {
-        format!("{path}.{name}")
-    }
+    let bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let name = if bare { name.to_owned() } else { format!("{name:?}") };
+    if path.is_empty() { name } else { format!("{path}.{name}") }
 }

@@ -45,20 +45,12 @@ pub(crate) struct Problem {
 impl Problem {
     /// A complaint about `place` in `file`.
     pub(crate) fn at(file: &Path, place: &Place, message: impl Into<String>) -> Problem {
-        Problem {
-            file: file.to_owned(),
-            place: Some(place.clone()),
-            message: message.into(),
-        }
+        Problem { file: file.to_owned(), place: Some(place.clone()), message: message.into() }
     }
 
     /// A complaint about the file as a whole.
     pub(crate) fn file(file: &Path, message: impl Into<String>) -> Problem {
-        Problem {
-            file: file.to_owned(),
-            place: None,
-            message: message.into(),
-        }
+        Problem { file: file.to_owned(), place: None, message: message.into() }
     }
 }
 
@@ -84,10 +76,7 @@ mod tests {
     #[test]
     fn columns_count_characters_and_lines_count_from_one() {
         let text = "a = 1\nnäme = 2\n";
-        let offset = text
-            .find('=')
-            .map(|_| text.rfind('=').unwrap_or(0))
-            .unwrap_or(0);
+        let offset = text.find('=').map(|_| text.rfind('=').unwrap_or(0)).unwrap_or(0);
         let place = Place::new(text, offset, "näme".into());
         assert_eq!((place.line, place.column), (2, 6));
         let end = Place::new(text, 10_000, String::new());

@@ -21,19 +21,15 @@ pub(crate) fn read(node: &Node<'_>) -> Result<SmallVec<[u8; 32]>, Problem> {
         }
     }
     if bytes.len() > LIMIT {
-        return Err(node.problem(format!(
-            "{} bytes of push constants, at most {LIMIT} are accepted",
-            bytes.len()
-        )));
+        return Err(
+            node.problem(format!("{} bytes of push constants, at most {LIMIT} are accepted", bytes.len()))
+        );
     }
     Ok(bytes)
 }
 
 fn append(node: &Node<'_>, bytes: &mut SmallVec<[u8; 32]>) -> Result<(), Problem> {
-    let is_hex = node
-        .value()
-        .as_table()
-        .is_some_and(|table| table.contains_key("hex"));
+    let is_hex = node.value().as_table().is_some_and(|table| table.contains_key("hex"));
     if is_hex {
         return append_hex(node, bytes);
     }
@@ -51,20 +47,14 @@ fn append_hex(node: &Node<'_>, bytes: &mut SmallVec<[u8; 32]>) -> Result<(), Pro
     let hex = node.table(&["hex"])?.require("hex")?;
     let text = hex.string()?;
     let mut digits = Vec::with_capacity(text.len());
-    for c in text
-        .chars()
-        .filter(|c| !c.is_ascii_whitespace() && *c != '_')
-    {
+    for c in text.chars().filter(|c| !c.is_ascii_whitespace() && *c != '_') {
         match c.to_digit(16) {
             Some(digit) => digits.push(digit as u8),
             None => return Err(hex.problem(format!("{c:?} is not a hexadecimal digit"))),
         }
     }
     if digits.len() % 2 != 0 {
-        return Err(hex.problem(format!(
-            "{} hexadecimal digits do not make whole bytes",
-            digits.len()
-        )));
+        return Err(hex.problem(format!("{} hexadecimal digits do not make whole bytes", digits.len())));
     }
     bytes.extend(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]));
     Ok(())

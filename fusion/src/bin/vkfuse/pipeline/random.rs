@@ -93,23 +93,14 @@ mod tests {
     #[test]
     fn floats_lie_in_the_half_open_interval() {
         for index in 0..10_000 {
-            let single = f32::from_le_bytes(
-                element(ElementType::F32, 7, index)[..]
-                    .try_into()
-                    .unwrap_or([0; 4]),
-            );
+            let single =
+                f32::from_le_bytes(element(ElementType::F32, 7, index)[..].try_into().unwrap_or([0; 4]));
             assert!((-1.0..1.0).contains(&single));
-            let half = f16::from_le_bytes(
-                element(ElementType::F16, 7, index)[..]
-                    .try_into()
-                    .unwrap_or([0; 2]),
-            );
+            let half =
+                f16::from_le_bytes(element(ElementType::F16, 7, index)[..].try_into().unwrap_or([0; 2]));
             assert!((-1.0..1.0).contains(&half.to_f32()));
-            let double = f64::from_le_bytes(
-                element(ElementType::F64, 7, index)[..]
-                    .try_into()
-                    .unwrap_or([0; 8]),
-            );
+            let double =
+                f64::from_le_bytes(element(ElementType::F64, 7, index)[..].try_into().unwrap_or([0; 8]));
             assert!((-1.0..1.0).contains(&double));
         }
     }
@@ -119,9 +110,6 @@ mod tests {
         let z = splitmix64(3, 0);
         assert_eq!(element(ElementType::U64, 3, 0)[..], z.to_le_bytes());
         assert_eq!(element(ElementType::U8, 3, 0)[..], [(z >> 56) as u8]);
-        assert_eq!(
-            element(ElementType::I16, 3, 0)[..],
-            ((z >> 48) as u16).to_le_bytes()
-        );
+        assert_eq!(element(ElementType::I16, 3, 0)[..], ((z >> 48) as u16).to_le_bytes());
     }
 }

@@ -25,19 +25,12 @@ const LIMIT: u64 = 64 << 20;
 
 /// Reads and checks the pipeline file `file`.
 pub(crate) fn load(file: &Path) -> Result<Pipeline, Problem> {
-    let unreadable =
-        |error: std::io::Error| Problem::file(file, format!("cannot read the file: {error}"));
+    let unreadable = |error: std::io::Error| Problem::file(file, format!("cannot read the file: {error}"));
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(file).map_err(unreadable)?;
-    opened
-        .take(LIMIT + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+    opened.take(LIMIT + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > LIMIT {
-        return Err(Problem::file(
-            file,
-            format!("the file is larger than {LIMIT} bytes"),
-        ));
+        return Err(Problem::file(file, format!("the file is larger than {LIMIT} bytes")));
     }
     match String::from_utf8(bytes) {
         Ok(text) => parse(file, &text),
@@ -54,11 +47,7 @@ pub(crate) fn load(file: &Path) -> Result<Pipeline, Problem> {
 pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
     let document = DeTable::parse(text).map_err(|error| {
         let offset = error.span().map_or(text.len(), |span| span.start);
-        Problem::at(
-            file,
-            &Place::new(text, offset, String::new()),
-            error.message().replace('\n', ", "),
-        )
+        Problem::at(file, &Place::new(text, offset, String::new()), error.message().replace('\n', ", "))
     })?;
     let span = document.span();
     let document = Spanned::new(span, DeValue::Table(document.into_inner()));
@@ -66,21 +55,12 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
     // The version comes first: a file of another version must hear that, not about an odd key.
     let version = Table::any(source, &document)?.require("format")?;
     if version.integer()? != 1 {
-        return Err(version.problem(format!(
-            "format {} is not known, expected 1",
-            version.integer()?
-        )));
+        return Err(version.problem(format!("format {} is not known, expected 1", version.integer()?)));
     }
-    let root = Table::document(
-        source,
-        &document,
-        &["format", "name", "kernels", "buffers", "submit", "fusion"],
-    )?;
+    let root =
+        Table::document(source, &document, &["format", "name", "kernels", "buffers", "submit", "fusion"])?;
 
-    let name = root
-        .get("name")
-        .map(|name| name.string().map(str::to_owned))
-        .transpose()?;
+    let name = root.get("name").map(|name| name.string().map(str::to_owned)).transpose()?;
     let folder = file.parent().unwrap_or(Path::new(""));
     let kernels = named(&root, "kernels", |name, node| kernel(folder, name, node))?;
     let buffers = named(&root, "buffers", |name, node| buffer(folder, name, node))?;
@@ -94,14 +74,7 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
         return Err(list.problem("there is nothing to run, expected at least one [[submit]]"));
     }
     let fusion = fusion(root.get("fusion").as_ref(), &buffers)?;
-    Ok(Pipeline {
-        file: file.to_owned(),
-        name,
-        kernels,
-        buffers,
-        submits,
-        fusion,
-    })
+    Ok(Pipeline { file: file.to_owned(), name, kernels, buffers, submits, fusion })
 }
 
 /// The tables under `key`, whose names the user chooses.
@@ -111,10 +84,7 @@ fn named<T>(
     read: impl Fn(&str, &Node<'_>) -> Result<T, Problem>,
 ) -> Result<Vec<T>, Problem> {
     let table = root.require(key)?.open_table()?;
-    table
-        .entries()
-        .map(|(name, node)| read(name, node))
-        .collect()
+    table.entries().map(|(name, node)| read(name, node)).collect()
 }
 
 fn kernel(folder: &Path, name: &str, node: &Node<'_>) -> Result<KernelDecl, Problem> {
@@ -126,9 +96,7 @@ fn kernel(folder: &Path, name: &str, node: &Node<'_>) -> Result<KernelDecl, Prob
         path: relative(folder, &path)?,
         path_place: path.place(),
         entry_place: entry.as_ref().unwrap_or(node).place(),
-        entry: entry
-            .map(|entry| entry.string().map(str::to_owned))
-            .transpose()?,
+        entry: entry.map(|entry| entry.string().map(str::to_owned)).transpose()?,
     })
 }
 
@@ -145,9 +113,7 @@ fn buffer(folder: &Path, name: &str, node: &Node<'_>) -> Result<BufferDecl, Prob
     let table = node.table(&["type", "len", "init", "seed", "promote"])?;
     let ty = table.require("type")?.word(&ElementType::ALL)?;
     // The byte size must fit what the address arithmetic of the host can hold.
-    let len = table
-        .require("len")?
-        .integer_in(1, isize::MAX as u64 / ty.size() as u64)?;
+    let len = table.require("len")?.integer_in(1, isize::MAX as u64 / ty.size() as u64)?;
     let seed = match table.get("seed") {
         Some(seed) => seed.integer_in(0, u64::MAX)?,
         None => 0,
@@ -173,13 +139,7 @@ fn promotion(node: &Node<'_>) -> Result<Promotion, Problem> {
     node.word(&[None, Private, Local, Auto].map(|promotion| (promotion.name(), promotion)))
 }
 
-fn init(
-    folder: &Path,
-    node: &Node<'_>,
-    ty: ElementType,
-    len: u64,
-    seed: u64,
-) -> Result<Init, Problem> {
+fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) -> Result<Init, Problem> {
     if let Some(word) = node.value().as_str() {
         return match word {
             "zeros" => Ok(Init::Zeros),
@@ -204,10 +164,7 @@ fn init(
     if let Some(values) = table.get("values") {
         let elements = values.array("an array of numbers")?;
         if elements.len() as u64 != len {
-            return Err(values.problem(format!(
-                "{} values for a buffer of {len} elements",
-                elements.len()
-            )));
+            return Err(values.problem(format!("{} values for a buffer of {len} elements", elements.len())));
         }
         let mut bytes = Vec::with_capacity(elements.len() * ty.size());
         for element in &elements {
@@ -216,27 +173,16 @@ fn init(
         return Ok(Init::Values(bytes));
     }
     let file = table.require("file")?;
-    Ok(Init::File {
-        path: relative(folder, &file)?,
-        place: file.place(),
-    })
+    Ok(Init::File { path: relative(folder, &file)?, place: file.place() })
 }
 
-fn submit(
-    node: &Node<'_>,
-    kernels: &[KernelDecl],
-    buffers: &[BufferDecl],
-) -> Result<Submit, Problem> {
+fn submit(node: &Node<'_>, kernels: &[KernelDecl], buffers: &[BufferDecl]) -> Result<Submit, Problem> {
     let table = node.table(&["kernel", "groups", "global", "spec", "push", "args"])?;
     let kernel_node = table.require("kernel")?;
-    let kernel = lookup(
-        &kernel_node,
-        "kernel",
-        kernels.iter().map(|kernel| kernel.name.as_str()),
-    )?;
-    let (extent, extent_node) = match (table.get("groups"), table.get("global")) {
-        (Some(groups), None) => (Extent::Groups(extent(&groups)?), groups),
-        (None, Some(global)) => (Extent::Global(extent(&global)?), global),
+    let kernel = lookup(&kernel_node, "kernel", kernels.iter().map(|kernel| kernel.name.as_str()))?;
+    let extent = match (table.get("groups"), table.get("global")) {
+        (Some(groups), None) => Extent::Groups(extent(&groups)?),
+        (None, Some(global)) => Extent::Global(extent(&global)?),
         (None, None) => return Err(node.problem("missing key \"groups\" (or \"global\")")),
         (Some(_), Some(global)) => {
             return Err(global.problem("groups is given too, expected only one of the two"));
@@ -251,7 +197,6 @@ fn submit(
         kernel,
         kernel_place: kernel_node.place(),
         extent,
-        extent_place: extent_node.place(),
         spec,
         push_place: push.as_ref().unwrap_or(node).place(),
         push: match push {
@@ -273,22 +218,17 @@ fn lookup<'n>(
     names: impl Iterator<Item = &'n str> + Clone,
 ) -> Result<usize, Problem> {
     let found = node.string()?;
-    names.clone().position(|name| name == found).ok_or_else(|| {
-        node.problem(format!(
-            "unknown {what} \"{found}\", expected {}",
-            list(names)
-        ))
-    })
+    names
+        .clone()
+        .position(|name| name == found)
+        .ok_or_else(|| node.problem(format!("unknown {what} \"{found}\", expected {}", list(names))))
 }
 
 /// One to three counts, each at least one.
 fn extent(node: &Node<'_>) -> Result<[u32; 3], Problem> {
     let counts = node.array("an array of one to three counts")?;
     if counts.is_empty() || counts.len() > 3 {
-        return Err(node.problem(format!(
-            "expected one to three counts, found {}",
-            counts.len()
-        )));
+        return Err(node.problem(format!("expected one to three counts, found {}", counts.len())));
     }
     let mut extent = [1; 3];
     for (axis, count) in counts.iter().enumerate() {
@@ -301,24 +241,15 @@ fn specialization(node: &Node<'_>) -> Result<Vec<SpecValue>, Problem> {
     let table = node.open_table()?;
     let values = table.entries().map(|(name, value)| {
         let id = name.parse().map_err(|_| {
-            value.problem(format!(
-                "\"{name}\" is not a specialization id, expected a number"
-            ))
+            value.problem(format!("\"{name}\" is not a specialization id, expected a number"))
         })?;
-        Ok(SpecValue {
-            id,
-            value: Scalar::read(value, true)?,
-            place: value.place(),
-        })
+        Ok(SpecValue { id, value: Scalar::read(value, true)?, place: value.place() })
     });
     let values: Vec<SpecValue> = values.collect::<Result<_, Problem>>()?;
     for (index, value) in values.iter().enumerate() {
         // "1" and "01" are two keys to TOML but one constant.
         if values[..index].iter().any(|other| other.id == value.id) {
-            return Err(node.problem(format!(
-                "specialization constant {} is given twice",
-                value.id
-            )));
+            return Err(node.problem(format!("specialization constant {} is given twice", value.id)));
         }
     }
     Ok(values)
@@ -329,14 +260,9 @@ fn arguments(node: &Node<'_>, buffers: &[BufferDecl]) -> Result<Vec<Argument>, P
     let mut args: Vec<Argument> = Vec::with_capacity(table.len());
     for (name, value) in table.entries() {
         let (set, binding) = slot(name).ok_or_else(|| {
-            value.problem(format!(
-                "\"{name}\" is not a binding, expected \"BINDING\" or \"SET.BINDING\""
-            ))
+            value.problem(format!("\"{name}\" is not a binding, expected \"BINDING\" or \"SET.BINDING\""))
         })?;
-        if args
-            .iter()
-            .any(|other| (other.set, other.binding) == (set, binding))
-        {
+        if args.iter().any(|other| (other.set, other.binding) == (set, binding)) {
             return Err(value.problem(format!("binding {binding} of set {set} is given twice")));
         }
         args.push(argument(value, set, binding, buffers)?);
@@ -357,12 +283,7 @@ fn slot(name: &str) -> Option<(u32, u32)> {
     }
 }
 
-fn argument(
-    node: &Node<'_>,
-    set: u32,
-    binding: u32,
-    buffers: &[BufferDecl],
-) -> Result<Argument, Problem> {
+fn argument(node: &Node<'_>, set: u32, binding: u32, buffers: &[BufferDecl]) -> Result<Argument, Problem> {
     let names = buffers.iter().map(|buffer| buffer.name.as_str());
     if !node.is_table() {
         if node.value().as_str().is_none() {
@@ -394,10 +315,7 @@ fn argument(
         set,
         binding,
         buffer,
-        promote: table
-            .get("promote")
-            .map(|promote| promotion(&promote))
-            .transpose()?,
+        promote: table.get("promote").map(|promote| promotion(&promote)).transpose()?,
         offset,
         len,
         place: node.place(),
@@ -405,13 +323,8 @@ fn argument(
 }
 
 fn fusion(node: Option<&Node<'_>>, buffers: &[BufferDecl]) -> Result<Fusion, Problem> {
-    let mut fusion = Fusion {
-        trust: false,
-        no_barriers: false,
-        force: false,
-        contract: false,
-        outputs: None,
-    };
+    let mut fusion =
+        Fusion { trust: false, no_barriers: false, force: false, contract: false, outputs: None };
     let Some(node) = node else {
         return Ok(fusion);
     };
@@ -431,15 +344,9 @@ fn fusion(node: Option<&Node<'_>>, buffers: &[BufferDecl]) -> Result<Fusion, Pro
     if let Some(outputs) = table.get("outputs") {
         let mut indices = Vec::new();
         for output in outputs.array("an array of buffer names")? {
-            let index = lookup(
-                &output,
-                "buffer",
-                buffers.iter().map(|buffer| buffer.name.as_str()),
-            )?;
+            let index = lookup(&output, "buffer", buffers.iter().map(|buffer| buffer.name.as_str()))?;
             if indices.contains(&index) {
-                return Err(
-                    output.problem(format!("output \"{}\" is given twice", buffers[index].name))
-                );
+                return Err(output.problem(format!("output \"{}\" is given twice", buffers[index].name)));
             }
             indices.push(index);
         }

@@ -40,9 +40,7 @@ impl Number {
     /// The first `count` elements of `bytes`.
     pub(crate) fn head(ty: ElementType, bytes: &[u8], count: usize) -> Vec<Number> {
         let elements = bytes.chunks_exact(ty.size()).take(count);
-        elements
-            .map(|element| Number::from_bytes(ty, element))
-            .collect()
+        elements.map(|element| Number::from_bytes(ty, element)).collect()
     }
 
     /// JSON has no word for these: they are written as strings, in TOML's spelling.
@@ -102,27 +100,15 @@ mod tests {
     fn floats_keep_their_precision_and_integers_their_range() {
         assert_eq!(json(ElementType::F32, &0.1f32.to_le_bytes()), "0.1");
         assert_eq!(json(ElementType::F64, &0.1f64.to_le_bytes()), "0.1");
-        assert_eq!(
-            json(ElementType::F16, &f16::from_f32(0.5).to_le_bytes()),
-            "0.5"
-        );
-        assert_eq!(
-            json(ElementType::U64, &u64::MAX.to_le_bytes()),
-            "18446744073709551615"
-        );
+        assert_eq!(json(ElementType::F16, &f16::from_f32(0.5).to_le_bytes()), "0.5");
+        assert_eq!(json(ElementType::U64, &u64::MAX.to_le_bytes()), "18446744073709551615");
         assert_eq!(json(ElementType::I8, &[0xff]), "-1");
     }
 
     #[test]
     fn what_json_cannot_say_is_a_string() {
         assert_eq!(json(ElementType::F32, &f32::NAN.to_le_bytes()), "\"nan\"");
-        assert_eq!(
-            json(ElementType::F64, &f64::NEG_INFINITY.to_le_bytes()),
-            "\"-inf\""
-        );
-        assert_eq!(
-            json(ElementType::F16, &f16::INFINITY.to_le_bytes()),
-            "\"inf\""
-        );
+        assert_eq!(json(ElementType::F64, &f64::NEG_INFINITY.to_le_bytes()), "\"-inf\"");
+        assert_eq!(json(ElementType::F16, &f16::INFINITY.to_le_bytes()), "\"inf\"");
     }
 }

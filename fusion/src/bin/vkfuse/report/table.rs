@@ -46,46 +46,23 @@ impl Table {
 /// Prints the report of `vkfuse run`. `labels` names the kernel of each submission.
 pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String]) -> io::Result<()> {
     let title = report.name.as_deref().unwrap_or("fusion list");
-    writeln!(
-        out,
-        "{title}, {} submissions, mode {}",
-        labels.len(),
-        report.mode
-    )?;
+    writeln!(out, "{title}, {} submissions, mode {}", labels.len(), report.mode)?;
     writeln!(out, "{} ({})\n", report.device, report.driver)?;
 
     print_groups(out, &report.groups, labels)?;
     print_splits(out, &report.splits, labels)?;
 
     let mut buffers = Table::new(&["buffer", "promotion asked", "got", "reason"]);
-    for (name, buffer) in report
-        .buffers
-        .0
-        .iter()
-        .filter(|(_, buffer)| buffer.asked != "none")
-    {
+    for (name, buffer) in report.buffers.0.iter().filter(|(_, buffer)| buffer.asked != "none") {
         let reason = buffer.reason.clone().unwrap_or_default();
-        buffers.row([
-            name.clone(),
-            buffer.asked.clone(),
-            buffer.got.clone(),
-            reason,
-        ]);
+        buffers.row([name.clone(), buffer.asked.clone(), buffer.got.clone(), reason]);
     }
     buffers.print(out)?;
 
     let mut trusted = Table::new(&["trusted", "buffer", "not proven"]);
     for pair in &report.trusted {
-        let members = format!(
-            "{} and {}",
-            label(labels, pair.first),
-            label(labels, pair.second)
-        );
-        trusted.row([
-            members,
-            pair.buffer.clone().unwrap_or_default(),
-            pair.reason.clone(),
-        ]);
+        let members = format!("{} and {}", label(labels, pair.first), label(labels, pair.second));
+        trusted.row([members, pair.buffer.clone().unwrap_or_default(), pair.reason.clone()]);
     }
     trusted.print(out)?;
 
@@ -105,26 +82,14 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
             (None, Some(_)) => "not compared",
             (None, None) => "internalized",
         };
-        outputs.row([
-            name.clone(),
-            equal.to_owned(),
-            head.collect::<Vec<_>>().join(" "),
-            difference(output),
-        ]);
+        outputs.row([name.clone(), equal.to_owned(), head.collect::<Vec<_>>().join(" "), difference(output)]);
     }
     outputs.print(out)
 }
 
 /// Prints the dispatches.
 pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String]) -> io::Result<()> {
-    let mut groups = Table::new(&[
-        "dispatch",
-        "submissions",
-        "fused",
-        "work-group",
-        "items",
-        "barriers",
-    ]);
+    let mut groups = Table::new(&["dispatch", "submissions", "fused", "work-group", "items", "barriers"]);
     for (index, group) in list.iter().enumerate() {
         let members = group.kernels.iter().map(|member| label(labels, *member));
         let barriers = group.barriers.iter().map(|barrier| {
@@ -160,13 +125,8 @@ pub(crate) fn print_splits(out: &mut dyn Write, list: &[Split], labels: &[String
 /// Prints the times that were taken.
 pub(crate) fn print_times(out: &mut dyn Write, times: &Times) -> io::Result<()> {
     let mut table = Table::new(&["time in µs", "unfused", "fused", "speed-up"]);
-    let rows = [
-        ("GPU", times.unfused_gpu, times.fused_gpu),
-        ("wall", times.unfused_wall, times.fused_wall),
-    ];
-    for (name, unfused, fused) in rows
-        .into_iter()
-        .filter(|(_, unfused, fused)| unfused.or(*fused).is_some())
+    let rows = [("GPU", times.unfused_gpu, times.fused_gpu), ("wall", times.unfused_wall, times.fused_wall)];
+    for (name, unfused, fused) in rows.into_iter().filter(|(_, unfused, fused)| unfused.or(*fused).is_some())
     {
         let ratio = match (unfused, fused) {
             (Some(unfused), Some(fused)) if fused > 0.0 => format!("{:.2}x", unfused / fused),
