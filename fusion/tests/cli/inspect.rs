@@ -94,3 +94,30 @@ fn tables_for_people() {
         assert!(finished.stdout.contains(word), "no {word} in\n{}", finished.stdout);
     }
 }
+
+/// Whatever is in the file, the command says what is wrong with it or shows it; it does not crash.
+#[test]
+fn damaged_modules_end_with_a_message() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let good = std::fs::read(shader("softmax/row_max.spv")).expect("the kernel is there");
+    let file = folder.path().join("damaged.spv");
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    for _ in 0..40 {
+        let mut bytes = good.clone();
+        match random(4) {
+            0 => bytes.truncate(random(good.len())),
+            1 => bytes.iter_mut().for_each(|byte| *byte = random(256) as u8),
+            _ => (0..=random(3)).for_each(|_| bytes[random(good.len())] ^= 1 << random(8)),
+        }
+        std::fs::write(&file, &bytes).expect("the folder can be written");
+        let finished = vkfuse(&["inspect", &file.display().to_string()]);
+        assert!([0, 2].contains(&finished.status), "{} {}", finished.status, finished.stderr);
+        assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
+    }
+}
