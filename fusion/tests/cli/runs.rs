@@ -24,6 +24,7 @@ fn chain_becomes_one_kernel_with_private_temporaries() {
     let (status, report) = run("chain.toml", &[]);
     assert_eq!(status, 0, "{report:#}");
     assert_eq!(report["mode"], "both");
+    assert_eq!(report["outcome"], "fused");
     let groups = report["groups"].as_array().expect("checked");
     assert_eq!(groups.len(), 1, "{report:#}");
     assert_eq!(groups[0]["kernels"], json!([0, 1, 2, 3]));

@@ -190,6 +190,7 @@ pub(crate) fn check_run(report: &Value) {
             ("outputs", |value, path| named(value, path, output)),
             // Additions to what the format asks for.
             ("name", text_or_null),
+            ("outcome", text_or_null),
             ("runs", |value, path| each(value, path, run)),
         ],
     );

@@ -10,6 +10,8 @@ use vkfuse_jit::plan::{BufferReport, GroupReport, Internalization, SplitReport, 
 
 /// What a fused run did with the list.
 pub(crate) struct Gathered {
+    /// What became of the list as a whole; `None` where nothing was to be fused.
+    pub(crate) outcome: Option<String>,
     pub(crate) groups: Vec<Group>,
     pub(crate) splits: Vec<Split>,
     pub(crate) trusted: Vec<Trusted>,
@@ -28,6 +30,7 @@ pub(crate) fn fused(pipeline: &Pipeline, ids: &[BufferId], report: &FusionReport
     let plan = &report.plan;
     let find = |id: &BufferId| plan.buffers.iter().find(|buffer| buffer.buffer == *id);
     Gathered {
+        outcome: Some(report.outcome.to_string()),
         groups: plan.groups.iter().map(group).collect(),
         splits: plan.splits.iter().map(|split| self::split(split, name)).collect(),
         trusted: plan.trusted.iter().map(|pair| self::trusted(pair, name)).collect(),
@@ -53,6 +56,7 @@ pub(crate) fn unfused(pipeline: &Pipeline, local_sizes: &[[u32; 3]]) -> Gathered
         barriers: Vec::new(),
     });
     Gathered {
+        outcome: None,
         groups: groups.collect(),
         splits: Vec::new(),
         trusted: Vec::new(),

@@ -79,7 +79,11 @@ fn once(
         let timed = session.run_fused(&buffers)?;
         note_fused(&mut run, &timed);
         if let Some(report) = &timed.fusion {
-            *gathered = gather::fused(pipeline, &buffers.ids(), report);
+            let found = gather::fused(pipeline, &buffers.ids(), report);
+            // A list that was refused as a whole has no groups of its own: it ran as in an unfused run.
+            let groups =
+                if found.groups.is_empty() { std::mem::take(&mut gathered.groups) } else { found.groups };
+            *gathered = Gathered { groups, ..found };
         }
         fused = Some(outputs.download(&buffers, |index| !gathered.internalized[index])?);
     }
@@ -114,6 +118,7 @@ fn report(
         device: device.name.clone(),
         driver: device.driver.clone(),
         mode: mode.name(),
+        outcome: gathered.outcome,
         groups: gathered.groups,
         splits: gathered.splits,
         buffers: Named(names.zip(gathered.buffers).collect()),

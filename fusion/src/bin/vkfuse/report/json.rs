@@ -18,6 +18,7 @@ pub(crate) struct Report {
     pub(crate) device: String,
     pub(crate) driver: String,
     pub(crate) mode: &'static str,
+    pub(crate) outcome: Option<String>,
     pub(crate) groups: Vec<Group>,
     pub(crate) splits: Vec<Split>,
     pub(crate) buffers: Named<BufferOutcome>,

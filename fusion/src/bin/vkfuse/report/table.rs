@@ -49,6 +49,9 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     writeln!(out, "{title}, {} submissions, mode {}", labels.len(), report.mode)?;
     writeln!(out, "{} ({})\n", report.device, report.driver)?;
 
+    if let Some(outcome) = &report.outcome {
+        writeln!(out, "  {outcome}\n")?;
+    }
     print_groups(out, &report.groups, labels)?;
     print_splits(out, &report.splits, labels)?;
 
