@@ -8,7 +8,7 @@ use rspirv::spirv::{ExecutionModel, Op};
 use super::error::KernelError;
 use super::spec::{self, SpecConstant};
 use super::words::{self, Inst};
-use super::{guard, load, tools};
+use super::{guard, load, tools, unlayout};
 
 /// A validated SPIR-V module: immutable, cheap to clone.
 #[derive(Clone)]
@@ -55,6 +55,7 @@ impl Module {
     fn checked(name: &str, words: Vec<u32>) -> Result<Module, KernelError> {
         load::module(&load::decodable(&words))
             .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
+        let words = unlayout::repaired(&words).unwrap_or(words);
         tools::validate(&words).map_err(|complaint| KernelError::Invalid {
             module: name.to_owned(),
             instruction: complaint.index,
