@@ -98,17 +98,21 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
     });
     let mut pruned = Pruned::default();
     let mut queue = candidates.into_iter().peekable();
-    let mut basis = Some((found.bytes, before));
+    let mut basis = Some(before);
     let mut removing = false;
     loop {
         let mut ledger = inner.lock(root)?;
         let start = Instant::now();
         let mut record = ledger.record.unwrap_or_default();
-        if let Some((bytes, before)) = basis.take() {
+        if let Some(before) = basis.take() {
             // What was added since the count began may or may not be in it: count it twice rather
             // than not at all.
             let added = before.map_or(0, |before| record.added.wrapping_sub(before.added));
-            record.bytes = bytes.saturating_add(added);
+            let counted = found.bytes.saturating_add(added);
+            record.bytes = match found.incomplete {
+                true => record.bytes.max(counted),
+                false => counted,
+            };
         }
         let mut done = false;
         while start.elapsed() < BATCH {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 
 use crate::disk::{Disk, FileKind, Meta, Stamp};
 use crate::store::inner::Inner;
@@ -49,9 +50,11 @@ pub(crate) struct Found {
     pub(crate) groups: Vec<Group>,
     /// What it takes of the disk, folders among it.
     pub(crate) bytes: u64,
+    /// Whether something could not be looked at, so that there is more than was found.
+    pub(crate) incomplete: bool,
 }
 
-/// Walks all version folders. A folder that cannot be read counts as empty.
+/// Walks all version folders.
 pub(crate) fn scan(inner: &Inner, root: &File) -> Result<Found, Fault> {
     let mut found = Found::default();
     let names = list(inner, root, ".").map_err(Fault::of("list"))?;
@@ -67,16 +70,23 @@ fn may_be_folder(kind: FileKind) -> bool {
     matches!(kind, FileKind::Folder | FileKind::Unknown)
 }
 
-fn list(inner: &Inner, root: &File, path: &str) -> std::io::Result<Vec<(String, FileKind)>> {
+fn list(inner: &Inner, root: &File, path: &str) -> io::Result<Vec<(String, FileKind)>> {
     let folder = inner.disk.open_folder(root, path)?;
     inner.disk.list(&folder)
 }
 
 fn walk(inner: &Inner, root: &File, path: String, levels: usize, found: &mut Found) {
-    let Ok(folder) = inner.disk.open_folder(root, &path) else {
-        return;
+    let opened = inner.disk.open_folder(root, &path);
+    let folder = match opened {
+        Ok(folder) => folder,
+        Err(error) => {
+            // Another process may have emptied and removed it meanwhile.
+            found.incomplete |= error.kind() != io::ErrorKind::NotFound;
+            return;
+        }
     };
     let Ok(names) = inner.disk.list(&folder) else {
+        found.incomplete = true;
         return;
     };
     if levels == 0 {
@@ -103,8 +113,12 @@ fn collect(
         let Some((number, driver, role)) = names::parse(name) else {
             continue;
         };
-        let Ok(meta) = disk.meta_at(folder, name) else {
-            continue;
+        let meta = match disk.meta_at(folder, name) {
+            Ok(meta) => meta,
+            Err(error) => {
+                found.incomplete |= error.kind() != io::ErrorKind::NotFound;
+                continue;
+            }
         };
         if meta.kind != FileKind::Regular {
             continue;
