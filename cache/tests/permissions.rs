@@ -82,6 +82,8 @@ fn worker() {
         "modes" => modes(&root),
         "read-only" => read_only(&root),
         "foreign" => foreign(&dir),
+        "full" => full(&dir),
+        "unwritable" => unwritable(&dir),
         other => panic!("no role {other}"),
     }
     println!("\nfine");
@@ -173,4 +175,94 @@ fn refuses_a_root_of_another_user() {
     let (_base, home) = home();
     fs::create_dir(home.join("foreign")).unwrap();
     let _ = as_user("foreign", &home, "022");
+}
+
+/// Runs the worker in a name space of its own, with a file system of its own at its folder.
+fn in_namespace(role: &str, mount: &str) {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("mounted");
+    fs::create_dir(&dir).unwrap();
+    let script = format!("{mount} && exec \"$@\"");
+    let output = Command::new("unshare")
+        .args(["-Urm", "sh", "-c", &script, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "worker", "--nocapture"])
+        .env(ROLE, role)
+        .env(DIR, &dir)
+        .output();
+    let text = match output {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!text.contains("panicked") && !errors.contains("panicked"), "{errors}");
+            text
+        }
+        Err(_) => String::new(),
+    };
+    if !text.contains("fine") {
+        println!("SKIPPED: no name spaces or mounts here");
+    }
+}
+
+fn numbered(number: u32) -> (Key, Entry) {
+    let key = Key::new(Part::new().u32("n", number), Part::new(), Part::new(), Part::new());
+    (key, Entry::new().with("spirv", vec![number as u8; 9000]))
+}
+
+fn full(dir: &Path) {
+    let root = dir.join("cache");
+    let store = Store::open(StoreConfig::at(&root));
+    let mut published = Vec::new();
+    let mut refused = 0;
+    for number in 0..60 {
+        let (key, entry) = numbered(number);
+        match store.put(&key, &entry) {
+            Outcome::Published { .. } => published.push(number),
+            Outcome::Skipped(Skip::Io(_)) => refused += 1,
+            Outcome::Skipped(other) => panic!("{other}"),
+        }
+        assert_eq!(fs::read_dir(root.join("tmp")).unwrap().count(), 0);
+    }
+    assert!(refused > 10 && published.len() > 2, "{refused} refused");
+    for number in 0..60 {
+        let (key, entry) = numbered(number);
+        match store.get(&key) {
+            Ok(found) => assert_eq!(found, entry),
+            Err(_) => assert!(!published.contains(&number)),
+        }
+    }
+    assert_eq!(store.stats().faults, refused);
+    // Room again: the next write succeeds.
+    store.prune_to(40_000);
+    let (key, entry) = numbered(99);
+    assert!(store.put(&key, &entry).is_published());
+    assert_eq!(store.get(&key), Ok(entry));
+}
+
+#[test]
+fn a_full_disk_stops_writing_only() {
+    in_namespace("full", "mount -t tmpfs -o size=300k none \"$VKFUSE_TEST_DIR\"");
+    in_namespace("full", "mount -t tmpfs -o size=9m,nr_inodes=60 none \"$VKFUSE_TEST_DIR\"");
+}
+
+fn unwritable(dir: &Path) {
+    let root = dir.join("cache");
+    let store = Store::open(StoreConfig::at(&root));
+    let (key, entry) = numbered(1);
+    assert!(store.put(&key, &entry).is_published());
+    drop(store);
+    let script = "mount -o remount,ro \"$VKFUSE_TEST_DIR\"";
+    assert!(Command::new("sh").args(["-c", script]).status().unwrap().success());
+    let mut config = StoreConfig::at(&root);
+    config.touch_interval = std::time::Duration::ZERO;
+    let store = Store::open(config);
+    for _ in 0..20 {
+        assert_eq!(store.get(&key), Ok(entry.clone()));
+    }
+    assert!(!store.put(&key, &entry).is_published());
+}
+
+#[test]
+fn a_file_system_that_can_only_be_read_serves_hits() {
+    in_namespace("unwritable", "mount -t tmpfs -o size=1m none \"$VKFUSE_TEST_DIR\"");
 }

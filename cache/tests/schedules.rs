@@ -15,8 +15,15 @@ type Cache = MemoryCache<u64, usize, &'static str>;
 fn schedules() -> usize {
     match std::env::var_os("VKFUSE_LONG_TESTS") {
         Some(_) => 100_000,
-        None => 5_000,
+        None => 10_000,
     }
+}
+
+/// One test at a time: every run of the scheduler numbers its threads alike, and the table of waiting
+/// threads is one for the whole process.
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn cache(entries: usize) -> Arc<Cache> {
@@ -44,6 +51,7 @@ fn together<T: Send + 'static>(
 
 #[test]
 fn one_key_is_built_once() {
+    let _alone = alone();
     shuttle::check_random(
         || {
             let cache = cache(0);
@@ -65,6 +73,7 @@ fn one_key_is_built_once() {
 
 #[test]
 fn a_failure_that_may_pass_is_tried_at_most_twice_for_those_who_wait() {
+    let _alone = alone();
     shuttle::check_random(
         || {
             let cache = cache(0);
@@ -89,6 +98,7 @@ fn a_failure_that_may_pass_is_tried_at_most_twice_for_those_who_wait() {
 
 #[test]
 fn failing_for_ever_ends_for_everybody() {
+    let _alone = alone();
     shuttle::check_random(
         || {
             let cache = cache(0);
@@ -111,6 +121,7 @@ fn failing_for_ever_ends_for_everybody() {
 
 #[test]
 fn clearing_and_evicting_at_any_time_is_safe() {
+    let _alone = alone();
     shuttle::check_random(
         || {
             let cache = cache(1);
@@ -139,6 +150,7 @@ fn clearing_and_evicting_at_any_time_is_safe() {
 
 #[test]
 fn builders_that_wait_for_each_other_are_told() {
+    let _alone = alone();
     shuttle::check_random(
         || {
             let cache = cache(0);

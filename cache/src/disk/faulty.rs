@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::disk::unix::Unix;
+use crate::disk::unix::{Unix, lock_answer};
 use crate::disk::{Disk, Meta, Stamp};
 
 /// What happens at the chosen operation.
@@ -193,7 +193,7 @@ impl Disk for Faulty {
     fn try_lock(&self, file: &File) -> io::Result<bool> {
         self.step("try_lock", false)?;
         match self.no_locks {
-            Some(code) => Err(io::Error::from_raw_os_error(code)),
+            Some(code) => lock_answer(rustix::io::Errno::from_raw_os_error(code)),
             None => Unix.try_lock(file),
         }
     }

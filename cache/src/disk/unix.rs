@@ -124,6 +124,17 @@ const NETWORKS: &[(u64, &str)] = &[
     (0xaad7_aaea, "panfs"),
 ];
 
+/// What it means that a lock was not given.
+pub(crate) fn lock_answer(error: Errno) -> io::Result<bool> {
+    match error {
+        Errno::WOULDBLOCK | Errno::INTR => Ok(false),
+        Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL => {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        other => Err(other.into()),
+    }
+}
+
 impl Disk for Unix {
     fn open_root(&self, path: &Path) -> io::Result<File> {
         let file = fs::open(path, folder_flags(), Mode::empty())?;
@@ -247,8 +258,7 @@ impl Disk for Unix {
     fn try_lock(&self, file: &File) -> io::Result<bool> {
         match fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
-            Err(Errno::WOULDBLOCK) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) => lock_answer(error),
         }
     }
 

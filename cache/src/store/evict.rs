@@ -7,11 +7,11 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use crate::disk::Stamp;
+use crate::disk::{FileKind, Stamp};
 use crate::event::Event;
 use crate::store::inner::Inner;
 use crate::store::ledger::{Ledger, Record};
-use crate::store::names::{self, FOLDER_BYTES, LEVELS, Role};
+use crate::store::names::{self, FOLDER_BYTES, Role};
 use crate::store::reason::Skip;
 use crate::store::scan::{self, Group, Piece};
 use crate::store::stats;
@@ -100,6 +100,7 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
     let mut queue = candidates.into_iter().peekable();
     let mut basis = Some(before);
     let mut removing = false;
+    let mut empty = found.empty.iter();
     loop {
         let mut ledger = inner.lock(root)?;
         let start = Instant::now();
@@ -113,6 +114,12 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
                 true => record.bytes.max(counted),
                 false => counted,
             };
+        }
+        for folder in empty.by_ref() {
+            record.bytes = record.bytes.saturating_sub(remove_folders(inner, root, folder));
+            if start.elapsed() >= BATCH {
+                break;
+            }
         }
         let mut done = false;
         while start.elapsed() < BATCH {
@@ -240,8 +247,16 @@ pub(crate) fn remove_group(inner: &Inner, root: &File, folder: &str, number: u32
     for (_, name) in pieces {
         freed += remove_piece(inner, root, &format!("{folder}/{name}"));
     }
+    freed + remove_folders(inner, root, folder)
+}
+
+/// Removes a folder and those above it as far as they are empty. The lock must be held, for who makes
+/// folders holds it until there is something in them.
+fn remove_folders(inner: &Inner, root: &File, folder: &str) -> u64 {
+    let mut freed = 0;
     let mut path = folder;
-    for _ in 0..LEVELS {
+    // The version folder stays.
+    while path.contains('/') {
         if inner.disk.remove_folder(root, path).is_err() {
             break;
         }
@@ -256,11 +271,14 @@ pub(crate) fn remove_group(inner: &Inner, root: &File, folder: &str, number: u32
 
 /// Removes one file. Returns what that set free, which is nothing if it was not a file of ours.
 pub(crate) fn remove_piece(inner: &Inner, root: &File, path: &str) -> u64 {
-    use crate::disk::FileKind;
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let Some((_, _, role)) = names::parse(name) else {
+        return 0;
+    };
     match inner.disk.meta_at(root, path) {
         Ok(meta) if meta.kind == FileKind::Regular && meta.owner == inner.user => {
             match inner.disk.remove(root, path) {
-                Ok(()) => names::disk_bytes(meta.length),
+                Ok(()) => names::stored_bytes(role, meta.length),
                 Err(_) => 0,
             }
         }

@@ -213,6 +213,5 @@ fn open_root(
 }
 
 fn is_unsupported(fault: Fault) -> bool {
-    // `Unsupported` covers ENOSYS and EOPNOTSUPP; ENOLCK has no kind of its own.
-    fault.operation == "lock" && fault.kind != io::ErrorKind::PermissionDenied
+    fault.operation == "lock" && fault.kind == io::ErrorKind::Unsupported
 }

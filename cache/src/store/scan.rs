@@ -50,6 +50,9 @@ pub(crate) struct Found {
     pub(crate) groups: Vec<Group>,
     /// What it takes of the disk, folders among it.
     pub(crate) bytes: u64,
+    /// Folders with nothing of ours in them, which a dead process may have left. The inner before the
+    /// outer ones.
+    pub(crate) empty: Vec<String>,
     /// Whether something could not be looked at, so that there is more than was found.
     pub(crate) incomplete: bool,
 }
@@ -93,11 +96,16 @@ fn walk(inner: &Inner, root: &File, path: String, levels: usize, found: &mut Fou
         collect(&*inner.disk, &folder, path, &names, found);
         return;
     }
+    let mut is_empty = true;
     for (name, kind) in names {
         if names::is_level(&name) && may_be_folder(kind) {
+            is_empty = false;
             found.bytes += FOLDER_BYTES;
             walk(inner, root, format!("{path}/{name}"), levels - 1, found);
         }
+    }
+    if is_empty && levels < LEVELS {
+        found.empty.push(path);
     }
 }
 
@@ -123,13 +131,17 @@ fn collect(
         if meta.kind != FileKind::Regular {
             continue;
         }
-        found.bytes += names::disk_bytes(meta.length);
+        found.bytes += names::stored_bytes(role, meta.length);
         groups.entry(number).or_default().push(Piece {
             name: name.clone(),
             driver: driver.to_owned(),
             role,
             meta,
         });
+    }
+    if groups.is_empty() {
+        found.empty.push(path);
+        return;
     }
     for (number, mut pieces) in groups {
         pieces.sort_by(|a, b| (a.role, &a.name).cmp(&(b.role, &b.name)));

@@ -12,7 +12,7 @@ use crate::store::blob;
 use crate::store::evict::{self, Pruned, Target};
 use crate::store::inner::Inner;
 use crate::store::lookup::{self, Place};
-use crate::store::names::{Role, disk_bytes};
+use crate::store::names::{Role, stored_bytes};
 use crate::store::reason::Miss;
 use crate::store::scan::{self, Group};
 use crate::store::sweep::{self, Swept};
@@ -150,7 +150,7 @@ fn describe(inner: &Inner, root: &File, group: &Group, with_blobs: bool) -> Entr
         }
     }
     for piece in &group.pieces {
-        info.bytes += disk_bytes(piece.meta.length);
+        info.bytes += stored_bytes(piece.role, piece.meta.length);
         match piece.role {
             Role::Bad => info.quarantined.push(piece.driver.clone()),
             Role::Blob => {

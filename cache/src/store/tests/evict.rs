@@ -378,6 +378,47 @@ fn lists_verifies_and_prunes() {
 }
 
 #[test]
+fn removes_empty_folders_of_dead_processes() {
+    let yard = Yard::new();
+    let store = yard.open();
+    assert!(store.put(&own(1), &blob(1)).is_published());
+    let before = store.usage();
+    for chain in ["aa/bb/cc/dd", "aa/ee", "ff"] {
+        fs::create_dir_all(yard.root.join("v1").join(chain)).unwrap();
+    }
+    assert!(store.usage().bytes > before.bytes);
+    store.prune_to(u64::MAX);
+    let after = store.usage();
+    assert_eq!((after.bytes, after.recorded), (before.bytes, before.recorded));
+    assert!(store.get(&own(1)).is_ok());
+    assert!(yard.root.join("v1").is_dir());
+}
+
+#[test]
+fn events_are_lines_of_json() {
+    let event = crate::Event::Attributes {
+        key: crate::KeyId([0xab; 32]),
+        fields: vec![(
+            crate::PartKind::Device,
+            Part::new().str("name", "a \"b\"\n").fields().remove(0),
+        )],
+    };
+    let id = "ab".repeat(32);
+    let expected = format!(
+        r#"{{"event":"attributes","key":"{id}","attributes":[{{"part":"device","name":"name","value":"\"a \\\"b\\\"\\n\""}}]}}"#
+    );
+    assert_eq!(event.to_json(), expected);
+    let miss = crate::Event::DidMissDisk {
+        key: crate::KeyId([0xab; 32]),
+        miss: Miss::Length { expected: 5, found: 3 },
+    };
+    let expected = format!(
+        r#"{{"event":"did-miss-disk","key":"{id}","kind":"length","reason":"3 bytes instead of 5"}}"#
+    );
+    assert_eq!(miss.to_json(), expected);
+}
+
+#[test]
 fn refuses_folders_that_are_no_place_for_a_cache() {
     let open = |dir: &str| Store::open(StoreConfig::at(dir)).disabled_reason().cloned();
     assert!(matches!(open("relative/cache"), Some(Disabled::Relative(_))));
