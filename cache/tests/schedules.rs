@@ -1,8 +1,8 @@
 //! The memory cache under a scheduler that chooses the interleavings.
 //!
-//! Runs with `cargo test -p vkfuse-cache --features shuttle --test schedules`.
+//! `RUSTFLAGS="--cfg vkfuse_shuttle" cargo test -p vkfuse-cache --test schedules --target-dir target/shuttle`
 
-#![cfg(feature = "shuttle")]
+#![cfg(vkfuse_shuttle)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,9 @@ fn schedules() -> usize {
 /// threads is one for the whole process.
 fn alone() -> std::sync::MutexGuard<'static, ()> {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    ALONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn cache(entries: usize) -> Arc<Cache> {
@@ -46,7 +48,10 @@ fn together<T: Send + 'static>(
             thread::spawn(move || work(index))
         })
         .collect();
-    handles.into_iter().map(|handle| handle.join().unwrap()).collect()
+    handles
+        .into_iter()
+        .map(|handle| handle.join().unwrap())
+        .collect()
 }
 
 #[test]

@@ -86,9 +86,7 @@ impl Faulty {
                 Err(io::Error::other("dead"))
             }
             Trouble::Once(code) if number == self.at => Err(io::Error::from_raw_os_error(code)),
-            Trouble::Lasting(code) if reached && changes => {
-                Err(io::Error::from_raw_os_error(code))
-            }
+            Trouble::Lasting(code) if reached && changes => Err(io::Error::from_raw_os_error(code)),
             _ => Ok(()),
         }
     }

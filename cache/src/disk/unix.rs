@@ -9,7 +9,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{
+    self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Timespec, Timestamps,
+};
 use rustix::io::Errno;
 
 use crate::disk::{Disk, FileKind, Meta, Stamp};

@@ -254,4 +254,3 @@ pub(crate) fn verify(bytes: &[u8], id: &crate::KeyId) -> Result<Option<Part>, Mi
     }
     Ok(container.section("driver").and_then(Part::from_bytes))
 }
-

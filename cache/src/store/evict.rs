@@ -116,23 +116,23 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
             };
         }
         for folder in empty.by_ref() {
-            record.bytes = record.bytes.saturating_sub(remove_folders(inner, root, folder));
+            record.bytes = record
+                .bytes
+                .saturating_sub(remove_folders(inner, root, folder));
             if start.elapsed() >= BATCH {
                 break;
             }
         }
-        let mut done = false;
-        while start.elapsed() < BATCH {
+        // At least one removal in each batch, however slow the machine is.
+        let done = loop {
             let Some(candidate) = queue.peek() else {
-                done = true;
-                break;
+                break true;
             };
             let is_old = target.oldest.is_some_and(|oldest| candidate.stamp < oldest);
             removing |= record.bytes > target.trigger;
             let is_over = removing && record.bytes > target.goal;
             if !is_old && !is_over {
-                done = true;
-                break;
+                break true;
             }
             let freed = remove(inner, root, candidate);
             if freed > 0 {
@@ -141,7 +141,10 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
                 record.bytes = record.bytes.saturating_sub(freed);
             }
             queue.next();
-        }
+            if start.elapsed() >= BATCH {
+                break false;
+            }
+        };
         ledger.write(record)?;
         drop(ledger);
         pruned.left = record.bytes;

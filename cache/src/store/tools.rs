@@ -34,7 +34,8 @@ pub struct Usage {
     pub entries: usize,
     /// Driver blobs.
     pub blobs: usize,
-    /// What everything takes of the disk, folders among it.
+    /// What everything takes of the disk: files in whole blocks, folders, and a block for each driver
+    /// blob, for the marker of its load.
     pub bytes: u64,
     /// What the size record says; `None` if there is none.
     pub recorded: Option<u64>,

@@ -24,13 +24,21 @@ struct Scenario {
 
 fn fill(_: &Yard, store: &Store) {
     for number in OLD {
-        assert!(store.put(&key(number), &payload(number, 5000)).is_published());
+        assert!(
+            store
+                .put(&key(number), &payload(number, 5000))
+                .is_published()
+        );
     }
 }
 
 fn fill_with_blob(yard: &Yard, store: &Store) {
     fill(yard, store);
-    assert!(store.put_blob(&key(1), &driver(1), b"blob of 1").is_published());
+    assert!(
+        store
+            .put_blob(&key(1), &driver(1), b"blob of 1")
+            .is_published()
+    );
 }
 
 fn put(store: &Store, number: u32) {
@@ -166,14 +174,22 @@ fn check(scenario: &Scenario, yard: &Yard, when: &str) {
     assert!(outcome.is_published(), "{outcome:?}, {when}");
     let usage = store.usage();
     if scenario.limit != 0 {
-        assert!(usage.bytes <= scenario.limit, "{} bytes, {when}", usage.bytes);
+        assert!(
+            usage.bytes <= scenario.limit,
+            "{} bytes, {when}",
+            usage.bytes
+        );
     }
     drop(store);
     // A recount puts the record right.
     let store = yard.open();
     let pruned = store.prune_to(u64::MAX);
     let usage = store.usage();
-    assert_eq!((pruned.files, usage.recorded), (0, Some(usage.bytes)), "{when}");
+    assert_eq!(
+        (pruned.files, usage.recorded),
+        (0, Some(usage.bytes)),
+        "{when}"
+    );
 }
 
 #[test]
@@ -183,7 +199,7 @@ fn survives_death_at_every_operation() {
         let (yard, operations) = run(scenario, Faulty::none());
         check(scenario, &yard, scenario.name);
         assert!(operations.len() > 5, "{}", scenario.name);
-        let removes = operations.iter().any(|name| *name == "remove_folder");
+        let removes = operations.contains(&"remove_folder");
         let evicts = matches!(scenario.name, "put that evicts" | "clear");
         assert_eq!(removes, evicts, "{}", scenario.name);
         for (index, operation) in operations.iter().enumerate() {
@@ -200,6 +216,9 @@ fn survives_death_at_every_operation() {
             }
         }
     }
-    println!("{points} points of death over {} scenarios", SCENARIOS.len());
+    println!(
+        "{points} points of death over {} scenarios",
+        SCENARIOS.len()
+    );
     assert!(points >= 300, "only {points} points");
 }

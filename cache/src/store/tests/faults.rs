@@ -61,7 +61,9 @@ fn run(trouble: Trouble, at: usize, limit: u64) -> usize {
             Err(miss) => assert!(limit != 0, "entry {number} is lost: {miss}, {when}"),
         }
     }
-    if matches!(trouble, Trouble::Once(_) | Trouble::Short) && store.is_enabled() {
+    // A slow machine evicts in more batches, with more operations, than a quick one.
+    let is_over = operations.len() >= at;
+    if matches!(trouble, Trouble::Once(_) | Trouble::Short) && is_over && store.is_enabled() {
         // The same process recovers with its next operation.
         let outcome = store.put(&key(5), &payload(5, 5000));
         assert!(outcome.is_published(), "{outcome:?}, {when}");
@@ -75,18 +77,21 @@ fn survives_an_error_at_every_operation() {
     let long = std::env::var_os("VKFUSE_LONG_TESTS").is_some();
     let codes: &[i32] = match long {
         true => &[EINTR, EIO, EACCES, EMFILE, ENOSPC, EROFS, ESTALE, EDQUOT],
-        false => &[EIO, ENOSPC],
+        false => &[],
     };
     let mut runs = 0;
     for limit in [0, 90_000] {
         let operations = run(Trouble::Die, 0, limit);
         for at in 1..=operations {
-            for &code in codes {
+            let quick = [if at % 2 == 0 { EIO } else { ENOSPC }];
+            for &code in if long { codes } else { &quick } {
                 run(Trouble::Once(code), at, limit);
                 runs += 1;
             }
-            run(Trouble::Short, at, limit);
-            runs += 1;
+            if long || at % 3 == 0 {
+                run(Trouble::Short, at, limit);
+                runs += 1;
+            }
         }
         for at in (1..=operations).step_by(if long { 1 } else { 3 }) {
             for code in [ENOSPC, EROFS] {

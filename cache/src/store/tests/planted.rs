@@ -62,7 +62,14 @@ fn works(yard: &Yard, store: &Store, what: &str) {
 
 #[test]
 fn follows_no_links_and_waits_for_no_pipe() {
-    let kinds = ["link", "dangling link", "hard link", "pipe", "folder", "folder link"];
+    let kinds = [
+        "link",
+        "dangling link",
+        "hard link",
+        "pipe",
+        "folder",
+        "folder link",
+    ];
     let mut planted = 0;
     for kind in kinds {
         let count = places(&prepared().0).len();
