@@ -5,6 +5,7 @@ mod corrupt;
 mod crash;
 mod evict;
 mod faults;
+mod model;
 mod planted;
 
 use std::path::PathBuf;
