@@ -11,7 +11,7 @@ use bytemuck::Pod;
 use crate::{
     buffer::{Buffer, BufferInner},
     error::{BufferError, Error, FusionError},
-    jit::{Limits, Module},
+    jit::{Limits, Module, SmallScalars},
     kernel::Kernel,
     options::{ContextOptions, QueueOptions},
     outcome::CancelCause,
@@ -82,6 +82,8 @@ impl Context {
     }
 
     fn on(gpu: Gpu, options: ContextOptions) -> Context {
+        // By their numbers in SPIR-V: Int8, Int16 and Float16.
+        let [int8, int16, float16] = [39, 22, 9].map(|capability| gpu.caps().supports(capability));
         let limits = gpu.caps().limits();
         let limits = Limits {
             max_push_bytes: limits.max_push_bytes,
@@ -91,6 +93,7 @@ impl Context {
             max_work_group_size: limits.max_work_group_size,
             max_work_group_invocations: limits.max_work_group_invocations,
             max_groups: limits.max_groups,
+            small_scalars: SmallScalars { int8, int16, float16 },
         };
         let inner = ContextInner {
             schedule: Mutex::default(),
@@ -134,7 +137,8 @@ impl Context {
     /// The file cannot be read, is no valid module, has no or several compute entry points, or needs what the device lacks.
     pub fn load_spirv(&self, path: impl AsRef<Path>) -> Result<Kernel, Error> {
         let path = path.as_ref();
-        let bytes = fs::read(path).map_err(|source| Error::KernelFile { path: path.to_owned(), source: Arc::new(source) })?;
+        let bytes = fs::read(path)
+            .map_err(|source| Error::KernelFile { path: path.to_owned(), source: Arc::new(source) })?;
         let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
         self.kernel_from_bytes(&name, &bytes)
     }
@@ -224,7 +228,9 @@ impl Context {
     }
 
     fn scratch_inner<T: Pod>(&self, len: usize) -> Result<Arc<BufferInner>, Error> {
-        let size = (len as u64).checked_mul(size_of::<T>() as u64).ok_or_else(|| Error::buffer("new", BufferError::TooLarge))?;
+        let size = (len as u64)
+            .checked_mul(size_of::<T>() as u64)
+            .ok_or_else(|| Error::buffer("new", BufferError::TooLarge))?;
         let limit = self.inner.gpu.caps().limits().max_memory_object;
         if size == 0 {
             return Err(crate::vk::DeviceError::ZeroSize.into());

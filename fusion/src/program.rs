@@ -92,6 +92,7 @@ impl ContextInner {
             driver_blob: Tier::NotAsked,
             jit_us: 0.0,
             driver_us: 0.0,
+            load_us: 0.0,
         };
         let Some(memory) = &self.programs.memory else {
             report.memory = Tier::Off;
@@ -111,7 +112,8 @@ impl ContextInner {
         });
         match built {
             Ok((program, hit)) => {
-                let counter = if hit == Hit::Built { &self.counters.memory_misses } else { &self.counters.memory_hits };
+                let counter =
+                    if hit == Hit::Built { &self.counters.memory_misses } else { &self.counters.memory_hits };
                 count(counter, 1);
                 Ok((program, report))
             }
@@ -124,7 +126,12 @@ impl ContextInner {
     }
 
     /// Takes the code from the store or builds it, and has the driver make a pipeline of it. Also says what it weighs.
-    fn load_or_build(&self, label: &str, step: &Step, report: &mut StepReport) -> Result<(Program, u64), Error> {
+    fn load_or_build(
+        &self,
+        label: &str,
+        step: &Step,
+        report: &mut StepReport,
+    ) -> Result<(Program, u64), Error> {
         let failed = |source| Error::Build { kernel: label.to_owned(), source };
         let store = &self.programs.store;
         let key = store.is_enabled().then(|| key(step));
@@ -157,7 +164,9 @@ impl ContextInner {
             dump(folder, &step.key, &words);
         }
 
-        let driver = Part::new().bytes("driver", &self.programs.driver).bytes("code", blake3::hash(&bytes(&words)).as_bytes());
+        let driver = Part::new()
+            .bytes("driver", &self.programs.driver)
+            .bytes("code", blake3::hash(&bytes(&words)).as_bytes());
         let load = key.as_ref().and_then(|key| store.begin_load(key, &driver).ok());
         let mut bindings: SmallVec<[(u32, u32, vk::BindingKind); 8]> = SmallVec::new();
         for bound in &step.bindings {
@@ -175,16 +184,19 @@ impl ContextInner {
             subgroups: uses_subgroups(&words),
             blob: load.as_ref().map(|load| load.bytes()),
         };
-        let (pipeline, origin) = self.gpu.pipeline(&source).map_err(|error| failed(BuildError::Driver(error)))?;
-        report.driver_us = origin.driver_us as f64;
-        count(&self.counters.driver_us, origin.driver_us);
+        let (pipeline, origin) =
+            self.gpu.pipeline(&source).map_err(|error| failed(BuildError::Driver(error)))?;
         report.driver_blob = match (&key, &load) {
             (None, _) => Tier::Off,
             (_, Some(_)) if origin.blob_taken && origin.from_blob != Some(false) => Tier::Hit,
             _ => Tier::Miss,
         };
         if report.driver_blob == Tier::Hit {
+            report.load_us = origin.driver_us as f64;
             count(&self.counters.blob_hits, 1);
+        } else {
+            report.driver_us = origin.driver_us as f64;
+            count(&self.counters.driver_us, origin.driver_us);
         }
         match load {
             Some(load) if !origin.blob_taken => load.reject(),
