@@ -32,8 +32,8 @@ pub fn smoke(seed: u64, cases: usize) -> Tally {
 pub struct Tally {
     /// Lists checked.
     pub lists: usize,
-    /// Lists of which a kernel races with itself: nothing to compare.
-    pub racy: usize,
+    /// Lists that have no right result to compare with.
+    pub undefined: usize,
     /// Lists fused into one dispatch.
     pub fused: usize,
     /// Lists split into several dispatches, at least one of them fused.
@@ -52,7 +52,7 @@ impl Tally {
     fn count(&mut self, verdict: Verdict) {
         self.lists += 1;
         match verdict {
-            Verdict::Racy => self.racy += 1,
+            Verdict::Undefined => self.undefined += 1,
             Verdict::Equal { steps, submissions, internalized, refused, barriers } => {
                 match steps {
                     1 => self.fused += 1,

@@ -7,7 +7,7 @@
 //!
 //! The files in order of the work: `guard` (bytes that may be anything), `words`, `value`, `fold`, `spec`,
 //! `specialize` (constants, on words), `load` (words to module), `prune`, `strict`, `plain`, then
-//! `refuse`, `lower`, `forward`, `normal`, and `resource`, `pointers`, `layout`, `reflect`.
+//! `refuse`, `lower`, `split`, `unwrap`, `forward`, `normal`, and `resource`, `pointers`, `layout`, `reflect`.
 
 pub(crate) mod defs;
 mod entry;
@@ -29,9 +29,11 @@ mod refuse;
 pub(crate) mod resource;
 mod spec;
 mod specialize;
+mod split;
 pub(crate) mod strict;
 pub(crate) mod tools;
 mod unlayout;
+mod unwrap;
 mod value;
 #[cfg(feature = "wgsl")]
 mod wgsl;

@@ -20,6 +20,32 @@
 //! Floating point is IEEE 754 with subnormals and rounding to nearest even, each operation rounded once;
 //! `fma` is fused. What SPIR-V leaves undefined has a fixed result and is not reported: integer division by zero gives
 //! zero, shifts take their count modulo the width.
+//!
+//! Outside the subset, and refused with the instruction's name: images and samplers, arrays of descriptors, device
+//! addresses, sub-group instructions in divergent control flow, and whatever else decoding does not know.
+//!
+//! ```
+//! use vkfuse_jit::oracle::{Bind, Dispatch, Memory, Options, OracleError, Order, Program, execute};
+//!
+//! /// Runs a kernel on one buffer at binding 0 under every order, and says whether anything is wrong with it.
+//! fn check(words: &[u32], groups: [u32; 3], contents: &[u8]) -> Result<bool, OracleError> {
+//!     let program = Program::decode(words)?;
+//!     for order in Order::ALL {
+//!         let mut memory = Memory::new();
+//!         let object = memory.add(contents);
+//!         let whole = Bind { set: 0, binding: 0, object, offset: 0, len: contents.len() as u64 };
+//!         let dispatch = Dispatch { program: &program, groups, bindings: vec![whole], push: vec![] };
+//!         let findings = execute(&[dispatch], &mut memory, &Options { order, ..Options::default() })?;
+//!         for race in &findings.races.list {
+//!             println!("{race}");
+//!         }
+//!         if !findings.is_clean() {
+//!             return Ok(false);
+//!         }
+//!     }
+//!     Ok(true)
+//! }
+//! ```
 
 mod arith;
 mod compute;
@@ -96,7 +122,7 @@ impl Default for Options {
             max_steps: 1 << 30,
             subgroup_size: 8,
             max_findings: 64,
-            max_lanes: 1 << 27,
+            max_lanes: 1 << 24,
         }
     }
 }

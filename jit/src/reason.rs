@@ -90,6 +90,9 @@ pub enum Reason {
     /// The buffer is not an array, or its views differ in element or layout.
     #[error("not one array of equal elements in every kernel")]
     ElementType,
+    /// Elements narrower than 32 bits, which the device takes in buffers only.
+    #[error("the device takes elements narrower than 32 bits in buffers only")]
+    SmallElements,
     /// The index is not expressed.
     #[error("an index cannot be followed")]
     UnknownIndex,
@@ -134,6 +137,12 @@ pub enum Reason {
         count: u32,
         /// The limit.
         limit: u32,
+    },
+    /// A defect of this library: the fused code could not be made.
+    #[error("internal error: {what}")]
+    Internal {
+        /// What happened.
+        what: String,
     },
 }
 

@@ -13,12 +13,13 @@ fn random_lists_give_the_same_bytes_fused() {
     let mut total = [0usize; 8];
     for pool in 0..lists().div_ceil(per_pool) {
         let t = smoke(pool as u64, per_pool);
-        let parts = [t.lists, t.racy, t.fused, t.split, t.unfused, t.internalized, t.refused, t.barriers];
+        let parts =
+            [t.lists, t.undefined, t.fused, t.split, t.unfused, t.internalized, t.refused, t.barriers];
         total.iter_mut().zip(parts).for_each(|(sum, n)| *sum += n);
     }
-    let [lists, racy, fused, split, unfused, internalized, refused, barriers] = total;
+    let [lists, undefined, fused, split, unfused, internalized, refused, barriers] = total;
     println!(
-        "{lists} lists: {racy} racy, {fused} fused, {split} split, {unfused} unfused; \
+        "{lists} lists: {undefined} undefined, {fused} fused, {split} split, {unfused} unfused; \
          {internalized} buffers internalized, {refused} refused, {barriers} barriers"
     );
     // The check means something only if all of these happen.

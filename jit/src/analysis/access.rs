@@ -1,6 +1,5 @@
 //! Every access of a kernel to its buffers: where, how wide, under which guards.
 
-use super::cfg::Edge;
 use super::expr::{Exprs, NodeId};
 
 /// What an access does to memory.
@@ -107,7 +106,8 @@ pub struct Guard {
     pub condition: NodeId,
     /// Whether it was true or false.
     pub holds: bool,
-    pub(crate) edge: Edge,
+    /// It is what ended a loop the access comes after: it holds sooner or later.
+    pub ends_loop: bool,
 }
 
 /// What the analysis of one kernel found.

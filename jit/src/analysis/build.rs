@@ -281,7 +281,7 @@ impl<'a> Builder<'a> {
             .map(|edge| Guard {
                 condition: self.boolean(edge.condition, edge.block),
                 holds: edge.taken,
-                edge,
+                ends_loop: !self.cfg.is_in_loop(at.0, self.cfg.innermost_loop(edge.block)),
             })
             .collect();
         let size = match (pointer.row_stride, self.types.get(pointer.pointee)) {

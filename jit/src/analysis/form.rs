@@ -181,8 +181,10 @@ pub(crate) struct AccessForm {
     pub(crate) facts: Vec<Affine>,
     /// Ranges of atoms under those facts.
     pub(crate) ranges: Ranges,
-    /// Whether the facts say everything the guards say.
-    pub(crate) exact_facts: bool,
+    /// What has to hold for the access to happen: the facts, but for those that end loops.
+    pub(crate) conditions: Vec<Affine>,
+    /// Whether the conditions say everything those guards say.
+    pub(crate) exact_conditions: bool,
     /// The index could not be followed: any byte of the accessor may be meant.
     pub(crate) unknown: bool,
     /// First byte of the accessor.
@@ -265,9 +267,13 @@ impl<'a> Evaluator<'a> {
     /// The byte range of an access whose accessor starts at byte `base` of its memory object.
     pub(crate) fn access(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> AccessForm {
         let mut facts = self.env.facts.clone();
-        let mut exact_facts = true;
+        let mut conditions = facts.clone();
+        let mut exact_conditions = true;
         for guard in &access.guards {
-            exact_facts &= self.assume(atoms, guard.condition, guard.holds, &mut facts);
+            self.assume(atoms, guard.condition, guard.holds, &mut facts);
+            if !guard.ends_loop {
+                exact_conditions &= self.assume(atoms, guard.condition, guard.holds, &mut conditions);
+            }
         }
         let mut offset = Affine::constant(i128::from(base) + i128::from(access.constant));
         let mut ranges = Ranges::default();
@@ -287,7 +293,8 @@ impl<'a> Evaluator<'a> {
             size: i128::from(access.size),
             facts,
             ranges,
-            exact_facts,
+            conditions,
+            exact_conditions,
             unknown,
             accessor_start: i128::from(base),
         }

@@ -11,8 +11,8 @@ use crate::plan::{
 /// How a list came out that is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A kernel races with itself: its result is not defined, so there is nothing to compare.
-    Racy,
+    /// A kernel races with itself or leaves its buffers: there is no right result to compare with.
+    Undefined,
     /// Fused and unfused give the same bytes.
     Equal {
         /// Dispatches of the fused run.
@@ -66,11 +66,8 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
         .collect::<Result<_, _>>()
         .map_err(|e| fail(e.to_string(), None))?;
     let (expected, findings) = run(case, &unfused, Order::Forward).map_err(|e| fail(e, None))?;
-    if !findings.races.is_empty() {
-        return Ok(Verdict::Racy);
-    }
     if !findings.is_clean() {
-        return Err(fail(format!("the generator made a bad list: {findings:#?}"), None));
+        return Ok(Verdict::Undefined);
     }
     let plan =
         plan(&case.submissions, &FuseOptions::default(), &limits).map_err(|e| fail(e.to_string(), None))?;

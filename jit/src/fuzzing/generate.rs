@@ -125,12 +125,15 @@ impl Generator {
                 .iter()
                 .map(|binding| {
                     // A chain: outputs tend to be what the next kernel reads.
+                    let output = (2 + position) % BUFFERS;
                     let buffer = if binding.writes {
-                        (2 + position + random.below(2)) % BUFFERS
-                    } else if random.one_in(3) {
-                        random.below(BUFFERS)
+                        output
+                    } else if random.one_in(2) {
+                        (1 + position) % BUFFERS
                     } else {
-                        (1 + position + random.below(2)) % BUFFERS
+                        // In place now and then; most kernels would race with themselves.
+                        let any = random.below(BUFFERS);
+                        if any == output && !random.one_in(8) { (any + 1) % BUFFERS } else { any }
                     };
                     Arg {
                         set: binding.set,
@@ -172,7 +175,7 @@ const INJECTIVE: [&str; 12] = [
     "2u * i",
     "2u * i + 1u",
     "(i / L) * L + i % L",
-    "min(i, p.n + 100u)",
+    "min(i, p.n + 500u)",
 ];
 
 /// Index expressions that do not.
@@ -225,7 +228,7 @@ fn kernel_text(random: &mut Random, shape: [u32; 2]) -> String {
         text.push_str("  let t = lid.y * ");
         let _ = writeln!(text, "{lx}u + lid.x;\n  let g = wid.y * nw.x + wid.x;");
     }
-    let mut read = |random: &mut Random, buffer: usize| {
+    let read = |random: &mut Random, buffer: usize| {
         let index = if random.one_in(4) { random.pick(&OTHER) } else { random.pick(&INJECTIVE[..6]) };
         format!("a{buffer}[{index}]")
     };
@@ -245,10 +248,11 @@ fn kernel_text(random: &mut Random, shape: [u32; 2]) -> String {
     } else {
         text.push_str("  let own = 7u;\n");
     }
-    if !random.one_in(6) {
+    let write = if random.one_in(12) { *random.pick(&OTHER) } else { *random.pick(&INJECTIVE) };
+    // Without its guard a reversal leaves the buffer.
+    if write.starts_with("p.n") || !random.one_in(6) {
         let _ = writeln!(text, "  if ({guard}) {{ return; }}");
     }
-    let write = if random.one_in(8) { *random.pick(&OTHER) } else { *random.pick(&INJECTIVE) };
     match random.below(9) {
         _ if atomic => {
             let _ = writeln!(text, "  atomicAdd(&z[{write}], ({value}) ^ own);");

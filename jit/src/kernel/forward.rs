@@ -4,12 +4,14 @@
 //! Only moves of values are touched: no result of an operation changes.
 //!
 //! # Guarantees
-//! - no `OpCopyObject`, no extract from a composite built or inserted into in sight
-//! - no unused composite, access chain or load
+//! - no `OpCopyObject`, no access chain from an access chain, no extract from a composite built or inserted into in sight
+//! - no unused composite, access chain or load, no local variable that is only stored to
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};
-use rspirv::spirv::{MemoryAccess, Op};
+use rspirv::spirv::{MemoryAccess, Op, StorageClass};
+
+use super::defs::variable_class;
 
 /// Runs to a fixed point.
 pub(super) fn run(module: &mut Module) {
@@ -17,8 +19,10 @@ pub(super) fn run(module: &mut Module) {
         let replacements = find(module);
         let replaced = !replacements.is_empty();
         apply(module, &replacements);
+        combine_chains(module);
+        let unstored = drop_stores(module);
         let removed = sweep(module);
-        if !replaced && !removed {
+        if !replaced && !removed && !unstored {
             return;
         }
     }
@@ -146,33 +150,89 @@ fn apply(module: &mut Module, replacements: &AHashMap<u32, u32>) {
     }
 }
 
-/// Drops instructions without effect whose result is not used; says whether there were any.
-fn sweep(module: &mut Module) -> bool {
-    let mut removed = false;
-    loop {
-        let mut used: AHashSet<u32> = AHashSet::new();
-        for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
-            used.extend(inst.operands.iter().filter_map(Operand::id_ref_any));
+/// Lets every access chain start at a variable.
+fn combine_chains(module: &mut Module) {
+    let mut chains: AHashMap<u32, (Op, Vec<Operand>)> = AHashMap::new();
+    for inst in module.functions.iter_mut().flat_map(|f| f.all_inst_iter_mut()) {
+        let op = inst.class.opcode;
+        if !matches!(op, Op::AccessChain | Op::InBoundsAccessChain) {
+            continue;
         }
-        let mut dropped: AHashSet<u32> = AHashSet::new();
-        for block in module.functions.iter_mut().flat_map(|f| &mut f.blocks) {
-            block.instructions.retain(|inst| {
-                let dead = is_pure(inst) && inst.result_id.is_some_and(|id| !used.contains(&id));
-                if dead {
-                    dropped.extend(inst.result_id);
-                }
-                !dead
-            });
+        let base = inst.operands.first().and_then(Operand::id_ref_any);
+        if let Some((base_op, operands)) = base.and_then(|id| chains.get(&id)) {
+            let combined = [operands, &inst.operands[1..]].concat();
+            // In bounds only if both are.
+            let op = if *base_op == op { op } else { Op::AccessChain };
+            *inst = Instruction::new(op, inst.result_type, inst.result_id, combined);
         }
-        if dropped.is_empty() {
-            return removed;
+        if let Some(id) = inst.result_id {
+            chains.insert(id, (inst.class.opcode, inst.operands.clone()));
         }
-        removed = true;
-        module.annotations.retain(|inst| {
+    }
+}
+
+/// Drops stores to local variables that nothing else uses.
+fn drop_stores(module: &mut Module) -> bool {
+    let insts = || module.functions.iter().flat_map(|f| f.all_inst_iter());
+    let mut stored: AHashSet<u32> = insts()
+        .filter(|inst| variable_class(inst) == Some(StorageClass::Function))
+        .filter_map(|inst| inst.result_id)
+        .collect();
+    for inst in insts() {
+        for (index, operand) in inst.operands.iter().enumerate() {
+            let is_target = inst.class.opcode == Op::Store && index == 0;
+            if let (false, Some(id)) = (is_target, operand.id_ref_any()) {
+                stored.remove(&id);
+            }
+        }
+    }
+    for block in module.functions.iter_mut().flat_map(|f| &mut f.blocks) {
+        block.instructions.retain(|inst| {
             let target = inst.operands.first().and_then(Operand::id_ref_any);
-            !target.is_some_and(|id| dropped.contains(&id))
+            let store = inst.class.opcode == Op::Store && target.is_some_and(|id| stored.contains(&id));
+            !store && !inst.result_id.is_some_and(|id| stored.contains(&id))
         });
     }
+    module.annotations.retain(|inst| {
+        let target = inst.operands.first().and_then(Operand::id_ref_any);
+        !target.is_some_and(|id| stored.contains(&id))
+    });
+    !stored.is_empty()
+}
+
+/// Drops instructions without effect whose result is not used; says whether there were any.
+fn sweep(module: &mut Module) -> bool {
+    let insts = || module.functions.iter().flat_map(|f| f.all_inst_iter());
+    let mut uses: AHashMap<u32, usize> = AHashMap::new();
+    for id in insts().flat_map(|inst| inst.operands.iter().filter_map(Operand::id_ref_any)) {
+        *uses.entry(id).or_default() += 1;
+    }
+    let pure: AHashMap<u32, &Instruction> =
+        insts().filter(|inst| is_pure(inst)).filter_map(|inst| Some((inst.result_id?, inst))).collect();
+    let unused = |id: &u32| !uses.contains_key(id);
+    let mut queue: Vec<u32> = pure.keys().copied().filter(unused).collect();
+    let mut dead: AHashSet<u32> = AHashSet::new();
+    while let Some(id) = queue.pop() {
+        dead.insert(id);
+        for id in pure[&id].operands.iter().filter_map(Operand::id_ref_any) {
+            let count = uses.entry(id).or_default();
+            *count = count.saturating_sub(1);
+            if *count == 0 && pure.contains_key(&id) {
+                queue.push(id);
+            }
+        }
+    }
+    if dead.is_empty() {
+        return false;
+    }
+    for block in module.functions.iter_mut().flat_map(|f| &mut f.blocks) {
+        block.instructions.retain(|inst| !inst.result_id.is_some_and(|id| dead.contains(&id)));
+    }
+    module.annotations.retain(|inst| {
+        let target = inst.operands.first().and_then(Operand::id_ref_any);
+        !target.is_some_and(|id| dead.contains(&id))
+    });
+    true
 }
 
 fn is_pure(inst: &Instruction) -> bool {

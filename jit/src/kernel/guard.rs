@@ -4,22 +4,25 @@
 //! - native byte order, header plausible, every instruction delimited, strings that are read here
 //!   terminated
 //! - type nesting and id bound are small enough for the recursive and id-indexed code of the
-//!   validator and the optimizer
+//!   validator and the optimizer, control flow for the validator's cubic one
 //!
 //! # Refuses
 //! - everything else, naming the instruction
 
+use ahash::AHashSet;
 use rspirv::spirv::{MAGIC_NUMBER, Op};
 
 use super::error::KernelError;
 use super::words::{self, HEADER};
 
 /// No compute kernel comes near this; it bounds the work a hostile file can cause.
-const MAX_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 4 << 20;
 /// SPIR-V's universal limit on ids (section "Universal Limits").
 const MAX_BOUND: u32 = 0x3f_ffff;
 /// SPIR-V's universal limit on structure nesting, applied to every kind of type.
 const MAX_NESTING: u32 = 255;
+/// Limit on [`ControlFlow::cost`]: a quarter of a microsecond each in the validator.
+const MAX_CONTROL_FLOW: u64 = 8_000_000;
 /// Types in a type, with repetition: sixteen times the universal limit on structure members.
 const MAX_PARTS: u32 = 1 << 18;
 
@@ -77,6 +80,7 @@ fn check_header(module: &str, words: &[u32]) -> Result<(), KernelError> {
 fn check_instructions(module: &str, words: &[u32]) -> Result<(), KernelError> {
     let bound = words[3];
     let mut extents = vec![Extent::default(); bound as usize];
+    let mut control_flow = ControlFlow::default();
     let mut at = HEADER;
     let mut instruction = 0;
     while at < words.len() {
@@ -92,6 +96,10 @@ fn check_instructions(module: &str, words: &[u32]) -> Result<(), KernelError> {
         let code = words[at] & 0xffff;
         let operands = &words[at + 1..at + length];
         check_type(&mut extents, code, operands, bound).map_err(malformed)?;
+        control_flow.instruction(code, operands);
+        if control_flow.cost() > MAX_CONTROL_FLOW {
+            return Err(malformed("its function has too many or too deeply nested blocks"));
+        }
         if code == Op::EntryPoint as u32 && words::string(operands.get(2..).unwrap_or(&[])).is_none() {
             return Err(malformed("its name is not terminated"));
         }
@@ -99,6 +107,43 @@ fn check_instructions(module: &str, words: &[u32]) -> Result<(), KernelError> {
         instruction += 1;
     }
     Ok(())
+}
+
+/// How long the validator will take over control flow: its time grows with the square of a function's
+/// blocks, and for each block with the square of the number of constructs around it.
+#[derive(Default)]
+struct ControlFlow {
+    /// Merge blocks announced and not met yet.
+    open: AHashSet<u32>,
+    blocks: u64,
+    nested: u64,
+    done: u64,
+}
+
+impl ControlFlow {
+    fn instruction(&mut self, code: u32, operands: &[u32]) {
+        let first = operands.first().copied().unwrap_or(0);
+        match Op::from_u32(code) {
+            Some(Op::Label) => {
+                self.open.remove(&first);
+                self.blocks += 1;
+                self.nested += (self.open.len() as u64).pow(2);
+            }
+            Some(Op::SelectionMerge | Op::LoopMerge) => {
+                self.open.insert(first);
+            }
+            Some(Op::FunctionEnd) => {
+                self.done = self.cost();
+                (self.blocks, self.nested) = (0, 0);
+                self.open.clear();
+            }
+            _ => {}
+        }
+    }
+
+    fn cost(&self) -> u64 {
+        self.done + self.nested + self.blocks * self.blocks / 8
+    }
 }
 
 /// How much there is of a type when it is written out as a tree.

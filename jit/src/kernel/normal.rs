@@ -8,7 +8,7 @@
 //!   local array is indexed dynamically
 //! - access chains start at variables; storage buffers are in the `StorageBuffer` class
 //! - float arithmetic is exactly the kernel's: no pass that rewrites, reorders or folds it runs
-//! - early returns of the entry point are still returns
+//! - early returns of the entry point are returns, also where its compiler made them breaks
 //!
 //! # Refuses
 //! - what `refuse` lists, calls that cannot be inlined, kernels that inlining blows up
@@ -22,7 +22,7 @@ use spirv_tools::opt::Passes;
 
 use super::reason::KernelReason;
 use super::reflect::Binding;
-use super::{forward, load, lower, prune, refuse, tools};
+use super::{forward, load, lower, prune, refuse, split, tools, unwrap};
 use crate::analysis::layout::Types;
 use crate::analysis::{self, KernelAnalysis};
 
@@ -66,8 +66,10 @@ fn is_local_size(mode: &Instruction) -> bool {
     matches!(mode.operands.get(1), Some(Operand::ExecutionMode(ExecutionMode::LocalSize)))
 }
 
-/// Beyond this many instructions the optimizer's time is no longer what a load may take.
-const MAX_INSTRUCTIONS: u64 = 50_000;
+/// Beyond this many instructions the optimizer takes seconds, which is no longer what a load may take.
+const MAX_INSTRUCTIONS: u64 = 30_000;
+/// What a block and what a call costs, in instructions.
+const WEIGHT: u64 = 8;
 
 /// Inlines, then takes values out of variables. No pass in this list computes with floats; those that
 /// do in SPIRV-Tools (simplification, constant propagation, redundancy and strength passes) are out.
@@ -90,6 +92,15 @@ const PASSES: &[Passes] = &[
     Passes::AggressiveDCE,
     Passes::RemoveDuplicates,
     Passes::EliminateDeadConstant,
+];
+
+/// What takes values out of variables, once more after composites were split.
+const VALUES: &[Passes] = &[
+    Passes::LocalAccessChainConvert,
+    Passes::LocalSingleBlockLoadStoreElim,
+    Passes::LocalSingleStoreElim,
+    Passes::LocalMultiStoreElim,
+    Passes::AggressiveDCE,
 ];
 
 /// Makes the normal form of a pruned module.
@@ -115,6 +126,10 @@ pub(super) fn build(plain: &Module) -> Result<Module, KernelReason> {
         return Err(KernelReason::Call);
     }
     let mut module = inlined;
+    if split::run(&mut module) {
+        module = optimize(&module, VALUES)?;
+    }
+    unwrap::run(&mut module);
     lower::storage_class(&mut module);
     lower::raise_version(&mut module);
     forward::run(&mut module);
@@ -167,7 +182,7 @@ fn merge_returns(module: &Module) -> Result<Module, KernelReason> {
     Ok(merged)
 }
 
-/// Counts instructions as they will be with every call inlined: a chain of functions that call the
+/// Counts instructions, weighted, as they will be with every call inlined: a chain of functions that call the
 /// next one twice doubles at each step.
 fn check_size(module: &Module) -> Result<(), KernelReason> {
     let too_large = |instructions| KernelReason::TooLarge { instructions, limit: MAX_INSTRUCTIONS };
@@ -216,7 +231,11 @@ fn inlined_size(function: &Function, sizes: &AHashMap<u32, u64>) -> Option<u64> 
     let mut total: u64 = 0;
     for inst in function.all_inst_iter() {
         let size = match inst.class.opcode {
-            Op::FunctionCall => *sizes.get(&inst.operands.first()?.id_ref_any()?)?,
+            Op::FunctionCall => {
+                let callee = inst.operands.first()?.id_ref_any()?;
+                sizes.get(&callee)?.saturating_add(WEIGHT)
+            }
+            Op::Label => WEIGHT,
             _ => 1,
         };
         total = total.saturating_add(size);

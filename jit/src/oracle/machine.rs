@@ -4,6 +4,7 @@ mod access;
 mod barrier;
 mod report;
 mod subgroup;
+mod world;
 
 use super::compute::compute;
 use super::error::OracleError;
@@ -12,9 +13,12 @@ use super::input::{Position, unfold};
 use super::memory::Memory;
 use super::program::{Edge, Inst, Program};
 use super::schedule::{Order, Random};
-use super::shadow::Now;
 use super::{Dispatch, Options};
-use access::{Site, World};
+use access::Site;
+use world::World;
+
+/// Most work-groups in a dispatch; their order is a list.
+const GROUP_LIMIT: u128 = 1 << 24;
 
 /// What an invocation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +69,10 @@ impl<'a> Machine<'a> {
         // Every invocation takes a step, so this many cannot end within the limit.
         if size * groups > u128::from(left.min(u64::from(u32::MAX - 1))) {
             return Err(OracleError::StepLimit { dispatch: index, steps: findings.steps });
+        }
+        if groups > GROUP_LIMIT {
+            let (asked, limit) = (groups as u64, GROUP_LIMIT as u64);
+            return Err(OracleError::Limit { what: "the number of work-groups", asked, limit });
         }
         let size = size as u32;
         let stride = program.registers.len();

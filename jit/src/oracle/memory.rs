@@ -13,12 +13,19 @@ pub struct Memory {
     pub(super) objects: Vec<Object>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Object {
     pub(super) bytes: Vec<u8>,
     /// One flag per byte, only for objects that were uninitialised at some time.
     pub(super) written: Option<Vec<bool>>,
     pub(super) shadow: Shadow,
+}
+
+impl Clone for Object {
+    fn clone(&self) -> Self {
+        // Shadow state means nothing between runs, and is larger than the contents.
+        Self { bytes: self.bytes.clone(), written: self.written.clone(), shadow: Shadow::default() }
+    }
 }
 
 /// What uninitialised bytes hold: nothing that looks like a result.

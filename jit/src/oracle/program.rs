@@ -10,7 +10,8 @@ use rspirv::spirv::BuiltIn;
 use super::arith::{Binary, Num, Pack, Ternary, Unary, Wide};
 use super::error::OracleError;
 
-/// Marks a pointer that an index led outside its array. Lives in the first lane of a pointer.
+/// Marks a pointer that an index led outside its array. Lives in the first lane of a pointer, above what the
+/// pointer leads into: the slot of a binding, or the first lane of a variable.
 pub(super) const POISON: u64 = 1 << 63;
 
 /// First lane of a null pointer.

@@ -41,7 +41,7 @@ pub(crate) fn coverage(
             let covered = instances(list, atoms, read).is_some_and(|reads| {
                 reads.iter().all(|one| {
                     by_invocation(list, atoms, read, one, &writes)
-                        || kind == Internalization::Local && by_group(list, atoms, read, one, &writes)
+                        || kind == Internalization::Local && by_group(atoms, read, one, &writes)
                 })
             });
             if !covered {
@@ -73,9 +73,11 @@ struct Instance {
     /// Offset over atoms of the invocation alone.
     offset: Affine,
     size: i128,
-    /// What holds when it happens, over atoms of the invocation where the counters allow it.
+    /// What holds when it happens, as far as it says something of the invocation alone.
     facts: Vec<Affine>,
-    /// Whether it happens in every invocation in which the facts hold.
+    /// What has to hold for it to happen.
+    conditions: Vec<Affine>,
+    /// Whether it happens in every invocation in which the conditions hold.
     certain: bool,
 }
 
@@ -83,13 +85,7 @@ struct Instance {
 fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Vec<Instance>> {
     let analysis = analysis_of(&list[element.member]).ok()?;
     let access = &analysis.accesses[element.access];
-    let mut counters: Vec<AtomId> = Vec::new();
     let mut whole_loops = true;
-    for form in std::iter::once(&element.form.offset).chain(&element.form.facts) {
-        for &(id, _) in &form.terms {
-            collect_counters(atoms, id, &mut counters);
-        }
-    }
     // Only counters the offset depends on have to be fixed; others are left to the facts.
     let mut needed: Vec<AtomId> = Vec::new();
     element.form.offset.terms.iter().for_each(|&(id, _)| collect_counters(atoms, id, &mut needed));
@@ -105,7 +101,7 @@ fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Ve
         }
     }
     let certain = access.exact_guards
-        && element.form.exact_facts
+        && element.form.exact_conditions
         && whole_loops
         // An access in a loop whose counter is not fixed happens an unknown number of times.
         && access.loop_depth <= needed.len() as u32;
@@ -118,22 +114,28 @@ fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Ve
         }
         let offset = fixed(atoms, &element.form.offset, &values)?;
         let mut happens = true;
-        let mut facts = Vec::new();
-        let mut exact = true;
-        for fact in &element.form.facts {
-            match fixed(atoms, fact, &values) {
-                Some(fact) if fact.terms.is_empty() => happens &= fact.constant <= 0,
-                Some(fact) => facts.push(fact),
-                None => exact = false,
+        let mut fix = |forms: &[Affine]| {
+            let mut complete = true;
+            let mut fixed_forms = Vec::new();
+            for form in forms {
+                match fixed(atoms, form, &values) {
+                    Some(form) if form.terms.is_empty() => happens &= form.constant <= 0,
+                    Some(form) => fixed_forms.push(form),
+                    None => complete = false,
+                }
             }
-        }
+            (fixed_forms, complete)
+        };
+        let (facts, _) = fix(&element.form.facts);
+        let (conditions, complete) = fix(&element.form.conditions);
         if happens {
             out.push(Instance {
                 counters: values.clone(),
                 offset,
                 size: element.form.size,
                 facts,
-                certain: certain && exact,
+                conditions,
+                certain: certain && complete,
             });
         }
         // The next combination.
@@ -240,7 +242,7 @@ fn happens_with(
         return analysis_of(&list[read.0.member]).is_ok_and(|a| a.precedes(write.0.access, read.0.access));
     }
     write.1.certain
-        && write.1.facts.iter().all(|fact| {
+        && write.1.conditions.iter().all(|fact| {
             let high = fact.bounds(|id| read.0.form.ranges.get(atoms, id)).1;
             let implied = |known: &Affine| known.terms == fact.terms && fact.constant <= known.constant;
             high <= 0 || read.1.facts.iter().any(implied)
@@ -249,13 +251,7 @@ fn happens_with(
 
 /// Whether all invocations of the work-group together have filled the bytes, for every element of the
 /// group the read can mean: the writes are dense over the local ids and happen unconditionally.
-fn by_group(
-    list: &[Submission],
-    atoms: &Atoms,
-    read: &Element,
-    one: &Instance,
-    writes: &[(&Element, Vec<Instance>)],
-) -> bool {
+fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, Vec<Instance>)]) -> bool {
     let is_group = |id| matches!(atoms.get(id), Atom::Group(_));
     let groups =
         |form: &Affine| -> Vec<_> { form.terms.iter().copied().filter(|&(id, _)| is_group(id)).collect() };
@@ -267,17 +263,16 @@ fn by_group(
         low += (c * a).min(c * b);
         high += (c * a).max(c * b);
     }
-    writes.iter().any(|(write, instances)| {
+    let whole_groups = writes.iter().any(|(write, instances)| {
         // What the same kernel wrote says nothing about how far other invocations have come.
         if write.member >= read.member {
             return false;
         }
-        debug_assert!(list.len() > write.member);
         let mut shape = None;
         let mut pieces = Vec::new();
         for instance in instances {
-            let unconditional =
-                instance.certain && instance.facts.iter().all(|f| f.bounds(|id| (0, atoms.max(id))).1 <= 0);
+            let unconditional = instance.certain
+                && instance.conditions.iter().all(|f| f.bounds(|id| (0, atoms.max(id))).1 <= 0);
             let digits = locals(&instance.offset);
             let only_locals = digits.iter().all(|&(id, _)| matches!(atoms.get(id), Atom::Local(_)));
             if !unconditional || !only_locals || groups(&instance.offset) != groups(&one.offset) {
@@ -299,7 +294,32 @@ fn by_group(
             dense += c.abs() * atoms.max(id);
         }
         start <= low && high <= start + dense
-    })
+    });
+    if whole_groups {
+        return true;
+    }
+    // Or one invocation of each group, the first one its guards allow, writes what all read.
+    let mut pieces = Vec::new();
+    for (write, instances) in writes.iter().filter(|(write, _)| write.member < read.member) {
+        let witness = |id| match atoms.get(id) {
+            Atom::Local(_) => {
+                let first = write.form.ranges.get(atoms, id).0;
+                (first, first)
+            }
+            _ => (0, atoms.max(id)),
+        };
+        for instance in instances {
+            let happens = instance.certain && instance.conditions.iter().all(|f| f.bounds(witness).1 <= 0);
+            let only_locals =
+                locals(&instance.offset).iter().all(|&(id, _)| matches!(atoms.get(id), Atom::Local(_)));
+            if happens && only_locals && groups(&instance.offset) == groups(&one.offset) {
+                let local = Affine { terms: locals(&instance.offset).into(), constant: 0 };
+                let start = instance.offset.constant + local.bounds(witness).0;
+                pieces.push((start, start + instance.size));
+            }
+        }
+    }
+    fills(pieces, low, high)
 }
 
 /// Whether the pieces leave no gap in `first..last`.

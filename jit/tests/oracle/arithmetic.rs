@@ -103,13 +103,7 @@ fn floats_match_the_host_bit_for_bit() {
             a - a.floor(),
             if b < a { b } else { a },
             if a < b { b } else { a },
-            if a > 1.0 {
-                1.0
-            } else if a < -1.0 {
-                -1.0
-            } else {
-                a
-            },
+            a.clamp(-1.0, 1.0),
             a.mul_add(b, a),
             -a,
             if a > 0.0 {

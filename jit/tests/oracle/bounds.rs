@@ -55,7 +55,9 @@ fn declared_array_length_is_a_bound() {
     let buffers = [bytes(&[0; 4]), bytes(&[9; 4])];
     every_order(&shader!("bounds_shared"), [1, 1, 1], &buffers, &[1], |order, memory, objects, findings| {
         assert_eq!(findings.out_of_bounds.count, 1, "{order:?}");
-        assert!(matches!(findings.out_of_bounds.list[0].access.place, Place::Workgroup { .. }));
+        let found = findings.out_of_bounds.list[0];
+        assert!(matches!(found.access.place, Place::Workgroup { .. }));
+        assert_eq!(found.offset, 4);
         assert_eq!(memory.words(objects[1]), [5, 5, 5, 0]);
     });
 }

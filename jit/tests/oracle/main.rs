@@ -8,4 +8,5 @@ mod limits;
 mod memory;
 mod races;
 mod results;
+mod speed;
 mod subgroups;

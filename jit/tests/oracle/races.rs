@@ -239,3 +239,18 @@ fn findings_are_capped_and_counted() {
         execute(&[dispatch], &mut memory, &Options { max_findings: 3, ..Options::default() }).expect("runs");
     assert_eq!((findings.races.list.len(), findings.races.count), (3, 32));
 }
+
+#[test]
+fn race_that_atomics_may_order_says_so() {
+    // The last of four groups to add itself sums what all have written.
+    let buffers = [numbers(16), bytes(&[0; 8])];
+    every_order(&shader!("last_group"), [4, 1, 1], &buffers, &[], |order, memory, objects, findings| {
+        assert_eq!(memory.words(objects[1])[1], 120, "{order:?}");
+        assert!(findings.races.list.iter().all(|race| race.maybe_ordered_by_atomics), "{order:?}");
+        assert!(!findings.races.is_empty());
+    });
+    let buffers = [numbers(32), bytes(&[0; 48]), bytes(&[0; 32])];
+    every_order(&shader!("exchange_across"), [2, 1, 1], &buffers, &[], |_, _, _, findings| {
+        assert!(findings.races.list.iter().all(|race| !race.maybe_ordered_by_atomics));
+    });
+}

@@ -111,3 +111,51 @@ fn id_builtins_in_three_dimensions() {
         }
     });
 }
+
+#[test]
+fn pointers_chosen_at_run_time_and_swapping_phis() {
+    let program = shader!("pointers");
+    let buffers = [bytes(&[10, 11, 12, 13]), bytes(&[99; 16])];
+    every_order(&program, [1, 1, 1], &buffers, &[], |order, memory, objects, findings| {
+        assert!(findings.is_clean(), "{order:?}: {findings:?}");
+        let expected = [1, 1, 1, 1, 10, 10, 12, 12, 10, 11, 12, 13, 1, 0, 1, 0];
+        assert_eq!(memory.words(objects[1]), expected, "{order:?}");
+    });
+}
+
+#[test]
+fn packed_and_reinterpreted_scalars() {
+    let v = [0.25f32, 0.5, -0.5, -2.75];
+    let mut x = bytes(&[u32::MAX, 0xabcd_1234, 0, 0]);
+    x.extend(floats(&v));
+    x.extend(bytes(&[3]));
+    every_order(
+        &shader!("packing"),
+        [1, 1, 1],
+        &[x, vec![0; 64]],
+        &[],
+        |order, memory, objects, findings| {
+            assert!(findings.is_clean(), "{order:?}: {findings:?}");
+            let z = memory.words(objects[1]);
+            let expected = [
+                0,
+                0xabcd_1235,
+                0x1235,
+                0x0000_8040,
+                0x4000_2000,
+                (128.0f32 / 255.0).to_bits(),
+                (-0.75f32).to_bits(),
+                (-2.0f32).to_bits(),
+                2.0f32.to_bits(),
+                2,
+                0.25f32.to_bits(),
+                (-1.0f32).to_bits(),
+                0,
+                (-0.5f32).to_bits(),
+                (-0.25f32).to_bits(),
+                5.0f32.to_bits(),
+            ];
+            assert_eq!(z, expected);
+        },
+    );
+}

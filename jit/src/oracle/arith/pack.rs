@@ -2,6 +2,8 @@
 
 use super::half;
 
+/// Named as in the specification, where all names start alike.
+#[allow(clippy::enum_variant_names)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Pack {
     PackSnorm4x8,

@@ -64,11 +64,12 @@ impl Decoder<'_> {
     }
 
     fn add_spans(&self, view: View, offset: u32, out: &mut Vec<Span>, raw: &Raw<'_>) -> Decoded<()> {
-        let over = || raw.unsupported("a value is too large");
+        let over = || raw.unsupported("a value is empty or too large");
         let at = |stride: u32, index: u32| {
             stride.checked_mul(index).and_then(|bytes| bytes.checked_add(offset)).ok_or_else(over)
         };
-        if out.len() > SPAN_LIMIT {
+        // The second is a value of nothing, which must not be repeated without bound.
+        if out.len() > SPAN_LIMIT || self.shapes.lanes(view.ty) == 0 {
             return Err(over());
         }
         match self.shapes.get(view.ty) {
@@ -171,6 +172,7 @@ impl Decoder<'_> {
                         (Some(self.shapes.lanes(*of)), u64::from(*len), View::of(*of))
                     }
                 }
+                Type::Opaque => return Err(raw.unsupported("the type it leads into is not interpreted")),
                 _ => return Err(raw.malformed("an index into what is not a composite")),
             };
             let stride = stride.ok_or_else(|| raw.malformed("an array in a buffer has no ArrayStride"))?;

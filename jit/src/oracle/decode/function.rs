@@ -125,22 +125,26 @@ impl<'w> Decoder<'w> {
             }
         }
         for (edge, label) in flow.open {
-            let target = labels.get(&label).copied();
+            let end = self.program.code.len() as u32;
+            let target = labels.get(&label).copied().filter(|target| *target < end);
             let target = target
                 .ok_or_else(|| function.source.def.malformed("a branch to a block that is not there"))?;
             self.program.edges[edge as usize].target = target;
         }
-        if !matches!(
-            self.program.code.last(),
-            Some(
-                Inst::Jump { .. }
-                    | Inst::Branch { .. }
-                    | Inst::Switch { .. }
-                    | Inst::Return { .. }
-                    | Inst::End
-                    | Inst::Unreachable
+        let empty = self.program.code.len() as u32 == function.start;
+        if empty
+            || !matches!(
+                self.program.code.last(),
+                Some(
+                    Inst::Jump { .. }
+                        | Inst::Branch { .. }
+                        | Inst::Switch { .. }
+                        | Inst::Return { .. }
+                        | Inst::End
+                        | Inst::Unreachable
+                )
             )
-        ) {
+        {
             return Err(function.source.def.malformed("a block without an end"));
         }
         Ok(())

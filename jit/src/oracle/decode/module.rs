@@ -5,6 +5,7 @@ use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, ExecutionModel, FPEncodi
 
 use super::scan::{Raw, Scanned};
 use super::shape::{MatrixLayout, Member, Type};
+use super::verify::verify;
 use super::{Decoded, Decoder};
 use crate::oracle::arith::{Num, mask};
 use crate::oracle::compute;
@@ -156,7 +157,16 @@ impl<'w> Decoder<'w> {
             }
             _ => Type::Opaque,
         };
-        self.shapes.define(raw, ty)
+        // A structure may hold pointers that are declared later, which the subset does not follow.
+        let known = match &ty {
+            Type::Vector { of, .. } | Type::Matrix { of, .. } | Type::Array { of, .. } => {
+                self.shapes.is_known(*of)
+            }
+            Type::RuntimeArray { of, .. } => self.shapes.is_known(*of),
+            Type::Struct(members) => members.iter().all(|member| self.shapes.is_known(member.ty)),
+            _ => true,
+        };
+        self.shapes.define(raw, if known { ty } else { Type::Opaque })
     }
 
     fn members(&self, raw: &Raw<'w>) -> Vec<Member> {
@@ -221,6 +231,7 @@ impl<'w> Decoder<'w> {
         if !self.compute(&inner)? {
             return Err(inner.unsupported("it is not interpreted in a constant"));
         }
+        verify(&self.program)?;
         for index in code..self.program.code.len() {
             let inst = self.program.code[index];
             let mut registers = std::mem::take(&mut self.program.registers);

@@ -75,6 +75,10 @@ impl Shapes {
         self.types.get(id as usize).unwrap_or(&Type::None)
     }
 
+    pub(super) fn is_known(&self, id: u32) -> bool {
+        !matches!(self.get(id), Type::None)
+    }
+
     /// Lanes of a value of that type; 0 for what is no value or has no fixed size.
     pub(super) fn lanes(&self, id: u32) -> u32 {
         self.lanes.get(id as usize).copied().unwrap_or(0)
@@ -101,6 +105,9 @@ impl Shapes {
             });
         }
         let slot = self.types.get_mut(raw.id as usize).ok_or_else(|| raw.malformed("id over the bound"))?;
+        if !matches!(slot, Type::None) {
+            return Err(raw.malformed("a type is defined twice"));
+        }
         *slot = ty;
         self.lanes[raw.id as usize] = lanes as u32;
         Ok(())
@@ -150,6 +157,10 @@ impl Shapes {
 
     /// Lanes of an undefined value. Each is a value of its type, so that what it reaches stays defined.
     pub(super) fn garbage(&self, id: u32, out: &mut Vec<u64>) {
+        // Nothing may repeat without bound, not even nothing.
+        if self.lanes(id) == 0 {
+            return;
+        }
         match self.get(id) {
             Type::Scalar(num) => out.push(GARBAGE & num.mask()),
             Type::Vector { of, len } | Type::Matrix { of, len } | Type::Array { of, len, .. } => {

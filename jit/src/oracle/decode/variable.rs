@@ -40,7 +40,10 @@ impl Decoder<'_> {
         let pointer = match class {
             Class::Buffer => [self.slot(raw, to)?, 0],
             Class::Push => [0, 0],
-            Class::Private | Class::Shared => [0, self.lanes(raw, storage, to, global)?],
+            Class::Private | Class::Shared => {
+                let lane = self.lanes(raw, storage, to, global)?;
+                [lane, lane]
+            }
         };
         let register = self.allocate(2)?;
         self.program.registers[register as usize..].copy_from_slice(&pointer);

@@ -1,14 +1,10 @@
-//! Memory as the invocations of a group see it: bounds, shadow state, initialisation.
+//! Loads, stores and atomics: bounds, initialisation, shadow state.
 
-use super::Now;
+use super::world::World;
 use crate::oracle::arith::{self, Num};
-use crate::oracle::error::OracleError;
-use crate::oracle::finding::{AccessKind, Findings};
-use crate::oracle::input::Position;
-use crate::oracle::memory::{Memory, Object};
-use crate::oracle::program::{AtomicOp, Covers, POISON, Program, Span};
-use crate::oracle::shadow::{Shadow, Touch};
-use crate::oracle::{Dispatch, Options};
+use crate::oracle::finding::AccessKind;
+use crate::oracle::program::{AtomicOp, POISON, Span};
+use crate::oracle::shadow::Touch;
 
 /// Where an instruction accesses memory.
 #[derive(Clone, Copy, Debug)]
@@ -20,143 +16,7 @@ pub(super) struct Site {
     pub(super) offset: u64,
 }
 
-/// The bytes behind a binding.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
-    pub(super) object: usize,
-    pub(super) offset: u64,
-    pub(super) len: u64,
-}
-
-/// Everything outside the registers.
-pub(super) struct World<'a> {
-    pub(super) program: &'a Program,
-    pub(super) dispatch: usize,
-    pub(super) groups: [u32; 3],
-    pub(super) findings: &'a mut Findings,
-    pub(super) max_findings: usize,
-    pub(super) slots: Vec<Slot>,
-    pub(super) objects: &'a mut [Object],
-    push: &'a [u8],
-    /// Private memory, one invocation after the other.
-    private: Vec<u64>,
-    private_written: Vec<bool>,
-    shared: Vec<u64>,
-    shared_written: Vec<bool>,
-    shared_shadow: Shadow,
-    /// The invocation that runs, in its view of buffers and of Workgroup memory.
-    pub(super) buffers: Now,
-    pub(super) workgroup: Now,
-    /// What memory barriers since the last control barrier cover.
-    pub(super) fenced: Covers,
-    /// Per sub-group: when its last barriers for buffers and for Workgroup memory were.
-    pub(super) subgroup_covers: Vec<(u32, u32)>,
-    pub(super) size: u32,
-    pub(super) subgroup_size: u32,
-}
-
-impl<'a> World<'a> {
-    pub(super) fn new(
-        index: usize,
-        dispatch: &'a Dispatch<'a>,
-        memory: &'a mut Memory,
-        size: u32,
-        options: &Options,
-        findings: &'a mut Findings,
-    ) -> Result<Self, OracleError> {
-        let program = dispatch.program;
-        let objects = memory.objects.as_mut_slice();
-        let mut slots = Vec::with_capacity(program.bindings.len());
-        for used in &program.bindings {
-            let (set, binding) = (used.set, used.binding);
-            let bound = dispatch.bindings.iter().find(|bind| bind.set == set && bind.binding == binding);
-            let bound = bound.ok_or(OracleError::MissingBinding { dispatch: index, set, binding })?;
-            let object = bound.object.0 as usize;
-            let inside = objects.get(object).is_some_and(|object| {
-                bound.offset.checked_add(bound.len).is_some_and(|end| end <= object.bytes.len() as u64)
-            });
-            if !inside {
-                return Err(OracleError::BadRange { dispatch: index, set, binding });
-            }
-            slots.push(Slot { object, offset: bound.offset, len: bound.len });
-        }
-        for slot in &slots {
-            // Two bindings of one object share grains, so the smaller alignment counts.
-            let offsets = slots.iter().filter(|other| other.object == slot.object).map(|other| other.offset);
-            let shift = offsets.fold(program.grain_shift, |shift, offset| shift.min(offset.trailing_zeros()));
-            let object = &mut objects[slot.object];
-            object.shadow.begin(object.bytes.len(), shift, program.has_atomics);
-        }
-        let lanes = program.private.lanes.len() * size as usize;
-        let now = Now { group_size: size, subgroup_size: options.subgroup_size, ..Now::default() };
-        let subgroups = size.div_ceil(options.subgroup_size) as usize;
-        Ok(Self {
-            program,
-            dispatch: index,
-            groups: dispatch.groups,
-            findings,
-            max_findings: options.max_findings,
-            slots,
-            objects,
-            push: &dispatch.push,
-            private: vec![0; lanes],
-            private_written: vec![false; lanes],
-            shared: program.shared.lanes.clone(),
-            shared_written: program.shared.written.clone(),
-            shared_shadow: Shadow::default(),
-            buffers: now,
-            workgroup: now,
-            fenced: Covers::default(),
-            subgroup_covers: vec![(0, 0); subgroups],
-            size,
-            subgroup_size: options.subgroup_size,
-        })
-    }
-
-    pub(super) fn begin_group(&mut self, linear: u32) {
-        for now in [&mut self.buffers, &mut self.workgroup] {
-            now.group_first = linear * self.size;
-            now.time = 0;
-            now.group_cover = 0;
-        }
-        self.fenced = Covers::default();
-        self.subgroup_covers.fill((0, 0));
-        self.shared.copy_from_slice(&self.program.shared.lanes);
-        self.shared_written.copy_from_slice(&self.program.shared.written);
-        self.shared_shadow.begin(self.shared.len(), 0, self.program.has_atomics);
-    }
-
-    /// Fresh variables and inputs.
-    pub(super) fn begin_invocation(&mut self, position: &Position) {
-        let image = &self.program.private;
-        let first = position.local as usize * image.lanes.len();
-        let lanes = &mut self.private[first..first + image.lanes.len()];
-        lanes.copy_from_slice(&image.lanes);
-        self.private_written[first..first + image.lanes.len()].copy_from_slice(&image.written);
-        for &(builtin, lane, n) in &self.program.inputs {
-            for (lane, value) in
-                lanes[lane as usize..].iter_mut().zip(position.value(builtin)).take(n as usize)
-            {
-                *lane = value;
-            }
-        }
-    }
-
-    /// The invocation that runs from now on.
-    pub(super) fn enter(&mut self, local: u32) {
-        let subgroup = local / self.subgroup_size;
-        let covers = self.subgroup_covers[subgroup as usize];
-        for (now, cover) in [(&mut self.buffers, covers.0), (&mut self.workgroup, covers.1)] {
-            now.invocation = now.group_first + local;
-            now.subgroup_first = now.group_first + subgroup * self.subgroup_size;
-            now.subgroup_cover = cover;
-        }
-    }
-
-    pub(super) fn now(&self) -> &Now {
-        &self.buffers
-    }
-
+impl World<'_> {
     fn touch(&self, site: Site, kind: AccessKind) -> Touch {
         Touch {
             invocation: self.buffers.invocation,
@@ -337,6 +197,7 @@ impl<'a> World<'a> {
             self.touch_shared(site, kind, lane..lane + 1);
             return old;
         }
+        self.met_atomic = true;
         let width = num.bits() as usize / 8;
         let mut reports = Reports::default();
         let Some((object, start)) = self.locate(site, Span { offset: 0, bytes: width as u32 }) else {
@@ -368,13 +229,6 @@ impl<'a> World<'a> {
         let len =
             if meta & POISON == 0 { self.slots.get(meta as usize).map_or(0, |slot| slot.len) } else { 0 };
         (len.saturating_sub(start) / u64::from(stride.max(1))).min(u64::from(u32::MAX))
-    }
-
-    pub(super) fn reset(&mut self, lane: usize, n: usize) {
-        let image = &self.program.private;
-        let first = (self.buffers.invocation - self.buffers.group_first) as usize * image.lanes.len() + lane;
-        self.private[first..first + n].copy_from_slice(&image.lanes[lane..lane + n]);
-        self.private_written[first..first + n].copy_from_slice(&image.written[lane..lane + n]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What happens once no invocation of a group can go on by itself.
 
-use super::access::World;
+use super::world::World;
 use super::{Machine, State};
 use crate::oracle::error::OracleError;
 use crate::oracle::finding::DivergentBarrier;
@@ -10,10 +10,14 @@ impl World<'_> {
     pub(super) fn fence(&mut self, covers: Covers) {
         self.fenced.buffer |= covers.buffer;
         self.fenced.shared |= covers.shared;
+        if covers.buffer {
+            let group = (self.buffers.group_first / self.size) as usize;
+            self.published[group] = true;
+        }
     }
 
     fn tick(&mut self) -> u32 {
-        self.buffers.time += 1;
+        self.buffers.time = self.buffers.time.saturating_add(1);
         self.workgroup.time = self.buffers.time;
         self.buffers.time
     }

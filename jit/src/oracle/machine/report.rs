@@ -1,6 +1,7 @@
 //! Turns what was noticed into findings. Cold code.
 
-use super::access::{Reports, Site, World};
+use super::access::{Reports, Site};
+use super::world::World;
 use crate::oracle::finding::{Access, OutOfBounds, Place, Race, Uninitialised};
 use crate::oracle::input::{Position, unfold};
 use crate::oracle::memory::ObjectId;
@@ -49,11 +50,17 @@ impl World<'_> {
 
     fn lane_access(&self, touch: Touch, lane: u64, shared: bool) -> (Access, u64) {
         let image = if shared { &self.program.shared } else { &self.program.private };
-        match variable(image, lane) {
+        match variable(image, lane).filter(|_| lane < image.lanes.len() as u64) {
             Some((variable, index)) if shared => (self.access(touch, Place::Workgroup { variable }), index),
             Some((variable, index)) => (self.access(touch, Place::Private { variable }), index),
             None => (self.access(touch, Place::Nothing), lane),
         }
+    }
+
+    fn maybe_ordered_by_atomics(&self, other: &Touch) -> bool {
+        let published =
+            |invocation: u32| self.published.get((invocation / self.size) as usize) == Some(&true);
+        self.met_atomic && published(other.invocation) && published(self.buffers.invocation)
     }
 
     /// Findings of an access to a buffer.
@@ -87,6 +94,7 @@ impl World<'_> {
                 first: self.binding_access(other),
                 second: access,
                 barrier_without_memory: self.buffers.barrier_between(&other),
+                maybe_ordered_by_atomics: self.maybe_ordered_by_atomics(&other),
             };
             self.findings.races.push(limit, || race);
         }
@@ -102,8 +110,10 @@ impl World<'_> {
     /// An access to a variable with an index out of bounds.
     #[cold]
     pub(super) fn report_lanes(&mut self, touch: Touch, site: Site, shared: bool) {
-        // The pointer has left its variable, so which one it was is read off the instruction, not the offset.
-        let (access, offset) = self.lane_access(touch, site.offset, shared);
+        // The pointer may have left its variable, but remembers where that starts.
+        let first = site.meta & !POISON;
+        let (access, _) = self.lane_access(touch, first, shared);
+        let offset = site.offset.wrapping_sub(first);
         let dispatch = self.dispatch;
         self.findings.out_of_bounds.push(self.max_findings, || OutOfBounds { dispatch, access, offset });
     }
@@ -130,6 +140,7 @@ impl World<'_> {
             first: self.lane_access(other, lane as u64, true).0,
             second,
             barrier_without_memory: self.workgroup.barrier_between(&other),
+            maybe_ordered_by_atomics: false,
         };
         self.findings.races.push(self.max_findings, || race);
     }

@@ -56,7 +56,7 @@ impl Machine<'_> {
                 GroupOp::ShuffleUp => from(lane.wrapping_sub(operand)),
                 GroupOp::ShuffleDown => from(lane.wrapping_add(operand)),
                 GroupOp::QuadBroadcast => from(lane & !3 | operand & 3),
-                GroupOp::QuadSwap => from(lane ^ (operand + 1 & 3)),
+                GroupOp::QuadSwap => from(lane ^ ((operand & 3) + 1)),
                 GroupOp::Arithmetic(op, scan) => {
                     let takes = |other: u32| match scan {
                         Scan::Reduce => true,

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Compiles every line of list.txt into this folder. Needs glslangValidator, spirv-opt and spirv-val.
+# Compiles every line of list.txt, and the assembly, into this folder. Needs glslangValidator, spirv-as, spirv-opt
+# and spirv-val.
 set -eu
 cd "$(dirname "$0")"
 grep -v '^#' list.txt | while read -r output source flags; do
@@ -13,4 +14,8 @@ grep -v '^#' list.txt | while read -r output source flags; do
         spirv-opt --target-env=vulkan1.2 -O "$output.spv" -o "$output.spv"
     fi
     spirv-val --target-env vulkan1.2 --scalar-block-layout "$output.spv"
+done
+for source in *.spvasm; do
+    spirv-as --target-env vulkan1.2 "$source" -o "${source%.spvasm}.spv"
+    spirv-val --target-env vulkan1.2 "${source%.spvasm}.spv"
 done
