@@ -9,8 +9,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use vkfuse::{Context, FusionProperties, FusionWrapper, Outcome, QueueOptions};
-use vkfuse_jit::plan::Internalization;
+use vkfuse::{Context, FusionProperties, FusionWrapper, Internalization, Outcome, QueueOptions};
 
 const GROUP: usize = 256;
 const ELEMENTS: usize = 1000 * GROUP;
