@@ -8,11 +8,11 @@ use crate::{
     accessor::Accessor,
     buffer::BufferInner,
     context::ContextInner,
-    error::{BindingName, Error, Slot, SubmitError},
+    error::{BindingName, BuildError, Error, Slot, SubmitError},
     event::EventInner,
     graph::Touches,
     handler::{Request, Size},
-    jit::{Arg, Binding, BindingKind, Promote, Specialized, Submission},
+    jit::{Arg, Binding, BindingKind, FloatMode, Promote, Specialized, Submission, plan_unfused},
     kernel::check_device,
 };
 
@@ -42,7 +42,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Che
 
     let groups = groups(&kernel, size).map_err(fail)?;
     push(&kernel, request.push.len()).map_err(fail)?;
-    let mut args = SmallVec::with_capacity(request.args.len());
+    let mut args: SmallVec<[Arg; 8]> = SmallVec::with_capacity(request.args.len());
     let mut touches = Touches::with_capacity(request.args.len());
     let mut buffers = SmallVec::with_capacity(request.args.len());
     for (position, (slot, accessor)) in request.args.iter().enumerate() {
@@ -52,26 +52,32 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Che
         if request.args[..position].iter().any(|(earlier, _)| earlier == slot) {
             return Err(fail(SubmitError::RepeatedBinding { slot: *slot }));
         }
-        let binding = find(&kernel, *slot).map_err(fail)?;
-        let (offset, len) = range(context, *slot, binding, accessor).map_err(fail)?;
-        let promote = promotion(*slot, accessor).map_err(fail)?;
+        known(&kernel, *slot).map_err(fail)?;
+    }
+    // In the order of the kernel's bindings, which is the order that the planner expects.
+    for binding in &kernel.interface.bindings {
+        let slot = Slot { set: binding.set, binding: binding.binding };
+        let name = BindingName(binding.name.clone());
+        if let BindingKind::Other(kind) = binding.kind {
+            return Err(fail(SubmitError::NotABuffer { slot, name, kind }));
+        }
+        let Some((_, accessor)) = request.args.iter().find(|(given, _)| *given == slot) else {
+            return Err(fail(SubmitError::MissingBinding { slot, name }));
+        };
+        let (offset, len) = range(context, slot, binding, accessor).map_err(fail)?;
+        let promote = promotion(slot, accessor).map_err(fail)?;
         let buffer = &accessor.buffer;
         args.push(Arg { set: slot.set, binding: slot.binding, buffer: buffer.id, offset: buffer.base + offset, len, promote });
         touches.push(buffer.touch(offset..offset + len, binding.reads, binding.writes));
         buffers.push(buffer.clone());
     }
-    for binding in &kernel.interface.bindings {
-        let slot = Slot { set: binding.set, binding: binding.binding };
-        if !request.args.iter().any(|(given, _)| *given == slot) {
-            let name = BindingName(binding.name.clone());
-            return Err(fail(match binding.kind {
-                BindingKind::Other(kind) => SubmitError::NotABuffer { slot, name, kind },
-                _ => SubmitError::MissingBinding { slot, name },
-            }));
-        }
-    }
     overlaps(&touches, &args, &buffers).map_err(fail)?;
-    let submission = Submission { kernel, groups, args, push: request.push };
+    let submission = Submission { kernel: kernel.clone(), groups, args, push: request.push };
+    if groups.iter().zip(context.limits.max_groups).any(|(count, limit)| *count > limit) {
+        // Whether such counts can be folded is for the planner to say, and better now than when a whole list ends.
+        plan_unfused(&submission, FloatMode::Strict, &context.limits)
+            .map_err(|error| Error::Build { kernel: kernel.name.clone(), source: BuildError::Plan(error) })?;
+    }
     Ok(Checked { submission, touches, buffers, after: request.after })
 }
 
@@ -96,17 +102,14 @@ fn push(kernel: &Specialized, given: usize) -> Result<(), SubmitError> {
     }
 }
 
-fn find(kernel: &Specialized, slot: Slot) -> Result<&Binding, SubmitError> {
+fn known(kernel: &Specialized, slot: Slot) -> Result<(), SubmitError> {
     let bindings = &kernel.interface.bindings;
-    let Some(binding) = bindings.iter().find(|b| (b.set, b.binding) == (slot.set, slot.binding)) else {
-        let known: Vec<String> = bindings.iter().map(|b| Slot { set: b.set, binding: b.binding }.to_string()).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        return Err(SubmitError::UnknownBinding { slot, known });
-    };
-    match binding.kind {
-        BindingKind::StorageBuffer | BindingKind::UniformBuffer => Ok(binding),
-        BindingKind::Other(kind) => Err(SubmitError::NotABuffer { slot, name: BindingName(binding.name.clone()), kind }),
+    if bindings.iter().any(|b| (b.set, b.binding) == (slot.set, slot.binding)) {
+        return Ok(());
     }
+    let known: Vec<String> = bindings.iter().map(|b| Slot { set: b.set, binding: b.binding }.to_string()).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(SubmitError::UnknownBinding { slot, known })
 }
 
 /// The accessor's byte range in its buffer, if it can be bound.

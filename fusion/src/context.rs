@@ -86,7 +86,8 @@ impl Context {
         let limits = Limits {
             max_push_bytes: limits.max_push_bytes,
             max_shared_bytes: limits.max_shared_bytes,
-            max_bindings_per_set: limits.max_storage_bindings.min(limits.max_bindings),
+            max_storage_buffers: limits.max_storage_bindings.min(limits.max_bindings),
+            max_uniform_buffers: limits.max_uniform_bindings.min(limits.max_bindings),
             max_work_group_size: limits.max_work_group_size,
             max_work_group_invocations: limits.max_work_group_invocations,
             max_groups: limits.max_groups,

@@ -324,11 +324,6 @@ impl Graph {
         points
     }
 
-    /// How many pieces of work are pending as far as is known.
-    pub(crate) fn pending(&self) -> usize {
-        self.graph.node_count()
-    }
-
     /// The pending work and why it waits, in the DOT language.
     pub(crate) fn dot(&self) -> String {
         let node = |_: &_, (_, work): (NodeIndex, &Work)| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     context::{Context, ContextInner},
     error::{Error, SubmitError},
-    jit::{self, Module, SpecConstant, Specialized, capability_number},
+    jit::{self, Module, SpecConstant, Specialized},
 };
 
 /// One compute entry point of a module, checked against a context's device. A handle; cheap to clone.
@@ -77,7 +77,7 @@ pub(crate) fn check_device(context: &ContextInner, kernel: &Specialized) -> Resu
     if interface.version > caps.spirv_version {
         return fail(SubmitError::Version { version: interface.version, limit: caps.spirv_version, device: device() });
     }
-    if let Some(lacking) = interface.capabilities.iter().find(|c| !caps.supports(capability_number(**c))) {
+    if let Some(lacking) = interface.capabilities.iter().find(|c| !caps.supports(**c as u32)) {
         return fail(SubmitError::Capability { capability: format!("{lacking:?}"), device: device() });
     }
     let (size, limit, invocations) = (interface.local_size, limits.max_work_group_size, limits.max_work_group_invocations);

@@ -77,7 +77,11 @@ pub use error::{BindingName, BufferError, BuildError, DeviceError, Error, Fusion
 pub use event::Event;
 pub use fusion::{FusionProperties, FusionWrapper};
 pub use handler::{Handler, IntoSpecValue, SubmitResult};
-pub use jit::{BufferId, FloatMode, Module, Policy, Promote, Reason, SpecValue};
+pub use jit::{
+    BarrierReason, BarrierReport, Binding, BindingKind, BufferId, BufferReport, FloatMode, GroupReport, Interface,
+    Internalization, JitError, KernelError, KernelReason, Module, PlanError, Policy, Promote, PushLayout, PushMember, Reason,
+    Report, ScalarClass, SpecConstant, SpecType, SpecValue, Specialized, SplitReport, TrustedReport,
+};
 pub use kernel::Kernel;
 pub use options::{CacheOptions, ContextOptions, QueueOptions};
 pub use outcome::{CancelCause, Outcome};

@@ -101,21 +101,16 @@ pub(crate) enum Disk {
 }
 
 /// How code is cached: pipelines in memory, SPIR-V and the driver's blobs on disk.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CacheOptions {
-    pub(crate) memory_entries: usize,
-    pub(crate) memory_bytes: u64,
+    pub(crate) memory_entries: Option<usize>,
+    pub(crate) memory_bytes: Option<u64>,
     pub(crate) disk: Disk,
 }
 
-impl Default for CacheOptions {
-    fn default() -> CacheOptions {
-        CacheOptions { memory_entries: 1024, memory_bytes: 256 << 20, disk: Disk::Default }
-    }
-}
-
 impl CacheOptions {
-    /// The defaults: 1024 pipelines in memory, and a folder in the user's cache folder.
+    /// The defaults: as many pipelines in memory as `vkfuse-cache` says, and a store in the user's cache folder; the
+    /// environment variables that `vkfuse-cache` documents change both.
     #[must_use]
     pub fn new() -> CacheOptions {
         CacheOptions::default()
@@ -127,24 +122,24 @@ impl CacheOptions {
         CacheOptions::new().no_memory().no_disk()
     }
 
-    /// How many pipelines are kept in memory.
+    /// How many pipelines are kept in memory; 0 keeps none.
     #[must_use]
     pub fn memory_entries(mut self, entries: usize) -> CacheOptions {
-        self.memory_entries = entries;
+        self.memory_entries = Some(entries);
         self
     }
 
     /// How many bytes of code are kept in memory.
     #[must_use]
     pub fn memory_bytes(mut self, bytes: u64) -> CacheOptions {
-        self.memory_bytes = bytes;
+        self.memory_bytes = Some(bytes);
         self
     }
 
     /// Keeps nothing in memory.
     #[must_use]
     pub fn no_memory(mut self) -> CacheOptions {
-        self.memory_entries = 0;
+        self.memory_entries = Some(0);
         self
     }
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::{
     context::{Context, ContextInner},
-    error::{Error, FusionError},
+    error::Error,
     event::{Event, HostDone},
     fusion::{End, FusionProperties, FusionWrapper},
     options::QueueOptions,
@@ -132,10 +132,6 @@ impl Queue {
         let mut schedule = self.inner.context.lock();
         schedule.graph.retire(|point| self.inner.context.gpu.is_done(point));
         schedule.graph.dot()
-    }
-
-    pub(crate) fn not_enabled(&self) -> Result<(), Error> {
-        if self.inner.fusion { Ok(()) } else { Err(FusionError::NotEnabled.into()) }
     }
 }
 

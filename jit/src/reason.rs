@@ -135,6 +135,12 @@ pub enum Reason {
         /// The limit.
         limit: u32,
     },
+    /// A defect of this library: the fused code could not be made.
+    #[error("internal error: {what}")]
+    Internal {
+        /// What happened.
+        what: String,
+    },
 }
 
 /// The two accesses that decided.

@@ -34,7 +34,8 @@ impl ContextInner {
         }
         let start = Instant::now();
         let submissions: Vec<_> = list.entries.iter().map(|entry| entry.submission.clone()).collect();
-        let plan = jit::plan(&submissions, &properties.options(), &self.limits);
+        let plan = jit::plan(&submissions, &properties.options(), &self.limits)
+            .map_err(|error| Error::Build { kernel: list.label(), source: BuildError::Plan(error) })?;
         let plan_us = micros(start);
         let outcome = outcome(&plan);
         if properties.force && outcome != Outcome::Fused {
@@ -49,7 +50,7 @@ impl ContextInner {
 
     /// The same list after its fused code could not be built.
     pub(super) fn prepare_refused(&self, list: &List, error: &Error) -> Result<Prepared, Error> {
-        self.prepare_unfused(list, Outcome::Refused { reason: jit::build_failed(&error.to_string()) })
+        self.prepare_unfused(list, Outcome::Refused { reason: Reason::Internal { what: error.to_string() } })
     }
 
     fn prepare_unfused(&self, list: &List, outcome: Outcome) -> Result<Prepared, Error> {
@@ -92,7 +93,7 @@ impl ContextInner {
 }
 
 fn outcome(plan: &Plan) -> Outcome {
-    if plan.steps.len() == 1 {
+    if plan.steps.len() == 1 && plan.steps[0].is_fused() {
         Outcome::Fused
     } else if plan.steps.iter().any(|step| step.members.len() > 1) {
         Outcome::Split
@@ -103,7 +104,7 @@ fn outcome(plan: &Plan) -> Outcome {
 
 /// Why a list is not one kernel: the reason at its first split.
 fn reason(plan: &Plan) -> Reason {
-    plan.report.splits.first().map_or(Reason::Empty, |split| split.reason.clone())
+    plan.report.splits.first().map_or(Reason::Single, |split| split.reason.clone())
 }
 
 impl List {

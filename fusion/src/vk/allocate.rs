@@ -37,11 +37,7 @@ pub(crate) enum MemoryKind {
 impl Gpu {
     /// Allocates memory of unspecified contents. Usable as storage and uniform buffer and as source and destination
     /// of copies, by every queue of this device.
-    pub(crate) fn allocate(
-        &self,
-        bytes: u64,
-        kind: MemoryKind,
-    ) -> Result<Arc<Memory>, DeviceError> {
+    pub(crate) fn allocate(&self, bytes: u64, kind: MemoryKind) -> Result<Arc<Memory>, DeviceError> {
         if bytes == 0 {
             return Err(DeviceError::ZeroSize);
         }
@@ -64,11 +60,7 @@ impl Gpu {
         if self.caps().device_addresses {
             usage |= BufferUsage::SHADER_DEVICE_ADDRESS;
         }
-        let info = BufferCreateInfo {
-            sharing: self.sharing(),
-            usage,
-            ..BufferCreateInfo::default()
-        };
+        let info = BufferCreateInfo { sharing: self.sharing(), usage, ..BufferCreateInfo::default() };
         let allocation = AllocationCreateInfo {
             memory_type_filter: self.filter(kind),
             // A pinned block of the allocator's usual size takes longer to make than most transfers last.
@@ -84,15 +76,7 @@ impl Gpu {
         self.0.counters.allocation();
         // On a plain device the host reaches staging memory only.
         let in_reach = self.0.direct || kind != MemoryKind::Device;
-        Ok(Arc::new(Memory::over(
-            self,
-            Subbuffer::new(buffer),
-            bytes,
-            Origin {
-                imported: false,
-                in_reach,
-            },
-        )))
+        Ok(Arc::new(Memory::over(self, Subbuffer::new(buffer), bytes, Origin { imported: false, in_reach })))
     }
 
     fn sharing(&self) -> Sharing<smallvec::SmallVec<[u32; 4]>> {
@@ -131,11 +115,7 @@ impl Gpu {
     }
 }
 
-fn allocation_error(
-    kind: MemoryKind,
-    bytes: u64,
-    error: &Validated<AllocateBufferError>,
-) -> DeviceError {
+fn allocation_error(kind: MemoryKind, bytes: u64, error: &Validated<AllocateBufferError>) -> DeviceError {
     use AllocateBufferError as A;
     let out_of_memory = matches!(
         error,
@@ -156,11 +136,7 @@ fn allocation_error(
             MemoryKind::Upload => "upload",
             MemoryKind::Readback => "readback",
         };
-        DeviceError::OutOfMemory {
-            kind,
-            bytes,
-            reason: error.to_string(),
-        }
+        DeviceError::OutOfMemory { kind, bytes, reason: error.to_string() }
     } else {
         DeviceError::call("vkCreateBuffer", error)
     }

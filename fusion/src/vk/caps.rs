@@ -153,9 +153,8 @@ impl DeviceInfo {
         let p = device.properties();
         let version = device.api_version();
         let subgroup_size = p.subgroup_size.unwrap_or(1);
-        let local = |heap: &&vulkano::memory::MemoryHeap| {
-            heap.flags.intersects(MemoryHeapFlags::DEVICE_LOCAL)
-        };
+        let local =
+            |heap: &&vulkano::memory::MemoryHeap| heap.flags.intersects(MemoryHeapFlags::DEVICE_LOCAL);
         DeviceInfo {
             index,
             name: p.device_name.clone(),
@@ -172,13 +171,7 @@ impl DeviceInfo {
                 p.max_subgroup_size.unwrap_or(subgroup_size),
             ),
             subgroup_size,
-            device_memory: device
-                .memory_properties()
-                .memory_heaps
-                .iter()
-                .filter(local)
-                .map(|h| h.size)
-                .sum(),
+            device_memory: device.memory_properties().memory_heaps.iter().filter(local).map(|h| h.size).sum(),
             missing: features::missing(device.supported_features()),
         }
     }
@@ -224,18 +217,10 @@ impl Caps {
         let version = device.api_version();
         Caps {
             is_cpu: info.kind == DeviceKind::Cpu,
-            timestamp_period: if timestamp_bits > 0 {
-                f64::from(p.timestamp_period)
-            } else {
-                0.0
-            },
+            timestamp_period: if timestamp_bits > 0 { f64::from(p.timestamp_period) } else { 0.0 },
             validation,
             device_addresses: device.enabled_features().buffer_device_address,
-            spirv_version: if version >= Version::V1_3 {
-                (1, 6)
-            } else {
-                (1, 5)
-            },
+            spirv_version: if version >= Version::V1_3 { (1, 6) } else { (1, 5) },
             device_identity: device_identity(&info, &spirv_capabilities, version),
             driver_identity: driver_identity(physical),
             spirv_capabilities,
@@ -252,9 +237,7 @@ impl Caps {
 
     /// Which bits of a timestamp count.
     pub(super) fn timestamp_mask(&self) -> u64 {
-        1_u64
-            .checked_shl(self.timestamp_bits)
-            .map_or(u64::MAX, |bit| bit - 1)
+        1_u64.checked_shl(self.timestamp_bits).map_or(u64::MAX, |bit| bit - 1)
     }
 
     /// The limits.
@@ -269,8 +252,7 @@ struct Identity(Vec<u8>);
 
 impl Identity {
     fn field(mut self, bytes: &[u8]) -> Identity {
-        self.0
-            .extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
         self.0.extend_from_slice(bytes);
         self
     }
@@ -340,10 +322,7 @@ fn driver_identity(device: &PhysicalDevice) -> Vec<u8> {
         .number(p.vendor_id.into())
         .number(p.device_id.into())
         .number(p.driver_version.into())
-        .number(
-            p.driver_id
-                .map_or(0, |id| ash::vk::DriverId::from(id).as_raw() as u64),
-        )
+        .number(p.driver_id.map_or(0, |id| ash::vk::DriverId::from(id).as_raw() as u64))
         .field(p.driver_name.as_deref().unwrap_or_default().as_bytes())
         .field(p.driver_info.as_deref().unwrap_or_default().as_bytes())
         .field(&p.pipeline_cache_uuid)

@@ -6,8 +6,7 @@
 use ash::vk;
 
 use super::{
-    BindingKind, BoundMemory, Command, DeviceError, Dispatch, Memory, gpu::GpuInner,
-    pipeline::Pipeline,
+    BindingKind, BoundMemory, Command, DeviceError, Dispatch, Memory, gpu::GpuInner, pipeline::Pipeline,
 };
 
 /// Most bytes of an update: what `vkCmdUpdateBuffer` takes.
@@ -30,13 +29,7 @@ pub(super) fn commands(gpu: &GpuInner, commands: &[Command]) -> Result<Needs, De
     for command in commands {
         match command {
             Command::Dispatch(dispatch) => check_dispatch(gpu, dispatch, &mut needs)?,
-            Command::Copy {
-                src,
-                src_offset,
-                dst,
-                dst_offset,
-                len,
-            } => {
+            Command::Copy { src, src_offset, dst, dst_offset, len } => {
                 own(gpu, src)?;
                 own(gpu, dst)?;
                 src.check("source of a copy", *src_offset, *len)?;
@@ -51,9 +44,7 @@ pub(super) fn commands(gpu: &GpuInner, commands: &[Command]) -> Result<Needs, De
                 }
                 needs.host |= dst.host_may_look();
             }
-            Command::Fill {
-                dst, offset, len, ..
-            } => {
+            Command::Fill { dst, offset, len, .. } => {
                 own(gpu, dst)?;
                 aligned("fill offset", dst.base() + offset, 4)?;
                 aligned("fill length", *len, 4)?;
@@ -85,18 +76,8 @@ pub(super) fn commands(gpu: &GpuInner, commands: &[Command]) -> Result<Needs, De
     Ok(needs)
 }
 
-fn check_dispatch(
-    gpu: &GpuInner,
-    dispatch: &Dispatch,
-    needs: &mut Needs,
-) -> Result<(), DeviceError> {
-    let Dispatch {
-        pipeline,
-        bindings,
-        push,
-        groups,
-        keeps,
-    } = dispatch;
+fn check_dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -> Result<(), DeviceError> {
+    let Dispatch { pipeline, bindings, push, groups, keeps } = dispatch;
     if !pipeline.belongs_to(gpu.id) {
         return Err(DeviceError::Foreign { what: "pipeline" });
     }
@@ -114,10 +95,7 @@ fn check_dispatch(
         }
     }
     if push.len() != pipeline.push_bytes() as usize {
-        return Err(DeviceError::PushSize {
-            given: push.len(),
-            needed: pipeline.push_bytes(),
-        });
+        return Err(DeviceError::PushSize { given: push.len(), needed: pipeline.push_bytes() });
     }
     for (at, (set, binding, kind)) in pipeline.bindings().iter().enumerate() {
         let Some(bound) = find(bindings, at, *set, *binding) else {
@@ -137,11 +115,7 @@ fn check_dispatch(
         own(gpu, memory)?;
         needs.host |= memory.host_may_look();
     }
-    for set in pipeline
-        .sets()
-        .iter()
-        .filter(|set| !set.pushed && set.count > 0)
-    {
+    for set in pipeline.sets().iter().filter(|set| !set.pushed && set.count > 0) {
         needs.sets += 1;
         for (_, _, kind) in &pipeline.bindings()[set.first..set.first + set.count] {
             match kind {
@@ -154,26 +128,14 @@ fn check_dispatch(
 }
 
 /// The memory given for a binding. `at` is where it is when the caller sorts as the pipeline does.
-pub(super) fn find(
-    bindings: &[BoundMemory],
-    at: usize,
-    set: u32,
-    binding: u32,
-) -> Option<&BoundMemory> {
+pub(super) fn find(bindings: &[BoundMemory], at: usize, set: u32, binding: u32) -> Option<&BoundMemory> {
     let is = |bound: &&BoundMemory| (bound.set, bound.binding) == (set, binding);
-    bindings
-        .get(at)
-        .filter(is)
-        .or_else(|| bindings.iter().find(is))
+    bindings.get(at).filter(is).or_else(|| bindings.iter().find(is))
 }
 
 fn superfluous(pipeline: &Pipeline, bindings: &[BoundMemory]) -> DeviceError {
-    let declared = |bound: &BoundMemory| {
-        pipeline
-            .bindings()
-            .iter()
-            .any(|b| (b.0, b.1) == (bound.set, bound.binding))
-    };
+    let declared =
+        |bound: &BoundMemory| pipeline.bindings().iter().any(|b| (b.0, b.1) == (bound.set, bound.binding));
     // Every declared one was found, so either one is not declared or one is given twice.
     match bindings.iter().find(|bound| !declared(bound)) {
         Some(extra) => DeviceError::Binding {
@@ -186,9 +148,7 @@ fn superfluous(pipeline: &Pipeline, bindings: &[BoundMemory]) -> DeviceError {
                 let key = |b: &BoundMemory| (b.set, b.binding);
                 bindings[..i].iter().any(|b| key(b) == key(&bindings[i]))
             };
-            let at = (0..bindings.len())
-                .find(|i| twice(*i))
-                .map(|i| &bindings[i]);
+            let at = (0..bindings.len()).find(|i| twice(*i)).map(|i| &bindings[i]);
             DeviceError::Binding {
                 set: at.map_or(0, |b| b.set),
                 binding: at.map_or(0, |b| b.binding),
@@ -198,26 +158,12 @@ fn superfluous(pipeline: &Pipeline, bindings: &[BoundMemory]) -> DeviceError {
     }
 }
 
-fn check_binding(
-    gpu: &GpuInner,
-    bound: &BoundMemory,
-    kind: BindingKind,
-) -> Result<(), DeviceError> {
-    let BoundMemory {
-        set,
-        binding,
-        memory,
-        offset,
-        len,
-    } = bound;
+fn check_binding(gpu: &GpuInner, bound: &BoundMemory, kind: BindingKind) -> Result<(), DeviceError> {
+    let BoundMemory { set, binding, memory, offset, len } = bound;
     own(gpu, memory)?;
     if *len == 0 {
         let problem = "is given a range of no bytes";
-        return Err(DeviceError::Binding {
-            set: *set,
-            binding: *binding,
-            problem,
-        });
+        return Err(DeviceError::Binding { set: *set, binding: *binding, problem });
     }
     memory.check("binding", *offset, *len)?;
     let limits = gpu.caps.limits();
@@ -236,27 +182,18 @@ fn check_binding(
         ),
     };
     if kind == BindingKind::Uniform && !memory.is_uniform() {
-        return Err(DeviceError::MissingUsage {
-            usage: "UNIFORM_BUFFER",
-        });
+        return Err(DeviceError::MissingUsage { usage: "UNIFORM_BUFFER" });
     }
     aligned("offset of a binding", memory.base() + offset, align)?;
     if *len > limit {
-        return Err(DeviceError::OverLimit {
-            what,
-            asked: *len,
-            limit,
-            name,
-        });
+        return Err(DeviceError::OverLimit { what, asked: *len, limit, name });
     }
     Ok(())
 }
 
 fn own(gpu: &GpuInner, memory: &Memory) -> Result<(), DeviceError> {
     if !memory.belongs_to(gpu.id) {
-        return Err(DeviceError::Foreign {
-            what: "memory object",
-        });
+        return Err(DeviceError::Foreign { what: "memory object" });
     }
     debug_assert_ne!(memory.handle(), vk::Buffer::null());
     Ok(())

@@ -17,11 +17,7 @@ const BLOB_HEADER: usize = 32;
 /// some do not.
 pub(super) fn fits(gpu: &Gpu, blob: &[u8]) -> bool {
     let properties = gpu.device().physical_device().properties();
-    let word = |at: usize| {
-        blob.get(at..at + 4)
-            .and_then(|b| b.try_into().ok())
-            .map(u32::from_le_bytes)
-    };
+    let word = |at: usize| blob.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
     blob.len() > BLOB_HEADER
         && word(0) == Some(BLOB_HEADER as u32)
         && word(4) == Some(vk::PipelineCacheHeaderVersion::ONE.as_raw() as u32)
@@ -45,12 +41,7 @@ impl<'a> DriverCache<'a> {
         // SAFETY: the device is alive, `info` and the data outlive the call, and the data is empty or was made by
         // this very driver (its header was compared).
         let result = unsafe {
-            (device.fns().v1_0.create_pipeline_cache)(
-                device.handle(),
-                &info,
-                ptr::null(),
-                &mut handle,
-            )
+            (device.fns().v1_0.create_pipeline_cache)(device.handle(), &info, ptr::null(), &mut handle)
         };
         gpu.0.ok("vkCreatePipelineCache", result)?;
         Ok(DriverCache { handle, device })
@@ -61,28 +52,14 @@ impl<'a> DriverCache<'a> {
         let get = self.device.fns().v1_0.get_pipeline_cache_data;
         let mut size = 0;
         // SAFETY: device and cache are alive; a null pointer asks for the size only.
-        let result = unsafe {
-            get(
-                self.device.handle(),
-                self.handle,
-                &mut size,
-                ptr::null_mut(),
-            )
-        };
+        let result = unsafe { get(self.device.handle(), self.handle, &mut size, ptr::null_mut()) };
         gpu.0.ok("vkGetPipelineCacheData", result).ok()?;
         if size <= BLOB_HEADER {
             return None;
         }
         let mut data = vec![0_u8; size];
         // SAFETY: `data` is `size` bytes long, which the driver is told.
-        let result = unsafe {
-            get(
-                self.device.handle(),
-                self.handle,
-                &mut size,
-                data.as_mut_ptr().cast(),
-            )
-        };
+        let result = unsafe { get(self.device.handle(), self.handle, &mut size, data.as_mut_ptr().cast()) };
         gpu.0.ok("vkGetPipelineCacheData", result).ok()?;
         data.truncate(size);
         (data.len() > BLOB_HEADER).then_some(data)

@@ -103,9 +103,7 @@ pub enum DeviceError {
         size: u64,
     },
     /// Source and destination of a copy overlap.
-    #[error(
-        "copy of {len} bytes from offset {src} to {dst} of the same memory object overlaps itself"
-    )]
+    #[error("copy of {len} bytes from offset {src} to {dst} of the same memory object overlaps itself")]
     OverlappingCopy {
         /// Source offset.
         src: u64,
@@ -188,10 +186,7 @@ pub enum DeviceError {
 impl DeviceError {
     /// A failed call that has no better variant.
     pub(super) fn call(call: &'static str, result: &impl std::fmt::Display) -> DeviceError {
-        DeviceError::Call {
-            call,
-            result: result.to_string(),
-        }
+        DeviceError::Call { call, result: result.to_string() }
     }
 
     /// A failed raw call; the results that mean something of their own become their own variants.
@@ -199,22 +194,13 @@ impl DeviceError {
         use ash::vk::Result as R;
         match result {
             R::ERROR_DEVICE_LOST => DeviceError::Lost,
-            R::ERROR_OUT_OF_DEVICE_MEMORY
-            | R::ERROR_OUT_OF_POOL_MEMORY
-            | R::ERROR_FRAGMENTED_POOL => DeviceError::OutOfMemory {
-                kind: "device",
-                bytes: 0,
-                reason: call.to_owned(),
-            },
-            R::ERROR_OUT_OF_HOST_MEMORY => DeviceError::OutOfMemory {
-                kind: "host",
-                bytes: 0,
-                reason: call.to_owned(),
-            },
-            other => DeviceError::Call {
-                call,
-                result: format!("{other:?}"),
-            },
+            R::ERROR_OUT_OF_DEVICE_MEMORY | R::ERROR_OUT_OF_POOL_MEMORY | R::ERROR_FRAGMENTED_POOL => {
+                DeviceError::OutOfMemory { kind: "device", bytes: 0, reason: call.to_owned() }
+            }
+            R::ERROR_OUT_OF_HOST_MEMORY => {
+                DeviceError::OutOfMemory { kind: "host", bytes: 0, reason: call.to_owned() }
+            }
+            other => DeviceError::Call { call, result: format!("{other:?}") },
         }
     }
 }

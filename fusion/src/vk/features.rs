@@ -8,11 +8,7 @@ use vulkano::device::{DeviceExtensions, DeviceFeatures, physical::PhysicalDevice
 
 /// The features nothing works without.
 pub(super) fn required() -> DeviceFeatures {
-    DeviceFeatures {
-        timeline_semaphore: true,
-        synchronization2: true,
-        ..DeviceFeatures::empty()
-    }
+    DeviceFeatures { timeline_semaphore: true, synchronization2: true, ..DeviceFeatures::empty() }
 }
 
 /// The first of [`required`] that is off in `features`, for each that is.

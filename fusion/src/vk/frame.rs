@@ -9,7 +9,7 @@ use std::{ptr, sync::Arc};
 use ash::vk;
 use vulkano::{VulkanObject, device::Device};
 
-use super::{Command, DeviceError, Memory, Pipeline, Profile, check::Needs, gpu::GpuInner};
+use super::{Command, DeviceError, Memory, Pipeline, Profile, check::Needs, gpu::GpuInner, hold::Hold};
 
 /// What a pending submission keeps alive.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Frame {
     queries: vk::QueryPool,
     keeps: Vec<Keep>,
     profile: Option<Arc<Profile>>,
-    device: Arc<Device>,
+    device: Hold,
 }
 
 /// A descriptor pool, large enough for one submission. Null until one needs it.
@@ -54,18 +54,16 @@ impl Frame {
             .flags(vk::CommandPoolCreateFlags::TRANSIENT)
             .queue_family_index(family);
         // SAFETY: the device is alive, `info` outlives the call, the family is one the device has queues of.
-        let result = unsafe {
-            (fns.create_command_pool)(gpu.device.handle(), &info, ptr::null(), &mut frame.pool)
-        };
+        let result =
+            unsafe { (fns.create_command_pool)(gpu.device.handle(), &info, ptr::null(), &mut frame.pool) };
         gpu.ok("vkCreateCommandPool", result)?;
         let info = vk::CommandBufferAllocateInfo::default()
             .command_pool(frame.pool)
             .level(vk::CommandBufferLevel::PRIMARY)
             .command_buffer_count(1);
         // SAFETY: the pool was just made and nobody else knows it; there is room for the one buffer asked for.
-        let result = unsafe {
-            (fns.allocate_command_buffers)(gpu.device.handle(), &info, &mut frame.commands)
-        };
+        let result =
+            unsafe { (fns.allocate_command_buffers)(gpu.device.handle(), &info, &mut frame.commands) };
         gpu.ok("vkAllocateCommandBuffers", result)?;
         Ok(frame)
     }
@@ -75,30 +73,19 @@ impl Frame {
     }
 
     /// Makes the frame ready to be recorded: pools reset and large enough. The frame is not pending.
-    pub(super) fn prepare(
-        &mut self,
-        gpu: &GpuInner,
-        needs: Needs,
-        profile: bool,
-    ) -> Result<(), DeviceError> {
+    pub(super) fn prepare(&mut self, gpu: &GpuInner, needs: Needs, profile: bool) -> Result<(), DeviceError> {
         self.release();
         let fns = &self.device.fns().v1_0;
         // SAFETY: the frame is owned here and not pending, so its command buffer is not either.
         let result = unsafe {
-            (fns.reset_command_pool)(
-                self.device.handle(),
-                self.pool,
-                vk::CommandPoolResetFlags::empty(),
-            )
+            (fns.reset_command_pool)(self.device.handle(), self.pool, vk::CommandPoolResetFlags::empty())
         };
         gpu.ok("vkResetCommandPool", result)?;
         if needs.sets > 0 {
             self.sets.prepare(gpu, needs)?;
         }
         if profile && self.queries == vk::QueryPool::null() {
-            let info = vk::QueryPoolCreateInfo::default()
-                .query_type(vk::QueryType::TIMESTAMP)
-                .query_count(2);
+            let info = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(2);
             // SAFETY: the device is alive and `info` outlives the call.
             let result = unsafe {
                 (fns.create_query_pool)(self.device.handle(), &info, ptr::null(), &mut self.queries)
@@ -125,28 +112,18 @@ impl Frame {
         for command in commands {
             match command {
                 Command::Dispatch(dispatch) => {
-                    self.keeps.push(Keep::Pipeline {
-                        _pipeline: dispatch.pipeline.clone(),
-                    });
+                    self.keeps.push(Keep::Pipeline { _pipeline: dispatch.pipeline.clone() });
                     let bound = dispatch.bindings.iter().map(|bound| &bound.memory);
                     for memory in bound.chain(&dispatch.keeps) {
-                        self.keeps.push(Keep::Memory {
-                            _memory: memory.clone(),
-                        });
+                        self.keeps.push(Keep::Memory { _memory: memory.clone() });
                     }
                 }
                 Command::Copy { src, dst, .. } => {
-                    self.keeps.push(Keep::Memory {
-                        _memory: src.clone(),
-                    });
-                    self.keeps.push(Keep::Memory {
-                        _memory: dst.clone(),
-                    });
+                    self.keeps.push(Keep::Memory { _memory: src.clone() });
+                    self.keeps.push(Keep::Memory { _memory: dst.clone() });
                 }
                 Command::Fill { dst, .. } | Command::Update { dst, .. } => {
-                    self.keeps.push(Keep::Memory {
-                        _memory: dst.clone(),
-                    });
+                    self.keeps.push(Keep::Memory { _memory: dst.clone() });
                 }
                 Command::Barrier(_) => {}
             }
@@ -192,9 +169,8 @@ impl Frame {
         layout: vk::DescriptorSetLayout,
     ) -> Result<vk::DescriptorSet, DeviceError> {
         let layouts = [layout];
-        let info = vk::DescriptorSetAllocateInfo::default()
-            .descriptor_pool(self.sets.handle)
-            .set_layouts(&layouts);
+        let info =
+            vk::DescriptorSetAllocateInfo::default().descriptor_pool(self.sets.handle).set_layouts(&layouts);
         let mut set = vk::DescriptorSet::null();
         // SAFETY: the pool is this frame's own and `prepare` made it large enough; `info` outlives the call.
         let result = unsafe {
@@ -210,17 +186,12 @@ impl SetPool {
         let fns = &gpu.device.fns().v1_0;
         let device = gpu.device.handle();
         let have = self.capacity;
-        let enough = have.sets >= needs.sets
-            && have.storage >= needs.storage
-            && have.uniform >= needs.uniform;
+        let enough =
+            have.sets >= needs.sets && have.storage >= needs.storage && have.uniform >= needs.uniform;
         if self.handle != vk::DescriptorPool::null() && enough {
             // SAFETY: the frame is not pending, so no set of the pool is in use.
             let result = unsafe {
-                (fns.reset_descriptor_pool)(
-                    device,
-                    self.handle,
-                    vk::DescriptorPoolResetFlags::empty(),
-                )
+                (fns.reset_descriptor_pool)(device, self.handle, vk::DescriptorPoolResetFlags::empty())
             };
             return gpu.ok("vkResetDescriptorPool", result);
         }
@@ -239,12 +210,9 @@ impl SetPool {
                 .ty(vk::DescriptorType::UNIFORM_BUFFER)
                 .descriptor_count(capacity.uniform),
         ];
-        let info = vk::DescriptorPoolCreateInfo::default()
-            .max_sets(capacity.sets)
-            .pool_sizes(&sizes);
+        let info = vk::DescriptorPoolCreateInfo::default().max_sets(capacity.sets).pool_sizes(&sizes);
         // SAFETY: the device is alive, `info` and the sizes outlive the call, no count is 0.
-        let result =
-            unsafe { (fns.create_descriptor_pool)(device, &info, ptr::null(), &mut self.handle) };
+        let result = unsafe { (fns.create_descriptor_pool)(device, &info, ptr::null(), &mut self.handle) };
         gpu.ok("vkCreateDescriptorPool", result)?;
         self.capacity = capacity;
         Ok(())

@@ -22,6 +22,7 @@ use super::{
     Caps, DeviceError, DeviceInfo, DeviceSelector, GpuQueue, GpuStats, Point,
     calls::Calls,
     features,
+    hold::Hold,
     instance::{self, Messages},
     queue::QueueShared,
     stats::Counters,
@@ -69,7 +70,7 @@ pub(super) struct GpuInner {
     recording: AtomicBool,
     recorded: Mutex<Vec<(Point, Vec<String>)>>,
     pub(super) allocator: Arc<StandardMemoryAllocator>,
-    pub(super) device: Arc<Device>,
+    pub(super) device: Hold,
     messages: Messages,
 }
 
@@ -85,33 +86,21 @@ impl Gpu {
     pub(crate) fn enumerate() -> Result<Vec<DeviceInfo>, DeviceError> {
         let _turn = instance::opening();
         let (instance, _messages) = instance::shared(false)?;
-        Ok(instance::devices(&instance)?
-            .into_iter()
-            .map(|(_, info)| info)
-            .collect())
+        Ok(instance::devices(&instance)?.into_iter().map(|(_, info)| info).collect())
     }
 
     /// Opens a device of its own.
     pub(crate) fn open(options: &GpuOptions) -> Result<Gpu, DeviceError> {
-        let _turn = instance::opening();
-        let (instance, messages) = instance::shared(options.validation)?;
-        let (devices, infos): (Vec<_>, Vec<_>) = instance::devices(&instance)?.into_iter().unzip();
-        if infos.is_empty() {
-            return Err(DeviceError::NoDevice);
-        }
-        let index = options
-            .device
-            .pick(&infos)
-            .ok_or_else(|| DeviceError::NoSuchDevice {
-                wanted: options.device.in_words(),
-                available: infos
-                    .iter()
-                    .map(|d| format!("{} ({})", d.index, d.name))
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            })?;
-        let physical = devices[index].clone();
-        let (device, queues) = make_device(physical, options.max_queues)?;
+        let (index, device, queues, messages) = {
+            let _turn = instance::opening();
+            let (instance, messages) = instance::shared(options.validation)?;
+            let mut devices = instance::devices(&instance)?;
+            let infos: Vec<DeviceInfo> = devices.iter().map(|(_, info)| info.clone()).collect();
+            let index = choose(&options.device, &infos)?;
+            let (physical, _) = devices.swap_remove(index);
+            let (device, queues) = make_device(physical, options.max_queues)?;
+            (index, device, queues, messages)
+        };
         Gpu::assemble(device, queues, index, messages, options.plain)
     }
 
@@ -147,24 +136,20 @@ impl Gpu {
         messages: Messages,
         plain: bool,
     ) -> Result<Gpu, DeviceError> {
+        let device = Hold::new(device);
         let physical = device.physical_device();
         let properties = physical.properties();
         let name = || properties.device_name.clone();
         check_version(physical)?;
         if let Some(feature) = features::missing(device.enabled_features()).first() {
-            return Err(DeviceError::MissingFeature {
-                device: name(),
-                feature,
-            });
+            return Err(DeviceError::MissingFeature { device: name(), feature });
         }
         if queues.is_empty() {
             return Err(DeviceError::NoComputeQueue { device: name() });
         }
         let all_families = physical.queue_family_properties();
-        let mut families: SmallVec<[u32; 4]> = queues
-            .iter()
-            .map(|queue| queue.queue_family_index())
-            .collect();
+        let mut families: SmallVec<[u32; 4]> =
+            queues.iter().map(|queue| queue.queue_family_index()).collect();
         families.sort_unstable();
         families.dedup();
         let timestamp_bits = families
@@ -195,7 +180,7 @@ impl Gpu {
             direct: !plain,
             recording: AtomicBool::new(false),
             recorded: Mutex::new(Vec::new()),
-            allocator: Arc::new(StandardMemoryAllocator::new_default(device.clone())),
+            allocator: Arc::new(StandardMemoryAllocator::new_default(Arc::clone(&device))),
             device,
             messages,
         })))
@@ -224,10 +209,7 @@ impl Gpu {
 
     /// A queue by number, counted modulo the number of queues.
     pub(crate) fn queue(&self, index: usize) -> GpuQueue {
-        GpuQueue {
-            gpu: self.clone(),
-            index: (index % self.queues()) as u32,
-        }
+        GpuQueue { gpu: self.clone(), index: (index % self.queues()) as u32 }
     }
 
     /// Whether the device was lost. It never comes back.
@@ -252,13 +234,7 @@ impl Gpu {
 
     /// The submissions kept since the last call, in the order submitted: one line per command.
     pub(crate) fn take_recording(&self) -> Vec<(Point, Vec<String>)> {
-        std::mem::take(
-            &mut *self
-                .0
-                .recorded
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        std::mem::take(&mut *self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The vulkano device.
@@ -285,16 +261,8 @@ impl GpuInner {
     }
 
     /// [`GpuInner::fail`] unless the call succeeded.
-    pub(super) fn ok(
-        &self,
-        call: &'static str,
-        result: ash::vk::Result,
-    ) -> Result<(), DeviceError> {
-        if result == ash::vk::Result::SUCCESS {
-            Ok(())
-        } else {
-            Err(self.fail(call, result))
-        }
+    pub(super) fn ok(&self, call: &'static str, result: ash::vk::Result) -> Result<(), DeviceError> {
+        if result == ash::vk::Result::SUCCESS { Ok(()) } else { Err(self.fail(call, result)) }
     }
 
     /// The validation messages, to look at when the device is gone.
@@ -308,10 +276,7 @@ impl GpuInner {
     }
 
     pub(super) fn keep_recording(&self, point: Point, lines: Vec<String>) {
-        self.recorded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((point, lines));
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner).push((point, lines));
     }
 }
 
@@ -321,6 +286,17 @@ impl Drop for GpuInner {
             queue.close(&self.device, DROP_PATIENCE);
         }
     }
+}
+
+fn choose(selector: &DeviceSelector, infos: &[DeviceInfo]) -> Result<usize, DeviceError> {
+    if infos.is_empty() {
+        return Err(DeviceError::NoDevice);
+    }
+    let name = |info: &DeviceInfo| format!("{} ({})", info.index, info.name);
+    selector.pick(infos).ok_or_else(|| DeviceError::NoSuchDevice {
+        wanted: selector.in_words(),
+        available: infos.iter().map(name).collect::<Vec<_>>().join(", "),
+    })
 }
 
 fn check_version(physical: &PhysicalDevice) -> Result<(), DeviceError> {
@@ -344,21 +320,14 @@ fn make_device(
     check_version(&physical)?;
     let name = physical.properties().device_name.clone();
     if let Some(feature) = features::missing(physical.supported_features()).first() {
-        return Err(DeviceError::MissingFeature {
-            device: name,
-            feature,
-        });
+        return Err(DeviceError::MissingFeature { device: name, feature });
     }
     let families = physical.queue_family_properties();
     let family = (0..families.len())
         .filter(|f| families[*f].queue_flags.intersects(QueueFlags::COMPUTE))
         .min_by_key(|f| families[*f].queue_flags.intersects(QueueFlags::GRAPHICS))
         .ok_or(DeviceError::NoComputeQueue { device: name })?;
-    let wanted = if max_queues == 0 {
-        DEFAULT_QUEUES
-    } else {
-        max_queues
-    };
+    let wanted = if max_queues == 0 { DEFAULT_QUEUES } else { max_queues };
     let count = wanted.min(families[family].queue_count as usize).max(1);
     let (enabled_features, enabled_extensions) = features::wanted(&physical);
     let info = DeviceCreateInfo {

@@ -46,9 +46,7 @@ impl Gpu {
     pub(crate) fn import(&self, buffer: &UserBuffer) -> Result<Arc<Memory>, DeviceError> {
         let range = buffer.bytes.clone();
         if range.buffer().device() != self.device() {
-            return Err(DeviceError::Foreign {
-                what: "imported buffer",
-            });
+            return Err(DeviceError::Foreign { what: "imported buffer" });
         }
         let needed = [
             (BufferUsage::STORAGE_BUFFER, "STORAGE_BUFFER"),
@@ -61,10 +59,7 @@ impl Gpu {
             }
         }
         let size = range.size();
-        let origin = Origin {
-            imported: true,
-            in_reach: self.0.direct,
-        };
+        let origin = Origin { imported: true, in_reach: self.0.direct };
         Ok(Arc::new(Memory::over(self, range, size, origin)))
     }
 }

@@ -12,8 +12,7 @@ use vulkano::{
         Instance, InstanceCreateFlags, InstanceCreateInfo, InstanceExtensions,
         debug::{
             DebugUtilsMessageSeverity, DebugUtilsMessageType, DebugUtilsMessenger,
-            DebugUtilsMessengerCallback, DebugUtilsMessengerCallbackData,
-            DebugUtilsMessengerCreateInfo,
+            DebugUtilsMessengerCallback, DebugUtilsMessengerCallbackData, DebugUtilsMessengerCreateInfo,
         },
     },
 };
@@ -43,10 +42,7 @@ impl Messages {
 
     fn from_now_on(&self) -> Messages {
         let before = self.count.load(Ordering::Relaxed);
-        Messages {
-            before,
-            ..self.clone()
-        }
+        Messages { before, ..self.clone() }
     }
 }
 
@@ -86,9 +82,7 @@ pub(super) fn shared(validation: bool) -> Result<(Arc<Instance>, Messages), Devi
 
 /// Loads the Vulkan loader and makes an instance.
 fn create(validation: bool) -> Result<Shared, DeviceError> {
-    let library = VulkanLibrary::new().map_err(|e| DeviceError::NoLoader {
-        reason: e.to_string(),
-    })?;
+    let library = VulkanLibrary::new().map_err(|e| DeviceError::NoLoader { reason: e.to_string() })?;
     let portable = library.supported_extensions().khr_portability_enumeration;
     let mut info = InstanceCreateInfo {
         flags: if portable {
@@ -115,32 +109,16 @@ fn create(validation: bool) -> Result<Shared, DeviceError> {
         Validated::Error(VulkanError::IncompatibleDriver) => DeviceError::NoDevice,
         other => DeviceError::call("vkCreateInstance", &other),
     })?;
-    let mut messages = Messages {
-        active: layer,
-        ..Messages::default()
-    };
-    let messenger = if layer {
-        Some(listen(&instance, &mut messages)?)
-    } else {
-        None
-    };
-    Ok(Shared {
-        instance,
-        messages,
-        _messenger: messenger,
-    })
+    let mut messages = Messages { active: layer, ..Messages::default() };
+    let messenger = if layer { Some(listen(&instance, &mut messages)?) } else { None };
+    Ok(Shared { instance, messages, _messenger: messenger })
 }
 
 fn has_validation_layer(library: &VulkanLibrary) -> bool {
-    library
-        .layer_properties()
-        .is_ok_and(|mut layers| layers.any(|layer| layer.name() == VALIDATION_LAYER))
+    library.layer_properties().is_ok_and(|mut layers| layers.any(|layer| layer.name() == VALIDATION_LAYER))
 }
 
-fn listen(
-    instance: &Arc<Instance>,
-    messages: &mut Messages,
-) -> Result<DebugUtilsMessenger, DeviceError> {
+fn listen(instance: &Arc<Instance>, messages: &mut Messages) -> Result<DebugUtilsMessenger, DeviceError> {
     let counter = messages.count.clone();
     let heard = move |severity: DebugUtilsMessageSeverity,
                       kind: DebugUtilsMessageType,

@@ -16,7 +16,7 @@ use vulkano::{
     memory::MemoryPropertyFlags,
 };
 
-use super::{DeviceError, Gpu, gpu::unique_id};
+use super::{DeviceError, Gpu, gpu::unique_id, hold::Hold};
 
 /// A buffer with memory behind it. `Send + Sync`; freed when the last handle goes, which the submissions that use it
 /// hold too.
@@ -39,6 +39,7 @@ pub(crate) struct Memory {
     uniform: bool,
     /// Keeps buffer and memory.
     _buffer: Subbuffer<[u8]>,
+    _device: Hold,
 }
 
 /// Where a buffer comes from.
@@ -68,11 +69,7 @@ unsafe impl Sync for HostView {}
 impl Memory {
     /// Describes a buffer range that exists.
     pub(super) fn over(gpu: &Gpu, range: Subbuffer<[u8]>, size: u64, origin: Origin) -> Memory {
-        let memory_types = &gpu
-            .device()
-            .physical_device()
-            .memory_properties()
-            .memory_types;
+        let memory_types = &gpu.device().physical_device().memory_properties().memory_types;
         let flags = match range.buffer().memory() {
             BufferMemory::Normal(memory) => {
                 let index = memory.device_memory().memory_type_index();
@@ -82,16 +79,10 @@ impl Memory {
             _ => MemoryPropertyFlags::empty(),
         };
         let known = matches!(range.buffer().memory(), BufferMemory::Normal(_));
-        let coherent =
-            flags.contains(MemoryPropertyFlags::HOST_VISIBLE | MemoryPropertyFlags::HOST_COHERENT);
-        let host = if coherent && origin.in_reach {
-            range.mapped_slice().ok()
-        } else {
-            None
-        };
+        let coherent = flags.contains(MemoryPropertyFlags::HOST_VISIBLE | MemoryPropertyFlags::HOST_COHERENT);
+        let host = if coherent && origin.in_reach { range.mapped_slice().ok() } else { None };
         let usage = range.buffer().usage();
-        let addressable =
-            gpu.caps().device_addresses && usage.contains(BufferUsage::SHADER_DEVICE_ADDRESS);
+        let addressable = gpu.caps().device_addresses && usage.contains(BufferUsage::SHADER_DEVICE_ADDRESS);
         Memory {
             id: unique_id(),
             gpu: gpu.0.id,
@@ -99,11 +90,7 @@ impl Memory {
             capacity: range.size(),
             handle: range.buffer().handle(),
             base: range.offset(),
-            address: if addressable {
-                range.device_address().ok().map(|a| a.get())
-            } else {
-                None
-            },
+            address: if addressable { range.device_address().ok().map(|a| a.get()) } else { None },
             host: host.map(|bytes| HostView {
                 start: bytes.cast(),
                 cached: flags.contains(MemoryPropertyFlags::HOST_CACHED),
@@ -113,6 +100,7 @@ impl Memory {
             imported: origin.imported,
             uniform: usage.contains(BufferUsage::UNIFORM_BUFFER),
             _buffer: range,
+            _device: gpu.0.device.clone(),
         }
     }
 
@@ -177,30 +165,17 @@ impl Memory {
     }
 
     /// Checks that a range lies inside.
-    pub(super) fn check(
-        &self,
-        what: &'static str,
-        offset: u64,
-        len: u64,
-    ) -> Result<(), DeviceError> {
+    pub(super) fn check(&self, what: &'static str, offset: u64, len: u64) -> Result<(), DeviceError> {
         match offset.checked_add(len) {
             Some(end) if end <= self.size => Ok(()),
-            _ => Err(DeviceError::OutOfRange {
-                what,
-                offset,
-                len,
-                size: self.size,
-            }),
+            _ => Err(DeviceError::OutOfRange { what, offset, len, size: self.size }),
         }
     }
 
     /// Copies bytes in. The caller has checked the range and that the device does not use it now.
     pub(super) fn write_mapped(&self, offset: u64, bytes: &[u8]) -> bool {
         let Some(host) = &self.host else { return false };
-        if offset
-            .checked_add(bytes.len() as u64)
-            .is_none_or(|end| end > self.capacity)
-        {
+        if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > self.capacity) {
             return false;
         }
         let _alone = host.lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -208,20 +183,14 @@ impl Memory {
         let to = unsafe { host.start.add(offset as usize) };
         // SAFETY: `to` is valid for that many bytes, no other thread of this crate writes or reads them (lock), and
         // `bytes` is ordinary memory that no mapping overlaps.
-        unsafe {
-            to.as_ptr()
-                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
-        };
+        unsafe { to.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         true
     }
 
     /// Copies bytes out. The caller has checked the range and that the device does not write it now.
     pub(super) fn read_mapped(&self, offset: u64, out: &mut [u8]) -> bool {
         let Some(host) = &self.host else { return false };
-        if offset
-            .checked_add(out.len() as u64)
-            .is_none_or(|end| end > self.capacity)
-        {
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > self.capacity) {
             return false;
         }
         let _alone = host.lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -229,10 +198,7 @@ impl Memory {
         let from = unsafe { host.start.add(offset as usize) };
         // SAFETY: `from` is valid for that many bytes, no other thread of this crate writes them (lock), and `out` is
         // ordinary memory that no mapping overlaps.
-        unsafe {
-            from.as_ptr()
-                .copy_to_nonoverlapping(out.as_mut_ptr(), out.len())
-        };
+        unsafe { from.as_ptr().copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) };
         true
     }
 }

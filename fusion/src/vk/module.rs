@@ -22,12 +22,7 @@ impl<'a> Module<'a> {
         // SAFETY: the device is alive and `info` and the words outlive the call; the words are a valid module by the
         // contract of `PipelineSource`.
         let result = unsafe {
-            (device.fns().v1_0.create_shader_module)(
-                device.handle(),
-                &info,
-                ptr::null(),
-                &mut handle,
-            )
+            (device.fns().v1_0.create_shader_module)(device.handle(), &info, ptr::null(), &mut handle)
         };
         gpu.0.ok("vkCreateShaderModule", result)?;
         Ok(Module { handle, device })

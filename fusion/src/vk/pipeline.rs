@@ -15,12 +15,13 @@ use std::{
 
 use ash::vk;
 use smallvec::SmallVec;
-use vulkano::{VulkanObject, device::Device};
+use vulkano::VulkanObject;
 
 use super::{
     BindingKind, DeviceError, Gpu,
     driver_cache::{self, DriverCache},
     gpu::unique_id,
+    hold::Hold,
     module::Module,
 };
 
@@ -69,7 +70,7 @@ pub(crate) struct Pipeline {
     /// Sorted by set and binding.
     bindings: SmallVec<[(u32, u32, BindingKind); 8]>,
     push_bytes: u32,
-    device: Arc<Device>,
+    device: Hold,
 }
 
 /// One set of a pipeline's layout.
@@ -148,7 +149,7 @@ impl Gpu {
             sets: SmallVec::new(),
             bindings,
             push_bytes: source.push_bytes,
-            device: self.device().clone(),
+            device: self.0.device.clone(),
         };
         self.make_sets(&mut made)?;
         self.make_layout(&mut made)?;
@@ -164,20 +165,14 @@ impl Gpu {
         let limits = self.caps().limits();
         match source.words {
             [] => {
-                return Err(DeviceError::NotSpirv {
-                    reason: "it is empty",
-                });
+                return Err(DeviceError::NotSpirv { reason: "it is empty" });
             }
             [magic, ..] if *magic != SPIRV_MAGIC => {
-                return Err(DeviceError::NotSpirv {
-                    reason: "its first word is not the magic number",
-                });
+                return Err(DeviceError::NotSpirv { reason: "its first word is not the magic number" });
             }
             [_, _, _, _, _, _, ..] => {}
             _ => {
-                return Err(DeviceError::NotSpirv {
-                    reason: "it ends within its header",
-                });
+                return Err(DeviceError::NotSpirv { reason: "it ends within its header" });
             }
         }
         over(
@@ -188,24 +183,13 @@ impl Gpu {
         )?;
         if !source.push_bytes.is_multiple_of(4) {
             let value = source.push_bytes.into();
-            return Err(DeviceError::Misaligned {
-                what: "push-constant size",
-                value,
-                align: 4,
-            });
+            return Err(DeviceError::Misaligned { what: "push-constant size", value, align: 4 });
         }
         let mut bindings: SmallVec<[(u32, u32, BindingKind); 8]> = source.bindings.into();
         bindings.sort_unstable();
-        if let Some(pair) = bindings
-            .windows(2)
-            .find(|p| (p[0].0, p[0].1) == (p[1].0, p[1].1))
-        {
+        if let Some(pair) = bindings.windows(2).find(|p| (p[0].0, p[0].1) == (p[1].0, p[1].1)) {
             let (set, binding, _) = pair[0];
-            return Err(DeviceError::Binding {
-                set,
-                binding,
-                problem: "is declared twice",
-            });
+            return Err(DeviceError::Binding { set, binding, problem: "is declared twice" });
         }
         let count = |kind| bindings.iter().filter(|b| b.2 == kind).count() as u64;
         over(
@@ -227,12 +211,7 @@ impl Gpu {
             "maxPerStageResources",
         )?;
         let sets = bindings.last().map_or(0, |b| u64::from(b.0) + 1);
-        over(
-            "descriptor sets of one kernel",
-            sets,
-            limits.max_sets.into(),
-            "maxBoundDescriptorSets",
-        )?;
+        over("descriptor sets of one kernel", sets, limits.max_sets.into(), "maxBoundDescriptorSets")?;
         Ok(bindings)
     }
 
@@ -259,41 +238,26 @@ impl Gpu {
             } else {
                 vk::DescriptorSetLayoutCreateFlags::empty()
             };
-            let info = vk::DescriptorSetLayoutCreateInfo::default()
-                .flags(flags)
-                .bindings(&described);
+            let info = vk::DescriptorSetLayoutCreateInfo::default().flags(flags).bindings(&described);
             let mut handle = vk::DescriptorSetLayout::null();
             // SAFETY: the device is alive, `info` and what it points to outlive the call, binding numbers are
             // distinct, and the push flag is used only where its extension is on and within its limit.
             let result = unsafe {
-                (fns.create_descriptor_set_layout)(
-                    made.device.handle(),
-                    &info,
-                    ptr::null(),
-                    &mut handle,
-                )
+                (fns.create_descriptor_set_layout)(made.device.handle(), &info, ptr::null(), &mut handle)
             };
             self.0.ok("vkCreateDescriptorSetLayout", result)?;
-            made.sets.push(SetLayout {
-                handle,
-                first,
-                count,
-                pushed,
-            });
+            made.sets.push(SetLayout { handle, first, count, pushed });
         }
         Ok(())
     }
 
     fn make_layout(&self, made: &mut Pipeline) -> Result<(), DeviceError> {
-        let sets: SmallVec<[vk::DescriptorSetLayout; 4]> =
-            made.sets.iter().map(|set| set.handle).collect();
+        let sets: SmallVec<[vk::DescriptorSetLayout; 4]> = made.sets.iter().map(|set| set.handle).collect();
         let range = [vk::PushConstantRange::default()
             .stage_flags(vk::ShaderStageFlags::COMPUTE)
             .size(made.push_bytes)];
         let ranges = if made.push_bytes > 0 { &range[..] } else { &[] };
-        let info = vk::PipelineLayoutCreateInfo::default()
-            .set_layouts(&sets)
-            .push_constant_ranges(ranges);
+        let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets).push_constant_ranges(ranges);
         // SAFETY: the device is alive, `info` and what it points to outlive the call, and the counts were checked
         // against the device's limits.
         let result = unsafe {
@@ -332,9 +296,7 @@ impl Gpu {
         let mut feedback = vk::PipelineCreationFeedbackCreateInfo::default()
             .pipeline_creation_feedback(&mut whole)
             .pipeline_stage_creation_feedbacks(&mut stages);
-        let mut info = vk::ComputePipelineCreateInfo::default()
-            .stage(stage)
-            .layout(made.layout);
+        let mut info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(made.layout);
         let device = self.device();
         if device.api_version() >= vulkano::Version::V1_3
             || device.enabled_extensions().ext_pipeline_creation_feedback
@@ -364,18 +326,10 @@ impl Gpu {
                 other => other,
             });
         }
-        let valid = whole
-            .flags
-            .contains(vk::PipelineCreationFeedbackFlags::VALID);
-        let hit = whole
-            .flags
-            .contains(vk::PipelineCreationFeedbackFlags::APPLICATION_PIPELINE_CACHE_HIT);
+        let valid = whole.flags.contains(vk::PipelineCreationFeedbackFlags::VALID);
+        let hit = whole.flags.contains(vk::PipelineCreationFeedbackFlags::APPLICATION_PIPELINE_CACHE_HIT);
         let from_blob = valid.then_some(hit);
-        let blob = if taken.is_some() && from_blob != Some(false) {
-            None
-        } else {
-            cache.data(self)
-        };
+        let blob = if taken.is_some() && from_blob != Some(false) { None } else { cache.data(self) };
         Ok(PipelineOrigin {
             driver_us: started.elapsed().as_micros() as u64,
             from_blob,
@@ -387,10 +341,7 @@ impl Gpu {
     fn pinned_subgroup_size(&self, source: &PipelineSource<'_>) -> Option<u32> {
         let device = self.device();
         let (least, most) = self.caps().info.subgroup_sizes;
-        let stages = device
-            .physical_device()
-            .properties()
-            .required_subgroup_size_stages;
+        let stages = device.physical_device().properties().required_subgroup_size_stages;
         let can = device.enabled_features().subgroup_size_control
             && stages.is_some_and(|s| s.intersects(vulkano::shader::ShaderStages::COMPUTE));
         (source.subgroups && least < most && can).then_some(self.caps().info.subgroup_size)
@@ -408,12 +359,7 @@ impl BindingKind {
 
 fn over(what: &'static str, asked: u64, limit: u64, name: &'static str) -> Result<(), DeviceError> {
     if asked > limit {
-        return Err(DeviceError::OverLimit {
-            what,
-            asked,
-            limit,
-            name,
-        });
+        return Err(DeviceError::OverLimit { what, asked, limit, name });
     }
     Ok(())
 }

@@ -22,9 +22,7 @@ use vulkano::{
     sync::semaphore::{Semaphore, SemaphoreCreateInfo, SemaphoreType},
 };
 
-use super::{
-    Command, DeviceError, Gpu, check, frame::Frame, gpu::GpuInner, record::record, stats::Recorded,
-};
+use super::{Command, DeviceError, Gpu, check, frame::Frame, gpu::GpuInner, record::record, stats::Recorded};
 
 /// Idle frames kept for later.
 const IDLE_FRAMES: usize = 32;
@@ -105,13 +103,7 @@ impl QueueShared {
         let timeline = Semaphore::new(queue.device().clone(), info)
             .map_err(|e| DeviceError::call("vkCreateSemaphore", &e))?;
         let (timeline, state) = (Arc::new(timeline), Mutex::default());
-        Ok(QueueShared {
-            index,
-            timeline,
-            done: AtomicU64::new(0),
-            state,
-            queue,
-        })
+        Ok(QueueShared { index, timeline, done: AtomicU64::new(0), state, queue })
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
@@ -148,11 +140,7 @@ impl QueueShared {
                 gpu.lose("vkGetSemaphoreCounterValue");
                 return;
             }
-            while state
-                .pending
-                .front()
-                .is_some_and(|(value, _)| *value <= reached)
-            {
+            while state.pending.front().is_some_and(|(value, _)| *value <= reached) {
                 let Some((_, mut frame)) = state.pending.pop_front() else {
                     break;
                 };
@@ -213,10 +201,7 @@ impl QueueShared {
             // so: the frame goes to `pending`. Values waited for were submitted; the value signalled is the next.
             unsafe { (gpu.calls.submit)(self.queue.handle(), 1, info.as_ptr(), vk::Fence::null()) }
         });
-        let point = Point {
-            queue: self.index,
-            value,
-        };
+        let point = Point { queue: self.index, value };
         match result {
             vk::Result::SUCCESS => {
                 state.last = value;
@@ -248,9 +233,7 @@ impl QueueShared {
         let mut state = self.lock();
         let semaphores = [self.timeline.handle()];
         let values = [state.last];
-        let info = vk::SemaphoreWaitInfo::default()
-            .semaphores(&semaphores)
-            .values(&values);
+        let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
         // SAFETY: device and semaphore are alive and `info` outlives the call.
         let result = unsafe {
             (device.fns().v1_2.wait_semaphores)(
@@ -263,10 +246,7 @@ impl QueueShared {
         if matches!(result, vk::Result::SUCCESS | vk::Result::ERROR_DEVICE_LOST) {
             state.pending.clear();
         } else {
-            tracing::error!(
-                ?result,
-                "work is still running as its context goes: leaking what it uses"
-            );
+            tracing::error!(?result, "work is still running as its context goes: leaking what it uses");
             // vulkano waits for a queue in its destructor, and a semaphore must outlive its submissions.
             mem::forget(self.queue.clone());
             mem::forget(self.timeline.clone());
@@ -289,10 +269,7 @@ impl GpuQueue {
 
     /// The point of the latest submission; value 0 before the first.
     pub(crate) fn last(&self) -> Point {
-        Point {
-            queue: self.index,
-            value: self.shared().last(),
-        }
+        Point { queue: self.index, value: self.shared().last() }
     }
 
     /// Checks, records and submits commands in one piece: either all of them are submitted, or none and an error
@@ -318,8 +295,7 @@ impl GpuQueue {
         let profile = profile && gpu.caps.timestamp_period > 0.0;
         let mut frame = shared.take_frame(gpu)?;
         frame.prepare(gpu, needs, profile)?;
-        let (recorded, lines) =
-            record(gpu, &mut frame, commands, needs.surroundings(entry_barrier))?;
+        let (recorded, lines) = record(gpu, &mut frame, commands, needs.surroundings(entry_barrier))?;
         shared.send(gpu, frame, &semaphores, recorded, lines)
     }
 
@@ -352,13 +328,7 @@ impl GpuQueue {
             (state.pending.len() >= MAX_PENDING).then(|| state.pending.front().map(|(v, _)| *v))
         };
         if let Some(Some(value)) = oldest {
-            self.gpu.wait(
-                Point {
-                    queue: self.index,
-                    value,
-                },
-                None,
-            )?;
+            self.gpu.wait(Point { queue: self.index, value }, None)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use ash::vk;
 use smallvec::SmallVec;
-use vulkano::device::DeviceFunctions;
+use vulkano::{VulkanObject, device::DeviceFunctions};
 
 use super::{
     Barrier, Command, DeviceError, Dispatch,
@@ -64,10 +64,7 @@ pub(super) fn record(
 
 impl Needs {
     pub(super) fn surroundings(self, entry_barrier: bool) -> Surroundings {
-        Surroundings {
-            entry_barrier,
-            host: self.host,
-        }
+        Surroundings { entry_barrier, host: self.host }
     }
 }
 
@@ -88,8 +85,7 @@ impl Recorder<'_> {
     }
 
     fn begin(&self) -> Result<(), DeviceError> {
-        let info = vk::CommandBufferBeginInfo::default()
-            .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
+        let info = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
         // SAFETY: the command buffer is in the initial state (its pool was reset) and owned here.
         let result = unsafe { (self.fns.v1_0.begin_command_buffer)(self.to, &info) };
         self.gpu.ok("vkBeginCommandBuffer", result)
@@ -144,22 +140,13 @@ impl Recorder<'_> {
     }
 
     fn dispatch(&mut self, frame: &mut Frame, dispatch: &Dispatch) -> Result<(), DeviceError> {
-        let Dispatch {
-            pipeline,
-            push,
-            groups,
-            ..
-        } = dispatch;
+        let Dispatch { pipeline, push, groups, .. } = dispatch;
         self.note(|| format!("dispatch {groups:?} pipeline {}", pipeline.id()));
         self.counts.dispatches += 1;
         if self.bound != pipeline.handle() {
             // SAFETY: the command buffer is being recorded; the pipeline is alive and stays so (the frame keeps it).
             unsafe {
-                (self.fns.v1_0.cmd_bind_pipeline)(
-                    self.to,
-                    vk::PipelineBindPoint::COMPUTE,
-                    pipeline.handle(),
-                );
+                (self.fns.v1_0.cmd_bind_pipeline)(self.to, vk::PipelineBindPoint::COMPUTE, pipeline.handle());
             }
             self.bound = pipeline.handle();
         }
@@ -189,9 +176,7 @@ impl Recorder<'_> {
             .bindings()
             .iter()
             .enumerate()
-            .filter_map(|(at, (set, binding, _))| {
-                check::find(&dispatch.bindings, at, *set, *binding)
-            })
+            .filter_map(|(at, (set, binding, _))| check::find(&dispatch.bindings, at, *set, *binding))
             .map(|bound| {
                 vk::DescriptorBufferInfo::default()
                     .buffer(bound.memory.handle())
@@ -199,19 +184,10 @@ impl Recorder<'_> {
                     .range(bound.len)
             })
             .collect();
-        for (number, set) in pipeline
-            .sets()
-            .iter()
-            .enumerate()
-            .filter(|(_, set)| set.count > 0)
-        {
-            let target = if set.pushed {
-                vk::DescriptorSet::null()
-            } else {
-                frame.set(self.gpu, set.handle)?
-            };
-            let writes: SmallVec<[vk::WriteDescriptorSet<'_>; 8]> = (set.first
-                ..set.first + set.count)
+        for (number, set) in pipeline.sets().iter().enumerate().filter(|(_, set)| set.count > 0) {
+            let target =
+                if set.pushed { vk::DescriptorSet::null() } else { frame.set(self.gpu, set.handle)? };
+            let writes: SmallVec<[vk::WriteDescriptorSet<'_>; 8]> = (set.first..set.first + set.count)
                 .map(|at| {
                     let (_, binding, kind) = pipeline.bindings()[at];
                     vk::WriteDescriptorSet::default()
@@ -230,12 +206,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    fn push_set(
-        &self,
-        layout: vk::PipelineLayout,
-        number: u32,
-        writes: &[vk::WriteDescriptorSet<'_>],
-    ) {
+    fn push_set(&self, layout: vk::PipelineLayout, number: u32, writes: &[vk::WriteDescriptorSet<'_>]) {
         // SAFETY: the set of this layout was made for pushing, which only happens with the extension on; the writes
         // match its bindings, and buffers and ranges were checked.
         unsafe {
@@ -261,7 +232,7 @@ impl Recorder<'_> {
         // were checked.
         unsafe {
             (self.fns.v1_0.update_descriptor_sets)(
-                vulkano::VulkanObject::handle(&*self.gpu.device),
+                self.gpu.device.handle(),
                 writes.len() as u32,
                 writes.as_ptr(),
                 0,
@@ -285,13 +256,7 @@ impl Recorder<'_> {
 
     fn transfer(&mut self, command: &Command) {
         match command {
-            Command::Copy {
-                src,
-                src_offset,
-                dst,
-                dst_offset,
-                len,
-            } if *len > 0 => {
+            Command::Copy { src, src_offset, dst, dst_offset, len } if *len > 0 => {
                 self.note(|| format!("copy {len}"));
                 self.counts.transfers += 1;
                 let region = vk::BufferCopy::default()
@@ -300,21 +265,10 @@ impl Recorder<'_> {
                     .size(*len);
                 // SAFETY: the ranges lie inside their buffers and do not overlap (checked); the frame keeps both.
                 unsafe {
-                    (self.fns.v1_0.cmd_copy_buffer)(
-                        self.to,
-                        src.handle(),
-                        dst.handle(),
-                        1,
-                        &region,
-                    );
+                    (self.fns.v1_0.cmd_copy_buffer)(self.to, src.handle(), dst.handle(), 1, &region);
                 }
             }
-            Command::Fill {
-                dst,
-                offset,
-                len,
-                word,
-            } if *len > 0 => {
+            Command::Fill { dst, offset, len, word } if *len > 0 => {
                 self.note(|| format!("fill {len}"));
                 self.counts.transfers += 1;
                 let at = dst.base() + offset;
@@ -360,21 +314,9 @@ impl Barrier {
 
     fn to_vk(self) -> vk::MemoryBarrier2<'static> {
         use vk::AccessFlags2 as A;
-        let compute = (
-            COMPUTE,
-            A::SHADER_WRITE,
-            A::SHADER_READ | A::SHADER_WRITE | A::UNIFORM_READ,
-        );
-        let transfer = (
-            TRANSFER,
-            A::TRANSFER_WRITE,
-            A::TRANSFER_READ | A::TRANSFER_WRITE,
-        );
-        let all = (
-            vk::PipelineStageFlags2::ALL_COMMANDS,
-            A::MEMORY_WRITE,
-            A::MEMORY_READ | A::MEMORY_WRITE,
-        );
+        let compute = (COMPUTE, A::SHADER_WRITE, A::SHADER_READ | A::SHADER_WRITE | A::UNIFORM_READ);
+        let transfer = (TRANSFER, A::TRANSFER_WRITE, A::TRANSFER_READ | A::TRANSFER_WRITE);
+        let all = (vk::PipelineStageFlags2::ALL_COMMANDS, A::MEMORY_WRITE, A::MEMORY_READ | A::MEMORY_WRITE);
         let (before, after) = match self {
             Barrier::ComputeToCompute => (compute, compute),
             Barrier::ComputeToTransfer => (compute, transfer),

@@ -33,9 +33,7 @@ impl DeviceSelector {
             DeviceSelector::Index(index) => (*index < devices.len()).then_some(*index),
             DeviceSelector::Name(name) => {
                 let name = name.to_lowercase();
-                devices
-                    .iter()
-                    .position(|d| d.name.to_lowercase().contains(&name))
+                devices.iter().position(|d| d.name.to_lowercase().contains(&name))
             }
         }
     }

@@ -42,12 +42,9 @@ pub(super) struct Recorded {
 impl Counters {
     pub(super) fn submitted(&self, recorded: Recorded) {
         self.submits.fetch_add(1, Ordering::Relaxed);
-        self.dispatches
-            .fetch_add(recorded.dispatches, Ordering::Relaxed);
-        self.barriers
-            .fetch_add(recorded.barriers, Ordering::Relaxed);
-        self.transfers
-            .fetch_add(recorded.transfers, Ordering::Relaxed);
+        self.dispatches.fetch_add(recorded.dispatches, Ordering::Relaxed);
+        self.barriers.fetch_add(recorded.barriers, Ordering::Relaxed);
+        self.transfers.fetch_add(recorded.transfers, Ordering::Relaxed);
     }
 
     pub(super) fn pipeline(&self) {

@@ -41,24 +41,16 @@ impl Staging {
 
     /// A chunk that nothing pending uses, and how many chunks are known.
     fn idle(&self, kind: MemoryKind) -> (Option<Arc<Memory>>, usize) {
-        let mut pool = self
-            .pool(kind)
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut pool = self.pool(kind).lock().unwrap_or_else(PoisonError::into_inner);
         let known = pool.len();
         // Exclusive means that no frame keeps it any more.
-        let at = pool
-            .iter_mut()
-            .position(|chunk| Arc::get_mut(chunk).is_some());
+        let at = pool.iter_mut().position(|chunk| Arc::get_mut(chunk).is_some());
         (at.map(|at| pool.swap_remove(at)), known)
     }
 
     /// Hands a chunk back, which a submission may still use.
     fn give_back(&self, kind: MemoryKind, chunk: Arc<Memory>) {
-        let mut pool = self
-            .pool(kind)
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut pool = self.pool(kind).lock().unwrap_or_else(PoisonError::into_inner);
         if pool.len() < MAX_CHUNKS {
             pool.push(chunk);
         }
@@ -80,10 +72,7 @@ impl GpuQueue {
         waits: &[Point],
     ) -> Result<Point, DeviceError> {
         self.check_transfer("upload", memory, offset, bytes.len())?;
-        let mut point = Point {
-            queue: self.index,
-            value: 0,
-        };
+        let mut point = Point { queue: self.index, value: 0 };
         if bytes.is_empty() || memory.is_host_visible() {
             self.gpu.wait_all(waits, None)?;
             memory.write_mapped(offset, bytes);
@@ -91,11 +80,7 @@ impl GpuQueue {
         }
         let whole_words = offset.is_multiple_of(4) && bytes.len().is_multiple_of(4);
         if bytes.len() <= MAX_INLINE && whole_words {
-            let update = Command::Update {
-                dst: memory.clone(),
-                offset,
-                bytes: bytes.into(),
-            };
+            let update = Command::Update { dst: memory.clone(), offset, bytes: bytes.into() };
             let full = || Command::Barrier(Barrier::Full);
             return Ok(self.submit(&[full(), update, full()], waits, false)?.point);
         }
@@ -186,9 +171,7 @@ impl GpuQueue {
             return Err(DeviceError::Lost);
         }
         if !memory.belongs_to(self.gpu.0.id) {
-            return Err(DeviceError::Foreign {
-                what: "memory object",
-            });
+            return Err(DeviceError::Foreign { what: "memory object" });
         }
         memory.check(what, offset, len as u64)
     }
@@ -213,9 +196,7 @@ impl GpuQueue {
 
 /// `0..len` in pieces of a chunk.
 fn pieces(len: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..len)
-        .step_by(CHUNK)
-        .map(move |start| start..len.min(start + CHUNK))
+    (0..len).step_by(CHUNK).map(move |start| start..len.min(start + CHUNK))
 }
 
 impl Gpu {

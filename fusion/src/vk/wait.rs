@@ -32,11 +32,7 @@ impl Gpu {
     }
 
     /// Waits for a point: true once it is reached, false if the time ran out first, an error if the device is lost.
-    pub(crate) fn wait(
-        &self,
-        point: Point,
-        timeout: Option<Duration>,
-    ) -> Result<bool, DeviceError> {
+    pub(crate) fn wait(&self, point: Point, timeout: Option<Duration>) -> Result<bool, DeviceError> {
         self.known(point)?;
         if self.is_done(point) {
             return Ok(true);
@@ -67,11 +63,7 @@ impl Gpu {
     }
 
     /// Waits for all points.
-    pub(crate) fn wait_all(
-        &self,
-        points: &[Point],
-        timeout: Option<Duration>,
-    ) -> Result<bool, DeviceError> {
+    pub(crate) fn wait_all(&self, points: &[Point], timeout: Option<Duration>) -> Result<bool, DeviceError> {
         let started = Instant::now();
         for point in points {
             let left = timeout.map(|t| t.saturating_sub(started.elapsed()));
@@ -97,20 +89,14 @@ impl Gpu {
             .queues
             .get(point.queue as usize)
             .is_some_and(|queue| point.value <= queue.done() || point.value <= queue.last());
-        if known {
-            Ok(())
-        } else {
-            Err(DeviceError::Foreign { what: "event" })
-        }
+        if known { Ok(()) } else { Err(DeviceError::Foreign { what: "event" }) }
     }
 
     fn block(&self, point: Point, at_most: Duration) -> Result<(), DeviceError> {
         let device = self.device();
         let semaphores = [self.0.queues[point.queue as usize].timeline.handle()];
         let values = [point.value];
-        let info = vk::SemaphoreWaitInfo::default()
-            .semaphores(&semaphores)
-            .values(&values);
+        let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
         let nanos = u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX);
         // SAFETY: device and semaphore are alive, and `info` outlives the call.
         let result = unsafe { (device.fns().v1_2.wait_semaphores)(device.handle(), &info, nanos) };

@@ -7,19 +7,15 @@ use vulkano::{
 };
 
 use super::*;
-use crate::vk::{UserBuffer, instance};
+use crate::vk::{UserBuffer, hold::Hold, instance};
 
-/// A device made by hand, and its first compute queue.
-fn user_device(enabled_features: DeviceFeatures) -> Option<(Arc<Device>, Vec<Arc<Queue>>)> {
+/// A device made by hand, and its first compute queue. The device is to be dropped last.
+fn user_device(enabled_features: DeviceFeatures) -> Option<(Hold, Vec<Arc<Queue>>)> {
     // Where there is no device the fixture says so.
     drop(open(false)?);
     let _turn = instance::opening();
     let (instance, _) = instance::shared(false).unwrap();
-    let physical = instance
-        .enumerate_physical_devices()
-        .unwrap()
-        .next()
-        .unwrap();
+    let physical = instance.enumerate_physical_devices().unwrap().next().unwrap();
     let family = physical
         .queue_family_properties()
         .iter()
@@ -34,20 +30,16 @@ fn user_device(enabled_features: DeviceFeatures) -> Option<(Arc<Device>, Vec<Arc
         ..DeviceCreateInfo::default()
     };
     let (device, queues) = Device::new(physical, info).unwrap();
-    Some((device, queues.collect()))
+    Some((Hold::new(device), queues.collect()))
 }
 
 fn user_buffer(device: &Arc<Device>, usage: BufferUsage, words: &[u32]) -> Subbuffer<[u32]> {
     let allocator = Arc::new(StandardMemoryAllocator::new_default(device.clone()));
     Buffer::from_iter(
         allocator,
-        BufferCreateInfo {
-            usage,
-            ..BufferCreateInfo::default()
-        },
+        BufferCreateInfo { usage, ..BufferCreateInfo::default() },
         AllocationCreateInfo {
-            memory_type_filter: MemoryTypeFilter::PREFER_DEVICE
-                | MemoryTypeFilter::HOST_RANDOM_ACCESS,
+            memory_type_filter: MemoryTypeFilter::PREFER_DEVICE | MemoryTypeFilter::HOST_RANDOM_ACCESS,
             ..AllocationCreateInfo::default()
         },
         words.iter().copied(),
@@ -55,9 +47,8 @@ fn user_buffer(device: &Arc<Device>, usage: BufferUsage, words: &[u32]) -> Subbu
     .unwrap()
 }
 
-const USAGE: BufferUsage = BufferUsage::STORAGE_BUFFER
-    .union(BufferUsage::TRANSFER_SRC)
-    .union(BufferUsage::TRANSFER_DST);
+const USAGE: BufferUsage =
+    BufferUsage::STORAGE_BUFFER.union(BufferUsage::TRANSFER_SRC).union(BufferUsage::TRANSFER_DST);
 
 #[test]
 fn a_users_device_queue_and_buffer_work() {
@@ -66,7 +57,7 @@ fn a_users_device_queue_and_buffer_work() {
     };
     let given = user_buffer(&device, USAGE, &(0..256).collect::<Vec<_>>());
     // The same queue twice counts once.
-    let gpu = Gpu::over(device, vec![queues[0].clone(), queues[0].clone()]).unwrap();
+    let gpu = Gpu::over(Arc::clone(&device), vec![queues[0].clone(), queues[0].clone()]).unwrap();
     assert_eq!(gpu.queues(), 1);
     assert!(!gpu.caps().supports(10), "Float64 was not switched on");
 
@@ -84,21 +75,13 @@ fn a_users_device_queue_and_buffer_work() {
     let dst = zeroed(&gpu, 128);
     let point = gpu
         .queue(0)
-        .submit(
-            &[Command::Dispatch(add(&pipeline, &memory, &dst, 1000))],
-            &[],
-            false,
-        )
+        .submit(&[Command::Dispatch(add(&pipeline, &memory, &dst, 1000))], &[], false)
         .unwrap()
         .point;
     assert_eq!(read(&gpu, &dst, point), (1064..1192).collect::<Vec<_>>());
     let point = gpu
         .queue(0)
-        .submit(
-            &[Command::Dispatch(add(&pipeline, &dst, &memory, 1))],
-            &[point],
-            false,
-        )
+        .submit(&[Command::Dispatch(add(&pipeline, &dst, &memory, 1))], &[point], false)
         .unwrap()
         .point;
     gpu.wait(point, None).unwrap();
@@ -115,7 +98,7 @@ fn copies_between_aliases_of_one_buffer_are_seen_to_overlap() {
         return;
     };
     let given = user_buffer(&device, USAGE, &[0; 64]);
-    let gpu = Gpu::over(device, queues).unwrap();
+    let gpu = Gpu::over(Arc::clone(&device), queues).unwrap();
     let import = |range| {
         // SAFETY: nothing else uses the buffer in this test.
         let vouched = unsafe { UserBuffer::new(given.clone().slice(range).into_bytes()) };
@@ -137,21 +120,12 @@ fn copies_between_aliases_of_one_buffer_are_seen_to_overlap() {
 
 #[test]
 fn a_missing_feature_is_named() {
-    let features = DeviceFeatures {
-        synchronization2: false,
-        ..Gpu::required_features()
-    };
+    let features = DeviceFeatures { synchronization2: false, ..Gpu::required_features() };
     let Some((device, queues)) = user_device(features) else {
         return;
     };
-    let error = Gpu::over(device, queues).unwrap_err();
-    assert!(matches!(
-        error,
-        DeviceError::MissingFeature {
-            feature: "synchronization2",
-            ..
-        }
-    ));
+    let error = Gpu::over(Arc::clone(&device), queues).unwrap_err();
+    assert!(matches!(error, DeviceError::MissingFeature { feature: "synchronization2", .. }));
 }
 
 #[test]
@@ -162,28 +136,18 @@ fn queues_and_buffers_of_another_device_are_refused() {
     let Some((two, _others)) = user_device(Gpu::required_features()) else {
         return;
     };
-    let error = Gpu::over(two.clone(), queues.clone()).unwrap_err();
+    let error = Gpu::over(Arc::clone(&two), queues.clone()).unwrap_err();
     assert_eq!(error, DeviceError::ForeignQueue { index: 0 });
-    let error = Gpu::over(one.clone(), Vec::new()).unwrap_err();
+    let error = Gpu::over(Arc::clone(&one), Vec::new()).unwrap_err();
     assert!(matches!(error, DeviceError::NoComputeQueue { .. }));
 
-    let gpu = Gpu::over(one.clone(), queues).unwrap();
+    let gpu = Gpu::over(Arc::clone(&one), queues).unwrap();
     let foreign = user_buffer(&two, USAGE, &[0; 4]).into_bytes();
     // SAFETY: it is never used.
     let vouched = unsafe { UserBuffer::new(foreign) };
-    assert_eq!(
-        gpu.import(&vouched).unwrap_err(),
-        DeviceError::Foreign {
-            what: "imported buffer"
-        }
-    );
+    assert_eq!(gpu.import(&vouched).unwrap_err(), DeviceError::Foreign { what: "imported buffer" });
     let poor = user_buffer(&one, BufferUsage::STORAGE_BUFFER, &[0; 4]).into_bytes();
     // SAFETY: it is never used.
     let vouched = unsafe { UserBuffer::new(poor) };
-    assert_eq!(
-        gpu.import(&vouched).unwrap_err(),
-        DeviceError::MissingUsage {
-            usage: "TRANSFER_SRC"
-        }
-    );
+    assert_eq!(gpu.import(&vouched).unwrap_err(), DeviceError::MissingUsage { usage: "TRANSFER_SRC" });
 }

@@ -15,10 +15,8 @@ fn latency_of_a_small_dispatch() {
     let pipeline = add_pipeline(&gpu);
     let (a, b) = (zeroed(&gpu, 1024), zeroed(&gpu, 1024));
     let queue = gpu.queue(0);
-    let commands = [
-        Command::Barrier(Barrier::ComputeToCompute),
-        Command::Dispatch(add(&pipeline, &a, &b, 1)),
-    ];
+    let commands =
+        [Command::Barrier(Barrier::ComputeToCompute), Command::Dispatch(add(&pipeline, &a, &b, 1))];
     let (mut submits, mut rounds) = (Vec::new(), Vec::new());
     for _ in 0..2000 {
         let started = Instant::now();
@@ -27,11 +25,7 @@ fn latency_of_a_small_dispatch() {
         gpu.wait(point, None).unwrap();
         rounds.push(started.elapsed());
     }
-    println!(
-        "submit {:?}, submit to seen complete {:?}",
-        median(submits),
-        median(rounds)
-    );
+    println!("submit {:?}, submit to seen complete {:?}", median(submits), median(rounds));
 
     let started = Instant::now();
     for _ in 0..512 {

@@ -11,16 +11,10 @@ use super::*;
 fn waiters_get_an_error_at_once() {
     let Some(gpu) = open(false) else { return };
     let (pipeline, data) = (busy_pipeline(&gpu), zeroed(&gpu, 64));
-    let point = gpu
-        .queue(0)
-        .submit(&[busy(&pipeline, &data, 60_000)], &[], false)
-        .unwrap()
-        .point;
+    let point = gpu.queue(0).submit(&[busy(&pipeline, &data, 60_000)], &[], false).unwrap().point;
     let started = Instant::now();
     thread::scope(|scope| {
-        let waiters: Vec<_> = (0..3)
-            .map(|_| scope.spawn(|| gpu.wait(point, None)))
-            .collect();
+        let waiters: Vec<_> = (0..3).map(|_| scope.spawn(|| gpu.wait(point, None))).collect();
         thread::sleep(Duration::from_millis(5));
         gpu.inject_loss();
         for waiter in waiters {
@@ -39,35 +33,16 @@ fn what_was_pending_is_kept_and_nothing_more_is_taken() {
     let queue = gpu.queue(0);
     let done = queue.submit(&[], &[], false).unwrap().point;
     gpu.wait(done, None).unwrap();
-    let point = queue
-        .submit(&[busy(&pipeline, &data, 60_000)], &[], false)
-        .unwrap()
-        .point;
+    let point = queue.submit(&[busy(&pipeline, &data, 60_000)], &[], false).unwrap().point;
     gpu.inject_loss();
     assert!(Arc::strong_count(&data) > 1, "kept by the submission");
     let stats = gpu.stats();
-    assert_eq!(
-        queue.submit(&[], &[], false).unwrap_err(),
-        DeviceError::Lost
-    );
-    assert_eq!(
-        queue.upload(&data, 0, &[0; 4], &[]).unwrap_err(),
-        DeviceError::Lost
-    );
-    assert_eq!(
-        queue.download(&data, 0, &mut [0; 4], &[]).unwrap_err(),
-        DeviceError::Lost
-    );
+    assert_eq!(queue.submit(&[], &[], false).unwrap_err(), DeviceError::Lost);
+    assert_eq!(queue.upload(&data, 0, &[0; 4], &[]).unwrap_err(), DeviceError::Lost);
+    assert_eq!(queue.download(&data, 0, &mut [0; 4], &[]).unwrap_err(), DeviceError::Lost);
     assert_eq!(gpu.wait_idle().unwrap_err(), DeviceError::Lost);
-    assert_eq!(
-        gpu.wait(point, Some(Duration::ZERO)).unwrap_err(),
-        DeviceError::Lost
-    );
-    assert_eq!(
-        gpu.wait(done, None),
-        Ok(true),
-        "what was seen complete stays so"
-    );
+    assert_eq!(gpu.wait(point, Some(Duration::ZERO)).unwrap_err(), DeviceError::Lost);
+    assert_eq!(gpu.wait(done, None), Ok(true), "what was seen complete stays so");
     let words = add_words();
     let source = PipelineSource {
         words: &words,

@@ -17,8 +17,8 @@ use std::{ops::Deref, sync::Arc};
 use smallvec::{SmallVec, smallvec};
 
 use super::{
-    BindingKind, BoundMemory, Command, DeviceError, Dispatch, Gpu, GpuOptions, Memory, MemoryKind,
-    Pipeline, PipelineSource, instance::Messages,
+    BindingKind, BoundMemory, Command, DeviceError, Dispatch, Gpu, GpuOptions, Memory, MemoryKind, Pipeline,
+    PipelineSource, instance::Messages,
 };
 
 /// A device under test; dropping it checks the validation layer's silence.
@@ -47,22 +47,12 @@ impl Drop for Fixture {
 
 /// Opens a device, or says that the test is skipped where that is allowed.
 fn open(plain: bool) -> Option<Fixture> {
-    let options = GpuOptions {
-        validation: true,
-        plain,
-        ..GpuOptions::default()
-    };
+    let options = GpuOptions { validation: true, plain, ..GpuOptions::default() };
     match Gpu::open(&options) {
         Ok(gpu) => {
             let allowed = std::env::var_os("VKFUSE_ALLOW_NO_VALIDATION").is_some();
-            assert!(
-                gpu.caps().validation || allowed,
-                "the validation layer is not installed"
-            );
-            Some(Fixture {
-                messages: gpu.0.messages().clone(),
-                gpu: Some(gpu),
-            })
+            assert!(gpu.caps().validation || allowed, "the validation layer is not installed");
+            Some(Fixture { messages: gpu.0.messages().clone(), gpu: Some(gpu) })
         }
         Err(error @ (DeviceError::NoDevice | DeviceError::NoLoader { .. }))
             if std::env::var_os("VKFUSE_ALLOW_NO_DEVICE").is_some() =>
@@ -75,9 +65,7 @@ fn open(plain: bool) -> Option<Fixture> {
 }
 
 fn words(spv: &[u8]) -> Vec<u32> {
-    spv.chunks_exact(4)
-        .map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
-        .collect()
+    spv.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
 }
 
 fn add_words() -> Vec<u32> {
@@ -116,13 +104,7 @@ fn busy_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
 }
 
 fn whole(set: u32, binding: u32, memory: &Arc<Memory>) -> BoundMemory {
-    BoundMemory {
-        set,
-        binding,
-        memory: memory.clone(),
-        offset: 0,
-        len: memory.size(),
-    }
+    BoundMemory { set, binding, memory: memory.clone(), offset: 0, len: memory.size() }
 }
 
 fn push(words: &[u32]) -> SmallVec<[u8; 64]> {
@@ -157,9 +139,7 @@ fn zeroed(gpu: &Gpu, count: usize) -> Arc<Memory> {
 }
 
 fn memory_of(gpu: &Gpu, values: &[u32]) -> Arc<Memory> {
-    let memory = gpu
-        .allocate(4 * values.len() as u64, MemoryKind::Device)
-        .unwrap();
+    let memory = gpu.allocate(4 * values.len() as u64, MemoryKind::Device).unwrap();
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     let point = gpu.queue(0).upload(&memory, 0, &bytes, &[]).unwrap();
     gpu.wait(point, None).unwrap();
@@ -168,9 +148,7 @@ fn memory_of(gpu: &Gpu, values: &[u32]) -> Arc<Memory> {
 
 fn read(gpu: &Gpu, memory: &Arc<Memory>, after: super::Point) -> Vec<u32> {
     let mut bytes = vec![0; memory.size() as usize];
-    gpu.queue(0)
-        .download(memory, 0, &mut bytes, &[after])
-        .unwrap();
+    gpu.queue(0).download(memory, 0, &mut bytes, &[after]).unwrap();
     words(&bytes)
 }
 

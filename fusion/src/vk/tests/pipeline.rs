@@ -3,14 +3,7 @@
 use super::*;
 
 fn source<'a>(words: &'a [u32], blob: Option<&'a [u8]>) -> PipelineSource<'a> {
-    PipelineSource {
-        words,
-        entry: c"main",
-        bindings: &ADD_BINDINGS,
-        push_bytes: 8,
-        subgroups: false,
-        blob,
-    }
+    PipelineSource { words, entry: c"main", bindings: &ADD_BINDINGS, push_bytes: 8, subgroups: false, blob }
 }
 
 #[test]
@@ -70,23 +63,12 @@ fn interfaces_over_the_limits() {
         (0..count).map(|b| (0, b, BindingKind::Storage)).collect()
     };
     let attempt = |bindings: &[(u32, u32, BindingKind)], push_bytes| {
-        gpu.pipeline(&PipelineSource {
-            bindings,
-            push_bytes,
-            ..source(&words, None)
-        })
-        .unwrap_err()
+        gpu.pipeline(&PipelineSource { bindings, push_bytes, ..source(&words, None) }).unwrap_err()
     };
     let over = |error: DeviceError, wanted: &str| {
-        assert!(
-            matches!(error, DeviceError::OverLimit { name, .. } if name == wanted),
-            "{error}"
-        );
+        assert!(matches!(error, DeviceError::OverLimit { name, .. } if name == wanted), "{error}");
     };
-    over(
-        attempt(&ADD_BINDINGS, limits.max_push_bytes + 4),
-        "maxPushConstantsSize",
-    );
+    over(attempt(&ADD_BINDINGS, limits.max_push_bytes + 4), "maxPushConstantsSize");
     if limits.max_storage_bindings < 10_000 {
         let many = storage(limits.max_storage_bindings + 1);
         over(attempt(&many, 8), "maxPerStageDescriptorStorageBuffers");
@@ -95,19 +77,9 @@ fn interfaces_over_the_limits() {
     over(attempt(&far, 8), "maxBoundDescriptorSets");
     let far = [(u32::MAX, 0, BindingKind::Storage)];
     over(attempt(&far, 8), "maxBoundDescriptorSets");
-    assert!(matches!(
-        attempt(&ADD_BINDINGS, 6),
-        DeviceError::Misaligned { .. }
-    ));
+    assert!(matches!(attempt(&ADD_BINDINGS, 6), DeviceError::Misaligned { .. }));
     let twice = [(0, 1, BindingKind::Storage), (0, 1, BindingKind::Uniform)];
-    assert!(matches!(
-        attempt(&twice, 8),
-        DeviceError::Binding {
-            set: 0,
-            binding: 1,
-            ..
-        }
-    ));
+    assert!(matches!(attempt(&twice, 8), DeviceError::Binding { set: 0, binding: 1, .. }));
 }
 
 #[test]

@@ -27,10 +27,7 @@ fn chain_of_dispatches(plain: bool) {
         )
         .unwrap();
     let after = gpu.stats();
-    assert!(
-        gpu.wait(submitted.point, Some(Duration::from_secs(10)))
-            .unwrap()
-    );
+    assert!(gpu.wait(submitted.point, Some(Duration::from_secs(10))).unwrap());
     assert!(gpu.is_done(submitted.point));
     assert_eq!(queue.last(), submitted.point);
     let expected: Vec<u32> = source.iter().map(|v| v + 12).collect();
@@ -100,19 +97,9 @@ fn an_offset_binding_touches_its_range_only() {
     let src = memory_of(&gpu, &[1; 64]);
     let dst = zeroed(&gpu, 64 + align as usize);
     let mut dispatch = add(&pipeline, &src, &src, 9);
-    dispatch.bindings[1] = BoundMemory {
-        set: 0,
-        binding: 1,
-        memory: dst.clone(),
-        offset: align,
-        len: 64,
-    };
+    dispatch.bindings[1] = BoundMemory { set: 0, binding: 1, memory: dst.clone(), offset: align, len: 64 };
     dispatch.push = push(&[16, 9]);
-    let point = gpu
-        .queue(0)
-        .submit(&[Command::Dispatch(dispatch)], &[], false)
-        .unwrap()
-        .point;
+    let point = gpu.queue(0).submit(&[Command::Dispatch(dispatch)], &[], false).unwrap().point;
     let got = read(&gpu, &dst, point);
     let start = align as usize / 4;
     assert!(got[..start].iter().all(|v| *v == 0));
@@ -130,35 +117,14 @@ fn transfers_and_their_barriers() {
         .queue(0)
         .submit(
             &[
-                Command::Fill {
-                    dst: a.clone(),
-                    offset: 0,
-                    len: 1024,
-                    word: 7,
-                },
+                Command::Fill { dst: a.clone(), offset: 0, len: 1024, word: 7 },
                 Command::Barrier(Barrier::TransferToTransfer),
-                Command::Update {
-                    dst: a.clone(),
-                    offset: 8,
-                    bytes: update,
-                },
+                Command::Update { dst: a.clone(), offset: 8, bytes: update },
                 Command::Barrier(Barrier::TransferToCompute),
                 Command::Dispatch(add(&pipeline, &a, &b, 1)),
                 Command::Barrier(Barrier::ComputeToTransfer),
-                Command::Copy {
-                    src: b.clone(),
-                    src_offset: 8,
-                    dst: a.clone(),
-                    dst_offset: 1000,
-                    len: 12,
-                },
-                Command::Copy {
-                    src: b.clone(),
-                    src_offset: 0,
-                    dst: a.clone(),
-                    dst_offset: 0,
-                    len: 0,
-                },
+                Command::Copy { src: b.clone(), src_offset: 8, dst: a.clone(), dst_offset: 1000, len: 12 },
+                Command::Copy { src: b.clone(), src_offset: 0, dst: a.clone(), dst_offset: 0, len: 0 },
             ],
             &[],
             false,
@@ -185,11 +151,7 @@ fn a_wait_on_the_same_queue_is_a_barrier() {
     assert_eq!(read(&gpu, &memory[8], last), vec![8; 300]);
     let recording = gpu.take_recording();
     let waits = |lines: &[String]| lines.iter().any(|line| line == "barrier Full (wait)");
-    let shape: Vec<bool> = recording
-        .iter()
-        .take(8)
-        .map(|(_, lines)| waits(lines))
-        .collect();
+    let shape: Vec<bool> = recording.iter().take(8).map(|(_, lines)| waits(lines)).collect();
     // The first waits for a point of value 0, which was always reached.
     assert_eq!(shape, [false, true, true, true, true, true, true, true]);
     assert!(recording.windows(2).all(|w| w[0].0.value < w[1].0.value));
@@ -204,12 +166,7 @@ fn queues_wait_for_each_other() {
     for (at, pair) in memory.windows(2).enumerate() {
         let dispatch = Command::Dispatch(add(&pipeline, &pair[0], &pair[1], 1));
         let waits: Vec<Point> = last.into_iter().collect();
-        last = Some(
-            gpu.queue(at)
-                .submit(&[dispatch], &waits, false)
-                .unwrap()
-                .point,
-        );
+        last = Some(gpu.queue(at).submit(&[dispatch], &waits, false).unwrap().point);
     }
     assert_eq!(read(&gpu, &memory[8], last.unwrap()), vec![8; 300]);
 }
@@ -226,11 +183,7 @@ fn many_threads_submit_to_one_queue() {
                 for round in 0..100_u32 {
                     let dispatch = Command::Dispatch(add(pipeline, &a, &b, round));
                     let full = Command::Barrier(Barrier::Full);
-                    let point = gpu
-                        .queue(0)
-                        .submit(&[full, dispatch], &[], round % 7 == 0)
-                        .unwrap()
-                        .point;
+                    let point = gpu.queue(0).submit(&[full, dispatch], &[], round % 7 == 0).unwrap().point;
                     if round % 10 == 9 {
                         assert_eq!(read(gpu, &b, point), vec![t + round; 128]);
                     }
@@ -247,10 +200,7 @@ fn what_is_dropped_while_pending_lives_until_it_is_done() {
     let queue = gpu.queue(0);
     let point = {
         let (pipeline, data) = (busy_pipeline(&gpu), zeroed(&gpu, 64));
-        queue
-            .submit(&[busy(&pipeline, &data, 60_000)], &[], false)
-            .unwrap()
-            .point
+        queue.submit(&[busy(&pipeline, &data, 60_000)], &[], false).unwrap().point
     };
     gpu.wait(point, None).unwrap();
     assert!(gpu.is_done(point));
@@ -260,9 +210,7 @@ fn what_is_dropped_while_pending_lives_until_it_is_done() {
 fn a_context_dropped_with_work_pending_waits_for_it() {
     let Some(gpu) = open(false) else { return };
     let (pipeline, data) = (busy_pipeline(&gpu), zeroed(&gpu, 64));
-    gpu.queue(0)
-        .submit(&[busy(&pipeline, &data, 60_000)], &[], false)
-        .unwrap();
+    gpu.queue(0).submit(&[busy(&pipeline, &data, 60_000)], &[], false).unwrap();
     drop((pipeline, data));
     drop(gpu);
 }
@@ -272,11 +220,7 @@ fn a_wait_can_time_out_and_be_repeated() {
     let Some(gpu) = open(false) else { return };
     let (pipeline, data) = (busy_pipeline(&gpu), zeroed(&gpu, 64));
     let rounds = 60_000;
-    let point = gpu
-        .queue(0)
-        .submit(&[busy(&pipeline, &data, rounds)], &[], false)
-        .unwrap()
-        .point;
+    let point = gpu.queue(0).submit(&[busy(&pipeline, &data, rounds)], &[], false).unwrap().point;
     assert!(!gpu.wait(point, Some(Duration::ZERO)).unwrap());
     assert!(!gpu.wait(point, Some(Duration::from_millis(1))).unwrap());
     assert!(!gpu.is_done(point));
@@ -292,13 +236,7 @@ fn frames_are_used_again() {
     let queue = gpu.queue(0);
     for _ in 0..3000 {
         let full = Command::Barrier(Barrier::Full);
-        queue
-            .submit(
-                &[full, Command::Dispatch(add(&pipeline, &a, &b, 1))],
-                &[],
-                false,
-            )
-            .unwrap();
+        queue.submit(&[full, Command::Dispatch(add(&pipeline, &a, &b, 1))], &[], false).unwrap();
     }
     gpu.wait_idle().unwrap();
     assert_eq!(Arc::strong_count(&a), 1, "retired frames keep nothing");

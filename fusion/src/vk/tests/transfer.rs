@@ -8,9 +8,7 @@ fn pattern(len: usize) -> Vec<u8> {
 
 fn round_trip(plain: bool, size: usize, offset: usize) {
     let Some(gpu) = open(plain) else { return };
-    let memory = gpu
-        .allocate((size + offset + 3) as u64, MemoryKind::Device)
-        .unwrap();
+    let memory = gpu.allocate((size + offset + 3) as u64, MemoryKind::Device).unwrap();
     let queue = gpu.queue(0);
     let fill = Command::Fill {
         dst: memory.clone(),
@@ -20,9 +18,7 @@ fn round_trip(plain: bool, size: usize, offset: usize) {
     };
     let filled = queue.submit(&[fill], &[], false).unwrap().point;
     let bytes = pattern(size);
-    let written = queue
-        .upload(&memory, offset as u64, &bytes, &[filled])
-        .unwrap();
+    let written = queue.upload(&memory, offset as u64, &bytes, &[filled]).unwrap();
     let mut all = vec![0; memory.size() as usize];
     queue.download(&memory, 0, &mut all, &[written]).unwrap();
     assert!(all[..offset].iter().all(|b| *b == 0xEE));
@@ -66,18 +62,8 @@ fn out_of_range() {
         let memory = zeroed(&gpu, 4);
         let queue = gpu.queue(0);
         let error = queue.upload(&memory, 8, &[0; 9], &[]).unwrap_err();
-        assert!(matches!(
-            error,
-            DeviceError::OutOfRange {
-                offset: 8,
-                len: 9,
-                size: 16,
-                ..
-            }
-        ));
-        let error = queue
-            .download(&memory, u64::MAX, &mut [0; 1], &[])
-            .unwrap_err();
+        assert!(matches!(error, DeviceError::OutOfRange { offset: 8, len: 9, size: 16, .. }));
+        let error = queue.download(&memory, u64::MAX, &mut [0; 1], &[]).unwrap_err();
         assert!(matches!(error, DeviceError::OutOfRange { .. }));
     }
 }
@@ -86,20 +72,12 @@ fn out_of_range() {
 fn uploads_order_themselves_between_dispatches() {
     let Some(gpu) = open(true) else { return };
     let pipeline = add_pipeline(&gpu);
-    let (a, b, c) = (
-        memory_of(&gpu, &[1; 64]),
-        zeroed(&gpu, 64),
-        zeroed(&gpu, 64),
-    );
+    let (a, b, c) = (memory_of(&gpu, &[1; 64]), zeroed(&gpu, 64), zeroed(&gpu, 64));
     let queue = gpu.queue(0);
-    queue
-        .submit(&[Command::Dispatch(add(&pipeline, &a, &b, 1))], &[], false)
-        .unwrap();
+    queue.submit(&[Command::Dispatch(add(&pipeline, &a, &b, 1))], &[], false).unwrap();
     let bytes: Vec<u8> = push(&[10; 64]).to_vec();
     queue.upload(&a, 0, &bytes, &[]).unwrap();
-    let last = queue
-        .submit(&[Command::Dispatch(add(&pipeline, &a, &c, 1))], &[], false)
-        .unwrap();
+    let last = queue.submit(&[Command::Dispatch(add(&pipeline, &a, &c, 1))], &[], false).unwrap();
     assert_eq!(read(&gpu, &b, last.point), vec![2; 64]);
     assert_eq!(read(&gpu, &c, last.point), vec![11; 64]);
 }
