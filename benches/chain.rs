@@ -23,16 +23,11 @@ fn chain(criterion: &mut Criterion) {
         ];
         for clock in ["gpu", "wall"] {
             let mut group = criterion.benchmark_group(format!("chain/{clock}"));
-            group
-                .throughput(Throughput::Elements(n as u64))
-                .sample_size(10);
-            group
-                .warm_up_time(Duration::from_millis(300))
-                .measurement_time(Duration::from_secs(2));
+            group.throughput(Throughput::Elements(n as u64)).sample_size(10);
+            group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
             for (name, run) in variants {
                 group.bench_function(BenchmarkId::new(name, n), |bencher| {
-                    bencher
-                        .iter_custom(|iterations| (0..iterations).map(|_| once(run, clock)).sum());
+                    bencher.iter_custom(|iterations| (0..iterations).map(|_| once(run, clock)).sum());
                 });
             }
         }
@@ -46,10 +41,7 @@ fn once(run: &dyn Fn() -> Vec<Event>, clock: &str) -> Duration {
     Event::wait_all(&events).expect("the run");
     let wall = start.elapsed();
     match clock {
-        "gpu" => events
-            .iter()
-            .map(|event| event.gpu_time().expect("profiling is on"))
-            .sum(),
+        "gpu" => events.iter().map(|event| event.gpu_time().expect("profiling is on")).sum(),
         _ => wall,
     }
 }

@@ -17,29 +17,18 @@ fn hit_path(criterion: &mut Criterion) {
     let before = context.stats();
 
     let mut group = criterion.benchmark_group("hit_path");
-    group
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(3));
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(3));
     group.bench_function("start_to_complete", |bencher| {
         bencher.iter_custom(|iterations| {
-            (0..iterations)
-                .map(|_| until_submitted(|| vec![chain.submit_fused()]))
-                .sum()
+            (0..iterations).map(|_| until_submitted(|| vec![chain.submit_fused()])).sum()
         });
     });
     group.bench_function("submissions", |bencher| {
-        bencher.iter_custom(|iterations| {
-            (0..iterations)
-                .map(|_| until_submitted(|| chain.submit()))
-                .sum()
-        });
+        bencher.iter_custom(|iterations| (0..iterations).map(|_| until_submitted(|| chain.submit())).sum());
     });
     group.finish();
     let after = context.stats() - before;
-    assert_eq!(
-        after.jit_builds, 0,
-        "every run after the first hits the memory cache"
-    );
+    assert_eq!(after.jit_builds, 0, "every run after the first hits the memory cache");
 }
 
 /// Host time until everything is submitted; then waits, outside the measured time.

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use vkfuse::{
-    Buffer, CacheOptions, Context, ContextOptions, DeviceKind, Event, FusionProperties,
-    FusionWrapper, Kernel, Queue, QueueOptions,
+    Buffer, CacheOptions, Context, ContextOptions, DeviceKind, Event, FusionProperties, FusionWrapper,
+    Kernel, Queue, QueueOptions,
 };
 
 /// A context without disk cache, and a queue that can fuse and takes times.
@@ -30,9 +30,7 @@ pub fn sizes(context: &Context) -> Vec<usize> {
 
 /// A compiled kernel of the `shaders` folder.
 pub fn shader(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../shaders")
-        .join(format!("{name}.spv"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shaders").join(format!("{name}.spv"))
 }
 
 /// The chain on its own buffers.
@@ -50,28 +48,18 @@ pub struct Chain {
 impl Chain {
     /// Buffers of `n` elements; `promoted` marks the temporaries `promote_private`.
     pub fn new(context: &Context, queue: &Queue, n: usize, promoted: bool) -> Chain {
-        let kernel = |name| {
-            context
-                .load_spirv(shader(name))
-                .expect("a checked-in kernel")
-        };
+        let kernel = |name| context.load_spirv(shader(name)).expect("a checked-in kernel");
         let data: Vec<f32> = (0..n).map(|i| (i % 1009) as f32 / 1009.0).collect();
         let temporary = |_| {
             let buffer = context.buffer(n).expect("a temporary");
-            if promoted {
-                buffer.promote_private()
-            } else {
-                buffer
-            }
+            if promoted { buffer.promote_private() } else { buffer }
         };
         Chain {
             queue: queue.clone(),
             mul: kernel("chain/mul"),
             sub: kernel("chain/sub"),
             by_hand: kernel("chain/fused"),
-            inputs: (0..4)
-                .map(|_| context.buffer_from(&data).expect("an input"))
-                .collect(),
+            inputs: (0..4).map(|_| context.buffer_from(&data).expect("an input")).collect(),
             temporaries: (0..3).map(temporary).collect(),
             out: context.buffer(n).expect("the output"),
             n: n as u32,
@@ -94,9 +82,7 @@ impl Chain {
         let fusion = FusionWrapper::new(&self.queue).expect("the queue enables fusion");
         fusion.start_fusion().expect("fusion mode");
         self.submit();
-        fusion
-            .complete_fusion(&FusionProperties::default())
-            .expect("a fused dispatch")
+        fusion.complete_fusion(&FusionProperties::default()).expect("a fused dispatch")
     }
 
     /// The kernel that somebody wrote by hand for the whole chain.
@@ -107,8 +93,7 @@ impl Chain {
                     h.arg(binding, input.read());
                 }
                 h.arg(4, self.out.write());
-                h.push(&self.n)
-                    .dispatch_items(&self.by_hand, [self.n, 1, 1]);
+                h.push(&self.n).dispatch_items(&self.by_hand, [self.n, 1, 1]);
             })
             .expect("a submission")
     }

@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use vkfuse::{Context, FusionProperties, FusionWrapper, Outcome, Promote, QueueOptions};
+use vkfuse::{Context, FusionProperties, FusionWrapper, Internalization, Outcome, QueueOptions};
 
 const GROUP: usize = 256;
 const ELEMENTS: usize = 1000 * GROUP;
@@ -23,10 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let data: Vec<f32> = (0..ELEMENTS).map(|i| i as f32).collect();
     let input = context.buffer_from(&data)?;
-    let scaled = context
-        .buffer::<f32>(ELEMENTS)?
-        .named("scaled")
-        .promote_local();
+    let scaled = context.buffer::<f32>(ELEMENTS)?.named("scaled").promote_local();
     let output = context.buffer::<f32>(ELEMENTS)?;
 
     let groups = [(ELEMENTS / GROUP) as u32, 1, 1];
@@ -47,19 +44,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     if done.outcome() != Outcome::Fused {
         return Err(format!("not fused: {} ({:?})", done.outcome(), report.plan.splits).into());
     }
-    let promoted = report
-        .plan
-        .buffers
-        .iter()
-        .find(|buffer| buffer.buffer == scaled.id());
-    if promoted.is_none_or(|buffer| buffer.got != Promote::Local) {
+    let promoted = report.plan.buffers.iter().find(|buffer| buffer.buffer == scaled.id());
+    if promoted.is_none_or(|buffer| buffer.got != Internalization::Local) {
         return Err(format!("not in shared memory: {promoted:?}").into());
     }
-    let barriers = report.plan.groups[0]
-        .barriers
-        .iter()
-        .filter(|barrier| barrier.kept)
-        .count();
+    let barriers = report.plan.groups[0].barriers.iter().filter(|barrier| barrier.kept).count();
     println!("two kernels, one dispatch, {barriers} barrier, `scaled` in shared memory");
 
     // The temporary was never written. Reading it is an error that says so.
@@ -71,9 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (i, &value) in output.download()?.iter().enumerate() {
         let mirrored = i / GROUP * GROUP + (GROUP - 1 - i % GROUP);
         if value != 0.5 * data[mirrored] {
-            return Err(
-                format!("output[{i}] is {value}, expected {}", 0.5 * data[mirrored]).into(),
-            );
+            return Err(format!("output[{i}] is {value}, expected {}", 0.5 * data[mirrored]).into());
         }
     }
     println!("all {ELEMENTS} elements are right");

@@ -23,27 +23,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         .filter(|physical| physical.supported_features().contains(&features))
         .find_map(|physical| {
             let families = physical.queue_family_properties();
-            let compute = families
-                .iter()
-                .position(|family| family.queue_flags.contains(QueueFlags::COMPUTE))?;
+            let compute =
+                families.iter().position(|family| family.queue_flags.contains(QueueFlags::COMPUTE))?;
             Some((physical.clone(), compute as u32))
         })
         .ok_or("no device has what fusion needs")?;
     let (device, queues) = Device::new(
         physical,
         DeviceCreateInfo {
-            queue_create_infos: vec![QueueCreateInfo {
-                queue_family_index: family,
-                ..Default::default()
-            }],
+            queue_create_infos: vec![QueueCreateInfo { queue_family_index: family, ..Default::default() }],
             enabled_features: features,
             ..Default::default()
         },
     )?;
-    println!(
-        "my own device: {}",
-        device.physical_device().properties().device_name
-    );
+    println!("my own device: {}", device.physical_device().properties().device_name);
 
     // From here on everything is as with a context that makes its own device.
     let context = Context::over(device.clone(), queues.collect(), ContextOptions::default())?;

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use vkfuse::{
-    Buffer, Context, Event, FusionProperties, FusionReport, FusionWrapper, Kernel, Outcome,
-    Promote, Queue, QueueOptions,
+    Buffer, Context, Event, FusionProperties, FusionReport, FusionWrapper, Kernel, Outcome, Promote, Queue,
+    QueueOptions,
 };
 
 /// Not a multiple of anything: the last work-group is partly empty.
@@ -39,30 +39,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let promoted = Chain::new(&context, &inputs, Promote::Private)?;
 
     println!("\n                     dispatches  first run    GPU time   wall time   speed-up");
-    let base = measure(
-        "unfused",
-        &queue,
-        || unfused.submit(&queue, &mul, &sub),
-        None,
-    )?;
-    measure(
-        "fused",
-        &queue,
-        || fused.submit_fused(&queue, &mul, &sub),
-        Some(base),
-    )?;
-    measure(
-        "fused and promoted",
-        &queue,
-        || promoted.submit_fused(&queue, &mul, &sub),
-        Some(base),
-    )?;
+    let base = measure("unfused", &queue, || unfused.submit(&queue, &mul, &sub), None)?;
+    measure("fused", &queue, || fused.submit_fused(&queue, &mul, &sub), Some(base))?;
+    measure("fused and promoted", &queue, || promoted.submit_fused(&queue, &mul, &sub), Some(base))?;
 
-    for (name, chain) in [
-        ("unfused", &unfused),
-        ("fused", &fused),
-        ("fused and promoted", &promoted),
-    ] {
+    for (name, chain) in [("unfused", &unfused), ("fused", &fused), ("fused and promoted", &promoted)] {
         check(name, &chain.out.download()?, &expected)?;
     }
     println!("\nall {n} elements of all three results equal the host's, bit for bit");
@@ -85,11 +66,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn new(
-        context: &Context,
-        inputs: &[Vec<f32>],
-        promote: Promote,
-    ) -> Result<Chain, vkfuse::Error> {
+    fn new(context: &Context, inputs: &[Vec<f32>], promote: Promote) -> Result<Chain, vkfuse::Error> {
         let n = inputs[0].len();
         let temporary = |name: &str| {
             let buffer = context.buffer::<f32>(n)?.named(name);
@@ -99,10 +76,7 @@ impl Chain {
             })
         };
         Ok(Chain {
-            inputs: inputs
-                .iter()
-                .map(|data| context.buffer_from(data))
-                .collect::<Result<_, _>>()?,
+            inputs: inputs.iter().map(|data| context.buffer_from(data)).collect::<Result<_, _>>()?,
             temporaries: ["tmp1", "tmp2", "tmp3"]
                 .into_iter()
                 .map(temporary)
@@ -113,24 +87,15 @@ impl Chain {
     }
 
     /// Four submissions, in order. What depends on what follows from the buffers.
-    fn submit(
-        &self,
-        queue: &Queue,
-        mul: &Kernel,
-        sub: &Kernel,
-    ) -> Result<Vec<Event>, vkfuse::Error> {
+    fn submit(&self, queue: &Queue, mul: &Kernel, sub: &Kernel) -> Result<Vec<Event>, vkfuse::Error> {
         let binary = |kernel: &Kernel, x: &Buffer<f32>, y: &Buffer<f32>, z: &Buffer<f32>| {
             queue.submit(|h| {
                 h.arg(0, x.read()).arg(1, y.read()).arg(2, z.write());
                 h.push(&self.n).dispatch_items(kernel, [self.n, 1, 1]);
             })
         };
-        let [in1, in2, in3, in4] = &self.inputs[..] else {
-            unreachable!("four inputs")
-        };
-        let [tmp1, tmp2, tmp3] = &self.temporaries[..] else {
-            unreachable!("three temporaries")
-        };
+        let [in1, in2, in3, in4] = &self.inputs[..] else { unreachable!("four inputs") };
+        let [tmp1, tmp2, tmp3] = &self.temporaries[..] else { unreachable!("three temporaries") };
         Ok(vec![
             binary(mul, in1, in2, tmp1)?,
             binary(sub, in1, in3, tmp2)?,
@@ -140,12 +105,7 @@ impl Chain {
     }
 
     /// The same submissions in fusion mode: that is all there is to it.
-    fn submit_fused(
-        &self,
-        queue: &Queue,
-        mul: &Kernel,
-        sub: &Kernel,
-    ) -> Result<Vec<Event>, vkfuse::Error> {
+    fn submit_fused(&self, queue: &Queue, mul: &Kernel, sub: &Kernel) -> Result<Vec<Event>, vkfuse::Error> {
         let fusion = FusionWrapper::new(queue)?;
         fusion.start_fusion()?;
         self.submit(queue, mul, sub)?;
@@ -170,9 +130,7 @@ fn measure(
     let before = queue.context().stats();
     let (cold, _) = timed()?;
     let dispatches = (queue.context().stats() - before).dispatches;
-    let times = (0..REPEATS)
-        .map(|_| timed())
-        .collect::<Result<Vec<_>, _>>()?;
+    let times = (0..REPEATS).map(|_| timed()).collect::<Result<Vec<_>, _>>()?;
     let median = |mut of: Vec<Duration>| {
         of.sort();
         of[of.len() / 2]
@@ -197,22 +155,11 @@ fn milliseconds(time: Duration) -> f64 {
 fn in_words(report: &FusionReport) {
     println!();
     for group in &report.plan.groups {
-        let how = if group.fused {
-            "became one dispatch"
-        } else {
-            "ran on their own"
-        };
+        let how = if group.fused { "became one dispatch" } else { "ran on their own" };
         println!("{} kernels {how}", group.members.len());
         for barrier in &group.barriers {
-            let kept = if barrier.kept {
-                "a barrier"
-            } else {
-                "no barrier"
-            };
-            println!(
-                "  {kept} after kernel {}: {}",
-                barrier.after, barrier.reason
-            );
+            let kept = if barrier.kept { "a barrier" } else { "no barrier" };
+            println!("  {kept} after kernel {}: {}", barrier.after, barrier.reason);
         }
     }
     for split in &report.plan.splits {
@@ -220,7 +167,7 @@ fn in_words(report: &FusionReport) {
     }
     for buffer in &report.plan.buffers {
         let name = report.buffer_name(buffer.buffer).unwrap_or("a buffer");
-        print!("{name}: asked {}, got {}", buffer.asked, buffer.got);
+        print!("{name}: asked {:?}, got {:?}", buffer.asked, buffer.got);
         match &buffer.reason {
             Some(reason) => println!(", because {reason}"),
             None => println!(),
@@ -241,16 +188,9 @@ fn on_the_host(inputs: &[Vec<f32>]) -> Vec<f32> {
 }
 
 fn check(name: &str, result: &[f32], expected: &[f32]) -> Result<(), String> {
-    match result
-        .iter()
-        .zip(expected)
-        .position(|(a, b)| a.to_bits() != b.to_bits())
-    {
+    match result.iter().zip(expected).position(|(a, b)| a.to_bits() != b.to_bits()) {
         None => Ok(()),
-        Some(at) => Err(format!(
-            "{name}: out[{at}] is {}, the host says {}",
-            result[at], expected[at]
-        )),
+        Some(at) => Err(format!("{name}: out[{at}] is {}, the host says {}", result[at], expected[at])),
     }
 }
 

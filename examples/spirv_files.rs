@@ -22,12 +22,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut kernels = Vec::new();
     for path in files()? {
         let kernel = context.load_spirv(&path)?;
-        let interface = kernel.interface()?;
-        let bindings: Vec<(u32, u32)> = interface
-            .bindings
-            .iter()
-            .map(|b| (b.set, b.binding))
-            .collect();
+        let specialized = kernel.specialized(&[])?;
+        let interface = &specialized.interface;
+        let bindings: Vec<(u32, u32)> = interface.bindings.iter().map(|b| (b.set, b.binding)).collect();
         println!(
             "{:<28} SPIR-V {}.{}, work-group {:?}, {} bytes of push constants",
             path.file_name().unwrap_or_default().to_string_lossy(),
@@ -37,57 +34,36 @@ fn main() -> Result<(), Box<dyn Error>> {
             interface.push.as_ref().map_or(0, |push| push.size),
         );
         if bindings != [(0, 0), (0, 1), (0, 2)] {
-            return Err(format!(
-                "{}: expected the bindings 0, 1 and 2, found {bindings:?}",
-                path.display()
-            )
-            .into());
+            return Err(
+                format!("{}: expected the bindings 0, 1 and 2, found {bindings:?}", path.display()).into()
+            );
         }
         let takes_length = interface.push.is_some();
         kernels.push((kernel, takes_length));
     }
 
     let start = context.buffer_from(&vec![1.0_f32; ELEMENTS as usize])?;
-    let factors: Vec<f32> = (0..ELEMENTS)
-        .map(|i| 0.75 + (i % 1000) as f32 / 4000.0)
-        .collect();
+    let factors: Vec<f32> = (0..ELEMENTS).map(|i| 0.75 + (i % 1000) as f32 / 4000.0).collect();
     let factors = context.buffer_from(&factors)?;
 
     let unfused = string_together(&context, &queue, &kernels, &start, &factors)?;
     let mut fused = None;
     let done: Event = queue.fuse(|queue| {
-        fused = Some(string_together(
-            &context, queue, &kernels, &start, &factors,
-        )?);
+        fused = Some(string_together(&context, queue, &kernels, &start, &factors)?);
         Ok(())
     })?;
     done.wait()?;
     let report = done.report().ok_or("a completed list has a report")?;
-    println!(
-        "\n{} kernels, {} dispatches: {}",
-        kernels.len(),
-        report.dispatches,
-        done.outcome()
-    );
+    println!("\n{} kernels, {} dispatches: {}", kernels.len(), report.dispatches(), done.outcome());
     for split in &report.plan.splits {
-        println!(
-            "split after {}: {} ({})",
-            split.after, split.reason, split.detail
-        );
+        println!("split after {}: {} ({})", split.after, split.reason, split.detail);
     }
 
     let fused = fused.ok_or("the closure ran")?.download()?;
     let unfused = unfused.download()?;
-    let differs = fused
-        .iter()
-        .zip(&unfused)
-        .position(|(a, b)| a.to_bits() != b.to_bits());
+    let differs = fused.iter().zip(&unfused).position(|(a, b)| a.to_bits() != b.to_bits());
     if let Some(at) = differs {
-        return Err(format!(
-            "element {at} is {} fused and {} unfused",
-            fused[at], unfused[at]
-        )
-        .into());
+        return Err(format!("element {at} is {} fused and {} unfused", fused[at], unfused[at]).into());
     }
     println!("all {ELEMENTS} elements are equal bit for bit");
     if kernels.len() > 1 && !matches!(done.outcome(), Outcome::Fused | Outcome::Split) {
@@ -131,9 +107,7 @@ fn string_together(
             context.buffer::<f32>(ELEMENTS as usize)?
         };
         queue.submit(|h| {
-            h.arg(0, current.read())
-                .arg(1, factors.read())
-                .arg(2, next.write());
+            h.arg(0, current.read()).arg(1, factors.read()).arg(2, next.write());
             if *takes_length {
                 h.push(&ELEMENTS);
             }

@@ -38,6 +38,4 @@ pub use event::{Event, Subscriber};
 pub use key::{Difference, Field, Key, KeyId, MemoryKey, Part, PartKind, Value};
 pub use memory::{BuildError, Failure, Hit, MemoryCache, MemoryLimits, MemoryStats};
 pub use store::reason::{Disabled, Fault, Miss, Outcome, Skip};
-pub use store::{
-    BlobInfo, BlobLoad, EntryInfo, Progress, Pruned, Store, StoreStats, Swept, Usage,
-};
+pub use store::{BlobInfo, BlobLoad, EntryInfo, Progress, Pruned, Store, StoreStats, Swept, Usage};

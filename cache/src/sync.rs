@@ -1,16 +1,16 @@
 //! The primitives the memory cache waits with: the standard library's, or a model checker's.
 //!
-//! With the feature `shuttle` every lock, wait and wake-up of the memory cache is a scheduling point
+//! With `--cfg vkfuse_shuttle` every lock, wait and wake-up of the memory cache is a scheduling point
 //! of the shuttle checker, which then runs the state machine through chosen interleavings.
 
-#[cfg(not(feature = "shuttle"))]
+#[cfg(not(vkfuse_shuttle))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
-#[cfg(not(feature = "shuttle"))]
+#[cfg(not(vkfuse_shuttle))]
 pub(crate) use std::thread::{ThreadId, current as current_thread};
 
-#[cfg(feature = "shuttle")]
+#[cfg(vkfuse_shuttle)]
 pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
-#[cfg(feature = "shuttle")]
+#[cfg(vkfuse_shuttle)]
 pub(crate) use shuttle::thread::{ThreadId, current as current_thread};
 
 /// Takes a lock whether or not a thread panicked with it: what these locks protect is consistent at

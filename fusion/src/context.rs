@@ -267,6 +267,12 @@ impl Context {
         }
     }
 
+    /// How many errors and warnings the validation layer has reported so far; always 0 where it is not active.
+    #[must_use]
+    pub fn validation_messages(&self) -> u64 {
+        self.inner.gpu.validation_messages()
+    }
+
     /// Waits for everything on every queue. Ends every fusion list.
     ///
     /// # Errors

@@ -145,9 +145,10 @@ impl ContextInner {
                 report.jit_us = micros(start);
                 count(&self.counters.jit_builds, 1);
                 count(&self.counters.jit_us, report.jit_us as u64);
+                // What the store does with it is its own affair, and in its own counters.
                 if let Some(key) = &key {
                     count(&self.counters.disk_misses, 1);
-                    store.put(key, &Entry::new().with(SPIRV, bytes(&words)));
+                    let _ = store.put(key, &Entry::new().with(SPIRV, bytes(&words)));
                 }
                 words
             }
@@ -191,7 +192,7 @@ impl ContextInner {
             None => {}
         }
         if let (Some(key), Some(blob)) = (&key, &origin.blob) {
-            store.put_blob(key, &driver, blob);
+            let _ = store.put_blob(key, &driver, blob);
         }
         // A pipeline's own memory is the driver's secret; its code is the nearest that can be known.
         let weight = (words.len() * 4) as u64 + origin.blob.map_or(0, |blob| blob.len() as u64);

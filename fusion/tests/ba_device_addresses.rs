@@ -9,14 +9,10 @@ mod support;
 use std::sync::Arc;
 
 use support::{Pair, shader};
-use vkfuse::{
-    CacheOptions, Context, ContextOptions, FusionProperties, FusionWrapper, Outcome, QueueOptions,
-};
+use vkfuse::{CacheOptions, Context, ContextOptions, FusionProperties, FusionWrapper, Outcome, QueueOptions};
 use vulkano::VulkanLibrary;
 use vulkano::buffer::{Buffer, BufferCreateInfo, BufferUsage, Subbuffer};
-use vulkano::device::{
-    Device, DeviceCreateInfo, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags,
-};
+use vulkano::device::{Device, DeviceCreateInfo, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags};
 use vulkano::instance::{Instance, InstanceCreateInfo};
 use vulkano::memory::allocator::{AllocationCreateInfo, MemoryTypeFilter, StandardMemoryAllocator};
 
@@ -25,29 +21,19 @@ const N: u32 = 512;
 /// A device of the program's own, with device addresses.
 fn device() -> Option<(Arc<Device>, Arc<Queue>)> {
     let instance = Instance::new(VulkanLibrary::new().ok()?, InstanceCreateInfo::default()).ok()?;
-    let features = DeviceFeatures {
-        buffer_device_address: true,
-        ..Context::required_features()
-    };
+    let features = DeviceFeatures { buffer_device_address: true, ..Context::required_features() };
     let (physical, queue_family_index) =
-        instance
-            .enumerate_physical_devices()
-            .ok()?
-            .find_map(|physical| {
-                let families = physical.queue_family_properties();
-                let family = families
-                    .iter()
-                    .position(|family| family.queue_flags.contains(QueueFlags::COMPUTE))?;
-                let fits = physical.supported_features().contains(&features);
-                fits.then(|| (physical.clone(), family as u32))
-            })?;
+        instance.enumerate_physical_devices().ok()?.find_map(|physical| {
+            let families = physical.queue_family_properties();
+            let family =
+                families.iter().position(|family| family.queue_flags.contains(QueueFlags::COMPUTE))?;
+            let fits = physical.supported_features().contains(&features);
+            fits.then(|| (physical.clone(), family as u32))
+        })?;
     let (device, mut queues) = Device::new(
         physical,
         DeviceCreateInfo {
-            queue_create_infos: vec![QueueCreateInfo {
-                queue_family_index,
-                ..Default::default()
-            }],
+            queue_create_infos: vec![QueueCreateInfo { queue_family_index, ..Default::default() }],
             enabled_features: features,
             ..Default::default()
         },
@@ -65,8 +51,7 @@ fn addressed(allocator: &Arc<StandardMemoryAllocator>, factor: i32) -> Subbuffer
             ..Default::default()
         },
         AllocationCreateInfo {
-            memory_type_filter: MemoryTypeFilter::HOST_RANDOM_ACCESS
-                | MemoryTypeFilter::PREFER_HOST,
+            memory_type_filter: MemoryTypeFilter::HOST_RANDOM_ACCESS | MemoryTypeFilter::PREFER_HOST,
             ..Default::default()
         },
         (0..N as i32).map(|i| factor * i),
@@ -85,9 +70,7 @@ fn wrapped_usm() {
     let [x, y, z] = [2, 3, -1].map(|factor| addressed(&allocator, factor));
     let options = ContextOptions::default().cache(CacheOptions::default().no_disk());
     let context = Context::over(device, vec![queue], options).unwrap();
-    let queue = context
-        .queue(QueueOptions::new().enable_fusion(true))
-        .unwrap();
+    let queue = context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
     let kernel = context.load_spirv(shader("pair/addresses")).unwrap();
     let [add, mul] = ["pair/add", "pair/mul"].map(|name| context.load_spirv(shader(name)).unwrap());
     let pair = Pair::new(N as usize);
@@ -117,18 +100,10 @@ fn wrapped_usm() {
             h.push(&N).dispatch_items(&mul, [N, 1, 1]);
         })
         .unwrap();
-    let complete = fusion
-        .complete_fusion(&FusionProperties::default())
-        .unwrap();
+    let complete = fusion.complete_fusion(&FusionProperties::default()).unwrap();
     complete.wait().unwrap();
 
-    for (i, (&sum, value)) in z
-        .read()
-        .unwrap()
-        .iter()
-        .zip(out.download().unwrap())
-        .enumerate()
-    {
+    for (i, (&sum, value)) in z.read().unwrap().iter().zip(out.download().unwrap()).enumerate() {
         assert_eq!(sum as usize, 5 * i, "z[{i}]");
         assert_eq!(value as usize, 20 * i * i, "out[{i}]");
     }

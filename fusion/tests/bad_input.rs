@@ -13,10 +13,7 @@ use vkfuse::{Buffer, Error, FusionProperties, FusionWrapper, Handler, Module, Ou
 /// The words of a kernel of the `shaders` folder.
 fn words(name: &str) -> Vec<u32> {
     let bytes = std::fs::read(shader(name)).expect("the compiled kernel is checked in");
-    bytes
-        .chunks_exact(4)
-        .map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")))
-        .collect()
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("four bytes"))).collect()
 }
 
 fn bytes(words: &[u32]) -> Vec<u8> {
@@ -42,10 +39,7 @@ fn assert_names<T>(result: Result<T, Error>, named: &[&str]) {
     };
     let message = whole_message(&error).to_lowercase();
     for name in named {
-        assert!(
-            message.contains(&name.to_lowercase()),
-            "does not name {name}: {message}"
-        );
+        assert!(message.contains(&name.to_lowercase()), "does not name {name}: {message}");
     }
 }
 
@@ -70,9 +64,7 @@ impl Good {
         let kernel = rig.kernel("chain/mul");
         rig.queue
             .submit(|h| {
-                h.arg(0, self.x.read())
-                    .arg(1, self.y.read())
-                    .arg(2, self.z.write());
+                h.arg(0, self.x.read()).arg(1, self.y.read()).arg(2, self.z.write());
                 h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
             })
             .expect("a valid submission");
@@ -87,11 +79,7 @@ fn assert_refused(rig: &Rig, named: &[&str], spoilt: impl Fn(&Good, &mut Handler
     let before = rig.context.stats();
     assert_names(rig.queue.submit(|h| spoilt(&good, h)), named);
     rig.queue.wait().unwrap();
-    assert_eq!(
-        (rig.context.stats() - before).dispatches,
-        0,
-        "something ran"
-    );
+    assert_eq!((rig.context.stats() - before).dispatches, 0, "something ran");
 
     let fusion = FusionWrapper::new(&rig.queue).unwrap();
     fusion.start_fusion().unwrap();
@@ -99,9 +87,7 @@ fn assert_refused(rig: &Rig, named: &[&str], spoilt: impl Fn(&Good, &mut Handler
     assert_names(rig.queue.submit(|h| spoilt(&good, h)), named);
     assert!(fusion.is_in_fusion_mode(), "the refusal ended fusion mode");
     good.submit(rig);
-    let complete = fusion
-        .complete_fusion(&FusionProperties::default())
-        .unwrap();
+    let complete = fusion.complete_fusion(&FusionProperties::default()).unwrap();
     complete.wait().unwrap();
     assert_eq!(complete.outcome(), Outcome::Fused);
     assert_eq!((rig.context.stats() - before).dispatches, 1);
@@ -112,33 +98,18 @@ fn assert_refused(rig: &Rig, named: &[&str], spoilt: impl Fn(&Good, &mut Handler
 #[test]
 fn not_spirv() {
     let rig = rig!();
-    for text in [
-        &b""[..],
-        b"#version 450",
-        b"MZ\x90\0\x03\0\0\0",
-        &[0; 64],
-        &[0xff; 4096],
-    ] {
+    for text in [&b""[..], b"#version 450", b"MZ\x90\0\x03\0\0\0", &[0; 64], &[0xff; 4096]] {
         assert_names(rig.context.kernel_from_bytes("picture", text), &["picture"]);
     }
-    assert_names(
-        rig.context.load_spirv("no/such/kernel.spv"),
-        &["no/such/kernel.spv"],
-    );
+    assert_names(rig.context.load_spirv("no/such/kernel.spv"), &["no/such/kernel.spv"]);
 }
 
 #[test]
 fn truncated() {
     let rig = rig!();
     let whole = bytes(&words("chain/mul"));
-    for len in (0..whole.len())
-        .step_by(7)
-        .chain([whole.len() - 1, whole.len() - 4])
-    {
-        assert_names(
-            rig.context.kernel_from_bytes("cut", &whole[..len]),
-            &["cut"],
-        );
+    for len in (0..whole.len()).step_by(7).chain([whole.len() - 1, whole.len() - 4]) {
+        assert_names(rig.context.kernel_from_bytes("cut", &whole[..len]), &["cut"]);
     }
 }
 
@@ -146,10 +117,7 @@ fn truncated() {
 #[test]
 fn wrong_endianness() {
     let rig = rig!();
-    let swapped: Vec<u8> = words("chain/mul")
-        .iter()
-        .flat_map(|word| word.to_be_bytes())
-        .collect();
+    let swapped: Vec<u8> = words("chain/mul").iter().flat_map(|word| word.to_be_bytes()).collect();
     match rig.context.kernel_from_bytes("swapped", &swapped) {
         Ok(kernel) => assert_eq!(kernel.module().words(), words("chain/mul")),
         Err(error) => assert!(whole_message(&error).contains("endian"), "{error}"),
@@ -173,20 +141,14 @@ fn no_compute_entry_point() {
     let mut module = words("chain/mul");
     let entry = find(&module, 15);
     module[entry + 1] = 4;
-    assert_names(
-        rig.context.kernel_from_words("fragment", &module),
-        &["fragment"],
-    );
+    assert_names(rig.context.kernel_from_words("fragment", &module), &["fragment"]);
 }
 
 #[test]
 fn unknown_or_ambiguous_entry_point() {
     let rig = rig!();
     let module = Module::from_words("two", &words("forms/two_entries")).unwrap();
-    assert_names(
-        rig.context.kernel(&module, Some("thrice")),
-        &["thrice", "twice", "plus_one"],
-    );
+    assert_names(rig.context.kernel(&module, Some("thrice")), &["thrice", "twice", "plus_one"]);
     assert_names(rig.context.kernel(&module, None), &["twice", "plus_one"]);
     rig.context.kernel(&module, Some("twice")).unwrap();
 }
@@ -208,9 +170,7 @@ fn unknown_or_repeated_binding() {
     for slot in [(0, 7), (3, 0), (0, 1)] {
         let number = slot.1.to_string();
         assert_refused(&rig, &["mul", &number], |good, h| {
-            h.arg(0, good.x.read())
-                .arg(1, good.y.read())
-                .arg(2, good.z.write());
+            h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
             h.arg(slot, good.x.read());
             h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
         });
@@ -233,18 +193,9 @@ fn binding_of_the_wrong_kind() {
 fn accessor_out_of_range() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
-    for (offset, len) in [
-        (0, 65),
-        (64, 1),
-        (60, 5),
-        (usize::MAX, 1),
-        (1, usize::MAX),
-        (0, 0),
-    ] {
+    for (offset, len) in [(0, 65), (64, 1), (60, 5), (usize::MAX, 1), (1, usize::MAX), (0, 0)] {
         assert_refused(&rig, &["x"], |good, h| {
-            h.arg(0, good.x.read().range(offset, len))
-                .arg(1, good.y.read())
-                .arg(2, good.z.write());
+            h.arg(0, good.x.read().range(offset, len)).arg(1, good.y.read()).arg(2, good.z.write());
             h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
         });
     }
@@ -255,11 +206,10 @@ fn accessor_out_of_range() {
 fn overlapping_accessors() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
-    let align = (rig.context.device_info().limits.storage_alignment as usize / 4).max(1);
+    let align = (rig.context.device_info().limits.storage_offset_align as usize / 4).max(1);
     assert!(align < 32, "the test wants room for an overlap");
     assert_refused(&rig, &["z", "overlap"], |good, h| {
-        h.arg(0, good.z.read().range(0, 32 + align))
-            .arg(1, good.y.read());
+        h.arg(0, good.z.read().range(0, 32 + align)).arg(1, good.y.read());
         h.arg(2, good.z.write().range(32 - 32 % align, 32));
         h.push(&16_u32).dispatch_items(&kernel, [16, 1, 1]);
     });
@@ -270,9 +220,7 @@ fn access_that_the_kernel_does_not_keep_to() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
     assert_refused(&rig, &["mul", "2"], |good, h| {
-        h.arg(0, good.x.read())
-            .arg(1, good.y.read())
-            .arg(2, good.z.read());
+        h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.read());
         h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
     });
 }
@@ -283,9 +231,7 @@ fn push_constants_too_short_or_too_long() {
     let kernel = rig.kernel("chain/mul");
     for push in [&[][..], &[64, 0, 0], &[0; 4096]] {
         assert_refused(&rig, &["mul", "push"], |good, h| {
-            h.arg(0, good.x.read())
-                .arg(1, good.y.read())
-                .arg(2, good.z.write());
+            h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
             h.push_bytes(push).dispatch_items(&kernel, [64, 1, 1]);
         });
     }
@@ -296,10 +242,7 @@ fn specialization_constants_of_wrong_type_or_unknown() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
     let args = |good: &Good, h: &mut Handler| {
-        h.arg(0, good.x.read())
-            .arg(1, good.y.read())
-            .arg(2, good.z.write())
-            .push(&64_u32);
+        h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write()).push(&64_u32);
     };
     assert_refused(&rig, &["mul", "0"], |good, h| {
         args(good, h);
@@ -321,9 +264,7 @@ fn work_group_sizes_the_device_lacks() {
     let kernel = rig.kernel("chain/mul");
     for size in [0, 1 << 20, u32::MAX] {
         assert_refused(&rig, &["mul", &size.to_string()], |good, h| {
-            h.arg(0, good.x.read())
-                .arg(1, good.y.read())
-                .arg(2, good.z.write());
+            h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
             h.push(&64_u32).spec(0, size).dispatch(&kernel, [1, 1, 1]);
         });
     }
@@ -335,9 +276,7 @@ fn zero_groups() {
     let kernel = rig.kernel("chain/mul");
     for groups in [[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 0]] {
         assert_refused(&rig, &["mul", "0"], |good, h| {
-            h.arg(0, good.x.read())
-                .arg(1, good.y.read())
-                .arg(2, good.z.write());
+            h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
             h.push(&64_u32).dispatch(&kernel, groups);
         });
     }
@@ -351,10 +290,7 @@ fn no_dispatch_or_two() {
         h.arg(0, good.x.read());
     });
     assert_refused(&rig, &["dispatch"], |good, h| {
-        h.arg(0, good.x.read())
-            .arg(1, good.y.read())
-            .arg(2, good.z.write())
-            .push(&64_u32);
+        h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write()).push(&64_u32);
         h.dispatch(&kernel, [1, 1, 1]).dispatch(&kernel, [1, 1, 1]);
     });
 }
@@ -428,11 +364,7 @@ fn random_bytes_and_flipped_bits() {
         module.extend((0..round).map(|_| random.next() as u32));
         let _ = rig.context.kernel_from_words("random", &module);
     }
-    for name in [
-        "chain/mul",
-        "groups/exclusive_scan",
-        "pair/write_struct_bytes",
-    ] {
+    for name in ["chain/mul", "groups/exclusive_scan", "pair/write_struct_bytes"] {
         let whole = words(name);
         let mut accepted = 0;
         for _ in 0..150 {

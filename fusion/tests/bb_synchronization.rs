@@ -8,9 +8,7 @@
 mod support;
 
 use support::{Pair, Rig, Size, Submit};
-use vkfuse::{
-    Buffer, CancelCause, Event, FusionProperties, FusionWrapper, Outcome, Queue, QueueOptions,
-};
+use vkfuse::{Buffer, CancelCause, Event, FusionProperties, FusionWrapper, Outcome, Queue, QueueOptions};
 
 /// A pair in a list that has not ended.
 struct Listed {
@@ -32,12 +30,7 @@ impl Listed {
         fusion.start_fusion().unwrap();
         let events = pair.workload.submit_all(&rig, &buffers);
         assert!(fusion.is_in_fusion_mode());
-        Listed {
-            rig,
-            fusion,
-            buffers,
-            events,
-        }
+        Listed { rig, fusion, buffers, events }
     }
 
     /// Demands that the list ended by `by`, that completing it late gives its event, and the pair's result.
@@ -48,10 +41,7 @@ impl Listed {
         for event in &self.events {
             assert_eq!(event.outcome(), outcome);
         }
-        let late = self
-            .fusion
-            .complete_fusion(&FusionProperties::default())
-            .unwrap();
+        let late = self.fusion.complete_fusion(&FusionProperties::default()).unwrap();
         assert_eq!(late.outcome(), outcome);
         late.wait().unwrap();
         assert!(late.is_complete());
@@ -69,10 +59,7 @@ impl Listed {
     #[track_caller]
     fn assert_goes_on(&self) {
         assert!(self.fusion.is_in_fusion_mode());
-        let complete = self
-            .fusion
-            .complete_fusion(&FusionProperties::default())
-            .unwrap();
+        let complete = self.fusion.complete_fusion(&FusionProperties::default()).unwrap();
         complete.wait().unwrap();
         assert_eq!(complete.outcome(), Outcome::Fused);
         self.assert_out(20);
@@ -106,10 +93,7 @@ fn sync_queue_destruction() {
     let rig = rig!();
     let pair = Pair::new(512);
     let buffers = pair.workload.allocate(&rig);
-    let queue = rig
-        .context
-        .queue(QueueOptions::new().enable_fusion(true))
-        .unwrap();
+    let queue = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
     let fusion = FusionWrapper::new(&queue).unwrap();
     fusion.start_fusion().unwrap();
     let events: Vec<Event> = pair
@@ -122,12 +106,7 @@ fn sync_queue_destruction() {
     drop(queue);
     for event in &events {
         event.wait().unwrap();
-        assert_eq!(
-            event.outcome(),
-            Outcome::Cancelled {
-                by: CancelCause::QueueDropped
-            }
-        );
+        assert_eq!(event.outcome(), Outcome::Cancelled { by: CancelCause::QueueDropped });
     }
     for (i, &value) in buffers[OUT].download().unwrap().iter().enumerate() {
         assert_eq!(value as usize, 20 * i * i, "out[{i}]");
@@ -151,18 +130,12 @@ fn sync_buffer_destruction() {
 fn sync_host_accessor() {
     let listed = Listed::new(rig!());
     let in3 = listed.buffers[IN3].download().unwrap();
-    assert!(
-        in3.iter()
-            .enumerate()
-            .all(|(i, &value)| value as usize == 4 * i)
-    );
+    assert!(in3.iter().enumerate().all(|(i, &value)| value as usize == 4 * i));
     listed.assert_goes_on();
 
     for observed in [TMP, OUT] {
         let listed = Listed::new(rig!());
-        let value = listed.buffers[observed]
-            .host_read(|data| data[100])
-            .unwrap();
+        let value = listed.buffers[observed].host_read(|data| data[100]).unwrap();
         assert_eq!(value, if observed == TMP { 500 } else { 200_000 });
         listed.assert_ended(CancelCause::HostRead);
         listed.assert_out(20);
@@ -191,11 +164,7 @@ fn sync_host_task() {
     task.wait().unwrap();
     listed.assert_ended(CancelCause::HostTask);
     for (i, &value) in listed.buffers[OUT].download().unwrap().iter().enumerate() {
-        assert_eq!(
-            value as usize,
-            if i == 256 { 42 } else { 20 * i * i },
-            "out[{i}]"
-        );
+        assert_eq!(value as usize, if i == 256 { 42 } else { 20 * i * i }, "out[{i}]");
     }
 }
 
@@ -203,11 +172,7 @@ fn sync_host_task() {
 fn sync_acc_mem_op() {
     let listed = Listed::new(rig!());
     let copied = listed.rig.context.buffer::<u32>(512).unwrap();
-    listed
-        .rig
-        .queue
-        .copy(&listed.buffers[TMP], &copied)
-        .unwrap();
+    listed.rig.queue.copy(&listed.buffers[TMP], &copied).unwrap();
     listed.assert_ended(CancelCause::Command);
     for (i, &value) in copied.download().unwrap().iter().enumerate() {
         assert_eq!(value as usize, 5 * i, "tmp[{i}]");
@@ -232,30 +197,19 @@ fn sync_two_queues_requirement() {
     let rig = rig!();
     let pair = Pair::new(512);
     let buffers = pair.workload.allocate(&rig);
-    let second = rig
-        .context
-        .queue(QueueOptions::new().enable_fusion(true))
-        .unwrap();
-    let (first_fusion, second_fusion) = (
-        FusionWrapper::new(&rig.queue).unwrap(),
-        FusionWrapper::new(&second).unwrap(),
-    );
+    let second = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+    let (first_fusion, second_fusion) =
+        (FusionWrapper::new(&rig.queue).unwrap(), FusionWrapper::new(&second).unwrap());
     first_fusion.start_fusion().unwrap();
     second_fusion.start_fusion().unwrap();
     let submit = |k: usize| {
         let submit = &pair.workload.submits()[k];
-        rig.queue
-            .submit(|h| submit.record(&rig, &buffers, h))
-            .unwrap()
+        rig.queue.submit(|h| submit.record(&rig, &buffers, h)).unwrap()
     };
     let events = [submit(0), double(&rig, &second, &buffers[TMP]), submit(1)];
     let completed = [
-        first_fusion
-            .complete_fusion(&FusionProperties::default())
-            .unwrap(),
-        second_fusion
-            .complete_fusion(&FusionProperties::default())
-            .unwrap(),
+        first_fusion.complete_fusion(&FusionProperties::default()).unwrap(),
+        second_fusion.complete_fusion(&FusionProperties::default()).unwrap(),
     ];
     assert!(!first_fusion.is_in_fusion_mode() && !second_fusion.is_in_fusion_mode());
     Event::wait_all(&events).unwrap();
@@ -273,21 +227,13 @@ fn sync_two_queues_event_dep() {
     let rig = rig!();
     let pair = Pair::new(512);
     let buffers = pair.workload.allocate(&rig);
-    let second = rig
-        .context
-        .queue(QueueOptions::new().enable_fusion(true))
-        .unwrap();
-    let (first_fusion, second_fusion) = (
-        FusionWrapper::new(&rig.queue).unwrap(),
-        FusionWrapper::new(&second).unwrap(),
-    );
+    let second = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+    let (first_fusion, second_fusion) =
+        (FusionWrapper::new(&rig.queue).unwrap(), FusionWrapper::new(&second).unwrap());
     first_fusion.start_fusion().unwrap();
     second_fusion.start_fusion().unwrap();
     let submits = pair.workload.submits();
-    let k1 = rig
-        .queue
-        .submit(|h| submits[0].record(&rig, &buffers, h))
-        .unwrap();
+    let k1 = rig.queue.submit(|h| submits[0].record(&rig, &buffers, h)).unwrap();
     let scale = doubling(512);
     let k3 = second
         .submit(|h| {
@@ -307,18 +253,8 @@ fn sync_two_queues_event_dep() {
     assert!(!second_fusion.is_in_fusion_mode());
     k2.wait().unwrap();
     assert!(k1.is_complete() && k3.is_complete());
-    assert_eq!(
-        k1.outcome(),
-        Outcome::Cancelled {
-            by: CancelCause::OtherQueue
-        }
-    );
-    assert_eq!(
-        k3.outcome(),
-        Outcome::Cancelled {
-            by: CancelCause::OtherQueue
-        }
-    );
+    assert_eq!(k1.outcome(), Outcome::Cancelled { by: CancelCause::OtherQueue });
+    assert_eq!(k3.outcome(), Outcome::Cancelled { by: CancelCause::OtherQueue });
     for (i, &value) in buffers[OUT].download().unwrap().iter().enumerate() {
         assert_eq!(value as usize, 40 * i * i, "out[{i}]");
     }
@@ -329,15 +265,10 @@ fn sync_two_queues_event_dep() {
 fn doubling(n: u32) -> Submit {
     let mut alone = support::Workload::default();
     let x = alone.words("x", []);
-    Submit::new("access/scale_in_place", Size::Items([n, 1, 1]))
-        .read_write(0, x)
-        .push(n)
-        .push(2)
+    Submit::new("access/scale_in_place", Size::Items([n, 1, 1])).read_write(0, x).push(n).push(2)
 }
 
 fn double(rig: &Rig, queue: &Queue, buffer: &Buffer<u32>) -> Event {
     let submit = doubling(512);
-    queue
-        .submit(|h| submit.record(rig, std::slice::from_ref(buffer), h))
-        .unwrap()
+    queue.submit(|h| submit.record(rig, std::slice::from_ref(buffer), h)).unwrap()
 }

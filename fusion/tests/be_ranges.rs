@@ -49,22 +49,11 @@ fn run(rig: &Rig, ranges: &[Range]) -> u64 {
                 recorded.push(vec![ids]);
             }
             Some(local) => {
-                let names = [
-                    "global_size",
-                    "local_size",
-                    "group_count",
-                    "global_id",
-                    "local_id",
-                    "group_id",
-                ];
+                let names = ["global_size", "local_size", "group_count", "global_id", "local_id", "group_id"];
                 let ids = names.map(|name| list.poisoned(name, words));
                 let groups = [0, 1, 2].map(|c| items[c] / local[c]);
                 let submit = Submit::new("ids/record", Size::Groups(groups)).local(&local);
-                list.submit(
-                    (0..)
-                        .zip(ids)
-                        .fold(submit, |submit, (binding, ids)| submit.write(binding, ids)),
-                );
+                list.submit((0..).zip(ids).fold(submit, |submit, (binding, ids)| submit.write(binding, ids)));
                 recorded.push(ids.to_vec());
             }
         }
@@ -75,17 +64,12 @@ fn run(rig: &Rig, ranges: &[Range]) -> u64 {
     // Equal runs could be equally wrong, so the ids are checked against the definition, too.
     for (&(items, local), ids) in ranges.iter().zip(&recorded) {
         for at in 0..items.iter().product::<u32>() {
-            let global = [
-                at % items[0],
-                at / items[0] % items[1],
-                at / items[0] / items[1],
-            ];
+            let global = [at % items[0], at / items[0] % items[1], at / items[0] / items[1]];
             let expected = match local {
                 None => vec![global],
                 Some(local) => {
-                    let each = |of: fn(u32, u32) -> u32, from: [u32; 3]| {
-                        [0, 1, 2].map(|c| of(from[c], local[c]))
-                    };
+                    let each =
+                        |of: fn(u32, u32) -> u32, from: [u32; 3]| [0, 1, 2].map(|c| of(from[c], local[c]));
                     let groups = each(|size, local| size / local, items);
                     let local_id = each(|id, local| id % local, global);
                     let group_id = each(|id, local| id / local, global);
@@ -94,11 +78,7 @@ fn run(rig: &Rig, ranges: &[Range]) -> u64 {
             };
             for (&buffer, expected) in ids.iter().zip(expected) {
                 let words = 3 * at as usize..3 * at as usize + 3;
-                assert_eq!(
-                    fused.words(buffer)[words],
-                    expected,
-                    "item {at} of {items:?}"
-                );
+                assert_eq!(fused.words(buffer)[words], expected, "item {at} of {items:?}");
             }
         }
     }

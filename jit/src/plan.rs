@@ -21,7 +21,7 @@ pub use report::{
 };
 pub use step::{Bound, Step};
 pub use submission::{
-    Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Policy, Promote, Submission,
+    Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Policy, Promote, SmallScalars, Submission,
 };
 
 use group::Group;

@@ -90,6 +90,9 @@ pub enum Reason {
     /// The buffer is not an array, or its views differ in element or layout.
     #[error("not one array of equal elements in every kernel")]
     ElementType,
+    /// Elements narrower than 32 bits, which the device takes in buffers only.
+    #[error("the device takes elements narrower than 32 bits in buffers only")]
+    SmallElements,
     /// The index is not expressed.
     #[error("an index cannot be followed")]
     UnknownIndex,

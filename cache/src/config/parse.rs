@@ -150,5 +150,7 @@ pub(crate) fn age(text: &str) -> Result<Duration, &'static str> {
         "w" => 604_800,
         _ => return Err(FORM),
     };
-    scaled(number, factor).map(Duration::from_secs).map_err(|_| FORM)
+    scaled(number, factor)
+        .map(Duration::from_secs)
+        .map_err(|_| FORM)
 }

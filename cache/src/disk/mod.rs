@@ -81,7 +81,8 @@ pub(crate) trait Disk: Send + Sync + Debug {
     fn list(&self, folder: &File) -> io::Result<Vec<(String, FileKind)>>;
     /// Sets the stamp that says when a file was last used.
     fn stamp(&self, file: &File, stamp: Stamp) -> io::Result<()>;
-    /// Takes the exclusive lock of an open file if nobody has it. It ends with the handle.
+    /// Takes the exclusive lock of an open file if nobody has it. It ends with the handle. A file
+    /// system without locks answers `Unsupported`.
     fn try_lock(&self, file: &File) -> io::Result<bool>;
     /// Writes a file through to the device.
     fn sync(&self, file: &File) -> io::Result<()>;
@@ -106,8 +107,13 @@ pub(crate) fn read_all(disk: &dyn Disk, file: &File, length: usize) -> io::Resul
     let mut filled = 0;
     while filled < bytes.len() {
         match disk.read(file, &mut bytes[filled..], filled as u64) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
+            Ok(count) => {
+                filled += count;
+                // A regular file gives less than was asked for only at its end.
+                if count == 0 || filled == length {
+                    break;
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

@@ -9,7 +9,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{
+    self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Timespec, Timestamps,
+};
 use rustix::io::Errno;
 
 use crate::disk::{Disk, FileKind, Meta, Stamp};
@@ -123,6 +125,17 @@ const NETWORKS: &[(u64, &str)] = &[
     (0x7461_636f, "ocfs2"),
     (0xaad7_aaea, "panfs"),
 ];
+
+/// What it means that a lock was not given.
+pub(crate) fn lock_answer(error: Errno) -> io::Result<bool> {
+    match error {
+        Errno::WOULDBLOCK | Errno::INTR => Ok(false),
+        Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL => {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        other => Err(other.into()),
+    }
+}
 
 impl Disk for Unix {
     fn open_root(&self, path: &Path) -> io::Result<File> {
@@ -247,8 +260,7 @@ impl Disk for Unix {
     fn try_lock(&self, file: &File) -> io::Result<bool> {
         match fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
-            Err(Errno::WOULDBLOCK) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) => lock_answer(error),
         }
     }
 

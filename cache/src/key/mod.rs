@@ -103,6 +103,8 @@ struct Inner {
     parts: [Part; 4],
     /// The contents of the `.src` file.
     source: Vec<u8>,
+    /// What names the folders.
+    hashes: [[u8; 32]; 4],
     /// BLAKE3 of `source`: what a `.bin` is bound to.
     id: KeyId,
 }
@@ -120,7 +122,18 @@ impl Key {
             .map(|(kind, part)| (kind.name(), part.as_bytes()));
         let source = container::encode(Kind::Source, &[0; 32], sections);
         let id = KeyId(*blake3::hash(&source).as_bytes());
-        Key(Arc::new(Inner { parts, source, id }))
+        let hashes = PartKind::ALL.map(|kind| {
+            let mut hasher = blake3::Hasher::new_derive_key("vkfuse-cache folder name v1");
+            hasher.update(kind.name().as_bytes());
+            hasher.update(parts[kind as usize].as_bytes());
+            *hasher.finalize().as_bytes()
+        });
+        Key(Arc::new(Inner {
+            parts,
+            source,
+            hashes,
+            id,
+        }))
     }
 
     /// The key as one 256-bit value, also good as the key of a memory cache.
@@ -149,14 +162,11 @@ impl Key {
     /// The folder of the entry below the version folder; `bits` of each hash name a level.
     pub(crate) fn folder(&self, bits: u32) -> String {
         let mut path = String::with_capacity(4 * 33);
-        for (kind, part) in PartKind::ALL.iter().zip(&self.0.parts) {
+        for hash in &self.0.hashes {
             if !path.is_empty() {
                 path.push('/');
             }
-            let mut hasher = blake3::Hasher::new_derive_key("vkfuse-cache folder name v1");
-            hasher.update(kind.name().as_bytes());
-            hasher.update(part.as_bytes());
-            push_hex(&mut path, hasher.finalize().as_bytes(), bits);
+            push_hex(&mut path, hash, bits);
         }
         path
     }
@@ -168,7 +178,7 @@ pub(crate) fn push_hex(text: &mut String, hash: &[u8; 32], bits: u32) {
     for index in 0..digits {
         let byte = hash[index / 2];
         let nibble = if index % 2 == 0 { byte >> 4 } else { byte & 15 };
-        text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
+        text.push(char::from(b"0123456789abcdef"[usize::from(nibble)]));
     }
 }
 

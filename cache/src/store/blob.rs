@@ -15,7 +15,7 @@ use crate::store::Store;
 use crate::store::evict;
 use crate::store::inner::Inner;
 use crate::store::lookup::{self, Place, Read};
-use crate::store::names;
+use crate::store::names::{self, MARKER_BYTES, Role};
 use crate::store::publish::{self, charge, check_size, credit, fits};
 use crate::store::reason::{Fault, Miss, Skip};
 use crate::store::stats;
@@ -128,7 +128,7 @@ pub(crate) fn put(inner: &Inner, key: &Key, driver: &Part, blob: &[u8]) -> Resul
             return Err(Skip::Quarantined);
         }
         let path = place.sibling(&name, "blob");
-        let cost = names::disk_bytes(length);
+        let cost = names::stored_bytes(Role::Blob, length);
         if let Some(held) = &ledger
             && !fits(inner, held, cost)
         {
@@ -137,7 +137,10 @@ pub(crate) fn put(inner: &Inner, key: &Key, driver: &Part, blob: &[u8]) -> Resul
             continue;
         }
         let replaced = publish::replaceable(inner, &root, &path);
-        let replaced = replaced.ok_or(Skip::Crowded)?;
+        let replaced = match replaced.ok_or(Skip::Crowded)? {
+            0 => 0,
+            bytes => bytes + MARKER_BYTES,
+        };
         charge(&mut ledger, cost)?;
         new.publish(&root, &path).map_err(Fault::of("rename"))?;
         credit(&mut ledger, replaced);
@@ -222,14 +225,17 @@ fn quarantine(inner: &Inner, root: &File, place: &Place, name: &str, blob: &[u8]
         Err(_) => None,
     };
     let mut hashes = deaths(inner, root, &bad);
+    let is_first = hashes.is_empty();
     hashes.push(died_over.unwrap_or_else(|| hash_of(blob)));
     let Ok(mut temp) = Temp::write(inner, root, &hashes.concat(), inner.now()) else {
         return;
     };
     if temp.publish(root, &bad).is_ok() {
+        // The mark takes what the blob counted for its marker.
+        let mark = if is_first { MARKER_BYTES } else { 0 };
         let freed = evict::remove_piece(inner, root, &place.sibling(name, "blob"));
         let _ = inner.disk.remove(root, &marker);
-        evict::settle(&mut ledger, freed);
+        evict::settle(&mut ledger, freed.saturating_sub(mark));
     }
 }
 
@@ -248,4 +254,3 @@ pub(crate) fn verify(bytes: &[u8], id: &crate::KeyId) -> Result<Option<Part>, Mi
     }
     Ok(container.section("driver").and_then(Part::from_bytes))
 }
-

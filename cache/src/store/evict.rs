@@ -7,11 +7,11 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use crate::disk::Stamp;
+use crate::disk::{FileKind, Stamp};
 use crate::event::Event;
 use crate::store::inner::Inner;
 use crate::store::ledger::{Ledger, Record};
-use crate::store::names::{self, FOLDER_BYTES, LEVELS, Role};
+use crate::store::names::{self, FOLDER_BYTES, Role};
 use crate::store::reason::Skip;
 use crate::store::scan::{self, Group, Piece};
 use crate::store::stats;
@@ -98,30 +98,41 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
     });
     let mut pruned = Pruned::default();
     let mut queue = candidates.into_iter().peekable();
-    let mut basis = Some((found.bytes, before));
+    let mut basis = Some(before);
     let mut removing = false;
+    let mut empty = found.empty.iter();
     loop {
         let mut ledger = inner.lock(root)?;
         let start = Instant::now();
         let mut record = ledger.record.unwrap_or_default();
-        if let Some((bytes, before)) = basis.take() {
+        if let Some(before) = basis.take() {
             // What was added since the count began may or may not be in it: count it twice rather
             // than not at all.
             let added = before.map_or(0, |before| record.added.wrapping_sub(before.added));
-            record.bytes = bytes.saturating_add(added);
+            let counted = found.bytes.saturating_add(added);
+            record.bytes = match found.incomplete {
+                true => record.bytes.max(counted),
+                false => counted,
+            };
         }
-        let mut done = false;
-        while start.elapsed() < BATCH {
-            let Some(candidate) = queue.peek() else {
-                done = true;
+        for folder in empty.by_ref() {
+            record.bytes = record
+                .bytes
+                .saturating_sub(remove_folders(inner, root, folder));
+            if start.elapsed() >= BATCH {
                 break;
+            }
+        }
+        // At least one removal in each batch, however slow the machine is.
+        let done = loop {
+            let Some(candidate) = queue.peek() else {
+                break true;
             };
             let is_old = target.oldest.is_some_and(|oldest| candidate.stamp < oldest);
             removing |= record.bytes > target.trigger;
             let is_over = removing && record.bytes > target.goal;
             if !is_old && !is_over {
-                done = true;
-                break;
+                break true;
             }
             let freed = remove(inner, root, candidate);
             if freed > 0 {
@@ -130,7 +141,10 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
                 record.bytes = record.bytes.saturating_sub(freed);
             }
             queue.next();
-        }
+            if start.elapsed() >= BATCH {
+                break false;
+            }
+        };
         ledger.write(record)?;
         drop(ledger);
         pruned.left = record.bytes;
@@ -236,8 +250,16 @@ pub(crate) fn remove_group(inner: &Inner, root: &File, folder: &str, number: u32
     for (_, name) in pieces {
         freed += remove_piece(inner, root, &format!("{folder}/{name}"));
     }
+    freed + remove_folders(inner, root, folder)
+}
+
+/// Removes a folder and those above it as far as they are empty. The lock must be held, for who makes
+/// folders holds it until there is something in them.
+fn remove_folders(inner: &Inner, root: &File, folder: &str) -> u64 {
+    let mut freed = 0;
     let mut path = folder;
-    for _ in 0..LEVELS {
+    // The version folder stays.
+    while path.contains('/') {
         if inner.disk.remove_folder(root, path).is_err() {
             break;
         }
@@ -252,11 +274,14 @@ pub(crate) fn remove_group(inner: &Inner, root: &File, folder: &str, number: u32
 
 /// Removes one file. Returns what that set free, which is nothing if it was not a file of ours.
 pub(crate) fn remove_piece(inner: &Inner, root: &File, path: &str) -> u64 {
-    use crate::disk::FileKind;
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let Some((_, _, role)) = names::parse(name) else {
+        return 0;
+    };
     match inner.disk.meta_at(root, path) {
         Ok(meta) if meta.kind == FileKind::Regular && meta.owner == inner.user => {
             match inner.disk.remove(root, path) {
-                Ok(()) => names::disk_bytes(meta.length),
+                Ok(()) => names::stored_bytes(role, meta.length),
                 Err(_) => 0,
             }
         }

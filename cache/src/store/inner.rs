@@ -181,11 +181,7 @@ impl Inner {
     }
 }
 
-fn open_root(
-    disk: &dyn Disk,
-    path: &std::path::Path,
-    user: u32,
-) -> Result<(File, Meta), Disabled> {
+fn open_root(disk: &dyn Disk, path: &std::path::Path, user: u32) -> Result<(File, Meta), Disabled> {
     let folder = |error: io::Error, operation| Disabled::Folder {
         path: path.to_owned(),
         fault: Fault::of(operation)(error),
@@ -196,11 +192,9 @@ fn open_root(
             .map_err(|error| folder(error, "make folder"))?;
         opened = disk.open_root(path);
     }
-    let root = opened.map_err(|error| {
-        match std::fs::symlink_metadata(path) {
-            Ok(meta) if !meta.is_dir() => Disabled::NotAFolder(path.to_owned()),
-            _ => folder(error, "open"),
-        }
+    let root = opened.map_err(|error| match std::fs::symlink_metadata(path) {
+        Ok(meta) if !meta.is_dir() => Disabled::NotAFolder(path.to_owned()),
+        _ => folder(error, "open"),
     })?;
     let meta = disk.meta(&root).map_err(|error| folder(error, "stat"))?;
     if meta.owner != user {
@@ -213,6 +207,5 @@ fn open_root(
 }
 
 fn is_unsupported(fault: Fault) -> bool {
-    // `Unsupported` covers ENOSYS and EOPNOTSUPP; ENOLCK has no kind of its own.
-    fault.operation == "lock" && fault.kind != io::ErrorKind::PermissionDenied
+    fault.operation == "lock" && fault.kind == io::ErrorKind::Unsupported
 }

@@ -44,7 +44,7 @@ impl Record {
     }
 
     fn decode(bytes: &[u8]) -> Option<Record> {
-        let number = |at: usize| Some(bytes.get(at..at + 8)?.try_into().ok()?);
+        let number = |at: usize| bytes.get(at..at + 8)?.try_into().ok();
         if bytes.len() != LENGTH
             || bytes[..8] != MAGIC
             || blake3::hash(&bytes[..32]).as_bytes() != &bytes[32..]

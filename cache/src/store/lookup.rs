@@ -60,14 +60,29 @@ pub(crate) fn check_source(inner: &Inner, root: &File, path: &str, key: &Key) ->
 
 /// Finds where `key` is stored.
 pub(crate) fn locate(inner: &Inner, root: &File, key: &Key) -> Result<Place, Miss> {
+    search(inner, root, key, |place| Ok(place.clone()))
+}
+
+/// Tries every place of `key` until one gives something. The key may be in a second place if the
+/// first could not be written.
+fn search<T>(
+    inner: &Inner,
+    root: &File,
+    key: &Key,
+    accept: impl Fn(&Place) -> Result<T, Miss>,
+) -> Result<T, Miss> {
     let mut place = Place {
         folder: folder_of(inner, key),
         number: 0,
     };
-    let mut miss = match check_source(inner, root, &place.source(), key) {
-        SourceIs::Same => return Ok(place),
-        SourceIs::Other => Miss::OtherKey,
-        SourceIs::Bad(miss) => miss,
+    let attempt = |place: &Place| match check_source(inner, root, &place.source(), key) {
+        SourceIs::Same => accept(place),
+        SourceIs::Other => Err(Miss::OtherKey),
+        SourceIs::Bad(miss) => Err(miss),
+    };
+    let mut miss = match attempt(&place) {
+        Ok(found) => return Ok(found),
+        Err(miss) => miss,
     };
     // The first number may be free because its entry was evicted, so the others are looked at.
     for number in numbers(inner, root, &place.folder)? {
@@ -75,11 +90,11 @@ pub(crate) fn locate(inner: &Inner, root: &File, key: &Key) -> Result<Place, Mis
             continue;
         }
         place.number = number;
-        match check_source(inner, root, &place.source(), key) {
-            SourceIs::Same => return Ok(place),
-            SourceIs::Bad(other) if other.is_defect() => miss = other,
-            SourceIs::Other if miss == Miss::Absent => miss = Miss::OtherKey,
-            _ => {}
+        match attempt(&place) {
+            Ok(found) => return Ok(found),
+            Err(other) if other.is_defect() => miss = other,
+            Err(Miss::OtherKey) if miss == Miss::Absent => miss = Miss::OtherKey,
+            Err(_) => {}
         }
     }
     Err(miss)
@@ -138,10 +153,12 @@ pub(crate) fn read_entry(
 /// Finds, reads and verifies the entry of a key, and marks it as used.
 pub(crate) fn get(inner: &Inner, key: &Key) -> Result<Read<Entry>, Miss> {
     let root = inner.root();
-    let place = locate(inner, &root, key)?;
-    let read = read_entry(inner, &root, &place.entry(), &key.id()).map_err(|miss| match miss {
-        Miss::Absent => Miss::Incomplete,
-        other => other,
+    let read = search(inner, &root, key, |place| {
+        let read = read_entry(inner, &root, &place.entry(), &key.id());
+        read.map_err(|miss| match miss {
+            Miss::Absent => Miss::Incomplete,
+            other => other,
+        })
     })?;
     inner.touch(&read.file, &read.meta);
     Ok(read)

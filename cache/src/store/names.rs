@@ -25,10 +25,23 @@ pub(crate) const MAX_COLLISIONS: u32 = 1024;
 /// What an empty folder takes.
 pub(crate) const FOLDER_BYTES: u64 = 4096;
 
+/// What the marker of a load, or of deaths, takes.
+pub(crate) const MARKER_BYTES: u64 = 4096;
+
 /// What a file takes of the disk, in whole blocks. The same on every file system, so that a recount
 /// gives what was charged.
 pub(crate) fn disk_bytes(length: u64) -> u64 {
     length.div_ceil(4096).saturating_mul(4096)
+}
+
+/// What a file of the store counts for. A blob counts for the marker of its load as well, which
+/// comes and goes without the lock.
+pub(crate) fn stored_bytes(role: Role, length: u64) -> u64 {
+    match role {
+        Role::Loading => 0,
+        Role::Blob => disk_bytes(length) + MARKER_BYTES,
+        Role::Entry | Role::Bad | Role::Source => disk_bytes(length),
+    }
 }
 
 /// Whether a folder in the root holds entries, of this or of another format version.

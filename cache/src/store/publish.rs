@@ -175,8 +175,11 @@ fn find_slot(inner: &Inner, root: &File, key: &Key) -> Result<Slot, Skip> {
             SourceIs::Other => {}
             SourceIs::Bad(_) if reusable.is_some() => {}
             SourceIs::Bad(_) => {
-                let sizes = replaceable(inner, root, &source)
-                    .zip(replaceable(inner, root, &slot.place.entry()));
+                let sizes = replaceable(inner, root, &source).zip(replaceable(
+                    inner,
+                    root,
+                    &slot.place.entry(),
+                ));
                 if let Some((source, entry)) = sizes {
                     slot.replaced = source + entry;
                     reusable = Some(slot);
@@ -231,10 +234,7 @@ pub(crate) fn make_folders(inner: &Inner, root: &File, folder: &str) -> Result<(
     for end in ends.chain([folder.len()]) {
         let path = &folder[..end];
         if matches!(inner.disk.meta_at(root, path), Ok(meta) if meta.kind != FileKind::Folder) {
-            inner
-                .disk
-                .remove(root, path)
-                .map_err(Fault::of("remove"))?;
+            inner.disk.remove(root, path).map_err(Fault::of("remove"))?;
         }
         inner
             .disk

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 
 use crate::disk::{Disk, FileKind, Meta, Stamp};
 use crate::store::inner::Inner;
@@ -49,9 +50,14 @@ pub(crate) struct Found {
     pub(crate) groups: Vec<Group>,
     /// What it takes of the disk, folders among it.
     pub(crate) bytes: u64,
+    /// Folders with nothing of ours in them, which a dead process may have left. The inner before the
+    /// outer ones.
+    pub(crate) empty: Vec<String>,
+    /// Whether something could not be looked at, so that there is more than was found.
+    pub(crate) incomplete: bool,
 }
 
-/// Walks all version folders. A folder that cannot be read counts as empty.
+/// Walks all version folders.
 pub(crate) fn scan(inner: &Inner, root: &File) -> Result<Found, Fault> {
     let mut found = Found::default();
     let names = list(inner, root, ".").map_err(Fault::of("list"))?;
@@ -67,27 +73,39 @@ fn may_be_folder(kind: FileKind) -> bool {
     matches!(kind, FileKind::Folder | FileKind::Unknown)
 }
 
-fn list(inner: &Inner, root: &File, path: &str) -> std::io::Result<Vec<(String, FileKind)>> {
+fn list(inner: &Inner, root: &File, path: &str) -> io::Result<Vec<(String, FileKind)>> {
     let folder = inner.disk.open_folder(root, path)?;
     inner.disk.list(&folder)
 }
 
 fn walk(inner: &Inner, root: &File, path: String, levels: usize, found: &mut Found) {
-    let Ok(folder) = inner.disk.open_folder(root, &path) else {
-        return;
+    let opened = inner.disk.open_folder(root, &path);
+    let folder = match opened {
+        Ok(folder) => folder,
+        Err(error) => {
+            // Another process may have emptied and removed it meanwhile.
+            found.incomplete |= error.kind() != io::ErrorKind::NotFound;
+            return;
+        }
     };
     let Ok(names) = inner.disk.list(&folder) else {
+        found.incomplete = true;
         return;
     };
     if levels == 0 {
         collect(&*inner.disk, &folder, path, &names, found);
         return;
     }
+    let mut is_empty = true;
     for (name, kind) in names {
         if names::is_level(&name) && may_be_folder(kind) {
+            is_empty = false;
             found.bytes += FOLDER_BYTES;
             walk(inner, root, format!("{path}/{name}"), levels - 1, found);
         }
+    }
+    if is_empty && levels < LEVELS {
+        found.empty.push(path);
     }
 }
 
@@ -103,19 +121,27 @@ fn collect(
         let Some((number, driver, role)) = names::parse(name) else {
             continue;
         };
-        let Ok(meta) = disk.meta_at(folder, name) else {
-            continue;
+        let meta = match disk.meta_at(folder, name) {
+            Ok(meta) => meta,
+            Err(error) => {
+                found.incomplete |= error.kind() != io::ErrorKind::NotFound;
+                continue;
+            }
         };
         if meta.kind != FileKind::Regular {
             continue;
         }
-        found.bytes += names::disk_bytes(meta.length);
+        found.bytes += names::stored_bytes(role, meta.length);
         groups.entry(number).or_default().push(Piece {
             name: name.clone(),
             driver: driver.to_owned(),
             role,
             meta,
         });
+    }
+    if groups.is_empty() {
+        found.empty.push(path);
+        return;
     }
     for (number, mut pieces) in groups {
         pieces.sort_by(|a, b| (a.role, &a.name).cmp(&(b.role, &b.name)));

@@ -11,6 +11,9 @@ use crate::store::inner::Inner;
 use crate::store::names::{self, TMP};
 use crate::store::reason::Fault;
 
+/// How often a new file is made before a write is dropped.
+const ATTEMPTS: usize = 4;
+
 /// A complete temporary file; removed when dropped unless it was moved into place.
 pub(crate) struct Temp<'a> {
     inner: &'a Inner,
@@ -29,24 +32,47 @@ impl<'a> Temp<'a> {
     ) -> Result<Temp<'a>, Fault> {
         let disk = &*inner.disk;
         let folder = open_tmp(inner, root)?;
-        let name = names::random();
-        let file = disk.create(&folder, &name).map_err(Fault::of("create"))?;
-        let temp = Temp {
+        let mut temp = Temp {
             inner,
             folder,
-            name,
-            file: Some(file),
+            name: String::new(),
+            file: None,
         };
-        if let Some(file) = &temp.file {
-            // Where locks are not supported a sweep goes by age alone.
-            let _ = disk.try_lock(file);
-            disk::write_all(disk, file, bytes).map_err(Fault::of("write"))?;
-            if inner.config.durable {
-                disk.sync(file).map_err(Fault::of("sync"))?;
-            }
-            disk.stamp(file, stamp).map_err(Fault::of("stamp"))?;
+        let file = temp.create()?;
+        disk::write_all(disk, file, bytes).map_err(Fault::of("write"))?;
+        if inner.config.durable {
+            disk.sync(file).map_err(Fault::of("sync"))?;
         }
+        disk.stamp(file, stamp).map_err(Fault::of("stamp"))?;
         Ok(temp)
+    }
+
+    /// Makes and locks a file. Between the two a sweep may take it for one that a dead process left;
+    /// then another is made.
+    fn create(&mut self) -> Result<&File, Fault> {
+        let disk = &*self.inner.disk;
+        for _ in 0..ATTEMPTS {
+            self.name = names::random();
+            let file = disk
+                .create(&self.folder, &self.name)
+                .map_err(Fault::of("create"))?;
+            let file = &*self.file.insert(file);
+            // Where locks are not supported a sweep goes by age alone.
+            let is_locked = disk.try_lock(file).unwrap_or(!self.inner.locks);
+            let made = disk.meta(file).map_err(Fault::of("stat"))?;
+            let is_named = disk
+                .meta_at(&self.folder, &self.name)
+                .is_ok_and(|named| named.is_same_file(&made));
+            if is_locked && is_named {
+                break;
+            }
+            let _ = disk.remove(&self.folder, &self.name);
+            self.file = None;
+        }
+        self.file.as_ref().ok_or(Fault {
+            operation: "create",
+            kind: io::ErrorKind::NotFound,
+        })
     }
 
     /// Moves the file to its final name. The handle, and with it the lock, is given back.

@@ -12,7 +12,7 @@ use crate::store::blob;
 use crate::store::evict::{self, Pruned, Target};
 use crate::store::inner::Inner;
 use crate::store::lookup::{self, Place};
-use crate::store::names::{Role, disk_bytes};
+use crate::store::names::{Role, stored_bytes};
 use crate::store::reason::Miss;
 use crate::store::scan::{self, Group};
 use crate::store::sweep::{self, Swept};
@@ -34,7 +34,8 @@ pub struct Usage {
     pub entries: usize,
     /// Driver blobs.
     pub blobs: usize,
-    /// What everything takes of the disk, folders among it.
+    /// What everything takes of the disk: files in whole blocks, folders, and a block for each driver
+    /// blob, for the marker of its load.
     pub bytes: u64,
     /// What the size record says; `None` if there is none.
     pub recorded: Option<u64>,
@@ -150,7 +151,7 @@ fn describe(inner: &Inner, root: &File, group: &Group, with_blobs: bool) -> Entr
         }
     }
     for piece in &group.pieces {
-        info.bytes += disk_bytes(piece.meta.length);
+        info.bytes += stored_bytes(piece.role, piece.meta.length);
         match piece.role {
             Role::Bad => info.quarantined.push(piece.driver.clone()),
             Role::Blob => {

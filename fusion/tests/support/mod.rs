@@ -5,8 +5,8 @@
 //! test states what happened besides: how many dispatches ran, what the report says, and that the memory of an
 //! internalized buffer still holds the poison it was given.
 
-// Every test file uses its own part of this module.
-#![allow(dead_code)]
+// Every test file is a crate of its own and uses its own part of this module.
+#![allow(dead_code, unused_imports, unreachable_pub)]
 
 mod pair;
 mod workload;
@@ -32,29 +32,18 @@ impl Rig {
     /// Opens the device that the environment selects. Without one the test is skipped, which is written past the
     /// test harness's capture; with `VKFUSE_REQUIRE_DEVICE` set, as in CI, it fails.
     pub fn open() -> Option<Rig> {
-        let options = ContextOptions::from_env()
-            .validation(true)
-            .cache(CacheOptions::default().no_disk());
+        let options = ContextOptions::from_env().validation(true).cache(CacheOptions::default().no_disk());
         let context = match Context::with(options) {
             Ok(context) => context,
             Err(error) => {
                 let test = std::thread::current().name().unwrap_or("?").to_owned();
-                assert!(
-                    std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(),
-                    "no device for {test}: {error}"
-                );
+                assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device for {test}: {error}");
                 let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {error}");
                 return None;
             }
         };
-        let queue = context
-            .queue(QueueOptions::new().enable_fusion(true))
-            .expect("a queue that can fuse");
-        Some(Rig {
-            context,
-            queue,
-            kernels: Mutex::default(),
-        })
+        let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
+        Some(Rig { context, queue, kernels: Mutex::default() })
     }
 
     /// Loads a kernel of the `shaders` folder by its path without `.spv`.
@@ -63,36 +52,25 @@ impl Rig {
         if let Some(kernel) = kernels.get(name) {
             return kernel.clone();
         }
-        let kernel = self
-            .context
-            .load_spirv(shader(name))
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let kernel = self.context.load_spirv(shader(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         kernels.insert(name.to_owned(), kernel.clone());
         kernel
     }
 
     /// Fails if the validation layers said anything since the context was opened.
     pub fn assert_no_validation_messages(&self) {
-        assert_eq!(
-            self.context.validation_messages(),
-            0,
-            "the validation layers complained"
-        );
+        assert_eq!(self.context.stats().validation_messages, 0, "the validation layers complained");
     }
 }
 
 /// The compiled kernel of that name in the `shaders` folder.
 pub fn shader(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../shaders")
-        .join(format!("{name}.spv"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shaders").join(format!("{name}.spv"))
 }
 
 /// What memory holds before a run: a different word at every place, none of which any kernel computes.
 pub fn poison(len: usize) -> Vec<u32> {
-    (0..len as u32)
-        .map(|k| 0xdead_0000 ^ k.wrapping_mul(0x0101))
-        .collect()
+    (0..len as u32).map(|k| 0xdead_0000 ^ k.wrapping_mul(0x0101)).collect()
 }
 
 /// Skips the test, visibly, if there is no device.

@@ -37,6 +37,18 @@ pub(crate) struct MatrixLayout {
     pub(crate) row_major: bool,
 }
 
+/// Scalars narrower than 32 bits. Buffers take them with a storage capability alone; variables and
+/// arithmetic need these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SmallScalars {
+    /// Capability `Int8`.
+    pub int8: bool,
+    /// Capability `Int16`.
+    pub int16: bool,
+    /// Capability `Float16`.
+    pub float16: bool,
+}
+
 /// All types of a module, and its integer constants.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Types {
@@ -219,11 +231,38 @@ impl Types {
         }
     }
 
+    /// The signature with all scalars of one width alike: equal for types whose values differ by bit
+    /// casts alone.
+    pub(crate) fn bit_signature(&self, id: u32) -> String {
+        self.signature(id).replace(['i', 'u', 'f'], "w")
+    }
+
     /// The type as text: equal for types of equal structure and layout, in whatever module.
     pub(crate) fn signature(&self, id: u32) -> String {
         let mut out = String::new();
         self.write_signature(id, MatrixLayout::default(), &mut out);
         out
+    }
+
+    /// Widths of the scalars in a type that need a capability outside of buffers: integers and floats.
+    pub(crate) fn small_scalars(&self, id: u32) -> SmallScalars {
+        let none = SmallScalars::default();
+        match self.get(id) {
+            Type::Int { width: 8, .. } => SmallScalars { int8: true, ..none },
+            Type::Int { width: 16, .. } => SmallScalars { int16: true, ..none },
+            Type::Float { width: 16 } => SmallScalars { float16: true, ..none },
+            Type::Vector { element, .. } | Type::Array { element, .. } => self.small_scalars(*element),
+            Type::Matrix { column, .. } => self.small_scalars(*column),
+            Type::Struct { members } => members.iter().fold(none, |all, member| {
+                let one = self.small_scalars(member.ty);
+                SmallScalars {
+                    int8: all.int8 || one.int8,
+                    int16: all.int16 || one.int16,
+                    float16: all.float16 || one.float16,
+                }
+            }),
+            _ => none,
+        }
     }
 
     fn write_signature(&self, id: u32, matrix: MatrixLayout, out: &mut String) {

@@ -180,6 +180,23 @@ impl Builder {
         }
     }
 
+    /// Declares what variables of a type need beyond what buffers of it do.
+    pub(crate) fn need_scalars(&mut self, ty: Word) {
+        let Some(inst) = self.definitions.get(&ty).cloned() else { return };
+        match (inst.class.opcode, inst.operands.first()) {
+            (Op::TypeInt, Some(Operand::LiteralBit32(8))) => self.capability(Capability::Int8),
+            (Op::TypeInt, Some(Operand::LiteralBit32(16))) => self.capability(Capability::Int16),
+            (Op::TypeFloat, Some(Operand::LiteralBit32(16))) => self.capability(Capability::Float16),
+            (Op::TypeStruct, _) => {
+                inst.operands.iter().filter_map(Operand::id_ref_any).for_each(|m| self.need_scalars(m))
+            }
+            (Op::TypeArray | Op::TypeVector | Op::TypeMatrix, Some(Operand::IdRef(part))) => {
+                self.need_scalars(*part)
+            }
+            _ => {}
+        }
+    }
+
     pub(crate) fn capability(&mut self, capability: Capability) {
         let inst = Instruction::new(Op::Capability, None, None, vec![Operand::Capability(capability)]);
         if !self.module.capabilities.contains(&inst) {

@@ -25,6 +25,7 @@ impl InternalVariable {
             _ => StorageClass::Private,
         };
         let element = builder.without_layout(element);
+        builder.need_scalars(element);
         let ty = if internal.slots == 1 {
             element
         } else {
@@ -86,7 +87,13 @@ impl InternalVariable {
             return;
         }
         let pointer = self.pointer(builder, code, path, plain);
-        code.0.push(Instruction::new(Op::Load, Some(ty), Some(result), vec![Operand::IdRef(pointer)]));
+        if plain == ty {
+            code.0.push(Instruction::new(Op::Load, Some(ty), Some(result), vec![Operand::IdRef(pointer)]));
+            return;
+        }
+        // Another member sees the same bits as another type.
+        let value = code.value(builder, Op::Load, plain, vec![Operand::IdRef(pointer)]);
+        code.0.push(Instruction::new(Op::Bitcast, Some(ty), Some(result), vec![Operand::IdRef(value)]));
     }
 
     /// Stores `value` of (laid-out) type `ty`.
@@ -102,6 +109,10 @@ impl InternalVariable {
             }
             return;
         }
+        let value = match plain == ty {
+            true => value,
+            false => code.value(builder, Op::Bitcast, plain, vec![Operand::IdRef(value)]),
+        };
         let pointer = self.pointer(builder, code, path, plain);
         code.effect(Op::Store, vec![Operand::IdRef(pointer), Operand::IdRef(value)]);
     }

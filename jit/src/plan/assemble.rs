@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::Plan;
 use super::group::{DemandKind, Group};
-use super::internalize::{self, Granted};
+use super::internalize::{self, Granted, Room};
 use super::mapping::Layout;
 use super::push::PushBlock;
 use super::recipe::{Member, Recipe, Remap, Target, UnifiedBinding};
@@ -122,7 +122,8 @@ pub(crate) fn fused(
 ) {
     let members = group.start..group.end();
     let own: u64 = list[members.clone()].iter().map(|s| u64::from(s.kernel.interface.workgroup_bytes)).sum();
-    let mut shared_left = u64::from(limits.max_shared_bytes).saturating_sub(own);
+    let shared = u64::from(limits.max_shared_bytes).saturating_sub(own);
+    let mut room = Room { shared, small: limits.small_scalars };
     let mut granted = Vec::new();
     for buffer in buffers_of(&list[members.clone()]) {
         if plan.report.buffers.iter().any(|r| r.buffer == buffer) {
@@ -130,11 +131,9 @@ pub(crate) fn fused(
         }
         let mut report =
             BufferReport { buffer, asked: Promote::None, got: Internalization::None, reason: None };
-        if let Some(grant) = internalize::decide(list, &mut group, buffer, options, shared_left, &mut report)
-        {
+        if let Some(grant) = internalize::decide(list, &mut group, buffer, options, room, &mut report) {
             if grant.internal.kind == Internalization::Local {
-                let bytes = u64::from(grant.internal.slots) * grant.element_size.next_multiple_of(16);
-                shared_left = shared_left.saturating_sub(bytes);
+                room.shared = room.shared.saturating_sub(grant.bytes);
             }
             granted.push(grant);
         }

@@ -9,7 +9,7 @@ use super::coverage::coverage;
 use super::group::{Group, analysis_of, site};
 use super::recipe::{Internal, SlotOf};
 use super::report::{BufferReport, TrustedReport};
-use super::submission::{BufferId, FuseOptions, Internalization, Policy, Promote, Submission};
+use super::submission::{BufferId, FuseOptions, Internalization, Policy, Promote, SmallScalars, Submission};
 use crate::Reason;
 use crate::analysis::access::AccessKind;
 use crate::analysis::form::{AccessForm, Affine, Atom, AtomId, Atoms, Evaluator};
@@ -20,12 +20,20 @@ use crate::reason::AccessPair;
 /// Most elements of one buffer that one invocation keeps in registers.
 const MAX_PRIVATE_SLOTS: i128 = 64;
 
+/// What the device has left for internalized buffers.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    /// Shared memory in bytes.
+    pub(crate) shared: u64,
+    pub(crate) small: SmallScalars,
+}
+
 /// A buffer that stays inside.
 pub(crate) struct Granted {
     pub(crate) buffer: BufferId,
     pub(crate) internal: Internal,
-    /// Bytes of one element.
-    pub(crate) element_size: u64,
+    /// Bytes of all slots, at most.
+    pub(crate) bytes: u64,
     /// For each member and binding that uses it: where its accesses go.
     pub(crate) uses: Vec<Use>,
 }
@@ -65,14 +73,14 @@ pub(crate) fn wish(list: &[Submission], buffer: BufferId) -> Result<Promote, Rea
     Ok(wish.unwrap_or_default())
 }
 
-/// Decides about one buffer of a group of at least two members. `shared_left` is the shared memory
-/// that is still free, in bytes.
+/// Decides about one buffer of a group of at least two members. `room` is what the device
+/// has left.
 pub(crate) fn decide(
     list: &[Submission],
     group: &mut Group,
     buffer: BufferId,
     options: &FuseOptions,
-    shared_left: u64,
+    room: Room,
     report: &mut BufferReport,
 ) -> Option<Granted> {
     let asked = match wish(list, buffer) {
@@ -93,7 +101,7 @@ pub(crate) fn decide(
     let mut first_reason = None;
     for &kind in kinds {
         let trusted = group.trusted.len();
-        match grant(list, group, buffer, kind, options, shared_left) {
+        match grant(list, group, buffer, kind, options, room) {
             Ok(granted) => {
                 report.got = kind;
                 report.reason = None;
@@ -115,7 +123,7 @@ fn grant(
     buffer: BufferId,
     kind: Internalization,
     options: &FuseOptions,
-    shared_left: u64,
+    room: Room,
 ) -> Result<Granted, Reason> {
     let members = group.start..group.end();
     let outside = list
@@ -125,7 +133,7 @@ fn grant(
     if outside {
         return Err(Reason::SeveralGroups);
     }
-    let (elements, element_size, stride) = elements(list, group, buffer)?;
+    let (elements, element_size, stride) = elements(list, group, buffer, room.small)?;
     let needed =
         if kind == Internalization::Private { Relation::SameInvocation } else { Relation::SameGroup };
     let mut widen = vec![false; group.forms.len()];
@@ -137,8 +145,8 @@ fn grant(
     }
     // Bytes without layout are at most those with it.
     let bytes = u64::from(slots) * element_size.next_multiple_of(16).min(stride.max(element_size));
-    if kind == Internalization::Local && bytes > shared_left {
-        return Err(Reason::SharedMemory { needed: bytes as u32, limit: shared_left as u32 });
+    if kind == Internalization::Local && bytes > room.shared {
+        return Err(Reason::SharedMemory { needed: bytes as u32, limit: room.shared as u32 });
     }
     let mut uses: Vec<Use> = Vec::new();
     for (position, submission) in list[members].iter().enumerate() {
@@ -156,7 +164,7 @@ fn grant(
             uses.push(Use { member, binding, slots, widen_barriers: widen[position] });
         }
     }
-    Ok(Granted { buffer, internal: Internal { kind, slots }, element_size, uses })
+    Ok(Granted { buffer, internal: Internal { kind, slots }, bytes, uses })
 }
 
 /// All accesses of the group to the buffer, the size of an element and the stride between two.
@@ -164,6 +172,7 @@ fn elements(
     list: &[Submission],
     group: &mut Group,
     buffer: BufferId,
+    small: SmallScalars,
 ) -> Result<(Vec<Element>, u64, u64), Reason> {
     let mut found = Vec::new();
     let mut shape: Option<(String, u64, u64)> = None;
@@ -189,8 +198,12 @@ fn elements(
                 return Err(Reason::Atomic);
             }
             let index = access.element.and_then(|e| e.index).ok_or(Reason::ElementType)?;
-            let signature = normal.types.signature(index.ty);
+            let signature = normal.types.bit_signature(index.ty);
             let size = normal.types.span(index.ty, Default::default());
+            let needs = normal.types.small_scalars(index.ty);
+            if needs.int8 && !small.int8 || needs.int16 && !small.int16 || needs.float16 && !small.float16 {
+                return Err(Reason::SmallElements);
+            }
             match &shape {
                 None => shape = Some((signature, size, index.stride)),
                 Some(known) if *known == (signature, size, index.stride) => {}

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+pub use crate::analysis::layout::SmallScalars;
 use crate::kernel::Specialized;
 
 /// Identity of a memory object: equal ids mean the same memory, different ids disjoint memory.
@@ -114,6 +115,9 @@ pub struct Limits {
     pub max_work_group_invocations: u32,
     /// `maxComputeWorkGroupCount`.
     pub max_groups: [u32; 3],
+    /// Scalars narrower than 32 bits the device takes outside of buffers (`shaderInt8`, `shaderInt16`,
+    /// `shaderFloat16`).
+    pub small_scalars: SmallScalars,
 }
 
 impl Default for Limits {
@@ -127,6 +131,7 @@ impl Default for Limits {
             max_work_group_size: [128, 128, 64],
             max_work_group_invocations: 128,
             max_groups: [65_535; 3],
+            small_scalars: SmallScalars::default(),
         }
     }
 }
