@@ -111,7 +111,8 @@ impl ContextInner {
         });
         match built {
             Ok((program, hit)) => {
-                let counter = if hit == Hit::Built { &self.counters.memory_misses } else { &self.counters.memory_hits };
+                let counter =
+                    if hit == Hit::Built { &self.counters.memory_misses } else { &self.counters.memory_hits };
                 count(counter, 1);
                 Ok((program, report))
             }
@@ -124,7 +125,12 @@ impl ContextInner {
     }
 
     /// Takes the code from the store or builds it, and has the driver make a pipeline of it. Also says what it weighs.
-    fn load_or_build(&self, label: &str, step: &Step, report: &mut StepReport) -> Result<(Program, u64), Error> {
+    fn load_or_build(
+        &self,
+        label: &str,
+        step: &Step,
+        report: &mut StepReport,
+    ) -> Result<(Program, u64), Error> {
         let failed = |source| Error::Build { kernel: label.to_owned(), source };
         let store = &self.programs.store;
         let key = store.is_enabled().then(|| key(step));
@@ -157,7 +163,9 @@ impl ContextInner {
             dump(folder, &step.key, &words);
         }
 
-        let driver = Part::new().bytes("driver", &self.programs.driver).bytes("code", blake3::hash(&bytes(&words)).as_bytes());
+        let driver = Part::new()
+            .bytes("driver", &self.programs.driver)
+            .bytes("code", blake3::hash(&bytes(&words)).as_bytes());
         let load = key.as_ref().and_then(|key| store.begin_load(key, &driver).ok());
         let mut bindings: SmallVec<[(u32, u32, vk::BindingKind); 8]> = SmallVec::new();
         for bound in &step.bindings {
@@ -175,7 +183,8 @@ impl ContextInner {
             subgroups: uses_subgroups(&words),
             blob: load.as_ref().map(|load| load.bytes()),
         };
-        let (pipeline, origin) = self.gpu.pipeline(&source).map_err(|error| failed(BuildError::Driver(error)))?;
+        let (pipeline, origin) =
+            self.gpu.pipeline(&source).map_err(|error| failed(BuildError::Driver(error)))?;
         report.driver_us = origin.driver_us as f64;
         count(&self.counters.driver_us, origin.driver_us);
         report.driver_blob = match (&key, &load) {
