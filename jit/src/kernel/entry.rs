@@ -12,7 +12,7 @@ use super::plain::{self, Plain};
 use super::reflect::{self, Interface};
 use super::spec::{self, SpecConstant, SpecValue};
 use super::specialize::{self, Source};
-use super::{load, tools};
+use super::{bare, load, tools};
 use crate::Reason;
 
 /// One compute entry point of a module. Cheap to clone; clones share what was specialised.
@@ -146,6 +146,7 @@ impl Kernel {
                 module: self.name().to_owned(),
                 detail,
             })?;
+        bare::run(&mut module);
         let (plain, ids) = plain::build(&mut module);
         // Values can make a module invalid that was valid with its defaults: an array of length zero,
         // say. A module without constants was checked when it was loaded.
