@@ -7,8 +7,9 @@ use rspirv::spirv::{ExecutionModel, Op};
 
 use super::error::KernelError;
 use super::spec::{self, SpecConstant};
+use super::tools::{self, Complaint};
 use super::words::{self, Inst};
-use super::{guard, load, tools};
+use super::{guard, load};
 
 /// A validated SPIR-V module: immutable, cheap to clone.
 #[derive(Clone)]
@@ -57,11 +58,7 @@ impl Module {
             module: name.to_owned(),
             detail,
         })?;
-        tools::validate(&words).map_err(|complaint| KernelError::Invalid {
-            module: name.to_owned(),
-            instruction: complaint.index,
-            detail: complaint.detail,
-        })?;
+        validate(&words).map_err(|complaint| complaint.into_error(name))?;
         let (entry_ids, entry_points) = compute_entries(&words).unzip();
         let names: AHashMap<u32, String> = words::instructions(&words)
             .take_while(|inst| inst.op() != Some(Op::Function))
@@ -129,6 +126,17 @@ impl std::fmt::Debug for Module {
             .field("words", &self.words().len())
             .field("entry_points", &self.entry_points())
             .finish()
+    }
+}
+
+/// Validates with debug information, which makes for better messages; but what is wrong in
+/// information that is dropped is no reason to refuse a module.
+fn validate(words: &[u32]) -> Result<(), Complaint> {
+    match tools::validate(words) {
+        Err(complaint) if complaint.detail.contains("NonSemantic") => {
+            tools::validate(&words::without_debug(words))
+        }
+        result => result,
     }
 }
 

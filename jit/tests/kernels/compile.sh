@@ -22,9 +22,10 @@ done
 # The same kernels in every way a compiler may deliver them.
 for name in chain control shared spec; do
     for env in vulkan1.0 vulkan1.2 vulkan1.3; do
-        glsl "$name.comp" "$env" "$name.${env#vulkan1.}.spv" 2>/dev/null || rm -f "$name.${env#vulkan1.}.spv"
+        glsl "$name.comp" "$env" "$name.${env#vulkan1.}.spv"
     done
     glsl "$name.comp" vulkan1.1 "$name.g.spv" -g
+    glsl "$name.comp" vulkan1.1 "$name.gvs.spv" -gVS
     spirv-opt --target-env=vulkan1.1 -O "$name.spv" -o "$name.o.spv"
     spirv-opt --target-env=vulkan1.1 -Os "$name.g.spv" -o "$name.gos.spv"
 done
