@@ -6,10 +6,9 @@
 //! ([`Interface`]). All of this happens once for each kernel and may take milliseconds.
 //!
 //! The files in order of the work: `guard` (bytes that may be anything), `words`, `value`, `fold`, `spec`,
-//! `specialize` (constants, on words), `load` (words to module), `bare`, `prune`, `strict`, `plain`, then
+//! `specialize` (constants, on words), `load` (words to module), `prune`, `strict`, `plain`, then
 //! `refuse`, `lower`, `split`, `unwrap`, `forward`, `normal`, and `resource`, `pointers`, `layout`, `reflect`.
 
-mod bare;
 pub(crate) mod defs;
 mod entry;
 mod error;

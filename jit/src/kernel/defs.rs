@@ -75,10 +75,9 @@ impl<'m> Defs<'m> {
 
     /// Whether an id, or any member if it is a structure type, has a decoration.
     pub(crate) fn decorated_anywhere(&self, id: u32, kind: Decoration) -> bool {
-        self.decorations.get(&id).is_some_and(|list| {
-            list.iter()
-                .any(|inst| inst.operands.contains(&Operand::Decoration(kind)))
-        })
+        self.decorations
+            .get(&id)
+            .is_some_and(|list| list.iter().any(|inst| inst.operands.contains(&Operand::Decoration(kind))))
     }
 
     /// First operand of a decoration on a structure member; 0 for one without operands.
@@ -115,9 +114,7 @@ pub(crate) fn type_parts(inst: &Instruction) -> impl Iterator<Item = u32> + '_ {
         Op::TypeArray | Op::TypeRuntimeArray | Op::TypeVector | Op::TypeMatrix => 1,
         _ => 0,
     };
-    inst.operands[..used.min(inst.operands.len())]
-        .iter()
-        .filter_map(Operand::id_ref_any)
+    inst.operands[..used.min(inst.operands.len())].iter().filter_map(Operand::id_ref_any)
 }
 
 /// The storage class operand of a variable.

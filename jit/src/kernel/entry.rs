@@ -12,7 +12,7 @@ use super::plain::{self, Plain};
 use super::reflect::{self, Interface};
 use super::spec::{self, SpecConstant, SpecValue};
 use super::specialize::{self, Source};
-use super::{bare, load, tools};
+use super::{load, tools};
 use crate::Reason;
 
 /// One compute entry point of a module. Cheap to clone; clones share what was specialised.
@@ -64,9 +64,7 @@ impl Kernel {
         let available = module.entry_points();
         let index = match (entry, available) {
             (_, []) => {
-                return Err(KernelError::NoComputeEntry {
-                    module: module.name().to_owned(),
-                });
+                return Err(KernelError::NoComputeEntry { module: module.name().to_owned() });
             }
             (None, [_]) => 0,
             (None, _) => {
@@ -141,18 +139,13 @@ impl Kernel {
             entry_id: self.inner.entry_id,
         };
         let specialised = specialize::apply(&source, values)?;
-        let mut module =
-            load::module(&specialised.words).map_err(|detail| KernelError::Decode {
-                module: self.name().to_owned(),
-                detail,
-            })?;
-        bare::run(&mut module);
+        let mut module = load::module(&specialised.words)
+            .map_err(|detail| KernelError::Decode { module: self.name().to_owned(), detail })?;
         let (plain, ids) = plain::build(&mut module);
         // Values can make a module invalid that was valid with its defaults: an array of length zero,
         // say. A module without constants was checked when it was loaded.
         if !values.is_empty() || cfg!(debug_assertions) {
-            tools::validate(&plain.strict)
-                .map_err(|complaint| complaint.into_error(self.name()))?;
+            tools::validate(&plain.strict).map_err(|complaint| complaint.into_error(self.name()))?;
         }
         let names = self.inner.module.names().iter();
         let names = names.filter_map(|(id, name)| Some((*ids.get(id)?, name.clone())));
@@ -177,9 +170,6 @@ impl Kernel {
 
 impl fmt::Debug for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kernel")
-            .field("name", &self.name())
-            .field("entry", &self.entry())
-            .finish()
+        f.debug_struct("Kernel").field("name", &self.name()).field("entry", &self.entry()).finish()
     }
 }

@@ -31,17 +31,9 @@ pub(super) fn scalar(op: Op, operand: &Type, result: &Type, args: &[u64]) -> Opt
         Op::SMod => {
             let rem = sa.wrapping_rem(sb);
             let other_sign = rem != 0 && (rem < 0) != (sb < 0);
-            (if other_sign {
-                rem.wrapping_add(sb)
-            } else {
-                rem
-            }) as u64
+            (if other_sign { rem.wrapping_add(sb) } else { rem }) as u64
         }
-        Op::ShiftRightLogical | Op::ShiftRightArithmetic | Op::ShiftLeftLogical
-            if b >= u64::from(width) =>
-        {
-            0
-        }
+        Op::ShiftRightLogical | Op::ShiftRightArithmetic | Op::ShiftLeftLogical if b >= u64::from(width) => 0,
         Op::ShiftRightLogical => a >> b,
         Op::ShiftRightArithmetic => (sa >> b) as u64,
         Op::ShiftLeftLogical => a << b,
@@ -85,11 +77,7 @@ fn unary(op: Op, operand: &Type, result: &Type, a: u64) -> Option<u64> {
         Op::QuantizeToF16 => {
             let half = f64_to_f16(f64::from(f32::from_bits(a as u32)));
             // Subnormal halves become zero of the same sign, by the definition of the operation.
-            let half = if half & 0x7c00 == 0 {
-                half & 0x8000
-            } else {
-                half
-            };
+            let half = if half & 0x7c00 == 0 { half & 0x8000 } else { half };
             return Some(u64::from(f16_to_f32(half).to_bits()));
         }
         _ => return None,
@@ -138,10 +126,7 @@ fn f64_to_f16(value: f64) -> u16 {
 mod tests {
     use super::*;
 
-    const I32: Type = Type::Int {
-        width: 32,
-        signed: true,
-    };
+    const I32: Type = Type::Int { width: 32, signed: true };
 
     fn int(op: Op, a: i32, b: i32) -> i32 {
         let args = [u64::from(a as u32), u64::from(b as u32)];

@@ -46,10 +46,7 @@ fn find(module: &Module) -> AHashMap<u32, u32> {
             Op::CompositeExtract => extracted(inst, &defs),
             _ => None,
         };
-        let same_type = |source: &u32| {
-            defs.get(source)
-                .is_some_and(|inst| inst.result_type == Some(ty))
-        };
+        let same_type = |source: &u32| defs.get(source).is_some_and(|inst| inst.result_type == Some(ty));
         if let Some(source) = source.filter(same_type) {
             // What the source was replaced by in this round is already known: it comes earlier.
             let source = found.get(&source).copied().unwrap_or(source);
@@ -112,8 +109,7 @@ fn literals(operands: &[Operand]) -> Option<Vec<u32>> {
 /// Part `index` of a construction. Vectors may be constructed from shorter vectors; those are left.
 fn part(def: &Instruction, index: u32, defs: &AHashMap<u32, &Instruction>) -> Option<u32> {
     let ty = defs.get(&def.result_type?)?;
-    if let (Op::TypeVector, Some(Operand::LiteralBit32(count))) =
-        (ty.class.opcode, ty.operands.get(1))
+    if let (Op::TypeVector, Some(Operand::LiteralBit32(count))) = (ty.class.opcode, ty.operands.get(1))
         && def.operands.len() != *count as usize
     {
         return None;
@@ -143,11 +139,7 @@ fn apply(module: &mut Module, replacements: &AHashMap<u32, u32>) {
     if replacements.is_empty() {
         return;
     }
-    for inst in module
-        .functions
-        .iter_mut()
-        .flat_map(|f| f.all_inst_iter_mut())
-    {
+    for inst in module.functions.iter_mut().flat_map(|f| f.all_inst_iter_mut()) {
         for operand in &mut inst.operands {
             if let Some(id) = operand.id_ref_any_mut()
                 && let Some(new) = replacements.get(id)
@@ -161,11 +153,7 @@ fn apply(module: &mut Module, replacements: &AHashMap<u32, u32>) {
 /// Lets every access chain start at a variable.
 fn combine_chains(module: &mut Module) {
     let mut chains: AHashMap<u32, (Op, Vec<Operand>)> = AHashMap::new();
-    for inst in module
-        .functions
-        .iter_mut()
-        .flat_map(|f| f.all_inst_iter_mut())
-    {
+    for inst in module.functions.iter_mut().flat_map(|f| f.all_inst_iter_mut()) {
         let op = inst.class.opcode;
         if !matches!(op, Op::AccessChain | Op::InBoundsAccessChain) {
             continue;
@@ -201,8 +189,7 @@ fn drop_stores(module: &mut Module) -> bool {
     for block in module.functions.iter_mut().flat_map(|f| &mut f.blocks) {
         block.instructions.retain(|inst| {
             let target = inst.operands.first().and_then(Operand::id_ref_any);
-            let store =
-                inst.class.opcode == Op::Store && target.is_some_and(|id| stored.contains(&id));
+            let store = inst.class.opcode == Op::Store && target.is_some_and(|id| stored.contains(&id));
             !store && !inst.result_id.is_some_and(|id| stored.contains(&id))
         });
     }
@@ -220,10 +207,8 @@ fn sweep(module: &mut Module) -> bool {
     for id in insts().flat_map(|inst| inst.operands.iter().filter_map(Operand::id_ref_any)) {
         *uses.entry(id).or_default() += 1;
     }
-    let pure: AHashMap<u32, &Instruction> = insts()
-        .filter(|inst| is_pure(inst))
-        .filter_map(|inst| Some((inst.result_id?, inst)))
-        .collect();
+    let pure: AHashMap<u32, &Instruction> =
+        insts().filter(|inst| is_pure(inst)).filter_map(|inst| Some((inst.result_id?, inst))).collect();
     let unused = |id: &u32| !uses.contains_key(id);
     let mut queue: Vec<u32> = pure.keys().copied().filter(unused).collect();
     let mut dead: AHashSet<u32> = AHashSet::new();
@@ -241,9 +226,7 @@ fn sweep(module: &mut Module) -> bool {
         return false;
     }
     for block in module.functions.iter_mut().flat_map(|f| &mut f.blocks) {
-        block
-            .instructions
-            .retain(|inst| !inst.result_id.is_some_and(|id| dead.contains(&id)));
+        block.instructions.retain(|inst| !inst.result_id.is_some_and(|id| dead.contains(&id)));
     }
     module.annotations.retain(|inst| {
         let target = inst.operands.first().and_then(Operand::id_ref_any);

@@ -45,10 +45,7 @@ pub(super) fn from_words(module: &str, mut words: Vec<u32>) -> Result<Vec<u32>, 
             }
         }
         found => {
-            return Err(KernelError::NotSpirv {
-                module: module.to_owned(),
-                found,
-            });
+            return Err(KernelError::NotSpirv { module: module.to_owned(), found });
         }
     }
     check_header(module, &words)?;
@@ -58,17 +55,10 @@ pub(super) fn from_words(module: &str, mut words: Vec<u32>) -> Result<Vec<u32>, 
 
 fn check_length(module: &str, bytes: usize) -> Result<(), KernelError> {
     if !bytes.is_multiple_of(4) || bytes < HEADER * 4 {
-        return Err(KernelError::Truncated {
-            module: module.to_owned(),
-            bytes,
-        });
+        return Err(KernelError::Truncated { module: module.to_owned(), bytes });
     }
     if bytes > MAX_BYTES {
-        return Err(KernelError::TooLarge {
-            module: module.to_owned(),
-            bytes,
-            limit: MAX_BYTES,
-        });
+        return Err(KernelError::TooLarge { module: module.to_owned(), bytes, limit: MAX_BYTES });
     }
     Ok(())
 }
@@ -76,22 +66,13 @@ fn check_length(module: &str, bytes: usize) -> Result<(), KernelError> {
 fn check_header(module: &str, words: &[u32]) -> Result<(), KernelError> {
     let version = words[1];
     if version & 0xff00_00ff != 0 || !(0x0001_0000..=0x0001_0600).contains(&version) {
-        return Err(KernelError::Version {
-            module: module.to_owned(),
-            word: version,
-        });
+        return Err(KernelError::Version { module: module.to_owned(), word: version });
     }
     // An id costs at least two words to define; strippers leave gaps, hence the generous factor.
-    let limit = (words.len() as u32)
-        .saturating_mul(16)
-        .clamp(4096, MAX_BOUND);
+    let limit = (words.len() as u32).saturating_mul(16).clamp(4096, MAX_BOUND);
     let bound = words[3];
     if bound == 0 || bound > limit {
-        return Err(KernelError::IdBound {
-            module: module.to_owned(),
-            bound,
-            limit,
-        });
+        return Err(KernelError::IdBound { module: module.to_owned(), bound, limit });
     }
     Ok(())
 }
@@ -103,12 +84,8 @@ fn check_instructions(module: &str, words: &[u32]) -> Result<(), KernelError> {
     let mut at = HEADER;
     let mut instruction = 0;
     while at < words.len() {
-        let malformed = |what| KernelError::Malformed {
-            module: module.to_owned(),
-            instruction,
-            word: at,
-            what,
-        };
+        let malformed =
+            |what| KernelError::Malformed { module: module.to_owned(), instruction, word: at, what };
         let length = (words[at] >> 16) as usize;
         if length == 0 {
             return Err(malformed("its word count is zero"));
@@ -121,13 +98,9 @@ fn check_instructions(module: &str, words: &[u32]) -> Result<(), KernelError> {
         check_type(&mut extents, code, operands, bound).map_err(malformed)?;
         control_flow.instruction(code, operands);
         if control_flow.cost() > MAX_CONTROL_FLOW {
-            return Err(malformed(
-                "its function has too many or too deeply nested blocks",
-            ));
+            return Err(malformed("its function has too many or too deeply nested blocks"));
         }
-        if code == Op::EntryPoint as u32
-            && words::string(operands.get(2..).unwrap_or(&[])).is_none()
-        {
+        if code == Op::EntryPoint as u32 && words::string(operands.get(2..).unwrap_or(&[])).is_none() {
             return Err(malformed("its name is not terminated"));
         }
         at += length;
@@ -182,12 +155,7 @@ struct Extent {
 
 /// Tracks the extent of types: the C++ tools and this crate recurse over them, without remembering
 /// which they have visited.
-fn check_type(
-    extents: &mut [Extent],
-    code: u32,
-    operands: &[u32],
-    bound: u32,
-) -> Result<(), &'static str> {
+fn check_type(extents: &mut [Extent], code: u32, operands: &[u32], bound: u32) -> Result<(), &'static str> {
     let parts: &[u32] = match Op::from_u32(code) {
         Some(Op::TypeVector | Op::TypeMatrix | Op::TypeArray | Op::TypeRuntimeArray) => {
             operands.get(1..2).unwrap_or(&[])

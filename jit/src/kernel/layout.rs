@@ -33,18 +33,12 @@ pub(super) fn block(ty: u32, defs: &Defs<'_>) -> Block {
             }
         }
     }
-    Block {
-        fixed,
-        runtime_stride,
-    }
+    Block { fixed, runtime_stride }
 }
 
 fn members<'a>(ty: u32, defs: &'a Defs<'_>) -> impl Iterator<Item = (u32, u32)> + 'a {
-    let inst = defs
-        .get(ty)
-        .filter(|inst| inst.class.opcode == Op::TypeStruct);
-    inst.into_iter()
-        .flat_map(|inst| (0..).zip(type_parts(inst)))
+    let inst = defs.get(ty).filter(|inst| inst.class.opcode == Op::TypeStruct);
+    inst.into_iter().flat_map(|inst| (0..).zip(type_parts(inst)))
 }
 
 fn runtime_array(ty: u32, defs: &Defs<'_>) -> Option<u32> {
@@ -53,19 +47,14 @@ fn runtime_array(ty: u32, defs: &Defs<'_>) -> Option<u32> {
 }
 
 fn offset(ty: u32, member: u32, defs: &Defs<'_>) -> u64 {
-    u64::from(
-        defs.member_decoration(ty, member, Decoration::Offset)
-            .unwrap_or(0),
-    )
+    u64::from(defs.member_decoration(ty, member, Decoration::Offset).unwrap_or(0))
 }
 
 fn matrix(ty: u32, member: u32, defs: &Defs<'_>) -> Matrix {
     let stride = defs.member_decoration(ty, member, Decoration::MatrixStride);
     Matrix {
         stride: u64::from(stride.unwrap_or(0)),
-        row_major: defs
-            .member_decoration(ty, member, Decoration::RowMajor)
-            .is_some(),
+        row_major: defs.member_decoration(ty, member, Decoration::RowMajor).is_some(),
     }
 }
 
@@ -96,9 +85,7 @@ fn size(ty: u32, matrix: Matrix, defs: &Defs<'_>) -> u64 {
             let column = part(inst);
             let columns = literal(inst, 1);
             let rows = defs.get(column).map_or(0, |inst| literal(inst, 1));
-            let scalar = defs
-                .get(column)
-                .map_or(0, |inst| size(part(inst), matrix, defs));
+            let scalar = defs.get(column).map_or(0, |inst| size(part(inst), matrix, defs));
             let (major, minor) = match matrix.row_major {
                 true => (rows, columns),
                 false => (columns, rows),
@@ -109,9 +96,11 @@ fn size(ty: u32, matrix: Matrix, defs: &Defs<'_>) -> u64 {
             let stride = defs.decoration(ty, Decoration::ArrayStride).unwrap_or(0);
             match array_length(inst, defs) {
                 0 => 0,
-                length => (length - 1)
-                    .saturating_mul(u64::from(stride))
-                    .saturating_add(size(part(inst), matrix, defs)),
+                length => (length - 1).saturating_mul(u64::from(stride)).saturating_add(size(
+                    part(inst),
+                    matrix,
+                    defs,
+                )),
             }
         }
         Op::TypeStruct => members(ty, defs)
@@ -143,11 +132,7 @@ fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<Pu
         return;
     }
     let mut scalar = |class| {
-        out.push(PushMember {
-            offset: base as u32,
-            size: size(ty, matrix, defs) as u32,
-            class,
-        });
+        out.push(PushMember { offset: base as u32, size: size(ty, matrix, defs) as u32, class });
     };
     match inst.class.opcode {
         Op::TypeInt if literal(inst, 1) == 0 => scalar(ScalarClass::Uint),
@@ -179,13 +164,7 @@ fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<Pu
         Op::TypeArray => {
             let stride = defs.decoration(ty, Decoration::ArrayStride).unwrap_or(0);
             for index in 0..array_length(inst, defs).min(MAX_SCALARS as u64) {
-                flatten(
-                    part(inst),
-                    base + index * u64::from(stride),
-                    matrix,
-                    defs,
-                    out,
-                );
+                flatten(part(inst), base + index * u64::from(stride), matrix, defs, out);
             }
         }
         Op::TypeStruct => {

@@ -56,10 +56,7 @@ impl Loader {
                 return ParseAction::Continue;
             }
             Op::Label if self.block.is_none() => {
-                self.block = Some(Block {
-                    label: Some(inst),
-                    instructions: Vec::new(),
-                });
+                self.block = Some(Block { label: Some(inst), instructions: Vec::new() });
             }
             op => {
                 let Some(block) = &mut self.block else {
@@ -101,14 +98,9 @@ impl Consumer for Loader {
             return self.local(function, inst);
         }
         if inst.class.opcode == Op::Function {
-            self.function = Some(Function {
-                def: Some(inst),
-                ..Function::default()
-            });
-        } else if matches!(
-            inst.class.opcode,
-            Op::Label | Op::FunctionEnd | Op::FunctionParameter
-        ) || !self.module.functions.is_empty()
+            self.function = Some(Function { def: Some(inst), ..Function::default() });
+        } else if matches!(inst.class.opcode, Op::Label | Op::FunctionEnd | Op::FunctionParameter)
+            || !self.module.functions.is_empty()
         {
             return refuse("an instruction stands outside of a function");
         } else {

@@ -52,9 +52,7 @@ fn expand_copies(module: &mut Module) {
             .flat_map(|f| f.all_inst_iter())
             .filter(|inst| inst.class.opcode == Op::CopyMemory);
         let sources = copies.filter_map(|inst| inst.operands.get(1)?.id_ref_any());
-        sources
-            .filter_map(|id| Some((id, defs.pointer(defs.type_of(id)?)?.1)))
-            .collect()
+        sources.filter_map(|id| Some((id, defs.pointer(defs.type_of(id)?)?.1))).collect()
     };
     if pointees.is_empty() {
         return;
@@ -86,10 +84,7 @@ fn expand_copies(module: &mut Module) {
 /// Memory operands of the write and of the read.
 type Access = (Vec<Operand>, Vec<Operand>);
 
-fn copy_parts(
-    inst: &Instruction,
-    pointees: &AHashMap<u32, u32>,
-) -> Option<(u32, u32, u32, Access)> {
+fn copy_parts(inst: &Instruction, pointees: &AHashMap<u32, u32>) -> Option<(u32, u32, u32, Access)> {
     if inst.class.opcode != Op::CopyMemory {
         return None;
     }
@@ -114,15 +109,8 @@ pub(super) fn storage_class(module: &mut Module) {
     let (buffers, blocks) = {
         let defs = Defs::new(module);
         let legacy = variables(module, &defs).into_iter().filter(|variable| {
-            matches!(
-                variable.role,
-                Role::Resource {
-                    kind: Kind::StorageBuffer,
-                    ..
-                }
-            ) && defs
-                .decoration(variable.ty, Decoration::BufferBlock)
-                .is_some()
+            matches!(variable.role, Role::Resource { kind: Kind::StorageBuffer, .. })
+                && defs.decoration(variable.ty, Decoration::BufferBlock).is_some()
         });
         let pairs: Vec<(u32, u32)> = legacy.map(|variable| (variable.id, variable.ty)).collect();
         let buffers: AHashSet<u32> = pairs.iter().map(|(id, _)| *id).collect();
@@ -163,15 +151,8 @@ fn retype(module: &mut Module, buffers: &AHashSet<u32>) {
             inst.operands[0] = Operand::StorageClass(StorageClass::StorageBuffer);
         }
     }
-    for inst in module
-        .functions
-        .iter_mut()
-        .flat_map(|f| f.all_inst_iter_mut())
-    {
-        let derives = matches!(
-            inst.class.opcode,
-            Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject
-        );
+    for inst in module.functions.iter_mut().flat_map(|f| f.all_inst_iter_mut()) {
+        let derives = matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject);
         let base = inst.operands.first().and_then(Operand::id_ref_any);
         if derives && base.is_some_and(|id| pointers.contains(&id)) {
             renew(&mut inst.result_type);

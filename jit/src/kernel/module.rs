@@ -54,10 +54,8 @@ impl Module {
     }
 
     fn checked(name: &str, words: Vec<u32>) -> Result<Module, KernelError> {
-        load::module(&load::decodable(&words)).map_err(|detail| KernelError::Decode {
-            module: name.to_owned(),
-            detail,
-        })?;
+        load::module(&load::decodable(&words))
+            .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
         validate(&words).map_err(|complaint| complaint.into_error(name))?;
         let (entry_ids, entry_points) = compute_entries(&words).unzip();
         let names: AHashMap<u32, String> = words::instructions(&words)
@@ -142,9 +140,8 @@ fn validate(words: &[u32]) -> Result<(), Complaint> {
 
 /// Function id and name of each compute entry point.
 fn compute_entries(words: &[u32]) -> impl Iterator<Item = (u32, String)> + '_ {
-    let is_compute = |inst: &Inst<'_>| {
-        inst.op() == Some(Op::EntryPoint) && inst.at(0) == ExecutionModel::GLCompute as u32
-    };
+    let is_compute =
+        |inst: &Inst<'_>| inst.op() == Some(Op::EntryPoint) && inst.at(0) == ExecutionModel::GLCompute as u32;
     words::instructions(words)
         .take_while(|inst| inst.op() != Some(Op::Function))
         .filter(is_compute)

@@ -119,10 +119,7 @@ fn is_entry(module: &Module, function: &Function) -> bool {
 
 /// Whether a function has several returns.
 fn returns_early(function: &Function) -> bool {
-    let returns = function
-        .all_inst_iter()
-        .filter(|inst| is_return(inst.class.opcode))
-        .count();
+    let returns = function.all_inst_iter().filter(|inst| is_return(inst.class.opcode)).count();
     returns > 1
 }
 
@@ -140,10 +137,8 @@ fn merge_returns(module: &Module) -> Result<Module, KernelReason> {
     }
     // Decorations on ids that only the rewritten entry point had are left over, and so is nothing else:
     // the pass keeps every global and every id of the original.
-    let ids: std::collections::HashSet<u32> = merged
-        .all_inst_iter()
-        .filter_map(|inst| inst.result_id)
-        .collect();
+    let ids: std::collections::HashSet<u32> =
+        merged.all_inst_iter().filter_map(|inst| inst.result_id).collect();
     merged.annotations.retain(|inst| {
         let target = inst.operands.first().and_then(Operand::id_ref_any);
         target.is_some_and(|id| ids.contains(&id))
@@ -154,15 +149,9 @@ fn merge_returns(module: &Module) -> Result<Module, KernelReason> {
 /// Counts instructions, weighted, as they will be with every call inlined: a chain of functions that call the
 /// next one twice doubles at each step.
 fn check_size(module: &Module) -> Result<(), KernelReason> {
-    let too_large = |instructions| KernelReason::TooLarge {
-        instructions,
-        limit: MAX_INSTRUCTIONS,
-    };
-    let functions: AHashMap<u32, &Function> = module
-        .functions
-        .iter()
-        .filter_map(|function| Some((function.def_id()?, function)))
-        .collect();
+    let too_large = |instructions| KernelReason::TooLarge { instructions, limit: MAX_INSTRUCTIONS };
+    let functions: AHashMap<u32, &Function> =
+        module.functions.iter().filter_map(|function| Some((function.def_id()?, function))).collect();
     let mut sizes: AHashMap<u32, u64> = AHashMap::new();
     // Depth first, callees before callers. A function met again while it is still open is recursive.
     let mut open: Vec<u32> = Vec::new();

@@ -28,10 +28,7 @@ pub(super) fn build(module: &mut Module) -> (Plain, AHashMap<u32, u32>) {
     let contract = module.assemble();
     let mut strict = module.clone();
     strict::make_strict(&mut strict);
-    let plain = Plain {
-        strict: strict.assemble(),
-        contract,
-    };
+    let plain = Plain { strict: strict.assemble(), contract };
     (plain, ids)
 }
 

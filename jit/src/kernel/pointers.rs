@@ -55,11 +55,7 @@ impl Roots {
         let mut changed = false;
         for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
             if inst.class.opcode == Op::FunctionCall {
-                let ids: Vec<u32> = inst
-                    .operands
-                    .iter()
-                    .filter_map(Operand::id_ref_any)
-                    .collect();
+                let ids: Vec<u32> = inst.operands.iter().filter_map(Operand::id_ref_any).collect();
                 let callee = ids.first().and_then(|id| parameters.get(id));
                 for (parameter, argument) in callee.into_iter().flatten().zip(ids.iter().skip(1)) {
                     changed |= self.flow(*argument, *parameter);
@@ -107,9 +103,7 @@ fn sources(inst: &Instruction, handles: bool) -> impl Iterator<Item = u32> + '_ 
         _ => 0..0,
     };
     let end = range.end.min(inst.operands.len());
-    inst.operands[range.start.min(end)..end]
-        .iter()
-        .filter_map(Operand::id_ref_any)
+    inst.operands[range.start.min(end)..end].iter().filter_map(Operand::id_ref_any)
 }
 
 /// What an instruction does with the memory behind a pointer operand.
@@ -127,14 +121,10 @@ pub(crate) enum Touch {
 /// What `inst` does with its operand number `operand`, which is a pointer.
 pub(crate) fn touch(inst: &Instruction, operand: usize) -> Touch {
     match (inst.class.opcode, operand) {
-        (Op::Load, 0) | (Op::CopyMemory | Op::CopyMemorySized, 1) | (Op::AtomicLoad, 0) => {
-            Touch::Read
-        }
+        (Op::Load, 0) | (Op::CopyMemory | Op::CopyMemorySized, 1) | (Op::AtomicLoad, 0) => Touch::Read,
         (Op::Store | Op::AtomicStore | Op::CopyMemory | Op::CopyMemorySized, 0) => Touch::Write,
         (op, 0) if is_atomic(op) => Touch::Both,
-        (Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject | Op::ArrayLength, 0) => {
-            Touch::None
-        }
+        (Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject | Op::ArrayLength, 0) => Touch::None,
         _ => Touch::Escapes,
     }
 }

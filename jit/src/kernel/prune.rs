@@ -17,17 +17,13 @@ use rspirv::spirv::Op;
 pub(super) fn prune(module: &mut Module) -> AHashMap<u32, u32> {
     drop_functions(module);
     let live = live_ids(module);
-    module
-        .types_global_values
-        .retain(|inst| match inst.result_id {
-            Some(id) => live.contains(&id),
-            None => first_id(inst).is_some_and(|id| live.contains(&id)),
-        });
+    module.types_global_values.retain(|inst| match inst.result_id {
+        Some(id) => live.contains(&id),
+        None => first_id(inst).is_some_and(|id| live.contains(&id)),
+    });
     let imports_live = |inst: &Instruction| inst.result_id.is_some_and(|id| live.contains(&id));
     module.ext_inst_imports.retain(imports_live);
-    module
-        .annotations
-        .retain(|inst| first_id(inst).is_some_and(|id| live.contains(&id)));
+    module.annotations.retain(|inst| first_id(inst).is_some_and(|id| live.contains(&id)));
     for entry in &mut module.entry_points {
         let mut index = 0;
         entry.operands.retain(|operand| {
@@ -84,9 +80,7 @@ fn drop_functions(module: &mut Module) {
             queue.extend(calls.get(&id).into_iter().flatten());
         }
     }
-    module
-        .functions
-        .retain(|function| function.def_id().is_some_and(|id| reached.contains(&id)));
+    module.functions.retain(|function| function.def_id().is_some_and(|id| reached.contains(&id)));
 }
 
 fn live_ids(module: &Module) -> AHashSet<u32> {

@@ -156,27 +156,16 @@ pub(super) fn reflect(
                 _ => None,
             })
             .collect(),
-        version: module
-            .header
-            .as_ref()
-            .map_or((1, 0), |header| header.version()),
+        version: module.header.as_ref().map_or((1, 0), |header| header.version()),
         memory_model,
     })
 }
 
 /// Addressing and memory model.
 pub(super) fn models(module: &Module) -> (AddressingModel, MemoryModel) {
-    let operands = module
-        .memory_model
-        .as_ref()
-        .map(|inst| inst.operands.as_slice());
+    let operands = module.memory_model.as_ref().map(|inst| inst.operands.as_slice());
     match operands {
-        Some(
-            [
-                Operand::AddressingModel(addressing),
-                Operand::MemoryModel(memory),
-            ],
-        ) => (*addressing, *memory),
+        Some([Operand::AddressingModel(addressing), Operand::MemoryModel(memory)]) => (*addressing, *memory),
         _ => (AddressingModel::Logical, MemoryModel::GLSL450),
     }
 }
@@ -196,9 +185,8 @@ fn bindings(
         };
         let buffer = matches!(kind, Kind::StorageBuffer | Kind::UniformBuffer);
         let block = buffer.then(|| layout::block(variable.ty, defs));
-        let name = [variable.id, variable.ty]
-            .iter()
-            .find_map(|id| names.get(id).filter(|name| !name.is_empty()));
+        let name =
+            [variable.id, variable.ty].iter().find_map(|id| names.get(id).filter(|name| !name.is_empty()));
         let (reads, writes) = touched.by(variable.id);
         let binding = Binding {
             set: place.set,
@@ -247,29 +235,15 @@ fn merge(into: &mut Binding, other: Binding) {
     }
 }
 
-fn push(
-    kernel: &str,
-    defs: &Defs<'_>,
-    variables: &[Variable],
-) -> Result<Option<PushLayout>, KernelError> {
-    let Some(variable) = variables
-        .iter()
-        .find(|variable| variable.role == Role::Push)
-    else {
+fn push(kernel: &str, defs: &Defs<'_>, variables: &[Variable]) -> Result<Option<PushLayout>, KernelError> {
+    let Some(variable) = variables.iter().find(|variable| variable.role == Role::Push) else {
         return Ok(None);
     };
     let bytes = layout::block(variable.ty, defs).fixed;
     if bytes > MAX_PUSH_BYTES {
-        return Err(KernelError::PushConstants {
-            kernel: kernel.to_owned(),
-            bytes,
-            limit: MAX_PUSH_BYTES,
-        });
+        return Err(KernelError::PushConstants { kernel: kernel.to_owned(), bytes, limit: MAX_PUSH_BYTES });
     }
-    Ok(Some(PushLayout {
-        size: bytes as u32,
-        members: layout::scalars(variable.ty, defs),
-    }))
+    Ok(Some(PushLayout { size: bytes as u32, members: layout::scalars(variable.ty, defs) }))
 }
 
 /// Which variables are read and written.
@@ -289,10 +263,7 @@ impl Touched {
                 };
                 matches!(kind, Kind::Other(_))
             });
-        let mut touched = Touched {
-            reads: Vec::new(),
-            writes: Vec::new(),
-        };
+        let mut touched = Touched { reads: Vec::new(), writes: Vec::new() };
         let roots = Roots::trace(module, buffers.iter().map(|variable| variable.id));
         touched.collect(module, &roots, touch_memory);
         if !handles.is_empty() {
@@ -302,12 +273,7 @@ impl Touched {
         touched
     }
 
-    fn collect(
-        &mut self,
-        module: &Module,
-        roots: &Roots,
-        touch: impl Fn(&Instruction, usize) -> Touch,
-    ) {
+    fn collect(&mut self, module: &Module, roots: &Roots, touch: impl Fn(&Instruction, usize) -> Touch) {
         for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
             for (index, operand) in inst.operands.iter().enumerate() {
                 let pointed = operand.id_ref_any().map_or(&[][..], |id| roots.of(id));
@@ -326,10 +292,7 @@ impl Touched {
     }
 
     fn by(&self, variable: u32) -> (bool, bool) {
-        (
-            self.reads.contains(&variable),
-            self.writes.contains(&variable),
-        )
+        (self.reads.contains(&variable), self.writes.contains(&variable))
     }
 }
 
@@ -375,10 +338,7 @@ impl Used {
         }
         used.builtins.sort_by_key(|builtin| *builtin as u32);
         used.builtins.dedup();
-        used.subgroup = used
-            .builtins
-            .iter()
-            .any(|builtin| is_subgroup_builtin(*builtin));
+        used.subgroup = used.builtins.iter().any(|builtin| is_subgroup_builtin(*builtin));
         for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
             let op = inst.class.opcode;
             used.barrier |= op == Op::ControlBarrier;
@@ -389,10 +349,7 @@ impl Used {
     }
 
     fn item_only(&self) -> bool {
-        let global_id_only = self
-            .builtins
-            .iter()
-            .all(|builtin| *builtin == BuiltIn::GlobalInvocationId);
+        let global_id_only = self.builtins.iter().all(|builtin| *builtin == BuiltIn::GlobalInvocationId);
         global_id_only && self.workgroup_bytes == 0 && !self.barrier && !self.subgroup
     }
 }

@@ -8,9 +8,7 @@
 //! - volatile accesses; execution modes that concern a whole entry point; foreign instruction sets
 
 use rspirv::dr::{Instruction, Module, Operand};
-use rspirv::spirv::{
-    AddressingModel, Capability, Decoration, ExecutionMode, MemoryAccess, MemoryModel, Op,
-};
+use rspirv::spirv::{AddressingModel, Capability, Decoration, ExecutionMode, MemoryAccess, MemoryModel, Op};
 
 use super::defs::Defs;
 use super::pointers::{Roots, Touch, touch};
@@ -142,17 +140,11 @@ fn execution_mode(inst: &Instruction) -> Result<(), KernelReason> {
 
 fn resource(variable: &Variable) -> Result<(), KernelReason> {
     match variable.role {
-        Role::Resource {
-            place, array: true, ..
-        } => Err(KernelReason::DescriptorArray { place }),
-        Role::Resource {
-            place,
-            kind: Kind::Other(kind),
-            ..
-        } => Err(KernelReason::Resource { place, kind }),
-        Role::Other => Err(KernelReason::Instruction(
-            "a global variable of an unknown storage class".to_owned(),
-        )),
+        Role::Resource { place, array: true, .. } => Err(KernelReason::DescriptorArray { place }),
+        Role::Resource { place, kind: Kind::Other(kind), .. } => Err(KernelReason::Resource { place, kind }),
+        Role::Other => {
+            Err(KernelReason::Instruction("a global variable of an unknown storage class".to_owned()))
+        }
         _ => Ok(()),
     }
 }
@@ -163,29 +155,19 @@ pub(super) fn instructions(module: &Module) -> Result<(), KernelReason> {
     let variables = variables(module, &defs);
     let memory: Vec<Variable> = variables
         .into_iter()
-        .filter(|variable| {
-            matches!(
-                variable.role,
-                Role::Resource { .. } | Role::Push | Role::Workgroup
-            )
-        })
+        .filter(|variable| matches!(variable.role, Role::Resource { .. } | Role::Push | Role::Workgroup))
         .collect();
     let place = |id: u32| {
-        memory
-            .iter()
-            .find(|variable| variable.id == id)
-            .and_then(|variable| match variable.role {
-                Role::Resource { place, .. } => Some(place),
-                _ => None,
-            })
+        memory.iter().find(|variable| variable.id == id).and_then(|variable| match variable.role {
+            Role::Resource { place, .. } => Some(place),
+            _ => None,
+        })
     };
     for variable in &memory {
         if defs.decorated_anywhere(variable.id, Decoration::Volatile)
             || defs.decorated_anywhere(variable.ty, Decoration::Volatile)
         {
-            return Err(KernelReason::Volatile {
-                place: place(variable.id),
-            });
+            return Err(KernelReason::Volatile { place: place(variable.id) });
         }
     }
     let roots = Roots::trace(module, memory.iter().map(|variable| variable.id));
@@ -213,18 +195,13 @@ fn instruction(
             continue;
         };
         if touch(inst, index) == Touch::Escapes {
-            return Err(KernelReason::VariablePointer {
-                place: place(*root),
-                op: format!("Op{op:?}"),
-            });
+            return Err(KernelReason::VariablePointer { place: place(*root), op: format!("Op{op:?}") });
         }
         let volatile = inst.operands.iter().any(|operand| {
             matches!(operand, Operand::MemoryAccess(access) if access.contains(MemoryAccess::VOLATILE))
         });
         if volatile {
-            return Err(KernelReason::Volatile {
-                place: place(*root),
-            });
+            return Err(KernelReason::Volatile { place: place(*root) });
         }
     }
     Ok(())

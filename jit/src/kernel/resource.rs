@@ -20,11 +20,7 @@ pub(crate) struct Variable {
 /// What a global variable stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    Resource {
-        place: Place,
-        kind: Kind,
-        array: bool,
-    },
+    Resource { place: Place, kind: Kind, array: bool },
     Push,
     Workgroup,
     Private,

@@ -227,10 +227,7 @@ pub(super) fn resolve(
             });
         };
         if std::mem::replace(&mut seen[index], true) {
-            return Err(KernelError::RepeatedSpecialization {
-                kernel: kernel.to_owned(),
-                id: *id,
-            });
+            return Err(KernelError::RepeatedSpecialization { kernel: kernel.to_owned(), id: *id });
         }
         let expected = constants[index].ty;
         if !expected.accepts(value.ty()) {

@@ -37,10 +37,7 @@ pub(super) struct Source<'a> {
 }
 
 /// Applies `values` (`SpecId`, bits) to a validated module.
-pub(super) fn apply(
-    source: &Source<'_>,
-    values: &[(u32, u64)],
-) -> Result<Specialised, KernelError> {
+pub(super) fn apply(source: &Source<'_>, values: &[(u32, u64)]) -> Result<Specialised, KernelError> {
     let survey = Survey::of(source, values);
     let mut rewriter = Rewriter {
         source,
@@ -54,28 +51,15 @@ pub(super) fn apply(
         rewriter.instruction(&inst)?;
     }
     let local_size = rewriter.local_size()?;
-    let Rewriter {
-        mut out,
-        bound,
-        mode_at,
-        ..
-    } = rewriter;
+    let Rewriter { mut out, bound, mode_at, .. } = rewriter;
     let mut mode = Vec::new();
-    let operands = [
-        source.entry_id,
-        ExecutionMode::LocalSize as u32,
-        local_size[0],
-        local_size[1],
-        local_size[2],
-    ];
+    let operands =
+        [source.entry_id, ExecutionMode::LocalSize as u32, local_size[0], local_size[1], local_size[2]];
     words::push(&mut mode, Op::ExecutionMode, &operands);
     let at = mode_at.unwrap_or(out.len());
     out.splice(at..at, mode);
     out[3] = bound;
-    Ok(Specialised {
-        words: out,
-        local_size,
-    })
+    Ok(Specialised { words: out, local_size })
 }
 
 /// What has to be known before the first instruction is rewritten, since decorations come before
@@ -98,10 +82,7 @@ struct Survey {
 
 impl Survey {
     fn of(source: &Source<'_>, values: &[(u32, u64)]) -> Survey {
-        let mut survey = Survey {
-            non_semantic: words::non_semantic_sets(source.words),
-            ..Survey::default()
-        };
+        let mut survey = Survey { non_semantic: words::non_semantic_sets(source.words), ..Survey::default() };
         let mut group_targets = Vec::new();
         for inst in words::instructions(source.words) {
             match inst.op() {
@@ -224,9 +205,7 @@ impl Rewriter<'_> {
     fn entry_point(&mut self, inst: &Inst<'_>) {
         let name = words::string(inst.from(2));
         let ours = inst.at(1) == self.source.entry_id
-            && name
-                .as_ref()
-                .is_some_and(|(name, _)| name == self.source.entry)
+            && name.as_ref().is_some_and(|(name, _)| name == self.source.entry)
             && self.mode_at.is_none();
         if let (true, Some((_, length))) = (ours, name) {
             let mut operands = vec![inst.at(0), inst.at(1), u32::from_le_bytes(*b"main"), 0];
@@ -303,10 +282,9 @@ impl Rewriter<'_> {
             Value::Bits(bits) => {
                 let bits = match self.constants.ty(ty) {
                     // Narrow signed numbers are stored sign-extended (SPIR-V, "Literal").
-                    Some(Type::Int {
-                        width,
-                        signed: true,
-                    }) => super::value::sign_extend(*bits, *width) as u64,
+                    Some(Type::Int { width, signed: true }) => {
+                        super::value::sign_extend(*bits, *width) as u64
+                    }
                     _ => *bits,
                 };
                 let words = [ty, id, bits as u32, (bits >> 32) as u32];
@@ -339,19 +317,12 @@ impl Rewriter<'_> {
             Some(op) => self.componentwise(op, ty, args),
             None => None,
         };
-        let name = op.map_or_else(
-            || format!("opcode {}", inst.at(2)),
-            |op| format!("Op{op:?}"),
-        );
+        let name = op.map_or_else(|| format!("opcode {}", inst.at(2)), |op| format!("Op{op:?}"));
         value.ok_or_else(|| self.cannot(id, &name))
     }
 
     fn cannot(&self, id: u32, op: &str) -> KernelError {
-        KernelError::SpecializationOp {
-            kernel: self.source.module.to_owned(),
-            id,
-            op: op.to_owned(),
-        }
+        KernelError::SpecializationOp { kernel: self.source.module.to_owned(), id, op: op.to_owned() }
     }
 
     fn extract(&self, args: &[u32]) -> Option<Value> {
@@ -459,17 +430,13 @@ impl Rewriter<'_> {
         let (_, operand) = self.constants.scalar(operand_type)?;
         let (element, result) = self.constants.scalar(ty)?;
         let (operand, result) = (operand.clone(), result.clone());
-        let columns: Vec<Vec<u64>> = args
-            .iter()
-            .map(|id| self.constants.components(*id))
-            .collect::<Option<_>>()?;
+        let columns: Vec<Vec<u64>> =
+            args.iter().map(|id| self.constants.components(*id)).collect::<Option<_>>()?;
         let length = columns[0].len();
         let mut values = Vec::with_capacity(length);
         for lane in 0..length {
-            let lane: Vec<u64> = columns
-                .iter()
-                .map(|column| column.get(lane).copied())
-                .collect::<Option<_>>()?;
+            let lane: Vec<u64> =
+                columns.iter().map(|column| column.get(lane).copied()).collect::<Option<_>>()?;
             let bits = fold::scalar(op, &operand, &result, &lane)?;
             values.push(match result {
                 Type::Bool => Value::Bool(bits & 1 != 0),
@@ -495,17 +462,12 @@ impl Rewriter<'_> {
             entry: self.source.entry.to_owned(),
             what,
         };
-        let by_id = |id: u32| {
-            self.constants
-                .bits(id)
-                .and_then(|bits| u32::try_from(bits).ok())
-        };
+        let by_id = |id: u32| self.constants.bits(id).and_then(|bits| u32::try_from(bits).ok());
         let size = if let Some(id) = self.survey.workgroup_size {
             let components = self.constants.components(id);
             components
                 .and_then(|components| {
-                    let sizes: Option<Vec<u32>> =
-                        components.iter().map(|c| u32::try_from(*c).ok()).collect();
+                    let sizes: Option<Vec<u32>> = components.iter().map(|c| u32::try_from(*c).ok()).collect();
                     sizes?.try_into().ok()
                 })
                 .ok_or_else(|| problem("WorkgroupSize is not a vector of three constants".into()))?

@@ -62,12 +62,7 @@ fn find(module: &Module) -> AHashMap<u32, Split> {
             && let Some(parts) = parts(ty, &defs)
         {
             let wanted = matches!(defs.op(ty), Some(Op::TypeStruct | Op::TypeArray));
-            let split = Split {
-                ty,
-                parts,
-                ids: Vec::new(),
-                wanted,
-            };
+            let split = Split { ty, parts, ids: Vec::new(), wanted };
             found.insert(id, split);
         }
     }
@@ -101,9 +96,7 @@ fn parts(ty: u32, defs: &Defs<'_>) -> Option<Vec<u32>> {
             let part = type_parts(inst).next()?;
             (u64::from(count) <= MAX_PARTS).then(|| vec![part; count as usize])
         }
-        Op::TypeStruct if (inst.operands.len() as u64) <= MAX_PARTS => {
-            Some(type_parts(inst).collect())
-        }
+        Op::TypeStruct if (inst.operands.len() as u64) <= MAX_PARTS => Some(type_parts(inst).collect()),
         Op::TypeArray => {
             let length = defs.constant(inst.operands.get(1)?.id_ref_any()?)?;
             let part = type_parts(inst).next()?;
@@ -150,10 +143,7 @@ fn rewrite(module: &mut Module, splits: &mut AHashMap<u32, Split>) {
             for part in &split.parts {
                 pointers.entry(*part).or_insert_with(|| {
                     let id = fresh();
-                    let operands = vec![
-                        Operand::StorageClass(StorageClass::Function),
-                        Operand::IdRef(*part),
-                    ];
+                    let operands = vec![Operand::StorageClass(StorageClass::Function), Operand::IdRef(*part)];
                     let pointer = Instruction::new(Op::TypePointer, None, Some(id), operands);
                     module.types_global_values.push(pointer);
                     id
@@ -164,12 +154,8 @@ fn rewrite(module: &mut Module, splits: &mut AHashMap<u32, Split>) {
     }
     let constants: AHashMap<u32, u64> = {
         let defs = Defs::new(module);
-        let ids = module
-            .types_global_values
-            .iter()
-            .filter_map(|inst| inst.result_id);
-        ids.filter_map(|id| Some((id, defs.constant(id)?)))
-            .collect()
+        let ids = module.types_global_values.iter().filter_map(|inst| inst.result_id);
+        ids.filter_map(|id| Some((id, defs.constant(id)?))).collect()
     };
     let mut renames: AHashMap<u32, u32> = AHashMap::new();
     for block in module.functions.iter_mut().flat_map(|f| &mut f.blocks) {
@@ -196,11 +182,7 @@ fn rewrite(module: &mut Module, splits: &mut AHashMap<u32, Split>) {
         }
         block.instructions = out;
     }
-    for inst in module
-        .functions
-        .iter_mut()
-        .flat_map(|f| f.all_inst_iter_mut())
-    {
+    for inst in module.functions.iter_mut().flat_map(|f| f.all_inst_iter_mut()) {
         for operand in &mut inst.operands {
             if let Some(id) = operand.id_ref_any_mut()
                 && let Some(new) = renames.get(id)
@@ -224,10 +206,9 @@ fn function_pointers(module: &Module) -> AHashMap<u32, u32> {
     let pointers = globals.filter(|inst| inst.class.opcode == Op::TypePointer);
     pointers
         .filter_map(|inst| match inst.operands.as_slice() {
-            [
-                Operand::StorageClass(StorageClass::Function),
-                Operand::IdRef(pointee),
-            ] => Some((*pointee, inst.result_id?)),
+            [Operand::StorageClass(StorageClass::Function), Operand::IdRef(pointee)] => {
+                Some((*pointee, inst.result_id?))
+            }
             _ => None,
         })
         .collect()
@@ -277,11 +258,7 @@ fn replace(
             out.push(Instruction::new(Op::CompositeConstruct, ty, id, values));
         }
         Op::Store => {
-            let object = inst
-                .operands
-                .get(1)
-                .and_then(Operand::id_ref_any)
-                .unwrap_or(0);
+            let object = inst.operands.get(1).and_then(Operand::id_ref_any).unwrap_or(0);
             for (index, (part, id)) in (0..).zip(parts()) {
                 let value = fresh();
                 let from = vec![Operand::IdRef(object), Operand::LiteralBit32(index)];

@@ -12,10 +12,7 @@ use rspirv::spirv::{Capability, Decoration, FPFastMathMode, Op};
 /// Decorates the float arithmetic of a module. Idempotent.
 pub(crate) fn make_strict(module: &mut Module) {
     let controls2 = Operand::Capability(Capability::FloatControls2);
-    let controls2 = module
-        .capabilities
-        .iter()
-        .any(|inst| inst.operands.contains(&controls2));
+    let controls2 = module.capabilities.iter().any(|inst| inst.operands.contains(&controls2));
     module.annotations.retain(|inst| {
         let relaxed = Operand::Decoration(Decoration::RelaxedPrecision);
         !inst.operands.contains(&relaxed)
@@ -31,10 +28,7 @@ fn no_contraction(module: &mut Module) {
     let done = decorated(module, Decoration::NoContraction);
     let fresh: Vec<u32> = arithmetic(module).filter(|id| !done.contains(id)).collect();
     let decoration = |id| {
-        let operands = vec![
-            Operand::IdRef(id),
-            Operand::Decoration(Decoration::NoContraction),
-        ];
+        let operands = vec![Operand::IdRef(id), Operand::Decoration(Decoration::NoContraction)];
         Instruction::new(Op::Decorate, None, None, operands)
     };
     module.annotations.extend(fresh.into_iter().map(decoration));
@@ -68,20 +62,15 @@ fn no_fast_math(module: &mut Module) {
 
 fn decorated(module: &Module, kind: Decoration) -> AHashSet<u32> {
     let matching = module.annotations.iter().filter(|inst| {
-        inst.class.opcode == Op::Decorate
-            && inst.operands.get(1) == Some(&Operand::Decoration(kind))
+        inst.class.opcode == Op::Decorate && inst.operands.get(1) == Some(&Operand::Decoration(kind))
     });
-    matching
-        .filter_map(|inst| inst.operands.first().and_then(Operand::id_ref_any))
-        .collect()
+    matching.filter_map(|inst| inst.operands.first().and_then(Operand::id_ref_any)).collect()
 }
 
 /// Result ids of float arithmetic, in order.
 fn arithmetic(module: &Module) -> impl Iterator<Item = u32> + '_ {
     let insts = module.functions.iter().flat_map(|f| f.all_inst_iter());
-    insts
-        .filter(|inst| is_arithmetic(inst.class.opcode))
-        .filter_map(|inst| inst.result_id)
+    insts.filter(|inst| is_arithmetic(inst.class.opcode)).filter_map(|inst| inst.result_id)
 }
 
 /// Whether an instruction is float arithmetic that a driver may contract.

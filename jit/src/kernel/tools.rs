@@ -32,26 +32,15 @@ pub(crate) struct Complaint {
 
 impl Complaint {
     fn new(index: usize, detail: String) -> Complaint {
-        Complaint {
-            index,
-            detail,
-            not_run: false,
-        }
+        Complaint { index, detail, not_run: false }
     }
 
     /// The error for a module with this name.
     pub(super) fn into_error(self, module: &str) -> KernelError {
         let module = module.to_owned();
         match self.not_run {
-            true => KernelError::Tool {
-                module,
-                detail: self.detail,
-            },
-            false => KernelError::Invalid {
-                module,
-                instruction: self.index,
-                detail: self.detail,
-            },
+            true => KernelError::Tool { module, detail: self.detail },
+            false => KernelError::Invalid { module, instruction: self.index, detail: self.detail },
         }
     }
 }
@@ -69,31 +58,21 @@ fn validator_options() -> ValidatorOptions {
 /// Runs spirv-val.
 pub(crate) fn validate(words: &[u32]) -> Result<(), Complaint> {
     match validate_for(ENV, words) {
-        Err(complaint) if complaint.detail.contains(LAYOUT_OUTSIDE_BUFFERS) => {
-            validate_for(UNIVERSAL, words)
-        }
+        Err(complaint) if complaint.detail.contains(LAYOUT_OUTSIDE_BUFFERS) => validate_for(UNIVERSAL, words),
         result => result,
     }
 }
 
 fn validate_for(env: TargetEnv, words: &[u32]) -> Result<(), Complaint> {
     let validator = spirv_tools::val::create(Some(env));
-    validator
-        .validate(words, Some(validator_options()))
-        .map_err(|error| {
-            let not_run = matches!(
-                error.inner,
-                SpirvResult::Unsupported | SpirvResult::EndOfStream
-            );
-            let complaint = match error.diagnostic {
-                Some(diagnostic) => Complaint::new(diagnostic.index, diagnostic.message),
-                None => Complaint::new(0, error.inner.to_string()),
-            };
-            Complaint {
-                not_run: not_run && cfg!(not(feature = "compiled-spirv-tools")),
-                ..complaint
-            }
-        })
+    validator.validate(words, Some(validator_options())).map_err(|error| {
+        let not_run = matches!(error.inner, SpirvResult::Unsupported | SpirvResult::EndOfStream);
+        let complaint = match error.diagnostic {
+            Some(diagnostic) => Complaint::new(diagnostic.index, diagnostic.message),
+            None => Complaint::new(0, error.inner.to_string()),
+        };
+        Complaint { not_run: not_run && cfg!(not(feature = "compiled-spirv-tools")), ..complaint }
+    })
 }
 
 /// Runs spirv-opt passes, in order, on a module that [`validate`] accepts. The optimizer validates
@@ -106,10 +85,7 @@ pub(super) fn optimize(words: &[u32], passes: &[Passes]) -> Result<Vec<u32>, Com
     // Layout was checked before, and the installed spirv-opt does not take all the options that allow
     // what devices may allow.
     let options = Options {
-        validator_options: Some(ValidatorOptions {
-            skip_block_layout: true,
-            ..ValidatorOptions::default()
-        }),
+        validator_options: Some(ValidatorOptions { skip_block_layout: true, ..ValidatorOptions::default() }),
         ..Options::default()
     };
     let mut first = None;

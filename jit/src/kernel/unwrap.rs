@@ -20,10 +20,7 @@ use rspirv::spirv::Op;
 pub(super) fn run(module: &mut Module) {
     for function in &mut module.functions {
         let merges: AHashMap<u32, u32> = function.blocks.iter().filter_map(wrapper).collect();
-        let merges: AHashSet<u32> = merges
-            .into_keys()
-            .filter(|merge| can_unwrap(function, *merge))
-            .collect();
+        let merges: AHashSet<u32> = merges.into_keys().filter(|merge| can_unwrap(function, *merge)).collect();
         if !merges.is_empty() {
             unwrap(function, &merges);
         }
@@ -43,21 +40,19 @@ fn wrapper(block: &Block) -> Option<(u32, u32)> {
 }
 
 fn can_unwrap(function: &Function, merge: u32) -> bool {
-    let only_returns = |block: &Block| matches!(block.instructions.as_slice(), [inst] if inst.class.opcode == Op::Return);
+    let only_returns =
+        |block: &Block| matches!(block.instructions.as_slice(), [inst] if inst.class.opcode == Op::Return);
     function.blocks.iter().all(|block| {
         if block.label_id() == Some(merge) {
             return only_returns(block);
         }
         let named = |inst: &Instruction| inst.operands.contains(&Operand::IdRef(merge));
         let is_wrapper = wrapper(block).is_some_and(|(id, body)| id == merge && body != merge);
-        block
-            .instructions
-            .iter()
-            .all(|inst| match inst.class.opcode {
-                Op::Branch => true,
-                Op::SelectionMerge if is_wrapper => true,
-                _ => !named(inst),
-            })
+        block.instructions.iter().all(|inst| match inst.class.opcode {
+            Op::Branch => true,
+            Op::SelectionMerge if is_wrapper => true,
+            _ => !named(inst),
+        })
     })
 }
 
@@ -69,24 +64,18 @@ fn unwrap(function: &mut Function, merges: &AHashSet<u32>) {
             block.instructions.pop();
             block.instructions.pop();
             let target = vec![Operand::IdRef(body)];
-            block
-                .instructions
-                .push(Instruction::new(Op::Branch, None, None, target));
+            block.instructions.push(Instruction::new(Op::Branch, None, None, target));
             continue;
         }
         if let Some(last) = block.instructions.last_mut()
             && last.class.opcode == Op::Branch
-            && last.operands[0]
-                .id_ref_any()
-                .is_some_and(|id| merges.contains(&id))
+            && last.operands[0].id_ref_any().is_some_and(|id| merges.contains(&id))
         {
             *last = Instruction::new(Op::Return, None, None, Vec::new());
         }
     }
     // Nothing leads to them any more.
-    function
-        .blocks
-        .retain(|block| !block.label_id().is_some_and(|id| merges.contains(&id)));
+    function.blocks.retain(|block| !block.label_id().is_some_and(|id| merges.contains(&id)));
     join(function);
 }
 
@@ -102,16 +91,11 @@ fn join(function: &mut Function) {
     for block in function.blocks.drain(..) {
         let label = block.label_id();
         // A phi may have a single source; it cannot stand in the middle of a block.
-        let starts_plainly = block
-            .instructions
-            .first()
-            .is_some_and(|inst| inst.class.opcode != Op::Phi);
+        let starts_plainly = block.instructions.first().is_some_and(|inst| inst.class.opcode != Op::Phi);
         if let Some(last) = out.last_mut()
             && starts_plainly
             && let [rest @ .., branch] = last.instructions.as_slice()
-            && rest
-                .last()
-                .is_none_or(|inst| inst.class.opcode != Op::LoopMerge)
+            && rest.last().is_none_or(|inst| inst.class.opcode != Op::LoopMerge)
             && branch.class.opcode == Op::Branch
             && branch.operands[0].id_ref_any() == label
             && label.is_some_and(|id| named.get(&id) == Some(&1))

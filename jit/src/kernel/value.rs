@@ -44,21 +44,11 @@ impl Constants {
         let id = inst.at(0);
         let ty = match inst.op() {
             Some(Op::TypeBool) => Type::Bool,
-            Some(Op::TypeInt) => Type::Int {
-                width: inst.at(1),
-                signed: inst.at(2) != 0,
-            },
+            Some(Op::TypeInt) => Type::Int { width: inst.at(1), signed: inst.at(2) != 0 },
             Some(Op::TypeFloat) => Type::Float { width: inst.at(1) },
-            Some(Op::TypeVector | Op::TypeMatrix) => Type::Vector {
-                element: inst.at(1),
-                count: inst.at(2),
-            },
-            Some(Op::TypeArray) => Type::Array {
-                element: inst.at(1),
-            },
-            Some(Op::TypeStruct) => Type::Struct {
-                members: inst.from(1).to_vec(),
-            },
+            Some(Op::TypeVector | Op::TypeMatrix) => Type::Vector { element: inst.at(1), count: inst.at(2) },
+            Some(Op::TypeArray) => Type::Array { element: inst.at(1) },
+            Some(Op::TypeStruct) => Type::Struct { members: inst.from(1).to_vec() },
             _ => return self.learn_value(inst),
         };
         self.types.insert(id, ty);
@@ -73,9 +63,7 @@ impl Constants {
                 let bits = u64::from(inst.at(2)) | (u64::from(inst.at(3)) << 32);
                 Value::Bits(truncate(bits, self.width(ty)))
             }
-            Some(Op::ConstantComposite | Op::SpecConstantComposite) => {
-                Value::Parts(inst.from(2).to_vec())
-            }
+            Some(Op::ConstantComposite | Op::SpecConstantComposite) => Value::Parts(inst.from(2).to_vec()),
             Some(Op::ConstantNull | Op::Undef) => Value::Null,
             _ => return,
         };
@@ -129,9 +117,7 @@ impl Constants {
         let (ty, value) = self.value(id)?;
         match (self.ty(*ty)?, value) {
             (Type::Vector { count, .. }, Value::Null) => Some(vec![0; *count as usize]),
-            (Type::Vector { .. }, Value::Parts(parts)) => {
-                parts.iter().map(|part| self.bits(*part)).collect()
-            }
+            (Type::Vector { .. }, Value::Parts(parts)) => parts.iter().map(|part| self.bits(*part)).collect(),
             (Type::Bool | Type::Int { .. } | Type::Float { .. }, _) => Some(vec![self.bits(id)?]),
             _ => None,
         }
@@ -149,11 +135,7 @@ impl Constants {
 
 /// Keeps the low `width` bits.
 pub(super) fn truncate(bits: u64, width: u32) -> u64 {
-    if width >= 64 {
-        bits
-    } else {
-        bits & ((1u64 << width) - 1)
-    }
+    if width >= 64 { bits } else { bits & ((1u64 << width) - 1) }
 }
 
 /// Reads the low `width` bits as a signed number.

@@ -14,8 +14,8 @@ pub(super) fn compile(module: &str, text: &str) -> Result<Vec<u32>, KernelError>
         column: location.map_or(0, |location| location.line_position),
         message,
     };
-    let parsed = wgsl::parse_str(text)
-        .map_err(|error| at(error.location(text), error.message().to_owned()))?;
+    let parsed =
+        wgsl::parse_str(text).map_err(|error| at(error.location(text), error.message().to_owned()))?;
     // Which features the device has is the runtime's question; the SPIR-V says what it needs.
     let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all());
     let info = validator.validate(&parsed).map_err(|error| {

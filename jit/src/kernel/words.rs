@@ -46,10 +46,7 @@ pub(super) fn instructions(words: &[u32]) -> impl Iterator<Item = Inst<'_>> {
         }
         let (words, tail) = rest.split_at(length);
         rest = tail;
-        Some(Inst {
-            code: (first & 0xffff) as u16,
-            words,
-        })
+        Some(Inst { code: (first & 0xffff) as u16, words })
     })
 }
 
@@ -80,9 +77,8 @@ pub(super) fn non_semantic_sets(words: &[u32]) -> AHashSet<u32> {
     let imports = instructions(words)
         .take_while(|inst| inst.op() != Some(Op::Function))
         .filter(|inst| inst.op() == Some(Op::ExtInstImport));
-    let non_semantic = imports.filter(|inst| {
-        string(inst.from(1)).is_some_and(|(name, _)| name.starts_with("NonSemantic."))
-    });
+    let non_semantic =
+        imports.filter(|inst| string(inst.from(1)).is_some_and(|(name, _)| name.starts_with("NonSemantic.")));
     non_semantic.map(|inst| inst.at(0)).collect()
 }
 

@@ -20,11 +20,7 @@ pub(crate) fn names() -> Vec<String> {
     let entries = std::fs::read_dir(folder()).expect("the folder is checked in");
     let mut names: Vec<String> = entries
         .filter_map(|entry| {
-            let name = entry
-                .expect("readable")
-                .file_name()
-                .into_string()
-                .expect("ascii");
+            let name = entry.expect("readable").file_name().into_string().expect("ascii");
             name.strip_suffix(".spv").map(str::to_owned)
         })
         .collect();
@@ -43,32 +39,23 @@ pub(crate) fn kernel(name: &str) -> Kernel {
 
 /// The same with all constants at their defaults.
 pub(crate) fn specialized(name: &str) -> Arc<Specialized> {
-    kernel(name)
-        .specialize(&[])
-        .unwrap_or_else(|error| panic!("{name}: {error}"))
+    kernel(name).specialize(&[]).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// Its normal form.
 pub(crate) fn normal(name: &str) -> NormalKernel {
     let kernel = specialized(name);
-    kernel
-        .normal
-        .clone()
-        .unwrap_or_else(|reason| panic!("{name} has no normal form: {reason}"))
+    kernel.normal.clone().unwrap_or_else(|reason| panic!("{name} has no normal form: {reason}"))
 }
 
 /// Runs spirv-val in the environment that the crate uses.
 pub(crate) fn assert_valid(what: &str, words: &[u32]) {
     use spirv_tools::val::{Validator, ValidatorOptions};
-    let options = ValidatorOptions {
-        scalar_block_layout: true,
-        ..ValidatorOptions::default()
-    };
+    let options = ValidatorOptions { scalar_block_layout: true, ..ValidatorOptions::default() };
     let validator = spirv_tools::val::create(Some(spirv_tools::TargetEnv::Vulkan_1_3));
     if let Err(error) = validator.validate(words, Some(options)) {
         use rspirv::binary::Disassemble;
-        let text =
-            rspirv::dr::load_words(words).map_or_else(|e| e.to_string(), |m| m.disassemble());
+        let text = rspirv::dr::load_words(words).map_or_else(|e| e.to_string(), |m| m.disassemble());
         panic!("{what}: {error}\n{text}");
     }
 }

@@ -15,15 +15,10 @@ fn dump() {
         let start = std::time::Instant::now();
         let module = vkfuse_jit::kernel::Module::from_bytes(&name, &bytes).unwrap();
         let loaded = start.elapsed();
-        let kernel = vkfuse_jit::kernel::Kernel::new(
-            &module,
-            module.entry_points().first().map(String::as_str),
-        );
+        let kernel =
+            vkfuse_jit::kernel::Kernel::new(&module, module.entry_points().first().map(String::as_str));
         kernel.unwrap().specialize(&[]).unwrap();
-        println!(
-            "loaded in {loaded:?}, specialised and normalised after {:?}",
-            start.elapsed()
-        );
+        println!("loaded in {loaded:?}, specialised and normalised after {:?}", start.elapsed());
     }
     for entry in module.entry_points() {
         let kernel = vkfuse_jit::kernel::Kernel::new(&module, Some(entry)).unwrap();

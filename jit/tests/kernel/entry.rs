@@ -14,10 +14,7 @@ fn lists_compute_entry_points_in_order() {
 #[test]
 fn refuses_an_unknown_entry_point() {
     let error = Kernel::new(&corpus::module("many"), Some("fourth")).unwrap_err();
-    let KernelError::UnknownEntry {
-        entry, available, ..
-    } = &error
-    else {
+    let KernelError::UnknownEntry { entry, available, .. } = &error else {
         panic!("{error}");
     };
     assert_eq!(entry, "fourth");
@@ -31,32 +28,21 @@ fn refuses_an_unknown_entry_point() {
 #[test]
 fn refuses_to_guess_between_entry_points() {
     let error = Kernel::new(&corpus::module("many"), None).unwrap_err();
-    assert!(
-        matches!(error, KernelError::AmbiguousEntry { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, KernelError::AmbiguousEntry { .. }), "{error}");
 }
 
 #[test]
 fn refuses_a_module_without_compute_entry_point() {
     for entry in [None, Some("main")] {
         let error = Kernel::new(&corpus::module("fragment"), entry).unwrap_err();
-        assert!(
-            matches!(error, KernelError::NoComputeEntry { .. }),
-            "{error}"
-        );
+        assert!(matches!(error, KernelError::NoComputeEntry { .. }), "{error}");
     }
 }
 
 #[test]
 fn keeps_only_what_the_entry_point_uses() {
     let module = corpus::module("many");
-    let of = |entry| {
-        Kernel::new(&module, Some(entry))
-            .unwrap()
-            .specialize(&[])
-            .unwrap()
-    };
+    let of = |entry| Kernel::new(&module, Some(entry)).unwrap().specialize(&[]).unwrap();
     let (first, second, third) = (of("first"), of("second"), of("third"));
 
     assert_eq!(first.interface.local_size, [1, 2, 3]);
@@ -64,10 +50,7 @@ fn keeps_only_what_the_entry_point_uses() {
     let [left] = bindings[..] else {
         panic!("{bindings:?}");
     };
-    assert_eq!(
-        (left.set, left.binding, left.kind),
-        (0, 0, BindingKind::StorageBuffer)
-    );
+    assert_eq!((left.set, left.binding, left.kind), (0, 0, BindingKind::StorageBuffer));
     assert_eq!((left.reads, left.writes), (false, true));
     assert_eq!(left.name.as_deref(), Some("left"));
 

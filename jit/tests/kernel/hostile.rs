@@ -28,9 +28,7 @@ impl Random {
 
 fn number(name: &str, default: u64) -> u64 {
     let value = std::env::var(name).ok();
-    value
-        .and_then(|value| value.parse().ok())
-        .unwrap_or(default)
+    value.and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
 fn rounds() -> u64 {
@@ -85,16 +83,7 @@ fn refuses_every_truncation() {
 #[test]
 fn survives_flipped_bits() {
     let mut random = Random::new(0x2545_f491_4f6c_dd1d);
-    for name in [
-        "chain.0",
-        "control.3",
-        "spec",
-        "types",
-        "hlsl",
-        "many",
-        "atomics",
-        "pointers",
-    ] {
+    for name in ["chain.0", "control.3", "spec", "types", "hlsl", "many", "atomics", "pointers"] {
         let original = corpus::bytes(name);
         for _ in 0..rounds() {
             let mut bytes = original.clone();
@@ -124,10 +113,7 @@ fn survives_swapped_words() {
 #[test]
 fn accepts_the_other_byte_order() {
     let bytes = corpus::bytes("chain");
-    let swapped: Vec<u8> = bytes
-        .chunks(4)
-        .flat_map(|c| [c[3], c[2], c[1], c[0]])
-        .collect();
+    let swapped: Vec<u8> = bytes.chunks(4).flat_map(|c| [c[3], c[2], c[1], c[0]]).collect();
     let module = Module::from_bytes("swapped", &swapped).unwrap();
     assert_eq!(module.words(), corpus::module("chain").words());
 }
@@ -141,15 +127,9 @@ fn refuses_what_is_not_spirv() {
     let error = Module::from_bytes("text", b"#version 450\nvoid main() {}\n").unwrap_err();
     assert!(matches!(error, KernelError::NotSpirv { .. }), "{error}");
     let error = Module::from_bytes("empty", b"").unwrap_err();
-    assert!(
-        matches!(error, KernelError::Truncated { bytes: 0, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, KernelError::Truncated { bytes: 0, .. }), "{error}");
     let error = Module::from_bytes("odd", &corpus::bytes("chain")[..101]).unwrap_err();
-    assert!(
-        matches!(error, KernelError::Truncated { bytes: 101, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, KernelError::Truncated { bytes: 101, .. }), "{error}");
 }
 
 #[test]
@@ -164,10 +144,7 @@ fn refuses_an_implausible_header() {
     assert!(matches!(error, KernelError::IdBound { .. }), "{error}");
     bad[3] = 0;
     let error = Module::from_words("bound", &bad).unwrap_err();
-    assert!(
-        matches!(error, KernelError::IdBound { bound: 0, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, KernelError::IdBound { bound: 0, .. }), "{error}");
     let big = vec![words("chain")[0]; 5 << 20];
     let error = Module::from_words("big", &big).unwrap_err();
     assert!(matches!(error, KernelError::TooLarge { .. }), "{error}");
@@ -178,10 +155,7 @@ fn names_the_instruction_that_is_malformed() {
     let mut bad = words("chain");
     bad[5] &= 0xffff;
     let error = Module::from_words("zero", &bad).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "module `zero`, instruction 0 (word 5): its word count is zero"
-    );
+    assert_eq!(error.to_string(), "module `zero`, instruction 0 (word 5): its word count is zero");
     let mut bad = words("chain");
     let end = bad.len();
     bad.truncate(end - 1);

@@ -5,11 +5,7 @@ use vkfuse_jit::kernel::{Kernel, Module};
 use super::corpus;
 
 fn hash(module: &Module) -> [u8; 32] {
-    Kernel::new(module, None)
-        .unwrap()
-        .specialize(&[])
-        .unwrap()
-        .hash
+    Kernel::new(module, None).unwrap().specialize(&[]).unwrap().hash
 }
 
 #[test]
@@ -25,10 +21,7 @@ fn debug_information_does_not_change_it() {
 #[test]
 fn the_name_and_the_byte_order_do_not_change_it() {
     let bytes = corpus::bytes("chain");
-    let swapped: Vec<u8> = bytes
-        .chunks(4)
-        .flat_map(|c| [c[3], c[2], c[1], c[0]])
-        .collect();
+    let swapped: Vec<u8> = bytes.chunks(4).flat_map(|c| [c[3], c[2], c[1], c[0]]).collect();
     let a = Module::from_bytes("one", &bytes).unwrap();
     let b = Module::from_bytes("other", &swapped).unwrap();
     assert_eq!(hash(&a), hash(&b));
@@ -37,13 +30,8 @@ fn the_name_and_the_byte_order_do_not_change_it() {
 
 #[test]
 fn every_kernel_has_its_own() {
-    let names = [
-        "chain", "control", "shared", "spec", "types", "uniform", "atomics", "subgroup",
-    ];
-    let mut hashes: Vec<_> = names
-        .iter()
-        .map(|name| hash(&corpus::module(name)))
-        .collect();
+    let names = ["chain", "control", "shared", "spec", "types", "uniform", "atomics", "subgroup"];
+    let mut hashes: Vec<_> = names.iter().map(|name| hash(&corpus::module(name))).collect();
     hashes.sort();
     hashes.dedup();
     assert_eq!(hashes.len(), names.len());

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Operand};
 use rspirv::spirv::{
-    AddressingModel, Capability, Decoration, ExecutionMode, ExecutionModel, FunctionControl,
-    MemoryModel, SelectionControl, StorageClass,
+    AddressingModel, Capability, Decoration, ExecutionMode, ExecutionModel, FunctionControl, MemoryModel,
+    SelectionControl, StorageClass,
 };
 use vkfuse_jit::Reason;
 use vkfuse_jit::kernel::{Kernel, KernelReason, Module};
@@ -43,40 +43,22 @@ impl Shape {
         b.decorate(array, Decoration::ArrayStride, [Operand::LiteralBit32(4)]);
         b.decorate(block, Decoration::Block, []);
         b.member_decorate(block, 0, Decoration::Offset, [Operand::LiteralBit32(0)]);
-        b.decorate(
-            buffer,
-            Decoration::DescriptorSet,
-            [Operand::LiteralBit32(0)],
-        );
+        b.decorate(buffer, Decoration::DescriptorSet, [Operand::LiteralBit32(0)]);
         b.decorate(buffer, Decoration::Binding, [Operand::LiteralBit32(0)]);
         let zero = b.constant_bit32(uint, 0);
-        Shape {
-            b,
-            uint,
-            void,
-            boolean,
-            fn_void,
-            pointer,
-            buffer,
-            zero,
-        }
+        Shape { b, uint, void, boolean, fn_void, pointer, buffer, zero }
     }
 
     fn begin(&mut self) -> u32 {
         let (void, fn_void) = (self.void, self.fn_void);
-        let function = self
-            .b
-            .begin_function(void, None, FunctionControl::NONE, fn_void)
-            .unwrap();
+        let function = self.b.begin_function(void, None, FunctionControl::NONE, fn_void).unwrap();
         self.b.begin_block(None).unwrap();
         function
     }
 
     fn place(&mut self) -> u32 {
         let (pointer, buffer, zero) = (self.pointer, self.buffer, self.zero);
-        self.b
-            .access_chain(pointer, None, buffer, [zero, zero])
-            .unwrap()
+        self.b.access_chain(pointer, None, buffer, [zero, zero]).unwrap()
     }
 
     fn load(&mut self) -> u32 {
@@ -95,10 +77,8 @@ impl Shape {
     }
 
     fn finish(mut self, entry: u32) -> Vec<u32> {
-        self.b
-            .entry_point(ExecutionModel::GLCompute, entry, "main", []);
-        self.b
-            .execution_mode(entry, ExecutionMode::LocalSize, [1, 1, 1]);
+        self.b.entry_point(ExecutionModel::GLCompute, entry, "main", []);
+        self.b.execution_mode(entry, ExecutionMode::LocalSize, [1, 1, 1]);
         self.b.module().assemble()
     }
 }
@@ -184,21 +164,12 @@ fn long_chains_of_composites_and_copies() {
     let pair = shape.b.type_vector(shape.uint, 2);
     let entry = shape.begin();
     let value = shape.load();
-    let mut vector = shape
-        .b
-        .composite_construct(pair, None, [value, value])
-        .unwrap();
+    let mut vector = shape.b.composite_construct(pair, None, [value, value]).unwrap();
     for index in 0..6000 {
-        vector = shape
-            .b
-            .composite_insert(pair, None, value, vector, [index % 2])
-            .unwrap();
+        vector = shape.b.composite_insert(pair, None, value, vector, [index % 2]).unwrap();
         vector = shape.b.copy_object(pair, None, vector).unwrap();
     }
-    let value = shape
-        .b
-        .composite_extract(shape.uint, None, vector, [0])
-        .unwrap();
+    let value = shape.b.composite_extract(shape.uint, None, vector, [0]).unwrap();
     shape.store(value);
     shape.end();
     assert_eq!(outcome(&shape.finish(entry)), "normal");
@@ -210,21 +181,12 @@ fn deeply_nested_selections() {
         let mut shape = Shape::new();
         let entry = shape.begin();
         let value = shape.load();
-        let condition = shape
-            .b
-            .i_equal(shape.boolean, None, value, shape.zero)
-            .unwrap();
+        let condition = shape.b.i_equal(shape.boolean, None, value, shape.zero).unwrap();
         let mut merges = Vec::new();
         for _ in 0..depth {
             let (inner, merge) = (shape.b.id(), shape.b.id());
-            shape
-                .b
-                .selection_merge(merge, SelectionControl::NONE)
-                .unwrap();
-            shape
-                .b
-                .branch_conditional(condition, inner, merge, [])
-                .unwrap();
+            shape.b.selection_merge(merge, SelectionControl::NONE).unwrap();
+            shape.b.branch_conditional(condition, inner, merge, []).unwrap();
             shape.b.begin_block(Some(inner)).unwrap();
             merges.push(merge);
         }
@@ -254,20 +216,11 @@ fn sequence(count: u32) -> Vec<u32> {
     let mut shape = Shape::new();
     let entry = shape.begin();
     let value = shape.load();
-    let condition = shape
-        .b
-        .i_equal(shape.boolean, None, value, shape.zero)
-        .unwrap();
+    let condition = shape.b.i_equal(shape.boolean, None, value, shape.zero).unwrap();
     for _ in 0..count {
         let (inner, merge) = (shape.b.id(), shape.b.id());
-        shape
-            .b
-            .selection_merge(merge, SelectionControl::NONE)
-            .unwrap();
-        shape
-            .b
-            .branch_conditional(condition, inner, merge, [])
-            .unwrap();
+        shape.b.selection_merge(merge, SelectionControl::NONE).unwrap();
+        shape.b.branch_conditional(condition, inner, merge, []).unwrap();
         shape.b.begin_block(Some(inner)).unwrap();
         shape.store(value);
         shape.b.branch(merge).unwrap();
@@ -284,20 +237,11 @@ fn many_helpers_that_return_early() {
     for _ in 0..100 {
         let helper = shape.begin();
         let value = shape.load();
-        let condition = shape
-            .b
-            .i_equal(shape.boolean, None, value, shape.zero)
-            .unwrap();
+        let condition = shape.b.i_equal(shape.boolean, None, value, shape.zero).unwrap();
         for _ in 0..8 {
             let (inner, merge) = (shape.b.id(), shape.b.id());
-            shape
-                .b
-                .selection_merge(merge, SelectionControl::NONE)
-                .unwrap();
-            shape
-                .b
-                .branch_conditional(condition, inner, merge, [])
-                .unwrap();
+            shape.b.selection_merge(merge, SelectionControl::NONE).unwrap();
+            shape.b.branch_conditional(condition, inner, merge, []).unwrap();
             shape.b.begin_block(Some(inner)).unwrap();
             shape.b.ret().unwrap();
             shape.b.begin_block(Some(merge)).unwrap();

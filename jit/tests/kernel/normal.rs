@@ -17,9 +17,7 @@ fn every_module_has_one_function_or_a_reason() {
         let module = corpus::module(name);
         for entry in module.entry_points() {
             let kernel = Kernel::new(&module, Some(entry)).unwrap();
-            let kernel = kernel
-                .specialize(&[])
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let kernel = kernel.specialize(&[]).unwrap_or_else(|error| panic!("{name}: {error}"));
             corpus::assert_valid(&format!("{name} strict"), &kernel.plain.strict);
             corpus::assert_valid(&format!("{name} contract"), &kernel.plain.contract);
             let normal = match &kernel.normal {
@@ -34,9 +32,7 @@ fn every_module_has_one_function_or_a_reason() {
                 let op = inst.class.opcode;
                 assert_ne!(op, Op::FunctionCall, "{name}");
                 let dynamic = name.starts_with("control");
-                if op == Op::Variable
-                    && inst.operands[0] == Operand::StorageClass(StorageClass::Function)
-                {
+                if op == Op::Variable && inst.operands[0] == Operand::StorageClass(StorageClass::Function) {
                     assert!(dynamic, "{name} keeps a local variable");
                 }
             }
@@ -58,18 +54,8 @@ fn has_locals(module: &Module) -> bool {
 
 #[test]
 fn early_returns_of_the_entry_point_stay_returns() {
-    let names = [
-        "chain",
-        "chain.0",
-        "chain.o",
-        "chain.gos",
-        "hlsl",
-        "hlsl.0g",
-    ];
-    for name in names
-        .iter()
-        .chain(&["control", "control.g", "control.3", "control.o"])
-    {
+    let names = ["chain", "chain.0", "chain.o", "chain.gos", "hlsl", "hlsl.0g"];
+    for name in names.iter().chain(&["control", "control.g", "control.3", "control.o"]) {
         let module = corpus::normal(name).module;
         assert_eq!(count(&module, Op::Return), 2, "{name}");
     }
@@ -77,19 +63,11 @@ fn early_returns_of_the_entry_point_stay_returns() {
 
 #[test]
 fn only_a_dynamically_indexed_array_stays_a_variable() {
-    for name in [
-        "control",
-        "control.0",
-        "control.g",
-        "control.3",
-        "control.o",
-    ] {
+    for name in ["control", "control.0", "control.g", "control.3", "control.o"] {
         let module = corpus::normal(name).module;
         let class = Operand::StorageClass(StorageClass::Function);
         let variables = module.functions[0].all_inst_iter();
-        let variables = variables
-            .filter(|inst| inst.operands.first() == Some(&class))
-            .count();
+        let variables = variables.filter(|inst| inst.operands.first() == Some(&class)).count();
         assert_eq!(variables, 1, "{name}");
     }
 }
@@ -107,17 +85,10 @@ fn copies_are_loads_and_stores_through_whole_chains() {
         assert_eq!(count(&module, op), 0, "{op:?}");
     }
     let function = &module.functions[0];
-    let globals: Vec<u32> = module
-        .types_global_values
-        .iter()
-        .filter_map(|i| i.result_id)
-        .collect();
+    let globals: Vec<u32> = module.types_global_values.iter().filter_map(|i| i.result_id).collect();
     for inst in function.all_inst_iter() {
         if inst.class.opcode == Op::AccessChain {
-            assert!(
-                globals.contains(&inst.operands[0].unwrap_id_ref()),
-                "{inst:?}"
-            );
+            assert!(globals.contains(&inst.operands[0].unwrap_id_ref()), "{inst:?}");
         }
     }
 }
@@ -137,11 +108,7 @@ fn float_arithmetic_is_what_the_compiler_wrote() {
     for name in ["chain", "precise", "uniform", "shared"] {
         let kernel = corpus::specialized(name);
         let plain = rspirv::dr::load_words(&kernel.plain.contract).unwrap();
-        assert_eq!(
-            arithmetic(&plain),
-            arithmetic(&corpus::normal(name).module),
-            "{name}"
-        );
+        assert_eq!(arithmetic(&plain), arithmetic(&corpus::normal(name).module), "{name}");
     }
 }
 
@@ -155,18 +122,14 @@ fn an_extension_the_optimizer_does_not_know_changes_nothing() {
         let capability = Instruction::new(Op::Capability, None, None, capability);
         module.capabilities.push(capability);
         let extension = vec![Operand::LiteralString("SPV_KHR_float_controls".to_owned())];
-        module
-            .extensions
-            .push(Instruction::new(Op::Extension, None, None, extension));
+        module.extensions.push(Instruction::new(Op::Extension, None, None, extension));
         let entry = module.entry_points[0].operands[1].clone();
         let mode = vec![
             entry,
             Operand::ExecutionMode(ExecutionMode::SignedZeroInfNanPreserve),
             Operand::LiteralBit32(32),
         ];
-        module
-            .execution_modes
-            .push(Instruction::new(Op::ExecutionMode, None, None, mode));
+        module.execution_modes.push(Instruction::new(Op::ExecutionMode, None, None, mode));
         let module = vkfuse_jit::kernel::Module::from_words(name, &module.assemble()).unwrap();
         let kernel = Kernel::new(&module, None).unwrap().specialize(&[]).unwrap();
         let normal = &kernel.normal.as_ref().unwrap().module;

@@ -41,13 +41,7 @@ fn strict_words_forbid_contraction_of_every_operation() {
             seen.push(inst.class.opcode);
         }
     }
-    for op in [
-        Op::FMul,
-        Op::Dot,
-        Op::MatrixTimesMatrix,
-        Op::OuterProduct,
-        Op::FMod,
-    ] {
+    for op in [Op::FMul, Op::Dot, Op::MatrixTimesMatrix, Op::OuterProduct, Op::FMod] {
         assert!(seen.contains(&op), "the kernel has no {op:?}");
     }
     assert!(decorated(&strict, Decoration::RelaxedPrecision).is_empty());
@@ -59,29 +53,14 @@ fn strict_words_forbid_contraction_of_every_operation() {
 
 #[test]
 fn debug_information_is_gone_and_the_entry_point_is_main() {
-    for name in [
-        "control.g",
-        "control.gvs",
-        "spec.gvs",
-        "hlsl.0g",
-        "spec.gos",
-        "many",
-    ] {
+    for name in ["control.g", "control.gvs", "spec.gvs", "hlsl.0g", "spec.gos", "many"] {
         let module = corpus::module(name);
         let entry = module.entry_points().last().unwrap();
         let kernel = vkfuse_jit::kernel::Kernel::new(&module, Some(entry)).unwrap();
         let kernel = kernel.specialize(&[]).unwrap();
         let plain = rspirv::dr::load_words(&kernel.plain.strict).unwrap();
-        assert!(
-            plain.debug_names.is_empty() && plain.debug_string_source.is_empty(),
-            "{name}"
-        );
-        assert!(
-            plain
-                .all_inst_iter()
-                .all(|inst| inst.class.opcode != Op::Line),
-            "{name}"
-        );
+        assert!(plain.debug_names.is_empty() && plain.debug_string_source.is_empty(), "{name}");
+        assert!(plain.all_inst_iter().all(|inst| inst.class.opcode != Op::Line), "{name}");
         assert_eq!(plain.entry_points.len(), 1, "{name}");
         let name = &plain.entry_points[0].operands[2];
         assert_eq!(*name, Operand::LiteralString("main".to_owned()));

@@ -11,30 +11,13 @@ fn interface(name: &str) -> Interface {
 
 /// Set, binding, reads, writes, fixed bytes, stride.
 fn buffers(interface: &Interface) -> Vec<(u32, u32, bool, bool, u64, Option<u32>)> {
-    let row = |b: &Binding| {
-        (
-            b.set,
-            b.binding,
-            b.reads,
-            b.writes,
-            b.min_size,
-            b.runtime_stride,
-        )
-    };
+    let row = |b: &Binding| (b.set, b.binding, b.reads, b.writes, b.min_size, b.runtime_stride);
     interface.bindings.iter().map(row).collect()
 }
 
 #[test]
 fn chain_in_every_version() {
-    for name in [
-        "chain",
-        "chain.0",
-        "chain.2",
-        "chain.3",
-        "chain.g",
-        "chain.o",
-        "chain.gos",
-    ] {
+    for name in ["chain", "chain.0", "chain.2", "chain.3", "chain.g", "chain.o", "chain.gos"] {
         let interface = interface(name);
         assert_eq!(interface.local_size, [64, 1, 1], "{name}");
         assert_eq!(
@@ -46,12 +29,7 @@ fn chain_in_every_version() {
             ],
             "{name}"
         );
-        assert!(
-            interface
-                .bindings
-                .iter()
-                .all(|b| b.kind == BindingKind::StorageBuffer)
-        );
+        assert!(interface.bindings.iter().all(|b| b.kind == BindingKind::StorageBuffer));
         let push = interface.push.as_ref().unwrap();
         assert_eq!(push.size, 8);
         assert_eq!(interface.builtins, [BuiltIn::GlobalInvocationId], "{name}");
@@ -107,11 +85,7 @@ fn uniform_buffers_and_nested_push_constants() {
     assert_eq!(interface.bindings[1].name.as_deref(), Some("params"));
     let push = interface.push.as_ref().unwrap();
     assert_eq!(push.size, 40);
-    let member = |offset, class| PushMember {
-        offset,
-        size: 4,
-        class,
-    };
+    let member = |offset, class| PushMember { offset, size: 4, class };
     assert_eq!(
         push.members,
         [
@@ -134,11 +108,7 @@ fn shared_memory_and_barriers() {
         assert!(interface.has_barrier && !interface.item_only && !interface.has_atomics);
         assert_eq!(
             interface.builtins,
-            [
-                BuiltIn::WorkgroupId,
-                BuiltIn::LocalInvocationId,
-                BuiltIn::GlobalInvocationId
-            ]
+            [BuiltIn::WorkgroupId, BuiltIn::LocalInvocationId, BuiltIn::GlobalInvocationId]
         );
     }
 }
@@ -157,11 +127,7 @@ fn atomics_read_and_write_and_length_does_neither() {
     assert!(interface.has_atomics);
     assert_eq!(
         buffers(&interface),
-        [
-            (0, 0, true, false, 0, Some(4)),
-            (0, 1, true, true, 0, Some(4)),
-            (0, 2, false, false, 4, Some(4)),
-        ]
+        [(0, 0, true, false, 0, Some(4)), (0, 1, true, true, 0, Some(4)), (0, 2, false, false, 4, Some(4)),]
     );
 }
 
@@ -197,11 +163,5 @@ fn hlsl_bindings() {
 #[test]
 fn copies_between_buffers_are_reads_and_writes() {
     let interface = interface("copies");
-    assert_eq!(
-        buffers(&interface),
-        [
-            (0, 0, true, false, 0, Some(16)),
-            (0, 1, true, true, 0, Some(16))
-        ]
-    );
+    assert_eq!(buffers(&interface), [(0, 0, true, false, 0, Some(16)), (0, 1, true, true, 0, Some(16))]);
 }

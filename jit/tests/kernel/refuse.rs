@@ -19,12 +19,7 @@ fn refuses_storage_image() {
         panic!("{}", reason("image"));
     };
     let kernel = corpus::specialized("image");
-    let kinds: Vec<_> = kernel
-        .interface
-        .bindings
-        .iter()
-        .map(|binding| binding.kind)
-        .collect();
+    let kinds: Vec<_> = kernel.interface.bindings.iter().map(|binding| binding.kind).collect();
     assert_eq!(
         kinds,
         [
@@ -44,10 +39,7 @@ fn refuses_texel_buffer() {
     let place = Place { set: 0, binding: 7 };
     let kind = "storage texel buffer";
     assert_eq!(reason("texel"), KernelReason::Resource { place, kind });
-    assert_eq!(
-        reason("texel").to_string(),
-        "set 0, binding 7 is a storage texel buffer"
-    );
+    assert_eq!(reason("texel").to_string(), "set 0, binding 7 is a storage texel buffer");
 }
 
 #[test]
@@ -73,10 +65,7 @@ fn refuses_a_volatile_buffer() {
 fn refuses_a_pointer_chosen_between_buffers() {
     let place = Some(Place { set: 0, binding: 3 });
     let op = "OpSelect".to_owned();
-    assert_eq!(
-        reason("pointers"),
-        KernelReason::VariablePointer { place, op }
-    );
+    assert_eq!(reason("pointers"), KernelReason::VariablePointer { place, op });
     // Either buffer may be written through the chosen pointer; neither is read.
     for binding in &corpus::specialized("pointers").interface.bindings {
         assert_eq!((binding.reads, binding.writes), (false, true));

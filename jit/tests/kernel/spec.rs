@@ -12,11 +12,7 @@ use super::corpus;
 #[test]
 fn reflects_constants_with_type_and_default() {
     let kernel = corpus::kernel("spec");
-    let list: Vec<_> = kernel
-        .spec_constants()
-        .iter()
-        .map(|c| (c.id, c.ty, c.default))
-        .collect();
+    let list: Vec<_> = kernel.spec_constants().iter().map(|c| (c.id, c.ty, c.default)).collect();
     assert_eq!(
         list,
         [
@@ -37,18 +33,12 @@ fn reflects_constants_with_type_and_default() {
 
 #[test]
 fn local_size_comes_from_constants_in_every_version() {
-    for name in [
-        "spec", "spec.0", "spec.2", "spec.3", "spec.g", "spec.o", "spec.gos",
-    ] {
+    for name in ["spec", "spec.0", "spec.2", "spec.3", "spec.g", "spec.o", "spec.gos"] {
         let values = [(10, SpecValue::U32(16)), (11, SpecValue::I32(4))];
         let kernel = corpus::kernel(name).specialize(&values).unwrap();
         assert_eq!(kernel.interface.local_size, [16, 4, 1], "{name}");
         let module = rspirv::dr::load_words(&kernel.plain.contract).unwrap();
-        let sizes: Vec<_> = module
-            .execution_modes
-            .iter()
-            .map(|mode| &mode.operands[2..])
-            .collect();
+        let sizes: Vec<_> = module.execution_modes.iter().map(|mode| &mode.operands[2..]).collect();
         let expected = [16, 4, 1].map(Operand::LiteralBit32);
         assert_eq!(sizes, [&expected[..]], "{name}");
         assert!(!module.disassemble().contains("WorkgroupSize"), "{name}");
@@ -89,10 +79,7 @@ fn rare_operations_are_evaluated() {
         assert_eq!(kernel.interface.version, (1, 6));
         let module = &kernel.normal.as_ref().unwrap().module;
         let value = |id: u32| {
-            let inst = module
-                .types_global_values
-                .iter()
-                .find(|i| i.result_id == Some(id))?;
+            let inst = module.types_global_values.iter().find(|i| i.result_id == Some(id))?;
             match (inst.class.opcode, inst.operands.first()) {
                 (Op::Constant, Some(Operand::LiteralBit32(value))) => Some(*value),
                 _ => None,
@@ -100,18 +87,12 @@ fn rare_operations_are_evaluated() {
         };
         let stores = module.functions[0].all_inst_iter();
         let stores = stores.filter(|inst| inst.class.opcode == Op::Store);
-        stores
-            .filter_map(|inst| value(inst.operands[1].unwrap_id_ref()))
-            .collect()
+        stores.filter_map(|inst| value(inst.operands[1].unwrap_id_ref())).collect()
     };
     assert_eq!(stored(&[])[..5], [4, 2, 16, 16, 4]);
     let other = [(0, SpecValue::U32(5)), (1, SpecValue::Bool(false))];
     assert_eq!(stored(&other)[..5], [4, 2, 10, 10, 2]);
-    let size = corpus::kernel("spec_ops")
-        .specialize(&other)
-        .unwrap()
-        .interface
-        .local_size;
+    let size = corpus::kernel("spec_ops").specialize(&other).unwrap().interface.local_size;
     assert_eq!(size, [10, 2, 2]);
 }
 
@@ -119,14 +100,9 @@ fn rare_operations_are_evaluated() {
 fn same_values_same_kernel() {
     let kernel = corpus::kernel("spec");
     let default = kernel.specialize(&[]).unwrap();
-    let named = kernel
-        .specialize(&[(2, SpecValue::U32(4)), (1, SpecValue::U32(-3i32 as u32))])
-        .unwrap();
+    let named = kernel.specialize(&[(2, SpecValue::U32(4)), (1, SpecValue::U32(-3i32 as u32))]).unwrap();
     assert!(Arc::ptr_eq(&default, &named));
-    let other = kernel
-        .clone()
-        .specialize(&[(2, SpecValue::U32(5))])
-        .unwrap();
+    let other = kernel.clone().specialize(&[(2, SpecValue::U32(5))]).unwrap();
     assert!(!Arc::ptr_eq(&default, &other));
     assert_ne!(default.hash, other.hash);
 }
@@ -143,10 +119,7 @@ fn refuses_a_value_of_the_wrong_type() {
         (6, SpecValue::F16(0)),
     ] {
         let error = kernel.specialize(&[(id, value)]).unwrap_err();
-        let KernelError::SpecializationType {
-            id: named, given, ..
-        } = error
-        else {
+        let KernelError::SpecializationType { id: named, given, .. } = error else {
             panic!("{error}");
         };
         assert_eq!((named, given), (id, value.ty()));
@@ -163,10 +136,7 @@ fn refuses_an_unknown_or_repeated_constant() {
     );
     let twice = [(2, SpecValue::U32(1)), (2, SpecValue::U32(2))];
     let error = kernel.specialize(&twice).unwrap_err();
-    assert!(
-        matches!(error, KernelError::RepeatedSpecialization { id: 2, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, KernelError::RepeatedSpecialization { id: 2, .. }), "{error}");
 }
 
 #[test]

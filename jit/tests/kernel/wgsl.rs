@@ -10,16 +10,9 @@ const DOUBLE: &str = include_str!("../kernels/naga.wgsl");
 fn loads_wgsl_with_several_entry_points() {
     let module = Module::from_wgsl("double", DOUBLE).unwrap();
     assert_eq!(module.entry_points(), ["double", "tiled"]);
-    let double = Kernel::new(&module, Some("double"))
-        .unwrap()
-        .specialize(&[])
-        .unwrap();
+    let double = Kernel::new(&module, Some("double")).unwrap().specialize(&[]).unwrap();
     let interface = &double.interface;
-    let kinds: Vec<_> = interface
-        .bindings
-        .iter()
-        .map(|b| (b.kind, b.reads, b.writes))
-        .collect();
+    let kinds: Vec<_> = interface.bindings.iter().map(|b| (b.kind, b.reads, b.writes)).collect();
     assert_eq!(
         kinds,
         [
@@ -34,10 +27,7 @@ fn loads_wgsl_with_several_entry_points() {
     assert_eq!(normal.module.functions.len(), 1);
     corpus::assert_valid("wgsl", &double.plain.strict);
 
-    let tiled = Kernel::new(&module, Some("tiled"))
-        .unwrap()
-        .specialize(&[])
-        .unwrap();
+    let tiled = Kernel::new(&module, Some("tiled")).unwrap().specialize(&[]).unwrap();
     assert_eq!(tiled.interface.local_size, [8, 8, 1]);
     assert_eq!(tiled.interface.workgroup_bytes, 256);
     assert!(tiled.interface.has_barrier && tiled.normal.is_ok());
@@ -45,26 +35,14 @@ fn loads_wgsl_with_several_entry_points() {
 
 #[test]
 fn names_line_and_column_of_a_mistake() {
-    let error = Module::from_wgsl(
-        "bad",
-        "@compute @workgroup_size(1)\nfn main() { let x = y; }",
-    )
-    .unwrap_err();
-    let KernelError::Wgsl {
-        line,
-        column,
-        message,
-        ..
-    } = &error
-    else {
+    let error =
+        Module::from_wgsl("bad", "@compute @workgroup_size(1)\nfn main() { let x = y; }").unwrap_err();
+    let KernelError::Wgsl { line, column, message, .. } = &error else {
         panic!("{error}");
     };
     assert_eq!((*line, *column), (2, 21), "{message}");
     let error = Module::from_wgsl("type", "fn f() -> u32 {\n  return 1.5f;\n}").unwrap_err();
-    assert!(
-        matches!(error, KernelError::Wgsl { line: 1 | 2, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, KernelError::Wgsl { line: 1 | 2, .. }), "{error}");
 }
 
 #[test]
@@ -87,8 +65,5 @@ fn the_checked_in_module_is_what_naga_writes() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels/naga.spv");
         std::fs::write(path, &bytes).unwrap();
     }
-    assert!(
-        corpus::bytes("naga") == bytes,
-        "run with BLESS=1 to accept naga's new output"
-    );
+    assert!(corpus::bytes("naga") == bytes, "run with BLESS=1 to accept naga's new output");
 }
