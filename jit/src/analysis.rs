@@ -1,1 +1,18 @@
-//! Placeholder for the analysis stage.
+//! What a kernel does to memory: index expressions, guards, accesses, and the comparison of two.
+//!
+//! [`analyse`](build::analyse) runs once per kernel and keeps everything symbolic. When a list is
+//! planned, `form` puts the numbers in (group counts, push constants, lengths) and `relation` decides
+//! whether two accesses can touch the same bytes only from one invocation, only from one work-group,
+//! or from anywhere.
+
+pub mod access;
+pub(crate) mod build;
+pub(crate) mod cfg;
+pub mod expr;
+pub(crate) mod form;
+pub(crate) mod layout;
+pub mod relation;
+mod symbolic;
+
+pub use access::{Access, AccessKind, KernelAnalysis};
+pub use relation::Relation;

@@ -1,1 +1,127 @@
-//! Placeholder for the emit stage.
+//! One fused kernel as SPIR-V: links the members, writes the entry point, checks the result.
+//!
+//! The same recipe gives the same words, byte for byte.
+
+mod builder;
+mod entry;
+mod ids;
+mod interface;
+mod internal;
+mod link;
+mod push;
+
+use std::sync::Arc;
+
+use rspirv::binary::Assemble;
+use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::spirv::{Decoration, ExecutionMode, ExecutionModel, Op, StorageClass, Word};
+
+use crate::kernel::{Specialized, strict, tools};
+use crate::plan::recipe::Recipe;
+use crate::plan::{FloatMode, Step};
+use link::Shared;
+
+/// A defect of this crate: what a pass made does not stand. Never caused by a kernel alone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("internal error in pass {pass}: {detail}")]
+pub struct JitError {
+    /// The pass.
+    pub pass: &'static str,
+    /// What is wrong.
+    pub detail: String,
+    /// The module as far as it got, for a bug report.
+    pub words: Vec<u32>,
+}
+
+impl JitError {
+    pub(crate) fn new(pass: &'static str, detail: impl Into<String>) -> Self {
+        Self { pass, detail: detail.into(), words: Vec::new() }
+    }
+}
+
+/// Builds the module of a recipe from the kernels it names, in order.
+pub(crate) fn emit(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Result<Vec<u32>, JitError> {
+    let mut builder = builder::Builder::new();
+    let push = push::PushVariable::new(&mut builder);
+    let mut shared = Shared {
+        builder,
+        inputs: ids::Inputs::default(),
+        bindings: interface::Bindings::default(),
+        push,
+        internal: vec![None; recipe.internal.len()],
+    };
+    let mut linked = Vec::with_capacity(kernels.len());
+    for (member, kernel) in recipe.members.iter().zip(kernels) {
+        if member.kernel != kernel.hash {
+            return Err(JitError::new("link", format!("kernel {} is not the one planned", kernel.name)));
+        }
+        linked.push(link::link(&mut shared, recipe, member, kernel)?);
+    }
+    let entry = entry::build(&mut shared, recipe, &linked);
+    let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
+    let module = finish(shared, recipe, kernels, entry, version)?;
+    let words = module.assemble();
+    if cfg!(any(test, debug_assertions)) {
+        verify(&words)?;
+    }
+    Ok(words)
+}
+
+fn version_of(kernel: &Specialized) -> (u8, u8) {
+    let module = kernel.normal.as_ref().ok().map(|n| &n.module);
+    module.and_then(|m| m.header.as_ref()).map_or((1, 3), |h| h.version())
+}
+
+/// Runs spirv-val over an emitted module.
+pub(crate) fn verify(words: &[u32]) -> Result<(), JitError> {
+    tools::validate(words)
+        .map_err(|complaint| JitError { words: words.to_vec(), ..JitError::new("verify", complaint.detail) })
+}
+
+fn finish(
+    shared: Shared,
+    recipe: &Recipe,
+    kernels: &[Arc<Specialized>],
+    entry: Word,
+    version: (u8, u8),
+) -> Result<Module, JitError> {
+    let Shared { mut builder, bindings, push, .. } = shared;
+    bindings.decorate(&mut builder, &recipe.bindings);
+    push.declare(&mut builder, &recipe.push)?;
+    let all = version >= (1, 4);
+    let globals = builder.module.types_global_values.iter().filter(|inst| {
+        let input = inst.operands.first() == Some(&Operand::StorageClass(StorageClass::Input));
+        inst.class.opcode == Op::Variable && (all || input)
+    });
+    let interface: Vec<Operand> = globals.filter_map(|i| i.result_id).map(Operand::IdRef).collect();
+    let mut operands = vec![
+        Operand::ExecutionModel(ExecutionModel::GLCompute),
+        Operand::IdRef(entry),
+        Operand::LiteralString(Step::ENTRY.to_owned()),
+    ];
+    operands.extend(interface);
+    let module = &mut builder.module;
+    module.entry_points.push(Instruction::new(Op::EntryPoint, None, None, operands));
+    let mut mode = vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
+    mode.extend(recipe.local_size.iter().map(|&n| Operand::LiteralBit32(n)));
+    module.execution_modes.push(Instruction::new(Op::ExecutionMode, None, None, mode));
+    // The planner only groups kernels that agree on all other modes.
+    let first = kernels.first().and_then(|k| k.normal.as_ref().ok());
+    for mode in first.into_iter().flat_map(|n| &n.module.execution_modes) {
+        if mode.operands.get(1) == Some(&Operand::ExecutionMode(ExecutionMode::LocalSize)) {
+            continue;
+        }
+        let mut mode = mode.clone();
+        mode.operands[0] = Operand::IdRef(entry);
+        module.execution_modes.push(mode);
+    }
+    let mut module = builder.finish(version);
+    if recipe.float == FloatMode::Strict {
+        strict::make_strict(&mut module);
+    }
+    debug_assert!(!module.annotations.iter().any(|d| {
+        recipe.float == FloatMode::Strict
+            && d.operands.contains(&Operand::Decoration(Decoration::RelaxedPrecision))
+    }));
+    Ok(module)
+}

@@ -32,6 +32,7 @@ mod specialize;
 mod split;
 pub(crate) mod strict;
 pub(crate) mod tools;
+mod unlayout;
 mod unwrap;
 mod value;
 #[cfg(feature = "wgsl")]

@@ -16,6 +16,9 @@ pub mod emit;
 
 pub mod oracle;
 
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+
 mod reason;
 
 pub use reason::Reason;

@@ -1,1 +1,145 @@
-//! Placeholder for the plan stage.
+//! A fusion list into dispatches: groups, barriers, internalization, and the recipe of each.
+//!
+//! [`plan`] never fails. What cannot be fused becomes a dispatch of its own, and the [`Report`] says why.
+//! Planning uses the numbers of this one call (group counts, push constants, offsets), but what comes
+//! out for the code is only what those numbers allow: equal outcomes for other numbers give the same
+//! recipe and so the same key.
+
+mod assemble;
+mod coverage;
+mod group;
+mod internalize;
+mod mapping;
+mod push;
+pub(crate) mod recipe;
+mod report;
+mod step;
+mod submission;
+
+pub use report::{
+    BarrierReason, BarrierReport, BufferReport, GroupReport, Report, SplitReport, TrustedReport,
+};
+pub use step::{Bound, Step};
+pub use submission::{
+    Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Policy, Promote, SmallScalars, Submission,
+};
+
+use group::Group;
+
+use crate::Reason;
+
+/// What to dispatch, in order, and why.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The dispatches.
+    pub steps: Vec<Step>,
+    /// Why they are what they are.
+    pub report: Report,
+}
+
+/// A submission that cannot be dispatched on this device at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("submission {submission} ({kernel}): {reason}")]
+pub struct PlanError {
+    /// Position in the list.
+    pub submission: usize,
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Plans a fusion list.
+///
+/// # Errors
+/// [`PlanError`] if a submission cannot run on the device even alone.
+pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
+    let mut plan = Plan::default();
+    let mut start = 0;
+    while start < list.len() {
+        let (group, rejection) = grow(list, start, options, limits);
+        let end = match group {
+            Some(group) if group.end() - start > 1 => {
+                let end = group.end();
+                assemble::fused(list, group, options, limits, &mut plan);
+                end
+            }
+            _ => {
+                plan.steps.push(plan_unfused_at(list, start, options.float, limits)?);
+                assemble::report_unfused(list, start, limits, &mut plan);
+                start + 1
+            }
+        };
+        if let Some(rejection) = rejection
+            && end < list.len()
+        {
+            plan.report.splits.push(SplitReport {
+                after: end - 1,
+                buffer: rejection.buffer,
+                detail: rejection.reason.detail(),
+                reason: rejection.reason,
+            });
+        }
+        start = end;
+    }
+    assemble::report_wishes(list, &mut plan);
+    Ok(plan)
+}
+
+/// The longest group from `start`, and what ended it.
+fn grow(
+    list: &[Submission],
+    start: usize,
+    options: &FuseOptions,
+    limits: &Limits,
+) -> (Option<Group>, Option<group::Rejection>) {
+    let mut group = match Group::new(list, start, limits) {
+        Ok(group) => group,
+        Err(reason) => return (None, Some(reason.into())),
+    };
+    let mut budget = assemble::Budget::new(&list[start]);
+    while group.end() < list.len() {
+        let next = &list[group.end()];
+        let grown = match budget.with(next, limits) {
+            Ok(grown) => grown,
+            Err(reason) => return (Some(group), Some(reason.into())),
+        };
+        if let Err(rejection) = group.join(list, options, limits) {
+            return (Some(group), Some(rejection));
+        }
+        budget = grown;
+    }
+    (Some(group), None)
+}
+
+/// Plans one submission by itself: the user's module as it is, unless its group counts have to be
+/// folded to fit the device.
+///
+/// # Errors
+/// [`PlanError`] if the group counts exceed the device's limits and the kernel has no normal form.
+pub fn plan_unfused(one: &Submission, float: FloatMode, limits: &Limits) -> Result<Step, PlanError> {
+    plan_unfused_at(std::slice::from_ref(one), 0, float, limits)
+}
+
+fn plan_unfused_at(
+    list: &[Submission],
+    position: usize,
+    float: FloatMode,
+    limits: &Limits,
+) -> Result<Step, PlanError> {
+    let one = &list[position];
+    let over = (0..3).find(|&d| one.groups[d] > limits.max_groups[d]);
+    let Some(dim) = over else {
+        return Ok(assemble::plain(one, position, float));
+    };
+    let failed = |reason: Reason| PlanError { submission: position, kernel: one.kernel.name.clone(), reason };
+    let group = Group::new(list, position, limits).map_err(|reason| match reason {
+        Reason::RangeTooLarge => {
+            let (count, limit) = (one.groups[dim], limits.max_groups[dim]);
+            failed(Reason::GroupCount { dim, count, limit })
+        }
+        reason => failed(reason),
+    })?;
+    let options = FuseOptions { float, ..FuseOptions::default() };
+    Ok(assemble::folded(list, &group, &options))
+}

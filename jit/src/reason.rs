@@ -1,5 +1,6 @@
-//! Why something was not fused or not promoted.
+//! Why something was not fused or not promoted: one enum for reports, logs and tests.
 
+use crate::analysis::access::AccessKind;
 use crate::kernel::KernelReason;
 
 /// Why something was not fused, split or not promoted. Never an error: the work runs unfused.
@@ -9,7 +10,202 @@ pub enum Reason {
     /// The list holds no submission.
     #[error("the fusion list is empty")]
     Empty,
-    /// The kernel has no normal form.
+    /// The list holds one submission, so there is nothing to fuse it with.
+    #[error("single submission")]
+    Single,
+    /// A kernel has no normal form.
     #[error(transparent)]
     Kernel(#[from] KernelReason),
+    /// A buffer is used in a way the analysis does not follow.
+    #[error("the analysis does not follow how the kernel uses its buffer ({instruction})")]
+    Untracked {
+        /// The instruction.
+        instruction: String,
+    },
+    /// Two kernels touch the same bytes from different work-groups.
+    #[error("cross-work-group dependency")]
+    CrossGroup(Box<AccessPair>),
+    /// Kernels with different local sizes of which one depends on its own.
+    #[error("different local sizes")]
+    LocalSize {
+        /// Local size of the group so far.
+        have: [u32; 3],
+        /// Local size of the kernel that does not join.
+        want: [u32; 3],
+    },
+    /// Too many invocations to number them in 32 bits.
+    #[error("too many invocations to map one range to another")]
+    RangeTooLarge,
+    /// Kernels that declare different memory models.
+    #[error("different memory models")]
+    MemoryModel,
+    /// A barrier between kernels needs the GLSL450 memory model.
+    #[error("a barrier between kernels of the Vulkan memory model is not supported")]
+    BarrierMemoryModel,
+    /// Kernels that declare different floating-point modes.
+    #[error("different floating-point execution modes")]
+    FloatControls,
+    /// Kernels that demand different things of the pipeline.
+    #[error("different execution modes ({mode})")]
+    ExecutionMode {
+        /// The mode.
+        mode: String,
+    },
+    /// More buffers than the device binds at once.
+    #[error("device limit: {needed} bindings of {limit}")]
+    Bindings {
+        /// Bindings the group would need.
+        needed: u32,
+        /// What the device has.
+        limit: u32,
+    },
+    /// More push constants than the device takes.
+    #[error("device limit: {needed} bytes of push constants of {limit}")]
+    PushConstants {
+        /// Bytes the group would need.
+        needed: u32,
+        /// What the device has.
+        limit: u32,
+    },
+    /// More shared memory than the device has.
+    #[error("device limit: {needed} bytes of shared memory of {limit}")]
+    SharedMemory {
+        /// Bytes the group would need.
+        needed: u32,
+        /// What the device has.
+        limit: u32,
+    },
+    /// The uses of one buffer ask for different promotions.
+    #[error("promotions of one buffer differ between its uses")]
+    PromotionMismatch,
+    /// The buffer is used in more than one fused group.
+    #[error("used in several fused groups")]
+    SeveralGroups,
+    /// The submission that uses the buffer was not fused.
+    #[error("not fused")]
+    NotFused,
+    /// An atomic operation on the buffer.
+    #[error("atomic operation on the buffer")]
+    Atomic,
+    /// The buffer is not an array, or its views differ in element or layout.
+    #[error("not one array of equal elements in every kernel")]
+    ElementType,
+    /// Elements narrower than 32 bits, which the device takes in buffers only.
+    #[error("the device takes elements narrower than 32 bits in buffers only")]
+    SmallElements,
+    /// The index is not expressed.
+    #[error("an index cannot be followed")]
+    UnknownIndex,
+    /// The slot of an element does not follow from its index.
+    #[error("the slot is not a function of the index")]
+    Slot,
+    /// More elements per invocation than registers are good for.
+    #[error("{slots} elements per invocation of at most {limit}")]
+    TooManySlots {
+        /// Elements one invocation touches.
+        slots: u64,
+        /// Most that are promoted.
+        limit: u64,
+    },
+    /// A read that no earlier write of the group covers: it needs the buffer's old contents.
+    #[error("reads what no earlier kernel of the group wrote")]
+    OldContents {
+        /// Submission that reads.
+        submission: usize,
+        /// Its `(set, binding)`.
+        binding: (u32, u32),
+        /// The index, as text.
+        index: String,
+    },
+    /// Elements are shared between invocations, or between work-groups.
+    #[error("elements are shared between {}", if *.between_groups { "work-groups" } else { "invocations" })]
+    SharedElements {
+        /// The accesses that share them.
+        pair: Box<AccessPair>,
+        /// Whether even between work-groups.
+        between_groups: bool,
+    },
+    /// The buffer is a uniform buffer somewhere.
+    #[error("also bound as a uniform buffer")]
+    UniformBuffer,
+    /// A group count over the device's limit that cannot be folded.
+    #[error("work-group count {count} over the device's limit {limit} in dimension {dim}")]
+    GroupCount {
+        /// Dimension: 0 = x.
+        dim: usize,
+        /// Count asked for.
+        count: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// A defect of this library: the fused code could not be made.
+    #[error("internal error: {what}")]
+    Internal {
+        /// What happened.
+        what: String,
+    },
+}
+
+/// The two accesses that decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessPair {
+    /// The earlier access.
+    pub first: AccessSite,
+    /// The later one.
+    pub second: AccessSite,
+}
+
+/// One access, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessSite {
+    /// Position in the list.
+    pub submission: usize,
+    /// Name of the kernel.
+    pub kernel: String,
+    /// `(set, binding)`.
+    pub binding: (u32, u32),
+    /// Read, write or atomic.
+    pub kind: AccessKind,
+    /// Byte offset as an expression.
+    pub index: String,
+}
+
+impl std::fmt::Display for AccessSite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verb = match self.kind {
+            AccessKind::Read => "reads",
+            AccessKind::Write => "writes",
+            AccessKind::Atomic => "atomically updates",
+        };
+        let (set, binding) = self.binding;
+        write!(
+            f,
+            "submission {} ({}) {verb} binding {set}.{binding} at byte {}",
+            self.submission, self.kernel, self.index
+        )
+    }
+}
+
+impl std::fmt::Display for AccessPair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}; {}", self.first, self.second)
+    }
+}
+
+impl Reason {
+    /// More than the one-line message: the accesses, where there are any.
+    pub fn detail(&self) -> String {
+        match self {
+            Self::CrossGroup(pair) => pair.to_string(),
+            Self::SharedElements { pair, .. } => format!("{self}: {pair}"),
+            Self::OldContents { submission, binding, index } => {
+                format!(
+                    "{self}: submission {submission} reads binding {}.{} at byte {index}",
+                    binding.0, binding.1
+                )
+            }
+            Self::LocalSize { have, want } => format!("{self}: {have:?} and {want:?}"),
+            _ => self.to_string(),
+        }
+    }
 }

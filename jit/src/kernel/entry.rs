@@ -153,10 +153,11 @@ impl Kernel {
         let interface = reflect::reflect(
             self.name(),
             &module,
-            normal.as_ref().ok().map(|normal| &normal.module),
+            normal.as_ref().ok(),
             specialised.local_size,
             &names.collect(),
         )?;
+        let normal = normal.map(|module| NormalKernel::new(module, &interface.bindings));
         Ok(Specialized {
             name: self.name().to_owned(),
             entry: self.entry().to_owned(),

@@ -9,7 +9,7 @@ use super::error::KernelError;
 use super::spec::{self, SpecConstant};
 use super::tools::{self, Complaint};
 use super::words::{self, Inst};
-use super::{guard, load};
+use super::{guard, load, unlayout};
 
 /// A validated SPIR-V module: immutable, cheap to clone.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl Module {
     fn checked(name: &str, words: Vec<u32>) -> Result<Module, KernelError> {
         load::module(&load::decodable(&words))
             .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
-        validate(&words).map_err(|complaint| complaint.into_error(name))?;
+        let valid = validate(&words).map_err(|complaint| complaint.into_error(name))?;
         let (entry_ids, entry_points) = compute_entries(&words).unzip();
         let names: AHashMap<u32, String> = words::instructions(&words)
             .take_while(|inst| inst.op() != Some(Op::Function))
@@ -69,6 +69,7 @@ impl Module {
             hasher.update(&word.to_le_bytes());
         }
         let hash = *hasher.finalize().as_bytes();
+        let words = valid.unwrap_or(words);
         Ok(Module {
             inner: Arc::new(Inner {
                 name: name.to_owned(),
@@ -127,14 +128,23 @@ impl std::fmt::Debug for Module {
     }
 }
 
-/// Validates with debug information, which makes for better messages; but what is wrong in
-/// information that is dropped is no reason to refuse a module.
-fn validate(words: &[u32]) -> Result<(), Complaint> {
-    match tools::validate(words) {
-        Err(complaint) if complaint.detail.contains("NonSemantic") => {
-            tools::validate(&words::without_debug(words))
+/// Validates, and puts right what can be put right; returns the words to use, if not these.
+///
+/// Debug information makes for better messages; but what is wrong in information that is dropped is no
+/// reason to refuse a module.
+fn validate(words: &[u32]) -> Result<Option<Vec<u32>>, Complaint> {
+    match tools::validate_strictly(words) {
+        Ok(()) => Ok(None),
+        Err(complaint) if complaint.is_layout_outside_buffers() => {
+            let repaired = unlayout::repaired(&words::without_debug(words));
+            tools::validate(repaired.as_deref().unwrap_or(words))?;
+            Ok(repaired)
         }
-        result => result,
+        Err(complaint) if complaint.detail.contains("NonSemantic") => {
+            tools::validate(&words::without_debug(words))?;
+            Ok(None)
+        }
+        Err(complaint) => Err(complaint),
     }
 }
 

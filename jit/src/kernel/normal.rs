@@ -15,19 +15,55 @@
 
 use ahash::AHashMap;
 use rspirv::binary::Assemble;
-use rspirv::dr::{Function, Module, Operand};
+use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::grammar::reflect::is_return;
-use rspirv::spirv::Op;
+use rspirv::spirv::{ExecutionMode, Op, StorageClass};
 use spirv_tools::opt::Passes;
 
 use super::reason::KernelReason;
+use super::reflect::Binding;
 use super::{forward, load, lower, prune, refuse, split, tools, unwrap};
+use crate::analysis::layout::Types;
+use crate::analysis::{self, KernelAnalysis};
 
-/// A kernel in the form that can be fused.
+/// A kernel in the form that can be fused, and what is known of its accesses.
 #[derive(Clone, Debug)]
 pub struct NormalKernel {
     /// One function, the entry point. Floats are in contract form; the emitter makes them strict.
     pub module: Module,
+    /// Its accesses to buffers.
+    pub analysis: KernelAnalysis,
+    pub(crate) types: Types,
+    /// Type of the push-constant block.
+    pub(crate) push_block: Option<u32>,
+    /// Execution modes other than the local size, as text.
+    pub(crate) execution_modes: Vec<String>,
+}
+
+impl NormalKernel {
+    /// Analyses a module in normal form whose resources are `bindings`.
+    pub(super) fn new(module: Module, bindings: &[Binding]) -> Self {
+        let slots: Vec<(u32, u32)> = bindings.iter().map(|b| (b.set, b.binding)).collect();
+        let analysis = analysis::build::analyse(&module, &slots);
+        let types = Types::new(&module);
+        let mut execution_modes: Vec<String> = module
+            .execution_modes
+            .iter()
+            .filter(|mode| !is_local_size(mode))
+            .map(|mode| mode.operands[1..].iter().map(|o| o.to_string()).collect::<Vec<_>>().join(" "))
+            .collect();
+        execution_modes.sort();
+        let push_block = module.types_global_values.iter().find_map(|inst| {
+            let push = Operand::StorageClass(StorageClass::PushConstant);
+            let is_push = inst.class.opcode == Op::Variable && inst.operands.first() == Some(&push);
+            Some(types.pointee(is_push.then_some(inst.result_type?)?)?.1)
+        });
+        Self { module, analysis, types, push_block, execution_modes }
+    }
+}
+
+fn is_local_size(mode: &Instruction) -> bool {
+    matches!(mode.operands.get(1), Some(Operand::ExecutionMode(ExecutionMode::LocalSize)))
 }
 
 /// Beyond this many instructions the optimizer takes seconds, which is no longer what a load may take.
@@ -68,7 +104,7 @@ const VALUES: &[Passes] = &[
 ];
 
 /// Makes the normal form of a pruned module.
-pub(super) fn build(plain: &Module) -> Result<NormalKernel, KernelReason> {
+pub(super) fn build(plain: &Module) -> Result<Module, KernelReason> {
     refuse::declarations(plain)?;
     check_size(plain)?;
     let mut module = plain.clone();
@@ -100,7 +136,7 @@ pub(super) fn build(plain: &Module) -> Result<NormalKernel, KernelReason> {
     prune::prune(&mut module);
     refuse::declarations(&module)?;
     refuse::instructions(&module)?;
-    Ok(NormalKernel { module })
+    Ok(module)
 }
 
 fn optimize(module: &Module, passes: &[Passes]) -> Result<Module, KernelReason> {

@@ -35,6 +35,11 @@ impl Complaint {
         Complaint { index, detail, not_run: false }
     }
 
+    /// Whether the rule is the one that [`validate`] makes an exception of.
+    pub(super) fn is_layout_outside_buffers(&self) -> bool {
+        self.detail.contains(LAYOUT_OUTSIDE_BUFFERS)
+    }
+
     /// The error for a module with this name.
     pub(super) fn into_error(self, module: &str) -> KernelError {
         let module = module.to_owned();
@@ -55,12 +60,17 @@ fn validator_options() -> ValidatorOptions {
     }
 }
 
-/// Runs spirv-val.
+/// Runs spirv-val, with one exception: see [`LAYOUT_OUTSIDE_BUFFERS`].
 pub(crate) fn validate(words: &[u32]) -> Result<(), Complaint> {
-    match validate_for(ENV, words) {
-        Err(complaint) if complaint.detail.contains(LAYOUT_OUTSIDE_BUFFERS) => validate_for(UNIVERSAL, words),
+    match validate_strictly(words) {
+        Err(complaint) if complaint.is_layout_outside_buffers() => validate_for(UNIVERSAL, words),
         result => result,
     }
+}
+
+/// Runs spirv-val without that exception.
+pub(super) fn validate_strictly(words: &[u32]) -> Result<(), Complaint> {
+    validate_for(ENV, words)
 }
 
 fn validate_for(env: TargetEnv, words: &[u32]) -> Result<(), Complaint> {

@@ -1,0 +1,109 @@
+//! What the benches run: the chain of four kernels and three temporaries, on buffers of any size.
+
+// Every bench uses its own part of this module.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+
+use vkfuse::{
+    Buffer, CacheOptions, Context, ContextOptions, DeviceKind, Event, FusionProperties, FusionWrapper,
+    Kernel, Queue, QueueOptions,
+};
+
+/// A context without disk cache, and a queue that can fuse and takes times.
+pub fn open() -> (Context, Queue) {
+    let options = ContextOptions::from_env().cache(CacheOptions::default().no_disk());
+    let context = Context::with(options).expect("a Vulkan device");
+    let queue = context
+        .queue(QueueOptions::new().enable_fusion(true).profiling(true))
+        .expect("a queue that can fuse");
+    (context, queue)
+}
+
+/// Element counts worth measuring on this device: a CPU is not made to move gigabytes.
+pub fn sizes(context: &Context) -> Vec<usize> {
+    match context.device_info().kind {
+        DeviceKind::Cpu => vec![1 << 10, 1 << 16, 1_000_003, 1 << 22],
+        _ => vec![1 << 10, 1 << 16, 1_000_003, 1 << 24, 100_000_000],
+    }
+}
+
+/// A compiled kernel of the `shaders` folder.
+pub fn shader(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shaders").join(format!("{name}.spv"))
+}
+
+/// The chain on its own buffers.
+pub struct Chain {
+    queue: Queue,
+    mul: Kernel,
+    sub: Kernel,
+    by_hand: Kernel,
+    inputs: Vec<Buffer<f32>>,
+    temporaries: Vec<Buffer<f32>>,
+    out: Buffer<f32>,
+    n: u32,
+}
+
+impl Chain {
+    /// Buffers of `n` elements; `promoted` marks the temporaries `promote_private`.
+    pub fn new(context: &Context, queue: &Queue, n: usize, promoted: bool) -> Chain {
+        let kernel = |name| context.load_spirv(shader(name)).expect("a checked-in kernel");
+        let data: Vec<f32> = (0..n).map(|i| (i % 1009) as f32 / 1009.0).collect();
+        let temporary = |_| {
+            let buffer = context.buffer(n).expect("a temporary");
+            if promoted { buffer.promote_private() } else { buffer }
+        };
+        Chain {
+            queue: queue.clone(),
+            mul: kernel("chain/mul"),
+            sub: kernel("chain/sub"),
+            by_hand: kernel("chain/fused"),
+            inputs: (0..4).map(|_| context.buffer_from(&data).expect("an input")).collect(),
+            temporaries: (0..3).map(temporary).collect(),
+            out: context.buffer(n).expect("the output"),
+            n: n as u32,
+        }
+    }
+
+    /// Four submissions.
+    pub fn submit(&self) -> Vec<Event> {
+        let (inputs, temporaries) = (&self.inputs, &self.temporaries);
+        vec![
+            self.binary(&self.mul, &inputs[0], &inputs[1], &temporaries[0]),
+            self.binary(&self.sub, &inputs[0], &inputs[2], &temporaries[1]),
+            self.binary(&self.mul, &temporaries[1], &inputs[3], &temporaries[2]),
+            self.binary(&self.sub, &temporaries[0], &temporaries[2], &self.out),
+        ]
+    }
+
+    /// Four submissions in fusion mode.
+    pub fn submit_fused(&self) -> Event {
+        let fusion = FusionWrapper::new(&self.queue).expect("the queue enables fusion");
+        fusion.start_fusion().expect("fusion mode");
+        self.submit();
+        fusion.complete_fusion(&FusionProperties::default()).expect("a fused dispatch")
+    }
+
+    /// The kernel that somebody wrote by hand for the whole chain.
+    pub fn submit_by_hand(&self) -> Event {
+        self.queue
+            .submit(|h| {
+                for (binding, input) in (0..).zip(&self.inputs) {
+                    h.arg(binding, input.read());
+                }
+                h.arg(4, self.out.write());
+                h.push(&self.n).dispatch_items(&self.by_hand, [self.n, 1, 1]);
+            })
+            .expect("a submission")
+    }
+
+    fn binary(&self, kernel: &Kernel, x: &Buffer<f32>, y: &Buffer<f32>, z: &Buffer<f32>) -> Event {
+        self.queue
+            .submit(|h| {
+                h.arg(0, x.read()).arg(1, y.read()).arg(2, z.write());
+                h.push(&self.n).dispatch_items(kernel, [self.n, 1, 1]);
+            })
+            .expect("a submission")
+    }
+}

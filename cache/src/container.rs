@@ -1,0 +1,167 @@
+//! The one file format of the store: named sections between a header and a checksum.
+//!
+//! `.src`, `.bin` and `.blob` files are all containers. A file is accepted whole or not at all: the
+//! header says how long it is, and the last 32 bytes are the BLAKE3 of everything before them.
+//!
+//! ```text
+//! offset  size  field                                    all numbers little endian
+//!      0     8  magic  "VKFUSE\0\n"
+//!      8     4  format version (1)
+//!     12     4  kind: 1 source, 2 entry, 3 driver blob
+//!     16     8  total length of the file
+//!     24     4  number of sections, at most 64
+//!     28     4  zero
+//!     32    32  bound hash: BLAKE3 of the `.src` file this belongs to; zero in a source
+//!     64     *  per section: name length (u32, 1..=64), zero (u32), data length (u64), name
+//!      *     *  the sections' data, in the order of the table
+//!   last    32  BLAKE3 over all bytes before, in the domain "vkfuse-cache container v1"
+//! ```
+
+use crate::store::reason::Miss;
+
+pub(crate) const MAGIC: [u8; 8] = *b"VKFUSE\0\n";
+pub(crate) const FORMAT: u32 = 1;
+pub(crate) const HEADER: usize = 64;
+pub(crate) const TRAILER: usize = 32;
+pub(crate) const MAX_SECTIONS: usize = 64;
+pub(crate) const MAX_NAME: usize = 64;
+const DOMAIN: &str = "vkfuse-cache container v1";
+
+/// What a container holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Source = 1,
+    Entry = 2,
+    Blob = 3,
+}
+
+/// A container whose header, length and checksum have been verified.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Container<'a> {
+    pub(crate) bound: [u8; 32],
+    pub(crate) sections: Vec<(&'a str, &'a [u8])>,
+}
+
+impl<'a> Container<'a> {
+    pub(crate) fn section(&self, name: &str) -> Option<&'a [u8]> {
+        self.sections
+            .iter()
+            .find(|(other, _)| *other == name)
+            .map(|(_, data)| *data)
+    }
+}
+
+/// Writes a container. The caller has checked names and number of sections.
+pub(crate) fn encode<'a>(
+    kind: Kind,
+    bound: &[u8; 32],
+    sections: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
+) -> Vec<u8> {
+    let count = sections.clone().count() as u32;
+    let body: usize = sections
+        .clone()
+        .map(|(name, data)| 16 + name.len() + data.len())
+        .sum();
+    let total = HEADER + body + TRAILER;
+    let mut out = Vec::with_capacity(total);
+    out.extend_from_slice(&MAGIC);
+    out.extend_from_slice(&FORMAT.to_le_bytes());
+    out.extend_from_slice(&(kind as u32).to_le_bytes());
+    out.extend_from_slice(&(total as u64).to_le_bytes());
+    out.extend_from_slice(&count.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(bound);
+    for (name, data) in sections.clone() {
+        out.extend_from_slice(&(name.len() as u32).to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&(data.len() as u64).to_le_bytes());
+        out.extend_from_slice(name.as_bytes());
+    }
+    for (_, data) in sections {
+        out.extend_from_slice(data);
+    }
+    let hash = checksum(&out);
+    out.extend_from_slice(&hash);
+    out
+}
+
+fn checksum(bytes: &[u8]) -> [u8; 32] {
+    *blake3::Hasher::new_derive_key(DOMAIN)
+        .update(bytes)
+        .finalize()
+        .as_bytes()
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(
+        bytes.get(offset..offset.checked_add(4)?)?.try_into().ok()?,
+    ))
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(
+        bytes.get(offset..offset.checked_add(8)?)?.try_into().ok()?,
+    ))
+}
+
+/// Verifies and takes apart a container. Nothing is allocated for what the file merely claims.
+pub(crate) fn decode(kind: Kind, bytes: &[u8]) -> Result<Container<'_>, Miss> {
+    let found = bytes.len() as u64;
+    if bytes.len() < HEADER + TRAILER {
+        let expected = (HEADER + TRAILER) as u64;
+        return Err(Miss::Length { expected, found });
+    }
+    if bytes[..8] != MAGIC {
+        return Err(Miss::Magic);
+    }
+    let version = u32_at(bytes, 8).unwrap_or(0);
+    if version != FORMAT {
+        return Err(Miss::Version { found: version });
+    }
+    let expected = u64_at(bytes, 16).unwrap_or(0);
+    if expected != found {
+        return Err(Miss::Length { expected, found });
+    }
+    let (body, trailer) = bytes.split_at(bytes.len() - TRAILER);
+    if checksum(body) != trailer {
+        return Err(Miss::Checksum);
+    }
+    // From here on the file is what some version of this code wrote; still, nothing is taken on trust.
+    if u32_at(bytes, 12) != Some(kind as u32) {
+        return Err(Miss::Malformed("another kind of file"));
+    }
+    let (Some(count), Some(0), Some(bound)) =
+        (u32_at(bytes, 24), u32_at(bytes, 28), body.get(32..64))
+    else {
+        return Err(Miss::Malformed("header"));
+    };
+    let bound: [u8; 32] = bound.try_into().map_err(|_| Miss::Malformed("header"))?;
+    let sections = table(body, count as usize).ok_or(Miss::Malformed("section table"))?;
+    Ok(Container { bound, sections })
+}
+
+fn table(body: &[u8], count: usize) -> Option<Vec<(&str, &[u8])>> {
+    if count > MAX_SECTIONS {
+        return None;
+    }
+    let mut at = HEADER;
+    let mut names = Vec::with_capacity(count);
+    for _ in 0..count {
+        let length = u32_at(body, at)? as usize;
+        if length == 0 || length > MAX_NAME || u32_at(body, at + 4)? != 0 {
+            return None;
+        }
+        let data = usize::try_from(u64_at(body, at + 8)?).ok()?;
+        at += 16;
+        let name = std::str::from_utf8(body.get(at..at + length)?).ok()?;
+        at += length;
+        names.push((name, data));
+    }
+    let mut sections = Vec::with_capacity(count);
+    for (name, length) in names {
+        let end = at.checked_add(length)?;
+        sections.push((name, body.get(at..end)?));
+        at = end;
+    }
+    (at == body.len()).then_some(sections)
+}

@@ -1,0 +1,66 @@
+//! What the memory cache is told and what it tells: limits, how a value was found, counters.
+
+use std::time::Duration;
+
+/// Limits of a memory cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryLimits {
+    /// Finished entries, stored failures among them; 0 is no limit.
+    pub entries: usize,
+    /// Bytes, as the builders declare them; 0 is no limit. A value over the limit is returned to its
+    /// callers and not kept, and nothing is evicted for it.
+    pub bytes: u64,
+    /// How long a lasting failure is remembered; `None` is until it is evicted or cleared.
+    pub failure_ttl: Option<Duration>,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> Self {
+        MemoryLimits {
+            entries: 4096,
+            bytes: 0,
+            failure_ttl: Some(Duration::from_secs(300)),
+        }
+    }
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hit {
+    /// It was there.
+    Memory,
+    /// Another thread was building it, and this one waited.
+    Waited,
+    /// This call built it.
+    Built,
+}
+
+/// Counters since the cache was made, and its present size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryStats {
+    /// Calls that found a finished value.
+    pub hits: u64,
+    /// Calls that found nothing.
+    pub misses: u64,
+    /// Calls that slept until another thread's build was over.
+    pub waits: u64,
+    /// Builds that gave a value.
+    pub builds: u64,
+    /// Builds that failed or panicked.
+    pub failures: u64,
+    /// Calls that were given a stored failure.
+    pub failure_hits: u64,
+    /// Second attempts by a waiter.
+    pub retries: u64,
+    /// Entries evicted for the limits.
+    pub evictions: u64,
+    /// Bytes evicted for the limits.
+    pub evicted_bytes: u64,
+    /// Finished entries now.
+    pub entries: usize,
+    /// Bytes now.
+    pub bytes: u64,
+    /// Entries being built now.
+    pub building: usize,
+}

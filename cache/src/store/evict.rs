@@ -1,0 +1,290 @@
+//! Making room: what was used longest ago goes first, a third of the limit at a time.
+//!
+//! The store is counted without the lock; what is chosen is removed under the lock in small batches,
+//! and only if it is still the file that was counted, with the stamp that it had. So an entry that was
+//! used or replaced meanwhile stays, and the lock is never held for long.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use crate::disk::{FileKind, Stamp};
+use crate::event::Event;
+use crate::store::inner::Inner;
+use crate::store::ledger::{Ledger, Record};
+use crate::store::names::{self, FOLDER_BYTES, Role};
+use crate::store::reason::Skip;
+use crate::store::scan::{self, Group, Piece};
+use crate::store::stats;
+
+/// How long one batch of removals may hold the lock.
+const BATCH: Duration = Duration::from_millis(20);
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pruned {
+    /// Entries and driver blobs removed.
+    pub files: u64,
+    /// What they took of the disk.
+    pub bytes: u64,
+    /// What is left.
+    pub left: u64,
+}
+
+/// Something that can be removed by itself: an entry with all that belongs to it, or one driver blob.
+struct Candidate<'a> {
+    group: &'a Group,
+    blob: Option<&'a Piece>,
+    stamp: Stamp,
+}
+
+/// What an eviction is to reach.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target {
+    /// Nothing is removed for size while at most this is stored.
+    pub(crate) trigger: u64,
+    /// Once something is removed for size, removal goes on down to this.
+    pub(crate) goal: u64,
+    /// Everything used before this goes in any case.
+    pub(crate) oldest: Option<Stamp>,
+}
+
+/// Makes room for `need` more bytes, and writes a new record.
+pub(crate) fn make_room(inner: &Inner, root: &File, need: u64) -> Result<Pruned, Skip> {
+    let limit = inner.config.max_size;
+    let target = if limit == 0 {
+        Target {
+            trigger: u64::MAX,
+            goal: u64::MAX,
+            oldest: oldest(inner),
+        }
+    } else {
+        Target {
+            trigger: limit.saturating_sub(need),
+            goal: (limit - limit / 3).saturating_sub(need),
+            oldest: oldest(inner),
+        }
+    };
+    evict(inner, root, target)
+}
+
+/// The stamp before which entries are too old.
+pub(crate) fn oldest(inner: &Inner) -> Option<Stamp> {
+    let age = inner.config.max_age?;
+    let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
+    Some((inner.now().0.saturating_sub(seconds), 0))
+}
+
+/// Recounts the store and removes down to the target.
+pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned, Skip> {
+    let before = inner.lock(root)?.record;
+    let found = scan::scan(inner, root)?;
+    let now = inner.now();
+    let mut candidates = candidates(&found.groups);
+    for candidate in &mut candidates {
+        if candidate.stamp > now {
+            // A stamp from the future would make an entry immortal.
+            restamp(inner, root, candidate, now);
+        }
+    }
+    candidates.sort_by(|a, b| {
+        let name = |c: &Candidate<'_>| c.blob.map(|blob| blob.name.clone());
+        (a.stamp, &a.group.folder, a.group.number, name(a)).cmp(&(
+            b.stamp,
+            &b.group.folder,
+            b.group.number,
+            name(b),
+        ))
+    });
+    let mut pruned = Pruned::default();
+    let mut queue = candidates.into_iter().peekable();
+    let mut basis = Some(before);
+    let mut removing = false;
+    let mut empty = found.empty.iter();
+    loop {
+        let mut ledger = inner.lock(root)?;
+        let start = Instant::now();
+        let mut record = ledger.record.unwrap_or_default();
+        if let Some(before) = basis.take() {
+            // What was added since the count began may or may not be in it: count it twice rather
+            // than not at all.
+            let added = before.map_or(0, |before| record.added.wrapping_sub(before.added));
+            let counted = found.bytes.saturating_add(added);
+            record.bytes = match found.incomplete {
+                true => record.bytes.max(counted),
+                false => counted,
+            };
+        }
+        for folder in empty.by_ref() {
+            record.bytes = record
+                .bytes
+                .saturating_sub(remove_folders(inner, root, folder));
+            if start.elapsed() >= BATCH {
+                break;
+            }
+        }
+        // At least one removal in each batch, however slow the machine is.
+        let done = loop {
+            let Some(candidate) = queue.peek() else {
+                break true;
+            };
+            let is_old = target.oldest.is_some_and(|oldest| candidate.stamp < oldest);
+            removing |= record.bytes > target.trigger;
+            let is_over = removing && record.bytes > target.goal;
+            if !is_old && !is_over {
+                break true;
+            }
+            let freed = remove(inner, root, candidate);
+            if freed > 0 {
+                pruned.files += 1;
+                pruned.bytes += freed;
+                record.bytes = record.bytes.saturating_sub(freed);
+            }
+            queue.next();
+            if start.elapsed() >= BATCH {
+                break false;
+            }
+        };
+        ledger.write(record)?;
+        drop(ledger);
+        pruned.left = record.bytes;
+        if done {
+            break;
+        }
+    }
+    if pruned.files > 0 {
+        stats::add(&inner.counters.evicted, pruned.files);
+        stats::add(&inner.counters.evicted_bytes, pruned.bytes);
+        inner.emit(|| Event::DidEvictDisk {
+            files: pruned.files,
+            bytes: pruned.bytes,
+        });
+    }
+    Ok(pruned)
+}
+
+/// Sets the record right after files were removed or replaced in a way that was not counted.
+pub(crate) fn settle(ledger: &mut Ledger<'_>, freed: u64) {
+    if let Some(record) = ledger.record {
+        let _ = ledger.write(Record {
+            bytes: record.bytes.saturating_sub(freed),
+            ..record
+        });
+    }
+}
+
+fn candidates(groups: &[Group]) -> Vec<Candidate<'_>> {
+    let mut all = Vec::with_capacity(groups.len());
+    for group in groups {
+        all.push(Candidate {
+            group,
+            blob: None,
+            stamp: group.stamp(),
+        });
+        // Blobs of a driver that is no longer there get old while their entry is still used.
+        for piece in &group.pieces {
+            if piece.role == Role::Blob && piece.meta.stamp < group.stamp() {
+                all.push(Candidate {
+                    group,
+                    blob: Some(piece),
+                    stamp: piece.meta.stamp,
+                });
+            }
+        }
+    }
+    all
+}
+
+fn restamp(inner: &Inner, root: &File, candidate: &mut Candidate<'_>, now: Stamp) {
+    let piece = candidate.blob.or_else(|| candidate.group.pieces.first());
+    let Some(piece) = piece else {
+        return;
+    };
+    let path = format!("{}/{}", candidate.group.folder, piece.name);
+    if let Ok(file) = inner.disk.open(root, &path)
+        && inner.disk.stamp(&file, now).is_ok()
+    {
+        candidate.stamp = now;
+    }
+}
+
+/// Removes a candidate if it is still what was counted. Returns what that set free.
+fn remove(inner: &Inner, root: &File, candidate: &Candidate<'_>) -> u64 {
+    let group = candidate.group;
+    let Some(first) = candidate.blob.or_else(|| group.pieces.first()) else {
+        return 0;
+    };
+    let path = |piece: &Piece| format!("{}/{}", group.folder, piece.name);
+    let unchanged = inner.disk.meta_at(root, &path(first)).is_ok_and(|now| {
+        now.is_same_file(&first.meta)
+            && (now.stamp == first.meta.stamp || now.stamp == candidate.stamp)
+    });
+    if !unchanged {
+        return 0;
+    }
+    if let Some(blob) = candidate.blob {
+        return remove_piece(inner, root, &path(blob));
+    }
+    remove_group(inner, root, &group.folder, group.number)
+}
+
+/// Removes all files of an entry, its `.bin` first, and the folders that this empties. The lock must
+/// be held.
+pub(crate) fn remove_group(inner: &Inner, root: &File, folder: &str, number: u32) -> u64 {
+    // Listed anew, for blobs may have come since the count.
+    let Ok(opened) = inner.disk.open_folder(root, folder) else {
+        return 0;
+    };
+    let mut pieces: Vec<(Role, String)> = inner
+        .disk
+        .list(&opened)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|(name, _)| {
+            let (other, _, role) = names::parse(&name)?;
+            (other == number).then_some((role, name))
+        })
+        .collect();
+    pieces.sort();
+    let mut freed = 0;
+    for (_, name) in pieces {
+        freed += remove_piece(inner, root, &format!("{folder}/{name}"));
+    }
+    freed + remove_folders(inner, root, folder)
+}
+
+/// Removes a folder and those above it as far as they are empty. The lock must be held, for who makes
+/// folders holds it until there is something in them.
+fn remove_folders(inner: &Inner, root: &File, folder: &str) -> u64 {
+    let mut freed = 0;
+    let mut path = folder;
+    // The version folder stays.
+    while path.contains('/') {
+        if inner.disk.remove_folder(root, path).is_err() {
+            break;
+        }
+        freed += FOLDER_BYTES;
+        match path.rsplit_once('/') {
+            Some((above, _)) => path = above,
+            None => break,
+        }
+    }
+    freed
+}
+
+/// Removes one file. Returns what that set free, which is nothing if it was not a file of ours.
+pub(crate) fn remove_piece(inner: &Inner, root: &File, path: &str) -> u64 {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let Some((_, _, role)) = names::parse(name) else {
+        return 0;
+    };
+    match inner.disk.meta_at(root, path) {
+        Ok(meta) if meta.kind == FileKind::Regular && meta.owner == inner.user => {
+            match inner.disk.remove(root, path) {
+                Ok(()) => names::stored_bytes(role, meta.length),
+                Err(_) => 0,
+            }
+        }
+        _ => 0,
+    }
+}

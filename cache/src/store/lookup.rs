@@ -1,0 +1,165 @@
+//! Finding an entry: the place of a key, then its verified contents. No locks.
+
+use std::fs::File;
+use std::io;
+
+use crate::container::{self, Kind};
+use crate::disk::Meta;
+use crate::entry::Entry;
+use crate::key::{Key, KeyId};
+use crate::store::inner::Inner;
+use crate::store::names::{self, Role, VERSION};
+use crate::store::reason::{Fault, Miss};
+
+/// Where a key's files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) folder: String,
+    pub(crate) number: u32,
+}
+
+impl Place {
+    pub(crate) fn source(&self) -> String {
+        format!("{}/{}.src", self.folder, self.number)
+    }
+
+    pub(crate) fn entry(&self) -> String {
+        format!("{}/{}.bin", self.folder, self.number)
+    }
+
+    pub(crate) fn sibling(&self, driver: &str, end: &str) -> String {
+        format!("{}/{}.{driver}.{end}", self.folder, self.number)
+    }
+}
+
+/// What a `.src` file turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SourceIs {
+    /// Exactly this key.
+    Same,
+    /// A sound file of another key.
+    Other,
+    /// Unusable.
+    Bad(Miss),
+}
+
+pub(crate) fn folder_of(inner: &Inner, key: &Key) -> String {
+    format!("{VERSION}/{}", key.folder(inner.config.folder_bits))
+}
+
+pub(crate) fn check_source(inner: &Inner, root: &File, path: &str, key: &Key) -> SourceIs {
+    match inner.read(root, path) {
+        Ok((bytes, ..)) if bytes == key.source() => SourceIs::Same,
+        Ok((bytes, ..)) => match container::decode(Kind::Source, &bytes) {
+            Ok(_) => SourceIs::Other,
+            Err(miss) => SourceIs::Bad(miss),
+        },
+        Err(miss) => SourceIs::Bad(miss),
+    }
+}
+
+/// Finds where `key` is stored.
+pub(crate) fn locate(inner: &Inner, root: &File, key: &Key) -> Result<Place, Miss> {
+    search(inner, root, key, |place| Ok(place.clone()))
+}
+
+/// Tries every place of `key` until one gives something. The key may be in a second place if the
+/// first could not be written.
+fn search<T>(
+    inner: &Inner,
+    root: &File,
+    key: &Key,
+    accept: impl Fn(&Place) -> Result<T, Miss>,
+) -> Result<T, Miss> {
+    let mut place = Place {
+        folder: folder_of(inner, key),
+        number: 0,
+    };
+    let attempt = |place: &Place| match check_source(inner, root, &place.source(), key) {
+        SourceIs::Same => accept(place),
+        SourceIs::Other => Err(Miss::OtherKey),
+        SourceIs::Bad(miss) => Err(miss),
+    };
+    let mut miss = match attempt(&place) {
+        Ok(found) => return Ok(found),
+        Err(miss) => miss,
+    };
+    // The first number may be free because its entry was evicted, so the others are looked at.
+    for number in numbers(inner, root, &place.folder)? {
+        if number == 0 {
+            continue;
+        }
+        place.number = number;
+        match attempt(&place) {
+            Ok(found) => return Ok(found),
+            Err(other) if other.is_defect() => miss = other,
+            Err(Miss::OtherKey) if miss == Miss::Absent => miss = Miss::OtherKey,
+            Err(_) => {}
+        }
+    }
+    Err(miss)
+}
+
+/// The numbers of the `.src` files in a folder, ascending; none where there is no such folder.
+pub(crate) fn numbers(inner: &Inner, root: &File, folder: &str) -> Result<Vec<u32>, Miss> {
+    let opened = match inner.disk.open_folder(root, folder) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Miss::Io(Fault::of("open")(error))),
+    };
+    let names = inner.disk.list(&opened).map_err(Fault::of("list"))?;
+    let mut numbers: Vec<u32> = names
+        .iter()
+        .filter_map(|(name, _)| names::parse(name))
+        .filter(|(number, _, role)| *role == Role::Source && *number < names::MAX_COLLISIONS)
+        .map(|(number, ..)| number)
+        .collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// A file that was read and verified.
+pub(crate) struct Read<T> {
+    pub(crate) value: T,
+    pub(crate) bytes: u64,
+    pub(crate) file: File,
+    pub(crate) meta: Meta,
+}
+
+/// Reads and verifies an entry at a known place.
+pub(crate) fn read_entry(
+    inner: &Inner,
+    root: &File,
+    path: &str,
+    id: &KeyId,
+) -> Result<Read<Entry>, Miss> {
+    let (bytes, file, meta) = inner.read(root, path)?;
+    let container = container::decode(Kind::Entry, &bytes)?;
+    if container.bound != id.0 {
+        return Err(Miss::Binding);
+    }
+    let value = container
+        .sections
+        .iter()
+        .fold(Entry::new(), |entry, (name, data)| entry.with(name, *data));
+    Ok(Read {
+        value,
+        bytes: bytes.len() as u64,
+        file,
+        meta,
+    })
+}
+
+/// Finds, reads and verifies the entry of a key, and marks it as used.
+pub(crate) fn get(inner: &Inner, key: &Key) -> Result<Read<Entry>, Miss> {
+    let root = inner.root();
+    let read = search(inner, &root, key, |place| {
+        let read = read_entry(inner, &root, &place.entry(), &key.id());
+        read.map_err(|miss| match miss {
+            Miss::Absent => Miss::Incomplete,
+            other => other,
+        })
+    })?;
+    inner.touch(&read.file, &read.meta);
+    Ok(read)
+}

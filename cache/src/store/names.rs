@@ -1,0 +1,136 @@
+//! Names of files and folders in the store, and what they take of the disk.
+//!
+//! ```text
+//! <root>/lock                                           kernel lock and size record
+//! <root>/tmp/<32 hex digits>                            files being written
+//! <root>/v1/<device>/<image>/<spec>/<options>/<n>.src   the full key
+//!                                             <n>.bin   the entry
+//!                                             <n>.<driver>.blob   a driver's blob
+//!                                             <n>.<driver>.load   a process is loading it
+//!                                             <n>.<driver>.bad    processes died loading it
+//! ```
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::key::{Part, push_hex};
+
+pub(crate) const TMP: &str = "tmp";
+pub(crate) const VERSION: &str = "v1";
+/// Folder levels below the version folder.
+pub(crate) const LEVELS: usize = 4;
+/// Keys that may share one folder.
+pub(crate) const MAX_COLLISIONS: u32 = 1024;
+/// What an empty folder takes.
+pub(crate) const FOLDER_BYTES: u64 = 4096;
+
+/// What the marker of a load, or of deaths, takes.
+pub(crate) const MARKER_BYTES: u64 = 4096;
+
+/// What a file takes of the disk, in whole blocks. The same on every file system, so that a recount
+/// gives what was charged.
+pub(crate) fn disk_bytes(length: u64) -> u64 {
+    length.div_ceil(4096).saturating_mul(4096)
+}
+
+/// What a file of the store counts for. A blob counts for the marker of its load as well, which
+/// comes and goes without the lock.
+pub(crate) fn stored_bytes(role: Role, length: u64) -> u64 {
+    match role {
+        Role::Loading => 0,
+        Role::Blob => disk_bytes(length) + MARKER_BYTES,
+        Role::Entry | Role::Bad | Role::Source => disk_bytes(length),
+    }
+}
+
+/// Whether a folder in the root holds entries, of this or of another format version.
+pub(crate) fn is_version(name: &str) -> bool {
+    name.strip_prefix('v').is_some_and(|number| {
+        (1..=4).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Whether a name is one that `random` makes.
+pub(crate) fn is_temporary(name: &str) -> bool {
+    name.len() == 32 && is_hex(name)
+}
+
+/// Whether a folder name can be a level of a key's path.
+pub(crate) fn is_level(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && is_hex(name)
+}
+
+fn is_hex(name: &str) -> bool {
+    name.bytes()
+        .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+/// 128 random bits as a name. The standard library's hasher is seeded by the system; what is added
+/// keeps names apart even where that seed were the same.
+pub(crate) fn random() -> String {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let mut hasher = blake3::Hasher::new();
+    for _ in 0..2 {
+        hasher.update(&RandomState::new().build_hasher().finish().to_le_bytes());
+    }
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    hasher.update(&count.to_le_bytes());
+    hasher.update(&std::process::id().to_le_bytes());
+    if let Ok(passed) = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
+        hasher.update(&passed.as_nanos().to_le_bytes());
+    }
+    let mut name = String::with_capacity(32);
+    push_hex(&mut name, hasher.finalize().as_bytes(), 128);
+    name
+}
+
+/// The name of a driver in file names.
+pub(crate) fn driver(part: &Part) -> String {
+    let hash = blake3::Hasher::new_derive_key("vkfuse-cache driver name v1")
+        .update(part.as_bytes())
+        .finalize();
+    let mut name = String::with_capacity(32);
+    push_hex(&mut name, hash.as_bytes(), 128);
+    name
+}
+
+/// What a file in an entry's folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    Entry,
+    Blob,
+    Loading,
+    Bad,
+    Source,
+}
+
+/// Takes apart the name of a file in an entry's folder: number, driver, role. `None` for names that
+/// are not of this store.
+pub(crate) fn parse(name: &str) -> Option<(u32, &str, Role)> {
+    let mut pieces = name.split('.');
+    let number = pieces.next()?;
+    if number.len() > 4 || (number.len() > 1 && number.starts_with('0')) {
+        return None;
+    }
+    let number = number
+        .bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| number.parse().ok())??;
+    let (driver, end) = match (pieces.next()?, pieces.next()) {
+        (end, None) => ("", end),
+        (driver, Some(end)) => (driver, end),
+    };
+    let role = match (driver, end) {
+        ("", "src") => Role::Source,
+        ("", "bin") => Role::Entry,
+        (driver, end) if driver.len() == 32 && is_hex(driver) => match end {
+            "blob" => Role::Blob,
+            "load" => Role::Loading,
+            "bad" => Role::Bad,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    pieces.next().is_none().then_some((number, driver, role))
+}

@@ -1,0 +1,154 @@
+//! A walk over everything that is stored, of every format version.
+//!
+//! The walk takes no lock, so what it finds may be gone, or may have been joined by more, when it is
+//! acted on. Names that are not of this store are passed over: they are neither counted nor removed.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+
+use crate::disk::{Disk, FileKind, Meta, Stamp};
+use crate::store::inner::Inner;
+use crate::store::names::{self, FOLDER_BYTES, LEVELS, Role};
+use crate::store::reason::Fault;
+
+/// One file of an entry.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    pub(crate) name: String,
+    pub(crate) driver: String,
+    pub(crate) role: Role,
+    pub(crate) meta: Meta,
+}
+
+/// The files with one number in one folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    /// Relative to the root, with the version.
+    pub(crate) folder: String,
+    pub(crate) number: u32,
+    /// Ordered by role, the entry first, the source last.
+    pub(crate) pieces: Vec<Piece>,
+}
+
+impl Group {
+    pub(crate) fn piece(&self, role: Role) -> Option<&Piece> {
+        self.pieces.iter().find(|piece| piece.role == role)
+    }
+
+    /// When the entry was used last: the stamp of the `.bin`, or of what else there is.
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.piece(Role::Entry)
+            .or_else(|| self.pieces.first())
+            .map_or((0, 0), |piece| piece.meta.stamp)
+    }
+}
+
+/// Everything that is stored.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) groups: Vec<Group>,
+    /// What it takes of the disk, folders among it.
+    pub(crate) bytes: u64,
+    /// Folders with nothing of ours in them, which a dead process may have left. The inner before the
+    /// outer ones.
+    pub(crate) empty: Vec<String>,
+    /// Whether something could not be looked at, so that there is more than was found.
+    pub(crate) incomplete: bool,
+}
+
+/// Walks all version folders.
+pub(crate) fn scan(inner: &Inner, root: &File) -> Result<Found, Fault> {
+    let mut found = Found::default();
+    let names = list(inner, root, ".").map_err(Fault::of("list"))?;
+    for (name, kind) in names {
+        if names::is_version(&name) && may_be_folder(kind) {
+            walk(inner, root, name, LEVELS, &mut found);
+        }
+    }
+    Ok(found)
+}
+
+fn may_be_folder(kind: FileKind) -> bool {
+    matches!(kind, FileKind::Folder | FileKind::Unknown)
+}
+
+fn list(inner: &Inner, root: &File, path: &str) -> io::Result<Vec<(String, FileKind)>> {
+    let folder = inner.disk.open_folder(root, path)?;
+    inner.disk.list(&folder)
+}
+
+fn walk(inner: &Inner, root: &File, path: String, levels: usize, found: &mut Found) {
+    let opened = inner.disk.open_folder(root, &path);
+    let folder = match opened {
+        Ok(folder) => folder,
+        Err(error) => {
+            // Another process may have emptied and removed it meanwhile.
+            found.incomplete |= error.kind() != io::ErrorKind::NotFound;
+            return;
+        }
+    };
+    let Ok(names) = inner.disk.list(&folder) else {
+        found.incomplete = true;
+        return;
+    };
+    if levels == 0 {
+        collect(&*inner.disk, &folder, path, &names, found);
+        return;
+    }
+    let mut is_empty = true;
+    for (name, kind) in names {
+        if names::is_level(&name) && may_be_folder(kind) {
+            is_empty = false;
+            found.bytes += FOLDER_BYTES;
+            walk(inner, root, format!("{path}/{name}"), levels - 1, found);
+        }
+    }
+    if is_empty && levels < LEVELS {
+        found.empty.push(path);
+    }
+}
+
+fn collect(
+    disk: &dyn Disk,
+    folder: &File,
+    path: String,
+    names: &[(String, FileKind)],
+    found: &mut Found,
+) {
+    let mut groups: BTreeMap<u32, Vec<Piece>> = BTreeMap::new();
+    for (name, _) in names {
+        let Some((number, driver, role)) = names::parse(name) else {
+            continue;
+        };
+        let meta = match disk.meta_at(folder, name) {
+            Ok(meta) => meta,
+            Err(error) => {
+                found.incomplete |= error.kind() != io::ErrorKind::NotFound;
+                continue;
+            }
+        };
+        if meta.kind != FileKind::Regular {
+            continue;
+        }
+        found.bytes += names::stored_bytes(role, meta.length);
+        groups.entry(number).or_default().push(Piece {
+            name: name.clone(),
+            driver: driver.to_owned(),
+            role,
+            meta,
+        });
+    }
+    if groups.is_empty() {
+        found.empty.push(path);
+        return;
+    }
+    for (number, mut pieces) in groups {
+        pieces.sort_by(|a, b| (a.role, &a.name).cmp(&(b.role, &b.name)));
+        found.groups.push(Group {
+            folder: path.clone(),
+            number,
+            pieces,
+        });
+    }
+}

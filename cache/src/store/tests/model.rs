@@ -1,0 +1,113 @@
+//! Eviction compared with a model in memory, over random uses.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use crate::Outcome;
+use crate::store::names::{FOLDER_BYTES, disk_bytes};
+use crate::store::tests::Yard;
+use crate::store::tests::evict::{blob, own};
+
+/// What the store should do, in memory.
+struct Model {
+    limit: u64,
+    clock: u64,
+    /// Stamp and bytes of the file, by key.
+    entries: BTreeMap<u32, (u64, u64)>,
+}
+
+const SOURCE: u64 = 4096;
+
+impl Model {
+    fn bytes(&self) -> u64 {
+        let own: u64 = self.entries.values().map(|(_, bytes)| bytes + SOURCE).sum();
+        let folders = 3 * self.entries.len() as u64 + u64::from(!self.entries.is_empty());
+        own + folders * FOLDER_BYTES
+    }
+
+    fn put(&mut self, number: u32, bytes: u64) {
+        let known = self.entries.contains_key(&number);
+        let missing = match (known, self.entries.is_empty()) {
+            (true, _) => 0,
+            (false, true) => 4,
+            (false, false) => 3,
+        };
+        let cost = bytes + if known { 0 } else { SOURCE };
+        if self.bytes() + cost + missing * FOLDER_BYTES > self.limit {
+            let need = cost + 4 * FOLDER_BYTES;
+            let trigger = self.limit.saturating_sub(need);
+            let goal = (self.limit - self.limit / 3).saturating_sub(need);
+            if self.bytes() > trigger {
+                while self.bytes() > goal {
+                    let oldest = self.entries.iter().min_by_key(|(_, (stamp, _))| *stamp);
+                    let Some((&victim, _)) = oldest else {
+                        break;
+                    };
+                    self.entries.remove(&victim);
+                }
+            }
+            return self.put(number, bytes);
+        }
+        self.entries.insert(number, (self.clock, bytes));
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Get(u32),
+    Put(u32, usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..10u32).prop_map(Step::Get),
+        (0..10u32, 1..40usize).prop_map(|(number, kib)| Step::Put(number, kib)),
+    ]
+}
+
+fn cases() -> u32 {
+    match std::env::var_os("VKFUSE_LONG_TESTS") {
+        Some(_) => 10_000,
+        None => 25,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn evicts_what_the_model_evicts(steps in prop::collection::vec(step(), 1..40)) {
+        let mut yard = Yard::new();
+        yard.config.max_size = 200 * 1024;
+        let store = yard.open();
+        let mut model = Model { limit: 200 * 1024, clock: 0, entries: BTreeMap::new() };
+        for step in steps {
+            yard.clock.advance(1);
+            model.clock += 1;
+            match step {
+                Step::Get(number) => {
+                    let found = store.get(&own(number)).is_ok();
+                    prop_assert_eq!(found, model.entries.contains_key(&number));
+                    if let Some((stamp, _)) = model.entries.get_mut(&number) {
+                        *stamp = model.clock;
+                    }
+                }
+                Step::Put(number, kib) => {
+                    let Outcome::Published { bytes } = store.put(&own(number), &blob(kib)) else {
+                        return Err(TestCaseError::fail("not published"));
+                    };
+                    model.put(number, disk_bytes(bytes));
+                }
+            }
+            let usage = store.usage();
+            prop_assert_eq!(usage.bytes, model.bytes());
+            prop_assert_eq!(usage.recorded.unwrap_or(0), usage.bytes);
+        }
+        let listed: Vec<_> = store.entries(&mut |_| {}).iter().map(|info| info.id()).collect();
+        let mut expected: Vec<_> = model.entries.iter().collect();
+        expected.sort_by_key(|(_, (stamp, _))| std::cmp::Reverse(*stamp));
+        let expected: Vec<_> = expected.iter().map(|(number, _)| Some(own(**number).id())).collect();
+        prop_assert_eq!(listed, expected);
+    }
+}

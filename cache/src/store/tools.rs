@@ -1,0 +1,284 @@
+//! Looking at the store and tidying it by hand: listing, verifying, pruning, clearing.
+
+use std::fs::File;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::container::{self, Kind};
+use crate::disk::Stamp;
+use crate::entry::Entry;
+use crate::key::{Key, KeyId, Part, PartKind};
+use crate::store::Store;
+use crate::store::blob;
+use crate::store::evict::{self, Pruned, Target};
+use crate::store::inner::Inner;
+use crate::store::lookup::{self, Place};
+use crate::store::names::{Role, stored_bytes};
+use crate::store::reason::Miss;
+use crate::store::scan::{self, Group};
+use crate::store::sweep::{self, Swept};
+
+/// How far a walk over the store is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Entries done.
+    pub done: usize,
+    /// Entries in all.
+    pub total: usize,
+}
+
+/// What is in the store, counted now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Entries, sound or not.
+    pub entries: usize,
+    /// Driver blobs.
+    pub blobs: usize,
+    /// What everything takes of the disk: files in whole blocks, folders, and a block for each driver
+    /// blob, for the marker of its load.
+    pub bytes: u64,
+    /// What the size record says; `None` if there is none.
+    pub recorded: Option<u64>,
+    /// The size limit; 0 is none.
+    pub limit: u64,
+}
+
+/// A driver blob in a listing.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct BlobInfo {
+    /// The hash of the driver in the file's name.
+    pub driver: String,
+    /// The driver, if the file was read and is sound.
+    pub identity: Option<Part>,
+    /// Size of the file.
+    pub bytes: u64,
+    /// When it was used last.
+    pub last_used: SystemTime,
+    /// What is wrong with it, as far as it was looked at.
+    pub defect: Option<Miss>,
+}
+
+/// An entry in a listing.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct EntryInfo {
+    /// The key, if its file is sound.
+    pub key: Option<Key>,
+    /// The folder, relative to the root.
+    pub folder: String,
+    /// The number in the folder.
+    pub number: u32,
+    /// What all its files take of the disk.
+    pub bytes: u64,
+    /// When it was used last.
+    pub last_used: SystemTime,
+    /// Names and sizes of the sections.
+    pub sections: Vec<(String, u64)>,
+    /// Driver blobs.
+    pub blobs: Vec<BlobInfo>,
+    /// Drivers whose blobs are set aside, because processes died loading them.
+    pub quarantined: Vec<String>,
+    /// What is wrong with it.
+    pub defect: Option<Miss>,
+}
+
+impl EntryInfo {
+    /// The identity of the entry, if its key is readable.
+    pub fn id(&self) -> Option<KeyId> {
+        self.key.as_ref().map(Key::id)
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            folder: self.folder.clone(),
+            number: self.number,
+        }
+    }
+}
+
+fn time((seconds, nanos): Stamp) -> SystemTime {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    UNIX_EPOCH
+        .checked_add(Duration::new(seconds, nanos))
+        .unwrap_or(UNIX_EPOCH)
+}
+
+/// The key in a `.src` file.
+fn read_key(inner: &Inner, root: &File, path: &str) -> Result<Key, Miss> {
+    let (bytes, ..) = inner.read(root, path)?;
+    let container = container::decode(Kind::Source, &bytes)?;
+    let part = |kind: PartKind| {
+        container
+            .section(kind.name())
+            .and_then(Part::from_bytes)
+            .ok_or(Miss::Malformed("key"))
+    };
+    let [device, image, spec, options] = PartKind::ALL;
+    let key = Key::from_parts([part(device)?, part(image)?, part(spec)?, part(options)?]);
+    if key.source() != bytes {
+        return Err(Miss::Malformed("key"));
+    }
+    Ok(key)
+}
+
+fn describe(inner: &Inner, root: &File, group: &Group, with_blobs: bool) -> EntryInfo {
+    let mut info = EntryInfo {
+        key: None,
+        folder: group.folder.clone(),
+        number: group.number,
+        bytes: 0,
+        last_used: time(group.stamp()),
+        sections: Vec::new(),
+        blobs: Vec::new(),
+        quarantined: Vec::new(),
+        defect: None,
+    };
+    match read_key(inner, root, &info.place().source()) {
+        Ok(key) => info.key = Some(key),
+        Err(miss) => info.defect = Some(miss),
+    }
+    if let Some(id) = info.id() {
+        match lookup::read_entry(inner, root, &info.place().entry(), &id) {
+            Ok(read) => {
+                let sections = read.value.sections();
+                info.sections = sections
+                    .map(|(name, data)| (name.to_owned(), data.len() as u64))
+                    .collect();
+            }
+            Err(Miss::Absent) => info.defect = Some(Miss::Incomplete),
+            Err(miss) => info.defect = Some(miss),
+        }
+    }
+    for piece in &group.pieces {
+        info.bytes += stored_bytes(piece.role, piece.meta.length);
+        match piece.role {
+            Role::Bad => info.quarantined.push(piece.driver.clone()),
+            Role::Blob => {
+                let mut blob = BlobInfo {
+                    driver: piece.driver.clone(),
+                    identity: None,
+                    bytes: piece.meta.length,
+                    last_used: time(piece.meta.stamp),
+                    defect: None,
+                };
+                if with_blobs && let Some(id) = info.id() {
+                    let path = format!("{}/{}", group.folder, piece.name);
+                    let read = inner.read(root, &path);
+                    match read.and_then(|(bytes, ..)| blob::verify(&bytes, &id)) {
+                        Ok(identity) => blob.identity = identity,
+                        Err(miss) => blob.defect = Some(miss),
+                    }
+                }
+                info.blobs.push(blob);
+            }
+            Role::Entry | Role::Source | Role::Loading => {}
+        }
+    }
+    info
+}
+
+impl Store {
+    /// Counts what is in the store. Takes time in proportion to it.
+    pub fn usage(&self) -> Usage {
+        let Some(inner) = self.inner() else {
+            return Usage::default();
+        };
+        let root = inner.root();
+        let found = scan::scan(inner, &root).unwrap_or_default();
+        let blobs = found.groups.iter().flat_map(|group| &group.pieces);
+        Usage {
+            entries: found.groups.len(),
+            blobs: blobs.filter(|piece| piece.role == Role::Blob).count(),
+            bytes: found.bytes,
+            recorded: inner
+                .lock(&root)
+                .ok()
+                .and_then(|ledger| ledger.record)
+                .map(|record| record.bytes),
+            limit: inner.config.max_size,
+        }
+    }
+
+    /// All entries, the last used first. Keys and entries are read and verified, driver blobs only
+    /// listed.
+    pub fn entries(&self, progress: &mut dyn FnMut(Progress)) -> Vec<EntryInfo> {
+        self.walk(progress, false)
+    }
+
+    /// All entries, with every file read and verified.
+    pub fn verify(&self, progress: &mut dyn FnMut(Progress)) -> Vec<EntryInfo> {
+        self.walk(progress, true)
+    }
+
+    /// The entry of a listing.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    pub fn read(&self, info: &EntryInfo) -> Result<Entry, Miss> {
+        let inner = self.inner().ok_or(Miss::Disabled)?;
+        let id = info.id().ok_or(Miss::Malformed("key"))?;
+        let read = lookup::read_entry(inner, &inner.root(), &info.place().entry(), &id)?;
+        Ok(read.value)
+    }
+
+    /// Removes an entry with its driver blobs. Says whether anything was there to remove.
+    pub fn remove(&self, info: &EntryInfo) -> bool {
+        let Some(inner) = self.inner() else {
+            return false;
+        };
+        let root = inner.root();
+        let Ok(mut ledger) = inner.lock(&root) else {
+            return false;
+        };
+        let freed = evict::remove_group(inner, &root, &info.folder, info.number);
+        evict::settle(&mut ledger, freed);
+        freed > 0
+    }
+
+    /// Removes what was used longest ago until at most `bytes` are left, and recounts.
+    pub fn prune_to(&self, bytes: u64) -> Pruned {
+        let Some(inner) = self.inner() else {
+            return Pruned::default();
+        };
+        let target = Target {
+            trigger: bytes,
+            goal: bytes,
+            oldest: evict::oldest(inner),
+        };
+        evict::evict(inner, &inner.root(), target).unwrap_or_default()
+    }
+
+    /// Removes all entries, blobs and quarantine marks.
+    pub fn clear(&self) -> Pruned {
+        let pruned = self.prune_to(0);
+        self.sweep();
+        pruned
+    }
+
+    /// Removes temporary files of dead processes.
+    pub fn sweep(&self) -> Swept {
+        self.inner()
+            .map(|inner| sweep::sweep(inner, &inner.root()))
+            .unwrap_or_default()
+    }
+
+    fn walk(&self, progress: &mut dyn FnMut(Progress), with_blobs: bool) -> Vec<EntryInfo> {
+        let Some(inner) = self.inner() else {
+            return Vec::new();
+        };
+        let root = inner.root();
+        let mut groups = scan::scan(inner, &root).unwrap_or_default().groups;
+        groups.sort_by_key(|group| std::cmp::Reverse(group.stamp()));
+        let total = groups.len();
+        let mut all = Vec::with_capacity(total);
+        for group in &groups {
+            all.push(describe(inner, &root, group, with_blobs));
+            progress(Progress {
+                done: all.len(),
+                total,
+            });
+        }
+        all
+    }
+}

@@ -1,0 +1,169 @@
+//! What the caches cost, as ratios measured in one run.
+//!
+//! Figures are always printed; they are only held against their limits with `VKFUSE_LONG_TESTS=1` and
+//! an optimised build, for a busy machine gives any figure.
+
+use std::hint::black_box;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use vkfuse_cache::{BuildError, Entry, Key, MemoryCache, MemoryLimits, Part, Store, StoreConfig};
+
+fn is_long() -> bool {
+    std::env::var_os("VKFUSE_LONG_TESTS").is_some()
+}
+
+fn is_strict() -> bool {
+    is_long() && !cfg!(debug_assertions)
+}
+
+fn check(what: &str, ratio: f64, limit: f64) {
+    println!("{what}: {ratio:.2} (limit {limit})");
+    if is_strict() {
+        assert!(ratio <= limit, "{what}: {ratio:.2} is over {limit}");
+    }
+}
+
+/// The best of several rounds, which is what the machine can do.
+fn best(rounds: usize, mut work: impl FnMut()) -> Duration {
+    (0..rounds)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed()
+        })
+        .min()
+        .unwrap_or_default()
+}
+
+fn id(number: u64) -> [u8; 32] {
+    *blake3::hash(&number.to_le_bytes()).as_bytes()
+}
+
+fn key(number: u32) -> Key {
+    Key::new(
+        Part::new().str("device", "test"),
+        Part::new().u32("image", number),
+        Part::new(),
+        Part::new(),
+    )
+}
+
+fn never() -> Result<(u64, u64), BuildError<String>> {
+    Err(BuildError::Permanent("not in the cache".to_owned()))
+}
+
+#[test]
+fn memory_hit_against_a_bare_lru() {
+    const ENTRIES: u64 = 1000;
+    const CALLS: u64 = 200_000;
+    let ids: Vec<_> = (0..ENTRIES).map(id).collect();
+    let bare = Mutex::new(
+        lru::LruCache::<[u8; 32], Arc<u64>, ahash::RandomState>::with_hasher(
+            NonZeroUsize::new(ENTRIES as usize).unwrap(),
+            ahash::RandomState::new(),
+        ),
+    );
+    let cache = MemoryCache::<[u8; 32], u64, String>::new(MemoryLimits::default());
+    for (index, id) in ids.iter().enumerate() {
+        bare.lock().unwrap().put(*id, Arc::new(index as u64));
+        cache.get_or_build(*id, || Ok((index as u64, 8))).unwrap();
+    }
+    let at = |call: u64| &ids[(call * 7919 % ENTRIES) as usize];
+    let bare_time = best(7, || {
+        for call in 0..CALLS {
+            black_box(bare.lock().unwrap().get(at(call)).map(Arc::clone));
+        }
+    });
+    let cache_time = best(7, || {
+        for call in 0..CALLS {
+            black_box(cache.get_or_build(*at(call), never).unwrap());
+        }
+    });
+    let ratio = cache_time.as_secs_f64() / bare_time.as_secs_f64();
+    println!(
+        "bare {:?}, cache {:?} per hit",
+        bare_time / CALLS as u32,
+        cache_time / CALLS as u32
+    );
+    check("memory hit / bare lru under a mutex", ratio, 3.0);
+    let both = best(5, || {
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let (cache, at) = (&cache, &at);
+                scope.spawn(move || {
+                    for call in 0..CALLS {
+                        black_box(cache.get_or_build(*at(call + thread), never).unwrap());
+                    }
+                });
+            }
+        });
+    });
+    let rate = 2.0 * CALLS as f64 / both.as_secs_f64();
+    println!("two threads: {:.2} million hits a second", rate / 1e6);
+    if is_strict() {
+        assert!(rate >= 1e6, "{rate}");
+    }
+}
+
+#[test]
+fn disk_hit_against_reading_and_hashing() {
+    let base = tempfile::tempdir().unwrap();
+    let root = base.path().join("cache");
+    let store = Store::open(StoreConfig::at(&root));
+    for kib in [4, 16, 64, 256] {
+        let key = key(kib);
+        let entry = Entry::new().with("spirv", vec![7; kib as usize * 1024]);
+        assert!(store.put(&key, &entry).is_published());
+        let info = store
+            .entries(&mut |_| {})
+            .into_iter()
+            .find(|info| info.id() == Some(key.id()));
+        let folder = root.join(info.unwrap().folder);
+        let (key_path, path) = (folder.join("0.src"), folder.join("0.bin"));
+        // An entry is two files, so both are read here as well.
+        let plain = best(200, || {
+            let bytes = std::fs::read(&path).unwrap();
+            black_box(std::fs::read(&key_path).unwrap());
+            black_box(blake3::hash(&bytes));
+        });
+        let hit = best(200, || {
+            black_box(store.get(&key).unwrap());
+        });
+        println!("{kib} KiB: read and hash {plain:?}, hit {hit:?}");
+        let ratio = hit.as_secs_f64() / plain.as_secs_f64();
+        check(
+            &format!("disk hit of {kib} KiB / read and hash"),
+            ratio,
+            2.0,
+        );
+    }
+}
+
+#[test]
+fn put_does_not_grow_with_the_store() {
+    let base = tempfile::tempdir().unwrap();
+    let store = Store::open(StoreConfig::at(base.path().join("cache")));
+    let entry = Entry::new().with("spirv", vec![7; 2000]);
+    let mut next = 0;
+    let mut fill = |until: u32| {
+        let start = Instant::now();
+        let count = until - next;
+        while next < until {
+            assert!(store.put(&key(next), &entry).is_published());
+            next += 1;
+        }
+        start.elapsed() / count
+    };
+    fill(100);
+    let small = fill(300);
+    fill(if is_long() { 10_000 } else { 1000 });
+    let large = fill(if is_long() { 10_200 } else { 1200 });
+    println!("a put into 100 entries {small:?}, into many {large:?}");
+    check(
+        "put into many / put into few",
+        large.as_secs_f64() / small.as_secs_f64(),
+        2.0,
+    );
+}

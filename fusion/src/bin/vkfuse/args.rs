@@ -1,0 +1,181 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Run-time kernel fusion for Vulkan compute.
+///
+/// Exit status: 0 ran and all outputs are equal; 1 an output differs; 2 the file, a module or the
+/// command line is wrong; 3 no usable Vulkan device; 4 fusion was forced and the list is not one
+/// group; 5 the device failed.
+#[derive(Parser)]
+#[command(name = "vkfuse", version, about, long_about, propagate_version = true)]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run the fusion list of a pipeline file, unfused and fused, and compare the outputs.
+    Run(RunArgs),
+    /// Time the fusion list of a pipeline file, unfused and fused, warm.
+    Bench(BenchArgs),
+    /// Show a kernel module's interface and every buffer access in it.
+    Inspect(InspectArgs),
+    /// List the Vulkan devices.
+    Devices(DevicesArgs),
+    /// Look into the cache on disk, or tidy it.
+    Cache(CacheArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// The pipeline file.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// What to run; both compares the outputs bit for bit.
+    #[arg(long, value_enum, default_value_t = Mode::Both)]
+    pub(crate) mode: Mode,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    /// Run the list this many times, from the same contents each time.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+    /// Write the SPIR-V of each dispatch into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dump_spirv: Option<PathBuf>,
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct BenchArgs {
+    /// The pipeline file.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    /// Timed repetitions, after those that warm up.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) iters: u32,
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `run` and `bench` share.
+#[derive(Args)]
+pub(crate) struct DeviceArgs {
+    /// The device: its index in `vkfuse devices`, or a part of its name.
+    #[arg(long = "device", value_name = "NAME-OR-INDEX")]
+    pub(crate) device: Option<String>,
+    /// How fusion is justified; overrides the file.
+    #[arg(long, value_enum)]
+    pub(crate) policy: Option<PolicyArg>,
+    /// Use neither the memory nor the disk cache.
+    #[arg(long, conflicts_with = "cache_dir")]
+    pub(crate) no_cache: bool,
+    /// The folder of the disk cache.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct InspectArgs {
+    /// A .spv module, or a .wgsl one where that front end is built in.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Only this entry point; all compute ones otherwise.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) entry: Option<String>,
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct DevicesArgs {
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CacheArgs {
+    #[command(subcommand)]
+    pub(crate) action: CacheAction,
+    /// The folder of the disk cache.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Print one JSON object and nothing else.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum CacheAction {
+    /// List the entries, the last used first.
+    Ls,
+    /// Show what an entry was made from.
+    Show {
+        /// The key, or the start of it.
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
+    /// Count entries and bytes.
+    Stats,
+    /// Read and check every file; exit status 1 if one is damaged.
+    Verify,
+    /// Remove what was used longest ago.
+    Prune {
+        /// How much may stay, such as 512M.
+        #[arg(long, value_name = "SIZE")]
+        to: String,
+    },
+    /// Remove everything.
+    Clear,
+    /// Print the folder.
+    Path,
+    /// Say what makes two keys different.
+    Explain {
+        /// A key, or the start of it.
+        #[arg(value_name = "KEY")]
+        key: String,
+        /// Another key.
+        #[arg(value_name = "OTHER")]
+        other: String,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    Unfused,
+    Fused,
+    Both,
+}
+
+impl Mode {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Mode::Unfused => "unfused",
+            Mode::Fused => "fused",
+            Mode::Both => "both",
+        }
+    }
+
+    pub(crate) fn unfused(self) -> bool {
+        self != Mode::Fused
+    }
+
+    pub(crate) fn fused(self) -> bool {
+        self != Mode::Unfused
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PolicyArg {
+    Prove,
+    Trust,
+}

@@ -1,0 +1,227 @@
+//! `vkfuse cache`: looks into the persistent store and tidies it.
+//!
+//! Everything here is a listing of, or a call to, what `vkfuse-cache` offers; a store that cannot be
+//! opened is said to be off and why.
+
+mod listing;
+
+use crate::args::{CacheAction, CacheArgs};
+use crate::report::json::FORMAT;
+use crate::report::{Table, print_json};
+use crate::stop::{Status, Stop};
+use listing::{EntryRow, identity};
+use serde_json::json;
+use std::io::Write;
+use vkfuse_cache::{CacheOptions, EntryInfo, PartKind, Progress, Pruned, Store};
+
+/// Does one thing with the store.
+pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Stop> {
+    let options = CacheOptions { dir: args.cache_dir.clone(), ..CacheOptions::default() };
+    let resolved = options.resolve(|name| std::env::var_os(name));
+    let folder = resolved.store.dir.clone();
+    if matches!(args.action, CacheAction::Path) {
+        return path(args.json, folder.as_deref(), out);
+    }
+    // A listing must not make the folder that it finds empty.
+    let exists = folder.as_deref().is_some_and(std::path::Path::exists);
+    let store = if exists || folder.is_none() {
+        Store::open(resolved.store)
+    } else {
+        Store::open(vkfuse_cache::StoreConfig::disabled())
+    };
+    if exists && let Some(reason) = store.disabled_reason() {
+        return Err(Stop::wrong(format!("the cache cannot be used: {reason}")));
+    }
+    match &args.action {
+        CacheAction::Ls => list(args.json, &store.entries(&mut quiet), out),
+        CacheAction::Verify => verify(args.json, &store.verify(&mut quiet), out),
+        CacheAction::Show { key } => show(args.json, find(&store, key)?, out),
+        CacheAction::Explain { key, other } => {
+            explain(args.json, &find(&store, key)?, &find(&store, other)?, out)
+        }
+        CacheAction::Stats => stats(args.json, &store, out),
+        CacheAction::Prune { to } => {
+            let pruned = store.prune_to(bytes(to)?);
+            removed(args.json, &pruned, out)
+        }
+        CacheAction::Clear => {
+            let pruned = store.clear();
+            removed(args.json, &pruned, out)
+        }
+        CacheAction::Path => path(args.json, store.path(), out),
+    }
+}
+
+fn quiet(_: Progress) {}
+
+fn path(json: bool, folder: Option<&std::path::Path>, out: &mut dyn Write) -> Result<Status, Stop> {
+    let folder = folder.map(|folder| folder.display().to_string());
+    if json {
+        print_json(out, &json!({ "format": FORMAT, "path": folder }))?;
+        return Ok(Status::Success);
+    }
+    match folder {
+        Some(folder) => writeln!(out, "{folder}")?,
+        None => {
+            return Err(Stop::wrong(
+                "there is no cache folder: neither a setting nor a home folder names one",
+            ));
+        }
+    }
+    Ok(Status::Success)
+}
+
+fn list(json: bool, entries: &[EntryInfo], out: &mut dyn Write) -> Result<Status, Stop> {
+    let rows: Vec<EntryRow> = entries.iter().map(EntryRow::new).collect();
+    if json {
+        print_json(out, &json!({ "format": FORMAT, "entries": rows }))?;
+        return Ok(Status::Success);
+    }
+    let mut table = Table::new(&["key", "bytes", "sections", "driver blobs", "state"]);
+    for row in rows {
+        let sections: Vec<String> =
+            row.sections.iter().map(|(name, bytes)| format!("{name} {bytes}")).collect();
+        let state = row.defect.unwrap_or_else(|| "sound".to_owned());
+        table.row([row.key, row.bytes.to_string(), sections.join(", "), row.blobs.len().to_string(), state]);
+    }
+    table.print(out)?;
+    writeln!(out, "{} entries", entries.len())?;
+    Ok(Status::Success)
+}
+
+/// Lists what is damaged; exit status 1 if anything is.
+fn verify(json: bool, entries: &[EntryInfo], out: &mut dyn Write) -> Result<Status, Stop> {
+    let damaged: Vec<EntryRow> = entries.iter().map(EntryRow::new).filter(EntryRow::is_damaged).collect();
+    let status = if damaged.is_empty() { Status::Success } else { Status::Different };
+    if json {
+        print_json(out, &json!({ "format": FORMAT, "checked": entries.len(), "damaged": damaged }))?;
+        return Ok(status);
+    }
+    for row in &damaged {
+        let blobs = row.blobs.iter().filter_map(|blob| blob.defect.as_ref());
+        let defects: Vec<&String> = row.defect.iter().chain(blobs).collect();
+        for defect in defects {
+            writeln!(out, "{}: {defect}", row.key)?;
+        }
+    }
+    writeln!(out, "{} entries checked, {} damaged", entries.len(), damaged.len())?;
+    Ok(status)
+}
+
+fn show(json: bool, entry: EntryInfo, out: &mut dyn Write) -> Result<Status, Stop> {
+    let row = EntryRow::new(&entry);
+    let parts = listing::parts(&entry);
+    if json {
+        print_json(out, &json!({ "format": FORMAT, "entry": row, "key": parts }))?;
+        return Ok(Status::Success);
+    }
+    writeln!(out, "{}\n", row.key)?;
+    let mut table = Table::new(&["part", "field", "value"]);
+    for (part, fields) in &parts {
+        for (field, value) in fields {
+            table.row([(*part).to_owned(), field.clone(), value.clone()]);
+        }
+    }
+    table.print(out)?;
+    let mut table = Table::new(&["section", "bytes"]);
+    for (name, bytes) in &row.sections {
+        table.row([name.clone(), bytes.to_string()]);
+    }
+    table.print(out)?;
+    let mut table = Table::new(&["driver blob", "bytes", "state"]);
+    for blob in &row.blobs {
+        let state = blob.defect.clone().unwrap_or_else(|| "sound".to_owned());
+        table.row([blob.driver.clone(), blob.bytes.to_string(), state]);
+    }
+    table.print(out)?;
+    Ok(Status::Success)
+}
+
+/// Which ingredients make two keys different.
+fn explain(json: bool, entry: &EntryInfo, other: &EntryInfo, out: &mut dyn Write) -> Result<Status, Stop> {
+    let differences = match (&entry.key, &other.key) {
+        (Some(key), Some(other)) => key.differs(other),
+        _ => return Err(Stop::wrong("the key of one of the entries cannot be read")),
+    };
+    if json {
+        let list: Vec<_> = differences.iter().map(listing::difference).collect();
+        print_json(
+            out,
+            &json!({ "format": FORMAT, "keys": [identity(entry), identity(other)], "differences": list }),
+        )?;
+        return Ok(Status::Success);
+    }
+    let mut table = Table::new(&["part", "field", "first", "second"]);
+    for row in differences.iter().map(listing::difference) {
+        let value = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
+        table.row([row.part.to_owned(), row.field, value(row.first), value(row.second)]);
+    }
+    table.print(out)?;
+    writeln!(out, "{} differences", differences.len())?;
+    Ok(Status::Success)
+}
+
+fn stats(json: bool, store: &Store, out: &mut dyn Write) -> Result<Status, Stop> {
+    let usage = store.usage();
+    let folder = store.path().map(|folder| folder.display().to_string());
+    if json {
+        let report = json!({
+            "format": FORMAT, "path": folder, "entries": usage.entries, "driver_blobs": usage.blobs,
+            "bytes": usage.bytes, "limit_bytes": (usage.limit > 0).then_some(usage.limit),
+        });
+        print_json(out, &report)?;
+        return Ok(Status::Success);
+    }
+    let mut table = Table::new(&["cache", "", ""]);
+    table.row(["folder".to_owned(), folder.unwrap_or_else(|| "none".to_owned())]);
+    table.row(["entries".to_owned(), usage.entries.to_string()]);
+    table.row(["driver blobs".to_owned(), usage.blobs.to_string()]);
+    table.row(["bytes".to_owned(), usage.bytes.to_string()]);
+    let limit = if usage.limit > 0 { usage.limit.to_string() } else { "none".to_owned() };
+    table.row(["limit".to_owned(), limit]);
+    table.print(out)?;
+    Ok(Status::Success)
+}
+
+fn removed(json: bool, pruned: &Pruned, out: &mut dyn Write) -> Result<Status, Stop> {
+    let (files, bytes, left) = (pruned.files, pruned.bytes, pruned.left);
+    if json {
+        let report =
+            json!({ "format": FORMAT, "removed_files": files, "removed_bytes": bytes, "left_bytes": left });
+        print_json(out, &report)?;
+    } else {
+        writeln!(out, "{files} entries and blobs removed, {bytes} bytes; {left} bytes are left")?;
+    }
+    Ok(Status::Success)
+}
+
+/// The one entry whose key starts with these hexadecimal digits.
+fn find(store: &Store, key: &str) -> Result<EntryInfo, Stop> {
+    let key = key.to_ascii_lowercase();
+    let entries = store.entries(&mut quiet).into_iter();
+    let mut found: Vec<EntryInfo> = entries.filter(|entry| identity(entry).starts_with(&key)).collect();
+    match (found.pop(), found.len()) {
+        (Some(entry), 0) => Ok(entry),
+        (None, _) => Err(Stop::wrong(format!("the cache has no entry whose key starts with \"{key}\""))),
+        (Some(_), more) => {
+            Err(Stop::wrong(format!("{} entries have keys that start with \"{key}\"", more + 1)))
+        }
+    }
+}
+
+/// A size as the cache's own settings spell it, such as `512M`.
+fn bytes(text: &str) -> Result<u64, Stop> {
+    if text == "0" {
+        return Ok(0);
+    }
+    let resolved =
+        CacheOptions::default().resolve(|name| (name == "VKFUSE_CACHE_MAX_SIZE").then(|| text.into()));
+    // The other complaint there can be is that no variable names a folder, which is not asked here.
+    match resolved.warnings.iter().find(|warning| warning.variable == "VKFUSE_CACHE_MAX_SIZE") {
+        Some(warning) => Err(Stop::wrong(format!("\"{text}\" is not a size: {}", warning.problem))),
+        None => Ok(resolved.store.max_size),
+    }
+}
+
+/// The parts of a key in the order in which they are shown.
+const PARTS: [PartKind; 4] = PartKind::ALL;

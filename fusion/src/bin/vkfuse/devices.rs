@@ -1,0 +1,118 @@
+//! `vkfuse devices`: the Vulkan devices of this machine.
+
+use crate::args::DevicesArgs;
+use crate::report::json::FORMAT;
+use crate::report::{Table, print_json};
+use crate::stop::{Status, Stop};
+use serde::Serialize;
+use std::io::Write;
+use vkfuse::{Context, DeviceInfo, DeviceKind};
+
+#[derive(Serialize)]
+struct Devices {
+    format: u32,
+    devices: Vec<Device>,
+}
+
+#[derive(Serialize)]
+struct Device {
+    index: usize,
+    name: String,
+    kind: &'static str,
+    driver: String,
+    driver_info: String,
+    api_version: String,
+    /// Whether lists can run, and be fused, here.
+    usable: bool,
+    /// Device features that are needed and not there.
+    missing: Vec<&'static str>,
+    memory_bytes: u64,
+    limits: Limits,
+}
+
+#[derive(Serialize)]
+struct Limits {
+    push_constant_bytes: u32,
+    shared_memory_bytes: u32,
+    work_group_size: [u32; 3],
+    work_group_invocations: u32,
+    work_group_count: [u32; 3],
+    storage_buffer_bytes: u64,
+    storage_buffer_offset_alignment: u64,
+    subgroup_size: u32,
+}
+
+/// Prints the devices.
+pub(crate) fn devices(args: &DevicesArgs, out: &mut dyn Write) -> Result<Status, Stop> {
+    let found = match Context::devices() {
+        Ok(found) => found,
+        Err(error) => {
+            if args.json {
+                print(&[], args.json, out)?;
+            }
+            return Err(Stop::opening(&error));
+        }
+    };
+    print(&found, args.json, out)?;
+    if found.is_empty() {
+        return Err(Stop {
+            status: Status::NoDevice,
+            message: "the Vulkan loader reports no device".to_owned(),
+        });
+    }
+    Ok(Status::Success)
+}
+
+fn print(found: &[DeviceInfo], json: bool, out: &mut dyn Write) -> std::io::Result<()> {
+    if json {
+        let devices = Devices { format: FORMAT, devices: found.iter().map(describe).collect() };
+        return print_json(out, &devices);
+    }
+    let mut table = Table::new(&["device", "name", "kind", "driver", "Vulkan", "usable"]);
+    for device in found.iter().map(describe) {
+        let usable =
+            if device.usable { "yes".to_owned() } else { format!("no: lacks {}", device.missing.join(", ")) };
+        let driver = format!("{} {}", device.driver, device.driver_info);
+        table.row([
+            device.index.to_string(),
+            device.name,
+            device.kind.to_owned(),
+            driver,
+            device.api_version,
+            usable,
+        ]);
+    }
+    table.print(out)
+}
+
+fn describe(device: &DeviceInfo) -> Device {
+    let (major, minor, patch) = device.api_version;
+    let limits = &device.limits;
+    Device {
+        index: device.index,
+        name: device.name.clone(),
+        kind: match device.kind {
+            DeviceKind::Discrete => "discrete",
+            DeviceKind::Integrated => "integrated",
+            DeviceKind::Virtual => "virtual",
+            DeviceKind::Cpu => "cpu",
+            _ => "other",
+        },
+        driver: device.driver.clone(),
+        driver_info: device.driver_info.clone(),
+        api_version: format!("{major}.{minor}.{patch}"),
+        usable: device.missing.is_empty(),
+        missing: device.missing.clone(),
+        memory_bytes: device.device_memory,
+        limits: Limits {
+            push_constant_bytes: limits.max_push_bytes,
+            shared_memory_bytes: limits.max_shared_bytes,
+            work_group_size: limits.max_work_group_size,
+            work_group_invocations: limits.max_work_group_invocations,
+            work_group_count: limits.max_groups,
+            storage_buffer_bytes: limits.max_storage_range,
+            storage_buffer_offset_alignment: limits.storage_offset_align,
+            subgroup_size: device.subgroup_size,
+        },
+    }
+}

@@ -1,0 +1,130 @@
+//! `vkfuse inspect`: what a kernel module shows to the outside and what it does to its buffers.
+//!
+//! Needs no device. Specialization constants have their defaults.
+
+mod model;
+mod varies;
+
+use crate::args::InspectArgs;
+use crate::pipeline::check::load_module;
+use crate::report::json::FORMAT;
+use crate::report::{Table, print_json};
+use crate::stop::{Status, Stop};
+use model::{Entry, Inspection};
+use std::io::{self, Write};
+use vkfuse_jit::kernel::Kernel;
+
+/// Prints the module.
+pub(crate) fn inspect(args: &InspectArgs, out: &mut dyn Write) -> Result<Status, Stop> {
+    let name = args.file.file_stem().unwrap_or_default().to_string_lossy();
+    let module = load_module(&args.file, &name).map_err(Stop::wrong)?;
+    let names: Vec<&str> = match &args.entry {
+        Some(entry) => vec![entry],
+        None => module.entry_points().iter().map(String::as_str).collect(),
+    };
+    let wrong =
+        |error: vkfuse_jit::kernel::KernelError| Stop::wrong(format!("{}: {error}", args.file.display()));
+    let mut entries = Vec::with_capacity(names.len());
+    for name in names {
+        let kernel = Kernel::new(&module, Some(name)).map_err(wrong)?;
+        let specialized = kernel.specialize(&[]).map_err(wrong)?;
+        entries.push(Entry::new(&kernel, &specialized));
+    }
+    let inspection = Inspection {
+        format: FORMAT,
+        file: args.file.display().to_string(),
+        module: blake3::Hash::from_bytes(module.hash()).to_hex().to_string(),
+        entries,
+    };
+    if args.json {
+        print_json(out, &inspection)?;
+    } else {
+        print(out, &inspection)?;
+    }
+    Ok(Status::Success)
+}
+
+fn print(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
+    writeln!(out, "{}, {} compute entry points\n", inspection.file, inspection.entries.len())?;
+    for entry in &inspection.entries {
+        print_entry(out, entry)?;
+    }
+    Ok(())
+}
+
+fn print_entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
+    writeln!(out, "entry point {}, SPIR-V {}", entry.entry, entry.spirv_version)?;
+    writeln!(out, "  work-group   {}", entry.local_size.map(|size| size.to_string()).join(" x "))?;
+    writeln!(out, "  built-ins    {}", or_none(&entry.builtins))?;
+    writeln!(out, "  capabilities {}", or_none(&entry.capabilities))?;
+    let mut traits = Vec::new();
+    if entry.item_only {
+        traits.push("item-only: may be regrouped".to_owned());
+    }
+    if entry.barriers {
+        traits.push("barriers".to_owned());
+    }
+    if entry.atomics {
+        traits.push("atomics".to_owned());
+    }
+    if entry.subgroup_operations {
+        traits.push("sub-group operations".to_owned());
+    }
+    if entry.workgroup_bytes > 0 {
+        traits.push(format!("{} bytes of shared memory", entry.workgroup_bytes));
+    }
+    writeln!(out, "  uses         {}", or_none(&traits))?;
+    match &entry.not_fusible {
+        None => writeln!(out, "  fusion       possible\n")?,
+        Some(reason) => writeln!(out, "  fusion       not possible: {reason}\n")?,
+    }
+
+    let mut constants = Table::new(&["specialization constant", "name", "type", "default"]);
+    for constant in &entry.spec_constants {
+        let name = constant.name.clone().unwrap_or_default();
+        constants.row([constant.id.to_string(), name, constant.ty.clone(), constant.default.to_string()]);
+    }
+    constants.print(out)?;
+
+    let mut bindings = Table::new(&["binding", "name", "kind", "access", "bytes at least", "array stride"]);
+    for binding in &entry.bindings {
+        let access = match (binding.reads, binding.writes) {
+            (true, true) => "read, write",
+            (true, false) => "read",
+            (false, true) => "write",
+            (false, false) => "length only",
+        };
+        bindings.row([
+            binding.slot.clone(),
+            binding.name.clone().unwrap_or_default(),
+            binding.kind.to_owned(),
+            access.to_owned(),
+            binding.min_size.to_string(),
+            binding.runtime_stride.map(|stride| stride.to_string()).unwrap_or_default(),
+        ]);
+    }
+    bindings.print(out)?;
+
+    let mut push = Table::new(&["push constant at", "bytes", "kind"]);
+    for member in entry.push.iter().flat_map(|push| &push.members) {
+        push.row([member.offset.to_string(), member.size.to_string(), member.kind.to_owned()]);
+    }
+    push.print(out)?;
+
+    let mut accesses = Table::new(&["access", "binding", "byte offset", "bytes", "varies", "if"]);
+    for access in &entry.accesses {
+        accesses.row([
+            access.kind.to_owned(),
+            access.binding.clone(),
+            access.offset.clone(),
+            access.size.to_string(),
+            access.class.to_owned(),
+            access.guards.join(" and "),
+        ]);
+    }
+    accesses.print(out)
+}
+
+fn or_none(words: &[String]) -> String {
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}

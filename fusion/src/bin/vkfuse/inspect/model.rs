@@ -1,0 +1,204 @@
+//! The report of `inspect`.
+
+use super::varies;
+use serde::Serialize;
+use vkfuse_jit::analysis::{Access, AccessKind, KernelAnalysis};
+use vkfuse_jit::kernel::{BindingKind, Interface, Kernel, ScalarClass, SpecConstant, SpecValue, Specialized};
+
+#[derive(Serialize)]
+pub(super) struct Inspection {
+    pub(super) format: u32,
+    pub(super) file: String,
+    /// BLAKE3 of the module, in hexadecimal.
+    pub(super) module: String,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// One compute entry point.
+#[derive(Serialize)]
+pub(super) struct Entry {
+    pub(super) entry: String,
+    /// The kernel's identity with the default specialization constants, in hexadecimal.
+    pub(super) kernel: String,
+    pub(super) spirv_version: String,
+    pub(super) local_size: [u32; 3],
+    pub(super) builtins: Vec<String>,
+    pub(super) capabilities: Vec<String>,
+    pub(super) extensions: Vec<String>,
+    pub(super) item_only: bool,
+    pub(super) barriers: bool,
+    pub(super) atomics: bool,
+    pub(super) subgroup_operations: bool,
+    pub(super) workgroup_bytes: u32,
+    /// Why the kernel only runs unfused; `null` if it can be fused.
+    pub(super) not_fusible: Option<String>,
+    pub(super) spec_constants: Vec<Constant>,
+    pub(super) bindings: Vec<Binding>,
+    pub(super) push: Option<Push>,
+    /// Empty where the kernel only runs unfused.
+    pub(super) accesses: Vec<BufferAccess>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Constant {
+    pub(super) id: u32,
+    pub(super) name: Option<String>,
+    #[serde(rename = "type")]
+    pub(super) ty: String,
+    pub(super) default: serde_json::Value,
+}
+
+#[derive(Serialize)]
+pub(super) struct Binding {
+    /// `set.binding`.
+    pub(super) slot: String,
+    pub(super) name: Option<String>,
+    pub(super) kind: &'static str,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+    pub(super) min_size: u64,
+    pub(super) runtime_stride: Option<u32>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Push {
+    pub(super) size: u32,
+    pub(super) members: Vec<PushMember>,
+}
+
+#[derive(Serialize)]
+pub(super) struct PushMember {
+    pub(super) offset: u32,
+    pub(super) size: u32,
+    pub(super) kind: &'static str,
+}
+
+/// One instruction that touches a buffer.
+#[derive(Serialize)]
+pub(super) struct BufferAccess {
+    pub(super) binding: String,
+    pub(super) name: Option<String>,
+    pub(super) kind: &'static str,
+    /// First byte, as an expression over ids, push constants and loop counters.
+    pub(super) offset: String,
+    /// Bytes touched.
+    pub(super) size: u64,
+    /// What the offset varies with.
+    pub(super) class: &'static str,
+    /// Conditions that hold where the access happens.
+    pub(super) guards: Vec<String>,
+    pub(super) in_loop: bool,
+}
+
+impl Entry {
+    pub(super) fn new(kernel: &Kernel, specialized: &Specialized) -> Entry {
+        let interface = &specialized.interface;
+        let (not_fusible, accesses) = match &specialized.normal {
+            Ok(normal) => (None, accesses(interface, &normal.analysis)),
+            Err(reason) => (Some(reason.to_string()), Vec::new()),
+        };
+        let (major, minor) = interface.version;
+        Entry {
+            entry: specialized.entry.clone(),
+            kernel: blake3::Hash::from_bytes(specialized.hash).to_hex().to_string(),
+            spirv_version: format!("{major}.{minor}"),
+            local_size: interface.local_size,
+            builtins: interface.builtins.iter().map(|builtin| format!("{builtin:?}")).collect(),
+            capabilities: interface.capabilities.iter().map(|capability| format!("{capability:?}")).collect(),
+            extensions: interface.extensions.clone(),
+            item_only: interface.item_only,
+            barriers: interface.has_barrier,
+            atomics: interface.has_atomics,
+            subgroup_operations: interface.has_subgroup_ops,
+            workgroup_bytes: interface.workgroup_bytes,
+            not_fusible,
+            spec_constants: kernel.spec_constants().iter().map(constant).collect(),
+            bindings: (0..interface.bindings.len()).map(|index| binding(interface, index)).collect(),
+            push: interface.push.as_ref().map(|push| Push {
+                size: push.size,
+                members: push
+                    .members
+                    .iter()
+                    .map(|member| PushMember {
+                        offset: member.offset,
+                        size: member.size,
+                        kind: match member.class {
+                            ScalarClass::Int => "int",
+                            ScalarClass::Uint => "uint",
+                            ScalarClass::Float => "float",
+                            ScalarClass::Address => "address",
+                        },
+                    })
+                    .collect(),
+            }),
+            accesses,
+        }
+    }
+}
+
+fn accesses(interface: &Interface, analysis: &KernelAnalysis) -> Vec<BufferAccess> {
+    let list = analysis.accesses.iter();
+    list.map(|access| self::access(interface, analysis, access)).collect()
+}
+
+fn access(interface: &Interface, analysis: &KernelAnalysis, access: &Access) -> BufferAccess {
+    let binding = interface.bindings.get(access.binding);
+    let guards = access.guards.iter().map(|guard| {
+        let condition = analysis.exprs.display(guard.condition);
+        if guard.holds { condition } else { format!("!{condition}") }
+    });
+    BufferAccess {
+        binding: binding
+            .map_or_else(|| "?".to_owned(), |binding| format!("{}.{}", binding.set, binding.binding)),
+        name: binding.and_then(|binding| binding.name.clone()),
+        kind: match access.kind {
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::Atomic => "atomic",
+        },
+        offset: analysis.describe(access),
+        size: access.size,
+        class: varies::class(&analysis.exprs, access.terms.iter().map(|term| term.index)),
+        guards: guards.collect(),
+        in_loop: access.loop_depth > 0,
+    }
+}
+
+fn binding(interface: &Interface, index: usize) -> Binding {
+    let binding = &interface.bindings[index];
+    Binding {
+        slot: format!("{}.{}", binding.set, binding.binding),
+        name: binding.name.clone(),
+        kind: match binding.kind {
+            BindingKind::StorageBuffer => "storage buffer",
+            BindingKind::UniformBuffer => "uniform buffer",
+            BindingKind::Other(what) => what,
+        },
+        reads: binding.reads,
+        writes: binding.writes,
+        min_size: binding.min_size,
+        runtime_stride: binding.runtime_stride,
+    }
+}
+
+fn constant(constant: &SpecConstant) -> Constant {
+    Constant {
+        id: constant.id,
+        name: constant.name.clone(),
+        ty: constant.ty.to_string(),
+        default: match constant.default {
+            SpecValue::Bool(value) => value.into(),
+            SpecValue::I8(value) => value.into(),
+            SpecValue::U8(value) => value.into(),
+            SpecValue::I16(value) => value.into(),
+            SpecValue::U16(value) => value.into(),
+            SpecValue::I32(value) => value.into(),
+            SpecValue::U32(value) => value.into(),
+            SpecValue::I64(value) => value.into(),
+            SpecValue::U64(value) => value.into(),
+            SpecValue::F16(bits) => half::f16::from_bits(bits).to_f32().into(),
+            SpecValue::F32(value) => value.into(),
+            SpecValue::F64(value) => value.into(),
+        },
+    }
+}

@@ -1,0 +1,87 @@
+//! A list against the limits of the device it is to run on.
+//!
+//! The runtime checks the same when a submission reaches it; by then the ones before it may have
+//! run. A file that does not fit this device must run nothing, so the whole list is checked first.
+
+use crate::pipeline::check::{Checked, CheckedSubmit};
+use crate::pipeline::{Pipeline, Problem, Submit, bind};
+use vkfuse::{DeviceInfo, DeviceLimits};
+use vkfuse_jit::kernel::BindingKind;
+
+/// Checks every buffer and submission of `pipeline`.
+pub(crate) fn check(pipeline: &Pipeline, checked: &Checked, device: &DeviceInfo) -> Result<(), Problem> {
+    let limits = &device.limits;
+    for buffer in &pipeline.buffers {
+        if buffer.bytes() > limits.max_memory_object {
+            let message = format!(
+                "{} bytes are over the {} that one buffer of {} can have",
+                buffer.bytes(),
+                limits.max_memory_object,
+                device.name
+            );
+            return Err(pipeline.problem(&buffer.place, message));
+        }
+    }
+    for (submit, checked) in pipeline.submits.iter().zip(&checked.submits) {
+        kernel(submit, checked, limits).map_err(|message| {
+            pipeline.problem(&submit.kernel_place, format!("{message} ({})", device.name))
+        })?;
+        arguments(pipeline, submit, checked, limits)?;
+    }
+    Ok(())
+}
+
+fn kernel(submit: &Submit, checked: &CheckedSubmit, limits: &DeviceLimits) -> Result<(), String> {
+    let interface = &checked.kernel.interface;
+    let push = submit.push.len().min(checked.push.len());
+    if push > limits.max_push_bytes as usize {
+        return Err(over(&format!("{push} bytes of push constants"), limits.max_push_bytes));
+    }
+    if interface.workgroup_bytes > limits.max_shared_bytes {
+        return Err(over(
+            &format!("{} bytes of shared memory", interface.workgroup_bytes),
+            limits.max_shared_bytes,
+        ));
+    }
+    let [x, y, z] = interface.local_size;
+    let invocations = u64::from(x) * u64::from(y) * u64::from(z);
+    if invocations > limits.max_work_group_invocations.into() {
+        return Err(over(&format!("a work-group of {x} x {y} x {z}"), limits.max_work_group_invocations));
+    }
+    for (axis, (size, limit)) in interface.local_size.iter().zip(limits.max_work_group_size).enumerate() {
+        if *size > limit {
+            return Err(over(&format!("a work-group of {size} in dimension {axis}"), limit));
+        }
+    }
+    Ok(())
+}
+
+fn over(what: &str, limit: u32) -> String {
+    format!("{what} is over the device's limit of {limit}")
+}
+
+fn arguments(
+    pipeline: &Pipeline,
+    submit: &Submit,
+    checked: &CheckedSubmit,
+    limits: &DeviceLimits,
+) -> Result<(), Problem> {
+    // `bind` has listed the arguments in the order of the interface's bindings.
+    for (index, binding) in checked.args.iter().zip(&checked.kernel.interface.bindings) {
+        let arg = &submit.args[*index];
+        let (offset, len) = bind::bytes(pipeline, arg);
+        let (range, align) = match binding.kind {
+            BindingKind::UniformBuffer => (limits.max_uniform_range, limits.uniform_offset_align),
+            _ => (limits.max_storage_range, limits.storage_offset_align),
+        };
+        let message = if len > range {
+            format!("{len} bytes are over the {range} that the device can bind")
+        } else if !offset.is_multiple_of(align.max(1)) {
+            format!("the offset of {offset} bytes is not a multiple of {align}, as the device needs it")
+        } else {
+            continue;
+        };
+        return Err(pipeline.problem(&arg.place, message));
+    }
+    Ok(())
+}

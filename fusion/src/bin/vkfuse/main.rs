@@ -1,0 +1,62 @@
+//! The `vkfuse` command: run, bench and inspect fusion lists from files.
+//!
+//! `pipeline` turns a file into a checked model, `session` puts it on a device, `run` and `bench`
+//! drive it, `gather` and `outputs` collect what came of it, `report` prints that. Each command is
+//! one function in a file of its own; the exit statuses are in `stop`.
+
+mod args;
+mod bench;
+mod cache;
+mod compare;
+mod devices;
+mod gather;
+mod inspect;
+mod limits;
+mod outputs;
+mod pipeline;
+mod report;
+mod run;
+mod session;
+mod stop;
+
+use args::{Command, CommandLine};
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+use stop::{Status, Stop};
+
+fn main() -> ExitCode {
+    // A wrong command line ends here, with clap's message and exit status 2.
+    let line = CommandLine::parse();
+    log();
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let ended = execute(&line.command, &mut out);
+    let flushed = out.flush().map_err(Stop::from);
+    let stop = match (ended, flushed) {
+        (Ok(status), Ok(())) => return status.into(),
+        (Err(stop), _) | (Ok(_), Err(stop)) => stop,
+    };
+    if stop.status != Status::Success {
+        // There is nobody left to tell if this fails.
+        let _ = writeln!(std::io::stderr(), "error: {}", stop.message);
+    }
+    stop.status.into()
+}
+
+fn execute(command: &Command, out: &mut dyn Write) -> Result<Status, Stop> {
+    match command {
+        Command::Run(args) => run::run(args, out),
+        Command::Bench(args) => bench::bench(args, out),
+        Command::Inspect(args) => inspect::inspect(args, out),
+        Command::Devices(args) => devices::devices(args, out),
+        Command::Cache(args) => cache::cache(args, out),
+    }
+}
+
+/// Prints log records on the standard error, where `VKFUSE_LOG` asks for them.
+fn log() {
+    let Ok(filter) = tracing_subscriber::EnvFilter::try_from_env("VKFUSE_LOG") else {
+        return;
+    };
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}

@@ -1,0 +1,182 @@
+//! Arguments and push constants of a submission against the kernel's interface.
+//!
+//! # Guarantees
+//! - every binding that the kernel uses has a buffer large enough for its fixed part
+//! - no argument names a binding that the module does not declare
+//! - where the kernel writes, no two arguments overlap without being the same elements
+//! - accessor and buffer do not ask for different promotions
+//! - push constants have the size that the kernel takes
+//!
+//! # Refuses
+//! - bindings that are no buffers: a pipeline file has nothing to put there
+
+use super::model::{Argument, Pipeline, Promotion, Submit};
+use super::problem::Problem;
+use smallvec::SmallVec;
+use vkfuse_jit::kernel::{Binding, BindingKind, Module, Specialized};
+
+/// The arguments to pass, as indices in `submit.args`. An argument for a binding that the module
+/// declares and the entry point never uses is left out: what a compiler leaves unused is not the
+/// user's business.
+pub(super) fn arguments(
+    pipeline: &Pipeline,
+    submit: &Submit,
+    kernel: &Specialized,
+    module: &Module,
+) -> Result<Vec<usize>, Problem> {
+    let name = &pipeline.kernels[submit.kernel].name;
+    let mut used: Vec<(usize, &Binding)> = Vec::with_capacity(submit.args.len());
+    for binding in &kernel.interface.bindings {
+        let found =
+            submit.args.iter().position(|arg| (arg.set, arg.binding) == (binding.set, binding.binding));
+        let place = found.map_or(&submit.place, |index| &submit.args[index].place);
+        let slot = slot(binding);
+        if let BindingKind::Other(what) = binding.kind {
+            let message =
+                format!("kernel {name} uses a {what} at {slot}, and a pipeline file has only buffers");
+            return Err(pipeline.problem(place, message));
+        }
+        let Some(index) = found else {
+            return Err(
+                pipeline.problem(place, format!("kernel {name} uses binding {slot}, which has no argument"))
+            );
+        };
+        let bytes = bytes(pipeline, &submit.args[index]);
+        if bytes.1 < binding.min_size {
+            let needed = binding.min_size;
+            let message = format!(
+                "binding {slot} of kernel {name} needs at least {needed} bytes, the argument has {}",
+                bytes.1
+            );
+            return Err(pipeline.problem(place, message));
+        }
+        used.push((index, binding));
+    }
+    declared(pipeline, submit, module)?;
+    promotions(pipeline, submit)?;
+    overlaps(pipeline, submit, &used)?;
+    Ok(used.into_iter().map(|(index, _)| index).collect())
+}
+
+/// The push constants to pass: as many bytes as the kernel takes.
+pub(super) fn push_constants(
+    pipeline: &Pipeline,
+    submit: &Submit,
+    kernel: &Specialized,
+    module: &Module,
+) -> Result<SmallVec<[u8; 32]>, Problem> {
+    let needed = kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
+    let given = submit.push.len();
+    // A block's size ends with its last member, that of a struct on the host is rounded up to its
+    // alignment: a little more than needed is no mistake.
+    let fits = (needed..=needed.next_multiple_of(16)).contains(&given);
+    let unused = needed == 0 && declares_push_constants(module.words());
+    if !fits && !unused {
+        let name = &pipeline.kernels[submit.kernel].name;
+        let message = format!("kernel {name} takes {needed} bytes of push constants, {given} are given");
+        return Err(pipeline.problem(&submit.push_place, message));
+    }
+    Ok(SmallVec::from_slice(&submit.push[..needed]))
+}
+
+fn declared(pipeline: &Pipeline, submit: &Submit, module: &Module) -> Result<(), Problem> {
+    let declared = declared_bindings(module.words());
+    for arg in &submit.args {
+        if !declared.contains(&(arg.set, arg.binding)) {
+            let known: Vec<String> =
+                declared.iter().map(|(set, binding)| format!("{set}.{binding}")).collect();
+            let known = if known.is_empty() { "no binding".to_owned() } else { known.join(", ") };
+            let name = &pipeline.kernels[submit.kernel].name;
+            let message = format!("kernel {name} has no binding {}.{}, it has {known}", arg.set, arg.binding);
+            return Err(pipeline.problem(&arg.place, message));
+        }
+    }
+    Ok(())
+}
+
+fn promotions(pipeline: &Pipeline, submit: &Submit) -> Result<(), Problem> {
+    use Promotion::{Local, Private};
+    for arg in &submit.args {
+        let buffer = &pipeline.buffers[arg.buffer];
+        if let (Some(asked @ (Private | Local)), property @ (Private | Local)) = (arg.promote, buffer.promote)
+            && asked != property
+        {
+            let (asked, property) = (asked.name(), property.name());
+            let message = format!("promotion {asked} here contradicts {property} of buffer {}", buffer.name);
+            return Err(pipeline.problem(&arg.place, message));
+        }
+    }
+    Ok(())
+}
+
+fn overlaps(pipeline: &Pipeline, submit: &Submit, used: &[(usize, &Binding)]) -> Result<(), Problem> {
+    for (position, (second, b)) in used.iter().enumerate() {
+        for (first, a) in &used[..position] {
+            let (x, y) = (&submit.args[*first], &submit.args[*second]);
+            let apart = x.offset + x.len <= y.offset || y.offset + y.len <= x.offset;
+            let same = (x.offset, x.len) == (y.offset, y.len);
+            if x.buffer == y.buffer && !apart && !same && (a.writes || b.writes) {
+                let buffer = &pipeline.buffers[x.buffer].name;
+                let (a, b) = (slot(a), slot(b));
+                let message =
+                    format!("bindings {a} and {b} overlap in buffer {buffer}, where the kernel writes");
+                return Err(pipeline.problem(&y.place, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `set.binding`, and the name in the module if it has one.
+fn slot(binding: &Binding) -> String {
+    match &binding.name {
+        Some(name) if !name.is_empty() => format!("{}.{} ({name})", binding.set, binding.binding),
+        _ => format!("{}.{}", binding.set, binding.binding),
+    }
+}
+
+/// First byte and number of bytes of an argument; both fit, because the buffer's size does.
+pub(crate) fn bytes(pipeline: &Pipeline, arg: &Argument) -> (u64, u64) {
+    let size = pipeline.buffers[arg.buffer].ty.size() as u64;
+    (arg.offset * size, arg.len * size)
+}
+
+/// The instructions of valid SPIR-V words, without the header.
+fn instructions(words: &[u32]) -> impl Iterator<Item = &[u32]> {
+    let mut rest = words.get(5..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let count = (rest.first()? >> 16) as usize;
+        let instruction = rest.get(..count).filter(|instruction| !instruction.is_empty())?;
+        rest = &rest[count..];
+        Some(instruction)
+    })
+}
+
+/// Every (set, binding) that the module decorates a variable with, sorted.
+fn declared_bindings(words: &[u32]) -> Vec<(u32, u32)> {
+    const OP_DECORATE: u32 = 71;
+    const BINDING: u32 = 33;
+    const DESCRIPTOR_SET: u32 = 34;
+    let mut sets = Vec::new();
+    let mut bindings = Vec::new();
+    for instruction in instructions(words) {
+        match instruction {
+            [op, target, BINDING, value] if op & 0xffff == OP_DECORATE => bindings.push((*target, *value)),
+            [op, target, DESCRIPTOR_SET, value] if op & 0xffff == OP_DECORATE => sets.push((*target, *value)),
+            _ => {}
+        }
+    }
+    let set = |target| sets.iter().find(|(other, _)| *other == target).map_or(0, |(_, set)| *set);
+    let mut slots: Vec<_> = bindings.into_iter().map(|(target, binding)| (set(target), binding)).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    slots
+}
+
+/// Whether the module has a variable for push constants, used or not.
+fn declares_push_constants(words: &[u32]) -> bool {
+    const OP_VARIABLE: u32 = 59;
+    const PUSH_CONSTANT: u32 = 9;
+    instructions(words)
+        .any(|instruction| matches!(instruction, [op, _, _, PUSH_CONSTANT, ..] if op & 0xffff == OP_VARIABLE))
+}

@@ -1,0 +1,143 @@
+//! Compares a pipeline with what its kernels declare, before any device is asked.
+//!
+//! # Guarantees
+//! - every module loads, every entry point and specialization constant exists and has the type given
+//! - arguments and push constants are what the kernels take (`bind`)
+
+use super::bind;
+use super::element::{ElementType, Scalar};
+use super::model::{KernelDecl, Pipeline, SpecValue as Given, Submit};
+use super::problem::Problem;
+use super::push;
+use smallvec::SmallVec;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use vkfuse_jit::kernel::{Kernel, Module, SpecValue, Specialized};
+
+/// A module file larger than this is refused before it fills the memory.
+const MODULE_LIMIT: u64 = 256 << 20;
+
+/// The kernels of a pipeline, checked against its submissions.
+pub(crate) struct Checked {
+    /// One module for each of `Pipeline::kernels`.
+    pub(crate) modules: Vec<Module>,
+    /// One submission for each of `Pipeline::submits`.
+    pub(crate) submits: Vec<CheckedSubmit>,
+}
+
+/// A submission with its kernel specialised.
+pub(crate) struct CheckedSubmit {
+    pub(crate) spec: Vec<(u32, SpecValue)>,
+    pub(crate) kernel: Arc<Specialized>,
+    pub(crate) groups: [u32; 3],
+    /// Indices in `Submit::args`, leaving out what the kernel does not use.
+    pub(crate) args: Vec<usize>,
+    /// As many bytes as the kernel takes.
+    pub(crate) push: SmallVec<[u8; 32]>,
+}
+
+/// Loads the kernels of `pipeline` and checks every submission against them.
+pub(crate) fn check(pipeline: &Pipeline) -> Result<Checked, Problem> {
+    let mut modules = Vec::with_capacity(pipeline.kernels.len());
+    let mut kernels = Vec::with_capacity(pipeline.kernels.len());
+    for declared in &pipeline.kernels {
+        let module = load_module(&declared.path, &declared.name)
+            .map_err(|message| pipeline.problem(&declared.path_place, message))?;
+        kernels.push(entry(pipeline, declared, &module)?);
+        modules.push(module);
+    }
+    let mut submits = Vec::with_capacity(pipeline.submits.len());
+    for submit in &pipeline.submits {
+        submits.push(check_submit(pipeline, submit, &kernels[submit.kernel], &modules[submit.kernel])?);
+    }
+    Ok(Checked { modules, submits })
+}
+
+/// Loads a module file, SPIR-V or, by its extension, WGSL.
+pub(crate) fn load_module(path: &Path, name: &str) -> Result<Module, String> {
+    let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(MODULE_LIMIT + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MODULE_LIMIT {
+        return Err(format!("{} is larger than {MODULE_LIMIT} bytes", path.display()));
+    }
+    let wgsl = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("wgsl"));
+    if wgsl {
+        return from_wgsl(path, name, bytes);
+    }
+    Module::from_bytes(name, &bytes).map_err(|error| format!("{}: {}", path.display(), one_line(&error)))
+}
+
+#[cfg(feature = "wgsl")]
+fn from_wgsl(path: &Path, name: &str, bytes: Vec<u8>) -> Result<Module, String> {
+    let text = String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8 text", path.display()))?;
+    Module::from_wgsl(name, &text).map_err(|error| format!("{}: {}", path.display(), one_line(&error)))
+}
+
+#[cfg(not(feature = "wgsl"))]
+fn from_wgsl(path: &Path, _: &str, _: Vec<u8>) -> Result<Module, String> {
+    Err(format!("{} is WGSL, and this build has no front end for it (feature `wgsl`)", path.display()))
+}
+
+/// Some messages come from SPIRV-Tools or naga and have lines of their own.
+fn one_line(error: &dyn std::error::Error) -> String {
+    let text = error.to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join("; ")
+}
+
+fn entry(pipeline: &Pipeline, declared: &KernelDecl, module: &Module) -> Result<Kernel, Problem> {
+    Kernel::new(module, declared.entry.as_deref())
+        .map_err(|error| pipeline.problem(&declared.entry_place, one_line(&error)))
+}
+
+fn check_submit(
+    pipeline: &Pipeline,
+    submit: &Submit,
+    kernel: &Kernel,
+    module: &Module,
+) -> Result<CheckedSubmit, Problem> {
+    let mut spec = Vec::with_capacity(submit.spec.len());
+    for given in &submit.spec {
+        let value = (given.id, spec_value(given));
+        let mut constants = kernel.spec_constants().iter();
+        let fits = constants.any(|constant| constant.id == given.id && constant.ty.accepts(value.1.ty()));
+        if !fits {
+            // Specialising with this value alone words the complaint.
+            kernel.specialize(&[value]).map_err(|error| pipeline.problem(&given.place, one_line(&error)))?;
+        }
+        spec.push(value);
+    }
+    let specialized =
+        kernel.specialize(&spec).map_err(|error| pipeline.problem(&submit.kernel_place, one_line(&error)))?;
+    Ok(CheckedSubmit {
+        groups: submit.extent.groups(specialized.interface.local_size),
+        args: bind::arguments(pipeline, submit, &specialized, module)?,
+        push: bind::push_constants(pipeline, submit, &specialized, module)?,
+        spec,
+        kernel: specialized,
+    })
+}
+
+fn spec_value(given: &Given) -> SpecValue {
+    let (ty, element) = match &given.value {
+        Scalar::Bool(value) => return SpecValue::Bool(*value),
+        Scalar::Number(ty, element) => (*ty, element),
+    };
+    let bits = push::bits(ty, element);
+    match ty {
+        ElementType::F16 => SpecValue::F16(bits as u16),
+        ElementType::F32 => SpecValue::F32(f32::from_bits(bits as u32)),
+        ElementType::F64 => SpecValue::F64(f64::from_bits(bits)),
+        ElementType::I8 => SpecValue::I8(bits as i8),
+        ElementType::U8 => SpecValue::U8(bits as u8),
+        ElementType::I16 => SpecValue::I16(bits as i16),
+        ElementType::U16 => SpecValue::U16(bits as u16),
+        ElementType::I32 => SpecValue::I32(bits as i32),
+        ElementType::U32 => SpecValue::U32(bits as u32),
+        ElementType::I64 => SpecValue::I64(bits as i64),
+        ElementType::U64 => SpecValue::U64(bits),
+    }
+}

@@ -1,0 +1,22 @@
+//! Pipeline files: from TOML text to a checked model.
+//!
+//! `node` walks the parsed document and knows the place of everything in it,
+//! `read` builds the model, `contents` makes the bytes that buffers start with,
+//! `check` and `bind` compare the model with what the kernels declare. A file that comes
+//! through all of them can be run; nothing is run before that.
+
+pub(crate) mod bind;
+pub(crate) mod check;
+pub(crate) mod contents;
+mod element;
+mod model;
+mod node;
+mod problem;
+mod push;
+mod random;
+mod read;
+
+pub(crate) use element::ElementType;
+pub(crate) use model::{BufferDecl, Pipeline, Promotion, Submit};
+pub(crate) use problem::{Place, Problem};
+pub(crate) use read::load;

@@ -1,0 +1,356 @@
+//! Builds the model from a pipeline file.
+//!
+//! # Guarantees
+//! - every key is known, every name resolves, every number fits its type
+//! - accessors lie inside their buffers, buffer sizes fit 64 bits
+//!
+//! # Refuses
+//! - anything else, with the file, the key, the line and what would be right
+
+use super::element::{ElementType, Scalar};
+use super::model::{
+    Argument, BufferDecl, Extent, Fusion, Init, KernelDecl, Pipeline, Promotion, SpecValue, Submit,
+};
+use super::node::{Node, Source, Table, list};
+use super::problem::{Place, Problem};
+use super::push;
+use smallvec::SmallVec;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Text of this many bytes is read; more is no pipeline file but something else under its name.
+const LIMIT: u64 = 64 << 20;
+
+/// Reads and checks the pipeline file `file`.
+pub(crate) fn load(file: &Path) -> Result<Pipeline, Problem> {
+    let unreadable = |error: std::io::Error| Problem::file(file, format!("cannot read the file: {error}"));
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file).map_err(unreadable)?;
+    opened.take(LIMIT + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(Problem::file(file, format!("the file is larger than {LIMIT} bytes")));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => parse(file, &text),
+        Err(error) => {
+            let valid = error.utf8_error().valid_up_to();
+            let before = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
+            let place = Place::new(&before, valid, String::new());
+            Err(Problem::at(file, &place, "the file is not UTF-8 text"))
+        }
+    }
+}
+
+/// Checks `text`, which came from `file`.
+pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
+    let document = DeTable::parse(text).map_err(|error| {
+        let offset = error.span().map_or(text.len(), |span| span.start);
+        Problem::at(file, &Place::new(text, offset, String::new()), error.message().replace('\n', ", "))
+    })?;
+    let span = document.span();
+    let document = Spanned::new(span, DeValue::Table(document.into_inner()));
+    let source = Source { file, text };
+    // The version comes first: a file of another version must hear that, not about an odd key.
+    let version = Table::any(source, &document)?.require("format")?;
+    if version.integer()? != 1 {
+        return Err(version.problem(format!("format {} is not known, expected 1", version.integer()?)));
+    }
+    let root =
+        Table::document(source, &document, &["format", "name", "kernels", "buffers", "submit", "fusion"])?;
+
+    let name = root.get("name").map(|name| name.string().map(str::to_owned)).transpose()?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let kernels = named(&root, "kernels", |name, node| kernel(folder, name, node))?;
+    let buffers = named(&root, "buffers", |name, node| buffer(folder, name, node))?;
+    let list = root.require("submit")?;
+    let submits: Vec<Submit> = list
+        .array("an array of tables, [[submit]]")?
+        .iter()
+        .map(|node| submit(node, &kernels, &buffers))
+        .collect::<Result<_, _>>()?;
+    if submits.is_empty() {
+        return Err(list.problem("there is nothing to run, expected at least one [[submit]]"));
+    }
+    let fusion = fusion(root.get("fusion").as_ref(), &buffers)?;
+    Ok(Pipeline { file: file.to_owned(), name, kernels, buffers, submits, fusion })
+}
+
+/// The tables under `key`, whose names the user chooses.
+fn named<T>(
+    root: &Table<'_>,
+    key: &str,
+    read: impl Fn(&str, &Node<'_>) -> Result<T, Problem>,
+) -> Result<Vec<T>, Problem> {
+    let table = root.require(key)?.open_table()?;
+    table.entries().map(|(name, node)| read(name, node)).collect()
+}
+
+fn kernel(folder: &Path, name: &str, node: &Node<'_>) -> Result<KernelDecl, Problem> {
+    let table = node.table(&["path", "entry"])?;
+    let path = table.require("path")?;
+    let entry = table.get("entry");
+    Ok(KernelDecl {
+        name: name.to_owned(),
+        path: relative(folder, &path)?,
+        path_place: path.place(),
+        entry_place: entry.as_ref().unwrap_or(node).place(),
+        entry: entry.map(|entry| entry.string().map(str::to_owned)).transpose()?,
+    })
+}
+
+/// A path of the file, relative to the folder that the file is in.
+fn relative(folder: &Path, node: &Node<'_>) -> Result<PathBuf, Problem> {
+    let text = node.string()?;
+    if text.is_empty() {
+        return Err(node.problem("expected a path, found an empty string"));
+    }
+    Ok(folder.join(text))
+}
+
+fn buffer(folder: &Path, name: &str, node: &Node<'_>) -> Result<BufferDecl, Problem> {
+    let table = node.table(&["type", "len", "init", "seed", "promote"])?;
+    let ty = table.require("type")?.word(&ElementType::ALL)?;
+    // The byte size must fit what the address arithmetic of the host can hold.
+    let len = table.require("len")?.integer_in(1, isize::MAX as u64 / ty.size() as u64)?;
+    let seed = match table.get("seed") {
+        Some(seed) => seed.integer_in(0, u64::MAX)?,
+        None => 0,
+    };
+    Ok(BufferDecl {
+        name: name.to_owned(),
+        ty,
+        len,
+        init: match table.get("init") {
+            Some(init) => self::init(folder, &init, ty, len, seed)?,
+            None => Init::Zeros,
+        },
+        promote: match table.get("promote") {
+            Some(promote) => promotion(&promote)?,
+            None => Promotion::None,
+        },
+        place: node.place(),
+    })
+}
+
+fn promotion(node: &Node<'_>) -> Result<Promotion, Problem> {
+    use Promotion::{Auto, Local, None, Private};
+    node.word(&[None, Private, Local, Auto].map(|promotion| (promotion.name(), promotion)))
+}
+
+fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) -> Result<Init, Problem> {
+    if let Some(word) = node.value().as_str() {
+        return match word {
+            "zeros" => Ok(Init::Zeros),
+            "iota" => Ok(Init::Iota),
+            "random" => Ok(Init::Random { seed }),
+            _ => Err(node.problem(format!(
+                "unknown word \"{word}\", expected zeros, iota, random, {{ fill = NUMBER }}, {{ values = [NUMBERS] }} \
+                 or {{ file = \"PATH\" }}"
+            ))),
+        };
+    }
+    if !node.is_table() {
+        return Err(node.expected("zeros, iota, random or a table"));
+    }
+    let table = node.table(&["fill", "values", "file"])?;
+    if table.len() != 1 {
+        return Err(node.problem("expected exactly one of fill, values or file"));
+    }
+    if let Some(fill) = table.get("fill") {
+        return Ok(Init::Fill(ty.element(&fill)?));
+    }
+    if let Some(values) = table.get("values") {
+        let elements = values.array("an array of numbers")?;
+        if elements.len() as u64 != len {
+            return Err(values.problem(format!("{} values for a buffer of {len} elements", elements.len())));
+        }
+        let mut bytes = Vec::with_capacity(elements.len() * ty.size());
+        for element in &elements {
+            bytes.extend_from_slice(&ty.element(element)?);
+        }
+        return Ok(Init::Values(bytes));
+    }
+    let file = table.require("file")?;
+    Ok(Init::File { path: relative(folder, &file)?, place: file.place() })
+}
+
+fn submit(node: &Node<'_>, kernels: &[KernelDecl], buffers: &[BufferDecl]) -> Result<Submit, Problem> {
+    let table = node.table(&["kernel", "groups", "global", "spec", "push", "args"])?;
+    let kernel_node = table.require("kernel")?;
+    let kernel = lookup(&kernel_node, "kernel", kernels.iter().map(|kernel| kernel.name.as_str()))?;
+    let extent = match (table.get("groups"), table.get("global")) {
+        (Some(groups), None) => Extent::Groups(extent(&groups)?),
+        (None, Some(global)) => Extent::Global(extent(&global)?),
+        (None, None) => return Err(node.problem("missing key \"groups\" (or \"global\")")),
+        (Some(_), Some(global)) => {
+            return Err(global.problem("groups is given too, expected only one of the two"));
+        }
+    };
+    let spec = match table.get("spec") {
+        Some(spec) => specialization(&spec)?,
+        None => Vec::new(),
+    };
+    let push = table.get("push");
+    Ok(Submit {
+        kernel,
+        kernel_place: kernel_node.place(),
+        extent,
+        spec,
+        push_place: push.as_ref().unwrap_or(node).place(),
+        push: match push {
+            Some(push) => push::read(&push)?,
+            None => SmallVec::new(),
+        },
+        args: match table.get("args") {
+            Some(args) => arguments(&args, buffers)?,
+            None => Vec::new(),
+        },
+        place: node.place(),
+    })
+}
+
+/// The index of the thing that `node` names.
+fn lookup<'n>(
+    node: &Node<'_>,
+    what: &str,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Result<usize, Problem> {
+    let found = node.string()?;
+    names
+        .clone()
+        .position(|name| name == found)
+        .ok_or_else(|| node.problem(format!("unknown {what} \"{found}\", expected {}", list(names))))
+}
+
+/// One to three counts, each at least one.
+fn extent(node: &Node<'_>) -> Result<[u32; 3], Problem> {
+    let counts = node.array("an array of one to three counts")?;
+    if counts.is_empty() || counts.len() > 3 {
+        return Err(node.problem(format!("expected one to three counts, found {}", counts.len())));
+    }
+    let mut extent = [1; 3];
+    for (axis, count) in counts.iter().enumerate() {
+        extent[axis] = count.integer_in(1, u32::MAX.into())? as u32;
+    }
+    Ok(extent)
+}
+
+fn specialization(node: &Node<'_>) -> Result<Vec<SpecValue>, Problem> {
+    let table = node.open_table()?;
+    let values = table.entries().map(|(name, value)| {
+        let id = name.parse().map_err(|_| {
+            value.problem(format!("\"{name}\" is not a specialization id, expected a number"))
+        })?;
+        Ok(SpecValue { id, value: Scalar::read(value, true)?, place: value.place() })
+    });
+    let values: Vec<SpecValue> = values.collect::<Result<_, Problem>>()?;
+    for (index, value) in values.iter().enumerate() {
+        // "1" and "01" are two keys to TOML but one constant.
+        if values[..index].iter().any(|other| other.id == value.id) {
+            return Err(node.problem(format!("specialization constant {} is given twice", value.id)));
+        }
+    }
+    Ok(values)
+}
+
+fn arguments(node: &Node<'_>, buffers: &[BufferDecl]) -> Result<Vec<Argument>, Problem> {
+    let table = node.open_table()?;
+    let mut args: Vec<Argument> = Vec::with_capacity(table.len());
+    for (name, value) in table.entries() {
+        let (set, binding) = slot(name).ok_or_else(|| {
+            value.problem(format!("\"{name}\" is not a binding, expected \"BINDING\" or \"SET.BINDING\""))
+        })?;
+        if args.iter().any(|other| (other.set, other.binding) == (set, binding)) {
+            return Err(value.problem(format!("binding {binding} of set {set} is given twice")));
+        }
+        args.push(argument(value, set, binding, buffers)?);
+    }
+    args.sort_by_key(|arg| (arg.set, arg.binding));
+    Ok(args)
+}
+
+/// `"binding"` or `"set.binding"`.
+fn slot(name: &str) -> Option<(u32, u32)> {
+    let number = |text: &str| {
+        let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| text.parse().ok()).flatten()
+    };
+    match name.split_once('.') {
+        Some((set, binding)) => Some((number(set)?, number(binding)?)),
+        None => Some((0, number(name)?)),
+    }
+}
+
+fn argument(node: &Node<'_>, set: u32, binding: u32, buffers: &[BufferDecl]) -> Result<Argument, Problem> {
+    let names = buffers.iter().map(|buffer| buffer.name.as_str());
+    if !node.is_table() {
+        if node.value().as_str().is_none() {
+            return Err(node.expected("the name of a buffer, or a table with the key buffer"));
+        }
+        let buffer = lookup(node, "buffer", names)?;
+        return Ok(Argument {
+            set,
+            binding,
+            buffer,
+            promote: None,
+            offset: 0,
+            len: buffers[buffer].len,
+            place: node.place(),
+        });
+    }
+    let table = node.table(&["buffer", "promote", "offset", "len"])?;
+    let buffer = lookup(&table.require("buffer")?, "buffer", names)?;
+    let whole = buffers[buffer].len;
+    let offset = match table.get("offset") {
+        Some(offset) => offset.integer_in(0, whole - 1)?,
+        None => 0,
+    };
+    let len = match table.get("len") {
+        Some(len) => len.integer_in(1, whole - offset)?,
+        None => whole - offset,
+    };
+    Ok(Argument {
+        set,
+        binding,
+        buffer,
+        promote: table.get("promote").map(|promote| promotion(&promote)).transpose()?,
+        offset,
+        len,
+        place: node.place(),
+    })
+}
+
+fn fusion(node: Option<&Node<'_>>, buffers: &[BufferDecl]) -> Result<Fusion, Problem> {
+    let mut fusion =
+        Fusion { trust: false, no_barriers: false, force: false, contract: false, outputs: None };
+    let Some(node) = node else {
+        return Ok(fusion);
+    };
+    let table = node.table(&["policy", "no_barriers", "force", "float", "outputs"])?;
+    if let Some(policy) = table.get("policy") {
+        fusion.trust = policy.word(&[("prove", false), ("trust", true)])?;
+    }
+    if let Some(no_barriers) = table.get("no_barriers") {
+        fusion.no_barriers = no_barriers.boolean()?;
+    }
+    if let Some(force) = table.get("force") {
+        fusion.force = force.boolean()?;
+    }
+    if let Some(float) = table.get("float") {
+        fusion.contract = float.word(&[("strict", false), ("contract", true)])?;
+    }
+    if let Some(outputs) = table.get("outputs") {
+        let mut indices = Vec::new();
+        for output in outputs.array("an array of buffer names")? {
+            let index = lookup(&output, "buffer", buffers.iter().map(|buffer| buffer.name.as_str()))?;
+            if indices.contains(&index) {
+                return Err(output.problem(format!("output \"{}\" is given twice", buffers[index].name)));
+            }
+            indices.push(index);
+        }
+        fusion.outputs = Some(indices);
+    }
+    Ok(fusion)
+}

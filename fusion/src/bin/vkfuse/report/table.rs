@@ -1,0 +1,169 @@
+//! The report for people: what was fused, promoted and split, why, and the times.
+
+use super::json::{Group, Output, Report, Split, Times};
+use std::io::{self, Write};
+
+/// Rows of text whose columns line up.
+#[derive(Default)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these column titles.
+    pub(crate) fn new(titles: &[&str]) -> Table {
+        let mut table = Table::default();
+        table.row(titles.iter().map(|title| (*title).to_owned()));
+        table
+    }
+
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Prints the rows; a table of nothing but titles prints nothing.
+    pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.rows.len() < 2 {
+            return Ok(());
+        }
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in &self.rows {
+            let mut line = String::from(" ");
+            for (cell, width) in row.iter().zip(&widths) {
+                line.push_str(&format!(" {cell:<width$} "));
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        writeln!(out)
+    }
+}
+
+/// Prints the report of `vkfuse run`. `labels` names the kernel of each submission.
+pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String]) -> io::Result<()> {
+    let title = report.name.as_deref().unwrap_or("fusion list");
+    writeln!(out, "{title}, {} submissions, mode {}", labels.len(), report.mode)?;
+    writeln!(out, "{} ({})\n", report.device, report.driver)?;
+
+    if let Some(outcome) = &report.outcome {
+        writeln!(out, "  {outcome}\n")?;
+    }
+    print_groups(out, &report.groups, labels)?;
+    print_splits(out, &report.splits, labels)?;
+
+    let mut buffers = Table::new(&["buffer", "promotion asked", "got", "reason"]);
+    for (name, buffer) in report.buffers.0.iter().filter(|(_, buffer)| buffer.asked != "none") {
+        let reason = buffer.reason.clone().unwrap_or_default();
+        buffers.row([name.clone(), buffer.asked.clone(), buffer.got.clone(), reason]);
+    }
+    buffers.print(out)?;
+
+    let mut trusted = Table::new(&["trusted", "buffer", "not proven"]);
+    for pair in &report.trusted {
+        let members = format!("{} and {}", label(labels, pair.first), label(labels, pair.second));
+        trusted.row([members, pair.buffer.clone().unwrap_or_default(), pair.reason.clone()]);
+    }
+    trusted.print(out)?;
+
+    print_times(out, &report.time_us)?;
+    if report.cache.memory.is_some() || report.cache.disk.is_some() {
+        let level = |state: Option<&'static str>| state.unwrap_or("not asked");
+        let (memory, disk) = (level(report.cache.memory), level(report.cache.disk));
+        writeln!(out, "  cache: memory {memory}, disk {disk}\n")?;
+    }
+
+    let mut outputs = Table::new(&["output", "fused = unfused", "first elements", "difference"]);
+    for (name, output) in &report.outputs.0 {
+        let head = output.head.iter().flatten().map(ToString::to_string);
+        let equal = match (output.equal, &output.head) {
+            (Some(true), _) => "equal",
+            (Some(false), _) => "DIFFERENT",
+            (None, Some(_)) => "not compared",
+            (None, None) => "internalized",
+        };
+        outputs.row([name.clone(), equal.to_owned(), head.collect::<Vec<_>>().join(" "), difference(output)]);
+    }
+    outputs.print(out)
+}
+
+/// Prints the dispatches.
+pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String]) -> io::Result<()> {
+    let mut groups = Table::new(&["dispatch", "submissions", "fused", "work-group", "items", "barriers"]);
+    for (index, group) in list.iter().enumerate() {
+        let members = group.kernels.iter().map(|member| label(labels, *member));
+        let barriers = group.barriers.iter().map(|barrier| {
+            let kept = if barrier.kept { "kept" } else { "none" };
+            format!("{kept} after {} ({})", barrier.after, barrier.reason)
+        });
+        groups.row([
+            index.to_string(),
+            members.collect::<Vec<_>>().join(", "),
+            if group.fused { "yes" } else { "no" }.to_owned(),
+            group.work_group.map(|size| size.to_string()).join("x"),
+            group.items_per_invocation.to_string(),
+            barriers.collect::<Vec<_>>().join(", "),
+        ]);
+    }
+    groups.print(out)
+}
+
+/// Prints where the list was cut.
+pub(crate) fn print_splits(out: &mut dyn Write, list: &[Split], labels: &[String]) -> io::Result<()> {
+    let mut splits = Table::new(&["split after", "buffer", "reason", "detail"]);
+    for split in list {
+        splits.row([
+            label(labels, split.after),
+            split.buffer.clone().unwrap_or_default(),
+            split.reason.clone(),
+            split.detail.clone(),
+        ]);
+    }
+    splits.print(out)
+}
+
+/// Prints the times that were taken.
+pub(crate) fn print_times(out: &mut dyn Write, times: &Times) -> io::Result<()> {
+    let mut table = Table::new(&["time in µs", "unfused", "fused", "speed-up"]);
+    let rows = [("GPU", times.unfused_gpu, times.fused_gpu), ("wall", times.unfused_wall, times.fused_wall)];
+    for (name, unfused, fused) in rows.into_iter().filter(|(_, unfused, fused)| unfused.or(*fused).is_some())
+    {
+        let ratio = match (unfused, fused) {
+            (Some(unfused), Some(fused)) if fused > 0.0 => format!("{:.2}x", unfused / fused),
+            _ => String::new(),
+        };
+        table.row([name.to_owned(), micros(unfused), micros(fused), ratio]);
+    }
+    for (name, time) in [("JIT", times.jit), ("driver", times.driver)] {
+        if time.is_some() {
+            table.row([name.to_owned(), String::new(), micros(time), String::new()]);
+        }
+    }
+    table.print(out)
+}
+
+fn micros(time: Option<f64>) -> String {
+    time.map(|time| format!("{time:.1}")).unwrap_or_default()
+}
+
+fn label(labels: &[String], submission: usize) -> String {
+    let kernel = labels.get(submission).map_or("?", String::as_str);
+    format!("{submission} {kernel}")
+}
+
+fn difference(output: &Output) -> String {
+    let (Some(first), Some(count)) = (output.first_difference, output.differences) else {
+        return String::new();
+    };
+    let mut text = format!("{count} elements, the first at {first}");
+    if let Some([unfused, fused]) = &output.differing {
+        text.push_str(&format!(": unfused {unfused}, fused {fused}"));
+    }
+    if let Some(ulp) = output.max_ulp {
+        text.push_str(&format!("; at most {ulp} ulp"));
+    }
+    text
+}

@@ -1,0 +1,169 @@
+//! `vkfuse run`: runs a list unfused and fused and compares what comes out.
+
+use crate::args::{Mode, RunArgs};
+use crate::gather::{self, Gathered};
+use crate::outputs::Outputs;
+use crate::pipeline::check::{self, Checked};
+use crate::pipeline::{self, Pipeline, contents};
+use crate::report::json::{FORMAT, Named, Report, Run, Times};
+use crate::report::{print_json, print_run};
+use crate::session::{Session, Timed};
+use crate::stop::{Status, Stop};
+use std::io::Write;
+use std::time::Duration;
+
+/// Runs the file and prints the report.
+pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
+    let pipeline = pipeline::load(&args.file)?;
+    contents::check_files(&pipeline)?;
+    let checked = check::check(&pipeline)?;
+    if let Some(folder) = &args.dump_spirv {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Stop::wrong(format!("cannot make the folder {}: {error}", folder.display())))?;
+    }
+    let session = Session::open(&pipeline, &checked, &args.device, args.dump_spirv.as_deref())?;
+
+    let mut gathered = gather::unfused(&pipeline, &local_sizes(&checked));
+    let mut outputs = Outputs::new(&pipeline);
+    let mut runs = Vec::with_capacity(args.repeat as usize);
+    for _ in 0..args.repeat {
+        runs.push(once(&session, &pipeline, args.mode, &mut gathered, &mut outputs)?);
+    }
+    let differ = outputs.differ();
+    let report = report(&session, &pipeline, args.mode, gathered, runs, outputs);
+    if args.json {
+        print_json(out, &report)?;
+    } else {
+        print_run(out, &report, &labels(&pipeline))?;
+    }
+    if differ {
+        return Ok(Status::Different);
+    }
+    if args.mode.fused() && pipeline.fusion.force && report.groups.len() != 1 {
+        return Err(not_fused(&report));
+    }
+    Ok(Status::Success)
+}
+
+/// The kernel of each submission.
+pub(crate) fn labels(pipeline: &Pipeline) -> Vec<String> {
+    let submits = pipeline.submits.iter();
+    submits.map(|submit| pipeline.kernels[submit.kernel].name.clone()).collect()
+}
+
+pub(crate) fn local_sizes(checked: &Checked) -> Vec<[u32; 3]> {
+    let submits = checked.submits.iter();
+    submits.map(|submit| submit.kernel.interface.local_size).collect()
+}
+
+/// One repetition: each mode on fresh buffers, and the comparison.
+fn once(
+    session: &Session<'_>,
+    pipeline: &Pipeline,
+    mode: Mode,
+    gathered: &mut Gathered,
+    outputs: &mut Outputs<'_>,
+) -> Result<Run, Stop> {
+    let mut run = Run::default();
+    let mut unfused = None;
+    if mode.unfused() {
+        let buffers = session.buffers()?;
+        let timed = session.run_unfused(&buffers)?;
+        run.time_us.unfused_gpu = timed.gpu.map(micros);
+        run.time_us.unfused_wall = Some(micros(timed.wall));
+        unfused = Some(outputs.download(&buffers, |_| true)?);
+    }
+    let mut fused = None;
+    if mode.fused() {
+        let buffers = session.buffers()?;
+        let timed = session.run_fused(&buffers)?;
+        note_fused(&mut run, &timed);
+        if let Some(report) = &timed.fusion {
+            let found = gather::fused(pipeline, &buffers.ids(), report);
+            // A list that was refused as a whole has no groups of its own: it ran as in an unfused run.
+            let groups =
+                if found.groups.is_empty() { std::mem::take(&mut gathered.groups) } else { found.groups };
+            *gathered = Gathered { groups, ..found };
+        }
+        fused = Some(outputs.download(&buffers, |index| !gathered.internalized[index])?);
+    }
+    outputs.add(unfused, fused);
+    Ok(run)
+}
+
+fn note_fused(run: &mut Run, timed: &Timed) {
+    run.time_us.fused_gpu = timed.gpu.map(micros);
+    run.time_us.fused_wall = Some(micros(timed.wall));
+    if let Some(report) = &timed.fusion {
+        run.time_us.jit = Some(report.jit_us);
+        run.time_us.driver = Some(report.driver_us);
+        run.cache = gather::cache(report);
+    }
+}
+
+fn report(
+    session: &Session<'_>,
+    pipeline: &Pipeline,
+    mode: Mode,
+    gathered: Gathered,
+    runs: Vec<Run>,
+    outputs: Outputs<'_>,
+) -> Report {
+    let device = session.device();
+    let first = runs.first().copied().unwrap_or_default();
+    let names = pipeline.buffers.iter().map(|buffer| buffer.name.clone());
+    Report {
+        format: FORMAT,
+        name: pipeline.name.clone(),
+        device: device.name.clone(),
+        driver: device.driver.clone(),
+        mode: mode.name(),
+        outcome: gathered.outcome,
+        groups: gathered.groups,
+        splits: gathered.splits,
+        buffers: Named(names.zip(gathered.buffers).collect()),
+        trusted: gathered.trusted,
+        cache: first.cache,
+        time_us: Times { jit: first.time_us.jit, driver: first.time_us.driver, ..medians(&runs) },
+        outputs: Named(outputs.finish(&gathered.internalized)),
+        runs,
+    }
+}
+
+/// Medians of the times that every repetition takes.
+pub(crate) fn medians(runs: &[Run]) -> Times {
+    let median = |time: fn(&Times) -> Option<f64>| {
+        let mut times: Vec<f64> = runs.iter().filter_map(|run| time(&run.time_us)).collect();
+        times.sort_by(f64::total_cmp);
+        let middle = times.len() / 2;
+        match times.len() % 2 {
+            _ if times.is_empty() => None,
+            1 => Some(times[middle]),
+            _ => Some((times[middle - 1] + times[middle]) / 2.0),
+        }
+    };
+    Times {
+        jit: None,
+        driver: None,
+        unfused_gpu: median(|times| times.unfused_gpu),
+        fused_gpu: median(|times| times.fused_gpu),
+        unfused_wall: median(|times| times.unfused_wall),
+        fused_wall: median(|times| times.fused_wall),
+    }
+}
+
+pub(crate) fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn not_fused(report: &Report) -> Stop {
+    let why = match report.splits.first() {
+        Some(split) => format!(": split after submission {}, {}", split.after, split.reason),
+        None => String::new(),
+    };
+    let groups = report.groups.len();
+    Stop {
+        status: Status::NotFused,
+        message: format!("fusion was forced, and the list became {groups} groups{why}"),
+    }
+}

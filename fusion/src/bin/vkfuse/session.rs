@@ -1,0 +1,206 @@
+//! A device with the kernels and buffer contents of one pipeline on it, ready to run the list.
+//!
+//! # Guarantees
+//! - nothing runs before the whole list was checked against the device's limits
+//! - every run starts from the same contents, in buffers of its own
+
+use crate::args::{DeviceArgs, PolicyArg};
+use crate::limits;
+use crate::pipeline::check::Checked;
+use crate::pipeline::{BufferDecl, Pipeline, Place, Promotion, bind, contents};
+use crate::stop::Stop;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use vkfuse::{
+    Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, DeviceInfo, Error, Event, FloatMode,
+    FusionProperties, FusionReport, FusionWrapper, Kernel, Policy, Queue, QueueOptions,
+};
+
+/// A pipeline on a device.
+pub(crate) struct Session<'p> {
+    context: Context,
+    pipeline: &'p Pipeline,
+    checked: &'p Checked,
+    kernels: Vec<Kernel>,
+    contents: Vec<Option<Vec<u8>>>,
+    properties: FusionProperties,
+}
+
+/// The buffers of one run, filled with the initial contents.
+pub(crate) struct Buffers(Vec<Buffer<u8>>);
+
+/// How long one run of the list took.
+pub(crate) struct Timed {
+    /// The fused run's report.
+    pub(crate) fusion: Option<Arc<FusionReport>>,
+    /// Time on the device, the sum over the dispatches; `None` where the device cannot tell.
+    pub(crate) gpu: Option<Duration>,
+    /// From the first submission to the last result.
+    pub(crate) wall: Duration,
+}
+
+impl<'p> Session<'p> {
+    /// Opens the device, checks the list against its limits and puts the kernels on it.
+    pub(crate) fn open(
+        pipeline: &'p Pipeline,
+        checked: &'p Checked,
+        args: &DeviceArgs,
+        dump_spirv: Option<&Path>,
+    ) -> Result<Session<'p>, Stop> {
+        let context = Context::with(options(args, dump_spirv)).map_err(|error| Stop::opening(&error))?;
+        limits::check(pipeline, checked, context.device_info())?;
+        let mut kernels = Vec::with_capacity(pipeline.kernels.len());
+        for (declared, module) in pipeline.kernels.iter().zip(&checked.modules) {
+            let kernel = context.kernel(module, declared.entry.as_deref());
+            kernels.push(kernel.map_err(|error| located(pipeline, &declared.path_place, &error))?);
+        }
+        let mut contents = Vec::with_capacity(pipeline.buffers.len());
+        for buffer in &pipeline.buffers {
+            contents.push(contents::initial(pipeline, buffer)?);
+        }
+        Ok(Session { context, pipeline, checked, kernels, contents, properties: properties(pipeline, args) })
+    }
+
+    /// What the list runs on.
+    pub(crate) fn device(&self) -> &DeviceInfo {
+        self.context.device_info()
+    }
+
+    /// Fresh buffers with the initial contents.
+    pub(crate) fn buffers(&self) -> Result<Buffers, Stop> {
+        let mut buffers = Vec::with_capacity(self.contents.len());
+        for (declared, contents) in self.pipeline.buffers.iter().zip(&self.contents) {
+            let failed = |error: Error| located(self.pipeline, &declared.place, &error);
+            // `read` has made sure that the size fits.
+            let buffer = self.context.buffer::<u8>(declared.bytes() as usize).map_err(failed)?;
+            let buffer = promoted(declared, buffer.named(&declared.name));
+            if let Some(contents) = contents {
+                buffer.upload(contents).map_err(failed)?;
+            }
+            buffers.push(buffer);
+        }
+        Ok(Buffers(buffers))
+    }
+
+    /// Runs the list as it is, one dispatch for each submission.
+    pub(crate) fn run_unfused(&self, buffers: &Buffers) -> Result<Timed, Stop> {
+        let queue = self.queue(false)?;
+        let start = Instant::now();
+        let events = self.submit(&queue, buffers)?;
+        queue.wait().map_err(|error| Stop::running(&error))?;
+        let wall = start.elapsed();
+        Ok(Timed { fusion: None, gpu: events.iter().map(Event::gpu_time).sum(), wall })
+    }
+
+    /// Runs the list in fusion mode.
+    pub(crate) fn run_fused(&self, buffers: &Buffers) -> Result<Timed, Stop> {
+        let queue = self.queue(true)?;
+        let running = |error: Error| Stop::running(&error);
+        let start = Instant::now();
+        let fusion = FusionWrapper::new(&queue).map_err(running)?;
+        fusion.start_fusion().map_err(running)?;
+        self.submit(&queue, buffers)?;
+        let done = fusion.complete_fusion(&self.properties).map_err(running)?;
+        done.wait().map_err(running)?;
+        let wall = start.elapsed();
+        Ok(Timed { fusion: done.report(), gpu: done.gpu_time(), wall })
+    }
+
+    fn queue(&self, fusion: bool) -> Result<Queue, Stop> {
+        let options = QueueOptions::new().enable_fusion(fusion).profiling(true);
+        self.context.queue(options).map_err(|error| Stop::running(&error))
+    }
+
+    fn submit(&self, queue: &Queue, buffers: &Buffers) -> Result<Vec<Event>, Stop> {
+        let mut events = Vec::with_capacity(self.pipeline.submits.len());
+        for (submit, checked) in self.pipeline.submits.iter().zip(&self.checked.submits) {
+            let event = queue.submit(|handler| {
+                for index in &checked.args {
+                    let arg = &submit.args[*index];
+                    let (offset, len) = bind::bytes(self.pipeline, arg);
+                    let accessor = buffers.0[arg.buffer].read_write().range(offset as usize, len as usize);
+                    handler.arg((arg.set, arg.binding), accessor_promoted(arg.promote, accessor));
+                }
+                for (id, value) in &checked.spec {
+                    handler.spec(*id, *value);
+                }
+                if !checked.push.is_empty() {
+                    handler.push_bytes(&checked.push);
+                }
+                handler.dispatch(&self.kernels[submit.kernel], checked.groups);
+            });
+            events.push(event.map_err(|error| located(self.pipeline, &submit.place, &error))?);
+        }
+        Ok(events)
+    }
+}
+
+impl Buffers {
+    /// Identities of the buffers in a fusion report, in the order of the file.
+    pub(crate) fn ids(&self) -> Vec<BufferId> {
+        self.0.iter().map(Buffer::id).collect()
+    }
+
+    /// The bytes of a buffer.
+    pub(crate) fn download(&self, index: usize) -> Result<Vec<u8>, Stop> {
+        self.0[index].download().map_err(|error| Stop::running(&error))
+    }
+}
+
+fn options(args: &DeviceArgs, dump_spirv: Option<&Path>) -> ContextOptions {
+    let mut options = ContextOptions::from_env().profiling(true);
+    match &args.device {
+        Some(device) => match device.parse::<usize>() {
+            Ok(index) => options = options.device(index),
+            Err(_) => options = options.device(device.as_str()),
+        },
+        None => {}
+    }
+    if args.no_cache {
+        options = options.cache(CacheOptions::off());
+    } else if let Some(folder) = &args.cache_dir {
+        options = options.cache(CacheOptions::default().directory(folder));
+    }
+    if let Some(folder) = dump_spirv {
+        options = options.dump_spirv(folder);
+    }
+    options
+}
+
+fn properties(pipeline: &Pipeline, args: &DeviceArgs) -> FusionProperties {
+    let trust = match args.policy {
+        Some(policy) => policy == PolicyArg::Trust,
+        None => pipeline.fusion.trust,
+    };
+    let contract = pipeline.fusion.contract;
+    // Not `force_fusion`: what the list became instead, and why, belongs into the report.
+    let properties = FusionProperties::default()
+        .policy(if trust { Policy::Trust } else { Policy::Prove })
+        .float(if contract { FloatMode::Contract } else { FloatMode::Strict });
+    if pipeline.fusion.no_barriers { properties.no_barriers() } else { properties }
+}
+
+fn promoted(declared: &BufferDecl, buffer: Buffer<u8>) -> Buffer<u8> {
+    match declared.promote {
+        Promotion::None => buffer,
+        Promotion::Private => buffer.promote_private(),
+        Promotion::Local => buffer.promote_local(),
+        Promotion::Auto => buffer.promote_auto(),
+    }
+}
+
+fn accessor_promoted(promotion: Option<Promotion>, accessor: Accessor) -> Accessor {
+    match promotion {
+        None => accessor,
+        Some(Promotion::None) => accessor.no_promotion(),
+        Some(Promotion::Private) => accessor.promote_private(),
+        Some(Promotion::Local) => accessor.promote_local(),
+        Some(Promotion::Auto) => accessor.promote_auto(),
+    }
+}
+
+/// An error about something that stands at `place` in the file.
+fn located(pipeline: &Pipeline, place: &Place, error: &Error) -> Stop {
+    Stop::running(error).locate(|message| pipeline.problem(place, message))
+}

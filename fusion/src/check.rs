@@ -1,0 +1,191 @@
+//! A submission checked against its kernel and the device, before anything of it is recorded.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::{
+    accessor::Accessor,
+    buffer::BufferInner,
+    context::ContextInner,
+    error::{BindingName, BuildError, Error, Slot, SubmitError},
+    event::EventInner,
+    graph::Touches,
+    handler::{Request, Size},
+    jit::{Arg, Binding, BindingKind, FloatMode, Promote, Specialized, Submission, plan_unfused},
+    kernel::check_device,
+};
+
+/// A submission that can be listed or run.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) submission: Submission,
+    /// What each argument touches; same order as `submission.args`.
+    pub(crate) touches: Touches,
+    /// The buffer of each argument; same order.
+    pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
+    /// What it was told to come after.
+    pub(crate) after: SmallVec<[Arc<EventInner>; 2]>,
+}
+
+/// Checks a submission.
+pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Checked, Error> {
+    let Some((kernel, size)) = request.dispatch else {
+        return Err(Error::submit("?", SubmitError::NoDispatch));
+    };
+    if !Arc::ptr_eq(&kernel.context, context) {
+        return Err(Error::submit(kernel.name(), SubmitError::Foreign { what: "kernel" }));
+    }
+    let kernel = kernel.jit.specialize(&request.spec)?;
+    check_device(context, &kernel)?;
+    let fail = |problem| Error::submit(&kernel.name, problem);
+
+    let groups = groups(&kernel, size).map_err(fail)?;
+    push(&kernel, request.push.len()).map_err(fail)?;
+    let mut args: SmallVec<[Arg; 8]> = SmallVec::with_capacity(request.args.len());
+    let mut touches = Touches::with_capacity(request.args.len());
+    let mut buffers = SmallVec::with_capacity(request.args.len());
+    for (position, (slot, accessor)) in request.args.iter().enumerate() {
+        if !Arc::ptr_eq(&accessor.buffer.context, context) {
+            return Err(fail(SubmitError::Foreign { what: "buffer" }));
+        }
+        if request.args[..position].iter().any(|(earlier, _)| earlier == slot) {
+            return Err(fail(SubmitError::RepeatedBinding { slot: *slot }));
+        }
+        known(&kernel, *slot).map_err(fail)?;
+    }
+    // In the order of the kernel's bindings, which is the order that the planner expects.
+    for binding in &kernel.interface.bindings {
+        let slot = Slot { set: binding.set, binding: binding.binding };
+        let name = BindingName(binding.name.clone());
+        if let BindingKind::Other(kind) = binding.kind {
+            return Err(fail(SubmitError::NotABuffer { slot, name, kind }));
+        }
+        let Some((_, accessor)) = request.args.iter().find(|(given, _)| *given == slot) else {
+            return Err(fail(SubmitError::MissingBinding { slot, name }));
+        };
+        let (offset, len) = range(context, slot, binding, accessor).map_err(fail)?;
+        let promote = promotion(slot, accessor).map_err(fail)?;
+        let buffer = &accessor.buffer;
+        args.push(Arg { set: slot.set, binding: slot.binding, buffer: buffer.id, offset: buffer.base + offset, len, promote });
+        touches.push(buffer.touch(offset..offset + len, binding.reads, binding.writes));
+        buffers.push(buffer.clone());
+    }
+    overlaps(&touches, &args, &buffers).map_err(fail)?;
+    let submission = Submission { kernel: kernel.clone(), groups, args, push: request.push };
+    if groups.iter().zip(context.limits.max_groups).any(|(count, limit)| *count > limit) {
+        // Whether such counts can be folded is for the planner to say, and better now than when a whole list ends.
+        plan_unfused(&submission, FloatMode::Strict, &context.limits)
+            .map_err(|error| Error::Build { kernel: kernel.name.clone(), source: BuildError::Plan(error) })?;
+    }
+    Ok(Checked { submission, touches, buffers, after: request.after })
+}
+
+fn groups(kernel: &Specialized, size: Size) -> Result<[u32; 3], SubmitError> {
+    let groups = match size {
+        Size::Groups(groups) => groups,
+        Size::Items(items) => {
+            let local = kernel.interface.local_size;
+            [0, 1, 2].map(|axis| items[axis].div_ceil(local[axis].max(1)))
+        }
+    };
+    if groups.contains(&0) { Err(SubmitError::ZeroGroups { groups }) } else { Ok(groups) }
+}
+
+/// Exactly the bytes of the block; the padding up to a whole word may be there or not.
+fn push(kernel: &Specialized, given: usize) -> Result<(), SubmitError> {
+    let needed = kernel.interface.push.as_ref().map_or(0, |push| push.size);
+    if (needed as usize..=needed.next_multiple_of(4) as usize).contains(&given) {
+        Ok(())
+    } else {
+        Err(SubmitError::PushSize { given, needed })
+    }
+}
+
+fn known(kernel: &Specialized, slot: Slot) -> Result<(), SubmitError> {
+    let bindings = &kernel.interface.bindings;
+    if bindings.iter().any(|b| (b.set, b.binding) == (slot.set, slot.binding)) {
+        return Ok(());
+    }
+    let known: Vec<String> = bindings.iter().map(|b| Slot { set: b.set, binding: b.binding }.to_string()).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(SubmitError::UnknownBinding { slot, known })
+}
+
+/// The accessor's byte range in its buffer, if it can be bound.
+fn range(context: &ContextInner, slot: Slot, binding: &Binding, accessor: &Accessor) -> Result<(u64, u64), SubmitError> {
+    let buffer = || accessor.buffer.name().to_string();
+    let name = || BindingName(binding.name.clone());
+    let elements = accessor.buffer.elements(accessor.element);
+    if accessor.offset.checked_add(accessor.count).is_none_or(|end| end > elements) {
+        let (offset, count) = (accessor.offset, accessor.count);
+        return Err(SubmitError::OutOfRange { slot, buffer: buffer(), offset, count, len: elements });
+    }
+    let (offset, len) = accessor.bytes();
+    if len == 0 {
+        return Err(SubmitError::EmptyRange { slot, buffer: buffer() });
+    }
+    if len < binding.min_size {
+        return Err(SubmitError::TooSmall { slot, name: name(), buffer: buffer(), needed: binding.min_size, given: len });
+    }
+    if binding.writes && !accessor.access.may_write() {
+        return Err(SubmitError::WriteThroughRead { slot, name: name(), buffer: buffer() });
+    }
+    let limits = context.gpu.caps().limits();
+    let (limit, limit_name, align, align_name) = match binding.kind {
+        BindingKind::UniformBuffer => {
+            (limits.max_uniform_range, "maxUniformBufferRange", limits.uniform_offset_align, "minUniformBufferOffsetAlignment")
+        }
+        _ => (limits.max_storage_range, "maxStorageBufferRange", limits.storage_offset_align, "minStorageBufferOffsetAlignment"),
+    };
+    if len > limit {
+        return Err(SubmitError::TooLarge { slot, buffer: buffer(), given: len, limit, limit_name });
+    }
+    let start = accessor.buffer.base + offset;
+    if !start.is_multiple_of(align.max(1)) {
+        return Err(SubmitError::Misaligned { slot, buffer: buffer(), offset: start, align, limit_name: align_name });
+    }
+    Ok((offset, len))
+}
+
+/// What accessor and buffer together ask for. An accessor may opt out or be more exact than `auto`; otherwise the two
+/// must not contradict each other.
+fn promotion(slot: Slot, accessor: &Accessor) -> Result<Promote, SubmitError> {
+    let property = accessor.buffer.properties().promote;
+    match (accessor.promote, property) {
+        (None, property) => Ok(property),
+        (Some(Promote::None), _) => Ok(Promote::None),
+        (Some(asked), Promote::None | Promote::Auto) => Ok(asked),
+        (Some(Promote::Auto), property) => Ok(property),
+        (Some(asked), property) if asked == property => Ok(asked),
+        (Some(asked), property) => Err(SubmitError::PromotionConflict {
+            slot,
+            buffer: accessor.buffer.name().to_string(),
+            accessor: promotion_word(asked),
+            property: promotion_word(property),
+        }),
+    }
+}
+
+fn promotion_word(promote: Promote) -> &'static str {
+    match promote {
+        Promote::None => "no",
+        Promote::Private => "private",
+        Promote::Local => "local",
+        Promote::Auto => "automatic",
+    }
+}
+
+/// Two arguments may name the same bytes, or disjoint ones. Anything between would have to be kept apart byte by byte, so
+/// it is refused where the kernel writes.
+fn overlaps(touches: &Touches, args: &[Arg], buffers: &[Arc<BufferInner>]) -> Result<(), SubmitError> {
+    for (j, b) in touches.iter().enumerate() {
+        for (i, a) in touches[..j].iter().enumerate() {
+            if a.conflicts(b) && a.range != b.range {
+                let slot = |k: usize| Slot { set: args[k].set, binding: args[k].binding };
+                return Err(SubmitError::Overlap { a: slot(i), b: slot(j), buffer: buffers[j].name().to_string() });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! Which bytes of a buffer hold nothing that may be read.
+//!
+//! A fused kernel does not write what it keeps in registers or shared memory, and a run that failed wrote nothing. The
+//! memory then holds older bytes, and whoever reads them as if they were the result would be silently wrong. So such
+//! ranges are remembered, reading them is an error that names the buffer, and writing them makes them good again.
+
+use std::ops::Range;
+
+use crate::{error::Unreadable, graph::overlap};
+
+/// The ranges of one buffer that must not be read. Empty for nearly every buffer, nearly always.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    bad: Vec<(Range<u64>, Unreadable)>,
+}
+
+impl Contents {
+    /// Why the range cannot be read, if it cannot.
+    pub(crate) fn unreadable(&self, range: &Range<u64>) -> Option<Unreadable> {
+        self.bad.iter().find(|(bad, _)| overlap(bad, range)).map(|(_, why)| *why)
+    }
+
+    /// The part of the range that cannot be read is good again: it was written.
+    pub(crate) fn written(&mut self, range: &Range<u64>) {
+        if self.bad.is_empty() {
+            return;
+        }
+        let mut kept = Vec::with_capacity(self.bad.len() + 1);
+        for (bad, why) in self.bad.drain(..) {
+            for part in [bad.start..bad.end.min(range.start), bad.start.max(range.end)..bad.end] {
+                if part.start < part.end {
+                    kept.push((part, why));
+                }
+            }
+        }
+        self.bad = kept;
+    }
+
+    /// The range holds nothing that may be read.
+    pub(crate) fn lost(&mut self, range: Range<u64>, why: Unreadable) {
+        self.written(&range);
+        if range.start < range.end {
+            self.bad.push((range, why));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_in_the_middle_leaves_both_ends_bad() {
+        let mut contents = Contents::default();
+        contents.lost(0..100, Unreadable::Internalized);
+        contents.written(&(40..60));
+        assert_eq!(contents.unreadable(&(0..40)), Some(Unreadable::Internalized));
+        assert_eq!(contents.unreadable(&(40..60)), None);
+        assert_eq!(contents.unreadable(&(60..61)), Some(Unreadable::Internalized));
+        contents.written(&(0..100));
+        assert_eq!(contents.unreadable(&(0..100)), None);
+    }
+
+    #[test]
+    fn a_write_next_to_it_changes_nothing() {
+        let mut contents = Contents::default();
+        contents.lost(10..20, Unreadable::Failed);
+        contents.written(&(0..10));
+        contents.written(&(20..30));
+        assert_eq!(contents.unreadable(&(10..20)), Some(Unreadable::Failed));
+        assert_eq!(contents.unreadable(&(0..10)), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! Fusion mode.
+//!
+//! A queue made with [`enable_fusion`](crate::QueueOptions::enable_fusion) can be put into fusion mode: submissions are
+//! then listed instead of run. [`complete_fusion`](FusionWrapper::complete_fusion) runs the list as as few kernels as can be
+//! shown to give the same results; [`cancel_fusion`](FusionWrapper::cancel_fusion) runs it as if fusion mode had never been
+//! entered. Whatever observes a listed submission cancels too, so that nobody ever sees bytes from before it.
+
+use crate::{
+    error::{Error, FusionError},
+    event::{Event, EventInner},
+    jit::{FloatMode, FuseOptions, Policy},
+    outcome::CancelCause,
+    queue::Queue,
+    schedule::{List, Mode},
+};
+
+mod end;
+mod run;
+
+pub(crate) use end::panic_message;
+
+/// How a list may be fused. The defaults prove everything and change no bit of any result.
+#[derive(Debug, Clone, Default)]
+pub struct FusionProperties {
+    no_barriers: bool,
+    force: bool,
+    policy: Policy,
+    float: FloatMode,
+}
+
+impl FusionProperties {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> FusionProperties {
+        FusionProperties::default()
+    }
+
+    /// Leaves out barriers between the fused kernels even where one is needed. Has an effect only under
+    /// [`Policy::Trust`]; the report lists what was trusted. Where none is needed there is none anyway.
+    #[must_use]
+    pub fn no_barriers(mut self) -> FusionProperties {
+        self.no_barriers = true;
+        self
+    }
+
+    /// Makes it an error if the list does not become one kernel. The list runs unfused then.
+    #[must_use]
+    pub fn force_fusion(mut self) -> FusionProperties {
+        self.force = true;
+        self
+    }
+
+    /// Whether what cannot be proven is split (`Prove`, the default) or believed (`Trust`).
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> FusionProperties {
+        self.policy = policy;
+        self
+    }
+
+    /// Whether floating-point results must have the same bits as unfused (`Strict`, the default), or the driver may
+    /// contract operations across the former kernel borders.
+    #[must_use]
+    pub fn float(mut self, float: FloatMode) -> FusionProperties {
+        self.float = float;
+        self
+    }
+
+    fn options(&self) -> FuseOptions {
+        FuseOptions { policy: self.policy, no_barriers: self.no_barriers, float: self.float }
+    }
+}
+
+/// How a list ends.
+#[derive(Debug, Clone)]
+pub(crate) enum End {
+    Cancel(CancelCause),
+    Complete(FusionProperties),
+}
+
+/// Control of a queue's fusion mode. All wrappers of a queue control the same mode.
+#[derive(Debug, Clone)]
+pub struct FusionWrapper {
+    queue: Queue,
+}
+
+impl FusionWrapper {
+    /// A wrapper for a queue.
+    ///
+    /// # Errors
+    ///
+    /// [`FusionError::NotEnabled`] for a queue made without the property.
+    pub fn new(queue: &Queue) -> Result<FusionWrapper, Error> {
+        if queue.fusion_enabled() { Ok(FusionWrapper { queue: queue.clone() }) } else { Err(FusionError::NotEnabled.into()) }
+    }
+
+    /// The queue.
+    #[must_use]
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Enters fusion mode: from now on submissions are listed.
+    ///
+    /// # Errors
+    ///
+    /// [`FusionError::AlreadyFusing`].
+    pub fn start_fusion(&self) -> Result<(), Error> {
+        let context = &self.queue.inner.context;
+        let mut schedule = context.lock();
+        loop {
+            let state = schedule.queue(self.queue.inner.id);
+            match state.mode {
+                Mode::Direct => {
+                    let completion = EventInner::listed(context, self.queue.inner.id);
+                    state.completion = Some(completion.clone());
+                    state.mode = Mode::Recording(List { entries: Vec::new(), completion });
+                    return Ok(());
+                }
+                Mode::Recording(_) => return Err(FusionError::AlreadyFusing.into()),
+                Mode::Ending(_) => schedule = context.wait_for_change(schedule),
+            }
+        }
+    }
+
+    /// Leaves fusion mode and runs the list, fused as far as that is possible. The event stands for the whole list.
+    ///
+    /// If something ended fusion mode before (see [`CancelCause`]), this returns the event of that ending.
+    ///
+    /// # Errors
+    ///
+    /// [`FusionError::NotFusing`] if fusion mode was never entered; [`FusionError::Forced`] if that was asked for and the
+    /// list did not become one kernel; or the list could not be run at all.
+    pub fn complete_fusion(&self, properties: &FusionProperties) -> Result<Event, Error> {
+        let inner = &self.queue.inner;
+        match inner.context.end_list(inner.id, &End::Complete(properties.clone()))? {
+            Some(inner) => Ok(Event { inner }),
+            None => Err(FusionError::NotFusing.into()),
+        }
+    }
+
+    /// Leaves fusion mode and runs the list unfused, in order. Outside fusion mode it does nothing.
+    ///
+    /// # Errors
+    ///
+    /// The list could not be run.
+    pub fn cancel_fusion(&self) -> Result<(), Error> {
+        let inner = &self.queue.inner;
+        inner.context.end_list(inner.id, &End::Cancel(CancelCause::Explicit)).map(drop)
+    }
+
+    /// Whether the queue is in fusion mode.
+    #[must_use]
+    pub fn is_in_fusion_mode(&self) -> bool {
+        self.queue.is_in_fusion_mode()
+    }
+}

@@ -1,0 +1,152 @@
+//! From a list to dispatches: planned and fused, or one for each submission.
+
+use std::{sync::Arc, time::Instant};
+
+use super::End;
+use crate::{
+    context::ContextInner,
+    error::{BuildError, Error, FusionError},
+    jit::{self, BufferId, FloatMode, Plan, Reason, Report, Step},
+    outcome::Outcome,
+    program::micros,
+    report::FusionReport,
+    schedule::{Entry, List, Piece},
+};
+
+/// A list ready to be submitted.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) report: FusionReport,
+    /// The error to return although the list runs.
+    pub(crate) forced: Option<Error>,
+}
+
+impl ContextInner {
+    /// Finds or builds the code for a list.
+    pub(super) fn prepare(&self, list: &List, end: &End) -> Result<Prepared, Error> {
+        let properties = match end {
+            End::Cancel(by) => return self.prepare_unfused(list, Outcome::Cancelled { by: *by }),
+            End::Complete(properties) => properties,
+        };
+        if list.entries.is_empty() {
+            return self.prepare_unfused(list, Outcome::Refused { reason: Reason::Empty });
+        }
+        let start = Instant::now();
+        let submissions: Vec<_> = list.entries.iter().map(|entry| entry.submission.clone()).collect();
+        let plan = jit::plan(&submissions, &properties.options(), &self.limits)
+            .map_err(|error| Error::Build { kernel: list.label(), source: BuildError::Plan(error) })?;
+        let plan_us = micros(start);
+        let outcome = outcome(&plan);
+        if properties.force && outcome != Outcome::Fused {
+            let reason = reason(&plan);
+            let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
+            prepared.forced = Some(FusionError::Forced { reason }.into());
+            prepared.report.plan = plan.report;
+            return Ok(prepared);
+        }
+        self.pieces(list, plan.steps, outcome, plan.report, plan_us)
+    }
+
+    /// The same list after its fused code could not be built.
+    pub(super) fn prepare_refused(&self, list: &List, error: &Error) -> Result<Prepared, Error> {
+        self.prepare_unfused(list, Outcome::Refused { reason: Reason::Internal { what: error.to_string() } })
+    }
+
+    fn prepare_unfused(&self, list: &List, outcome: Outcome) -> Result<Prepared, Error> {
+        let mut steps = Vec::with_capacity(list.entries.len());
+        for (position, entry) in list.entries.iter().enumerate() {
+            let mut step = self.plain_step(entry)?;
+            step.members = position..position + 1;
+            steps.push(step);
+        }
+        self.pieces(list, steps, outcome, Report::default(), 0.0)
+    }
+
+    /// One submission by itself.
+    pub(crate) fn plain_step(&self, entry: &Entry) -> Result<Step, Error> {
+        jit::plan_unfused(&entry.submission, FloatMode::Strict, &self.limits)
+            .map_err(|error| Error::Build { kernel: entry.label.to_string(), source: BuildError::Plan(error) })
+    }
+
+    fn pieces(&self, list: &List, steps: Vec<Step>, outcome: Outcome, plan: Report, plan_us: f64) -> Result<Prepared, Error> {
+        let mut pieces = Vec::with_capacity(steps.len());
+        let mut reports = Vec::with_capacity(steps.len());
+        for step in steps {
+            let label = list.labels(&step);
+            let (program, report) = self.program(&label, &step)?;
+            reports.push(report);
+            pieces.push(Piece { label, step, program });
+        }
+        let report = FusionReport {
+            outcome,
+            submissions: list.entries.len(),
+            plan,
+            jit_us: reports.iter().map(|step| step.jit_us).sum(),
+            driver_us: reports.iter().map(|step| step.driver_us).sum(),
+            steps: reports,
+            plan_us,
+            names: Vec::new(),
+        };
+        Ok(Prepared { pieces, report, forced: None })
+    }
+}
+
+fn outcome(plan: &Plan) -> Outcome {
+    if plan.steps.len() == 1 && plan.steps[0].is_fused() {
+        Outcome::Fused
+    } else if plan.steps.iter().any(|step| step.members.len() > 1) {
+        Outcome::Split
+    } else {
+        Outcome::Refused { reason: reason(plan) }
+    }
+}
+
+/// Why a list is not one kernel: the reason at its first split.
+fn reason(plan: &Plan) -> Reason {
+    plan.report.splits.first().map_or(Reason::Single, |split| split.reason.clone())
+}
+
+impl List {
+    /// The kernels' names, for messages.
+    pub(crate) fn label(&self) -> String {
+        let names: Vec<&str> = self.entries.iter().map(|entry| &*entry.label).collect();
+        names.join(" + ")
+    }
+
+    fn labels(&self, step: &Step) -> Arc<str> {
+        match &self.entries[step.members.clone()] {
+            [one] => one.label.clone(),
+            several => Arc::from(several.iter().map(|entry| &*entry.label).collect::<Vec<_>>().join(" + ")),
+        }
+    }
+
+    /// The buffers of the list by number, with their names.
+    pub(super) fn names(&self) -> Vec<(BufferId, Arc<str>)> {
+        let mut names: Vec<(BufferId, Arc<str>)> = Vec::new();
+        for buffer in self.entries.iter().flat_map(|entry| &entry.buffers) {
+            if !names.iter().any(|(known, _)| *known == buffer.id) {
+                names.push((buffer.id, buffer.name()));
+            }
+        }
+        names
+    }
+
+    /// Every write of the list, in order, as entry and argument; and whether the kernel that runs it keeps the bytes to
+    /// itself instead of writing them to memory.
+    pub(super) fn kept_inside(&self, pieces: &[Piece]) -> Vec<(usize, usize, bool)> {
+        let mut writes = Vec::new();
+        for (number, entry) in self.entries.iter().enumerate() {
+            for (position, touch) in entry.touches.iter().enumerate().filter(|(_, touch)| touch.writes) {
+                let reaches_memory = pieces.iter().filter(|piece| piece.step.members.contains(&number)).any(|piece| {
+                    piece.step.bindings.iter().any(|bound| {
+                        let range = bound.offset..bound.offset.saturating_add(bound.len);
+                        bound.writes && bound.buffer.0 == touch.memory && crate::graph::overlap(&range, &touch.range)
+                    })
+                });
+                writes.push((number, position, !reaches_memory));
+            }
+        }
+        writes
+    }
+}

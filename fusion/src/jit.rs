@@ -1,0 +1,18 @@
+//! The seam to the JIT: every name of `vkfuse-jit` that this crate uses, in one place.
+
+pub use vkfuse_jit::{
+    Reason,
+    emit::JitError,
+    kernel::{
+        Binding, BindingKind, Interface, KernelError, KernelReason, Module, PushLayout, PushMember, ScalarClass,
+        SpecConstant, SpecType, SpecValue, Specialized,
+    },
+    plan::{
+        BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport, Internalization, PlanError,
+        Policy, Promote, Report, SplitReport, TrustedReport,
+    },
+};
+pub(crate) use vkfuse_jit::{
+    kernel::Kernel,
+    plan::{Arg, FuseOptions, Limits, Plan, Step, Submission, plan, plan_unfused},
+};

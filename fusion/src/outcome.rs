@@ -1,0 +1,88 @@
+//! What became of a submission or of a fusion list.
+
+use std::fmt;
+
+use crate::jit::Reason;
+
+/// What became of a submission, or of the fusion list that it was part of. Carried by every [`Event`](crate::Event).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It is in the list of a queue in fusion mode, and nothing has run yet.
+    Pending,
+    /// It was submitted outside fusion mode.
+    Unfused,
+    /// The whole list became one kernel.
+    Fused,
+    /// The list became several kernels, at least one of them fused; the report says where it was split and why.
+    Split,
+    /// Fusion mode ended before the list was completed; the list ran unfused.
+    Cancelled {
+        /// What ended it.
+        by: CancelCause,
+    },
+    /// The list was completed, and nothing of it could be fused; it ran unfused.
+    Refused {
+        /// Why.
+        reason: Reason,
+    },
+    /// It did not run: the event's `wait` returns the error.
+    Failed,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Pending => f.write_str("pending"),
+            Outcome::Unfused => f.write_str("unfused"),
+            Outcome::Fused => f.write_str("fused"),
+            Outcome::Split => f.write_str("split"),
+            Outcome::Cancelled { by } => write!(f, "cancelled by {by}"),
+            Outcome::Refused { reason } => write!(f, "refused: {reason}"),
+            Outcome::Failed => f.write_str("failed"),
+        }
+    }
+}
+
+/// What ended fusion mode before `complete_fusion` did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CancelCause {
+    /// `cancel_fusion` was called.
+    Explicit,
+    /// A wait for the queue, or for the whole context.
+    QueueWait,
+    /// A wait for the event of a listed submission or of the list.
+    EventWait,
+    /// The host reads a buffer that a listed kernel writes.
+    HostRead,
+    /// The host writes a buffer that a listed kernel uses.
+    HostWrite,
+    /// A copy, fill or update of a buffer that a listed kernel uses.
+    Command,
+    /// A host task on a buffer that a listed kernel uses.
+    HostTask,
+    /// A submission to another queue that has to come after, or that depends on a listed event.
+    OtherQueue,
+    /// The last handle of the queue was dropped.
+    QueueDropped,
+    /// The closure of `fuse` returned an error or panicked.
+    ScopeLeft,
+}
+
+impl fmt::Display for CancelCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CancelCause::Explicit => "request",
+            CancelCause::QueueWait => "a wait for the queue",
+            CancelCause::EventWait => "a wait for an event",
+            CancelCause::HostRead => "a host read",
+            CancelCause::HostWrite => "a host write",
+            CancelCause::Command => "a copy, fill or update",
+            CancelCause::HostTask => "a host task",
+            CancelCause::OtherQueue => "a submission to another queue",
+            CancelCause::QueueDropped => "the end of the queue",
+            CancelCause::ScopeLeft => "leaving the fusion scope early",
+        })
+    }
+}

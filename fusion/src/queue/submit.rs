@@ -1,0 +1,157 @@
+//! Submitting kernels: checked, then listed or run.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::Queue;
+use crate::{
+    check::{Checked, check},
+    context::ContextInner,
+    error::{Error, Slot, SubmitError},
+    event::{Done, Event, EventInner, HostDone},
+    fusion::End,
+    graph::Touch,
+    handler::{Handler, SubmitResult},
+    outcome::CancelCause,
+    schedule::{After, Entry, List, Mode, Piece, QueueId, Rule, Work},
+};
+
+impl Queue {
+    /// Submits one dispatch, described by the closure. In fusion mode it is listed; otherwise it is handed to the device
+    /// before this returns.
+    ///
+    /// An error or a panic in the closure, or a submission that does not fit its kernel, leaves everything as before.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), vkfuse::Error> {
+    /// # let context = vkfuse::Context::new()?;
+    /// # let queue = context.queue(vkfuse::QueueOptions::new())?;
+    /// # let (scale, data) = (context.load_spirv("scale.spv")?, context.buffer::<f32>(1000)?);
+    /// let event = queue.submit(|h| {
+    ///     h.arg(0, data.read_write()).push(&1000u32).dispatch_items(&scale, [1000, 1, 1]);
+    /// })?;
+    /// event.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The closure's own; [`Error::Submit`] for a submission that does not fit; code that cannot be built; the device.
+    pub fn submit<R: SubmitResult>(&self, describe: impl FnOnce(&mut Handler) -> R) -> Result<Event, Error> {
+        let mut handler = Handler::new();
+        describe(&mut handler).into_result()?;
+        let context = &self.inner.context;
+        let request = handler.finish(context)?;
+        let checked = check(context, request)?;
+        let after = checked.after.clone();
+        let entry = entry(context, self.inner.id, checked);
+        self.place(entry, &after)
+    }
+
+    /// Lists or runs a submission, after everything that has to come before it.
+    fn place(&self, mut entry: Entry, after: &[Arc<EventInner>]) -> Result<Event, Error> {
+        let context = &self.inner.context;
+        let mut piece: Option<Piece> = None;
+        loop {
+            // Ends lists of other queues that this depends on by event, then those it depends on by buffer.
+            for event in after.iter().filter(|event| event.queue != self.inner.id) {
+                context.end_list_of(event, &End::Cancel(CancelCause::OtherQueue))?;
+            }
+            let mut schedule = context.observe(&entry.touches, Some(self.inner.id), Rule::Conflict, CancelCause::OtherQueue)?;
+            match &mut schedule.queue(self.inner.id).mode {
+                Mode::Ending(_) => {
+                    drop(context.wait_for_change(schedule));
+                    continue;
+                }
+                Mode::Recording(list) => {
+                    readable(&entry, Some(list))?;
+                    entry.after = settled(after)?;
+                    let event = Event { inner: entry.event.clone() };
+                    list.entries.push(entry);
+                    return Ok(event);
+                }
+                Mode::Direct => {}
+            }
+            readable(&entry, None)?;
+            entry.after = settled(after)?;
+            if piece.is_none() || entry.after.tasks.iter().any(|task| task.poll().is_none()) {
+                // Both may take long, so neither is done under the lock; then everything is looked at again.
+                drop(schedule);
+                wait_for_tasks(&entry.after.tasks)?;
+                if piece.is_none() {
+                    let step = context.plain_step(&entry)?;
+                    let (program, _) = context.program(&entry.label, &step)?;
+                    piece = Some(Piece { label: entry.label.clone(), step, program });
+                }
+                continue;
+            }
+            wait_for_tasks(&entry.after.tasks)?;
+            let state = schedule.queue(self.inner.id);
+            let (lane, profile) = (state.lane, state.profiling || context.profiling);
+            let pieces = piece.take().into_iter().collect();
+            let work = Work { pieces, buffers: &entry.buffers, waits: &entry.after.points, profile };
+            let submitted = context.commit(&mut schedule, lane, work)?;
+            for (touch, buffer) in entry.touches.iter().zip(&entry.buffers).filter(|(touch, _)| touch.writes) {
+                buffer.written(&(touch.range.start - buffer.base..touch.range.end - buffer.base));
+            }
+            schedule.queue(self.inner.id).ran(submitted.point);
+            return Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)));
+        }
+    }
+}
+
+fn entry(context: &Arc<ContextInner>, queue: QueueId, checked: Checked) -> Entry {
+    Entry {
+        label: Arc::from(checked.submission.kernel.name.as_str()),
+        submission: checked.submission,
+        touches: checked.touches,
+        buffers: checked.buffers,
+        event: EventInner::listed(context, queue),
+        after: After::default(),
+    }
+}
+
+/// What the events it depends on come down to. Events still listed can only be of the list that this joins.
+fn settled(after: &[Arc<EventInner>]) -> Result<After, Error> {
+    let mut result = After::default();
+    for event in after.iter().filter_map(|event| event.settled()) {
+        match &event.result {
+            Ok(Done::Nothing) => {}
+            Ok(Done::Gpu(submitted)) => result.points.push(submitted.point),
+            Ok(Done::Host(task)) => result.tasks.push(task.clone()),
+            Err(error) => return Err(Error::Earlier(error.clone())),
+        }
+    }
+    Ok(result)
+}
+
+fn wait_for_tasks(tasks: &SmallVec<[Arc<HostDone>; 1]>) -> Result<(), Error> {
+    for task in tasks {
+        if let Some(Err(error)) = task.wait(None) {
+            return Err(Error::Earlier(error));
+        }
+    }
+    Ok(())
+}
+
+/// Whether everything that the kernel reads is there to be read: in memory, or written earlier in the same list.
+fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> {
+    for (position, (touch, buffer)) in entry.touches.iter().zip(&entry.buffers).enumerate() {
+        let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
+        if !touch.reads {
+            continue;
+        }
+        if let Some(state) = buffer.unreadable(&range) {
+            let writes = |listed: &Touch| listed.writes && listed.overlaps(touch);
+            if list.is_some_and(|list| list.entries.iter().any(|earlier| earlier.touches.iter().any(writes))) {
+                continue;
+            }
+            let arg = &entry.submission.args[position];
+            let slot = Slot { set: arg.set, binding: arg.binding };
+            return Err(Error::submit(&entry.label, SubmitError::Unreadable { slot, buffer: buffer.name().to_string(), state }));
+        }
+    }
+    Ok(())
+}

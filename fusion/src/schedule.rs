@@ -1,0 +1,222 @@
+//! What is pending, listed and held: the state that orders everything, behind one lock.
+//!
+//! # Invariants
+//!
+//! - Fusion lists of different queues never conflict: whatever would conflict with a list ends that list first. So no
+//!   list ever waits for another, and no order of calls can make a circle.
+//! - While a list ends (its kernels are being built, outside the lock) it stays visible as *ending*, and whoever conflicts
+//!   with it waits. So no one can slip in between a list and its execution.
+//! - The lock is never held while a kernel is built, a closure runs, or the device is waited for.
+
+use std::{
+    sync::{Arc, MutexGuard, PoisonError},
+    thread::{self, ThreadId},
+};
+
+use ahash::AHashMap;
+use smallvec::SmallVec;
+
+use crate::{
+    buffer::BufferInner,
+    context::{ContextInner, HostHold},
+    error::{BufferError, Error},
+    event::{EventInner, HostDone},
+    fusion::End,
+    graph::{Graph, Touch, Touches},
+    jit::Submission,
+    outcome::CancelCause,
+    vk::Point,
+};
+
+mod commit;
+
+pub(crate) use commit::{Piece, Work};
+
+/// A queue's number in its context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct QueueId(pub(crate) u64);
+
+/// The state that orders everything.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    pub(crate) graph: Graph,
+    pub(crate) queues: AHashMap<QueueId, QueueState>,
+    holds: Vec<Hold>,
+    next: u64,
+}
+
+/// A queue as the schedule sees it.
+#[derive(Debug)]
+pub(crate) struct QueueState {
+    /// The hardware queue it submits to.
+    pub(crate) lane: u32,
+    pub(crate) profiling: bool,
+    pub(crate) mode: Mode,
+    /// The completion event of the latest list, until the next one starts.
+    pub(crate) completion: Option<Arc<EventInner>>,
+    /// The latest submission of this queue.
+    pub(crate) last: Option<Point>,
+    /// Host tasks of this queue that may not be done yet, or failed and nobody was told.
+    pub(crate) tasks: SmallVec<[Arc<HostDone>; 1]>,
+}
+
+/// Whether submissions run or are recorded.
+#[derive(Debug)]
+pub(crate) enum Mode {
+    /// They run.
+    Direct,
+    /// They are listed.
+    Recording(List),
+    /// The list is being built and is about to run; submissions wait.
+    Ending(Arc<List>),
+}
+
+/// A fusion list.
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) completion: Arc<EventInner>,
+}
+
+/// A listed submission.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) submission: Submission,
+    pub(crate) label: Arc<str>,
+    pub(crate) touches: Touches,
+    pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
+    pub(crate) event: Arc<EventInner>,
+    pub(crate) after: After,
+}
+
+/// What a submission was told to come after, besides what its buffers say.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct After {
+    pub(crate) points: SmallVec<[Point; 2]>,
+    pub(crate) tasks: SmallVec<[Arc<HostDone>; 1]>,
+}
+
+/// When an access observes a listed submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Where their order matters: at least one writes.
+    Conflict,
+    /// Where they have a byte in common.
+    Overlap,
+}
+
+/// Bytes that the host (a closure or a host task) has for itself.
+#[derive(Debug)]
+struct Hold {
+    id: u64,
+    touches: Touches,
+    thread: ThreadId,
+}
+
+impl List {
+    /// Whether an access observes something in the list.
+    fn observed_by(&self, touches: &[Touch], rule: Rule) -> bool {
+        self.entries.iter().flat_map(|entry| &entry.touches).any(|listed| {
+            touches.iter().any(|touch| match rule {
+                Rule::Conflict => touch.conflicts(listed),
+                Rule::Overlap => touch.overlaps(listed),
+            })
+        })
+    }
+}
+
+impl Schedule {
+    /// A queue with a list that an access observes. `except` is the queue whose own list does not count.
+    fn observed(&self, touches: &[Touch], except: Option<QueueId>, rule: Rule) -> Option<QueueId> {
+        self.queues.iter().find_map(|(id, queue)| {
+            let list = match &queue.mode {
+                Mode::Direct => return None,
+                Mode::Recording(list) => list,
+                Mode::Ending(list) => list,
+            };
+            (Some(*id) != except && list.observed_by(touches, rule)).then_some(*id)
+        })
+    }
+
+    /// The thread that holds bytes in conflict with an access.
+    fn held_by(&self, touches: &[Touch]) -> Option<ThreadId> {
+        let conflicts = |hold: &&Hold| hold.touches.iter().any(|held| touches.iter().any(|touch| touch.conflicts(held)));
+        self.holds.iter().find(conflicts).map(|hold| hold.thread)
+    }
+
+    /// A number that was not given out before.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(crate) fn release(&mut self, id: u64) {
+        self.holds.retain(|hold| hold.id != id);
+    }
+}
+
+impl ContextInner {
+    /// The schedule. A panic while it was locked cannot leave it half-changed in a way that matters more than
+    /// a deadlock of everybody else, so poisoning is ignored.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Schedule> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until something about queues or holds has changed.
+    pub(crate) fn wait_for_change<'a>(&self, schedule: MutexGuard<'a, Schedule>) -> MutexGuard<'a, Schedule> {
+        self.changed.wait(schedule).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes sure that an access comes after every list that it observes and after the host's use of the same bytes,
+    /// and returns with the lock held, so that it takes its place before anything else does.
+    pub(crate) fn observe(
+        &self,
+        touches: &[Touch],
+        except: Option<QueueId>,
+        rule: Rule,
+        cause: CancelCause,
+    ) -> Result<MutexGuard<'_, Schedule>, Error> {
+        let mut schedule = self.lock();
+        loop {
+            if let Some(queue) = schedule.observed(touches, except, rule) {
+                drop(schedule);
+                self.end_list(queue, &End::Cancel(cause))?;
+                schedule = self.lock();
+                continue;
+            }
+            match schedule.held_by(touches) {
+                None => return Ok(schedule),
+                Some(thread) if thread == thread::current().id() => {
+                    return Err(Error::buffer(&self.buffer_label(touches), BufferError::HostAccess));
+                }
+                Some(_) => schedule = self.wait_for_change(schedule),
+            }
+        }
+    }
+
+    fn buffer_label(&self, touches: &[Touch]) -> String {
+        touches.first().map_or_else(String::new, |touch| touch.memory.to_string())
+    }
+
+    /// Takes bytes for the host until the hold is dropped, and says what to wait for before touching them.
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        buffer: &BufferInner,
+        touch: Touch,
+        cause: CancelCause,
+    ) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
+        let mut schedule = self.observe(std::slice::from_ref(&touch), None, Rule::Conflict, cause)?;
+        buffer.memory(&mut schedule)?;
+        schedule.graph.retire(|point| self.gpu.is_done(point));
+        let points = schedule.graph.conflicts(&touch);
+        let hold = self.hold_now(&mut schedule, Touches::from_iter([touch]), thread::current().id());
+        Ok((hold, points))
+    }
+
+    /// Takes bytes for the host, after [`ContextInner::observe`] found nothing in the way.
+    pub(crate) fn hold_now(self: &Arc<Self>, schedule: &mut Schedule, touches: Touches, thread: ThreadId) -> HostHold {
+        let id = schedule.number();
+        schedule.holds.push(Hold { id, touches, thread });
+        HostHold { context: self.clone(), id }
+    }
+}

@@ -1,0 +1,92 @@
+//! Counters of what was done, for tests and for the curious.
+
+use std::{
+    ops::Sub,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// What a context has done since it was made. A snapshot; subtract an earlier one to see what happened between.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Stats {
+            /// Dispatches submitted to the device.
+            pub dispatches: u64,
+            /// Submissions to the device, those of uploads and downloads included.
+            pub submits: u64,
+            /// Pipeline barriers recorded, those of uploads and downloads included.
+            pub barriers: u64,
+            /// Copies, fills and updates, those of uploads and downloads included.
+            pub transfers: u64,
+            /// Memory objects allocated.
+            pub allocations: u64,
+            /// Pipelines asked of the driver.
+            pub driver_compiles: u64,
+            /// Errors and warnings of the validation layer; 0 where it is not active.
+            pub validation_messages: u64,
+            $($(#[doc = $doc])+ pub $name: u64,)+
+        }
+
+        /// The counters that this crate keeps itself.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: AtomicU64,)+
+        }
+
+        impl Counters {
+            pub(crate) fn snapshot(&self) -> Stats {
+                Stats { $($name: self.$name.load(Relaxed),)+ ..Stats::default() }
+            }
+        }
+
+        impl Sub for Stats {
+            type Output = Stats;
+
+            fn sub(self, earlier: Stats) -> Stats {
+                Stats {
+                    dispatches: self.dispatches.saturating_sub(earlier.dispatches),
+                    submits: self.submits.saturating_sub(earlier.submits),
+                    barriers: self.barriers.saturating_sub(earlier.barriers),
+                    transfers: self.transfers.saturating_sub(earlier.transfers),
+                    allocations: self.allocations.saturating_sub(earlier.allocations),
+                    driver_compiles: self.driver_compiles.saturating_sub(earlier.driver_compiles),
+                    validation_messages: self.validation_messages.saturating_sub(earlier.validation_messages),
+                    $($name: self.$name.saturating_sub(earlier.$name),)+
+                }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Steps whose SPIR-V was built: by the JIT for fused groups, by copying for single kernels.
+    jit_builds,
+    /// Steps whose pipeline the memory cache had.
+    memory_hits,
+    /// Steps whose pipeline it did not have.
+    memory_misses,
+    /// Steps whose SPIR-V the persistent store had.
+    disk_hits,
+    /// Steps whose SPIR-V it did not have.
+    disk_misses,
+    /// Pipelines that the driver found in a stored blob of its own.
+    blob_hits,
+    /// Microseconds spent making SPIR-V.
+    jit_us,
+    /// Microseconds spent in the driver's compiler.
+    driver_us,
+    /// Lists that became one kernel.
+    lists_fused,
+    /// Lists that became several kernels.
+    lists_split,
+    /// Lists that were cancelled, by request or by something that observed them.
+    lists_cancelled,
+    /// Lists that were completed and could not be fused at all.
+    lists_refused,
+}
+
+/// Adds to a counter.
+pub(crate) fn count(counter: &AtomicU64, by: u64) {
+    counter.fetch_add(by, Relaxed);
+}

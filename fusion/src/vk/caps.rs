@@ -1,0 +1,335 @@
+//! What a device can do and how large things may be.
+//!
+//! Copied once when the device is opened, so that planning asks plain fields and never the driver.
+
+use vulkano::{
+    Version,
+    device::{
+        Device,
+        physical::{PhysicalDevice, PhysicalDeviceType},
+    },
+    memory::MemoryHeapFlags,
+};
+
+use super::{features, spirv_caps};
+
+/// What sort of device it is, as the driver says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeviceKind {
+    /// A card of its own.
+    Discrete,
+    /// A part of the processor.
+    Integrated,
+    /// A share of a card, in a virtual machine.
+    Virtual,
+    /// A driver that computes on the processor, as lavapipe does.
+    Cpu,
+    /// None of these.
+    Other,
+}
+
+/// The limits that planning and checking need, by the Vulkan limit of the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceLimits {
+    /// `maxPushConstantsSize`, bytes.
+    pub max_push_bytes: u32,
+    /// `maxComputeSharedMemorySize`, bytes.
+    pub max_shared_bytes: u32,
+    /// `maxComputeWorkGroupSize`, per dimension.
+    pub max_work_group_size: [u32; 3],
+    /// `maxComputeWorkGroupInvocations`.
+    pub max_work_group_invocations: u32,
+    /// `maxComputeWorkGroupCount`, per dimension.
+    pub max_groups: [u32; 3],
+    /// `maxStorageBufferRange`, bytes one storage binding can span.
+    pub max_storage_range: u64,
+    /// `maxUniformBufferRange`, bytes one uniform binding can span.
+    pub max_uniform_range: u64,
+    /// `maxPerStageDescriptorStorageBuffers`.
+    pub max_storage_bindings: u32,
+    /// `maxPerStageDescriptorUniformBuffers`.
+    pub max_uniform_bindings: u32,
+    /// `maxPerStageResources`: bindings of any kind together.
+    pub max_bindings: u32,
+    /// `maxBoundDescriptorSets`.
+    pub max_sets: u32,
+    /// `maxBufferSize` (or `maxMemoryAllocationSize` where smaller), bytes of one memory object.
+    pub max_memory_object: u64,
+    /// `minStorageBufferOffsetAlignment`, bytes.
+    pub storage_offset_align: u64,
+    /// `minUniformBufferOffsetAlignment`, bytes.
+    pub uniform_offset_align: u64,
+}
+
+/// A device as listed, before it is opened.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct DeviceInfo {
+    /// Its number among the devices of this machine, in the loader's order.
+    pub index: usize,
+    /// The device's name.
+    pub name: String,
+    /// The driver's name.
+    pub driver: String,
+    /// The driver's own description of its version.
+    pub driver_info: String,
+    /// The driver's version number; its layout is the vendor's own.
+    pub driver_version: u32,
+    /// Vulkan version the device implements: major, minor, patch.
+    pub api_version: (u32, u32, u32),
+    /// PCI vendor number.
+    pub vendor_id: u32,
+    /// PCI device number.
+    pub device_id: u32,
+    /// What sort of device it is.
+    pub kind: DeviceKind,
+    /// Its limits.
+    pub limits: DeviceLimits,
+    /// Smallest and largest sub-group size.
+    pub subgroup_sizes: (u32, u32),
+    /// The default sub-group size.
+    pub subgroup_size: u32,
+    /// Bytes of device-local memory.
+    pub device_memory: u64,
+    /// Whether kernels can be run and fused on it: the names of the features it lacks, if any.
+    pub missing: Vec<&'static str>,
+}
+
+impl DeviceKind {
+    fn of(kind: PhysicalDeviceType) -> DeviceKind {
+        match kind {
+            PhysicalDeviceType::DiscreteGpu => DeviceKind::Discrete,
+            PhysicalDeviceType::IntegratedGpu => DeviceKind::Integrated,
+            PhysicalDeviceType::VirtualGpu => DeviceKind::Virtual,
+            PhysicalDeviceType::Cpu => DeviceKind::Cpu,
+            _ => DeviceKind::Other,
+        }
+    }
+
+    /// Smaller is tried first where the user names no device.
+    pub(super) fn rank(self) -> u8 {
+        match self {
+            DeviceKind::Discrete => 0,
+            DeviceKind::Integrated => 1,
+            DeviceKind::Virtual => 2,
+            DeviceKind::Other => 3,
+            DeviceKind::Cpu => 4,
+        }
+    }
+}
+
+impl DeviceLimits {
+    fn of(device: &PhysicalDevice) -> DeviceLimits {
+        let p = device.properties();
+        let allocation = p.max_memory_allocation_size.unwrap_or(1 << 30);
+        DeviceLimits {
+            max_push_bytes: p.max_push_constants_size,
+            max_shared_bytes: p.max_compute_shared_memory_size,
+            max_work_group_size: p.max_compute_work_group_size,
+            max_work_group_invocations: p.max_compute_work_group_invocations,
+            max_groups: p.max_compute_work_group_count,
+            max_storage_range: p.max_storage_buffer_range.into(),
+            max_uniform_range: p.max_uniform_buffer_range.into(),
+            max_storage_bindings: p
+                .max_per_stage_descriptor_storage_buffers
+                .min(p.max_descriptor_set_storage_buffers),
+            max_uniform_bindings: p
+                .max_per_stage_descriptor_uniform_buffers
+                .min(p.max_descriptor_set_uniform_buffers),
+            max_bindings: p.max_per_stage_resources,
+            max_sets: p.max_bound_descriptor_sets,
+            max_memory_object: p.max_buffer_size.unwrap_or(allocation).min(allocation),
+            storage_offset_align: p.min_storage_buffer_offset_alignment.as_devicesize(),
+            uniform_offset_align: p.min_uniform_buffer_offset_alignment.as_devicesize(),
+        }
+    }
+}
+
+impl DeviceInfo {
+    /// Describes a device; `index` is its number in the loader's list.
+    pub(super) fn of(device: &PhysicalDevice, index: usize) -> DeviceInfo {
+        let p = device.properties();
+        let version = device.api_version();
+        let subgroup_size = p.subgroup_size.unwrap_or(1);
+        let local =
+            |heap: &&vulkano::memory::MemoryHeap| heap.flags.intersects(MemoryHeapFlags::DEVICE_LOCAL);
+        DeviceInfo {
+            index,
+            name: p.device_name.clone(),
+            driver: p.driver_name.clone().unwrap_or_default(),
+            driver_info: p.driver_info.clone().unwrap_or_default(),
+            driver_version: p.driver_version,
+            api_version: (version.major, version.minor, version.patch),
+            vendor_id: p.vendor_id,
+            device_id: p.device_id,
+            kind: DeviceKind::of(p.device_type),
+            limits: DeviceLimits::of(device),
+            subgroup_sizes: (
+                p.min_subgroup_size.unwrap_or(subgroup_size),
+                p.max_subgroup_size.unwrap_or(subgroup_size),
+            ),
+            subgroup_size,
+            device_memory: device.memory_properties().memory_heaps.iter().filter(local).map(|h| h.size).sum(),
+            missing: features::missing(device.supported_features()),
+        }
+    }
+
+    /// Whether this crate can open the device, and so fuse on it.
+    #[must_use]
+    pub fn supports_fusion(&self) -> bool {
+        self.missing.is_empty()
+    }
+}
+
+/// What an open device can do.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Caps {
+    /// The device as listed.
+    pub info: DeviceInfo,
+    /// Whether it computes on the processor: then nobody polls for completion, which would take its cores.
+    pub is_cpu: bool,
+    /// Nanoseconds of one timestamp tick; 0 where the queues have no timestamps.
+    pub timestamp_period: f64,
+    /// Whether the validation layer is active.
+    pub validation: bool,
+    /// Whether buffers have addresses that kernels may follow.
+    pub device_addresses: bool,
+    /// Newest SPIR-V version that modules may have.
+    pub spirv_version: (u8, u8),
+    /// Bytes that identify the device and what is switched on in it, for the key of what depends on the device.
+    pub device_identity: Vec<u8>,
+    /// Bytes that identify device and driver, down to its build, for the key of driver blobs.
+    pub driver_identity: Vec<u8>,
+    pub(super) spirv_capabilities: Vec<u32>,
+    timestamp_bits: u32,
+}
+
+impl Caps {
+    /// Reads an open device. `timestamp_bits` is the least of its queues'.
+    pub(super) fn of(device: &Device, index: usize, timestamp_bits: u32, validation: bool) -> Caps {
+        let physical = device.physical_device();
+        let p = physical.properties();
+        let info = DeviceInfo::of(physical, index);
+        let spirv_capabilities = spirv_caps::supported(device);
+        let version = device.api_version();
+        Caps {
+            is_cpu: info.kind == DeviceKind::Cpu,
+            timestamp_period: if timestamp_bits > 0 { f64::from(p.timestamp_period) } else { 0.0 },
+            validation,
+            device_addresses: device.enabled_features().buffer_device_address,
+            spirv_version: if version >= Version::V1_3 { (1, 6) } else { (1, 5) },
+            device_identity: device_identity(&info, &spirv_capabilities, version),
+            driver_identity: driver_identity(physical),
+            spirv_capabilities,
+            timestamp_bits,
+            info,
+        }
+    }
+
+    /// Whether modules with this SPIR-V capability (by its number) may be handed to the device as it was opened.
+    #[must_use]
+    pub fn supports(&self, capability: u32) -> bool {
+        self.spirv_capabilities.binary_search(&capability).is_ok()
+    }
+
+    /// Which bits of a timestamp count.
+    pub(super) fn timestamp_mask(&self) -> u64 {
+        1_u64.checked_shl(self.timestamp_bits).map_or(u64::MAX, |bit| bit - 1)
+    }
+
+    /// The limits.
+    #[must_use]
+    pub fn limits(&self) -> &DeviceLimits {
+        &self.info.limits
+    }
+}
+
+/// A list of byte strings that cannot be mistaken for another list: each with its length before it.
+struct Identity(Vec<u8>);
+
+impl Identity {
+    fn field(mut self, bytes: &[u8]) -> Identity {
+        self.0.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn number(self, number: u64) -> Identity {
+        self.field(&number.to_le_bytes())
+    }
+}
+
+/// What generated SPIR-V depends on: the device, its limits and what is switched on, but not its driver.
+fn device_identity(info: &DeviceInfo, capabilities: &[u32], version: Version) -> Vec<u8> {
+    let DeviceLimits {
+        max_push_bytes,
+        max_shared_bytes,
+        max_work_group_size,
+        max_work_group_invocations,
+        max_groups,
+        max_storage_range,
+        max_uniform_range,
+        max_storage_bindings,
+        max_uniform_bindings,
+        max_bindings,
+        max_sets,
+        max_memory_object,
+        storage_offset_align,
+        uniform_offset_align,
+    } = info.limits.clone();
+    let mut out = Identity(Vec::new())
+        .number(info.vendor_id.into())
+        .number(info.device_id.into())
+        .field(info.name.as_bytes())
+        .number(version.major.into())
+        .number(version.minor.into())
+        .number(info.subgroup_size.into())
+        .number(info.subgroup_sizes.0.into())
+        .number(info.subgroup_sizes.1.into());
+    for limit in [
+        u64::from(max_push_bytes),
+        max_shared_bytes.into(),
+        max_work_group_invocations.into(),
+        max_storage_range,
+        max_uniform_range,
+        max_storage_bindings.into(),
+        max_uniform_bindings.into(),
+        max_bindings.into(),
+        max_sets.into(),
+        max_memory_object,
+        storage_offset_align,
+        uniform_offset_align,
+    ] {
+        out = out.number(limit);
+    }
+    for limit in max_work_group_size.into_iter().chain(max_groups) {
+        out = out.number(limit.into());
+    }
+    for capability in capabilities {
+        out = out.number((*capability).into());
+    }
+    out.0
+}
+
+/// What a driver's pipeline blob depends on beside the SPIR-V: everything Vulkan offers to tell two drivers apart.
+fn driver_identity(device: &PhysicalDevice) -> Vec<u8> {
+    let p = device.properties();
+    let version = device.api_version();
+    Identity(Vec::new())
+        .number(p.vendor_id.into())
+        .number(p.device_id.into())
+        .number(p.driver_version.into())
+        .number(p.driver_id.map_or(0, |id| ash::vk::DriverId::from(id).as_raw() as u64))
+        .field(p.driver_name.as_deref().unwrap_or_default().as_bytes())
+        .field(p.driver_info.as_deref().unwrap_or_default().as_bytes())
+        .field(&p.pipeline_cache_uuid)
+        .field(&p.device_uuid.unwrap_or_default())
+        .field(&p.driver_uuid.unwrap_or_default())
+        .number(version.major.into())
+        .number(version.minor.into())
+        .number(version.patch.into())
+        .0
+}

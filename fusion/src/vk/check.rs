@@ -1,0 +1,207 @@
+//! A command checked against limits and ranges before it is recorded.
+//!
+//! All commands of a submission are checked before the first is recorded, so that an error leaves nothing behind. The
+//! rules are Vulkan's "valid usage" of the calls that follow; each has its own error.
+
+use ash::vk;
+
+use super::{
+    BindingKind, BoundMemory, Command, DeviceError, Dispatch, Memory, gpu::GpuInner, pipeline::Pipeline,
+};
+
+/// Most bytes of an update: what `vkCmdUpdateBuffer` takes.
+pub(super) const MAX_UPDATE: usize = 65_536;
+
+/// What recording the commands will need.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    /// Descriptor sets, and descriptors of each kind in them, that are not pushed.
+    pub(super) sets: u32,
+    pub(super) storage: u32,
+    pub(super) uniform: u32,
+    /// Whether the host may look at something that is written.
+    pub(super) host: bool,
+}
+
+/// Checks commands.
+pub(super) fn commands(gpu: &GpuInner, commands: &[Command]) -> Result<Needs, DeviceError> {
+    let mut needs = Needs::default();
+    for command in commands {
+        match command {
+            Command::Dispatch(dispatch) => check_dispatch(gpu, dispatch, &mut needs)?,
+            Command::Copy { src, src_offset, dst, dst_offset, len } => {
+                own(gpu, src)?;
+                own(gpu, dst)?;
+                src.check("source of a copy", *src_offset, *len)?;
+                dst.check("destination of a copy", *dst_offset, *len)?;
+                let (from, to) = (src.base() + src_offset, dst.base() + dst_offset);
+                if src.handle() == dst.handle() && from < to + len && to < from + len {
+                    return Err(DeviceError::OverlappingCopy {
+                        src: *src_offset,
+                        dst: *dst_offset,
+                        len: *len,
+                    });
+                }
+                needs.host |= dst.host_may_look();
+            }
+            Command::Fill { dst, offset, len, .. } => {
+                own(gpu, dst)?;
+                aligned("fill offset", dst.base() + offset, 4)?;
+                aligned("fill length", *len, 4)?;
+                // The words at the end may reach into the rounding of the allocation.
+                let end = offset.checked_add(*len);
+                if end.is_none_or(|end| end > dst.size().next_multiple_of(4).min(dst.capacity())) {
+                    dst.check("fill", *offset, *len)?;
+                }
+                needs.host |= dst.host_may_look();
+            }
+            Command::Update { dst, offset, bytes } => {
+                own(gpu, dst)?;
+                aligned("update offset", dst.base() + offset, 4)?;
+                aligned("update length", bytes.len() as u64, 4)?;
+                if bytes.len() > MAX_UPDATE {
+                    return Err(DeviceError::OverLimit {
+                        what: "an update",
+                        asked: bytes.len() as u64,
+                        limit: MAX_UPDATE as u64,
+                        name: "vkCmdUpdateBuffer",
+                    });
+                }
+                dst.check("update", *offset, bytes.len() as u64)?;
+                needs.host |= dst.host_may_look();
+            }
+            Command::Barrier(_) => {}
+        }
+    }
+    Ok(needs)
+}
+
+fn check_dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -> Result<(), DeviceError> {
+    let Dispatch { pipeline, bindings, push, groups, keeps } = dispatch;
+    if !pipeline.belongs_to(gpu.id) {
+        return Err(DeviceError::Foreign { what: "pipeline" });
+    }
+    if groups.contains(&0) {
+        return Err(DeviceError::ZeroGroups { groups: *groups });
+    }
+    for (asked, limit) in groups.iter().zip(gpu.caps.limits().max_groups) {
+        if *asked > limit {
+            return Err(DeviceError::OverLimit {
+                what: "a work-group count",
+                asked: (*asked).into(),
+                limit: limit.into(),
+                name: "maxComputeWorkGroupCount",
+            });
+        }
+    }
+    if push.len() != pipeline.push_bytes() as usize {
+        return Err(DeviceError::PushSize { given: push.len(), needed: pipeline.push_bytes() });
+    }
+    for (at, (set, binding, kind)) in pipeline.bindings().iter().enumerate() {
+        let Some(bound) = find(bindings, at, *set, *binding) else {
+            return Err(DeviceError::Binding {
+                set: *set,
+                binding: *binding,
+                problem: "is declared by the pipeline and was not given",
+            });
+        };
+        check_binding(gpu, bound, *kind)?;
+        needs.host |= *kind == BindingKind::Storage && bound.memory.host_may_look();
+    }
+    if bindings.len() != pipeline.bindings().len() {
+        return Err(superfluous(pipeline, bindings));
+    }
+    for memory in keeps {
+        own(gpu, memory)?;
+        needs.host |= memory.host_may_look();
+    }
+    for set in pipeline.sets().iter().filter(|set| !set.pushed && set.count > 0) {
+        needs.sets += 1;
+        for (_, _, kind) in &pipeline.bindings()[set.first..set.first + set.count] {
+            match kind {
+                BindingKind::Storage => needs.storage += 1,
+                BindingKind::Uniform => needs.uniform += 1,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The memory given for a binding. `at` is where it is when the caller sorts as the pipeline does.
+pub(super) fn find(bindings: &[BoundMemory], at: usize, set: u32, binding: u32) -> Option<&BoundMemory> {
+    let is = |bound: &&BoundMemory| (bound.set, bound.binding) == (set, binding);
+    bindings.get(at).filter(is).or_else(|| bindings.iter().find(is))
+}
+
+fn superfluous(pipeline: &Pipeline, bindings: &[BoundMemory]) -> DeviceError {
+    let declared =
+        |bound: &BoundMemory| pipeline.bindings().iter().any(|b| (b.0, b.1) == (bound.set, bound.binding));
+    // Every declared one was found, so either one is not declared or one is given twice.
+    match bindings.iter().find(|bound| !declared(bound)) {
+        Some(extra) => DeviceError::Binding {
+            set: extra.set,
+            binding: extra.binding,
+            problem: "was given and the pipeline does not declare it",
+        },
+        None => {
+            let twice = |i: usize| {
+                let key = |b: &BoundMemory| (b.set, b.binding);
+                bindings[..i].iter().any(|b| key(b) == key(&bindings[i]))
+            };
+            let at = (0..bindings.len()).find(|i| twice(*i)).map(|i| &bindings[i]);
+            DeviceError::Binding {
+                set: at.map_or(0, |b| b.set),
+                binding: at.map_or(0, |b| b.binding),
+                problem: "was given twice",
+            }
+        }
+    }
+}
+
+fn check_binding(gpu: &GpuInner, bound: &BoundMemory, kind: BindingKind) -> Result<(), DeviceError> {
+    let BoundMemory { set, binding, memory, offset, len } = bound;
+    own(gpu, memory)?;
+    if *len == 0 {
+        let problem = "is given a range of no bytes";
+        return Err(DeviceError::Binding { set: *set, binding: *binding, problem });
+    }
+    memory.check("binding", *offset, *len)?;
+    let limits = gpu.caps.limits();
+    let (align, limit, what, name) = match kind {
+        BindingKind::Storage => (
+            limits.storage_offset_align,
+            limits.max_storage_range,
+            "a storage buffer binding",
+            "maxStorageBufferRange",
+        ),
+        BindingKind::Uniform => (
+            limits.uniform_offset_align,
+            limits.max_uniform_range,
+            "a uniform buffer binding",
+            "maxUniformBufferRange",
+        ),
+    };
+    if kind == BindingKind::Uniform && !memory.is_uniform() {
+        return Err(DeviceError::MissingUsage { usage: "UNIFORM_BUFFER" });
+    }
+    aligned("offset of a binding", memory.base() + offset, align)?;
+    if *len > limit {
+        return Err(DeviceError::OverLimit { what, asked: *len, limit, name });
+    }
+    Ok(())
+}
+
+fn own(gpu: &GpuInner, memory: &Memory) -> Result<(), DeviceError> {
+    if !memory.belongs_to(gpu.id) {
+        return Err(DeviceError::Foreign { what: "memory object" });
+    }
+    debug_assert_ne!(memory.handle(), vk::Buffer::null());
+    Ok(())
+}
+
+fn aligned(what: &'static str, value: u64, align: u64) -> Result<(), DeviceError> {
+    if !value.is_multiple_of(align.max(1)) {
+        return Err(DeviceError::Misaligned { what, value, align });
+    }
+    Ok(())
+}

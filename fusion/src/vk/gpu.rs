@@ -1,0 +1,346 @@
+//! An open device and its queues.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use smallvec::SmallVec;
+use vulkano::{
+    Version, VulkanObject,
+    device::{
+        Device, DeviceCreateInfo, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags,
+        physical::PhysicalDevice,
+    },
+    memory::allocator::StandardMemoryAllocator,
+};
+
+use super::{
+    Caps, DeviceError, DeviceInfo, DeviceSelector, GpuQueue, GpuStats, Point,
+    calls::Calls,
+    features,
+    hold::Hold,
+    instance::{self, Messages},
+    queue::QueueShared,
+    stats::Counters,
+    transfer::Staging,
+};
+
+/// How many queues are made where the caller does not say.
+const DEFAULT_QUEUES: usize = 4;
+
+/// How long the last handle waits for work still running before it leaks what that work uses.
+const DROP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How to open a device.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GpuOptions {
+    pub(crate) device: DeviceSelector,
+    /// Switch the validation layer on. Where it is not installed that is a warning, and `Caps::validation` is false.
+    pub(crate) validation: bool,
+    /// At most so many queues; 0 for the default of 4.
+    pub(crate) max_queues: usize,
+    /// For tests: behave as on a device whose memory the host cannot reach, and which has no push descriptors.
+    pub(crate) plain: bool,
+}
+
+/// An open device: `Clone` (a handle), `Send + Sync`. The last handle waits for what is pending.
+#[derive(Debug, Clone)]
+pub(crate) struct Gpu(pub(super) Arc<GpuInner>);
+
+#[derive(Debug)]
+pub(super) struct GpuInner {
+    /// Tells memory and pipelines of this context from those of another.
+    pub(super) id: u64,
+    pub(super) caps: Caps,
+    pub(super) calls: Calls,
+    pub(super) queues: Vec<QueueShared>,
+    /// The families of `queues`, each once: what buffers are shared between.
+    pub(super) families: SmallVec<[u32; 4]>,
+    pub(super) lost: AtomicBool,
+    pub(super) counters: Counters,
+    pub(super) staging: Staging,
+    /// Most bindings of a pushed set; 0 where the device has no push descriptors.
+    pub(super) push_descriptors: u32,
+    /// Whether mapped device memory is written and read in place.
+    pub(super) direct: bool,
+    recording: AtomicBool,
+    recorded: Mutex<Vec<(Point, Vec<String>)>>,
+    pub(super) allocator: Arc<StandardMemoryAllocator>,
+    pub(super) device: Hold,
+    messages: Messages,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// A number given out once in this process.
+pub(super) fn unique_id() -> u64 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Gpu {
+    /// The devices of this machine.
+    pub(crate) fn enumerate() -> Result<Vec<DeviceInfo>, DeviceError> {
+        let _turn = instance::opening();
+        let (instance, _messages) = instance::shared(false)?;
+        Ok(instance::devices(&instance)?.into_iter().map(|(_, info)| info).collect())
+    }
+
+    /// Opens a device of its own.
+    pub(crate) fn open(options: &GpuOptions) -> Result<Gpu, DeviceError> {
+        let (index, device, queues, messages) = {
+            let _turn = instance::opening();
+            let (instance, messages) = instance::shared(options.validation)?;
+            let mut devices = instance::devices(&instance)?;
+            let infos: Vec<DeviceInfo> = devices.iter().map(|(_, info)| info.clone()).collect();
+            let index = choose(&options.device, &infos)?;
+            let (physical, _) = devices.swap_remove(index);
+            let (device, queues) = make_device(physical, options.max_queues)?;
+            (index, device, queues, messages)
+        };
+        Gpu::assemble(device, queues, index, messages, options.plain)
+    }
+
+    /// Works over a device that exists, on the queues given (the same `Arc`s the user submits to: they carry the
+    /// lock, which must not be held by the thread that calls anything here; those that cannot compute are left out). Fails by name on a feature that [`Gpu::required_features`]
+    /// lists and the device was made without.
+    pub(crate) fn over(device: Arc<Device>, queues: Vec<Arc<Queue>>) -> Result<Gpu, DeviceError> {
+        if let Some(index) = queues.iter().position(|q| q.device() != &device) {
+            return Err(DeviceError::ForeignQueue { index });
+        }
+        let families = device.physical_device().queue_family_properties();
+        let mut usable: Vec<Arc<Queue>> = Vec::new();
+        for queue in queues {
+            let flags = families[queue.queue_family_index() as usize].queue_flags;
+            let known = usable.iter().any(|other| other.handle() == queue.handle());
+            if flags.intersects(QueueFlags::COMPUTE) && !known {
+                usable.push(queue);
+            }
+        }
+        let index = device
+            .instance()
+            .enumerate_physical_devices()
+            .ok()
+            .and_then(|mut all| all.position(|other| &other == device.physical_device()))
+            .unwrap_or(0);
+        Gpu::assemble(device, usable, index, Messages::default(), false)
+    }
+
+    fn assemble(
+        device: Arc<Device>,
+        queues: Vec<Arc<Queue>>,
+        index: usize,
+        messages: Messages,
+        plain: bool,
+    ) -> Result<Gpu, DeviceError> {
+        let device = Hold::new(device);
+        let physical = device.physical_device();
+        let properties = physical.properties();
+        let name = || properties.device_name.clone();
+        check_version(physical)?;
+        if let Some(feature) = features::missing(device.enabled_features()).first() {
+            return Err(DeviceError::MissingFeature { device: name(), feature });
+        }
+        if queues.is_empty() {
+            return Err(DeviceError::NoComputeQueue { device: name() });
+        }
+        let all_families = physical.queue_family_properties();
+        let mut families: SmallVec<[u32; 4]> =
+            queues.iter().map(|queue| queue.queue_family_index()).collect();
+        families.sort_unstable();
+        families.dedup();
+        let timestamp_bits = families
+            .iter()
+            .map(|f| all_families[*f as usize].timestamp_valid_bits.unwrap_or(0))
+            .min()
+            .unwrap_or(0);
+        let push_descriptors = if device.enabled_extensions().khr_push_descriptor && !plain {
+            properties.max_push_descriptors.unwrap_or(0)
+        } else {
+            0
+        };
+        let shared = queues
+            .into_iter()
+            .enumerate()
+            .map(|(index, queue)| QueueShared::new(index as u32, queue))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Gpu(Arc::new(GpuInner {
+            id: unique_id(),
+            caps: Caps::of(&device, index, timestamp_bits, messages.active()),
+            calls: Calls::of(&device),
+            queues: shared,
+            families,
+            lost: AtomicBool::new(false),
+            counters: Counters::default(),
+            staging: Staging::default(),
+            push_descriptors,
+            direct: !plain,
+            recording: AtomicBool::new(false),
+            recorded: Mutex::new(Vec::new()),
+            allocator: Arc::new(StandardMemoryAllocator::new_default(Arc::clone(&device))),
+            device,
+            messages,
+        })))
+    }
+
+    /// The features a device must have been made with.
+    pub(crate) fn required_features() -> DeviceFeatures {
+        features::required()
+    }
+
+    /// What the device can do.
+    pub(crate) fn caps(&self) -> &Caps {
+        &self.0.caps
+    }
+
+    /// Errors and warnings the validation layer has reported since this context was opened, about any context of the
+    /// process; always 0 where it is not active.
+    pub(crate) fn validation_messages(&self) -> u64 {
+        self.0.messages.count()
+    }
+
+    /// How many queues there are; at least 1.
+    pub(crate) fn queues(&self) -> usize {
+        self.0.queues.len()
+    }
+
+    /// A queue by number, counted modulo the number of queues.
+    pub(crate) fn queue(&self, index: usize) -> GpuQueue {
+        GpuQueue { gpu: self.clone(), index: (index % self.queues()) as u32 }
+    }
+
+    /// Whether the device was lost. It never comes back.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.0.lost.load(Ordering::Acquire)
+    }
+
+    /// Acts as if the device was lost just now: for tests of what happens then.
+    pub(crate) fn inject_loss(&self) {
+        self.0.lose("test");
+    }
+
+    /// The counters.
+    pub(crate) fn stats(&self) -> GpuStats {
+        self.0.counters.read()
+    }
+
+    /// Starts (or stops) keeping a description of every submission, for tests that look at barriers.
+    pub(crate) fn set_recording(&self, on: bool) {
+        self.0.recording.store(on, Ordering::Release);
+    }
+
+    /// The submissions kept since the last call, in the order submitted: one line per command.
+    pub(crate) fn take_recording(&self) -> Vec<(Point, Vec<String>)> {
+        std::mem::take(&mut *self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The vulkano device.
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.0.device
+    }
+}
+
+impl GpuInner {
+    /// Notes that the device is gone; waiters see it at their next look.
+    pub(super) fn lose(&self, call: &'static str) {
+        if !self.lost.swap(true, Ordering::AcqRel) {
+            tracing::error!(call, device = self.caps.info.name, "device lost");
+        }
+    }
+
+    /// Turns a failed raw call into an error, and remembers a loss.
+    pub(super) fn fail(&self, call: &'static str, result: ash::vk::Result) -> DeviceError {
+        let error = DeviceError::raw(call, result);
+        if error == DeviceError::Lost {
+            self.lose(call);
+        }
+        error
+    }
+
+    /// [`GpuInner::fail`] unless the call succeeded.
+    pub(super) fn ok(&self, call: &'static str, result: ash::vk::Result) -> Result<(), DeviceError> {
+        if result == ash::vk::Result::SUCCESS { Ok(()) } else { Err(self.fail(call, result)) }
+    }
+
+    /// The validation messages, to look at when the device is gone.
+    #[cfg(test)]
+    pub(super) fn messages(&self) -> &Messages {
+        &self.messages
+    }
+
+    pub(super) fn is_recording(&self) -> bool {
+        self.recording.load(Ordering::Acquire)
+    }
+
+    pub(super) fn keep_recording(&self, point: Point, lines: Vec<String>) {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner).push((point, lines));
+    }
+}
+
+impl Drop for GpuInner {
+    fn drop(&mut self) {
+        for queue in &self.queues {
+            queue.close(&self.device, DROP_PATIENCE);
+        }
+    }
+}
+
+fn choose(selector: &DeviceSelector, infos: &[DeviceInfo]) -> Result<usize, DeviceError> {
+    if infos.is_empty() {
+        return Err(DeviceError::NoDevice);
+    }
+    let name = |info: &DeviceInfo| format!("{} ({})", info.index, info.name);
+    selector.pick(infos).ok_or_else(|| DeviceError::NoSuchDevice {
+        wanted: selector.in_words(),
+        available: infos.iter().map(name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+fn check_version(physical: &PhysicalDevice) -> Result<(), DeviceError> {
+    let version = physical.api_version();
+    if version < Version::V1_2 {
+        return Err(DeviceError::OldVersion {
+            device: physical.properties().device_name.clone(),
+            found: version.to_string(),
+            needed: "1.2",
+        });
+    }
+    Ok(())
+}
+
+/// Makes a device with everything in use here switched on, and queues of the family that suits compute best: one that
+/// does no graphics, because its submissions cost less.
+fn make_device(
+    physical: Arc<PhysicalDevice>,
+    max_queues: usize,
+) -> Result<(Arc<Device>, Vec<Arc<Queue>>), DeviceError> {
+    check_version(&physical)?;
+    let name = physical.properties().device_name.clone();
+    if let Some(feature) = features::missing(physical.supported_features()).first() {
+        return Err(DeviceError::MissingFeature { device: name, feature });
+    }
+    let families = physical.queue_family_properties();
+    let family = (0..families.len())
+        .filter(|f| families[*f].queue_flags.intersects(QueueFlags::COMPUTE))
+        .min_by_key(|f| families[*f].queue_flags.intersects(QueueFlags::GRAPHICS))
+        .ok_or(DeviceError::NoComputeQueue { device: name })?;
+    let wanted = if max_queues == 0 { DEFAULT_QUEUES } else { max_queues };
+    let count = wanted.min(families[family].queue_count as usize).max(1);
+    let (enabled_features, enabled_extensions) = features::wanted(&physical);
+    let info = DeviceCreateInfo {
+        queue_create_infos: vec![QueueCreateInfo {
+            queue_family_index: family as u32,
+            queues: vec![0.5; count],
+            ..QueueCreateInfo::default()
+        }],
+        enabled_features,
+        enabled_extensions,
+        ..DeviceCreateInfo::default()
+    };
+    let (device, queues) =
+        Device::new(physical, info).map_err(|e| DeviceError::call("vkCreateDevice", &e))?;
+    Ok((device, queues.collect()))
+}

@@ -1,0 +1,204 @@
+//! Buffers with memory behind them.
+//!
+//! Memory that the host can reach is used in place only where it is coherent, so that no flush is ever needed: on the
+//! rest, bytes travel through staging memory, of which Vulkan guarantees a coherent kind.
+
+use std::{
+    ops::Range,
+    ptr::NonNull,
+    sync::{Mutex, PoisonError},
+};
+
+use ash::vk;
+use vulkano::{
+    VulkanObject,
+    buffer::{BufferMemory, BufferUsage, Subbuffer},
+    memory::MemoryPropertyFlags,
+};
+
+use super::{DeviceError, Gpu, gpu::unique_id, hold::Hold};
+
+/// A buffer with memory behind it. `Send + Sync`; freed when the last handle goes, which the submissions that use it
+/// hold too.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    id: u64,
+    gpu: u64,
+    size: u64,
+    /// Bytes that exist from the start of the range: `size` rounded up, for memory allocated here.
+    capacity: u64,
+    handle: vk::Buffer,
+    /// Where the range starts in the buffer.
+    base: u64,
+    address: Option<u64>,
+    host: Option<HostView>,
+    /// Whether the host could see the bytes at all, through this crate or its own mapping.
+    host_visible: bool,
+    imported: bool,
+    /// Whether it may be bound as a uniform buffer.
+    uniform: bool,
+    /// Keeps buffer and memory.
+    _buffer: Subbuffer<[u8]>,
+    _device: Hold,
+}
+
+/// Where a buffer comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin {
+    pub(super) imported: bool,
+    /// Whether the host may use a mapping of it.
+    pub(super) in_reach: bool,
+}
+
+/// The mapping of coherent memory.
+#[derive(Debug)]
+struct HostView {
+    start: NonNull<u8>,
+    /// Fast to read: not write-combined.
+    cached: bool,
+    /// Held during a copy, so that two threads of the host never race on the bytes.
+    lock: Mutex<()>,
+}
+
+// SAFETY: the pointer is to a mapping that lives as long as the memory, is not tied to a thread, and is only followed
+// under the lock beside it.
+unsafe impl Send for HostView {}
+// SAFETY: as above.
+unsafe impl Sync for HostView {}
+
+impl Memory {
+    /// Describes a buffer range that exists.
+    pub(super) fn over(gpu: &Gpu, range: Subbuffer<[u8]>, size: u64, origin: Origin) -> Memory {
+        let memory_types = &gpu.device().physical_device().memory_properties().memory_types;
+        let flags = match range.buffer().memory() {
+            BufferMemory::Normal(memory) => {
+                let index = memory.device_memory().memory_type_index();
+                memory_types[index as usize].property_flags
+            }
+            // Sparse or foreign memory: it may be visible to the host, but not through vulkano.
+            _ => MemoryPropertyFlags::empty(),
+        };
+        let known = matches!(range.buffer().memory(), BufferMemory::Normal(_));
+        let coherent = flags.contains(MemoryPropertyFlags::HOST_VISIBLE | MemoryPropertyFlags::HOST_COHERENT);
+        let host = if coherent && origin.in_reach { range.mapped_slice().ok() } else { None };
+        let usage = range.buffer().usage();
+        let addressable = gpu.caps().device_addresses && usage.contains(BufferUsage::SHADER_DEVICE_ADDRESS);
+        Memory {
+            id: unique_id(),
+            gpu: gpu.0.id,
+            size,
+            capacity: range.size(),
+            handle: range.buffer().handle(),
+            base: range.offset(),
+            address: if addressable { range.device_address().ok().map(|a| a.get()) } else { None },
+            host: host.map(|bytes| HostView {
+                start: bytes.cast(),
+                cached: flags.contains(MemoryPropertyFlags::HOST_CACHED),
+                lock: Mutex::new(()),
+            }),
+            host_visible: !known || flags.contains(MemoryPropertyFlags::HOST_VISIBLE),
+            imported: origin.imported,
+            uniform: usage.contains(BufferUsage::UNIFORM_BUFFER),
+            _buffer: range,
+            _device: gpu.0.device.clone(),
+        }
+    }
+
+    /// A number no other memory object of this process ever has.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Bytes, as asked for.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether the host can write into it directly.
+    pub(crate) fn is_host_visible(&self) -> bool {
+        self.host.is_some()
+    }
+
+    /// The address kernels see, where the device has addresses.
+    pub(crate) fn device_address(&self) -> Option<u64> {
+        self.address
+    }
+
+    /// What the bytes really are: an identity, and a range in it. Two imported memory objects may share a buffer;
+    /// those conflict where the identity is equal and the ranges overlap. Memory allocated here has its own.
+    pub(crate) fn alias_key(&self) -> (u64, Range<u64>) {
+        if self.imported {
+            let key = vk::Handle::as_raw(self.handle) | 1 << 63;
+            (key, self.base..self.base + self.size)
+        } else {
+            (self.id, 0..self.size)
+        }
+    }
+
+    pub(super) fn belongs_to(&self, gpu: u64) -> bool {
+        self.gpu == gpu
+    }
+
+    pub(super) fn handle(&self) -> vk::Buffer {
+        self.handle
+    }
+
+    pub(super) fn base(&self) -> u64 {
+        self.base
+    }
+
+    pub(super) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    pub(super) fn is_uniform(&self) -> bool {
+        self.uniform
+    }
+
+    pub(super) fn host_may_look(&self) -> bool {
+        self.host_visible
+    }
+
+    /// Whether the host reads it at full speed.
+    pub(super) fn is_host_cached(&self) -> bool {
+        self.host.as_ref().is_some_and(|host| host.cached)
+    }
+
+    /// Checks that a range lies inside.
+    pub(super) fn check(&self, what: &'static str, offset: u64, len: u64) -> Result<(), DeviceError> {
+        match offset.checked_add(len) {
+            Some(end) if end <= self.size => Ok(()),
+            _ => Err(DeviceError::OutOfRange { what, offset, len, size: self.size }),
+        }
+    }
+
+    /// Copies bytes in. The caller has checked the range and that the device does not use it now.
+    pub(super) fn write_mapped(&self, offset: u64, bytes: &[u8]) -> bool {
+        let Some(host) = &self.host else { return false };
+        if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > self.capacity) {
+            return false;
+        }
+        let _alone = host.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the range was just checked to lie inside the mapping, which is `capacity` bytes long.
+        let to = unsafe { host.start.add(offset as usize) };
+        // SAFETY: `to` is valid for that many bytes, no other thread of this crate writes or reads them (lock), and
+        // `bytes` is ordinary memory that no mapping overlaps.
+        unsafe { to.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        true
+    }
+
+    /// Copies bytes out. The caller has checked the range and that the device does not write it now.
+    pub(super) fn read_mapped(&self, offset: u64, out: &mut [u8]) -> bool {
+        let Some(host) = &self.host else { return false };
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > self.capacity) {
+            return false;
+        }
+        let _alone = host.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the range was just checked to lie inside the mapping, which is `capacity` bytes long.
+        let from = unsafe { host.start.add(offset as usize) };
+        // SAFETY: `from` is valid for that many bytes, no other thread of this crate writes them (lock), and `out` is
+        // ordinary memory that no mapping overlaps.
+        unsafe { from.as_ptr().copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) };
+        true
+    }
+}

@@ -1,0 +1,77 @@
+//! Everything that speaks to the driver: the one module with `unsafe` in it.
+//!
+//! vulkano provides the objects (instance, device, queues and their locks, buffers and their memory); commands are
+//! recorded and submitted through the device's function table, because vulkano's own execution layer derives its
+//! barriers from a reflection that misses writes. What happens where:
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `error` | the one error enum |
+//! | `caps` | what a device can do and how large things may be |
+//! | `features` | which features and extensions are switched on |
+//! | `calls` | functions that go by two names |
+//! | `spirv_caps` | SPIR-V capability to device feature |
+//! | `instance` | loader, instance, validation messages, list of devices |
+//! | `gpu` | an open device and its queues |
+//! | `hold` | how a device is kept, so that it goes in turn |
+//! | `select` | which device to open |
+//! | `memory` | buffers with memory behind them |
+//! | `allocate`, `import` | where those come from: new, or the user's |
+//! | `pipeline` | SPIR-V words to a compute pipeline |
+//! | `module`, `driver_cache` | what exists while a pipeline is made |
+//! | `command` | what a submission is made of |
+//! | `check` | a command checked against limits and ranges before it is recorded |
+//! | `frame` | command buffer, descriptor pools and queries of one submission in flight |
+//! | `record` | commands into a command buffer |
+//! | `queue` | submission, time line, retirement |
+//! | `wait` | polling and waiting |
+//! | `transfer` | host bytes to device memory and back |
+//! | `stats` | counters |
+//!
+//! **Invariant.** Everything outside this module is safe Rust and has no way to hand the driver a range, a count, a
+//! handle or an alignment that was not checked here. What is trusted: that modules passed `vkfuse-jit`, which
+//! validates them, that `Caps::supports` was asked about their capabilities, and that the bindings and push constants
+//! given for them are theirs.
+//!
+//! **Invariant.** What a submission refers to stays alive until its time-line value is reached; on a lost device,
+//! until the context goes.
+#![allow(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+mod allocate;
+mod calls;
+mod caps;
+mod check;
+mod command;
+mod driver_cache;
+mod error;
+mod features;
+mod frame;
+mod gpu;
+mod hold;
+mod import;
+mod instance;
+mod memory;
+mod module;
+mod pipeline;
+mod queue;
+mod record;
+mod select;
+mod spirv_caps;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod transfer;
+mod wait;
+
+pub(crate) use allocate::MemoryKind;
+pub use caps::{Caps, DeviceInfo, DeviceKind, DeviceLimits};
+pub(crate) use command::{Barrier, BindingKind, BoundMemory, Command, Dispatch};
+pub use error::DeviceError;
+pub(crate) use gpu::{Gpu, GpuOptions};
+pub use import::UserBuffer;
+pub(crate) use memory::Memory;
+pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
+pub(crate) use queue::{GpuQueue, Point, Profile, Submitted};
+pub use select::DeviceSelector;
+pub(crate) use stats::GpuStats;

@@ -1,0 +1,365 @@
+//! SPIR-V words to a compute pipeline, with the driver's cache blob.
+//!
+//! Modules go to the driver directly: vulkano would parse each again, slower than everything else on the way, and
+//! refuses valid ones that are newer than its grammar. What it would check (capabilities against features, limits) is
+//! checked before: by `Caps::supports`, by spirv-val and here.
+//!
+//! How the driver's cache comes in is in `driver_cache`.
+
+use std::{
+    ffi::{CStr, CString},
+    ptr,
+    sync::Arc,
+    time::Instant,
+};
+
+use ash::vk;
+use smallvec::SmallVec;
+use vulkano::VulkanObject;
+
+use super::{
+    BindingKind, DeviceError, Gpu,
+    driver_cache::{self, DriverCache},
+    gpu::unique_id,
+    hold::Hold,
+    module::Module,
+};
+
+const SPIRV_MAGIC: u32 = 0x0723_0203;
+
+/// What a pipeline is made from.
+#[derive(Debug, Clone)]
+pub(crate) struct PipelineSource<'a> {
+    /// A module that spirv-val accepts, without specialization constants left.
+    pub(crate) words: &'a [u32],
+    pub(crate) entry: &'a CStr,
+    /// `(set, binding, kind)`, in any order, none twice. May be more than the module uses, never fewer.
+    pub(crate) bindings: &'a [(u32, u32, BindingKind)],
+    /// Bytes of push constants; 0 for none. A multiple of 4.
+    pub(crate) push_bytes: u32,
+    /// Whether the module does sub-group operations: then the sub-group size is pinned to the device's default where
+    /// it could vary, so that fused and unfused code see the same one.
+    pub(crate) subgroups: bool,
+    /// The driver's blob of an earlier build of the same words, from a cache. Checked; a wrong one is ignored.
+    pub(crate) blob: Option<&'a [u8]>,
+}
+
+/// How a pipeline came to be.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PipelineOrigin {
+    /// Microseconds spent in the driver.
+    pub(crate) driver_us: u64,
+    /// Whether the driver says that it found the pipeline in the blob; `None` where it does not say.
+    pub(crate) from_blob: Option<bool>,
+    /// Whether a blob was given, and was taken (its header fits this device and driver).
+    pub(crate) blob_taken: bool,
+    /// The blob to store, where it is worth storing: there was none, or it was not taken, or it did not hit. `None`
+    /// from drivers that keep nothing in it.
+    pub(crate) blob: Option<Vec<u8>>,
+}
+
+/// A compute pipeline. `Send + Sync`; destroyed when the last handle goes, which the submissions that use it hold too.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    id: u64,
+    gpu: u64,
+    handle: vk::Pipeline,
+    layout: vk::PipelineLayout,
+    /// By set number.
+    sets: SmallVec<[SetLayout; 2]>,
+    /// Sorted by set and binding.
+    bindings: SmallVec<[(u32, u32, BindingKind); 8]>,
+    push_bytes: u32,
+    device: Hold,
+}
+
+/// One set of a pipeline's layout.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SetLayout {
+    pub(super) handle: vk::DescriptorSetLayout,
+    /// Its part of the sorted bindings.
+    pub(super) first: usize,
+    pub(super) count: usize,
+    /// Whether its bindings are pushed into the command buffer rather than written to a set.
+    pub(super) pushed: bool,
+}
+
+impl Pipeline {
+    /// A number no other pipeline of this process ever has.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(super) fn belongs_to(&self, gpu: u64) -> bool {
+        self.gpu == gpu
+    }
+
+    pub(super) fn handle(&self) -> vk::Pipeline {
+        self.handle
+    }
+
+    pub(super) fn layout(&self) -> vk::PipelineLayout {
+        self.layout
+    }
+
+    pub(super) fn sets(&self) -> &[SetLayout] {
+        &self.sets
+    }
+
+    pub(super) fn bindings(&self) -> &[(u32, u32, BindingKind)] {
+        &self.bindings
+    }
+
+    pub(super) fn push_bytes(&self) -> u32 {
+        self.push_bytes
+    }
+}
+
+impl Drop for Pipeline {
+    fn drop(&mut self) {
+        let fns = &self.device.fns().v1_0;
+        let device = self.device.handle();
+        // SAFETY: submissions that use the pipeline hold an `Arc` of it until they are complete, so none is pending.
+        unsafe { (fns.destroy_pipeline)(device, self.handle, ptr::null()) };
+        // SAFETY: the same; the layout is this pipeline's own.
+        unsafe { (fns.destroy_pipeline_layout)(device, self.layout, ptr::null()) };
+        for set in &self.sets {
+            // SAFETY: the same; descriptor sets made from it went with the submission's pool.
+            unsafe { (fns.destroy_descriptor_set_layout)(device, set.handle, ptr::null()) };
+        }
+    }
+}
+
+impl Gpu {
+    /// Has the driver compile a pipeline. May take long; takes no lock that submissions need.
+    pub(crate) fn pipeline(
+        &self,
+        source: &PipelineSource<'_>,
+    ) -> Result<(Arc<Pipeline>, PipelineOrigin), DeviceError> {
+        if self.is_lost() {
+            return Err(DeviceError::Lost);
+        }
+        let bindings = self.check_source(source)?;
+        // From here on every handle sits in `made`, whose `Drop` destroys what there is if a later step fails.
+        let mut made = Pipeline {
+            id: unique_id(),
+            gpu: self.0.id,
+            handle: vk::Pipeline::null(),
+            layout: vk::PipelineLayout::null(),
+            sets: SmallVec::new(),
+            bindings,
+            push_bytes: source.push_bytes,
+            device: self.0.device.clone(),
+        };
+        self.make_sets(&mut made)?;
+        self.make_layout(&mut made)?;
+        let origin = self.compile(&mut made, source)?;
+        self.0.counters.pipeline();
+        Ok((Arc::new(made), origin))
+    }
+
+    fn check_source(
+        &self,
+        source: &PipelineSource<'_>,
+    ) -> Result<SmallVec<[(u32, u32, BindingKind); 8]>, DeviceError> {
+        let limits = self.caps().limits();
+        match source.words {
+            [] => {
+                return Err(DeviceError::NotSpirv { reason: "it is empty" });
+            }
+            [magic, ..] if *magic != SPIRV_MAGIC => {
+                return Err(DeviceError::NotSpirv { reason: "its first word is not the magic number" });
+            }
+            [_, _, _, _, _, _, ..] => {}
+            _ => {
+                return Err(DeviceError::NotSpirv { reason: "it ends within its header" });
+            }
+        }
+        over(
+            "push constants",
+            source.push_bytes.into(),
+            limits.max_push_bytes.into(),
+            "maxPushConstantsSize",
+        )?;
+        if !source.push_bytes.is_multiple_of(4) {
+            let value = source.push_bytes.into();
+            return Err(DeviceError::Misaligned { what: "push-constant size", value, align: 4 });
+        }
+        let mut bindings: SmallVec<[(u32, u32, BindingKind); 8]> = source.bindings.into();
+        bindings.sort_unstable();
+        if let Some(pair) = bindings.windows(2).find(|p| (p[0].0, p[0].1) == (p[1].0, p[1].1)) {
+            let (set, binding, _) = pair[0];
+            return Err(DeviceError::Binding { set, binding, problem: "is declared twice" });
+        }
+        let count = |kind| bindings.iter().filter(|b| b.2 == kind).count() as u64;
+        over(
+            "storage buffers of one kernel",
+            count(BindingKind::Storage),
+            limits.max_storage_bindings.into(),
+            "maxPerStageDescriptorStorageBuffers",
+        )?;
+        over(
+            "uniform buffers of one kernel",
+            count(BindingKind::Uniform),
+            limits.max_uniform_bindings.into(),
+            "maxPerStageDescriptorUniformBuffers",
+        )?;
+        over(
+            "bindings of one kernel",
+            bindings.len() as u64,
+            limits.max_bindings.into(),
+            "maxPerStageResources",
+        )?;
+        let sets = bindings.last().map_or(0, |b| u64::from(b.0) + 1);
+        over("descriptor sets of one kernel", sets, limits.max_sets.into(), "maxBoundDescriptorSets")?;
+        Ok(bindings)
+    }
+
+    fn make_sets(&self, made: &mut Pipeline) -> Result<(), DeviceError> {
+        let fns = &made.device.fns().v1_0;
+        let sets = made.bindings.last().map_or(0, |b| b.0 + 1);
+        for set in 0..sets {
+            let first = made.bindings.partition_point(|b| b.0 < set);
+            let count = made.bindings[first..].partition_point(|b| b.0 == set);
+            let pushed = set == 0 && count > 0 && count <= self.0.push_descriptors as usize;
+            let described: SmallVec<[vk::DescriptorSetLayoutBinding<'_>; 8]> = made.bindings
+                [first..first + count]
+                .iter()
+                .map(|(_, binding, kind)| {
+                    vk::DescriptorSetLayoutBinding::default()
+                        .binding(*binding)
+                        .descriptor_type(kind.to_vk())
+                        .descriptor_count(1)
+                        .stage_flags(vk::ShaderStageFlags::COMPUTE)
+                })
+                .collect();
+            let flags = if pushed {
+                vk::DescriptorSetLayoutCreateFlags::PUSH_DESCRIPTOR_KHR
+            } else {
+                vk::DescriptorSetLayoutCreateFlags::empty()
+            };
+            let info = vk::DescriptorSetLayoutCreateInfo::default().flags(flags).bindings(&described);
+            let mut handle = vk::DescriptorSetLayout::null();
+            // SAFETY: the device is alive, `info` and what it points to outlive the call, binding numbers are
+            // distinct, and the push flag is used only where its extension is on and within its limit.
+            let result = unsafe {
+                (fns.create_descriptor_set_layout)(made.device.handle(), &info, ptr::null(), &mut handle)
+            };
+            self.0.ok("vkCreateDescriptorSetLayout", result)?;
+            made.sets.push(SetLayout { handle, first, count, pushed });
+        }
+        Ok(())
+    }
+
+    fn make_layout(&self, made: &mut Pipeline) -> Result<(), DeviceError> {
+        let sets: SmallVec<[vk::DescriptorSetLayout; 4]> = made.sets.iter().map(|set| set.handle).collect();
+        let range = [vk::PushConstantRange::default()
+            .stage_flags(vk::ShaderStageFlags::COMPUTE)
+            .size(made.push_bytes)];
+        let ranges = if made.push_bytes > 0 { &range[..] } else { &[] };
+        let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets).push_constant_ranges(ranges);
+        // SAFETY: the device is alive, `info` and what it points to outlive the call, and the counts were checked
+        // against the device's limits.
+        let result = unsafe {
+            (made.device.fns().v1_0.create_pipeline_layout)(
+                made.device.handle(),
+                &info,
+                ptr::null(),
+                &mut made.layout,
+            )
+        };
+        self.0.ok("vkCreatePipelineLayout", result)
+    }
+
+    fn compile(
+        &self,
+        made: &mut Pipeline,
+        source: &PipelineSource<'_>,
+    ) -> Result<PipelineOrigin, DeviceError> {
+        let started = Instant::now();
+        let taken = source.blob.filter(|blob| driver_cache::fits(self, blob));
+        let module = Module::new(self, source.words)?;
+        let cache = DriverCache::new(self, taken.unwrap_or(&[]))?;
+
+        let size = self.pinned_subgroup_size(source);
+        let mut required = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default()
+            .required_subgroup_size(size.unwrap_or(0));
+        let mut stage = vk::PipelineShaderStageCreateInfo::default()
+            .stage(vk::ShaderStageFlags::COMPUTE)
+            .module(module.handle)
+            .name(source.entry);
+        if size.is_some() {
+            stage = stage.push_next(&mut required);
+        }
+        let mut whole = vk::PipelineCreationFeedback::default();
+        let mut stages = [vk::PipelineCreationFeedback::default()];
+        let mut feedback = vk::PipelineCreationFeedbackCreateInfo::default()
+            .pipeline_creation_feedback(&mut whole)
+            .pipeline_stage_creation_feedbacks(&mut stages);
+        let mut info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(made.layout);
+        let device = self.device();
+        if device.api_version() >= vulkano::Version::V1_3
+            || device.enabled_extensions().ext_pipeline_creation_feedback
+        {
+            info = info.push_next(&mut feedback);
+        }
+        // SAFETY: device, cache, module and layout are alive; `info` and its chain outlive the call, and the
+        // structures in the chain are those whose extension or version is on. The module is valid by the contract of
+        // `PipelineSource`, its bindings and push constants are within the layout's by the same.
+        let result = unsafe {
+            (device.fns().v1_0.create_compute_pipelines)(
+                device.handle(),
+                cache.handle,
+                1,
+                &info,
+                ptr::null(),
+                &mut made.handle,
+            )
+        };
+        if result != vk::Result::SUCCESS {
+            let error = self.0.fail("vkCreateComputePipelines", result);
+            return Err(match error {
+                DeviceError::Call { result, .. } => DeviceError::Pipeline {
+                    entry: CString::from(source.entry).to_string_lossy().into_owned(),
+                    reason: result,
+                },
+                other => other,
+            });
+        }
+        let valid = whole.flags.contains(vk::PipelineCreationFeedbackFlags::VALID);
+        let hit = whole.flags.contains(vk::PipelineCreationFeedbackFlags::APPLICATION_PIPELINE_CACHE_HIT);
+        let from_blob = valid.then_some(hit);
+        let blob = if taken.is_some() && from_blob != Some(false) { None } else { cache.data(self) };
+        Ok(PipelineOrigin {
+            driver_us: started.elapsed().as_micros() as u64,
+            from_blob,
+            blob_taken: taken.is_some(),
+            blob,
+        })
+    }
+
+    fn pinned_subgroup_size(&self, source: &PipelineSource<'_>) -> Option<u32> {
+        let device = self.device();
+        let (least, most) = self.caps().info.subgroup_sizes;
+        let stages = device.physical_device().properties().required_subgroup_size_stages;
+        let can = device.enabled_features().subgroup_size_control
+            && stages.is_some_and(|s| s.intersects(vulkano::shader::ShaderStages::COMPUTE));
+        (source.subgroups && least < most && can).then_some(self.caps().info.subgroup_size)
+    }
+}
+
+impl BindingKind {
+    pub(super) fn to_vk(self) -> vk::DescriptorType {
+        match self {
+            BindingKind::Storage => vk::DescriptorType::STORAGE_BUFFER,
+            BindingKind::Uniform => vk::DescriptorType::UNIFORM_BUFFER,
+        }
+    }
+}
+
+fn over(what: &'static str, asked: u64, limit: u64, name: &'static str) -> Result<(), DeviceError> {
+    if asked > limit {
+        return Err(DeviceError::OverLimit { what, asked, limit, name });
+    }
+    Ok(())
+}

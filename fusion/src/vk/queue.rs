@@ -1,0 +1,346 @@
+//! Submission, time line, retirement.
+//!
+//! Each queue has one timeline semaphore, and each submission takes its next value under the lock that also submits,
+//! so values reach the driver in order. A submission's frame waits in `pending` until the time line passes its value;
+//! then its timestamps are read, what it kept is let go, and the frame is used again.
+
+use std::{
+    collections::VecDeque,
+    mem,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use ash::vk;
+use smallvec::SmallVec;
+use vulkano::{
+    VulkanObject,
+    device::{Device, Queue},
+    sync::semaphore::{Semaphore, SemaphoreCreateInfo, SemaphoreType},
+};
+
+use super::{Command, DeviceError, Gpu, check, frame::Frame, gpu::GpuInner, record::record, stats::Recorded};
+
+/// Idle frames kept for later.
+const IDLE_FRAMES: usize = 32;
+
+/// Submissions that may be pending before `submit` waits for the oldest.
+const MAX_PENDING: usize = 1024;
+
+/// A moment in the work of one queue: reached once everything submitted up to it is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Point {
+    /// The queue's number in its context.
+    pub(crate) queue: u32,
+    /// The value of its time line. 0 was reached before anything was submitted.
+    pub(crate) value: u64,
+}
+
+/// Where the GPU time of a submission will be found.
+#[derive(Debug, Default)]
+pub(crate) struct Profile {
+    nanos: OnceLock<u64>,
+}
+
+impl Profile {
+    /// The time from the end of all earlier work to the end of the last command, once the submission was seen
+    /// complete.
+    pub(crate) fn gpu_time(&self) -> Option<Duration> {
+        self.nanos.get().map(|n| Duration::from_nanos(*n))
+    }
+
+    pub(super) fn set(&self, nanos: u64) {
+        // The first to retire the frame sets it; there is no second.
+        let _ = self.nanos.set(nanos);
+    }
+}
+
+/// What a submission left behind.
+#[derive(Debug, Clone)]
+pub(crate) struct Submitted {
+    pub(crate) point: Point,
+    /// Present where profiling was asked for and the queue has timestamps.
+    pub(crate) profile: Option<Arc<Profile>>,
+}
+
+/// One queue of a device. Cheap to clone, `Send + Sync`.
+#[derive(Debug, Clone)]
+pub(crate) struct GpuQueue {
+    pub(super) gpu: Gpu,
+    pub(super) index: u32,
+}
+
+/// What all handles of a queue share.
+#[derive(Debug)]
+pub(super) struct QueueShared {
+    index: u32,
+    pub(super) timeline: Arc<Semaphore>,
+    /// Everything up to this value is complete, its frame retired.
+    done: AtomicU64,
+    state: Mutex<QueueState>,
+    /// The lock of the Vulkan queue is inside; the user's own submissions go through it too.
+    queue: Arc<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct QueueState {
+    /// The latest value submitted.
+    last: u64,
+    pending: VecDeque<(u64, Frame)>,
+    idle: Vec<Frame>,
+}
+
+impl QueueShared {
+    pub(super) fn new(index: u32, queue: Arc<Queue>) -> Result<QueueShared, DeviceError> {
+        let info = SemaphoreCreateInfo {
+            semaphore_type: SemaphoreType::Timeline,
+            initial_value: 0,
+            ..SemaphoreCreateInfo::default()
+        };
+        let timeline = Semaphore::new(queue.device().clone(), info)
+            .map_err(|e| DeviceError::call("vkCreateSemaphore", &e))?;
+        let (timeline, state) = (Arc::new(timeline), Mutex::default());
+        Ok(QueueShared { index, timeline, done: AtomicU64::new(0), state, queue })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The latest value submitted.
+    pub(super) fn last(&self) -> u64 {
+        self.lock().last
+    }
+
+    /// The latest value seen complete.
+    pub(super) fn done(&self) -> u64 {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// Looks at the time line and retires what is complete. On a lost device nothing is: its work stays pending.
+    pub(super) fn collect(&self, gpu: &GpuInner) {
+        if gpu.lost.load(Ordering::Acquire) {
+            return;
+        }
+        let mut reached = 0;
+        let counter = gpu.device.fns().v1_2.get_semaphore_counter_value;
+        // SAFETY: device and semaphore are alive, the semaphore is a timeline, `reached` outlives the call.
+        let result = unsafe { counter(gpu.device.handle(), self.timeline.handle(), &mut reached) };
+        if gpu.ok("vkGetSemaphoreCounterValue", result).is_err() {
+            return;
+        }
+        let mut retired: SmallVec<[Frame; 4]> = SmallVec::new();
+        {
+            let mut state = self.lock();
+            if reached > state.last {
+                // Nobody else signals this semaphore; drivers answer like this when the device is gone.
+                gpu.lose("vkGetSemaphoreCounterValue");
+                return;
+            }
+            while state.pending.front().is_some_and(|(value, _)| *value <= reached) {
+                let Some((_, mut frame)) = state.pending.pop_front() else {
+                    break;
+                };
+                frame.read_profile(gpu);
+                retired.push(frame);
+            }
+            // Under the lock, after the profiles: who sees the value sees the times.
+            self.done.fetch_max(reached, Ordering::AcqRel);
+        }
+        if retired.is_empty() {
+            return;
+        }
+        // What is let go may free memory: not under the lock.
+        for frame in &mut retired {
+            frame.release();
+        }
+        let mut state = self.lock();
+        while state.idle.len() < IDLE_FRAMES
+            && let Some(frame) = retired.pop()
+        {
+            state.idle.push(frame);
+        }
+        drop(state);
+        // Whatever is left is destroyed here, again not under the lock.
+    }
+
+    fn take_frame(&self, gpu: &GpuInner) -> Result<Frame, DeviceError> {
+        let idle = self.lock().idle.pop();
+        match idle {
+            Some(frame) => Ok(frame),
+            None => Frame::new(gpu, self.queue.queue_family_index()),
+        }
+    }
+
+    /// Submits a recorded frame: the one place that does.
+    fn send(
+        &self,
+        gpu: &GpuInner,
+        frame: Frame,
+        waits: &[vk::SemaphoreSubmitInfo<'_>],
+        recorded: Recorded,
+        lines: Vec<String>,
+    ) -> Result<Submitted, DeviceError> {
+        let profile = frame.profile().cloned();
+        let commands = [vk::CommandBufferSubmitInfo::default().command_buffer(frame.commands())];
+        let mut state = self.lock();
+        if gpu.lost.load(Ordering::Acquire) {
+            return Err(DeviceError::Lost);
+        }
+        let value = state.last + 1;
+        let signals = [semaphore_info(&self.timeline, value)];
+        let info = [vk::SubmitInfo2::default()
+            .wait_semaphore_infos(waits)
+            .command_buffer_infos(&commands)
+            .signal_semaphore_infos(&signals)];
+        let result = self.queue.with(|_guard| {
+            // SAFETY: the queue's lock is held; command buffer, semaphores and all they refer to are alive, and stay
+            // so: the frame goes to `pending`. Values waited for were submitted; the value signalled is the next.
+            unsafe { (gpu.calls.submit)(self.queue.handle(), 1, info.as_ptr(), vk::Fence::null()) }
+        });
+        let point = Point { queue: self.index, value };
+        match result {
+            vk::Result::SUCCESS => {
+                state.last = value;
+                state.pending.push_back((value, frame));
+                gpu.counters.submitted(recorded);
+                if gpu.is_recording() {
+                    gpu.keep_recording(point, lines);
+                }
+                Ok(Submitted { point, profile })
+            }
+            vk::Result::ERROR_DEVICE_LOST => {
+                // The device may have begun it: it counts as pending, for ever.
+                state.pending.push_back((value, frame));
+                drop(state);
+                Err(gpu.fail("vkQueueSubmit2", result))
+            }
+            other => {
+                // Nothing was submitted, and the value is still free.
+                drop(state);
+                drop(frame);
+                Err(gpu.fail("vkQueueSubmit2", other))
+            }
+        }
+    }
+
+    /// Ends the queue: waits for what is pending and frees it. What does not end in time is leaked with the device,
+    /// because freeing it would be worse.
+    pub(super) fn close(&self, device: &Arc<Device>, patience: Duration) {
+        let mut state = self.lock();
+        let semaphores = [self.timeline.handle()];
+        let values = [state.last];
+        let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
+        // SAFETY: device and semaphore are alive and `info` outlives the call.
+        let result = unsafe {
+            (device.fns().v1_2.wait_semaphores)(
+                device.handle(),
+                &info,
+                u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX),
+            )
+        };
+        // A lost device has stopped, and its objects may be destroyed.
+        if matches!(result, vk::Result::SUCCESS | vk::Result::ERROR_DEVICE_LOST) {
+            state.pending.clear();
+        } else {
+            tracing::error!(?result, "work is still running as its context goes: leaking what it uses");
+            // vulkano waits for a queue in its destructor, and a semaphore must outlive its submissions.
+            mem::forget(self.queue.clone());
+            mem::forget(self.timeline.clone());
+            mem::forget(device.clone());
+            mem::forget(mem::take(&mut state.pending));
+        }
+    }
+}
+
+impl GpuQueue {
+    /// Its number in its context.
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The device it belongs to.
+    pub(crate) fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// The point of the latest submission; value 0 before the first.
+    pub(crate) fn last(&self) -> Point {
+        Point { queue: self.index, value: self.shared().last() }
+    }
+
+    /// Checks, records and submits commands in one piece: either all of them are submitted, or none and an error
+    /// says why. They start after `waits` are reached and see all that those wrote; a wait on this same queue costs
+    /// a full barrier at the start instead of a semaphore. Commands run in order only where barriers say so, in this
+    /// submission and after earlier ones of this queue. Where more than a thousand submissions are pending, this
+    /// waits for the oldest.
+    pub(crate) fn submit(
+        &self,
+        commands: &[Command],
+        waits: &[Point],
+        profile: bool,
+    ) -> Result<Submitted, DeviceError> {
+        let gpu = &*self.gpu.0;
+        if self.gpu.is_lost() {
+            return Err(DeviceError::Lost);
+        }
+        let needs = check::commands(gpu, commands)?;
+        let (entry_barrier, semaphores) = self.resolve(waits)?;
+        let shared = self.shared();
+        shared.collect(gpu);
+        self.throttle()?;
+        let profile = profile && gpu.caps.timestamp_period > 0.0;
+        let mut frame = shared.take_frame(gpu)?;
+        frame.prepare(gpu, needs, profile)?;
+        let (recorded, lines) = record(gpu, &mut frame, commands, needs.surroundings(entry_barrier))?;
+        shared.send(gpu, frame, &semaphores, recorded, lines)
+    }
+
+    /// Which waits become a barrier, and which semaphores the others are: the latest of each other queue.
+    fn resolve(
+        &self,
+        waits: &[Point],
+    ) -> Result<(bool, SmallVec<[vk::SemaphoreSubmitInfo<'static>; 4]>), DeviceError> {
+        let mut latest: SmallVec<[Point; 4]> = SmallVec::new();
+        for point in waits.iter().filter(|point| point.value > 0) {
+            self.gpu.known(*point)?;
+            match latest.iter_mut().find(|other| other.queue == point.queue) {
+                Some(other) => other.value = other.value.max(point.value),
+                None => latest.push(*point),
+            }
+        }
+        let own = latest.iter().any(|point| point.queue == self.index);
+        let semaphores = latest
+            .iter()
+            .filter(|point| point.queue != self.index)
+            .map(|p| semaphore_info(&self.gpu.0.queues[p.queue as usize].timeline, p.value))
+            .collect();
+        Ok((own, semaphores))
+    }
+
+    /// Keeps the number of pending submissions bounded.
+    fn throttle(&self) -> Result<(), DeviceError> {
+        let oldest = {
+            let state = self.shared().lock();
+            (state.pending.len() >= MAX_PENDING).then(|| state.pending.front().map(|(v, _)| *v))
+        };
+        if let Some(Some(value)) = oldest {
+            self.gpu.wait(Point { queue: self.index, value }, None)?;
+        }
+        Ok(())
+    }
+
+    fn shared(&self) -> &QueueShared {
+        &self.gpu.0.queues[self.index as usize]
+    }
+}
+
+fn semaphore_info(semaphore: &Semaphore, value: u64) -> vk::SemaphoreSubmitInfo<'static> {
+    vk::SemaphoreSubmitInfo::default()
+        .semaphore(semaphore.handle())
+        .value(value)
+        .stage_mask(vk::PipelineStageFlags2::ALL_COMMANDS)
+}

@@ -1,0 +1,333 @@
+//! Commands into a command buffer.
+
+use ash::vk;
+use smallvec::SmallVec;
+use vulkano::{VulkanObject, device::DeviceFunctions};
+
+use super::{
+    Barrier, Command, DeviceError, Dispatch,
+    check::{self, Needs},
+    frame::Frame,
+    gpu::GpuInner,
+    stats::Recorded,
+};
+
+/// What surrounds the commands of a submission.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Surroundings {
+    /// Start with a full barrier: it waits for earlier work of the same queue.
+    pub(super) entry_barrier: bool,
+    /// End by making writes visible to the host.
+    pub(super) host: bool,
+}
+
+/// Records checked commands into a prepared frame. The description is empty unless a test asked for it.
+pub(super) fn record(
+    gpu: &GpuInner,
+    frame: &mut Frame,
+    commands: &[Command],
+    around: Surroundings,
+) -> Result<(Recorded, Vec<String>), DeviceError> {
+    let mut recorder = Recorder {
+        gpu,
+        fns: gpu.device.fns(),
+        to: frame.commands(),
+        bound: vk::Pipeline::null(),
+        counts: Recorded::default(),
+        lines: gpu.is_recording().then(Vec::new),
+    };
+    recorder.begin()?;
+    if around.entry_barrier {
+        recorder.barrier(Barrier::Full, "barrier Full (wait)");
+    }
+    let queries = frame.profile().is_some().then(|| frame.queries());
+    if let Some(queries) = queries {
+        recorder.start_clock(queries);
+    }
+    for command in commands {
+        match command {
+            Command::Dispatch(dispatch) => recorder.dispatch(frame, dispatch)?,
+            Command::Barrier(barrier) => recorder.barrier(*barrier, barrier.in_words()),
+            transfer => recorder.transfer(transfer),
+        }
+    }
+    if let Some(queries) = queries {
+        recorder.stop_clock(queries);
+    }
+    if around.host {
+        recorder.host_barrier();
+    }
+    recorder.end()?;
+    frame.keep(commands);
+    Ok((recorder.counts, recorder.lines.unwrap_or_default()))
+}
+
+impl Needs {
+    pub(super) fn surroundings(self, entry_barrier: bool) -> Surroundings {
+        Surroundings { entry_barrier, host: self.host }
+    }
+}
+
+struct Recorder<'a> {
+    gpu: &'a GpuInner,
+    fns: &'a DeviceFunctions,
+    to: vk::CommandBuffer,
+    bound: vk::Pipeline,
+    counts: Recorded,
+    lines: Option<Vec<String>>,
+}
+
+impl Recorder<'_> {
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        if let Some(lines) = &mut self.lines {
+            lines.push(line());
+        }
+    }
+
+    fn begin(&self) -> Result<(), DeviceError> {
+        let info = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
+        // SAFETY: the command buffer is in the initial state (its pool was reset) and owned here.
+        let result = unsafe { (self.fns.v1_0.begin_command_buffer)(self.to, &info) };
+        self.gpu.ok("vkBeginCommandBuffer", result)
+    }
+
+    fn end(&self) -> Result<(), DeviceError> {
+        // SAFETY: the command buffer is being recorded and owned here.
+        let result = unsafe { (self.fns.v1_0.end_command_buffer)(self.to) };
+        self.gpu.ok("vkEndCommandBuffer", result)
+    }
+
+    fn barrier(&mut self, barrier: Barrier, line: &str) {
+        self.note(|| line.to_owned());
+        self.counts.barriers += 1;
+        self.memory_barrier(barrier.to_vk());
+    }
+
+    fn host_barrier(&self) {
+        // Every write a submission can make, to what the host reads through a mapping.
+        self.memory_barrier(
+            vk::MemoryBarrier2::default()
+                .src_stage_mask(COMPUTE | TRANSFER)
+                .src_access_mask(vk::AccessFlags2::SHADER_WRITE | vk::AccessFlags2::TRANSFER_WRITE)
+                .dst_stage_mask(vk::PipelineStageFlags2::HOST)
+                .dst_access_mask(vk::AccessFlags2::HOST_READ),
+        );
+    }
+
+    fn memory_barrier(&self, barrier: vk::MemoryBarrier2<'_>) {
+        let barriers = [barrier];
+        let info = vk::DependencyInfo::default().memory_barriers(&barriers);
+        // SAFETY: the command buffer is being recorded, `info` outlives the call, stages and accesses fit each other
+        // and a compute queue.
+        unsafe { (self.gpu.calls.barrier)(self.to, &info) };
+    }
+
+    fn start_clock(&self, queries: vk::QueryPool) {
+        // SAFETY: the command buffer is being recorded; the pool has two queries, not in use by anything pending.
+        unsafe { (self.fns.v1_0.cmd_reset_query_pool)(self.to, queries, 0, 2) };
+        self.timestamp(queries, 0);
+    }
+
+    fn stop_clock(&self, queries: vk::QueryPool) {
+        self.timestamp(queries, 1);
+    }
+
+    fn timestamp(&self, queries: vk::QueryPool, query: u32) {
+        // After *all* earlier commands, those of earlier submissions included, so that the time is this one's own.
+        let stage = vk::PipelineStageFlags2::ALL_COMMANDS;
+        // SAFETY: the command buffer is being recorded; the query exists and was reset; the queue has timestamps.
+        unsafe { (self.gpu.calls.timestamp)(self.to, stage, queries, query) };
+    }
+
+    fn dispatch(&mut self, frame: &mut Frame, dispatch: &Dispatch) -> Result<(), DeviceError> {
+        let Dispatch { pipeline, push, groups, .. } = dispatch;
+        self.note(|| format!("dispatch {groups:?} pipeline {}", pipeline.id()));
+        self.counts.dispatches += 1;
+        if self.bound != pipeline.handle() {
+            // SAFETY: the command buffer is being recorded; the pipeline is alive and stays so (the frame keeps it).
+            unsafe {
+                (self.fns.v1_0.cmd_bind_pipeline)(self.to, vk::PipelineBindPoint::COMPUTE, pipeline.handle());
+            }
+            self.bound = pipeline.handle();
+        }
+        self.bind(frame, dispatch)?;
+        if !push.is_empty() {
+            // SAFETY: the layout declares exactly these bytes for this stage (checked), and `push` outlives the call.
+            unsafe {
+                (self.fns.v1_0.cmd_push_constants)(
+                    self.to,
+                    pipeline.layout(),
+                    vk::ShaderStageFlags::COMPUTE,
+                    0,
+                    push.len() as u32,
+                    push.as_ptr().cast(),
+                );
+            }
+        }
+        let [x, y, z] = *groups;
+        // SAFETY: pipeline, descriptors and push constants are bound; the counts are within the limits (checked).
+        unsafe { (self.fns.v1_0.cmd_dispatch)(self.to, x, y, z) };
+        Ok(())
+    }
+
+    fn bind(&self, frame: &mut Frame, dispatch: &Dispatch) -> Result<(), DeviceError> {
+        let pipeline = &dispatch.pipeline;
+        let buffers: SmallVec<[vk::DescriptorBufferInfo; 8]> = pipeline
+            .bindings()
+            .iter()
+            .enumerate()
+            .filter_map(|(at, (set, binding, _))| check::find(&dispatch.bindings, at, *set, *binding))
+            .map(|bound| {
+                vk::DescriptorBufferInfo::default()
+                    .buffer(bound.memory.handle())
+                    .offset(bound.memory.base() + bound.offset)
+                    .range(bound.len)
+            })
+            .collect();
+        for (number, set) in pipeline.sets().iter().enumerate().filter(|(_, set)| set.count > 0) {
+            let target =
+                if set.pushed { vk::DescriptorSet::null() } else { frame.set(self.gpu, set.handle)? };
+            let writes: SmallVec<[vk::WriteDescriptorSet<'_>; 8]> = (set.first..set.first + set.count)
+                .map(|at| {
+                    let (_, binding, kind) = pipeline.bindings()[at];
+                    vk::WriteDescriptorSet::default()
+                        .dst_set(target)
+                        .dst_binding(binding)
+                        .descriptor_type(kind.to_vk())
+                        .buffer_info(&buffers[at..=at])
+                })
+                .collect();
+            if set.pushed {
+                self.push_set(pipeline.layout(), number as u32, &writes);
+            } else {
+                self.bind_set(pipeline.layout(), number as u32, target, &writes);
+            }
+        }
+        Ok(())
+    }
+
+    fn push_set(&self, layout: vk::PipelineLayout, number: u32, writes: &[vk::WriteDescriptorSet<'_>]) {
+        // SAFETY: the set of this layout was made for pushing, which only happens with the extension on; the writes
+        // match its bindings, and buffers and ranges were checked.
+        unsafe {
+            (self.fns.khr_push_descriptor.cmd_push_descriptor_set_khr)(
+                self.to,
+                vk::PipelineBindPoint::COMPUTE,
+                layout,
+                number,
+                writes.len() as u32,
+                writes.as_ptr(),
+            );
+        }
+    }
+
+    fn bind_set(
+        &self,
+        layout: vk::PipelineLayout,
+        number: u32,
+        set: vk::DescriptorSet,
+        writes: &[vk::WriteDescriptorSet<'_>],
+    ) {
+        // SAFETY: the set was just allocated and is not in use; the writes match its bindings, and buffers and ranges
+        // were checked.
+        unsafe {
+            (self.fns.v1_0.update_descriptor_sets)(
+                self.gpu.device.handle(),
+                writes.len() as u32,
+                writes.as_ptr(),
+                0,
+                std::ptr::null(),
+            );
+        }
+        // SAFETY: the set was made with the set layout of that number in `layout`.
+        unsafe {
+            (self.fns.v1_0.cmd_bind_descriptor_sets)(
+                self.to,
+                vk::PipelineBindPoint::COMPUTE,
+                layout,
+                number,
+                1,
+                &set,
+                0,
+                std::ptr::null(),
+            );
+        }
+    }
+
+    fn transfer(&mut self, command: &Command) {
+        match command {
+            Command::Copy { src, src_offset, dst, dst_offset, len } if *len > 0 => {
+                self.note(|| format!("copy {len}"));
+                self.counts.transfers += 1;
+                let region = vk::BufferCopy::default()
+                    .src_offset(src.base() + src_offset)
+                    .dst_offset(dst.base() + dst_offset)
+                    .size(*len);
+                // SAFETY: the ranges lie inside their buffers and do not overlap (checked); the frame keeps both.
+                unsafe {
+                    (self.fns.v1_0.cmd_copy_buffer)(self.to, src.handle(), dst.handle(), 1, &region);
+                }
+            }
+            Command::Fill { dst, offset, len, word } if *len > 0 => {
+                self.note(|| format!("fill {len}"));
+                self.counts.transfers += 1;
+                let at = dst.base() + offset;
+                // SAFETY: the range lies inside the buffer and is made of whole words (checked); the frame keeps it.
+                unsafe {
+                    (self.fns.v1_0.cmd_fill_buffer)(self.to, dst.handle(), at, *len, *word);
+                }
+            }
+            Command::Update { dst, offset, bytes } if !bytes.is_empty() => {
+                self.note(|| format!("update {}", bytes.len()));
+                self.counts.transfers += 1;
+                // SAFETY: the range lies inside the buffer, is made of whole words and within the call's limit
+                // (checked); the bytes are copied by the call.
+                unsafe {
+                    (self.fns.v1_0.cmd_update_buffer)(
+                        self.to,
+                        dst.handle(),
+                        dst.base() + offset,
+                        bytes.len() as u64,
+                        bytes.as_ptr().cast(),
+                    );
+                }
+            }
+            // Nothing to move; Vulkan does not allow a transfer of no bytes.
+            _ => {}
+        }
+    }
+}
+
+const COMPUTE: vk::PipelineStageFlags2 = vk::PipelineStageFlags2::COMPUTE_SHADER;
+const TRANSFER: vk::PipelineStageFlags2 = vk::PipelineStageFlags2::ALL_TRANSFER;
+
+impl Barrier {
+    fn in_words(self) -> &'static str {
+        match self {
+            Barrier::ComputeToCompute => "barrier ComputeToCompute",
+            Barrier::ComputeToTransfer => "barrier ComputeToTransfer",
+            Barrier::TransferToCompute => "barrier TransferToCompute",
+            Barrier::TransferToTransfer => "barrier TransferToTransfer",
+            Barrier::Full => "barrier Full",
+        }
+    }
+
+    fn to_vk(self) -> vk::MemoryBarrier2<'static> {
+        use vk::AccessFlags2 as A;
+        let compute = (COMPUTE, A::SHADER_WRITE, A::SHADER_READ | A::SHADER_WRITE | A::UNIFORM_READ);
+        let transfer = (TRANSFER, A::TRANSFER_WRITE, A::TRANSFER_READ | A::TRANSFER_WRITE);
+        let all = (vk::PipelineStageFlags2::ALL_COMMANDS, A::MEMORY_WRITE, A::MEMORY_READ | A::MEMORY_WRITE);
+        let (before, after) = match self {
+            Barrier::ComputeToCompute => (compute, compute),
+            Barrier::ComputeToTransfer => (compute, transfer),
+            Barrier::TransferToCompute => (transfer, compute),
+            Barrier::TransferToTransfer => (transfer, transfer),
+            Barrier::Full => (all, all),
+        };
+        vk::MemoryBarrier2::default()
+            .src_stage_mask(before.0)
+            .src_access_mask(before.1)
+            .dst_stage_mask(after.0)
+            .dst_access_mask(after.2)
+    }
+}

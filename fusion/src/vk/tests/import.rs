@@ -1,0 +1,153 @@
+//! Working over a device and buffers that the user made.
+
+use vulkano::{
+    buffer::{Buffer, BufferCreateInfo, BufferUsage, Subbuffer},
+    device::{Device, DeviceCreateInfo, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags},
+    memory::allocator::{AllocationCreateInfo, MemoryTypeFilter, StandardMemoryAllocator},
+};
+
+use super::*;
+use crate::vk::{UserBuffer, hold::Hold, instance};
+
+/// A device made by hand, and its first compute queue. The device is to be dropped last.
+fn user_device(enabled_features: DeviceFeatures) -> Option<(Hold, Vec<Arc<Queue>>)> {
+    // Where there is no device the fixture says so.
+    drop(open(false)?);
+    let _turn = instance::opening();
+    let (instance, _) = instance::shared(false).unwrap();
+    let physical = instance.enumerate_physical_devices().unwrap().next().unwrap();
+    let family = physical
+        .queue_family_properties()
+        .iter()
+        .position(|family| family.queue_flags.intersects(QueueFlags::COMPUTE))
+        .unwrap();
+    let info = DeviceCreateInfo {
+        queue_create_infos: vec![QueueCreateInfo {
+            queue_family_index: family as u32,
+            ..QueueCreateInfo::default()
+        }],
+        enabled_features,
+        ..DeviceCreateInfo::default()
+    };
+    let (device, queues) = Device::new(physical, info).unwrap();
+    Some((Hold::new(device), queues.collect()))
+}
+
+fn user_buffer(device: &Arc<Device>, usage: BufferUsage, words: &[u32]) -> Subbuffer<[u32]> {
+    let allocator = Arc::new(StandardMemoryAllocator::new_default(device.clone()));
+    Buffer::from_iter(
+        allocator,
+        BufferCreateInfo { usage, ..BufferCreateInfo::default() },
+        AllocationCreateInfo {
+            memory_type_filter: MemoryTypeFilter::PREFER_DEVICE | MemoryTypeFilter::HOST_RANDOM_ACCESS,
+            ..AllocationCreateInfo::default()
+        },
+        words.iter().copied(),
+    )
+    .unwrap()
+}
+
+const USAGE: BufferUsage =
+    BufferUsage::STORAGE_BUFFER.union(BufferUsage::TRANSFER_SRC).union(BufferUsage::TRANSFER_DST);
+
+#[test]
+fn a_users_device_queue_and_buffer_work() {
+    let Some((device, queues)) = user_device(Gpu::required_features()) else {
+        return;
+    };
+    let given = user_buffer(&device, USAGE, &(0..256).collect::<Vec<_>>());
+    // The same queue twice counts once.
+    let gpu = Gpu::over(Arc::clone(&device), vec![queues[0].clone(), queues[0].clone()]).unwrap();
+    assert_eq!(gpu.queues(), 1);
+    assert!(!gpu.caps().supports(10), "Float64 was not switched on");
+
+    let part = given.clone().slice(64..192).into_bytes();
+    // SAFETY: nothing else uses the buffer before the last assertion, which is after the wait.
+    let vouched = unsafe { UserBuffer::new(part) };
+    assert_eq!(vouched.size(), 512);
+    let memory = gpu.import(&vouched).unwrap();
+    let again = gpu.import(&vouched).unwrap();
+    assert_ne!(memory.id(), again.id());
+    assert_eq!(memory.alias_key(), again.alias_key());
+    assert_eq!(memory.alias_key().1, 256..768);
+
+    let pipeline = add_pipeline(&gpu);
+    let dst = zeroed(&gpu, 128);
+    let point = gpu
+        .queue(0)
+        .submit(&[Command::Dispatch(add(&pipeline, &memory, &dst, 1000))], &[], false)
+        .unwrap()
+        .point;
+    assert_eq!(read(&gpu, &dst, point), (1064..1192).collect::<Vec<_>>());
+    let point = gpu
+        .queue(0)
+        .submit(&[Command::Dispatch(add(&pipeline, &dst, &memory, 1))], &[point], false)
+        .unwrap()
+        .point;
+    gpu.wait(point, None).unwrap();
+    let seen = given.read().unwrap();
+    assert_eq!(seen[63], 63);
+    assert_eq!(seen[64], 1065);
+    assert_eq!(seen[191], 1192);
+    assert_eq!(seen[192], 192);
+}
+
+#[test]
+fn copies_between_aliases_of_one_buffer_are_seen_to_overlap() {
+    let Some((device, queues)) = user_device(Gpu::required_features()) else {
+        return;
+    };
+    let given = user_buffer(&device, USAGE, &[0; 64]);
+    let gpu = Gpu::over(Arc::clone(&device), queues).unwrap();
+    let import = |range| {
+        // SAFETY: nothing else uses the buffer in this test.
+        let vouched = unsafe { UserBuffer::new(given.clone().slice(range).into_bytes()) };
+        gpu.import(&vouched).unwrap()
+    };
+    let (left, right) = (import(0..32), import(16..48));
+    let copy = |src_offset| Command::Copy {
+        src: left.clone(),
+        src_offset,
+        dst: right.clone(),
+        dst_offset: 0,
+        len: 64,
+    };
+    let error = gpu.queue(0).submit(&[copy(64)], &[], false).unwrap_err();
+    assert!(matches!(error, DeviceError::OverlappingCopy { .. }));
+    let point = gpu.queue(0).submit(&[copy(0)], &[], false).unwrap().point;
+    gpu.wait(point, None).unwrap();
+}
+
+#[test]
+fn a_missing_feature_is_named() {
+    let features = DeviceFeatures { synchronization2: false, ..Gpu::required_features() };
+    let Some((device, queues)) = user_device(features) else {
+        return;
+    };
+    let error = Gpu::over(Arc::clone(&device), queues).unwrap_err();
+    assert!(matches!(error, DeviceError::MissingFeature { feature: "synchronization2", .. }));
+}
+
+#[test]
+fn queues_and_buffers_of_another_device_are_refused() {
+    let Some((one, queues)) = user_device(Gpu::required_features()) else {
+        return;
+    };
+    let Some((two, _others)) = user_device(Gpu::required_features()) else {
+        return;
+    };
+    let error = Gpu::over(Arc::clone(&two), queues.clone()).unwrap_err();
+    assert_eq!(error, DeviceError::ForeignQueue { index: 0 });
+    let error = Gpu::over(Arc::clone(&one), Vec::new()).unwrap_err();
+    assert!(matches!(error, DeviceError::NoComputeQueue { .. }));
+
+    let gpu = Gpu::over(Arc::clone(&one), queues).unwrap();
+    let foreign = user_buffer(&two, USAGE, &[0; 4]).into_bytes();
+    // SAFETY: it is never used.
+    let vouched = unsafe { UserBuffer::new(foreign) };
+    assert_eq!(gpu.import(&vouched).unwrap_err(), DeviceError::Foreign { what: "imported buffer" });
+    let poor = user_buffer(&one, BufferUsage::STORAGE_BUFFER, &[0; 4]).into_bytes();
+    // SAFETY: it is never used.
+    let vouched = unsafe { UserBuffer::new(poor) };
+    assert_eq!(gpu.import(&vouched).unwrap_err(), DeviceError::MissingUsage { usage: "TRANSFER_SRC" });
+}

@@ -1,0 +1,97 @@
+//! Pipelines and the driver's blobs.
+
+use super::*;
+
+fn source<'a>(words: &'a [u32], blob: Option<&'a [u8]>) -> PipelineSource<'a> {
+    PipelineSource { words, entry: c"main", bindings: &ADD_BINDINGS, push_bytes: 8, subgroups: false, blob }
+}
+
+#[test]
+fn a_blob_is_taken_again_where_the_driver_makes_one() {
+    let Some(gpu) = open(false) else { return };
+    let words = add_words();
+    let (_, cold) = gpu.pipeline(&source(&words, None)).unwrap();
+    assert!(!cold.blob_taken);
+    // lavapipe makes none.
+    let Some(blob) = cold.blob else { return };
+    let (_, warm) = gpu.pipeline(&source(&words, Some(&blob))).unwrap();
+    assert!(warm.blob_taken);
+    assert_ne!(warm.from_blob, Some(false));
+    assert_eq!(warm.blob, None);
+}
+
+#[test]
+fn a_blob_of_another_driver_never_reaches_this_one() {
+    let Some(gpu) = open(false) else { return };
+    let words = add_words();
+    let p = gpu.device().physical_device().properties();
+    let mut good = Vec::new();
+    for word in [32, 1, p.vendor_id, p.device_id] {
+        good.extend_from_slice(&word.to_le_bytes());
+    }
+    good.extend_from_slice(&p.pipeline_cache_uuid);
+    let mut wrong: Vec<Vec<u8>> = vec![Vec::new(), vec![0; 5], good.clone(), good[..31].to_vec()];
+    good.push(0);
+    for at in [0, 4, 8, 12, 16, 31] {
+        let mut blob = good.clone();
+        blob[at] ^= 1;
+        wrong.push(blob);
+    }
+    for blob in &wrong {
+        let (_, origin) = gpu.pipeline(&source(&words, Some(blob))).unwrap();
+        assert!(!origin.blob_taken, "{blob:?}");
+    }
+}
+
+#[test]
+fn words_that_are_no_module() {
+    let Some(gpu) = open(false) else { return };
+    let words = add_words();
+    let swapped: Vec<u32> = words.iter().map(|w| w.swap_bytes()).collect();
+    for wrong in [&[][..], &[1, 2, 3, 4, 5, 6], &words[..5], &swapped] {
+        let error = gpu.pipeline(&source(wrong, None)).unwrap_err();
+        assert!(matches!(error, DeviceError::NotSpirv { .. }), "{error}");
+    }
+}
+
+#[test]
+fn interfaces_over_the_limits() {
+    let Some(gpu) = open(false) else { return };
+    let words = add_words();
+    let limits = gpu.caps().limits().clone();
+    let storage = |count: u32| -> Vec<(u32, u32, BindingKind)> {
+        (0..count).map(|b| (0, b, BindingKind::Storage)).collect()
+    };
+    let attempt = |bindings: &[(u32, u32, BindingKind)], push_bytes| {
+        gpu.pipeline(&PipelineSource { bindings, push_bytes, ..source(&words, None) }).unwrap_err()
+    };
+    let over = |error: DeviceError, wanted: &str| {
+        assert!(matches!(error, DeviceError::OverLimit { name, .. } if name == wanted), "{error}");
+    };
+    over(attempt(&ADD_BINDINGS, limits.max_push_bytes + 4), "maxPushConstantsSize");
+    if limits.max_storage_bindings < 10_000 {
+        let many = storage(limits.max_storage_bindings + 1);
+        over(attempt(&many, 8), "maxPerStageDescriptorStorageBuffers");
+    }
+    let far = [(limits.max_sets, 0, BindingKind::Storage)];
+    over(attempt(&far, 8), "maxBoundDescriptorSets");
+    let far = [(u32::MAX, 0, BindingKind::Storage)];
+    over(attempt(&far, 8), "maxBoundDescriptorSets");
+    assert!(matches!(attempt(&ADD_BINDINGS, 6), DeviceError::Misaligned { .. }));
+    let twice = [(0, 1, BindingKind::Storage), (0, 1, BindingKind::Uniform)];
+    assert!(matches!(attempt(&twice, 8), DeviceError::Binding { set: 0, binding: 1, .. }));
+}
+
+#[test]
+fn capabilities_follow_the_enabled_features() {
+    let Some(gpu) = open(false) else { return };
+    let caps = gpu.caps();
+    let features = gpu.device().enabled_features();
+    assert!(caps.supports(1), "Shader");
+    assert!(!caps.supports(6), "Kernel");
+    assert_eq!(caps.supports(10), features.shader_float64);
+    assert_eq!(caps.supports(22), features.shader_int16);
+    assert_eq!(caps.supports(5347), features.buffer_device_address);
+    assert!(caps.spirv_version >= (1, 5));
+    assert!(!caps.device_identity.is_empty() && !caps.driver_identity.is_empty());
+}

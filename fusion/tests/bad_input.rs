@@ -1,0 +1,405 @@
+//! What bad input gets: a typed error that names the kernel, the binding or the instruction. Never a panic, never
+//! a hang, and nothing half-submitted: after every refusal the queue works, the list is as it was before, and no
+//! dispatch has run.
+
+#[macro_use]
+mod support;
+
+use std::error::Error as _;
+
+use support::{Rig, shader};
+use vkfuse::{Buffer, Error, FusionProperties, FusionWrapper, Handler, Module, Outcome};
+
+/// The words of a kernel of the `shaders` folder.
+fn words(name: &str) -> Vec<u32> {
+    let bytes = std::fs::read(shader(name)).expect("the compiled kernel is checked in");
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("four bytes"))).collect()
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// The message of an error with those of its sources.
+fn whole_message(error: &Error) -> String {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        message += &format!(": {inner}");
+        source = inner.source();
+    }
+    message
+}
+
+/// Demands an error whose message names all of `named`.
+#[track_caller]
+fn assert_names<T>(result: Result<T, Error>, named: &[&str]) {
+    let Err(error) = result else {
+        panic!("was accepted, expected an error that names {named:?}");
+    };
+    let message = whole_message(&error).to_lowercase();
+    for name in named {
+        assert!(message.contains(&name.to_lowercase()), "does not name {name}: {message}");
+    }
+}
+
+/// Three buffers of 64 floats, and the valid submission that the tests spoil.
+struct Good {
+    x: Buffer<f32>,
+    y: Buffer<f32>,
+    z: Buffer<f32>,
+}
+
+impl Good {
+    fn new(rig: &Rig) -> Good {
+        let ones = [1.0_f32; 64];
+        Good {
+            x: rig.context.buffer_from(&ones).unwrap().named("x"),
+            y: rig.context.buffer_from(&ones).unwrap().named("y"),
+            z: rig.context.buffer::<f32>(64).unwrap().named("z"),
+        }
+    }
+
+    fn submit(&self, rig: &Rig) {
+        let kernel = rig.kernel("chain/mul");
+        rig.queue
+            .submit(|h| {
+                h.arg(0, self.x.read()).arg(1, self.y.read()).arg(2, self.z.write());
+                h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
+            })
+            .expect("a valid submission");
+    }
+}
+
+/// Submits something wrong, first with fusion off and then into a list with a valid kernel before and after.
+/// Demands an error that names `named`, and that nothing but the valid kernels ran.
+#[track_caller]
+fn assert_refused(rig: &Rig, named: &[&str], spoilt: impl Fn(&Good, &mut Handler)) {
+    let good = Good::new(rig);
+    let before = rig.context.stats();
+    assert_names(rig.queue.submit(|h| spoilt(&good, h)), named);
+    rig.queue.wait().unwrap();
+    assert_eq!((rig.context.stats() - before).dispatches, 0, "something ran");
+
+    let fusion = FusionWrapper::new(&rig.queue).unwrap();
+    fusion.start_fusion().unwrap();
+    good.submit(rig);
+    assert_names(rig.queue.submit(|h| spoilt(&good, h)), named);
+    assert!(fusion.is_in_fusion_mode(), "the refusal ended fusion mode");
+    good.submit(rig);
+    let complete = fusion.complete_fusion(&FusionProperties::default()).unwrap();
+    complete.wait().unwrap();
+    assert_eq!(complete.outcome(), Outcome::Fused);
+    assert_eq!((rig.context.stats() - before).dispatches, 1);
+    assert_eq!(good.z.download().unwrap(), [1.0; 64]);
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn not_spirv() {
+    let rig = rig!();
+    for text in [&b""[..], b"#version 450", b"MZ\x90\0\x03\0\0\0", &[0; 64], &[0xff; 4096]] {
+        assert_names(rig.context.kernel_from_bytes("picture", text), &["picture"]);
+    }
+    assert_names(rig.context.load_spirv("no/such/kernel.spv"), &["no/such/kernel.spv"]);
+}
+
+#[test]
+fn truncated() {
+    let rig = rig!();
+    let whole = bytes(&words("chain/mul"));
+    for len in (0..whole.len()).step_by(7).chain([whole.len() - 1, whole.len() - 4]) {
+        assert_names(rig.context.kernel_from_bytes("cut", &whole[..len]), &["cut"]);
+    }
+}
+
+/// Either byte order is accepted and gives the same kernel, or the other one is named.
+#[test]
+fn wrong_endianness() {
+    let rig = rig!();
+    let swapped: Vec<u8> = words("chain/mul").iter().flat_map(|word| word.to_be_bytes()).collect();
+    match rig.context.kernel_from_bytes("swapped", &swapped) {
+        Ok(kernel) => assert_eq!(kernel.module().words(), words("chain/mul")),
+        Err(error) => assert!(whole_message(&error).contains("endian"), "{error}"),
+    }
+}
+
+#[test]
+fn id_bound_out_of_all_proportion() {
+    let rig = rig!();
+    for bound in [0, 1, 0x0100_0000, 0x7fff_ffff, 0xffff_ffff] {
+        let mut module = words("chain/mul");
+        module[3] = bound;
+        assert_names(rig.context.kernel_from_words("bound", &module), &["bound"]);
+    }
+}
+
+#[test]
+fn no_compute_entry_point() {
+    let rig = rig!();
+    // OpEntryPoint with the execution model Fragment instead of GLCompute.
+    let mut module = words("chain/mul");
+    let entry = find(&module, 15);
+    module[entry + 1] = 4;
+    assert_names(rig.context.kernel_from_words("fragment", &module), &["fragment"]);
+}
+
+#[test]
+fn unknown_or_ambiguous_entry_point() {
+    let rig = rig!();
+    let module = Module::from_words("two", &words("forms/two_entries")).unwrap();
+    assert_names(rig.context.kernel(&module, Some("thrice")), &["thrice", "twice", "plus_one"]);
+    assert_names(rig.context.kernel(&module, None), &["twice", "plus_one"]);
+    rig.context.kernel(&module, Some("twice")).unwrap();
+}
+
+#[test]
+fn missing_binding() {
+    let rig = rig!();
+    let kernel = rig.kernel("chain/mul");
+    assert_refused(&rig, &["mul", "1"], |good, h| {
+        h.arg(0, good.x.read()).arg(2, good.z.write());
+        h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
+    });
+}
+
+#[test]
+fn unknown_or_repeated_binding() {
+    let rig = rig!();
+    let kernel = rig.kernel("chain/mul");
+    for slot in [(0, 7), (3, 0), (0, 1)] {
+        let number = slot.1.to_string();
+        assert_refused(&rig, &["mul", &number], |good, h| {
+            h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
+            h.arg(slot, good.x.read());
+            h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
+        });
+    }
+}
+
+#[test]
+fn binding_of_the_wrong_kind() {
+    let rig = rig!();
+    let Ok(kernel) = rig.context.load_spirv(shader("forms/image")) else {
+        return; // Refusing the kernel as a whole is as good.
+    };
+    assert_refused(&rig, &["image", "0"], |good, h| {
+        h.arg(0, good.x.read()).arg(1, good.z.write());
+        h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
+    });
+}
+
+#[test]
+fn accessor_out_of_range() {
+    let rig = rig!();
+    let kernel = rig.kernel("chain/mul");
+    for (offset, len) in [(0, 65), (64, 1), (60, 5), (usize::MAX, 1), (1, usize::MAX), (0, 0)] {
+        assert_refused(&rig, &["x"], |good, h| {
+            h.arg(0, good.x.read().range(offset, len)).arg(1, good.y.read()).arg(2, good.z.write());
+            h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
+        });
+    }
+}
+
+/// Two arguments that share memory partly, one of which the kernel writes. (The same range twice is in order.)
+#[test]
+fn overlapping_accessors() {
+    let rig = rig!();
+    let kernel = rig.kernel("chain/mul");
+    let align = (rig.context.device_info().limits.storage_offset_align as usize / 4).max(1);
+    assert!(align < 32, "the test wants room for an overlap");
+    assert_refused(&rig, &["z", "overlap"], |good, h| {
+        h.arg(0, good.z.read().range(0, 32 + align)).arg(1, good.y.read());
+        h.arg(2, good.z.write().range(32 - 32 % align, 32));
+        h.push(&16_u32).dispatch_items(&kernel, [16, 1, 1]);
+    });
+}
+
+#[test]
+fn access_that_the_kernel_does_not_keep_to() {
+    let rig = rig!();
+    let kernel = rig.kernel("chain/mul");
+    assert_refused(&rig, &["mul", "2"], |good, h| {
+        h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.read());
+        h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
+    });
+}
+
+#[test]
+fn push_constants_too_short_or_too_long() {
+    let rig = rig!();
+    let kernel = rig.kernel("chain/mul");
+    for push in [&[][..], &[64, 0, 0], &[0; 4096]] {
+        assert_refused(&rig, &["mul", "push"], |good, h| {
+            h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
+            h.push_bytes(push).dispatch_items(&kernel, [64, 1, 1]);
+        });
+    }
+}
+
+#[test]
+fn specialization_constants_of_wrong_type_or_unknown() {
+    let rig = rig!();
+    let kernel = rig.kernel("chain/mul");
+    let args = |good: &Good, h: &mut Handler| {
+        h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write()).push(&64_u32);
+    };
+    assert_refused(&rig, &["mul", "0"], |good, h| {
+        args(good, h);
+        h.spec(0, 1.5_f32).dispatch_items(&kernel, [64, 1, 1]);
+    });
+    assert_refused(&rig, &["mul", "0"], |good, h| {
+        args(good, h);
+        h.spec(0, 256_u64).dispatch_items(&kernel, [64, 1, 1]);
+    });
+    assert_refused(&rig, &["mul", "77"], |good, h| {
+        args(good, h);
+        h.spec(77, 1_u32).dispatch_items(&kernel, [64, 1, 1]);
+    });
+}
+
+#[test]
+fn work_group_sizes_the_device_lacks() {
+    let rig = rig!();
+    let kernel = rig.kernel("chain/mul");
+    for size in [0, 1 << 20, u32::MAX] {
+        assert_refused(&rig, &["mul", &size.to_string()], |good, h| {
+            h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
+            h.push(&64_u32).spec(0, size).dispatch(&kernel, [1, 1, 1]);
+        });
+    }
+}
+
+#[test]
+fn zero_groups() {
+    let rig = rig!();
+    let kernel = rig.kernel("chain/mul");
+    for groups in [[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 0]] {
+        assert_refused(&rig, &["mul", "0"], |good, h| {
+            h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
+            h.push(&64_u32).dispatch(&kernel, groups);
+        });
+    }
+}
+
+#[test]
+fn no_dispatch_or_two() {
+    let rig = rig!();
+    let kernel = rig.kernel("chain/mul");
+    assert_refused(&rig, &["dispatch"], |good, h| {
+        h.arg(0, good.x.read());
+    });
+    assert_refused(&rig, &["dispatch"], |good, h| {
+        h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write()).push(&64_u32);
+        h.dispatch(&kernel, [1, 1, 1]).dispatch(&kernel, [1, 1, 1]);
+    });
+}
+
+#[test]
+fn capability_the_device_lacks() {
+    let rig = rig!();
+    // OpCapability with one that needs a feature nobody enables for compute, put before the first instruction.
+    let mut module = words("chain/mul");
+    module.splice(5..5, [2 << 16 | 17, 2 /* Geometry */]);
+    let loaded = rig.context.kernel_from_words("geometry", &module);
+    assert_names(loaded, &["geometry"]);
+}
+
+#[cfg(feature = "wgsl")]
+#[test]
+fn shared_memory_over_the_limit() {
+    let rig = rig!();
+    let text = "
+        var<workgroup> big: array<u32, 4194304>;
+        @group(0) @binding(0) var<storage, read_write> z: array<u32>;
+        @compute @workgroup_size(64)
+        fn main(@builtin(local_invocation_id) id: vec3<u32>) {
+            big[id.x] = id.x;
+            workgroupBarrier();
+            z[id.x] = big[63u - id.x];
+        }";
+    let kernel = match rig.context.kernel_from_wgsl("big", text) {
+        Ok(kernel) => kernel,
+        error => return assert_names(error, &["big"]),
+    };
+    assert_refused(&rig, &["big"], |good, h| {
+        h.arg(0, good.z.write()).dispatch(&kernel, [1, 1, 1]);
+    });
+}
+
+#[cfg(feature = "wgsl")]
+#[test]
+fn wgsl_that_is_wrong() {
+    let rig = rig!();
+    for text in [
+        "",
+        "fn main() {",
+        "@fragment fn main() {}",
+        "@compute @workgroup_size(1) fn main() { let x: f32 = 1u; }",
+    ] {
+        assert_names(rig.context.kernel_from_wgsl("text", text), &["text"]);
+    }
+}
+
+#[test]
+fn buffers_nobody_can_have() {
+    let rig = rig!();
+    assert!(rig.context.buffer::<u32>(0).is_err());
+    assert!(rig.context.buffer::<u64>(usize::MAX / 8).is_err());
+    assert!(rig.context.buffer::<u64>(usize::MAX).is_err());
+    let good = Good::new(&rig);
+    assert!(good.x.upload(&[0.0; 63]).is_err());
+    assert!(good.x.download_range(60..65).is_err());
+    assert!(good.x.upload_at(63, &[0.0; 2]).is_err());
+    assert_eq!(good.x.download().unwrap(), [1.0; 64]);
+}
+
+/// Random bytes behind a valid header, and valid modules with flipped bits: an error or a kernel, no panic.
+#[test]
+fn random_bytes_and_flipped_bits() {
+    let rig = rig!();
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for round in 0..200 {
+        let mut module = vec![0x0723_0203, 0x0001_0300, 0, 100, 0];
+        module.extend((0..round).map(|_| random.next() as u32));
+        let _ = rig.context.kernel_from_words("random", &module);
+    }
+    for name in ["chain/mul", "groups/exclusive_scan", "pair/write_struct_bytes"] {
+        let whole = words(name);
+        let mut accepted = 0;
+        for _ in 0..150 {
+            let mut module = whole.clone();
+            for _ in 0..=random.next() % 3 {
+                let at = 5 + random.next() as usize % (module.len() - 5);
+                module[at] ^= 1 << (random.next() % 32);
+            }
+            // Some flips only change a name or a constant.
+            accepted += u32::from(rig.context.kernel_from_words("flipped", &module).is_ok());
+        }
+        assert!(accepted < 150, "no flip of {name} was noticed");
+    }
+    Good::new(&rig).submit(&rig);
+    rig.queue.wait().unwrap();
+    rig.assert_no_validation_messages();
+}
+
+/// The position of the first instruction with this opcode.
+fn find(module: &[u32], opcode: u32) -> usize {
+    let mut at = 5;
+    while module[at] & 0xffff != opcode {
+        at += (module[at] >> 16) as usize;
+    }
+    at
+}
+
+/// xorshift: the same sequence everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}

@@ -1,0 +1,152 @@
+//! Each exit status, and that only one message goes with it.
+
+use crate::process::{Finished, command, example, finish, has_device, json, root, vkfuse};
+use crate::shape::check_run;
+use serde_json::{Value, json};
+use std::fs;
+
+fn one_line(finished: &Finished) {
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    assert!(finished.stderr.starts_with("error: "), "{}", finished.stderr);
+    assert_eq!(finished.stdout, "");
+}
+
+/// An example with some text replaced, as a file of its own beside the kernels it names.
+fn changed(folder: &tempfile::TempDir, name: &str, from: &str, to: &str) -> String {
+    let text = fs::read_to_string(example(name)).expect("the example is there");
+    let shaders = root().join("shaders").display().to_string();
+    let changed = text.replace(from, to).replace("../../shaders", &shaders);
+    assert_ne!(text, changed);
+    let file = folder.path().join(name);
+    fs::write(&file, changed).expect("the folder can be written");
+    file.display().to_string()
+}
+
+#[test]
+fn status_1_when_an_output_differs() {
+    if !has_device() {
+        return;
+    }
+    // Trusting that kernels which hand data from one work-group to another may be fused is wrong:
+    // the reader runs before the writer.
+    let (status, report) = json(&["run", &example("reverse_split.toml"), "--policy", "trust", "--no-cache"]);
+    check_run(&report);
+    assert_eq!(report["groups"].as_array().map(Vec::len), Some(1), "{report:#}");
+    assert!(!report["trusted"].as_array().expect("checked").is_empty());
+    assert_eq!(status, 1, "{report:#}");
+    let out = &report["outputs"]["out"];
+    assert_eq!(out["equal"], false);
+    assert!(out["first_difference"].is_u64() && out["max_ulp"].as_u64() > Some(0), "{out:#}");
+}
+
+#[test]
+fn status_2_for_a_wrong_command_line() {
+    for args in [
+        &["run"] as &[&str],
+        &["run", "x.toml", "--mode", "half"],
+        &["run", "x.toml", "--repeat", "0"],
+        &["run", "x.toml", "--no-cache", "--cache-dir", "x"],
+        &["bench", "x.toml", "--iters", "-1"],
+        &["fuse"],
+        &[],
+    ] {
+        let finished = vkfuse(args);
+        assert_eq!(finished.status, 2, "{args:?}");
+        assert_eq!(finished.stdout, "", "{args:?}");
+        assert!(!finished.stderr.is_empty(), "{args:?}");
+    }
+    let finished = vkfuse(&["run", "no/such/file.toml", "--json"]);
+    assert_eq!(finished.status, 2);
+    one_line(&finished);
+}
+
+#[test]
+fn status_2_for_what_the_device_cannot_do() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // A work-group of 2^20 items is over every device's limit.
+    let file = changed(&folder, "chain_slices.toml", "{ u32 = 64 }", "{ u32 = 1048576 }");
+    let finished = vkfuse(&["run", &file, "--no-cache"]);
+    assert_eq!(finished.status, 2, "{}", finished.stderr);
+    one_line(&finished);
+    assert!(finished.stderr.contains("submit[0].kernel"), "{}", finished.stderr);
+}
+
+#[test]
+fn status_3_without_a_device() {
+    for args in [
+        &["run", &example("chain.toml"), "--json"] as &[&str],
+        &["devices"],
+        &["bench", &example("chain.toml")],
+    ] {
+        let mut command = command();
+        command.env("VK_DRIVER_FILES", "/no/such/driver.json");
+        command.env("VK_ICD_FILENAMES", "/no/such/driver.json");
+        let finished = finish(command.args(args));
+        assert_eq!(finished.status, 3, "{args:?} {}", finished.stderr);
+        one_line(&finished);
+    }
+    let mut command = command();
+    command.env("VK_DRIVER_FILES", "/no/such/driver.json");
+    command.env("VK_ICD_FILENAMES", "/no/such/driver.json");
+    let finished = finish(command.args(["devices", "--json"]));
+    assert_eq!(finished.status, 3);
+    let devices: Value = serde_json::from_str(&finished.stdout).expect("an object");
+    assert_eq!(devices, json!({ "format": 1, "devices": [] }));
+}
+
+#[test]
+fn status_3_when_no_device_is_what_was_asked_for() {
+    for device in ["no such device", "4711"] {
+        let finished = vkfuse(&["run", &example("chain.toml"), "--device", device]);
+        assert_eq!(finished.status, 3, "{}", finished.stderr);
+        one_line(&finished);
+    }
+}
+
+#[test]
+fn status_2_before_3() {
+    let mut command = command();
+    command.env("VK_DRIVER_FILES", "/no/such/driver.json");
+    command.env("VK_ICD_FILENAMES", "/no/such/driver.json");
+    let finished = finish(command.args(["run", "no/such/file.toml"]));
+    assert_eq!(finished.status, 2);
+}
+
+#[test]
+fn status_4_when_fusion_is_forced_and_fails() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let force = "\n[fusion]\nforce = true\n\n[[submit]]\nkernel = \"mul\"";
+    let file = changed(&folder, "reverse_split.toml", "\n[[submit]]\nkernel = \"mul\"", force);
+    let finished = vkfuse(&["run", &file, "--no-cache", "--json"]);
+    assert_eq!(finished.status, 4, "{}", finished.stderr);
+    assert_eq!(finished.stderr.lines().count(), 1);
+    let report: Value = serde_json::from_str(&finished.stdout).expect("the report is there all the same");
+    check_run(&report);
+    assert_eq!(report["groups"].as_array().map(Vec::len), Some(2));
+
+    let file = changed(&folder, "chain.toml", "[fusion]", "[fusion]\nforce = true");
+    assert_eq!(vkfuse(&["run", &file, "--no-cache"]).status, 0);
+}
+
+#[test]
+fn the_first_device_can_be_named() {
+    if !has_device() {
+        return;
+    }
+    let (status, devices) = json(&["devices"]);
+    assert_eq!(status, 0);
+    let first = &devices["devices"][0];
+    assert_eq!(first["index"], 0);
+    let name = first["name"].as_str().expect("a name");
+    for device in ["0", name] {
+        let (status, report) = json(&["run", &example("chain.toml"), "--no-cache", "--device", device]);
+        assert_eq!(status, 0);
+        assert_eq!(report["device"], name);
+    }
+}

@@ -1,0 +1,123 @@
+//! `vkfuse inspect`: what it says about modules. Needs no device.
+
+use crate::process::{json, root, vkfuse};
+use serde_json::{Value, json};
+
+fn shader(name: &str) -> String {
+    root().join("shaders").join(name).display().to_string()
+}
+
+fn entry(name: &str) -> Value {
+    let (status, report) = json(&["inspect", &shader(name)]);
+    assert_eq!(status, 0);
+    assert_eq!(report["format"], 1);
+    report["entries"][0].clone()
+}
+
+#[test]
+fn an_element_wise_kernel() {
+    let entry = entry("chain/mul.spv");
+    assert_eq!(entry["entry"], "main");
+    assert_eq!(entry["local_size"], json!([256, 1, 1]));
+    assert_eq!(entry["builtins"], json!(["GlobalInvocationId"]));
+    assert_eq!(entry["item_only"], true);
+    assert_eq!(entry["not_fusible"], Value::Null);
+    assert_eq!(entry["spec_constants"][0], json!({ "id": 0, "name": null, "type": "u32", "default": 256 }));
+    assert_eq!(entry["push"]["size"], 4);
+    let bindings = entry["bindings"].as_array().expect("a list");
+    let used: Vec<_> = bindings.iter().map(|b| (&b["slot"], &b["reads"], &b["writes"])).collect();
+    let (yes, no) = (json!(true), json!(false));
+    let slots = [json!("0.0"), json!("0.1"), json!("0.2")];
+    assert_eq!(used, [(&slots[0], &yes, &no), (&slots[1], &yes, &no), (&slots[2], &no, &yes)]);
+    let accesses = entry["accesses"].as_array().expect("a list");
+    assert_eq!(accesses.len(), 3);
+    for access in accesses {
+        assert_eq!(access["offset"], "global.x * 4");
+        assert_eq!(access["size"], 4);
+        assert_eq!(access["class"], "by invocation");
+        assert_eq!(access["guards"].as_array().map(Vec::len), Some(1));
+    }
+}
+
+#[test]
+fn classes_of_accesses() {
+    let class = |name: &str, binding: &str| {
+        let entry = entry(name);
+        let accesses = entry["accesses"].as_array().expect("a list").iter();
+        let mut classes: Vec<_> =
+            accesses.filter(|access| access["binding"] == binding).map(|a| a["class"].clone()).collect();
+        classes.dedup();
+        classes
+    };
+    assert_eq!(class("softmax/row_max.spv", "0.1"), ["by work-group"]);
+    assert_eq!(class("access/gather.spv", "0.0"), ["unknown"]);
+    assert_eq!(class("forms/uniform_buffer.spv", "0.0"), ["uniform"]);
+    assert_eq!(class("access/reverse_group.spv", "0.0"), ["by invocation"]);
+}
+
+#[test]
+fn a_kernel_that_only_runs_unfused_says_why() {
+    let entry = entry("forms/image.spv");
+    assert!(entry["not_fusible"].as_str().is_some_and(|reason| reason.contains("image")), "{entry:#}");
+    assert_eq!(entry["accesses"], json!([]));
+}
+
+#[test]
+fn entry_points_of_a_module() {
+    let file = shader("forms/two_entries.spv");
+    let (_, report) = json(&["inspect", &file]);
+    let names: Vec<_> =
+        report["entries"].as_array().expect("a list").iter().map(|e| e["entry"].clone()).collect();
+    assert_eq!(names, ["twice", "plus_one"]);
+    let (_, report) = json(&["inspect", &file, "--entry", "plus_one"]);
+    assert_eq!(report["entries"].as_array().map(Vec::len), Some(1));
+    let finished = vkfuse(&["inspect", &file, "--entry", "main"]);
+    assert_eq!(finished.status, 2);
+    assert!(finished.stderr.contains("plus_one"), "{}", finished.stderr);
+}
+
+#[test]
+#[cfg(feature = "wgsl")]
+fn wgsl_text() {
+    let entry = entry("chain/mul.wgsl");
+    assert_eq!(entry["local_size"], json!([256, 1, 1]));
+    let finished = vkfuse(&["inspect", &shader("README.md")]);
+    assert_eq!(finished.status, 2);
+    assert_eq!(finished.stdout, "");
+}
+
+#[test]
+fn tables_for_people() {
+    let finished = vkfuse(&["inspect", &shader("chain/mul.spv")]);
+    assert_eq!(finished.status, 0);
+    for word in ["256 x 1 x 1", "GlobalInvocationId", "global.x * 4", "storage buffer"] {
+        assert!(finished.stdout.contains(word), "no {word} in\n{}", finished.stdout);
+    }
+}
+
+/// Whatever is in the file, the command says what is wrong with it or shows it; it does not crash.
+#[test]
+fn damaged_modules_end_with_a_message() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let good = std::fs::read(shader("softmax/row_max.spv")).expect("the kernel is there");
+    let file = folder.path().join("damaged.spv");
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    for _ in 0..40 {
+        let mut bytes = good.clone();
+        match random(4) {
+            0 => bytes.truncate(random(good.len())),
+            1 => bytes.iter_mut().for_each(|byte| *byte = random(256) as u8),
+            _ => (0..=random(3)).for_each(|_| bytes[random(good.len())] ^= 1 << random(8)),
+        }
+        std::fs::write(&file, &bytes).expect("the folder can be written");
+        let finished = vkfuse(&["inspect", &file.display().to_string()]);
+        assert!([0, 2].contains(&finished.status), "{} {}", finished.status, finished.stderr);
+        assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
+    }
+}

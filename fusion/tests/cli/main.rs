@@ -1,0 +1,9 @@
+//! The `vkfuse` command, run as a process: exit statuses, messages, reports.
+#![cfg(feature = "cli")]
+
+mod bad_files;
+mod exit_status;
+mod inspect;
+mod process;
+mod runs;
+mod shape;

@@ -1,0 +1,224 @@
+//! `vkfuse run` and `vkfuse bench` on a device: what the reports say.
+
+use crate::process::{example, finish, has_device, json, root, vkfuse};
+use crate::shape::{check_bench, check_run};
+use serde_json::{Value, json};
+use std::fs;
+
+/// Runs an example from a cache of its own.
+fn run(name: &str, more: &[&str]) -> (i32, Value) {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let cache = cache.path().display().to_string();
+    let file = example(name);
+    let args = [&["run", &file, "--cache-dir", &cache], more].concat();
+    let (status, report) = json(&args);
+    check_run(&report);
+    (status, report)
+}
+
+#[test]
+fn chain_becomes_one_kernel_with_private_temporaries() {
+    if !has_device() {
+        return;
+    }
+    let (status, report) = run("chain.toml", &[]);
+    assert_eq!(status, 0, "{report:#}");
+    assert_eq!(report["mode"], "both");
+    assert_eq!(report["outcome"], "fused");
+    let groups = report["groups"].as_array().expect("checked");
+    assert_eq!(groups.len(), 1, "{report:#}");
+    assert_eq!(groups[0]["kernels"], json!([0, 1, 2, 3]));
+    assert_eq!(groups[0]["fused"], true);
+    assert_eq!(report["splits"], json!([]));
+    for tmp in ["tmp1", "tmp2", "tmp3"] {
+        assert_eq!(report["buffers"][tmp], json!({ "asked": "private", "got": "private", "reason": null }));
+    }
+    assert_eq!(report["buffers"]["in1"]["asked"], "none");
+    let outputs = report["outputs"].as_object().expect("checked");
+    assert_eq!(outputs.keys().collect::<Vec<_>>(), ["out"]);
+    assert_eq!(outputs["out"]["equal"], true);
+    assert_eq!(outputs["out"]["first_difference"], Value::Null);
+    assert_eq!(outputs["out"]["max_ulp"], 0);
+    assert_eq!(outputs["out"]["head"].as_array().map(Vec::len), Some(8));
+    assert_eq!(report["cache"], json!({ "memory": "miss", "disk": "miss" }));
+    for time in ["jit", "driver", "unfused_wall", "fused_wall"] {
+        assert!(report["time_us"][time].is_number(), "{time} in {report:#}");
+    }
+}
+
+#[test]
+fn every_example_gives_equal_outputs() {
+    if !has_device() {
+        return;
+    }
+    let mut count = 0;
+    for entry in fs::read_dir(root().join("examples/pipelines")).expect("the examples are there") {
+        let name = entry.expect("a readable folder").file_name().into_string().expect("plain names");
+        if name.ends_with(".toml") {
+            let (status, report) = run(&name, &[]);
+            assert_eq!(status, 0, "{name}: {report:#}");
+            for (output, found) in report["outputs"].as_object().expect("checked") {
+                assert_eq!(found["equal"], true, "{name}: {output}");
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 8, "only {count} examples");
+}
+
+#[test]
+fn one_mode_alone_has_nothing_to_compare() {
+    if !has_device() {
+        return;
+    }
+    let (status, both) = run("chain.toml", &[]);
+    assert_eq!(status, 0);
+    let (status, fused) = run("chain.toml", &["--mode", "fused"]);
+    assert_eq!(status, 0);
+    assert_eq!(fused["mode"], "fused");
+    assert_eq!(fused["outputs"]["out"]["equal"], Value::Null);
+    assert_eq!(fused["outputs"]["out"]["blake3"], both["outputs"]["out"]["blake3"]);
+    assert_eq!(fused["time_us"]["unfused_wall"], Value::Null);
+
+    let (status, unfused) = run("chain.toml", &["--mode", "unfused"]);
+    assert_eq!(status, 0);
+    assert_eq!(unfused["mode"], "unfused");
+    assert_eq!(unfused["outputs"]["out"]["equal"], Value::Null);
+    assert_eq!(unfused["outputs"]["out"]["max_ulp"], Value::Null);
+    assert_eq!(unfused["outputs"]["out"]["blake3"], both["outputs"]["out"]["blake3"]);
+    assert_eq!(unfused["groups"].as_array().map(Vec::len), Some(4));
+    assert_eq!(unfused["cache"], json!({ "memory": null, "disk": null }));
+    for time in ["jit", "driver", "fused_gpu", "fused_wall"] {
+        assert_eq!(unfused["time_us"][time], Value::Null, "{time}");
+    }
+}
+
+#[test]
+fn a_second_process_finds_the_kernel_on_disk() {
+    if !has_device() {
+        return;
+    }
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let cache = cache.path().display().to_string();
+    let args = ["run", &example("chain.toml"), "--cache-dir", &cache, "--mode", "fused"];
+    let (_, cold) = json(&args);
+    assert_eq!(cold["cache"], json!({ "memory": "miss", "disk": "miss" }));
+    assert!(cold["time_us"]["jit"].as_f64() > Some(0.0), "{cold:#}");
+    let (_, warm) = json(&args);
+    assert_eq!(warm["cache"], json!({ "memory": "miss", "disk": "hit" }));
+    assert_eq!(warm["time_us"]["jit"], 0.0, "{warm:#}");
+    assert_eq!(warm["outputs"], cold["outputs"]);
+}
+
+#[test]
+fn repetitions_hit_the_memory_cache_unless_there_is_none() {
+    if !has_device() {
+        return;
+    }
+    let (status, report) = run("chain.toml", &["--repeat", "3"]);
+    assert_eq!(status, 0);
+    let runs = report["runs"].as_array().expect("checked");
+    assert_eq!(runs.len(), 3);
+    assert_eq!(runs[0]["cache"], report["cache"]);
+    assert_eq!(runs[1]["cache"], json!({ "memory": "hit", "disk": null }));
+    assert_eq!(runs[2]["time_us"]["jit"], 0.0);
+
+    let (_, report) = json(&["run", &example("chain.toml"), "--repeat", "2", "--no-cache"]);
+    assert_eq!(report["runs"][1]["cache"], json!({ "memory": null, "disk": null }));
+}
+
+#[test]
+fn a_cross_group_dependency_splits_and_says_why() {
+    if !has_device() {
+        return;
+    }
+    let (status, report) = run("reverse_split.toml", &[]);
+    assert_eq!(status, 0);
+    assert_eq!(report["groups"].as_array().map(Vec::len), Some(2));
+    let split = &report["splits"][0];
+    assert_eq!(split["after"], 0);
+    assert_eq!(split["buffer"], "tmp");
+    assert!(split["reason"].as_str().is_some_and(|reason| !reason.is_empty()));
+    assert_eq!(report["buffers"]["tmp"]["asked"], "private");
+    assert_eq!(report["buffers"]["tmp"]["got"], "none");
+    assert!(report["buffers"]["tmp"]["reason"].is_string());
+    // By default whatever stayed in memory is an output.
+    assert_eq!(report["outputs"]["tmp"]["equal"], true);
+}
+
+#[test]
+fn a_group_dependency_keeps_one_barrier() {
+    if !has_device() {
+        return;
+    }
+    let (status, report) = run("mirror_local.toml", &[]);
+    assert_eq!(status, 0);
+    assert_eq!(report["groups"][0]["barriers"][0]["after"], 0);
+    assert_eq!(report["groups"][0]["barriers"][0]["kept"], true);
+    assert_eq!(report["buffers"]["tmp"]["got"], "local");
+}
+
+#[test]
+fn slices_leave_the_rest_of_a_buffer_alone() {
+    if !has_device() {
+        return;
+    }
+    let (status, report) = run("chain_slices.toml", &[]);
+    assert_eq!(status, 0);
+    assert_eq!(report["outputs"]["out"]["head"], json!([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]));
+    assert_eq!(report["buffers"]["tmp"]["asked"], "private");
+}
+
+#[test]
+fn the_code_of_each_dispatch_is_written_where_asked() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dump = folder.path().join("dump");
+    let (status, _) = run("chain.toml", &["--mode", "fused", "--dump-spirv", &dump.display().to_string()]);
+    assert_eq!(status, 0);
+    let files: Vec<_> = fs::read_dir(&dump).expect("the folder was made").flatten().collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let bytes = fs::read(file.path()).expect("readable");
+        assert_eq!(bytes[..4], 0x0723_0203_u32.to_le_bytes(), "{}", file.path().display());
+    }
+}
+
+#[test]
+fn people_get_tables() {
+    if !has_device() {
+        return;
+    }
+    let finished = vkfuse(&["run", &example("reverse_split.toml"), "--no-cache"]);
+    assert_eq!(finished.status, 0, "{}", finished.stderr);
+    for word in ["reverse, 2 submissions", "split after", "tmp", "equal", "unfused"] {
+        assert!(finished.stdout.contains(word), "no {word} in\n{}", finished.stdout);
+    }
+    assert_eq!(finished.stderr, "");
+}
+
+#[test]
+fn bench_gives_medians_of_both() {
+    if !has_device() {
+        return;
+    }
+    let (status, report) = json(&["bench", &example("chain.toml"), "--iters", "3", "--no-cache"]);
+    assert_eq!(status, 0);
+    check_bench(&report);
+    assert_eq!(report["iters"], 3);
+    assert!(report["time_us"]["unfused_wall"].as_f64() > Some(0.0));
+    assert!(report["time_us"]["fused_wall"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    if !has_device() {
+        return;
+    }
+    let mut shell = std::process::Command::new("sh");
+    let line = format!("{} devices --json | head -c 1", env!("CARGO_BIN_EXE_vkfuse"));
+    let finished = finish(shell.args(["-c", &line]));
+    assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("{", ""));
+}

@@ -1,0 +1,215 @@
+//! The documented shape of the report: every field is there and has its type.
+
+use serde_json::Value;
+
+/// A check of one value, with the path that leads to it.
+type Check = fn(&Value, &str);
+
+/// Checks that `value` is an object with exactly the documented fields, or more.
+fn object(value: &Value, path: &str, fields: &[(&str, Check)]) {
+    let object = value.as_object().unwrap_or_else(|| panic!("{path} is no object: {value}"));
+    for (name, check) in fields {
+        let path = format!("{path}.{name}");
+        check(object.get(*name).unwrap_or_else(|| panic!("{path} is missing")), &path);
+    }
+}
+
+fn each(value: &Value, path: &str, check: Check) {
+    let array = value.as_array().unwrap_or_else(|| panic!("{path} is no array: {value}"));
+    for (index, element) in array.iter().enumerate() {
+        check(element, &format!("{path}[{index}]"));
+    }
+}
+
+fn named(value: &Value, path: &str, check: Check) {
+    let object = value.as_object().unwrap_or_else(|| panic!("{path} is no object: {value}"));
+    for (name, element) in object {
+        check(element, &format!("{path}.{name}"));
+    }
+}
+
+fn or_null(value: &Value, path: &str, check: Check) {
+    if !value.is_null() {
+        check(value, path);
+    }
+}
+
+fn one(value: &Value, path: &str) {
+    assert_eq!(value, 1, "{path}");
+}
+
+fn text(value: &Value, path: &str) {
+    assert!(value.is_string(), "{path} is no string: {value}");
+}
+
+fn text_or_null(value: &Value, path: &str) {
+    or_null(value, path, text);
+}
+
+fn boolean(value: &Value, path: &str) {
+    assert!(value.is_boolean(), "{path} is no boolean: {value}");
+}
+
+fn boolean_or_null(value: &Value, path: &str) {
+    or_null(value, path, boolean);
+}
+
+fn count(value: &Value, path: &str) {
+    assert!(value.is_u64(), "{path} is no count: {value}");
+}
+
+fn count_or_null(value: &Value, path: &str) {
+    or_null(value, path, count);
+}
+
+fn time_or_null(value: &Value, path: &str) {
+    or_null(value, path, |value, path| {
+        assert!(value.as_f64().is_some_and(|time| time >= 0.0), "{path} is no time: {value}");
+    });
+}
+
+fn number(value: &Value, path: &str) {
+    let special = value.as_str().is_some_and(|word| ["nan", "inf", "-inf"].contains(&word));
+    assert!(value.is_number() || special, "{path} is no number: {value}");
+}
+
+fn three(value: &Value, path: &str) {
+    each(value, path, count);
+    assert_eq!(value.as_array().map(Vec::len), Some(3), "{path}");
+}
+
+fn mode(value: &Value, path: &str) {
+    assert!(["unfused", "fused", "both"].iter().any(|word| value == word), "{path}: {value}");
+}
+
+fn promotion(value: &Value, path: &str) {
+    assert!(["none", "private", "local", "auto"].iter().any(|word| value == word), "{path}: {value}");
+}
+
+fn level(value: &Value, path: &str) {
+    or_null(value, path, |value, path| assert!(value == "hit" || value == "miss", "{path}: {value}"));
+}
+
+fn counts(value: &Value, path: &str) {
+    each(value, path, count);
+}
+
+fn barrier(value: &Value, path: &str) {
+    object(value, path, &[("after", count), ("kept", boolean), ("reason", text)]);
+}
+
+fn group(value: &Value, path: &str) {
+    object(
+        value,
+        path,
+        &[
+            ("kernels", counts),
+            ("fused", boolean),
+            ("work_group", three),
+            ("items_per_invocation", count),
+            ("barriers", |value, path| each(value, path, barrier)),
+        ],
+    );
+}
+
+fn split(value: &Value, path: &str) {
+    object(value, path, &[("after", count), ("buffer", text_or_null), ("reason", text), ("detail", text)]);
+}
+
+fn buffer(value: &Value, path: &str) {
+    object(value, path, &[("asked", promotion), ("got", promotion), ("reason", text_or_null)]);
+}
+
+fn trusted(value: &Value, path: &str) {
+    object(value, path, &[("first", count), ("second", count), ("buffer", text_or_null), ("reason", text)]);
+}
+
+fn cache(value: &Value, path: &str) {
+    object(value, path, &[("memory", level), ("disk", level)]);
+}
+
+fn times(value: &Value, path: &str) {
+    object(
+        value,
+        path,
+        &[
+            ("jit", time_or_null),
+            ("driver", time_or_null),
+            ("unfused_gpu", time_or_null),
+            ("fused_gpu", time_or_null),
+            ("unfused_wall", time_or_null),
+            ("fused_wall", time_or_null),
+        ],
+    );
+}
+
+fn hash(value: &Value, path: &str) {
+    let hex = value.as_str().unwrap_or_default();
+    assert!(hex.len() == 64 && hex.chars().all(|c| c.is_ascii_hexdigit()), "{path}: {value}");
+}
+
+fn head(value: &Value, path: &str) {
+    each(value, path, number);
+    assert!(value.as_array().is_some_and(|head| head.len() <= 8), "{path}");
+}
+
+fn output(value: &Value, path: &str) {
+    object(
+        value,
+        path,
+        &[
+            ("equal", boolean_or_null),
+            ("first_difference", count_or_null),
+            ("max_ulp", count_or_null),
+            ("blake3", |value, path| or_null(value, path, hash)),
+            ("head", |value, path| or_null(value, path, head)),
+        ],
+    );
+}
+
+fn run(value: &Value, path: &str) {
+    object(value, path, &[("cache", cache), ("time_us", times)]);
+}
+
+/// Checks the report of `vkfuse run`.
+pub(crate) fn check_run(report: &Value) {
+    object(
+        report,
+        "report",
+        &[
+            ("format", one),
+            ("device", text),
+            ("driver", text),
+            ("mode", mode),
+            ("groups", |value, path| each(value, path, group)),
+            ("splits", |value, path| each(value, path, split)),
+            ("buffers", |value, path| named(value, path, buffer)),
+            ("trusted", |value, path| each(value, path, trusted)),
+            ("cache", cache),
+            ("time_us", times),
+            ("outputs", |value, path| named(value, path, output)),
+            // Additions to what the format asks for.
+            ("name", text_or_null),
+            ("outcome", text_or_null),
+            ("runs", |value, path| each(value, path, run)),
+        ],
+    );
+}
+
+/// Checks the report of `vkfuse bench`.
+pub(crate) fn check_bench(report: &Value) {
+    object(
+        report,
+        "bench",
+        &[
+            ("format", one),
+            ("name", text_or_null),
+            ("device", text),
+            ("driver", text),
+            ("iters", count),
+            ("groups", |value, path| each(value, path, group)),
+            ("splits", |value, path| each(value, path, split)),
+            ("time_us", times),
+        ],
+    );
+}

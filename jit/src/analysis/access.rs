@@ -1,0 +1,157 @@
+//! Every access of a kernel to its buffers: where, how wide, under which guards.
+
+use super::expr::{Exprs, NodeId};
+
+/// What an access does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccessKind {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// An atomic operation: reads and writes.
+    Atomic,
+}
+
+impl AccessKind {
+    /// Whether memory can change.
+    pub fn writes(self) -> bool {
+        self != Self::Read
+    }
+}
+
+/// One instruction that touches a buffer.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Index into the kernel's bindings.
+    pub binding: usize,
+    /// What it does.
+    pub kind: AccessKind,
+    /// Byte offset in the binding: `constant + sum of index * stride`.
+    pub constant: u64,
+    /// The dynamic indices and their strides in bytes.
+    pub terms: Vec<Term>,
+    /// Bytes touched, from the first to the last.
+    pub size: u64,
+    /// Conditions that held on the way.
+    pub guards: Vec<Guard>,
+    /// Whether the access happens whenever all guards hold.
+    pub exact_guards: bool,
+    /// Block and position of the instruction.
+    pub at: (usize, usize),
+    /// Number of loops around the access.
+    pub loop_depth: u32,
+    /// The element of the block's array it goes through, if that is how it starts.
+    pub(crate) element: Option<Element>,
+}
+
+/// The start of an access path: `block.member[index]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    /// Member of the block.
+    pub(crate) member: u32,
+    /// The index, if the member is an array.
+    pub(crate) index: Option<ElementIndex>,
+}
+
+/// Which element of an array member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ElementIndex {
+    pub(crate) node: NodeId,
+    /// Bytes per element.
+    pub(crate) stride: u64,
+    /// Type id of the element in the kernel's module.
+    pub(crate) ty: u32,
+}
+
+/// How a kernel reads its push constants.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) enum PushUse {
+    #[default]
+    None,
+    /// Only whole scalars and vectors at fixed offsets.
+    Leaves(Vec<PushLeaf>),
+    /// Also in ways that need the block as it is.
+    Block,
+}
+
+/// One scalar or vector of the push-constant block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct PushLeaf {
+    pub(crate) offset: u32,
+    pub(crate) size: u32,
+    /// Bytes of one component: what the offset must be a multiple of.
+    pub(crate) scalar: u32,
+    /// Components: 1 for a scalar.
+    pub(crate) count: u32,
+    /// Signature of the type.
+    pub(crate) ty: String,
+}
+
+/// A dynamic index of an access chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// The index.
+    pub index: NodeId,
+    /// Bytes per step.
+    pub stride: u64,
+    /// Number of elements where the type says it: an index past it is undefined.
+    pub count: Option<u64>,
+}
+
+/// A condition that held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// A boolean node.
+    pub condition: NodeId,
+    /// Whether it was true or false.
+    pub holds: bool,
+    /// It is what ended a loop the access comes after: it holds sooner or later.
+    pub ends_loop: bool,
+}
+
+/// What the analysis of one kernel found.
+#[derive(Clone, Debug, Default)]
+pub struct KernelAnalysis {
+    /// Expressions of indices and conditions.
+    pub exprs: Exprs,
+    /// Accesses in program order.
+    pub accesses: Vec<Access>,
+    /// Dominance between the blocks of accesses: `(a, b)` with a's block dominating b's.
+    pub(crate) dominance: Vec<Vec<bool>>,
+    /// Queries of a buffer's length: binding, byte offset of the array in its block, bytes per element.
+    pub(crate) lengths: Vec<(usize, u32, u32)>,
+    /// What the kernel reads of its push constants.
+    pub(crate) push: PushUse,
+    /// Bindings reached in a way the analysis does not follow.
+    pub(crate) escaped: Vec<(usize, String)>,
+}
+
+impl KernelAnalysis {
+    /// Whether access `a` has happened whenever access `b` of the same invocation happens.
+    pub(crate) fn precedes(&self, a: usize, b: usize) -> bool {
+        let (first, second) = (&self.accesses[a], &self.accesses[b]);
+        if first.at.0 == second.at.0 { first.at.1 < second.at.1 } else { self.dominance[a][b] }
+    }
+
+    /// The byte offset of an access as text, for people.
+    pub fn describe(&self, access: &Access) -> String {
+        let mut text = String::new();
+        for term in &access.terms {
+            if !text.is_empty() {
+                text.push_str(" + ");
+            }
+            text.push_str(&self.exprs.display(term.index));
+            if term.stride != 1 {
+                text.push_str(&format!(" * {}", term.stride));
+            }
+        }
+        if access.constant != 0 || text.is_empty() {
+            if !text.is_empty() {
+                text.push_str(" + ");
+            }
+            text.push_str(&access.constant.to_string());
+        }
+        text
+    }
+}

@@ -1,0 +1,446 @@
+//! Reads expressions and accesses off a normalised kernel.
+//!
+//! # Requires
+//! - one function, everything inlined, SSA form (`kernel::normalise`)
+//!
+//! # Guarantees
+//! - every load, store and atomic on a buffer is in the list, or its binding is in `escaped`
+//! - an expression holds wherever the instruction that uses it runs: a value defined in a loop and
+//!   used after it is opaque, because its parts have moved on
+
+use ahash::AHashMap;
+use rspirv::dr::{Function, Instruction, Module, Operand};
+use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
+
+use super::access::{
+    Access, AccessKind, Element, ElementIndex, Guard, KernelAnalysis, PushLeaf, PushUse, Term,
+};
+use super::cfg::Cfg;
+use super::expr::{Exprs, Node, NodeId};
+use super::layout::{MatrixLayout, Type, Types};
+
+/// Analyses the only function of `module`; `bindings` are the kernel's `(set, binding)` pairs in order.
+pub(crate) fn analyse(module: &Module, bindings: &[(u32, u32)]) -> KernelAnalysis {
+    let Some(function) = module.functions.first() else {
+        return KernelAnalysis::default();
+    };
+    let types = Types::new(module);
+    let cfg = Cfg::new(function);
+    let mut builder = Builder {
+        function,
+        types: &types,
+        cfg: &cfg,
+        definitions: definitions(module, function),
+        variables: variables(module, bindings),
+        glsl: glsl_imports(module),
+        exprs: Exprs::default(),
+        memo: AHashMap::new(),
+        pointers: AHashMap::new(),
+        depth: 0,
+        push: PushUse::None,
+    };
+    builder.run()
+}
+
+/// Where an id is defined.
+#[derive(Clone, Copy)]
+pub(super) enum Definition<'a> {
+    Global(&'a Instruction),
+    Local { block: usize, inst: &'a Instruction },
+}
+
+impl<'a> Definition<'a> {
+    pub(super) fn inst(self) -> &'a Instruction {
+        match self {
+            Self::Global(inst) | Self::Local { inst, .. } => inst,
+        }
+    }
+}
+
+/// A global variable that matters here.
+#[derive(Clone, Copy)]
+pub(super) enum Variable {
+    Buffer(usize),
+    BuiltIn(BuiltIn),
+    Push,
+}
+
+/// A pointer into a buffer, a built-in or the push constants.
+#[derive(Clone)]
+pub(super) struct Pointer {
+    pub(super) variable: Variable,
+    pub(super) constant: u64,
+    pub(super) terms: Vec<Term>,
+    pub(super) element: Option<Element>,
+    pub(super) pointee: u32,
+    pub(super) matrix: MatrixLayout,
+    /// Inside a matrix: bytes between the components of a column.
+    pub(super) row_stride: Option<u64>,
+}
+
+pub(super) struct Builder<'a> {
+    pub(super) function: &'a Function,
+    pub(super) types: &'a Types,
+    pub(super) cfg: &'a Cfg,
+    pub(super) definitions: AHashMap<u32, Definition<'a>>,
+    pub(super) variables: AHashMap<u32, (Variable, u32)>,
+    pub(super) glsl: Vec<u32>,
+    pub(super) exprs: Exprs,
+    pub(super) memo: AHashMap<(u32, u32), NodeId>,
+    pub(super) pointers: AHashMap<u32, Pointer>,
+    pub(super) depth: u32,
+    pub(super) push: PushUse,
+}
+
+fn definitions<'a>(module: &'a Module, function: &'a Function) -> AHashMap<u32, Definition<'a>> {
+    let mut map = AHashMap::new();
+    for inst in &module.types_global_values {
+        if let Some(id) = inst.result_id {
+            map.insert(id, Definition::Global(inst));
+        }
+    }
+    for (block, body) in function.blocks.iter().enumerate() {
+        for inst in &body.instructions {
+            if let Some(id) = inst.result_id {
+                map.insert(id, Definition::Local { block, inst });
+            }
+        }
+    }
+    map
+}
+
+fn variables(module: &Module, bindings: &[(u32, u32)]) -> AHashMap<u32, (Variable, u32)> {
+    let mut sets: AHashMap<u32, (Option<u32>, Option<u32>)> = AHashMap::new();
+    let mut builtins = AHashMap::new();
+    for inst in &module.annotations {
+        match inst.operands.as_slice() {
+            [
+                Operand::IdRef(id),
+                Operand::Decoration(Decoration::DescriptorSet),
+                Operand::LiteralBit32(n),
+            ] => {
+                sets.entry(*id).or_default().0 = Some(*n);
+            }
+            [Operand::IdRef(id), Operand::Decoration(Decoration::Binding), Operand::LiteralBit32(n)] => {
+                sets.entry(*id).or_default().1 = Some(*n);
+            }
+            [Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(which)] => {
+                builtins.insert(*id, *which);
+            }
+            _ => {}
+        }
+    }
+    let mut map = AHashMap::new();
+    for inst in &module.types_global_values {
+        let (Op::Variable, Some(id), Some(ty)) = (inst.class.opcode, inst.result_id, inst.result_type) else {
+            continue;
+        };
+        let variable = match inst.operands.first() {
+            Some(Operand::StorageClass(StorageClass::StorageBuffer | StorageClass::Uniform)) => {
+                let (set, binding) = sets.get(&id).copied().unwrap_or_default();
+                let key = (set.unwrap_or(0), binding.unwrap_or(0));
+                bindings.iter().position(|&b| b == key).map(Variable::Buffer)
+            }
+            Some(Operand::StorageClass(StorageClass::Input)) => {
+                builtins.get(&id).copied().map(Variable::BuiltIn)
+            }
+            Some(Operand::StorageClass(StorageClass::PushConstant)) => Some(Variable::Push),
+            _ => None,
+        };
+        if let Some(variable) = variable {
+            map.insert(id, (variable, ty));
+        }
+    }
+    map
+}
+
+fn glsl_imports(module: &Module) -> Vec<u32> {
+    module
+        .ext_inst_imports
+        .iter()
+        .filter(|inst| matches!(inst.operands.first(), Some(Operand::LiteralString(name)) if name == "GLSL.std.450"))
+        .filter_map(|inst| inst.result_id)
+        .collect()
+}
+
+pub(super) fn id_at(inst: &Instruction, n: usize) -> Option<u32> {
+    inst.operands.get(n)?.id_ref_any()
+}
+
+impl<'a> Builder<'a> {
+    fn run(&mut self) -> KernelAnalysis {
+        let mut accesses = Vec::new();
+        let mut lengths = Vec::new();
+        let mut escaped = Vec::new();
+        let function = self.function;
+        for (block, body) in function.blocks.iter().enumerate() {
+            if !self.cfg.is_reachable(block) {
+                continue;
+            }
+            for (position, inst) in body.instructions.iter().enumerate() {
+                self.instruction(inst, (block, position), &mut accesses, &mut lengths, &mut escaped);
+            }
+        }
+        let dominance = accesses
+            .iter()
+            .map(|a: &Access| accesses.iter().map(|b: &Access| self.cfg.dominates(a.at.0, b.at.0)).collect())
+            .collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        if let PushUse::Leaves(leaves) = &mut self.push {
+            leaves.sort();
+            leaves.dedup();
+        }
+        KernelAnalysis {
+            exprs: std::mem::take(&mut self.exprs),
+            accesses,
+            dominance,
+            lengths,
+            escaped,
+            push: std::mem::take(&mut self.push),
+        }
+    }
+
+    fn instruction(
+        &mut self,
+        inst: &'a Instruction,
+        at: (usize, usize),
+        accesses: &mut Vec<Access>,
+        lengths: &mut Vec<(usize, u32, u32)>,
+        escaped: &mut Vec<(usize, String)>,
+    ) {
+        let op = inst.class.opcode;
+        let kind = match op {
+            Op::AccessChain | Op::InBoundsAccessChain => {
+                match (inst.result_id, self.chain(inst, at.0)) {
+                    (Some(id), Some(pointer)) => {
+                        self.pointers.insert(id, pointer);
+                    }
+                    _ => match id_at(inst, 0).and_then(|p| self.pointer(p)).map(|p| p.variable) {
+                        Some(Variable::Buffer(binding)) => escaped.push((binding, format!("{op:?}"))),
+                        Some(Variable::Push) => self.push = PushUse::Block,
+                        _ => {}
+                    },
+                }
+                return;
+            }
+            Op::CopyObject => {
+                if let (Some(id), Some(pointer)) =
+                    (inst.result_id, id_at(inst, 0).and_then(|p| self.pointer(p)))
+                {
+                    self.pointers.insert(id, pointer);
+                }
+                return;
+            }
+            Op::ArrayLength => {
+                match self.array_length(inst).map(|node| self.exprs.get(node).clone()) {
+                    Some(Node::Length { binding, offset, stride }) => {
+                        lengths.push((usize::from(binding), offset, stride))
+                    }
+                    _ => escaped.extend(
+                        id_at(inst, 0).and_then(|p| self.buffer_of(p)).map(|b| (b, format!("{op:?}"))),
+                    ),
+                }
+                return;
+            }
+            Op::Load | Op::AtomicLoad => AccessKind::Read,
+            Op::Store => AccessKind::Write,
+            _ if is_atomic(op) => AccessKind::Atomic,
+            _ => {
+                // Any other use of a buffer pointer is one the analysis does not follow.
+                for id in inst.operands.iter().filter_map(|o| o.id_ref_any()) {
+                    match self.pointer(id).map(|p| p.variable) {
+                        Some(Variable::Buffer(binding)) => escaped.push((binding, format!("{op:?}"))),
+                        Some(Variable::Push) => self.push = PushUse::Block,
+                        _ => {}
+                    }
+                }
+                return;
+            }
+        };
+        // An atomic load is still an atomic: it must not be turned into a plain access.
+        let kind = if op == Op::AtomicLoad { AccessKind::Atomic } else { kind };
+        let Some(pointer) = id_at(inst, 0).and_then(|p| self.pointer(p)) else {
+            return;
+        };
+        // A pointer that is stored is one that escapes.
+        if op == Op::Store
+            && let Some(stored) = id_at(inst, 1).and_then(|id| self.buffer_of(id))
+        {
+            escaped.push((stored, format!("{op:?}")));
+        }
+        let binding = match pointer.variable {
+            Variable::Buffer(binding) => binding,
+            Variable::Push => return self.push_load(&pointer),
+            Variable::BuiltIn(_) => return,
+        };
+        let guards = self.cfg.guards(self.function, at.0);
+        let (edges, exact_guards) = guards;
+        let guards = edges
+            .into_iter()
+            .map(|edge| Guard {
+                condition: self.boolean(edge.condition, edge.block),
+                holds: edge.taken,
+                ends_loop: !self.cfg.is_in_loop(at.0, self.cfg.innermost_loop(edge.block)),
+            })
+            .collect();
+        let size = match (pointer.row_stride, self.types.get(pointer.pointee)) {
+            (Some(stride), Type::Vector { element, count }) => {
+                stride * u64::from(count.saturating_sub(1)) + self.types.span(*element, pointer.matrix)
+            }
+            _ => self.types.span(pointer.pointee, pointer.matrix),
+        };
+        accesses.push(Access {
+            binding,
+            kind,
+            constant: pointer.constant,
+            terms: pointer.terms,
+            size,
+            guards,
+            exact_guards,
+            at,
+            loop_depth: self.cfg.loop_depth(at.0),
+            element: pointer.element,
+        });
+    }
+
+    fn buffer_of(&self, id: u32) -> Option<usize> {
+        match self.pointer(id)?.variable {
+            Variable::Buffer(binding) => Some(binding),
+            _ => None,
+        }
+    }
+
+    fn push_load(&mut self, pointer: &Pointer) {
+        let (scalar, count) = match self.types.get(pointer.pointee) {
+            Type::Int { .. } | Type::Float { .. } => (self.types.span(pointer.pointee, pointer.matrix), 1),
+            // A column of a row-major matrix is not in one piece.
+            Type::Vector { element, count } if pointer.row_stride.is_none() => {
+                (self.types.span(*element, pointer.matrix), *count)
+            }
+            _ => (0, 0),
+        };
+        if count == 0 || !pointer.terms.is_empty() {
+            self.push = PushUse::Block;
+            return;
+        }
+        let leaf = PushLeaf {
+            offset: pointer.constant as u32,
+            size: (scalar * u64::from(count)) as u32,
+            scalar: scalar as u32,
+            count,
+            ty: self.types.signature(pointer.pointee),
+        };
+        match &mut self.push {
+            PushUse::None => self.push = PushUse::Leaves(vec![leaf]),
+            PushUse::Leaves(leaves) => leaves.push(leaf),
+            PushUse::Block => {}
+        }
+    }
+
+    /// The pointer behind an id, if it is one we follow.
+    pub(super) fn pointer(&self, id: u32) -> Option<Pointer> {
+        if let Some(pointer) = self.pointers.get(&id) {
+            return Some(pointer.clone());
+        }
+        let &(variable, ty) = self.variables.get(&id)?;
+        let (_, pointee) = self.types.pointee(ty)?;
+        Some(Pointer {
+            variable,
+            constant: 0,
+            terms: Vec::new(),
+            element: None,
+            pointee,
+            matrix: MatrixLayout::default(),
+            row_stride: None,
+        })
+    }
+
+    pub(super) fn chain(&mut self, inst: &'a Instruction, block: usize) -> Option<Pointer> {
+        let mut pointer = self.pointer(id_at(inst, 0)?)?;
+        for n in 1..inst.operands.len() {
+            let index = id_at(inst, n)?;
+            self.step(&mut pointer, index, block)?;
+        }
+        Some(pointer)
+    }
+
+    /// Follows one index of an access chain.
+    fn step(&mut self, pointer: &mut Pointer, index: u32, block: usize) -> Option<()> {
+        let constant = self.types.constant(index).map(|(value, _)| value);
+        let (next, stride, count) = match self.types.get(pointer.pointee) {
+            Type::Struct { members } => {
+                let number = constant? as usize;
+                let member = members.get(number)?;
+                pointer.constant = pointer.constant.checked_add(u64::from(member.offset))?;
+                pointer.pointee = member.ty;
+                if member.matrix.stride != 0 {
+                    pointer.matrix = member.matrix;
+                }
+                if pointer.element.is_none() && pointer.terms.is_empty() {
+                    pointer.element = Some(Element { member: number as u32, index: None });
+                }
+                return Some(());
+            }
+            Type::Array { element, count, stride } => (*element, u64::from(*stride), Some(*count)),
+            Type::RuntimeArray { element, stride } => (*element, u64::from(*stride), None),
+            Type::Matrix { column, count } => {
+                let scalar = match self.types.get(*column) {
+                    Type::Vector { element, .. } => self.types.span(*element, pointer.matrix),
+                    _ => return None,
+                };
+                let line = u64::from(pointer.matrix.stride);
+                let (stride, rows) =
+                    if pointer.matrix.row_major { (scalar, Some(line)) } else { (line, None) };
+                pointer.row_stride = rows;
+                (*column, stride, Some(u64::from(*count)))
+            }
+            Type::Vector { element, count } => {
+                let stride =
+                    pointer.row_stride.take().unwrap_or_else(|| self.types.span(*element, pointer.matrix));
+                (*element, stride, Some(u64::from(*count)))
+            }
+            _ => return None,
+        };
+        let is_array =
+            matches!(self.types.get(pointer.pointee), Type::Array { .. } | Type::RuntimeArray { .. });
+        let node = self.scalar(index, block);
+        if is_array
+            && let Some(Element { index: slot @ None, .. }) = &mut pointer.element
+            && pointer.terms.is_empty()
+        {
+            *slot = Some(ElementIndex { node, stride, ty: next });
+        }
+        pointer.pointee = next;
+        match constant {
+            Some(value) => {
+                pointer.constant = pointer.constant.checked_add(value.checked_mul(stride)?)?;
+            }
+            None => pointer.terms.push(Term { index: node, stride, count }),
+        }
+        Some(())
+    }
+}
+
+pub(crate) fn is_atomic(op: Op) -> bool {
+    matches!(
+        op,
+        Op::AtomicStore
+            | Op::AtomicExchange
+            | Op::AtomicCompareExchange
+            | Op::AtomicIIncrement
+            | Op::AtomicIDecrement
+            | Op::AtomicIAdd
+            | Op::AtomicISub
+            | Op::AtomicSMin
+            | Op::AtomicUMin
+            | Op::AtomicSMax
+            | Op::AtomicUMax
+            | Op::AtomicAnd
+            | Op::AtomicOr
+            | Op::AtomicXor
+            | Op::AtomicFAddEXT
+            | Op::AtomicFMinEXT
+            | Op::AtomicFMaxEXT
+    )
+}

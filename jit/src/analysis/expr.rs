@@ -1,0 +1,383 @@
+//! Symbolic index expressions: what an SSA value of a kernel is, in terms of ids and arguments.
+//!
+//! An expression is a node of an arena built once per kernel. Its leaves are what differs between
+//! invocations (ids, loop iterations), what the host passes (push constants, buffer lengths) and
+//! constants. What cannot be expressed is an [`Node::Opaque`] leaf of its own, never a guess. All
+//! integer nodes stand for machine words: arithmetic is modulo two to the power of their width, and
+//! whether that ever wraps is decided later, when the numbers are known (`analysis::form`).
+
+use ahash::AHashMap;
+
+/// Index of a node in its [`Exprs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub(crate) u32);
+
+/// Id built-ins an index can depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdKind {
+    /// `GlobalInvocationId`.
+    Global,
+    /// `LocalInvocationId`.
+    Local,
+    /// `WorkgroupId`.
+    Group,
+    /// `NumWorkgroups`.
+    GroupCount,
+}
+
+/// Integer operations. Where signedness matters the operation carries it, as in SPIR-V.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    UDiv,
+    SDiv,
+    UMod,
+    SRem,
+    SMod,
+    Shl,
+    ShrLogical,
+    ShrArithmetic,
+    And,
+    Or,
+    Xor,
+    UMin,
+    SMin,
+    UMax,
+    SMax,
+}
+
+/// Integer comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum CompareOp {
+    Equal,
+    NotEqual,
+    ULess,
+    ULessEqual,
+    SLess,
+    SLessEqual,
+}
+
+/// How long a counting loop goes on: while `counter < limit` (or `<=`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LoopBound {
+    /// The loop-invariant limit.
+    pub limit: NodeId,
+    /// `<=` instead of `<`.
+    pub inclusive: bool,
+    /// Signed comparison.
+    pub signed: bool,
+    /// Whether nothing else ends the loop.
+    pub only_exit: bool,
+}
+
+/// One node of an expression. `width` is in bits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// A constant word, zero-extended.
+    Const {
+        /// The word.
+        value: u64,
+        /// Width in bits.
+        width: u8,
+    },
+    /// One component of an id built-in.
+    Id {
+        /// Which built-in.
+        kind: IdKind,
+        /// 0 = x, 1 = y, 2 = z.
+        dim: u8,
+    },
+    /// `LocalInvocationIndex`.
+    LocalIndex,
+    /// A push-constant scalar at a byte offset.
+    Push {
+        /// Byte offset in the kernel's own block.
+        offset: u32,
+        /// Width in bits.
+        width: u8,
+    },
+    /// Number of elements of a buffer's trailing array (`OpArrayLength`).
+    Length {
+        /// Index into the kernel's bindings.
+        binding: u16,
+        /// Byte offset of the array in the block.
+        offset: u32,
+        /// Bytes per element.
+        stride: u32,
+    },
+    /// An operation on two words of the same width.
+    Binary {
+        /// The operation.
+        op: BinaryOp,
+        /// Width in bits.
+        width: u8,
+        /// Left operand.
+        a: NodeId,
+        /// Right operand.
+        b: NodeId,
+    },
+    /// Widening or narrowing.
+    Convert {
+        /// Whether widening extends the sign.
+        signed: bool,
+        /// Width of the operand.
+        from: u8,
+        /// Width of the result.
+        width: u8,
+        /// The operand.
+        a: NodeId,
+    },
+    /// One of several values; which one is not known.
+    Join {
+        /// Width in bits.
+        width: u8,
+        /// The candidates.
+        inputs: Vec<NodeId>,
+    },
+    /// `condition ? a : b`.
+    Select {
+        /// Width in bits.
+        width: u8,
+        /// A boolean node.
+        condition: NodeId,
+        /// Value if true.
+        a: NodeId,
+        /// Value if false.
+        b: NodeId,
+    },
+    /// The counter of a loop: `init + k * step` in iteration `k`.
+    Counter {
+        /// SSA id of the counter, which tells two loops apart.
+        id: u32,
+        /// Width in bits.
+        width: u8,
+        /// First value.
+        init: NodeId,
+        /// Loop-invariant step.
+        step: NodeId,
+        /// What ends the loop, if that could be read off.
+        bound: Option<LoopBound>,
+    },
+    /// A comparison (boolean).
+    Compare {
+        /// The comparison.
+        op: CompareOp,
+        /// Width of the operands.
+        width: u8,
+        /// Left operand.
+        a: NodeId,
+        /// Right operand.
+        b: NodeId,
+    },
+    /// Conjunction (boolean).
+    BoolAnd(NodeId, NodeId),
+    /// Disjunction (boolean).
+    BoolOr(NodeId, NodeId),
+    /// Negation (boolean).
+    BoolNot(NodeId),
+    /// A value that is not expressed, told apart by SSA id and component.
+    Opaque {
+        /// SSA id.
+        id: u32,
+        /// Component of a vector.
+        component: u32,
+        /// Width in bits; 1 for booleans.
+        width: u8,
+    },
+}
+
+impl Node {
+    /// Width of the word in bits; 1 for booleans.
+    pub fn width(&self) -> u8 {
+        match self {
+            Self::Const { width, .. }
+            | Self::Push { width, .. }
+            | Self::Binary { width, .. }
+            | Self::Convert { width, .. }
+            | Self::Join { width, .. }
+            | Self::Select { width, .. }
+            | Self::Counter { width, .. }
+            | Self::Opaque { width, .. } => *width,
+            Self::Id { .. } | Self::LocalIndex | Self::Length { .. } => 32,
+            Self::Compare { .. } | Self::BoolAnd(..) | Self::BoolOr(..) | Self::BoolNot(..) => 1,
+        }
+    }
+}
+
+/// The expressions of one kernel. Equal nodes have equal ids.
+#[derive(Clone, Debug, Default)]
+pub struct Exprs {
+    nodes: Vec<Node>,
+    index: AHashMap<Node, NodeId>,
+}
+
+impl Exprs {
+    /// The node behind an id.
+    pub fn get(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, node: Node) -> NodeId {
+        if let Some(&id) = self.index.get(&node) {
+            return id;
+        }
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(node.clone());
+        self.index.insert(node, id);
+        id
+    }
+
+    pub(crate) fn constant(&mut self, value: u64, width: u8) -> NodeId {
+        self.add(Node::Const { value: value & mask(width), width })
+    }
+
+    /// The negation of a boolean node.
+    pub(crate) fn not(&mut self, node: NodeId) -> NodeId {
+        match self.get(node) {
+            Node::BoolNot(inner) => *inner,
+            Node::Const { value, width } => {
+                let (value, width) = (u64::from(*value == 0), *width);
+                self.constant(value, width)
+            }
+            _ => self.add(Node::BoolNot(node)),
+        }
+    }
+
+    /// `condition ? a : b` of boolean nodes, as conjunction or disjunction where it is one.
+    pub(crate) fn choose(&mut self, condition: NodeId, a: NodeId, b: NodeId) -> NodeId {
+        let negated = self.not(condition);
+        match self.get(b) {
+            // `b` is what the condition is not, so it is true where it is chosen.
+            _ if b == negated => return self.add(Node::BoolOr(negated, a)),
+            _ if b == condition => return self.add(Node::BoolAnd(condition, a)),
+            Node::Const { value: 0, .. } => return self.add(Node::BoolAnd(condition, a)),
+            Node::Const { .. } => return self.add(Node::BoolOr(negated, a)),
+            _ => {}
+        }
+        let yes = self.add(Node::BoolAnd(condition, a));
+        let no = self.add(Node::BoolAnd(negated, b));
+        self.add(Node::BoolOr(yes, no))
+    }
+
+    /// The expression as text, for people.
+    pub fn display(&self, id: NodeId) -> String {
+        let mut text = String::new();
+        self.write(id, 0, &mut text);
+        text
+    }
+
+    fn write(&self, id: NodeId, depth: usize, out: &mut String) {
+        use std::fmt::Write as _;
+        if depth > 12 {
+            out.push('…');
+            return;
+        }
+        let binary = |out: &mut String, a: NodeId, op: &str, b: NodeId| {
+            out.push('(');
+            self.write(a, depth + 1, out);
+            let _ = write!(out, " {op} ");
+            self.write(b, depth + 1, out);
+            out.push(')');
+        };
+        let call = |out: &mut String, name: &str, args: &[NodeId]| {
+            let _ = write!(out, "{name}(");
+            for (n, &arg) in args.iter().enumerate() {
+                if n > 0 {
+                    out.push_str(", ");
+                }
+                self.write(arg, depth + 1, out);
+            }
+            out.push(')');
+        };
+        match self.get(id) {
+            Node::Const { value, width } => {
+                let signed = sign_extend(*value, *width);
+                // Small negative numbers read better with their sign.
+                if (-4096..0).contains(&signed) {
+                    let _ = write!(out, "{signed}");
+                } else {
+                    let _ = write!(out, "{value}");
+                }
+            }
+            Node::Id { kind, dim } => {
+                let name = match kind {
+                    IdKind::Global => "global",
+                    IdKind::Local => "local",
+                    IdKind::Group => "group",
+                    IdKind::GroupCount => "groups",
+                };
+                let _ = write!(out, "{name}.{}", ["x", "y", "z"][usize::from(*dim).min(2)]);
+            }
+            Node::LocalIndex => out.push_str("local.index"),
+            Node::Push { offset, .. } => {
+                let _ = write!(out, "push[{offset}]");
+            }
+            Node::Length { binding, .. } => {
+                let _ = write!(out, "length({binding})");
+            }
+            Node::Binary { op, a, b, .. } => match op {
+                BinaryOp::Add => binary(out, *a, "+", *b),
+                BinaryOp::Sub => binary(out, *a, "-", *b),
+                BinaryOp::Mul => binary(out, *a, "*", *b),
+                BinaryOp::UDiv | BinaryOp::SDiv => binary(out, *a, "/", *b),
+                BinaryOp::UMod | BinaryOp::SRem | BinaryOp::SMod => binary(out, *a, "%", *b),
+                BinaryOp::Shl => binary(out, *a, "<<", *b),
+                BinaryOp::ShrLogical | BinaryOp::ShrArithmetic => binary(out, *a, ">>", *b),
+                BinaryOp::And => binary(out, *a, "&", *b),
+                BinaryOp::Or => binary(out, *a, "|", *b),
+                BinaryOp::Xor => binary(out, *a, "^", *b),
+                BinaryOp::UMin | BinaryOp::SMin => call(out, "min", &[*a, *b]),
+                BinaryOp::UMax | BinaryOp::SMax => call(out, "max", &[*a, *b]),
+            },
+            Node::Convert { a, .. } => self.write(*a, depth + 1, out),
+            Node::Join { inputs, .. } => call(out, "one-of", inputs),
+            Node::Select { condition, a, b, .. } => call(out, "select", &[*condition, *a, *b]),
+            Node::Counter { id, .. } => {
+                let _ = write!(out, "loop%{id}");
+            }
+            Node::Compare { op, a, b, .. } => {
+                let symbol = match op {
+                    CompareOp::Equal => "==",
+                    CompareOp::NotEqual => "!=",
+                    CompareOp::ULess | CompareOp::SLess => "<",
+                    CompareOp::ULessEqual | CompareOp::SLessEqual => "<=",
+                };
+                binary(out, *a, symbol, *b);
+            }
+            Node::BoolAnd(a, b) => binary(out, *a, "&&", *b),
+            Node::BoolOr(a, b) => binary(out, *a, "||", *b),
+            Node::BoolNot(a) => {
+                out.push('!');
+                self.write(*a, depth + 1, out);
+            }
+            Node::Opaque { id, .. } => {
+                let _ = write!(out, "unknown%{id}");
+            }
+        }
+    }
+}
+
+/// All bits of a word of `width` bits.
+pub(crate) fn mask(width: u8) -> u64 {
+    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
+}
+
+/// The word as a two's complement number.
+pub(crate) fn sign_extend(value: u64, width: u8) -> i64 {
+    let shift = 64 - u32::from(width.clamp(1, 64));
+    ((value << shift) as i64) >> shift
+}

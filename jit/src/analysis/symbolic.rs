@@ -1,0 +1,488 @@
+//! SSA values as expressions: the part of the builder that follows definitions.
+
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{BuiltIn, GlslStd450Op, Op};
+
+use super::build::{Builder, Definition, Variable, id_at};
+use super::expr::{BinaryOp, CompareOp, IdKind, LoopBound, Node, NodeId};
+use super::layout::Type;
+
+/// Longest chain of definitions followed before a value is called opaque.
+const MAX_DEPTH: u32 = 200;
+
+impl<'a> Builder<'a> {
+    /// Scalar integer value of `id` as seen from `block`.
+    pub(super) fn scalar(&mut self, id: u32, block: usize) -> NodeId {
+        self.component(id, 0, block)
+    }
+
+    pub(super) fn boolean(&mut self, id: u32, block: usize) -> NodeId {
+        self.component(id, 0, block)
+    }
+
+    /// Component `component` of the integer or boolean value `id` as seen from `block`.
+    fn component(&mut self, id: u32, component: u32, block: usize) -> NodeId {
+        let definition = self.definitions.get(&id).copied();
+        if let Some(Definition::Local { block: home, .. }) = definition
+            && !self.cfg.is_in_loop(block, self.cfg.innermost_loop(home))
+        {
+            return self.opaque(id, component);
+        }
+        if let Some(&node) = self.memo.get(&(id, component)) {
+            return node;
+        }
+        if self.depth >= MAX_DEPTH {
+            return self.opaque(id, component);
+        }
+        self.depth += 1;
+        let node = definition.and_then(|d| self.define(id, d, component));
+        self.depth -= 1;
+        let node = node.unwrap_or_else(|| self.opaque(id, component));
+        self.memo.insert((id, component), node);
+        node
+    }
+
+    fn opaque(&mut self, id: u32, component: u32) -> NodeId {
+        let width = self
+            .definitions
+            .get(&id)
+            .and_then(|d| d.inst().result_type)
+            .and_then(|ty| self.types.int_width(ty))
+            .unwrap_or(64);
+        self.exprs.add(Node::Opaque { id, component, width })
+    }
+
+    fn define(&mut self, id: u32, definition: Definition<'a>, component: u32) -> Option<NodeId> {
+        let inst = definition.inst();
+        let ty = inst.result_type?;
+        let width = self.types.int_width(ty)?;
+        let Definition::Local { block, .. } = definition else {
+            return self.constant(inst, component, width);
+        };
+        let op = inst.class.opcode;
+        let operand = |n: usize| id_at(inst, n);
+        if let Some(binary) = binary_op(op) {
+            // The shift amount may have a width of its own; it is small or undefined.
+            let a = self.component(operand(0)?, component, block);
+            let b = self.component(operand(1)?, component, block);
+            return Some(self.exprs.add(Node::Binary { op: binary, width, a, b }));
+        }
+        if let Some((compare, swap, negate)) = compare_op(op) {
+            let (mut a, mut b) = (operand(0)?, operand(1)?);
+            if swap {
+                std::mem::swap(&mut a, &mut b);
+            }
+            let a = self.component(a, component, block);
+            let b = self.component(b, component, block);
+            let width = self.exprs.get(a).width();
+            let node = self.exprs.add(Node::Compare { op: compare, width, a, b });
+            return Some(if negate { self.exprs.not(node) } else { node });
+        }
+        match op {
+            Op::CopyObject => Some(self.component(operand(0)?, component, block)),
+            Op::Bitcast => {
+                let source = operand(0)?;
+                let from = self.definitions.get(&source)?.inst().result_type?;
+                let same = self.types.int_width(from) == Some(width)
+                    && self.types.components(from) == self.types.components(ty);
+                same.then(|| self.component(source, component, block))
+            }
+            Op::UConvert | Op::SConvert => {
+                let a = self.component(operand(0)?, component, block);
+                let from = self.exprs.get(a).width();
+                Some(self.exprs.add(Node::Convert { signed: op == Op::SConvert, from, width, a }))
+            }
+            Op::SNegate => {
+                let zero = self.exprs.constant(0, width);
+                let b = self.component(operand(0)?, component, block);
+                Some(self.exprs.add(Node::Binary { op: BinaryOp::Sub, width, a: zero, b }))
+            }
+            Op::Not => {
+                let ones = self.exprs.constant(u64::MAX, width);
+                let b = self.component(operand(0)?, component, block);
+                Some(self.exprs.add(Node::Binary { op: BinaryOp::Sub, width, a: ones, b }))
+            }
+            Op::LogicalAnd | Op::LogicalOr => {
+                let a = self.component(operand(0)?, component, block);
+                let b = self.component(operand(1)?, component, block);
+                Some(self.exprs.add(if op == Op::LogicalAnd {
+                    Node::BoolAnd(a, b)
+                } else {
+                    Node::BoolOr(a, b)
+                }))
+            }
+            Op::LogicalNot => {
+                let a = self.component(operand(0)?, component, block);
+                Some(self.exprs.not(a))
+            }
+            Op::Select => {
+                let condition = operand(0)?;
+                let scalar = self
+                    .definitions
+                    .get(&condition)?
+                    .inst()
+                    .result_type
+                    .map_or(1, |t| self.types.components(t))
+                    == 1;
+                let condition = self.component(condition, if scalar { 0 } else { component }, block);
+                let a = self.component(operand(1)?, component, block);
+                let b = self.component(operand(2)?, component, block);
+                Some(self.exprs.add(Node::Select { width, condition, a, b }))
+            }
+            Op::CompositeExtract => {
+                let source = operand(0)?;
+                let source_type = self.definitions.get(&source)?.inst().result_type?;
+                match (self.types.get(source_type), inst.operands.get(1..)?) {
+                    (Type::Vector { .. }, [Operand::LiteralBit32(n)]) => {
+                        Some(self.component(source, *n, block))
+                    }
+                    _ => None,
+                }
+            }
+            Op::CompositeConstruct => {
+                let mut at = component;
+                for part in inst.operands.iter().filter_map(|o| o.id_ref_any()) {
+                    let part_type = self.definitions.get(&part)?.inst().result_type?;
+                    let count = self.types.components(part_type);
+                    if at < count {
+                        return Some(self.component(part, at, block));
+                    }
+                    at -= count;
+                }
+                None
+            }
+            Op::VectorShuffle => {
+                let Some(Operand::LiteralBit32(which)) = inst.operands.get(2 + component as usize) else {
+                    return None;
+                };
+                let first = operand(0)?;
+                let count = self.types.components(self.definitions.get(&first)?.inst().result_type?);
+                if *which < count {
+                    Some(self.component(first, *which, block))
+                } else if *which != u32::MAX {
+                    Some(self.component(operand(1)?, *which - count, block))
+                } else {
+                    None
+                }
+            }
+            Op::CompositeInsert => match inst.operands.get(2..)? {
+                [Operand::LiteralBit32(n)] if *n == component => Some(self.component(operand(0)?, 0, block)),
+                [Operand::LiteralBit32(_)] => Some(self.component(operand(1)?, component, block)),
+                _ => None,
+            },
+            Op::ExtInst => self.extended(inst, component, width, block),
+            Op::Load => self.load(inst, component, width, block),
+            Op::ArrayLength => self.array_length(inst),
+            Op::Phi => self.phi(id, inst, component, width, block),
+            _ => None,
+        }
+    }
+
+    fn constant(&mut self, inst: &Instruction, component: u32, width: u8) -> Option<NodeId> {
+        match inst.class.opcode {
+            Op::Constant => {
+                let value = match inst.operands.first()? {
+                    Operand::LiteralBit32(v) => u64::from(*v),
+                    Operand::LiteralBit64(v) => *v,
+                    _ => return None,
+                };
+                Some(self.exprs.constant(value, width))
+            }
+            Op::ConstantNull | Op::ConstantFalse => Some(self.exprs.constant(0, width)),
+            Op::ConstantTrue => Some(self.exprs.constant(1, width)),
+            Op::ConstantComposite => {
+                let part = id_at(inst, component as usize)?;
+                let definition = self.definitions.get(&part)?.inst();
+                self.constant(definition, 0, width)
+            }
+            _ => None,
+        }
+    }
+
+    fn extended(&mut self, inst: &'a Instruction, component: u32, width: u8, block: usize) -> Option<NodeId> {
+        let [Operand::IdRef(set), Operand::LiteralExtInstInteger(number), arguments @ ..] =
+            inst.operands.as_slice()
+        else {
+            return None;
+        };
+        if !self.glsl.contains(set) {
+            return None;
+        }
+        let (low, high) = match GlslStd450Op::from_u32(*number)? {
+            GlslStd450Op::UMin => (None, Some(BinaryOp::UMin)),
+            GlslStd450Op::SMin => (None, Some(BinaryOp::SMin)),
+            GlslStd450Op::UMax => (Some(BinaryOp::UMax), None),
+            GlslStd450Op::SMax => (Some(BinaryOp::SMax), None),
+            GlslStd450Op::UClamp => (Some(BinaryOp::UMax), Some(BinaryOp::UMin)),
+            GlslStd450Op::SClamp => (Some(BinaryOp::SMax), Some(BinaryOp::SMin)),
+            _ => return None,
+        };
+        let mut arguments = arguments.iter().filter_map(|o| o.id_ref_any());
+        let mut value = self.component(arguments.next()?, component, block);
+        for op in [low, high].into_iter().flatten() {
+            let b = self.component(arguments.next()?, component, block);
+            value = self.exprs.add(Node::Binary { op, width, a: value, b });
+        }
+        Some(value)
+    }
+
+    /// A load that yields an id, a push constant or something unknown.
+    fn load(&mut self, inst: &Instruction, component: u32, width: u8, block: usize) -> Option<NodeId> {
+        let source = id_at(inst, 0)?;
+        let pointer = match self.pointer(source) {
+            Some(pointer) => pointer,
+            // The chain may come later in the block order than a phi that asks for it.
+            None => {
+                let Definition::Local { block, inst } = self.definitions.get(&source).copied()? else {
+                    return None;
+                };
+                if !matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain) {
+                    return None;
+                }
+                self.chain(inst, block)?
+            }
+        };
+        let _ = block;
+        match pointer.variable {
+            Variable::Push if pointer.terms.is_empty() => {
+                let offset = pointer.constant + u64::from(component) * u64::from(width / 8);
+                (width >= 8).then(|| self.exprs.add(Node::Push { offset: offset as u32, width }))
+            }
+            Variable::BuiltIn(which) => {
+                // A chain into a built-in vector has its component as the constant part, in bytes.
+                if !pointer.terms.is_empty() {
+                    return None;
+                }
+                let dim = (component as u64 + pointer.constant / 4) as u8;
+                let kind = match which {
+                    BuiltIn::GlobalInvocationId => IdKind::Global,
+                    BuiltIn::LocalInvocationId => IdKind::Local,
+                    BuiltIn::WorkgroupId => IdKind::Group,
+                    BuiltIn::NumWorkgroups => IdKind::GroupCount,
+                    BuiltIn::LocalInvocationIndex => return Some(self.exprs.add(Node::LocalIndex)),
+                    _ => return None,
+                };
+                Some(self.exprs.add(Node::Id { kind, dim }))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn array_length(&mut self, inst: &Instruction) -> Option<NodeId> {
+        let (Variable::Buffer(binding), ty) = *self.variables.get(&id_at(inst, 0)?)? else {
+            return None;
+        };
+        let Some(Operand::LiteralBit32(member)) = inst.operands.get(1) else {
+            return None;
+        };
+        let (_, pointee) = self.types.pointee(ty)?;
+        let Type::Struct { members } = self.types.get(pointee) else {
+            return None;
+        };
+        let member = members.get(*member as usize)?;
+        let Type::RuntimeArray { stride, .. } = self.types.get(member.ty) else {
+            return None;
+        };
+        Some(self.exprs.add(Node::Length { binding: binding as u16, offset: member.offset, stride: *stride }))
+    }
+
+    fn phi(
+        &mut self,
+        id: u32,
+        inst: &'a Instruction,
+        component: u32,
+        width: u8,
+        block: usize,
+    ) -> Option<NodeId> {
+        let inputs: Vec<(u32, usize)> = inst
+            .operands
+            .chunks(2)
+            .filter_map(|pair| {
+                Some((pair.first()?.id_ref_any()?, self.cfg.block_of_label(pair.get(1)?.id_ref_any()?)?))
+            })
+            .collect();
+        let own_loop = self.cfg.innermost_loop(block).filter(|&l| self.cfg.loops[l].header == block);
+        let Some(own_loop) = own_loop else {
+            // A merge after a branch. Cut cycles through it before following its inputs.
+            let placeholder = self.opaque(id, component);
+            self.memo.insert((id, component), placeholder);
+            if let Some(node) = self.triangle(&inputs, component, width) {
+                return Some(node);
+            }
+            let inputs: Vec<NodeId> =
+                inputs.iter().map(|&(value, from)| self.component(value, component, from)).collect();
+            let distinct: Vec<NodeId> = inputs.iter().copied().fold(Vec::new(), |mut seen, node| {
+                if !seen.contains(&node) {
+                    seen.push(node);
+                }
+                seen
+            });
+            return Some(match distinct.as_slice() {
+                [one] => *one,
+                _ => self.exprs.add(Node::Join { width, inputs: distinct }),
+            });
+        };
+        let placeholder = self.opaque(id, component);
+        self.memo.insert((id, component), placeholder);
+        if component != 0 || self.types.components(inst.result_type?) != 1 || inputs.len() != 2 {
+            return Some(placeholder);
+        }
+        let inside = |b: usize| self.cfg.loops[own_loop].blocks.contains(b);
+        let (&(next, _), &(first, from)) = match (inside(inputs[0].1), inside(inputs[1].1)) {
+            (true, false) => (&inputs[0], &inputs[1]),
+            (false, true) => (&inputs[1], &inputs[0]),
+            _ => return Some(placeholder),
+        };
+        let Some(step) = self.step_of(next, id, own_loop) else {
+            return Some(placeholder);
+        };
+        let init = self.component(first, 0, from);
+        let bound = self.bound_of(id, own_loop);
+        Some(self.exprs.add(Node::Counter { id, width, init, step, bound }))
+    }
+
+    /// The merge after `if (c) { .. }`: one input comes from the branch itself, the other from the
+    /// conditional block. Short-circuit `&&` and `||` are of this form.
+    fn triangle(&mut self, inputs: &[(u32, usize)], component: u32, width: u8) -> Option<NodeId> {
+        let &[first, second] = inputs else { return None };
+        for ((skipped, head), (entered, body)) in [(first, second), (second, first)] {
+            let Some((condition, on_true, on_false)) = self.cfg.conditional(self.function, head) else {
+                continue;
+            };
+            if self.cfg.predecessors[body] != [head]
+                || on_true == on_false
+                || (on_true != body && on_false != body)
+            {
+                continue;
+            }
+            let mut condition = self.component(condition, 0, head);
+            if on_false == body {
+                condition = self.exprs.not(condition);
+            }
+            let skipped = self.component(skipped, component, head);
+            let entered = self.component(entered, component, body);
+            return Some(if width == 1 {
+                self.exprs.choose(condition, entered, skipped)
+            } else {
+                self.exprs.add(Node::Select { width, condition, a: entered, b: skipped })
+            });
+        }
+        None
+    }
+
+    /// The loop-invariant `step` of `next = counter + step`.
+    fn step_of(&mut self, next: u32, counter: u32, own_loop: usize) -> Option<NodeId> {
+        let Definition::Local { block, inst } = self.definitions.get(&next).copied()? else {
+            return None;
+        };
+        if inst.class.opcode != Op::IAdd {
+            return None;
+        }
+        let step = match (id_at(inst, 0)?, id_at(inst, 1)?) {
+            (a, b) if a == counter => b,
+            (a, b) if b == counter => a,
+            _ => return None,
+        };
+        self.is_invariant(step, own_loop).then(|| self.scalar(step, block))
+    }
+
+    fn is_invariant(&self, id: u32, own_loop: usize) -> bool {
+        match self.definitions.get(&id) {
+            Some(Definition::Global(_)) => true,
+            Some(Definition::Local { block, .. }) => !self.cfg.loops[own_loop].blocks.contains(*block),
+            None => false,
+        }
+    }
+
+    /// Reads `counter < limit` off the branch that decides whether the loop goes on, if that branch
+    /// is passed in every iteration before the counter steps.
+    fn bound_of(&mut self, counter: u32, own_loop: usize) -> Option<LoopBound> {
+        let cfg = self.cfg;
+        let the_loop = &cfg.loops[own_loop];
+        let mut block = the_loop.header;
+        let (condition, on_true, on_false) = loop {
+            if let Some(found) = cfg.conditional(self.function, block) {
+                break found;
+            }
+            match cfg.successors[block].as_slice() {
+                [next] if the_loop.blocks.contains(*next) && *next != the_loop.header => block = *next,
+                _ => return None,
+            }
+        };
+        let stays = match (the_loop.blocks.contains(on_true), the_loop.blocks.contains(on_false)) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => return None,
+        };
+        let Definition::Local { inst, .. } = self.definitions.get(&condition).copied()? else {
+            return None;
+        };
+        let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
+        // Normal form: while `left < right` or `left <= right`.
+        use Op::{
+            SGreaterThan as SG, SGreaterThanEqual as SGE, SLessThan as SL, SLessThanEqual as SLE,
+            UGreaterThan as UG, UGreaterThanEqual as UGE, ULessThan as UL, ULessThanEqual as ULE,
+        };
+        let (left, right, inclusive, signed) = match (inst.class.opcode, stays) {
+            (UL, true) => (a, b, false, false),
+            (SL, true) => (a, b, false, true),
+            (ULE, true) => (a, b, true, false),
+            (SLE, true) => (a, b, true, true),
+            (UG, true) => (b, a, false, false),
+            (SG, true) => (b, a, false, true),
+            (UGE, true) => (b, a, true, false),
+            (SGE, true) => (b, a, true, true),
+            (UGE, false) => (a, b, false, false),
+            (SGE, false) => (a, b, false, true),
+            (UG, false) => (a, b, true, false),
+            (SG, false) => (a, b, true, true),
+            (ULE, false) => (b, a, false, false),
+            (SLE, false) => (b, a, false, true),
+            (UL, false) => (b, a, true, false),
+            (SL, false) => (b, a, true, true),
+            _ => return None,
+        };
+        if left != counter || !self.is_invariant(right, own_loop) {
+            return None;
+        }
+        let limit = self.scalar(right, the_loop.header);
+        Some(LoopBound { limit, inclusive, signed, only_exit: the_loop.is_left_only_from(block, cfg) })
+    }
+}
+
+fn binary_op(op: Op) -> Option<BinaryOp> {
+    Some(match op {
+        Op::IAdd => BinaryOp::Add,
+        Op::ISub => BinaryOp::Sub,
+        Op::IMul => BinaryOp::Mul,
+        Op::UDiv => BinaryOp::UDiv,
+        Op::SDiv => BinaryOp::SDiv,
+        Op::UMod => BinaryOp::UMod,
+        Op::SRem => BinaryOp::SRem,
+        Op::SMod => BinaryOp::SMod,
+        Op::ShiftLeftLogical => BinaryOp::Shl,
+        Op::ShiftRightLogical => BinaryOp::ShrLogical,
+        Op::ShiftRightArithmetic => BinaryOp::ShrArithmetic,
+        Op::BitwiseAnd => BinaryOp::And,
+        Op::BitwiseOr => BinaryOp::Or,
+        Op::BitwiseXor => BinaryOp::Xor,
+        _ => return None,
+    })
+}
+
+/// The comparison, whether its operands swap, and whether its result is negated.
+fn compare_op(op: Op) -> Option<(CompareOp, bool, bool)> {
+    Some(match op {
+        Op::IEqual => (CompareOp::Equal, false, false),
+        Op::INotEqual => (CompareOp::NotEqual, false, false),
+        Op::ULessThan => (CompareOp::ULess, false, false),
+        Op::ULessThanEqual => (CompareOp::ULessEqual, false, false),
+        Op::SLessThan => (CompareOp::SLess, false, false),
+        Op::SLessThanEqual => (CompareOp::SLessEqual, false, false),
+        Op::UGreaterThan => (CompareOp::ULess, true, false),
+        Op::UGreaterThanEqual => (CompareOp::ULessEqual, true, false),
+        Op::SGreaterThan => (CompareOp::SLess, true, false),
+        Op::SGreaterThanEqual => (CompareOp::SLessEqual, true, false),
+        _ => return None,
+    })
+}

@@ -1,0 +1,112 @@
+//! The entry point of a fused kernel: ids, guarded calls, barriers.
+//!
+//! Barriers stand in the entry point itself, outside all guards, so every invocation of a work-group
+//! reaches them.
+
+use rspirv::dr::{Block, Function, Instruction, Operand};
+use rspirv::spirv::{FunctionControl, MemorySemantics, Op, Scope, SelectionControl, Word};
+
+use super::builder::{Builder, Code};
+use super::ids;
+use super::link::{Linked, Shared};
+use crate::plan::recipe::Recipe;
+
+/// Appends the entry point; returns its id.
+pub(crate) fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) -> Word {
+    let mut blocks = Blocks::new(&mut shared.builder);
+    let remapped = recipe.members.iter().any(|m| m.remap.is_some());
+    let linear =
+        remapped.then(|| ids::linear(&mut shared.builder, &mut blocks.code, &mut shared.inputs, recipe));
+    for (number, (member, linked)) in recipe.members.iter().zip(members).enumerate() {
+        let mut after = None;
+        if let (Some(remap), Some(linear)) = (&member.remap, linear) {
+            if let Some(total) = remap.total {
+                after = Some(guard(shared, &mut blocks, linear, total));
+            }
+            let Shared { builder, inputs, push, .. } = shared;
+            ids::assign(builder, &mut blocks.code, inputs, push, recipe, remap, &linked.ids, linear);
+        }
+        let void = shared.builder.void();
+        let call = vec![Operand::IdRef(linked.function)];
+        blocks.code.value(&mut shared.builder, Op::FunctionCall, void, call);
+        if let Some(after) = after {
+            blocks.code.effect(Op::Branch, vec![Operand::IdRef(after)]);
+            blocks.next(after);
+        }
+        if recipe.barriers.contains(&number) {
+            barrier(&mut shared.builder, &mut blocks.code);
+        }
+    }
+    blocks.code.effect(Op::Return, Vec::new());
+    let blocks = blocks.finish();
+    let builder = &mut shared.builder;
+    let void = builder.void();
+    let ty = builder.global(Op::TypeFunction, None, vec![Operand::IdRef(void)], Vec::new());
+    let id = builder.fresh();
+    let operands = vec![Operand::FunctionControl(FunctionControl::NONE), Operand::IdRef(ty)];
+    builder.module.functions.push(Function {
+        def: Some(Instruction::new(Op::Function, Some(void), Some(id), operands)),
+        end: Some(Instruction::new(Op::FunctionEnd, None, None, Vec::new())),
+        parameters: Vec::new(),
+        blocks,
+    });
+    id
+}
+
+/// Opens `if (linear < total)`; returns the label of what comes after it.
+fn guard(shared: &mut Shared, blocks: &mut Blocks, linear: Word, total: u16) -> Word {
+    let Shared { builder, push, .. } = shared;
+    let total = push.load_u32(builder, &mut blocks.code, total);
+    let boolean = builder.bool();
+    let operands = vec![Operand::IdRef(linear), Operand::IdRef(total)];
+    let condition = blocks.code.value(builder, Op::ULessThan, boolean, operands);
+    let (inside, after) = (builder.fresh(), builder.fresh());
+    let merge = vec![Operand::IdRef(after), Operand::SelectionControl(SelectionControl::NONE)];
+    blocks.code.effect(Op::SelectionMerge, merge);
+    let branch = vec![Operand::IdRef(condition), Operand::IdRef(inside), Operand::IdRef(after)];
+    blocks.code.effect(Op::BranchConditional, branch);
+    blocks.next(inside);
+    after
+}
+
+/// A work-group barrier that hands over buffers and shared memory.
+fn barrier(builder: &mut Builder, code: &mut Code) {
+    let scope = builder.constant(Scope::Workgroup as u32);
+    let bits = MemorySemantics::ACQUIRE_RELEASE
+        | MemorySemantics::UNIFORM_MEMORY
+        | MemorySemantics::WORKGROUP_MEMORY;
+    let semantics = builder.constant(bits.bits());
+    code.effect(
+        Op::ControlBarrier,
+        vec![Operand::IdScope(scope), Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)],
+    );
+}
+
+/// Blocks of the entry point; the last is still open.
+struct Blocks {
+    done: Vec<Block>,
+    label: Word,
+    code: Code,
+}
+
+impl Blocks {
+    fn new(builder: &mut Builder) -> Self {
+        Self { done: Vec::new(), label: builder.fresh(), code: Code::default() }
+    }
+
+    /// Closes the open block and opens the next.
+    fn next(&mut self, label: Word) {
+        let code = std::mem::take(&mut self.code);
+        let closed = std::mem::replace(&mut self.label, label);
+        self.done.push(block(closed, code));
+    }
+
+    fn finish(mut self) -> Vec<Block> {
+        self.done.push(block(self.label, self.code));
+        self.done
+    }
+}
+
+fn block(label: Word, code: Code) -> Block {
+    Block { label: Some(Instruction::new(Op::Label, None, Some(label), Vec::new())), instructions: code.0 }
+}

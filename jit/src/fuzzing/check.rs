@@ -1,0 +1,137 @@
+//! Runs a list unfused and fused in the interpreter and compares.
+
+use ahash::AHashSet;
+
+use super::generate::Case;
+use crate::oracle::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, execute};
+use crate::plan::{
+    BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, Step, plan, plan_unfused,
+};
+
+/// How a list came out that is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A kernel races with itself or leaves its buffers: there is no right result to compare with.
+    Undefined,
+    /// Fused and unfused give the same bytes.
+    Equal {
+        /// Dispatches of the fused run.
+        steps: usize,
+        /// Submissions of the list.
+        submissions: usize,
+        /// Buffers internalized.
+        internalized: usize,
+        /// Promotions refused.
+        refused: usize,
+        /// Barriers kept.
+        barriers: usize,
+    },
+}
+
+/// A wrong result.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}\n{report}")]
+pub struct Failure {
+    what: String,
+    report: String,
+}
+
+/// Limits of a middling device.
+fn limits() -> Limits {
+    Limits {
+        max_push_bytes: 256,
+        max_shared_bytes: 32 << 10,
+        max_storage_buffers: 16,
+        max_work_group_size: [256, 256, 64],
+        max_work_group_invocations: 256,
+        ..Limits::default()
+    }
+}
+
+/// Checks one list.
+///
+/// # Errors
+/// [`Failure`] if a byte differs, if the fused run races where the unfused does not, or if a module
+/// does not stand.
+pub fn check(case: &Case) -> Result<Verdict, Failure> {
+    let limits = limits();
+    let fail = |what: String, plan: Option<&Plan>| Failure {
+        what,
+        report: plan.map_or_else(String::new, |p| format!("{:#?}", p.report)),
+    };
+    let unfused: Vec<Step> = case
+        .submissions
+        .iter()
+        .map(|s| plan_unfused(s, FloatMode::Strict, &limits))
+        .collect::<Result<_, _>>()
+        .map_err(|e| fail(e.to_string(), None))?;
+    let (expected, findings) = run(case, &unfused, Order::Forward).map_err(|e| fail(e, None))?;
+    if !findings.is_clean() {
+        return Ok(Verdict::Undefined);
+    }
+    let plan =
+        plan(&case.submissions, &FuseOptions::default(), &limits).map_err(|e| fail(e.to_string(), None))?;
+    let inside: AHashSet<BufferId> =
+        plan.report.buffers.iter().filter(|b| b.got != Internalization::None).map(|b| b.buffer).collect();
+    for order in Order::ALL {
+        let (got, findings) = run(case, &plan.steps, order).map_err(|e| fail(e, Some(&plan)))?;
+        if !findings.is_clean() {
+            return Err(fail(format!("the fused run is not clean: {findings:#?}"), Some(&plan)));
+        }
+        for (number, (want, got)) in expected.iter().zip(&got).enumerate() {
+            // What stays inside is not written: it must be as it was.
+            let internal = inside.contains(&BufferId(number as u64));
+            let want = if internal { &case.buffers[number] } else { want };
+            if let Some(at) = want.iter().zip(got).position(|(a, b)| a != b) {
+                let kind = if internal { "internalized " } else { "" };
+                return Err(fail(
+                    format!("{kind}buffer {number} differs at element {} ({order:?})", at / 4),
+                    Some(&plan),
+                ));
+            }
+        }
+    }
+    let asked = plan.report.buffers.iter().filter(|b| b.asked != Promote::None);
+    Ok(Verdict::Equal {
+        steps: plan.steps.len(),
+        submissions: case.submissions.len(),
+        internalized: inside.len(),
+        refused: asked.filter(|b| b.got == Internalization::None).count(),
+        barriers: plan.report.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
+    })
+}
+
+fn run(case: &Case, steps: &[Step], order: Order) -> Result<(Vec<Vec<u8>>, Findings), String> {
+    let mut memory = Memory::new();
+    let objects: Vec<ObjectId> = case.buffers.iter().map(|bytes| memory.add(bytes.clone())).collect();
+    let programs: Vec<Program> = steps
+        .iter()
+        .map(|step| {
+            let words = step.build().map_err(|e| e.to_string())?;
+            Program::decode(&words).map_err(|e| e.to_string())
+        })
+        .collect::<Result<_, String>>()?;
+    let dispatches: Vec<Dispatch<'_>> = steps
+        .iter()
+        .zip(&programs)
+        .map(|(step, program)| Dispatch {
+            program,
+            groups: step.groups,
+            bindings: step
+                .bindings
+                .iter()
+                .map(|b| Bind {
+                    set: b.set,
+                    binding: b.binding,
+                    object: objects[b.buffer.0 as usize],
+                    offset: b.offset,
+                    len: b.len,
+                })
+                .collect(),
+            push: step.push.to_vec(),
+        })
+        .collect();
+    let options = Options { order, seed: 1, ..Options::default() };
+    let findings = execute(&dispatches, &mut memory, &options).map_err(|e| e.to_string())?;
+    Ok((objects.iter().map(|&id| memory.bytes(id).to_vec()).collect(), findings))
+}

@@ -1,0 +1,332 @@
+//! A finished group into a step: unified bindings and push constants, recipe, key, report.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::Plan;
+use super::group::{DemandKind, Group};
+use super::internalize::{self, Granted, Room};
+use super::mapping::Layout;
+use super::push::PushBlock;
+use super::recipe::{Member, Recipe, Remap, Target, UnifiedBinding};
+use super::report::{BufferReport, GroupReport};
+use super::step::{Bound, Source, Step};
+use super::submission::{BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission};
+use crate::Reason;
+use crate::kernel::BindingKind;
+
+/// What a growing group takes of the device's limits.
+#[derive(Clone)]
+pub(crate) struct Budget {
+    buffers: Vec<(BindingKind, BufferId, u64, u64)>,
+    push: PushBlock,
+    shapes: Vec<([u32; 3], [u32; 3])>,
+    shared: u32,
+}
+
+impl Budget {
+    pub(crate) fn new(first: &Submission) -> Self {
+        let mut budget =
+            Self { buffers: Vec::new(), push: PushBlock::default(), shapes: Vec::new(), shared: 0 };
+        budget.take(first);
+        budget
+    }
+
+    fn take(&mut self, submission: &Submission) {
+        for (arg, binding) in submission.args.iter().zip(&submission.kernel.interface.bindings) {
+            let entry = (binding.kind, arg.buffer, arg.offset, arg.len);
+            if !self.buffers.contains(&entry) {
+                self.buffers.push(entry);
+            }
+        }
+        let _ = self.push.add_member(submission);
+        let shape = (submission.groups, submission.kernel.interface.local_size);
+        if !self.shapes.contains(&shape) {
+            self.shapes.push(shape);
+        }
+        self.shared += submission.kernel.interface.workgroup_bytes;
+    }
+
+    /// The budget with one more submission, or the limit it breaks.
+    pub(crate) fn with(&self, next: &Submission, limits: &Limits) -> Result<Self, Reason> {
+        let mut grown = self.clone();
+        grown.take(next);
+        let count = |kind: BindingKind| grown.buffers.iter().filter(|b| b.0 == kind).count() as u32;
+        for (kind, limit) in [
+            (BindingKind::StorageBuffer, limits.max_storage_buffers),
+            (BindingKind::UniformBuffer, limits.max_uniform_buffers),
+        ] {
+            if count(kind) > limit {
+                return Err(Reason::Bindings { needed: count(kind), limit });
+            }
+        }
+        // Members of different shapes get their counts as push constants: three and a total each.
+        let counts = if grown.shapes.len() > 1 { grown.shapes.len() as u32 * 16 } else { 0 };
+        let needed = grown.push.size() + counts;
+        if needed > limits.max_push_bytes {
+            return Err(Reason::PushConstants { needed, limit: limits.max_push_bytes });
+        }
+        if grown.shared > limits.max_shared_bytes {
+            return Err(Reason::SharedMemory { needed: grown.shared, limit: limits.max_shared_bytes });
+        }
+        Ok(grown)
+    }
+}
+
+/// The user's module as it is.
+pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step {
+    let interface = &one.kernel.interface;
+    let bindings = one
+        .args
+        .iter()
+        .zip(&interface.bindings)
+        .map(|(arg, binding)| Bound {
+            set: binding.set,
+            binding: binding.binding,
+            kind: binding.kind,
+            buffer: arg.buffer,
+            offset: arg.offset,
+            len: arg.len,
+            reads: binding.reads,
+            writes: binding.writes,
+        })
+        .collect();
+    let size = interface.push.as_ref().map_or(0, |p| p.size as usize).next_multiple_of(4);
+    let mut push: SmallVec<[u8; 64]> = SmallVec::from_slice(&one.push);
+    push.resize(size, 0);
+    let recipe = Step::plain_recipe(&one.kernel, float);
+    Step {
+        key: *blake3::hash(&recipe).as_bytes(),
+        recipe,
+        bindings,
+        push,
+        groups: one.groups,
+        members: position..position + 1,
+        source: Source::Plain { kernel: one.kernel.clone(), float },
+    }
+}
+
+/// One submission through the emitter, because its group counts have to be folded.
+pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions) -> Step {
+    step(list, group, options, &[], Vec::new())
+}
+
+/// A group of several submissions: internalizes, emits the step and reports.
+pub(crate) fn fused(
+    list: &[Submission],
+    mut group: Group,
+    options: &FuseOptions,
+    limits: &Limits,
+    plan: &mut Plan,
+) {
+    let members = group.start..group.end();
+    let own: u64 = list[members.clone()].iter().map(|s| u64::from(s.kernel.interface.workgroup_bytes)).sum();
+    let shared = u64::from(limits.max_shared_bytes).saturating_sub(own);
+    let mut room = Room { shared, small: limits.small_scalars };
+    let mut granted = Vec::new();
+    for buffer in buffers_of(&list[members.clone()]) {
+        if plan.report.buffers.iter().any(|r| r.buffer == buffer) {
+            continue;
+        }
+        let mut report =
+            BufferReport { buffer, asked: Promote::None, got: Internalization::None, reason: None };
+        if let Some(grant) = internalize::decide(list, &mut group, buffer, options, room, &mut report) {
+            if grant.internal.kind == Internalization::Local {
+                room.shared = room.shared.saturating_sub(grant.bytes);
+            }
+            granted.push(grant);
+        }
+        if report.asked != Promote::None || report.reason.is_some() {
+            report.asked =
+                if report.asked == Promote::None { first_wish(list, buffer) } else { report.asked };
+            plan.report.buffers.push(report);
+        }
+    }
+    let (barriers, barrier_reports) = group.barriers(options);
+    let step = step(list, &group, options, &granted, barriers);
+    plan.report.groups.push(GroupReport {
+        members,
+        fused: true,
+        work_group: step.local_size(),
+        items_per_invocation: 1,
+        barriers: barrier_reports,
+    });
+    plan.report.trusted.append(&mut group.trusted);
+    plan.steps.push(step);
+}
+
+pub(crate) fn report_unfused(list: &[Submission], position: usize, _limits: &Limits, plan: &mut Plan) {
+    plan.report.groups.push(GroupReport {
+        members: position..position + 1,
+        fused: false,
+        work_group: list[position].kernel.interface.local_size,
+        items_per_invocation: 1,
+        barriers: Vec::new(),
+    });
+}
+
+/// Reports the wishes no fused group has answered.
+pub(crate) fn report_wishes(list: &[Submission], plan: &mut Plan) {
+    for buffer in buffers_of(list) {
+        let asked = first_wish(list, buffer);
+        if asked == Promote::None || plan.report.buffers.iter().any(|r| r.buffer == buffer) {
+            continue;
+        }
+        let reason = internalize::wish(list, buffer).err().unwrap_or(Reason::NotFused);
+        plan.report.buffers.push(BufferReport {
+            buffer,
+            asked,
+            got: Internalization::None,
+            reason: Some(reason),
+        });
+    }
+}
+
+fn first_wish(list: &[Submission], buffer: BufferId) -> Promote {
+    let mut args = list.iter().flat_map(|s| &s.args).filter(|a| a.buffer == buffer);
+    args.find(|a| a.promote != Promote::None).map_or(Promote::None, |a| a.promote)
+}
+
+fn buffers_of(list: &[Submission]) -> Vec<BufferId> {
+    let mut seen = ahash::AHashSet::new();
+    list.iter().flat_map(|s| &s.args).map(|a| a.buffer).filter(|&b| seen.insert(b)).collect()
+}
+
+fn step(
+    list: &[Submission],
+    group: &Group,
+    options: &FuseOptions,
+    granted: &[Granted],
+    barriers: Vec<usize>,
+) -> Step {
+    let range = group.start..group.end();
+    let mut push = PushBlock::default();
+    let mut bindings: SmallVec<[Bound; 8]> = SmallVec::new();
+    let mut members = Vec::with_capacity(range.len());
+    for position in range.clone() {
+        let submission = &list[position];
+        members.push(member(submission, position, &group.layout, granted, &mut bindings, &mut push));
+    }
+    let unified = bindings
+        .iter()
+        .enumerate()
+        .map(|(n, bound)| UnifiedBinding {
+            kind: bound.kind,
+            read_only: !bindings.iter().any(|b| overlaps(b, bound) && b.writes),
+            coherent: group
+                .demands
+                .iter()
+                .any(|d| d.buffer == bound.buffer && d.kind != DemandKind::Invocation),
+            restrict: !bindings.iter().enumerate().any(|(m, b)| m != n && overlaps(b, bound)),
+        })
+        .collect();
+    let recipe = Recipe {
+        float: options.float,
+        mapping: group.layout.mapping,
+        local_size: group.layout.shape.local,
+        members,
+        bindings: unified,
+        internal: granted.iter().map(|g| g.internal.clone()).collect(),
+        push: push.slots.clone(),
+        barriers: barriers.iter().map(|b| b - group.start).collect(),
+    };
+    let encoded = recipe.encode();
+    Step {
+        key: *blake3::hash(&encoded).as_bytes(),
+        recipe: encoded,
+        bindings,
+        push: push.into_bytes(),
+        groups: group.layout.shape.groups,
+        members: range.clone(),
+        source: Source::Fused {
+            kernels: list[range].iter().map(|s| s.kernel.clone()).collect(),
+            recipe: Arc::new(recipe),
+        },
+    }
+}
+
+fn overlaps(a: &Bound, b: &Bound) -> bool {
+    a.buffer == b.buffer && a.offset < b.offset + b.len && b.offset < a.offset + a.len
+}
+
+fn member(
+    submission: &Submission,
+    position: usize,
+    layout: &Layout,
+    granted: &[Granted],
+    bindings: &mut SmallVec<[Bound; 8]>,
+    push: &mut PushBlock,
+) -> Member {
+    let mut targets = Vec::with_capacity(submission.args.len());
+    let mut widen_barriers = false;
+    for (number, (arg, binding)) in
+        submission.args.iter().zip(&submission.kernel.interface.bindings).enumerate()
+    {
+        let internal = granted.iter().enumerate().find(|(_, g)| g.buffer == arg.buffer);
+        if let Some((index, grant)) = internal {
+            let found = grant.uses.iter().find(|u| u.member == position && u.binding == number);
+            widen_barriers |=
+                grant.internal.kind == Internalization::Local && found.is_some_and(|u| u.widen_barriers);
+            targets.push(Target::Internal {
+                index: index as u16,
+                slots: found.map(|u| u.slots.clone()).unwrap_or_default(),
+                lengths: lengths(submission, number, arg.len, push),
+            });
+            continue;
+        }
+        let same = |b: &Bound| {
+            b.kind == binding.kind && b.buffer == arg.buffer && b.offset == arg.offset && b.len == arg.len
+        };
+        let index = bindings.iter().position(same).unwrap_or_else(|| {
+            bindings.push(Bound {
+                set: 0,
+                binding: bindings.len() as u32,
+                kind: binding.kind,
+                buffer: arg.buffer,
+                offset: arg.offset,
+                len: arg.len,
+                reads: false,
+                writes: false,
+            });
+            bindings.len() - 1
+        });
+        bindings[index].reads |= binding.reads;
+        bindings[index].writes |= binding.writes;
+        targets.push(Target::Bound(index as u16));
+    }
+    Member {
+        kernel: submission.kernel.hash,
+        targets,
+        push: push.add_member(submission).unwrap_or_default(),
+        remap: remap(submission, layout, push),
+        widen_barriers,
+    }
+}
+
+/// Slots with the lengths a kernel asks of a binding that is no longer one.
+fn lengths(submission: &Submission, binding: usize, len: u64, push: &mut PushBlock) -> Vec<u16> {
+    let Ok(normal) = &submission.kernel.normal else {
+        return Vec::new();
+    };
+    let queries = normal.analysis.lengths.iter().filter(|q| q.0 == binding);
+    queries
+        .map(|&(_, offset, stride)| {
+            let elements = len.saturating_sub(u64::from(offset)) / u64::from(stride.max(1));
+            push.add_u32(u32::try_from(elements).unwrap_or(u32::MAX))
+        })
+        .collect()
+}
+
+fn remap(submission: &Submission, layout: &Layout, push: &mut PushBlock) -> Option<Remap> {
+    if layout.keeps_groups(submission) {
+        return None;
+    }
+    let guard = layout.needs_guard(submission);
+    let counts = layout.counts(submission);
+    Some(Remap {
+        counts: counts.map(|n| (n != 1).then(|| push.add_u32(n))),
+        total: guard.then(|| push.add_u32(layout.total(submission) as u32)),
+        local_size: submission.kernel.interface.local_size,
+    })
+}

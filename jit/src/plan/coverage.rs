@@ -1,0 +1,349 @@
+//! Shows that every read of an internalized buffer finds what the group itself has written.
+//!
+//! Accesses in counting loops are taken apart into *instances*, one for each combination of counter
+//! values, as long as these are few and known numbers. An instance has a fixed distance from the part
+//! of the offset that the invocation gives. A read instance is covered if write instances that have
+//! certainly happened fill its bytes: by the same invocation, or, in shared memory, by all invocations
+//! of the work-group.
+
+use smallvec::SmallVec;
+
+use super::group::{Group, analysis_of, site};
+use super::internalize::Element;
+use super::report::TrustedReport;
+use super::submission::{BufferId, FuseOptions, Internalization, Policy, Submission};
+use crate::Reason;
+use crate::analysis::access::AccessKind;
+use crate::analysis::expr::Node;
+use crate::analysis::form::{Affine, Atom, AtomId, Atoms};
+
+/// Most combinations of counter values looked at per access.
+const MAX_INSTANCES: i128 = 256;
+
+/// Checks that every read finds what the group has written before.
+pub(crate) fn coverage(
+    list: &[Submission],
+    group: &mut Group,
+    elements: &[Element],
+    kind: Internalization,
+    buffer: BufferId,
+    options: &FuseOptions,
+) -> Result<(), Reason> {
+    let mut unproven = Vec::new();
+    {
+        let atoms = &group.atoms;
+        let writes: Vec<(&Element, Vec<Instance>)> = elements
+            .iter()
+            .filter(|e| e.kind == AccessKind::Write)
+            .filter_map(|e| Some((e, instances(list, atoms, e)?)))
+            .collect();
+        for read in elements.iter().filter(|e| e.kind == AccessKind::Read) {
+            let covered = instances(list, atoms, read).is_some_and(|reads| {
+                reads.iter().all(|one| {
+                    by_invocation(list, atoms, read, one, &writes)
+                        || kind == Internalization::Local && by_group(atoms, read, one, &writes)
+                })
+            });
+            if !covered {
+                let place = site(list, read.member, read.access);
+                unproven.push((
+                    read.member,
+                    Reason::OldContents {
+                        submission: read.member,
+                        binding: place.binding,
+                        index: place.index,
+                    },
+                ));
+            }
+        }
+    }
+    for (member, reason) in unproven {
+        if options.policy == Policy::Prove {
+            return Err(reason);
+        }
+        group.trusted.push(TrustedReport { first: member, second: member, buffer, reason });
+    }
+    Ok(())
+}
+
+/// An access with its loop counters fixed.
+struct Instance {
+    /// The counters and their values.
+    counters: SmallVec<[(AtomId, i128); 2]>,
+    /// Offset over atoms of the invocation alone.
+    offset: Affine,
+    size: i128,
+    /// What holds when it happens, as far as it says something of the invocation alone.
+    facts: Vec<Affine>,
+    /// What has to hold for it to happen.
+    conditions: Vec<Affine>,
+    /// Whether it happens in every invocation in which the conditions hold.
+    certain: bool,
+}
+
+/// All instances of an access, or nothing if they cannot be enumerated.
+fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Vec<Instance>> {
+    let analysis = analysis_of(&list[element.member]).ok()?;
+    let access = &analysis.accesses[element.access];
+    let mut whole_loops = true;
+    // Only counters the offset depends on have to be fixed; others are left to the facts.
+    let mut needed: Vec<AtomId> = Vec::new();
+    element.form.offset.terms.iter().for_each(|&(id, _)| collect_counters(atoms, id, &mut needed));
+    let mut count = 1i128;
+    for &id in &needed {
+        let Atom::Free { node, .. } = atoms.get(id) else { return None };
+        let Node::Counter { bound: Some(bound), .. } = analysis.exprs.get(*node) else { return None };
+        whole_loops &= bound.only_exit;
+        let (low, high) = element.form.ranges.get(atoms, id);
+        count = count.checked_mul((high - low + 1).max(0))?;
+        if count > MAX_INSTANCES {
+            return None;
+        }
+    }
+    let certain = access.exact_guards
+        && element.form.exact_conditions
+        && whole_loops
+        // An access in a loop whose counter is not fixed happens an unknown number of times.
+        && access.loop_depth <= needed.len() as u32;
+    let mut out = Vec::with_capacity(count as usize);
+    let mut values: SmallVec<[(AtomId, i128); 2]> =
+        needed.iter().map(|&id| (id, element.form.ranges.get(atoms, id).0)).collect();
+    loop {
+        if count == 0 {
+            return Some(out);
+        }
+        let offset = fixed(atoms, &element.form.offset, &values)?;
+        let mut happens = true;
+        let mut fix = |forms: &[Affine]| {
+            let mut complete = true;
+            let mut fixed_forms = Vec::new();
+            for form in forms {
+                match fixed(atoms, form, &values) {
+                    Some(form) if form.terms.is_empty() => happens &= form.constant <= 0,
+                    Some(form) => fixed_forms.push(form),
+                    None => complete = false,
+                }
+            }
+            (fixed_forms, complete)
+        };
+        let (facts, _) = fix(&element.form.facts);
+        let (conditions, complete) = fix(&element.form.conditions);
+        if happens {
+            out.push(Instance {
+                counters: values.clone(),
+                offset,
+                size: element.form.size,
+                facts,
+                conditions,
+                certain: certain && complete,
+            });
+        }
+        // The next combination.
+        let mut position = 0;
+        loop {
+            let Some(entry) = values.get_mut(position) else { return Some(out) };
+            let (low, high) = element.form.ranges.get(atoms, entry.0);
+            if entry.1 < high {
+                entry.1 += 1;
+                break;
+            }
+            entry.1 = low;
+            position += 1;
+        }
+    }
+}
+
+/// Free atoms a form depends on, also inside quotients and remainders.
+fn collect_counters(atoms: &Atoms, id: AtomId, out: &mut Vec<AtomId>) {
+    match atoms.get(id) {
+        Atom::Free { .. } | Atom::Element { .. } => {
+            if !out.contains(&id) {
+                out.push(id);
+            }
+        }
+        Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
+            base.terms.iter().for_each(|&(inner, _)| collect_counters(atoms, inner, out));
+        }
+        Atom::Group(_) | Atom::Local(_) | Atom::Global(_) => {}
+    }
+}
+
+/// The form with counters replaced by numbers; nothing if another free atom is left.
+fn fixed(atoms: &Atoms, form: &Affine, values: &[(AtomId, i128)]) -> Option<Affine> {
+    let mut out = Affine::constant(form.constant);
+    for &(id, c) in &form.terms {
+        match value(atoms, id, values) {
+            Some(number) => out.constant += c.checked_mul(number)?,
+            None if atoms.is_shared(id) => out.add_term(id, c),
+            None => return None,
+        }
+    }
+    Some(out)
+}
+
+fn value(atoms: &Atoms, id: AtomId, values: &[(AtomId, i128)]) -> Option<i128> {
+    if let Some(known) = values.iter().find(|v| v.0 == id) {
+        return Some(known.1);
+    }
+    let inner = |base: &Affine| {
+        let form = fixed(atoms, base, values)?;
+        form.terms.is_empty().then_some(form.constant)
+    };
+    match atoms.get(id) {
+        Atom::Quotient(base, divisor) => Some(inner(base)?.div_euclid(*divisor)),
+        Atom::Remainder(base, divisor) => Some(inner(base)?.rem_euclid(*divisor)),
+        _ => None,
+    }
+}
+
+/// Whether an instance of a write has happened before an instance of a read, if both happen.
+fn comes_before(list: &[Submission], write: (&Element, &Instance), read: (&Element, &Instance)) -> bool {
+    if write.0.member != read.0.member {
+        return write.0.member < read.0.member;
+    }
+    // In one kernel: by dominance, and in loops only within one iteration.
+    let Ok(analysis) = analysis_of(&list[read.0.member]) else { return false };
+    analysis.precedes(write.0.access, read.0.access)
+        && write.1.counters.iter().all(|c| read.1.counters.contains(c))
+}
+
+/// Whether the same invocation has filled the bytes.
+fn by_invocation(
+    list: &[Submission],
+    atoms: &Atoms,
+    read: &Element,
+    one: &Instance,
+    writes: &[(&Element, Vec<Instance>)],
+) -> bool {
+    let mut pieces: Vec<(i128, i128)> = Vec::new();
+    for (write, instances) in writes {
+        for instance in instances {
+            if instance.offset.terms == one.offset.terms
+                && comes_before(list, (write, instance), (read, one))
+                && happens_with(list, atoms, (write, instance), (read, one))
+            {
+                let start = instance.offset.constant;
+                pieces.push((start, start + instance.size));
+            }
+        }
+    }
+    fills(pieces, one.offset.constant, one.offset.constant + one.size)
+}
+
+/// Whether `write` happens in every invocation in which `read` does.
+fn happens_with(
+    list: &[Submission],
+    atoms: &Atoms,
+    write: (&Element, &Instance),
+    read: (&Element, &Instance),
+) -> bool {
+    if write.0.member == read.0.member {
+        // It dominates the read.
+        return analysis_of(&list[read.0.member]).is_ok_and(|a| a.precedes(write.0.access, read.0.access));
+    }
+    write.1.certain
+        && write.1.conditions.iter().all(|fact| {
+            let high = fact.bounds(|id| read.0.form.ranges.get(atoms, id)).1;
+            let implied = |known: &Affine| known.terms == fact.terms && fact.constant <= known.constant;
+            high <= 0 || read.1.facts.iter().any(implied)
+        })
+}
+
+/// Whether all invocations of the work-group together have filled the bytes, for every element of the
+/// group the read can mean: the writes are dense over the local ids and happen unconditionally.
+fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, Vec<Instance>)]) -> bool {
+    let is_group = |id| matches!(atoms.get(id), Atom::Group(_));
+    let groups =
+        |form: &Affine| -> Vec<_> { form.terms.iter().copied().filter(|&(id, _)| is_group(id)).collect() };
+    let locals =
+        |form: &Affine| -> Vec<_> { form.terms.iter().copied().filter(|&(id, _)| !is_group(id)).collect() };
+    let (mut low, mut high) = (one.offset.constant, one.offset.constant + one.size);
+    for (id, c) in locals(&one.offset) {
+        let (a, b) = read.form.ranges.get(atoms, id);
+        low += (c * a).min(c * b);
+        high += (c * a).max(c * b);
+    }
+    let whole_groups = writes.iter().any(|(write, instances)| {
+        // What the same kernel wrote says nothing about how far other invocations have come.
+        if write.member >= read.member {
+            return false;
+        }
+        let mut shape = None;
+        let mut pieces = Vec::new();
+        for instance in instances {
+            let unconditional = instance.certain
+                && instance.conditions.iter().all(|f| f.bounds(|id| (0, atoms.max(id))).1 <= 0);
+            let digits = locals(&instance.offset);
+            let only_locals = digits.iter().all(|&(id, _)| matches!(atoms.get(id), Atom::Local(_)));
+            if !unconditional || !only_locals || groups(&instance.offset) != groups(&one.offset) {
+                return false;
+            }
+            if shape.get_or_insert_with(|| digits.clone()) != &digits {
+                return false;
+            }
+            pieces.push((instance.offset.constant, instance.offset.constant + instance.size));
+        }
+        let Some(mut digits) = shape else { return false };
+        let Some((mut start, mut dense)) = one_piece(pieces) else { return false };
+        digits.sort_by_key(|d| d.1.abs());
+        for (id, c) in digits {
+            if c.abs() > dense {
+                return false;
+            }
+            start += (c * atoms.max(id)).min(0);
+            dense += c.abs() * atoms.max(id);
+        }
+        start <= low && high <= start + dense
+    });
+    if whole_groups {
+        return true;
+    }
+    // Or one invocation of each group, the first one its guards allow, writes what all read.
+    let mut pieces = Vec::new();
+    for (write, instances) in writes.iter().filter(|(write, _)| write.member < read.member) {
+        let witness = |id| match atoms.get(id) {
+            Atom::Local(_) => {
+                let first = write.form.ranges.get(atoms, id).0;
+                (first, first)
+            }
+            _ => (0, atoms.max(id)),
+        };
+        for instance in instances {
+            let happens = instance.certain && instance.conditions.iter().all(|f| f.bounds(witness).1 <= 0);
+            let only_locals =
+                locals(&instance.offset).iter().all(|&(id, _)| matches!(atoms.get(id), Atom::Local(_)));
+            if happens && only_locals && groups(&instance.offset) == groups(&one.offset) {
+                let local = Affine { terms: locals(&instance.offset).into(), constant: 0 };
+                let start = instance.offset.constant + local.bounds(witness).0;
+                pieces.push((start, start + instance.size));
+            }
+        }
+    }
+    fills(pieces, low, high)
+}
+
+/// Whether the pieces leave no gap in `first..last`.
+fn fills(mut pieces: Vec<(i128, i128)>, first: i128, last: i128) -> bool {
+    pieces.sort_unstable();
+    let mut at = first;
+    for (from, to) in pieces {
+        if from > at {
+            break;
+        }
+        at = at.max(to);
+    }
+    at >= last
+}
+
+/// Start and length of the pieces if together they are one.
+fn one_piece(mut pieces: Vec<(i128, i128)>) -> Option<(i128, i128)> {
+    pieces.sort_unstable();
+    let (start, mut end) = *pieces.first()?;
+    for &(from, to) in &pieces {
+        if from > end {
+            return None;
+        }
+        end = end.max(to);
+    }
+    Some((start, end - start))
+}

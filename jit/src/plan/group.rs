@@ -1,0 +1,332 @@
+//! Grows fused groups along the list and says which access pair ends one.
+//!
+//! A group is consecutive. The next submission joins if every pair of accesses to the same memory, at
+//! least one a write, can only meet in one invocation (nothing needed) or in one work-group (a barrier
+//! between). Equal accesses of several members are kept as one, so a long list costs about its length.
+
+use ahash::AHashMap;
+
+use super::mapping::Layout;
+use super::recipe::Mapping;
+use super::report::{BarrierReason, BarrierReport, TrustedReport};
+use super::submission::{BufferId, FuseOptions, Limits, Policy, Submission};
+use crate::Reason;
+use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
+use crate::analysis::form::{AccessForm, Atoms, Evaluator};
+use crate::analysis::relation::{Relation, relate};
+use crate::reason::{AccessPair, AccessSite};
+
+/// A consecutive part of the list that becomes one dispatch.
+pub(crate) struct Group {
+    pub(crate) start: usize,
+    pub(crate) layout: Layout,
+    pub(crate) atoms: Atoms,
+    /// Forms of the accesses of each member.
+    pub(crate) forms: Vec<Vec<AccessForm>>,
+    /// What is known of each buffer so far.
+    touched: AHashMap<BufferId, Vec<Touch>>,
+    /// Pairs of members that need a barrier somewhere between, with the buffer.
+    pub(crate) demands: Vec<Demand>,
+    pub(crate) trusted: Vec<TrustedReport>,
+}
+
+/// Data handed from one member to a later one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand {
+    pub(crate) first: usize,
+    pub(crate) second: usize,
+    pub(crate) buffer: BufferId,
+    pub(crate) kind: DemandKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DemandKind {
+    /// Stays in one invocation: no barrier.
+    Invocation,
+    /// Stays in one work-group: a barrier.
+    Group,
+    /// Unproven and trusted.
+    Trusted,
+}
+
+/// One kind of access several members may share.
+struct Touch {
+    form: AccessForm,
+    reads: bool,
+    writes: bool,
+    /// First and last member, and an access of the last for messages.
+    first: usize,
+    last: usize,
+    example: (usize, usize),
+}
+
+/// Why a submission does not join.
+pub(crate) struct Rejection {
+    pub(crate) buffer: Option<BufferId>,
+    pub(crate) reason: Reason,
+}
+
+impl From<Reason> for Rejection {
+    fn from(reason: Reason) -> Self {
+        Self { buffer: None, reason }
+    }
+}
+
+/// The analysis of a kernel that can be fused.
+pub(crate) fn analysis_of(submission: &Submission) -> Result<&KernelAnalysis, Reason> {
+    let normal = submission.kernel.normal.as_ref().map_err(Clone::clone)?;
+    match normal.analysis.escaped.first() {
+        Some((_, instruction)) => Err(Reason::Untracked { instruction: instruction.clone() }),
+        None => Ok(&normal.analysis),
+    }
+}
+
+impl Group {
+    /// A group of one.
+    pub(crate) fn new(list: &[Submission], start: usize, limits: &Limits) -> Result<Self, Reason> {
+        analysis_of(&list[start])?;
+        let layout = Layout::of(&[&list[start]], limits)?;
+        let mut group = Self {
+            start,
+            layout,
+            atoms: Atoms::default(),
+            forms: Vec::new(),
+            touched: AHashMap::new(),
+            demands: Vec::new(),
+            trusted: Vec::new(),
+        };
+        // One kernel has nothing to be compared with.
+        group.add(list, start, &FuseOptions::default()).map_err(|r| r.reason)?;
+        Ok(group)
+    }
+
+    pub(crate) fn end(&self) -> usize {
+        self.start + self.forms.len()
+    }
+
+    /// Adds the next submission or leaves the group as it was.
+    pub(crate) fn join(
+        &mut self,
+        list: &[Submission],
+        options: &FuseOptions,
+        limits: &Limits,
+    ) -> Result<(), Rejection> {
+        let next = self.end();
+        analysis_of(&list[next])?;
+        compatible(&list[self.start], &list[next])?;
+        let members: Vec<&Submission> = list[self.start..=next].iter().collect();
+        let layout = if self.fits(&list[next]) { self.layout } else { Layout::of(&members, limits)? };
+        if layout.mapping == self.layout.mapping && layout.shape.groups == self.layout.shape.groups {
+            return self.add(list, next, options);
+        }
+        // Another mapping gives every member other ids: start over with it.
+        let mut group = Self {
+            start: self.start,
+            layout,
+            atoms: Atoms::default(),
+            forms: Vec::new(),
+            touched: AHashMap::new(),
+            demands: Vec::new(),
+            trusted: Vec::new(),
+        };
+        for position in self.start..=next {
+            group.add(list, position, options)?;
+        }
+        *self = group;
+        Ok(())
+    }
+
+    /// Whether the submission has exactly the shape the group has.
+    fn fits(&self, next: &Submission) -> bool {
+        self.layout.mapping == Mapping::Identity
+            && next.groups == self.layout.shape.groups
+            && next.kernel.interface.local_size == self.layout.shape.local
+    }
+
+    fn add(&mut self, list: &[Submission], position: usize, options: &FuseOptions) -> Result<(), Rejection> {
+        let submission = &list[position];
+        let analysis = analysis_of(submission)?;
+        let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
+        let env = self
+            .layout
+            .environment(&mut self.atoms, position, submission, &lengths)
+            .ok_or(Reason::RangeTooLarge)?;
+        let mut evaluator = Evaluator::new(analysis, &env);
+        let forms: Vec<AccessForm> = analysis
+            .accesses
+            .iter()
+            .map(|access| evaluator.access(&mut self.atoms, access, submission.args[access.binding].offset))
+            .collect();
+        let demands = self.demands.len();
+        let trusted = self.trusted.len();
+        if let Err(rejection) = self.compare(list, position, analysis, &forms, options) {
+            self.demands.truncate(demands);
+            self.trusted.truncate(trusted);
+            return Err(rejection);
+        }
+        for (number, (access, form)) in analysis.accesses.iter().zip(&forms).enumerate() {
+            let touches = self.touched.entry(submission.args[access.binding].buffer).or_default();
+            let (reads, writes) = (access.kind != AccessKind::Write, access.kind.writes());
+            let same = |t: &&mut Touch| {
+                t.form.offset == form.offset
+                    && t.form.size == form.size
+                    && t.form.facts == form.facts
+                    && t.form.unknown == form.unknown
+            };
+            match touches.iter_mut().find(same) {
+                Some(touch) => {
+                    touch.reads |= reads;
+                    touch.writes |= writes;
+                    touch.last = position;
+                    touch.example = (position, number);
+                }
+                None => touches.push(Touch {
+                    form: form.clone(),
+                    reads,
+                    writes,
+                    first: position,
+                    last: position,
+                    example: (position, number),
+                }),
+            }
+        }
+        self.forms.push(forms);
+        Ok(())
+    }
+
+    /// Compares the accesses of a new member with those of all before it.
+    fn compare(
+        &mut self,
+        list: &[Submission],
+        position: usize,
+        analysis: &KernelAnalysis,
+        forms: &[AccessForm],
+        options: &FuseOptions,
+    ) -> Result<(), Rejection> {
+        for (number, (access, form)) in analysis.accesses.iter().zip(forms).enumerate() {
+            let buffer = list[position].args[access.binding].buffer;
+            let Some(touches) = self.touched.get(&buffer) else {
+                continue;
+            };
+            for touch in touches {
+                if !touch.writes && !access.kind.writes() {
+                    continue;
+                }
+                let relation = relate(&mut self.atoms, self.layout.shape, &touch.form, form);
+                let kind = match relation {
+                    Relation::Disjoint => continue,
+                    Relation::SameInvocation => DemandKind::Invocation,
+                    Relation::SameGroup => DemandKind::Group,
+                    Relation::Unrelated => {
+                        let reason = Reason::CrossGroup(Box::new(AccessPair {
+                            first: site(list, touch.example.0, touch.example.1),
+                            second: site(list, position, number),
+                        }));
+                        if options.policy == Policy::Prove {
+                            return Err(Rejection { buffer: Some(buffer), reason });
+                        }
+                        self.trusted.push(TrustedReport {
+                            first: touch.last,
+                            second: position,
+                            buffer,
+                            reason,
+                        });
+                        DemandKind::Trusted
+                    }
+                };
+                if kind == DemandKind::Group && needs_glsl_memory_model(&list[position]) {
+                    return Err(Rejection { buffer: Some(buffer), reason: Reason::BarrierMemoryModel });
+                }
+                debug_assert!(touch.first <= touch.last);
+                self.demands.push(Demand { first: touch.last, second: position, buffer, kind });
+            }
+        }
+        Ok(())
+    }
+
+    /// Places barriers: each as late as possible, so that one serves as many demands as it can.
+    pub(crate) fn barriers(&self, options: &FuseOptions) -> (Vec<usize>, Vec<BarrierReport>) {
+        let off = options.no_barriers && options.policy == Policy::Trust;
+        let mut kept: Vec<usize> = Vec::new();
+        let mut demands: Vec<&Demand> =
+            self.demands.iter().filter(|d| d.kind != DemandKind::Invocation).collect();
+        demands.sort_by_key(|d| d.second);
+        let mut wanted: AHashMap<usize, BarrierReason> = AHashMap::new();
+        for demand in demands {
+            // A barrier after member `b` serves whatever was done up to `b`.
+            if kept.last().is_some_and(|&b| demand.first <= b) {
+                continue;
+            }
+            let after = demand.second - 1;
+            kept.push(after);
+            let reason = if demand.kind == DemandKind::Trusted {
+                BarrierReason::Trusted
+            } else {
+                BarrierReason::SameGroup
+            };
+            wanted.insert(after, reason);
+        }
+        let reports = (self.start..self.end().saturating_sub(1))
+            .map(|after| {
+                let spans = |d: &&Demand| d.first <= after && after < d.second;
+                let reason = match wanted.get(&after) {
+                    Some(_) if off => BarrierReason::SwitchedOff,
+                    Some(reason) => *reason,
+                    None if self.demands.iter().filter(spans).any(|d| d.kind != DemandKind::Invocation) => {
+                        BarrierReason::Covered
+                    }
+                    None if self.demands.iter().any(|d| spans(&d)) => BarrierReason::SameInvocation,
+                    None => BarrierReason::NoDependency,
+                };
+                BarrierReport { after, kept: wanted.contains_key(&after) && !off, reason }
+            })
+            .collect();
+        (if off { Vec::new() } else { kept }, reports)
+    }
+}
+
+fn needs_glsl_memory_model(submission: &Submission) -> bool {
+    submission.kernel.interface.memory_model != rspirv::spirv::MemoryModel::GLSL450
+}
+
+/// Whether two kernels can stand in one module at all.
+fn compatible(a: &Submission, b: &Submission) -> Result<(), Reason> {
+    let (a, b) = (&a.kernel, &b.kernel);
+    if a.interface.memory_model != b.interface.memory_model {
+        return Err(Reason::MemoryModel);
+    }
+    let modes = |kernel: &crate::kernel::Specialized| {
+        kernel.normal.as_ref().map(|n| n.execution_modes.clone()).unwrap_or_default()
+    };
+    let (a, b) = (modes(a), modes(b));
+    if a != b {
+        let mode =
+            a.iter().chain(&b).find(|m| !(a.contains(m) && b.contains(m))).cloned().unwrap_or_default();
+        return Err(if is_float_control(&mode) {
+            Reason::FloatControls
+        } else {
+            Reason::ExecutionMode { mode }
+        });
+    }
+    Ok(())
+}
+
+fn is_float_control(mode: &str) -> bool {
+    ["Denorm", "SignedZeroInfNan", "RoundingMode"].iter().any(|part| mode.contains(part))
+}
+
+/// An access, for people.
+pub(crate) fn site(list: &[Submission], submission: usize, access: usize) -> AccessSite {
+    let kernel = &list[submission].kernel;
+    let analysis = kernel.normal.as_ref().ok().map(|n| &n.analysis);
+    let found: Option<(&KernelAnalysis, &Access)> = analysis.and_then(|a| Some((a, a.accesses.get(access)?)));
+    AccessSite {
+        submission,
+        kernel: kernel.name.clone(),
+        binding: found
+            .and_then(|(_, a)| kernel.interface.bindings.get(a.binding))
+            .map_or((0, 0), |b| (b.set, b.binding)),
+        kind: found.map_or(AccessKind::Read, |(_, a)| a.kind),
+        index: found.map_or_else(String::new, |(analysis, a)| analysis.describe(a)),
+    }
+}

@@ -1,0 +1,380 @@
+//! Decides which buffers stay inside a fused kernel, and where each element lies there.
+//!
+//! A promotion is a request. It is granted if every element is touched by one invocation only
+//! (private) or by one work-group only (local), if every read is covered by writes of the group that
+//! came before, and if the place of an element follows from its index. Under policy `trust` the first
+//! two are taken on the user's word and listed.
+
+use super::coverage::coverage;
+use super::group::{Group, analysis_of, site};
+use super::recipe::{Internal, SlotOf};
+use super::report::{BufferReport, TrustedReport};
+use super::submission::{BufferId, FuseOptions, Internalization, Policy, Promote, SmallScalars, Submission};
+use crate::Reason;
+use crate::analysis::access::AccessKind;
+use crate::analysis::form::{AccessForm, Affine, Atom, AtomId, Atoms, Evaluator};
+use crate::analysis::relation::{Relation, relate};
+use crate::kernel::BindingKind;
+use crate::reason::AccessPair;
+
+/// Most elements of one buffer that one invocation keeps in registers.
+const MAX_PRIVATE_SLOTS: i128 = 64;
+
+/// What the device has left for internalized buffers.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    /// Shared memory in bytes.
+    pub(crate) shared: u64,
+    pub(crate) small: SmallScalars,
+}
+
+/// A buffer that stays inside.
+pub(crate) struct Granted {
+    pub(crate) buffer: BufferId,
+    pub(crate) internal: Internal,
+    /// Bytes of all slots, at most.
+    pub(crate) bytes: u64,
+    /// For each member and binding that uses it: where its accesses go.
+    pub(crate) uses: Vec<Use>,
+}
+
+/// One binding of one member that became a variable.
+pub(crate) struct Use {
+    pub(crate) member: usize,
+    pub(crate) binding: usize,
+    pub(crate) slots: Vec<SlotOf>,
+    /// Some access pair inside this member is ordered by the member's own barriers.
+    pub(crate) widen_barriers: bool,
+}
+
+/// One access to the buffer under consideration.
+pub(crate) struct Element {
+    pub(crate) member: usize,
+    pub(crate) binding: usize,
+    pub(crate) access: usize,
+    pub(crate) kind: AccessKind,
+    pub(crate) form: AccessForm,
+    /// Byte offset of the element the access lies in.
+    start: Affine,
+}
+
+/// Folds the wishes of all uses of a buffer. Nobody asked: nothing.
+pub(crate) fn wish(list: &[Submission], buffer: BufferId) -> Result<Promote, Reason> {
+    let mut wish: Option<Promote> = None;
+    for arg in list.iter().flat_map(|s| &s.args).filter(|a| a.buffer == buffer) {
+        wish = Some(match (wish, arg.promote) {
+            (None, p) => p,
+            (Some(w), p) if w == p => w,
+            (Some(Promote::Auto), p @ (Promote::Private | Promote::Local)) => p,
+            (Some(w @ (Promote::Private | Promote::Local)), Promote::Auto) => w,
+            _ => return Err(Reason::PromotionMismatch),
+        });
+    }
+    Ok(wish.unwrap_or_default())
+}
+
+/// Decides about one buffer of a group of at least two members. `room` is what the device
+/// has left.
+pub(crate) fn decide(
+    list: &[Submission],
+    group: &mut Group,
+    buffer: BufferId,
+    options: &FuseOptions,
+    room: Room,
+    report: &mut BufferReport,
+) -> Option<Granted> {
+    let asked = match wish(list, buffer) {
+        Ok(Promote::None) => return None,
+        Ok(asked) => asked,
+        Err(reason) => {
+            report.reason = Some(reason);
+            return None;
+        }
+    };
+    report.asked = asked;
+    let kinds: &[Internalization] = match asked {
+        Promote::None => &[],
+        Promote::Private => &[Internalization::Private],
+        Promote::Local => &[Internalization::Local],
+        Promote::Auto => &[Internalization::Private, Internalization::Local],
+    };
+    let mut first_reason = None;
+    for &kind in kinds {
+        let trusted = group.trusted.len();
+        match grant(list, group, buffer, kind, options, room) {
+            Ok(granted) => {
+                report.got = kind;
+                report.reason = None;
+                return Some(granted);
+            }
+            Err(reason) => {
+                group.trusted.truncate(trusted);
+                first_reason.get_or_insert(reason);
+            }
+        }
+    }
+    report.reason = first_reason;
+    None
+}
+
+fn grant(
+    list: &[Submission],
+    group: &mut Group,
+    buffer: BufferId,
+    kind: Internalization,
+    options: &FuseOptions,
+    room: Room,
+) -> Result<Granted, Reason> {
+    let members = group.start..group.end();
+    let outside = list
+        .iter()
+        .enumerate()
+        .any(|(n, s)| !members.contains(&n) && s.args.iter().any(|a| a.buffer == buffer));
+    if outside {
+        return Err(Reason::SeveralGroups);
+    }
+    let (elements, element_size, stride) = elements(list, group, buffer, room.small)?;
+    let needed =
+        if kind == Internalization::Private { Relation::SameInvocation } else { Relation::SameGroup };
+    let mut widen = vec![false; group.forms.len()];
+    ownership(list, group, &elements, needed, buffer, options, &mut widen)?;
+    coverage(list, group, &elements, kind, buffer, options)?;
+    let (slots, places) = places(&group.atoms, &elements, kind, i128::from(stride))?;
+    if kind == Internalization::Private && i128::from(slots) > MAX_PRIVATE_SLOTS {
+        return Err(Reason::TooManySlots { slots: u64::from(slots), limit: MAX_PRIVATE_SLOTS as u64 });
+    }
+    // Bytes without layout are at most those with it.
+    let bytes = u64::from(slots) * element_size.next_multiple_of(16).min(stride.max(element_size));
+    if kind == Internalization::Local && bytes > room.shared {
+        return Err(Reason::SharedMemory { needed: bytes as u32, limit: room.shared as u32 });
+    }
+    let mut uses: Vec<Use> = Vec::new();
+    for (position, submission) in list[members].iter().enumerate() {
+        let member = group.start + position;
+        for (binding, arg) in submission.args.iter().enumerate() {
+            if arg.buffer != buffer {
+                continue;
+            }
+            let slots = elements
+                .iter()
+                .zip(&places)
+                .filter(|(e, _)| e.member == member && e.binding == binding)
+                .map(|(_, place)| place.clone())
+                .collect();
+            uses.push(Use { member, binding, slots, widen_barriers: widen[position] });
+        }
+    }
+    Ok(Granted { buffer, internal: Internal { kind, slots }, bytes, uses })
+}
+
+/// All accesses of the group to the buffer, the size of an element and the stride between two.
+fn elements(
+    list: &[Submission],
+    group: &mut Group,
+    buffer: BufferId,
+    small: SmallScalars,
+) -> Result<(Vec<Element>, u64, u64), Reason> {
+    let mut found = Vec::new();
+    let mut shape: Option<(String, u64, u64)> = None;
+    for position in group.start..group.end() {
+        let submission = &list[position];
+        let analysis = analysis_of(submission)?;
+        let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
+        let env = group
+            .layout
+            .environment(&mut group.atoms, position, submission, &lengths)
+            .ok_or(Reason::RangeTooLarge)?;
+        let mut evaluator = Evaluator::new(analysis, &env);
+        let normal = submission.kernel.normal.as_ref().map_err(Clone::clone)?;
+        for (number, access) in analysis.accesses.iter().enumerate() {
+            let arg = &submission.args[access.binding];
+            if arg.buffer != buffer {
+                continue;
+            }
+            if submission.kernel.interface.bindings[access.binding].kind != BindingKind::StorageBuffer {
+                return Err(Reason::UniformBuffer);
+            }
+            if access.kind == AccessKind::Atomic {
+                return Err(Reason::Atomic);
+            }
+            let index = access.element.and_then(|e| e.index).ok_or(Reason::ElementType)?;
+            let signature = normal.types.bit_signature(index.ty);
+            let size = normal.types.span(index.ty, Default::default());
+            let needs = normal.types.small_scalars(index.ty);
+            if needs.int8 && !small.int8 || needs.int16 && !small.int16 || needs.float16 && !small.float16 {
+                return Err(Reason::SmallElements);
+            }
+            match &shape {
+                None => shape = Some((signature, size, index.stride)),
+                Some(known) if *known == (signature, size, index.stride) => {}
+                Some(_) => return Err(Reason::ElementType),
+            }
+            let form = group.forms[position - group.start][number].clone();
+            let start =
+                evaluator.element(&mut group.atoms, access, arg.offset).ok_or(Reason::UnknownIndex)?;
+            if form.unknown {
+                return Err(Reason::UnknownIndex);
+            }
+            found.push(Element {
+                member: position,
+                binding: access.binding,
+                access: number,
+                kind: access.kind,
+                form,
+                start,
+            });
+        }
+    }
+    let (_, size, stride) = shape.ok_or(Reason::ElementType)?;
+    if stride == 0 || size == 0 {
+        return Err(Reason::ElementType);
+    }
+    Ok((found, size, stride))
+}
+
+/// Checks that no element is shared wider than `needed` allows.
+fn ownership(
+    list: &[Submission],
+    group: &mut Group,
+    elements: &[Element],
+    needed: Relation,
+    buffer: BufferId,
+    options: &FuseOptions,
+    widen: &mut [bool],
+) -> Result<(), Reason> {
+    for (n, a) in elements.iter().enumerate() {
+        for b in &elements[n..] {
+            if !a.kind.writes() && !b.kind.writes() {
+                continue;
+            }
+            let relation = relate(&mut group.atoms, group.layout.shape, &a.form, &b.form);
+            if relation == Relation::SameGroup && a.member == b.member {
+                widen[a.member - group.start] = true;
+            }
+            if relation <= needed {
+                continue;
+            }
+            let reason = Reason::SharedElements {
+                pair: Box::new(AccessPair {
+                    first: site(list, a.member, a.access),
+                    second: site(list, b.member, b.access),
+                }),
+                between_groups: relation == Relation::Unrelated,
+            };
+            if options.policy == Policy::Prove {
+                return Err(reason);
+            }
+            group.trusted.push(TrustedReport { first: a.member, second: b.member, buffer, reason });
+        }
+    }
+    Ok(())
+}
+
+/// Number of slots and the place of each access.
+fn places(
+    atoms: &Atoms,
+    elements: &[Element],
+    kind: Internalization,
+    stride: i128,
+) -> Result<(u32, Vec<SlotOf>), Reason> {
+    // What the owner (invocation or work-group) contributes to the offset is the same everywhere, or
+    // there is no fixed place.
+    let owned = |id: AtomId| match atoms.get(id) {
+        Atom::Group(_) => true,
+        Atom::Local(_) => kind == Internalization::Private,
+        _ => false,
+    };
+    let split = |form: &Affine| {
+        let (own, rest): (Vec<_>, Vec<_>) = form.terms.iter().copied().partition(|&(id, _)| owned(id));
+        (own, rest)
+    };
+    let Some(first) = elements.first() else {
+        return Err(Reason::Slot);
+    };
+    let (own, _) = split(&first.start);
+    let mut low = i128::MAX;
+    let mut high = i128::MIN;
+    for element in elements {
+        let (mine, rest) = split(&element.start);
+        if mine != own && !same_opaque_owner(atoms, elements, &owned) {
+            return Err(Reason::Slot);
+        }
+        let (mut a, mut b) = (element.start.constant, element.start.constant);
+        for (id, c) in rest {
+            if touches_owner(atoms, id, &owned) {
+                if same_opaque_owner(atoms, elements, &owned) {
+                    // One element per owner, wherever it lies.
+                    return Ok((1, vec![SlotOf::Fixed(0); elements.len()]));
+                }
+                return Err(Reason::Slot);
+            }
+            // Local ids count in full, so that a guard on the problem size is not built into the code.
+            let (least, most) = match atoms.get(id) {
+                Atom::Local(_) => (0, atoms.max(id)),
+                _ => element.form.ranges.get(atoms, id),
+            };
+            a += (c * least).min(c * most);
+            b += (c * least).max(c * most);
+        }
+        low = low.min(a);
+        high = high.max(b);
+    }
+    let uneven = |n: i128| n.rem_euclid(stride) != 0;
+    if uneven(high - low) || own.iter().any(|&(_, c)| uneven(c)) {
+        return Err(Reason::Slot);
+    }
+    let slots = u32::try_from((high - low) / stride + 1).map_err(|_| Reason::Slot)?;
+    let mut places = Vec::with_capacity(elements.len());
+    for element in elements {
+        let (_, rest) = split(&element.start);
+        if rest.is_empty() {
+            places.push(SlotOf::Fixed(((element.start.constant - low) / stride) as u32));
+            continue;
+        }
+        let mut group = [0i64; 3];
+        let mut local = [0i64; 3];
+        for &(id, c) in &own {
+            let factor = i64::try_from(c / stride).map_err(|_| Reason::Slot)?;
+            match atoms.get(id) {
+                Atom::Group(d) => group[usize::from(*d)] = factor,
+                Atom::Local(d) => local[usize::from(*d)] = factor,
+                _ => return Err(Reason::Slot),
+            }
+        }
+        // The index counts from the start of the accessor; `low` from that of the memory object.
+        let base = element.form.accessor_start - low;
+        if uneven(base) {
+            return Err(Reason::Slot);
+        }
+        let constant = i64::try_from(base / stride).map_err(|_| Reason::Slot)?;
+        places.push(SlotOf::Relative { group, local, constant });
+    }
+    Ok((slots, places))
+}
+
+/// Whether every access is to the very same function of the owner: then one slot is enough.
+fn same_opaque_owner(atoms: &Atoms, elements: &[Element], owned: &impl Fn(AtomId) -> bool) -> bool {
+    elements.first().is_some_and(|first| {
+        elements.iter().all(|e| e.start == first.start)
+            && first.start.terms.iter().all(|&(id, _)| only_owner(atoms, id, owned))
+    })
+}
+
+/// Whether an atom is a function of what `owned` says alone.
+fn only_owner(atoms: &Atoms, id: AtomId, owned: &impl Fn(AtomId) -> bool) -> bool {
+    match atoms.get(id) {
+        Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
+            base.terms.iter().all(|&(inner, _)| only_owner(atoms, inner, owned))
+        }
+        _ => owned(id),
+    }
+}
+
+fn touches_owner(atoms: &Atoms, id: AtomId, owned: &impl Fn(AtomId) -> bool) -> bool {
+    match atoms.get(id) {
+        Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
+            base.terms.iter().any(|&(inner, _)| owned(inner) || touches_owner(atoms, inner, owned))
+        }
+        _ => false,
+    }
+}

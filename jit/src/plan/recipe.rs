@@ -1,0 +1,200 @@
+//! The recipe of a fused kernel: everything that changes its code, and nothing else.
+//!
+//! A recipe names kernels by content hash and buffers, scalars and slots by number. It holds no
+//! buffer, no address, no size and no value of a push constant unless that value was built into the
+//! code. Its canonical bytes are what the cache key is made of.
+
+use super::submission::{FloatMode, Internalization};
+use crate::kernel::BindingKind;
+
+/// Raised whenever the emitter changes what it makes of a recipe.
+const CODE_VERSION: u32 = 1;
+
+/// How the ids of the members follow from those of the fused kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Mapping {
+    /// They are the same.
+    Identity,
+    /// Work-groups are renumbered in linear order; local ids stay.
+    Groups,
+    /// Invocations are renumbered in linear order; for item-only kernels.
+    Items,
+}
+
+/// What one fused kernel is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Recipe {
+    pub(crate) float: FloatMode,
+    pub(crate) mapping: Mapping,
+    pub(crate) local_size: [u32; 3],
+    pub(crate) members: Vec<Member>,
+    pub(crate) bindings: Vec<UnifiedBinding>,
+    pub(crate) internal: Vec<Internal>,
+    pub(crate) push: Vec<PushSlot>,
+    /// Members after which a barrier stands.
+    pub(crate) barriers: Vec<usize>,
+}
+
+/// One member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) kernel: [u8; 32],
+    /// What each binding of the kernel became.
+    pub(crate) targets: Vec<Target>,
+    /// Push slots of the leaves of the kernel's block, in order; or the one of the whole block.
+    pub(crate) push: Vec<u16>,
+    /// How its ids are made; `None`: it has the ids of the fused kernel.
+    pub(crate) remap: Option<Remap>,
+    /// Its control barriers also order what was promoted to shared memory.
+    pub(crate) widen_barriers: bool,
+}
+
+/// Renumbering of one member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Remap {
+    /// Slots of the group counts (or, for items, of the extents in items); `None` where the count is one.
+    pub(crate) counts: [Option<u16>; 3],
+    /// Slot of the number of groups (items); `None` if no guard is needed.
+    pub(crate) total: Option<u16>,
+    /// Local size of the member, for its own global ids.
+    pub(crate) local_size: [u32; 3],
+}
+
+/// What a binding of a member became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A binding of the fused kernel.
+    Bound(u16),
+    /// A variable inside it.
+    Internal {
+        index: u16,
+        /// Where each element access of this binding goes, in the order of the kernel's accesses.
+        slots: Vec<SlotOf>,
+        /// Push slots of the lengths the kernel asks for, in the order of its queries.
+        lengths: Vec<u16>,
+    },
+}
+
+/// Where an element of an internalized buffer lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SlotOf {
+    /// Always here.
+    Fixed(u32),
+    /// At the index, less what the invocation or work-group contributes.
+    Relative {
+        /// Factors of `WorkgroupId` and of `LocalInvocationId` of the fused kernel.
+        group: [i64; 3],
+        local: [i64; 3],
+        /// Added last.
+        constant: i64,
+    },
+}
+
+/// One binding of the fused kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnifiedBinding {
+    pub(crate) kind: BindingKind,
+    /// No member writes it.
+    pub(crate) read_only: bool,
+    /// A barrier hands its contents from one invocation to another.
+    pub(crate) coherent: bool,
+    /// No other binding overlaps it.
+    pub(crate) restrict: bool,
+}
+
+/// One internalized buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Internal {
+    pub(crate) kind: Internalization,
+    pub(crate) slots: u32,
+}
+
+/// One member of the fused push-constant block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PushSlot {
+    pub(crate) offset: u32,
+    pub(crate) size: u32,
+    /// Type signature; a whole block is marked by a leading `!`.
+    pub(crate) ty: String,
+}
+
+impl Recipe {
+    /// Canonical, length-prefixed bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let Self { float, mapping, local_size, members, bindings, internal, push, barriers } = self;
+        let mut out = Writer(b"vkfuse.fused".to_vec());
+        out.u32(CODE_VERSION);
+        out.u32(u32::from(*float == FloatMode::Strict));
+        out.u32(*mapping as u32);
+        local_size.iter().for_each(|&n| out.u32(n));
+        out.list(members, |out, member| {
+            let Member { kernel, targets, push, remap, widen_barriers } = member;
+            out.0.extend_from_slice(kernel);
+            out.list(targets, |out, target| match target {
+                Target::Bound(n) => {
+                    out.u32(0);
+                    out.u32(u32::from(*n));
+                }
+                Target::Internal { index, slots, lengths } => {
+                    out.u32(1);
+                    out.u32(u32::from(*index));
+                    out.list(slots, |out, slot| match slot {
+                        SlotOf::Fixed(n) => {
+                            out.u32(0);
+                            out.u32(*n);
+                        }
+                        SlotOf::Relative { group, local, constant } => {
+                            out.u32(1);
+                            group.iter().chain(local).chain([constant]).for_each(|&n| out.i64(n));
+                        }
+                    });
+                    out.list(lengths, |out, &n| out.u32(u32::from(n)));
+                }
+            });
+            out.list(push, |out, &n| out.u32(u32::from(n)));
+            out.u32(u32::from(remap.is_some()));
+            if let Some(Remap { counts, total, local_size }) = remap {
+                counts.iter().chain([total]).for_each(|n| out.u32(n.map_or(u32::MAX, u32::from)));
+                local_size.iter().for_each(|&n| out.u32(n));
+            }
+            out.u32(u32::from(*widen_barriers));
+        });
+        out.list(bindings, |out, binding| {
+            let UnifiedBinding { kind, read_only, coherent, restrict } = binding;
+            out.u32(match kind {
+                BindingKind::StorageBuffer => 0,
+                BindingKind::UniformBuffer => 1,
+                BindingKind::Other(_) => 2,
+            });
+            [read_only, coherent, restrict].into_iter().for_each(|&b| out.u32(u32::from(b)));
+        });
+        out.list(internal, |out, Internal { kind, slots }| {
+            out.u32(*kind as u32);
+            out.u32(*slots);
+        });
+        out.list(push, |out, PushSlot { offset, size, ty }| {
+            out.u32(*offset);
+            out.u32(*size);
+            out.list(ty.as_bytes(), |out, &b| out.0.push(b));
+        });
+        out.list(barriers, |out, &n| out.u32(n as u32));
+        out.0
+    }
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn u32(&mut self, n: u32) {
+        self.0.extend_from_slice(&n.to_le_bytes());
+    }
+
+    fn i64(&mut self, n: i64) {
+        self.0.extend_from_slice(&n.to_le_bytes());
+    }
+
+    fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
+        self.u32(items.len() as u32);
+        items.iter().for_each(|item| each(self, item));
+    }
+}

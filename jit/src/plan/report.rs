@@ -1,0 +1,107 @@
+//! What a plan decided, as data: the same object for users, logs and tests.
+
+use std::ops::Range;
+
+use super::submission::{BufferId, Internalization, Promote};
+use crate::Reason;
+
+/// Groups, splits, promotions and what was taken on trust.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The dispatches, in order.
+    pub groups: Vec<GroupReport>,
+    /// Where the list was cut, and why.
+    pub splits: Vec<SplitReport>,
+    /// Every buffer a promotion was asked for.
+    pub buffers: Vec<BufferReport>,
+    /// What policy `trust` took without proof.
+    pub trusted: Vec<TrustedReport>,
+}
+
+/// One dispatch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupReport {
+    /// Positions in the list.
+    pub members: Range<usize>,
+    /// Whether several kernels run as one.
+    pub fused: bool,
+    /// Local size of the dispatch.
+    pub work_group: [u32; 3],
+    /// Invocations of the kernels one invocation of the dispatch does.
+    pub items_per_invocation: u32,
+    /// One entry between each two members.
+    pub barriers: Vec<BarrierReport>,
+}
+
+/// What stands between two members of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BarrierReport {
+    /// The barrier would come after this submission.
+    pub after: usize,
+    /// Whether there is one.
+    pub kept: bool,
+    /// Why.
+    pub reason: BarrierReason,
+}
+
+/// Why there is or is not a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BarrierReason {
+    /// No data is handed over here.
+    #[error("no-dependency")]
+    NoDependency,
+    /// Data is handed over within one invocation only.
+    #[error("same-invocation")]
+    SameInvocation,
+    /// Data is handed over within a work-group.
+    #[error("same-work-group")]
+    SameGroup,
+    /// A barrier was needed for something else at this place or later.
+    #[error("covered-by-another-barrier")]
+    Covered,
+    /// Nothing is proven; the user is trusted (policy `trust`).
+    #[error("trusted")]
+    Trusted,
+    /// A barrier is needed and was switched off (`no_barriers` under `trust`).
+    #[error("switched-off")]
+    SwitchedOff,
+}
+
+/// A cut between two submissions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitReport {
+    /// The cut comes after this submission.
+    pub after: usize,
+    /// The buffer that decided.
+    pub buffer: Option<BufferId>,
+    /// Why.
+    pub reason: Reason,
+    /// The accesses that decided, as text.
+    pub detail: String,
+}
+
+/// What became of a promotion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferReport {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// What was asked for.
+    pub asked: Promote,
+    /// What it got.
+    pub got: Internalization,
+    /// Why it did not get what was asked for.
+    pub reason: Option<Reason>,
+}
+
+/// One thing policy `trust` took without proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedReport {
+    /// Position of the earlier submission.
+    pub first: usize,
+    /// Position of the later one.
+    pub second: usize,
+    /// The buffer.
+    pub buffer: BufferId,
+    /// What prove would have said.
+    pub reason: Reason,
+}

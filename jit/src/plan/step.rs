@@ -1,0 +1,98 @@
+//! One dispatch of a plan: what to run, what to bind, and how to build it on a cache miss.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::recipe::Recipe;
+use super::submission::{BufferId, FloatMode};
+use crate::emit::{self, JitError};
+use crate::kernel::{BindingKind, Specialized};
+
+/// A byte range of a buffer bound for one dispatch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Descriptor set.
+    pub set: u32,
+    /// Binding in the set.
+    pub binding: u32,
+    /// Kind of descriptor.
+    pub kind: BindingKind,
+    /// The memory object.
+    pub buffer: BufferId,
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// Whether the dispatch reads it.
+    pub reads: bool,
+    /// Whether the dispatch writes it.
+    pub writes: bool,
+}
+
+/// One dispatch.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Hash of [`Step::recipe`]: everything that changes the code, and nothing else.
+    pub key: [u8; 32],
+    /// The canonical bytes behind the key.
+    pub recipe: Vec<u8>,
+    /// Buffers left in memory; internalized ones are not among them.
+    pub bindings: SmallVec<[Bound; 8]>,
+    /// Push-constant bytes.
+    pub push: SmallVec<[u8; 64]>,
+    /// Work-group counts.
+    pub groups: [u32; 3],
+    /// Submissions it does.
+    pub members: Range<usize>,
+    pub(crate) source: Source,
+}
+
+/// What a step is built from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// The user's module as it is.
+    Plain { kernel: Arc<Specialized>, float: FloatMode },
+    /// Several kernels linked.
+    Fused { kernels: Vec<Arc<Specialized>>, recipe: Arc<Recipe> },
+}
+
+impl Step {
+    /// Name of the entry point of every module built here.
+    pub const ENTRY: &str = "main";
+
+    /// Whether this step runs several kernels as one.
+    pub fn is_fused(&self) -> bool {
+        self.members.len() > 1
+    }
+
+    /// Local size of the dispatch.
+    pub fn local_size(&self) -> [u32; 3] {
+        match &self.source {
+            Source::Plain { kernel, .. } => kernel.interface.local_size,
+            Source::Fused { recipe, .. } => recipe.local_size,
+        }
+    }
+
+    /// The SPIR-V of this step. The only slow part of planning: call it on a cache miss.
+    ///
+    /// # Errors
+    /// A [`JitError`] is a defect of this crate, never of the kernels; it names the pass.
+    pub fn build(&self) -> Result<Arc<[u32]>, JitError> {
+        match &self.source {
+            Source::Plain { kernel, float } => Ok(match float {
+                FloatMode::Strict => kernel.plain.strict.as_slice().into(),
+                FloatMode::Contract => kernel.plain.contract.as_slice().into(),
+            }),
+            Source::Fused { kernels, recipe } => emit::emit(recipe, kernels).map(Into::into),
+        }
+    }
+
+    pub(crate) fn plain_recipe(kernel: &Specialized, float: FloatMode) -> Vec<u8> {
+        let mut recipe = b"vkfuse.plain".to_vec();
+        recipe.push(u8::from(float == FloatMode::Strict));
+        recipe.extend_from_slice(&kernel.hash);
+        recipe
+    }
+}

@@ -1,0 +1,137 @@
+//! What goes into a plan: submissions, options and device limits.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+pub use crate::analysis::layout::SmallScalars;
+use crate::kernel::Specialized;
+
+/// Identity of a memory object: equal ids mean the same memory, different ids disjoint memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BufferId(pub u64);
+
+/// Where a buffer's dataflow is asked to stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Promote {
+    /// In memory.
+    #[default]
+    None,
+    /// In registers of one invocation (SYCL: `promote_private`).
+    Private,
+    /// In shared memory of one work-group (SYCL: `promote_local`).
+    Local,
+    /// Private if possible, else local, else in memory.
+    Auto,
+}
+
+/// What a buffer got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Internalization {
+    /// Stayed in memory.
+    #[default]
+    None,
+    /// Private variables.
+    Private,
+    /// Work-group shared memory.
+    Local,
+}
+
+/// One kernel with its arguments.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// The kernel, with its specialization constants set.
+    pub kernel: Arc<Specialized>,
+    /// Work-group counts.
+    pub groups: [u32; 3],
+    /// One argument per binding of the kernel.
+    pub args: SmallVec<[Arg; 8]>,
+    /// Push-constant bytes.
+    pub push: SmallVec<[u8; 32]>,
+}
+
+/// A byte range of a buffer bound to a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arg {
+    /// Descriptor set.
+    pub set: u32,
+    /// Binding in the set.
+    pub binding: u32,
+    /// The memory object.
+    pub buffer: BufferId,
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// Promotion asked for.
+    pub promote: Promote,
+}
+
+/// What has to be shown before kernels are fused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Policy {
+    /// Fuse only what is proven right.
+    #[default]
+    Prove,
+    /// Take the user's word for what cannot be proven, as SYCL does, and list it.
+    Trust,
+}
+
+/// What drivers may do to floating-point arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum FloatMode {
+    /// No contraction: fused and unfused give the same bits.
+    #[default]
+    Strict,
+    /// As the kernels were compiled.
+    Contract,
+}
+
+/// How to fuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct FuseOptions {
+    /// Proof or trust.
+    pub policy: Policy,
+    /// No barriers, even where one is needed; heeded only under [`Policy::Trust`].
+    pub no_barriers: bool,
+    /// Floating-point mode.
+    pub float: FloatMode,
+}
+
+/// Device limits a plan has to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// `maxPushConstantsSize`, bytes.
+    pub max_push_bytes: u32,
+    /// `maxComputeSharedMemorySize`, bytes.
+    pub max_shared_bytes: u32,
+    /// Storage buffers one stage can bind (`maxPerStageDescriptorStorageBuffers`).
+    pub max_storage_buffers: u32,
+    /// Uniform buffers one stage can bind.
+    pub max_uniform_buffers: u32,
+    /// `maxComputeWorkGroupSize`.
+    pub max_work_group_size: [u32; 3],
+    /// `maxComputeWorkGroupInvocations`.
+    pub max_work_group_invocations: u32,
+    /// `maxComputeWorkGroupCount`.
+    pub max_groups: [u32; 3],
+    /// Scalars narrower than 32 bits the device takes outside of buffers (`shaderInt8`, `shaderInt16`,
+    /// `shaderFloat16`).
+    pub small_scalars: SmallScalars,
+}
+
+impl Default for Limits {
+    /// The least every Vulkan 1.3 device has.
+    fn default() -> Self {
+        Self {
+            max_push_bytes: 128,
+            max_shared_bytes: 16 * 1024,
+            max_storage_buffers: 4,
+            max_uniform_buffers: 12,
+            max_work_group_size: [128, 128, 64],
+            max_work_group_invocations: 128,
+            max_groups: [65_535; 3],
+            small_scalars: SmallScalars::default(),
+        }
+    }
+}

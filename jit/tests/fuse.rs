@@ -1,0 +1,145 @@
+//! Whole lists through the planner and the emitter, on the kernels of `shaders/`.
+
+mod list;
+
+use list::{List, kernel};
+use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Promote, plan};
+use vkfuse_jit::{Reason, plan::Plan};
+
+fn limits() -> Limits {
+    Limits {
+        max_push_bytes: 256,
+        max_shared_bytes: 48 << 10,
+        max_storage_buffers: 64,
+        max_work_group_size: [1024, 1024, 64],
+        max_work_group_invocations: 1024,
+        ..Limits::default()
+    }
+}
+
+fn planned(list: &List) -> Plan {
+    let plan = plan(&list.submissions, &FuseOptions::default(), &limits()).expect("plan");
+    for step in &plan.steps {
+        step.build().expect("the module stands");
+    }
+    plan
+}
+
+/// `tmp1 = in1 * in2; tmp2 = in1 - in3; tmp3 = tmp2 * in4; out = tmp1 - tmp3`.
+fn chain(n: u32, promote: Promote) -> List {
+    let mul = kernel("chain/mul.spv");
+    let sub = kernel("chain/sub.spv");
+    let mut list = List::new(n);
+    let (in1, in2, in3, in4, out) = (0, 1, 2, 3, 7);
+    for tmp in [4, 5, 6] {
+        list.promote(tmp, promote);
+    }
+    let groups = [n.div_ceil(256), 1, 1];
+    list.submit(&mul, groups, &[in1, in2, 4], &n.to_le_bytes());
+    list.submit(&sub, groups, &[in1, in3, 5], &n.to_le_bytes());
+    list.submit(&mul, groups, &[5, in4, 6], &n.to_le_bytes());
+    list.submit(&sub, groups, &[4, 6, out], &n.to_le_bytes());
+    list
+}
+
+#[test]
+fn fuses_the_chain_into_one_step_with_private_temporaries() {
+    let plan = planned(&chain(1_000_003, Promote::Private));
+    assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
+    assert!(plan.report.splits.is_empty());
+    for buffer in &plan.report.buffers {
+        assert_eq!(buffer.got, Internalization::Private, "{buffer:?}");
+    }
+    assert_eq!(plan.report.buffers.len(), 3);
+    assert!(plan.report.groups[0].barriers.iter().all(|b| !b.kept));
+    // Five buffers are left, and one push constant for all four kernels.
+    assert_eq!(plan.steps[0].bindings.len(), 5);
+    assert_eq!(plan.steps[0].push.len(), 4);
+}
+
+#[test]
+fn another_size_needs_no_new_kernel() {
+    let a = planned(&chain(1_000_003, Promote::Private));
+    let b = planned(&chain(77, Promote::Private));
+    assert_eq!(a.steps[0].key, b.steps[0].key);
+    assert_ne!(a.steps[0].push, b.steps[0].push);
+}
+
+#[test]
+fn same_list_same_words() {
+    let build = || planned(&chain(4096, Promote::Private)).steps[0].build().expect("module");
+    assert_eq!(build(), build());
+}
+
+#[test]
+fn splits_at_a_reversal_across_groups() {
+    let mul = kernel("chain/mul.spv");
+    let reverse = kernel("access/reverse.spv");
+    let n = 4096u32.to_le_bytes();
+    let mut list = List::new(4096);
+    list.submit(&reverse, [16, 1, 1], &[0, 1], &n);
+    list.submit(&mul, [16, 1, 1], &[1, 1, 2], &n);
+    let plan = planned(&list);
+    assert_eq!(plan.steps.len(), 2);
+    assert!(matches!(plan.report.splits[0].reason, Reason::CrossGroup(_)), "{:?}", plan.report.splits);
+}
+
+/// Two kernels over `tmp` (buffer 2): the first writes it, the second reads it.
+fn pair(first: &str, second: &str, groups: [u32; 3], push: &[u8], promote: Promote) -> Plan {
+    let mut list = List::new(1 << 20);
+    list.promote(2, promote);
+    list.submit(&kernel(first), groups, &[0, 1, 2], push);
+    list.submit(&kernel(second), groups, &[2, 3, 4], push);
+    planned(&list)
+}
+
+#[test]
+fn keeps_a_barrier_and_grants_shared_memory_for_a_reversal_in_the_group() {
+    let plan = pair("pair/add_mirrored.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::Local);
+    assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
+    assert!(plan.report.groups[0].barriers[0].kept);
+    assert_eq!(plan.report.buffers[0].got, Internalization::Local, "{:?}", plan.report.buffers);
+}
+
+#[test]
+fn refuses_registers_for_a_reversal_in_the_group() {
+    let plan = pair("pair/add_mirrored.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::Private);
+    assert_eq!(plan.steps.len(), 1);
+    assert!(matches!(plan.report.buffers[0].reason, Some(Reason::SharedElements { .. })));
+}
+
+#[test]
+fn grants_several_elements_per_invocation() {
+    for promote in [Promote::Private, Promote::Local] {
+        let n = 128u32.to_le_bytes();
+        let plan = pair("pair/add_four.spv", "pair/mul_four.spv", [16, 1, 1], &n, promote);
+        assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
+        assert_eq!(plan.report.buffers[0].reason, None, "{:?}", plan.report.buffers);
+    }
+}
+
+#[test]
+fn grants_arrays_inside_elements() {
+    let n = 64u32.to_le_bytes();
+    let plan = pair("pair/add_wrapped.spv", "pair/mul_wrapped.spv", [16, 1, 1], &n, Promote::Private);
+    assert_eq!(plan.report.buffers[0].reason, None, "{:?}", plan.report.buffers);
+    let plan = pair("pair/add_deep.spv", "pair/mul_deep.spv", [4, 1, 1], &n, Promote::Private);
+    assert_eq!(plan.report.buffers[0].reason, None, "{:?}", plan.report.buffers);
+}
+
+#[test]
+fn fuses_two_and_three_dimensions() {
+    for (dims, groups) in [("2d", [10, 9, 1]), ("3d", [1, 2, 4])] {
+        let (w, h, d) = if dims == "2d" { (79u32, 67u32, 1u32) } else { (4, 8, 16) };
+        let push: Vec<u8> = [w, h, d].iter().flat_map(|n| n.to_le_bytes()).collect();
+        let plan = pair(
+            &format!("pair/add_{dims}.spv"),
+            &format!("pair/mul_{dims}.spv"),
+            groups,
+            &push,
+            Promote::Private,
+        );
+        assert_eq!(plan.steps.len(), 1, "{dims}: {:#?}", plan.report);
+        assert_eq!(plan.report.buffers[0].reason, None, "{dims}: {:?}", plan.report.buffers);
+    }
+}

@@ -1,0 +1,12 @@
+//! The reference interpreter: results against host references, and each rule it reports.
+
+mod arithmetic;
+mod barriers;
+mod bounds;
+mod harness;
+mod limits;
+mod memory;
+mod races;
+mod results;
+mod speed;
+mod subgroups;

@@ -1,0 +1,12 @@
+// z = a * x + y, guarded.
+#version 450
+layout(local_size_x = 64) in;
+layout(push_constant) uniform Push { uint n; float a; };
+layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(std430, set = 0, binding = 1) readonly buffer Y { float y[]; };
+layout(std430, set = 0, binding = 2) writeonly buffer Z { float z[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= n) return;
+    z[i] = a * x[i] + y[i];
+}

@@ -1,0 +1,12 @@
+// z, height wide, is the transpose of x, width wide.
+#version 450
+layout(local_size_x = 16, local_size_y = 16, local_size_x_id = 0, local_size_y_id = 1) in;
+layout(push_constant) uniform Push { uint width; uint height; };
+layout(std430, set = 0, binding = 0) buffer X { float x[]; };
+layout(std430, set = 0, binding = 1) buffer Z { float z[]; };
+
+void main() {
+    uvec2 at = gl_GlobalInvocationID.xy;
+    if (at.x >= width || at.y >= height) return;
+    z[at.x * height + at.y] = x[at.y * width + at.x];
+}

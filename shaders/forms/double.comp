@@ -1,0 +1,14 @@
+// z = x * y + y on 64-bit floats.
+#version 450
+#extension GL_EXT_shader_explicit_arithmetic_types_float64 : require
+layout(local_size_x = 256, local_size_x_id = 0) in;
+layout(push_constant) uniform Push { uint n; };
+layout(std430, set = 0, binding = 0) buffer X { double x[]; };
+layout(std430, set = 0, binding = 1) buffer Y { double y[]; };
+layout(std430, set = 0, binding = 2) buffer Z { double z[]; };
+
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= n) return;
+    z[i] = x[i] * y[i] + y[i];
+}

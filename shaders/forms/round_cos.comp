@@ -1,0 +1,12 @@
+// z = round(cos(pi * x)) on f32: -1 for odd x, 1 for even x, exactly. Uses the extended instruction set.
+#version 450
+layout(local_size_x = 256, local_size_x_id = 0) in;
+layout(push_constant) uniform Push { uint n; };
+layout(std430, set = 0, binding = 0) buffer X { float x[]; };
+layout(std430, set = 0, binding = 1) buffer Z { float z[]; };
+
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= n) return;
+    z[i] = round(cos(3.14159265 * x[i]));
+}
