@@ -83,7 +83,7 @@ fn refuses_every_truncation() {
 #[test]
 fn survives_flipped_bits() {
     let mut random = Random::new(0x2545_f491_4f6c_dd1d);
-    for name in ["chain.0", "control.3", "spec", "types", "hlsl", "many", "atomics", "pointers"] {
+    for name in ["chain.0", "control.3", "spec", "types", "hlsl", "many", "atomics", "pointers", "naga"] {
         let original = corpus::bytes(name);
         for _ in 0..rounds() {
             let mut bytes = original.clone();
@@ -99,7 +99,7 @@ fn survives_flipped_bits() {
 #[test]
 fn survives_swapped_words() {
     let mut random = Random::new(0x1234_5678_9abc_def1);
-    for name in ["control", "spec.3", "shared", "spec_ops"] {
+    for name in ["control", "spec.3", "shared", "spec_ops", "naga"] {
         let original = corpus::bytes(name);
         for _ in 0..rounds() {
             let mut words: Vec<[u8; 4]> = original.as_chunks::<4>().0.to_vec();
@@ -199,4 +199,17 @@ fn refuses_types_nested_out_of_proportion() {
     }
     let error = Module::from_words("wide", &wide).unwrap_err();
     assert!(error.to_string().contains("parts"), "{error}");
+}
+
+#[test]
+fn refuses_decoration_groups_out_of_proportion() {
+    let mut module = start(4000);
+    for _ in 0..3000 {
+        module.extend([0x0003_0047, 2, 19]); // OpDecorate %2 Restrict
+    }
+    module.extend([0x0002_0049, 2]); // OpDecorationGroup
+    module.push((3002 << 16) | 0x4a); // OpGroupDecorate %2, 3000 targets
+    module.extend([2; 3001]);
+    let error = Module::from_words("groups", &module).unwrap_err();
+    assert!(error.to_string().contains("decoration groups"), "{error}");
 }
