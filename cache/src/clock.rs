@@ -25,10 +25,7 @@ impl Clock for SystemClock {
 /// Seconds and nanoseconds since 1970; times before count as 1970.
 pub(crate) fn since_epoch(time: SystemTime) -> (i64, u32) {
     match time.duration_since(UNIX_EPOCH) {
-        Ok(passed) => (
-            i64::try_from(passed.as_secs()).unwrap_or(i64::MAX),
-            passed.subsec_nanos(),
-        ),
+        Ok(passed) => (i64::try_from(passed.as_secs()).unwrap_or(i64::MAX), passed.subsec_nanos()),
         Err(_) => (0, 0),
     }
 }

@@ -44,10 +44,7 @@ pub(crate) struct Container<'a> {
 
 impl<'a> Container<'a> {
     pub(crate) fn section(&self, name: &str) -> Option<&'a [u8]> {
-        self.sections
-            .iter()
-            .find(|(other, _)| *other == name)
-            .map(|(_, data)| *data)
+        self.sections.iter().find(|(other, _)| *other == name).map(|(_, data)| *data)
     }
 }
 
@@ -58,10 +55,7 @@ pub(crate) fn encode<'a>(
     sections: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
 ) -> Vec<u8> {
     let count = sections.clone().count() as u32;
-    let body: usize = sections
-        .clone()
-        .map(|(name, data)| 16 + name.len() + data.len())
-        .sum();
+    let body: usize = sections.clone().map(|(name, data)| 16 + name.len() + data.len()).sum();
     let total = HEADER + body + TRAILER;
     let mut out = Vec::with_capacity(total);
     out.extend_from_slice(&MAGIC);
@@ -86,22 +80,15 @@ pub(crate) fn encode<'a>(
 }
 
 fn checksum(bytes: &[u8]) -> [u8; 32] {
-    *blake3::Hasher::new_derive_key(DOMAIN)
-        .update(bytes)
-        .finalize()
-        .as_bytes()
+    *blake3::Hasher::new_derive_key(DOMAIN).update(bytes).finalize().as_bytes()
 }
 
 fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(
-        bytes.get(offset..offset.checked_add(4)?)?.try_into().ok()?,
-    ))
+    Some(u32::from_le_bytes(bytes.get(offset..offset.checked_add(4)?)?.try_into().ok()?))
 }
 
 fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(
-        bytes.get(offset..offset.checked_add(8)?)?.try_into().ok()?,
-    ))
+    Some(u64::from_le_bytes(bytes.get(offset..offset.checked_add(8)?)?.try_into().ok()?))
 }
 
 /// Verifies and takes apart a container. Nothing is allocated for what the file merely claims.
@@ -130,9 +117,7 @@ pub(crate) fn decode(kind: Kind, bytes: &[u8]) -> Result<Container<'_>, Miss> {
     if u32_at(bytes, 12) != Some(kind as u32) {
         return Err(Miss::Malformed("another kind of file"));
     }
-    let (Some(count), Some(0), Some(bound)) =
-        (u32_at(bytes, 24), u32_at(bytes, 28), body.get(32..64))
-    else {
+    let (Some(count), Some(0), Some(bound)) = (u32_at(bytes, 24), u32_at(bytes, 28), body.get(32..64)) else {
         return Err(Miss::Malformed("header"));
     };
     let bound: [u8; 32] = bound.try_into().map_err(|_| Miss::Malformed("header"))?;

@@ -34,24 +34,16 @@ impl Entry {
 
     /// The bytes of a section.
     pub fn section(&self, name: &str) -> Option<&[u8]> {
-        self.sections
-            .iter()
-            .find(|(other, _)| other == name)
-            .map(|(_, bytes)| bytes.as_slice())
+        self.sections.iter().find(|(other, _)| other == name).map(|(_, bytes)| bytes.as_slice())
     }
 
     /// All sections in order.
     pub fn sections(&self) -> impl Iterator<Item = (&str, &[u8])> + Clone {
-        self.sections
-            .iter()
-            .map(|(name, bytes)| (name.as_str(), bytes.as_slice()))
+        self.sections.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()))
     }
 
     pub(crate) fn is_storable(&self) -> bool {
         self.sections.len() <= MAX_SECTIONS
-            && self
-                .sections
-                .iter()
-                .all(|(name, _)| (1..=MAX_NAME).contains(&name.len()))
+            && self.sections.iter().all(|(name, _)| (1..=MAX_NAME).contains(&name.len()))
     }
 }

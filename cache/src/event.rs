@@ -55,10 +55,7 @@ pub enum Event {
     /// The store is off.
     DidDisable { reason: Disabled },
     /// The attributes of a key that is looked up; only sent when tracing.
-    Attributes {
-        key: KeyId,
-        fields: Vec<(PartKind, Field)>,
-    },
+    Attributes { key: KeyId, fields: Vec<(PartKind, Field)> },
 }
 
 impl Event {
@@ -115,11 +112,7 @@ impl Event {
                 Some(*key)
             }
             Event::DidFail { key, permanent } => {
-                words = Some(String::from(if *permanent {
-                    "permanent"
-                } else {
-                    "transient"
-                }));
+                words = Some(String::from(if *permanent { "permanent" } else { "transient" }));
                 Some(*key)
             }
             Event::DidMissDisk { key, miss } | Event::DidMissBlob { key, miss } => {

@@ -16,7 +16,5 @@ pub(crate) use shuttle::thread::{ThreadId, current as current_thread};
 /// Takes a lock whether or not a thread panicked with it: what these locks protect is consistent at
 /// every point where foreign code could panic, because no foreign code runs under them.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

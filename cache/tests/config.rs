@@ -33,76 +33,21 @@ fn folders() {
         (&[("HOME", "/home/a")], Some("/home/a/.cache/vkfuse"), 0),
         (&[("HOME", "")], None, 0),
         (&[("HOME", "home")], None, 1),
-        (
-            &[("HOME", "/nonexistent")],
-            Some("/nonexistent/.cache/vkfuse"),
-            0,
-        ),
-        (
-            &[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")],
-            Some("/x/vkfuse"),
-            0,
-        ),
-        (
-            &[("HOME", "/h"), ("XDG_CACHE_HOME", "")],
-            Some("/h/.cache/vkfuse"),
-            0,
-        ),
-        (
-            &[("HOME", "/h"), ("XDG_CACHE_HOME", "x")],
-            Some("/h/.cache/vkfuse"),
-            1,
-        ),
+        (&[("HOME", "/nonexistent")], Some("/nonexistent/.cache/vkfuse"), 0),
+        (&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")], Some("/x/vkfuse"), 0),
+        (&[("HOME", "/h"), ("XDG_CACHE_HOME", "")], Some("/h/.cache/vkfuse"), 0),
+        (&[("HOME", "/h"), ("XDG_CACHE_HOME", "x")], Some("/h/.cache/vkfuse"), 1),
         (&[("XDG_CACHE_HOME", "/x")], Some("/x/vkfuse"), 0),
-        (
-            &[("XDG_CACHE_HOME", "/x"), ("VKFUSE_CACHE_DIR", "/d")],
-            Some("/d"),
-            0,
-        ),
-        (
-            &[("XDG_CACHE_HOME", "/x"), ("VKFUSE_CACHE_DIR", "d")],
-            Some("/x/vkfuse"),
-            1,
-        ),
-        (
-            &[("XDG_CACHE_HOME", "/x"), ("VKFUSE_CACHE_DIR", ".")],
-            Some("/x/vkfuse"),
-            1,
-        ),
-        (
-            &[("XDG_CACHE_HOME", "/x"), ("VKFUSE_CACHE_DIR", "")],
-            Some("/x/vkfuse"),
-            0,
-        ),
+        (&[("XDG_CACHE_HOME", "/x"), ("VKFUSE_CACHE_DIR", "/d")], Some("/d"), 0),
+        (&[("XDG_CACHE_HOME", "/x"), ("VKFUSE_CACHE_DIR", "d")], Some("/x/vkfuse"), 1),
+        (&[("XDG_CACHE_HOME", "/x"), ("VKFUSE_CACHE_DIR", ".")], Some("/x/vkfuse"), 1),
+        (&[("XDG_CACHE_HOME", "/x"), ("VKFUSE_CACHE_DIR", "")], Some("/x/vkfuse"), 0),
         (&[("VKFUSE_CACHE_DIR", &long)], None, 1),
-        (
-            &[("VKFUSE_CACHE_DIR", "/d"), ("VKFUSE_CACHE_PERSISTENT", "0")],
-            None,
-            0,
-        ),
-        (
-            &[("VKFUSE_CACHE_DIR", "/d"), ("VKFUSE_CACHE_PERSISTENT", "1")],
-            Some("/d"),
-            0,
-        ),
-        (
-            &[
-                ("VKFUSE_CACHE_DIR", "/d"),
-                ("VKFUSE_CACHE_PERSISTENT", "off"),
-            ],
-            None,
-            0,
-        ),
-        (
-            &[("VKFUSE_CACHE_DIR", "/d"), ("VKFUSE_CACHE_PERSISTENT", "2")],
-            Some("/d"),
-            1,
-        ),
-        (
-            &[("VKFUSE_CACHE_DIR", "/d"), ("VKFUSE_CACHE_PERSISTENT", "")],
-            Some("/d"),
-            0,
-        ),
+        (&[("VKFUSE_CACHE_DIR", "/d"), ("VKFUSE_CACHE_PERSISTENT", "0")], None, 0),
+        (&[("VKFUSE_CACHE_DIR", "/d"), ("VKFUSE_CACHE_PERSISTENT", "1")], Some("/d"), 0),
+        (&[("VKFUSE_CACHE_DIR", "/d"), ("VKFUSE_CACHE_PERSISTENT", "off")], None, 0),
+        (&[("VKFUSE_CACHE_DIR", "/d"), ("VKFUSE_CACHE_PERSISTENT", "2")], Some("/d"), 1),
+        (&[("VKFUSE_CACHE_DIR", "/d"), ("VKFUSE_CACHE_PERSISTENT", "")], Some("/d"), 0),
     ];
     for (variables, expected, warnings) in cases {
         let expected = (expected.map(str::to_owned), *warnings);
@@ -170,10 +115,7 @@ fn sizes() {
         let warnings = usize::from(expected.is_none());
         assert_eq!(resolved.warnings.len(), warnings, "{text:?}");
     }
-    assert_eq!(
-        resolve(&[("VKFUSE_CACHE_MAX_SIZE", "")]).store.max_size,
-        GIB
-    );
+    assert_eq!(resolve(&[("VKFUSE_CACHE_MAX_SIZE", "")]).store.max_size, GIB);
     let resolved = resolve(&[
         ("VKFUSE_CACHE_MIN_ITEM_SIZE", "1K"),
         ("VKFUSE_CACHE_MAX_ITEM_SIZE", "1M"),
@@ -200,11 +142,7 @@ fn ages() {
     ];
     for (text, expected) in cases {
         let resolved = resolve(&[("VKFUSE_CACHE_MAX_AGE", text)]);
-        assert_eq!(
-            resolved.store.max_age,
-            expected.map(Duration::from_secs),
-            "{text}"
-        );
+        assert_eq!(resolved.store.max_age, expected.map(Duration::from_secs), "{text}");
         assert!(resolved.warnings.is_empty());
     }
     for text in ["never", "-1d", "1y", "99999999999999999999w"] {
@@ -227,11 +165,7 @@ fn explicit_values_come_first() {
     assert_eq!(resolved.store.dir.as_deref(), Some(Path::new("/mine")));
     assert_eq!(resolved.store.max_size, 5);
     assert!(!resolved.trace);
-    let mut named: Vec<_> = resolved
-        .warnings
-        .iter()
-        .map(|warning| warning.variable)
-        .collect();
+    let mut named: Vec<_> = resolved.warnings.iter().map(|warning| warning.variable).collect();
     named.sort_unstable();
     let expected = [
         "VKFUSE_CACHE_IN_MEM_MAX_SIZE",

@@ -42,12 +42,7 @@ fn id(number: u64) -> [u8; 32] {
 }
 
 fn key(number: u32) -> Key {
-    Key::new(
-        Part::new().str("device", "test"),
-        Part::new().u32("image", number),
-        Part::new(),
-        Part::new(),
-    )
+    Key::new(Part::new().str("device", "test"), Part::new().u32("image", number), Part::new(), Part::new())
 }
 
 fn never() -> Result<(u64, u64), BuildError<String>> {
@@ -59,12 +54,10 @@ fn memory_hit_against_a_bare_lru() {
     const ENTRIES: u64 = 1000;
     const CALLS: u64 = 200_000;
     let ids: Vec<_> = (0..ENTRIES).map(id).collect();
-    let bare = Mutex::new(
-        lru::LruCache::<[u8; 32], Arc<u64>, ahash::RandomState>::with_hasher(
-            NonZeroUsize::new(ENTRIES as usize).unwrap(),
-            ahash::RandomState::new(),
-        ),
-    );
+    let bare = Mutex::new(lru::LruCache::<[u8; 32], Arc<u64>, ahash::RandomState>::with_hasher(
+        NonZeroUsize::new(ENTRIES as usize).unwrap(),
+        ahash::RandomState::new(),
+    ));
     let cache = MemoryCache::<[u8; 32], u64, String>::new(MemoryLimits::default());
     for (index, id) in ids.iter().enumerate() {
         bare.lock().unwrap().put(*id, Arc::new(index as u64));
@@ -82,11 +75,7 @@ fn memory_hit_against_a_bare_lru() {
         }
     });
     let ratio = cache_time.as_secs_f64() / bare_time.as_secs_f64();
-    println!(
-        "bare {:?}, cache {:?} per hit",
-        bare_time / CALLS as u32,
-        cache_time / CALLS as u32
-    );
+    println!("bare {:?}, cache {:?} per hit", bare_time / CALLS as u32, cache_time / CALLS as u32);
     check("memory hit / bare lru under a mutex", ratio, 3.0);
     let both = best(5, || {
         std::thread::scope(|scope| {
@@ -116,10 +105,7 @@ fn disk_hit_against_reading_and_hashing() {
         let key = key(kib);
         let entry = Entry::new().with("spirv", vec![7; kib as usize * 1024]);
         assert!(store.put(&key, &entry).is_published());
-        let info = store
-            .entries(&mut |_| {})
-            .into_iter()
-            .find(|info| info.id() == Some(key.id()));
+        let info = store.entries(&mut |_| {}).into_iter().find(|info| info.id() == Some(key.id()));
         let folder = root.join(info.unwrap().folder);
         let (key_path, path) = (folder.join("0.src"), folder.join("0.bin"));
         // An entry is two files, so both are read here as well.
@@ -133,11 +119,7 @@ fn disk_hit_against_reading_and_hashing() {
         });
         println!("{kib} KiB: read and hash {plain:?}, hit {hit:?}");
         let ratio = hit.as_secs_f64() / plain.as_secs_f64();
-        check(
-            &format!("disk hit of {kib} KiB / read and hash"),
-            ratio,
-            2.0,
-        );
+        check(&format!("disk hit of {kib} KiB / read and hash"), ratio, 2.0);
     }
 }
 
@@ -161,9 +143,5 @@ fn put_does_not_grow_with_the_store() {
     fill(if is_long() { 10_000 } else { 1000 });
     let large = fill(if is_long() { 10_200 } else { 1200 });
     println!("a put into 100 entries {small:?}, into many {large:?}");
-    check(
-        "put into many / put into few",
-        large.as_secs_f64() / small.as_secs_f64(),
-        2.0,
-    );
+    check("put into many / put into few", large.as_secs_f64() / small.as_secs_f64(), 2.0);
 }

@@ -19,15 +19,7 @@ struct Ingredients {
 
 impl Ingredients {
     fn key(&self) -> Key {
-        let Ingredients {
-            vendor,
-            name,
-            features,
-            words,
-            entry,
-            constant,
-            strict,
-        } = self;
+        let Ingredients { vendor, name, features, words, entry, constant, strict } = self;
         Key::new(
             Part::new()
                 .u32("vendor", *vendor)
@@ -79,10 +71,7 @@ fn every_field_changes_the_key() {
 #[test]
 fn keys_are_the_same_in_every_process() {
     let id = format!("{:#}", sample().key().id());
-    assert_eq!(
-        id,
-        "d15593f8f6d560f04db6f3e8a9619ba362638cef85cc33940cb15591df0a8b49"
-    );
+    assert_eq!(id, "d15593f8f6d560f04db6f3e8a9619ba362638cef85cc33940cb15591df0a8b49");
 }
 
 #[test]
@@ -115,14 +104,8 @@ fn differences_are_named() {
     other.vendor = 2;
     other.strict = false;
     let found = sample().key().differs(&other.key());
-    let named: Vec<_> = found
-        .iter()
-        .map(|one| (one.part, one.name.as_str()))
-        .collect();
-    assert_eq!(
-        named,
-        [(PartKind::Device, "vendor"), (PartKind::Options, "strict")]
-    );
+    let named: Vec<_> = found.iter().map(|one| (one.part, one.name.as_str())).collect();
+    assert_eq!(named, [(PartKind::Device, "vendor"), (PartKind::Options, "strict")]);
     assert_eq!(found[0].here, Some(Value::U32(1)));
     assert_eq!(found[0].there, Some(Value::U32(2)));
     assert!(sample().key().differs(&sample().key()).is_empty());

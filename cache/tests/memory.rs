@@ -13,11 +13,7 @@ type Cache<V> = MemoryCache<u64, V, String>;
 type Built<V> = Result<(V, u64), BuildError<String>>;
 
 fn unlimited<V>() -> Cache<V> {
-    let limits = MemoryLimits {
-        entries: 0,
-        bytes: 0,
-        failure_ttl: None,
-    };
+    let limits = MemoryLimits { entries: 0, bytes: 0, failure_ttl: None };
     Cache::new(limits)
 }
 
@@ -49,10 +45,7 @@ fn together<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T>
                 })
             })
             .collect();
-        handles
-            .into_iter()
-            .map(|handle| handle.join().unwrap())
-            .collect()
+        handles.into_iter().map(|handle| handle.join().unwrap()).collect()
     })
 }
 
@@ -171,10 +164,7 @@ impl Clock for Hands {
 #[test]
 fn a_lasting_failure_is_remembered_for_its_time() {
     let clock = Arc::new(Hands::default());
-    let limits = MemoryLimits {
-        failure_ttl: Some(Duration::from_secs(60)),
-        ..Default::default()
-    };
+    let limits = MemoryLimits { failure_ttl: Some(Duration::from_secs(60)), ..Default::default() };
     let cache = Cache::<usize>::new(limits).with_clock(clock.clone());
     let builds = AtomicUsize::new(0);
     let ask = || {
@@ -237,10 +227,7 @@ fn two_builds_that_need_each_other_do_not_wait_for_ever() {
         });
         assert!(start.elapsed() < Duration::from_secs(5));
         assert!(results.iter().all(Result::is_err));
-        let messages: Vec<_> = results
-            .into_iter()
-            .map(|r| r.unwrap_err().to_string())
-            .collect();
+        let messages: Vec<_> = results.into_iter().map(|r| r.unwrap_err().to_string()).collect();
         assert_eq!(messages, ["ring", "ring"]);
     }
 }
@@ -253,10 +240,7 @@ fn clearing_during_a_build_leaves_no_sleepers_and_keeps_nothing() {
             if index == 0 {
                 for _ in 0..50 {
                     cache.clear();
-                    cache.resize(MemoryLimits {
-                        entries: 1,
-                        ..Default::default()
-                    });
+                    cache.resize(MemoryLimits { entries: 1, ..Default::default() });
                     thread::yield_now();
                 }
                 return true;
@@ -281,16 +265,9 @@ fn clearing_during_a_build_leaves_no_sleepers_and_keeps_nothing() {
 #[test]
 fn an_evicted_value_lives_as_long_as_it_is_used() {
     let cache = unlimited::<String>();
-    cache.resize(MemoryLimits {
-        entries: 1,
-        ..Default::default()
-    });
-    let (held, _) = cache
-        .get_or_build(1, || Ok(("pipeline".to_owned(), 1)))
-        .unwrap();
-    cache
-        .get_or_build(2, || Ok(("other".to_owned(), 1)))
-        .unwrap();
+    cache.resize(MemoryLimits { entries: 1, ..Default::default() });
+    let (held, _) = cache.get_or_build(1, || Ok(("pipeline".to_owned(), 1))).unwrap();
+    cache.get_or_build(2, || Ok(("other".to_owned(), 1))).unwrap();
     assert_eq!(cache.get(&1), None);
     assert_eq!(*held, "pipeline");
     assert_eq!(Arc::strong_count(&held), 1);
@@ -312,11 +289,7 @@ impl Drop for Nosy {
 fn values_are_dropped_outside_the_lock() {
     let home = Arc::new(OnceLock::new());
     let drops = Arc::new(AtomicUsize::new(0));
-    let limits = MemoryLimits {
-        entries: 2,
-        bytes: 100,
-        failure_ttl: None,
-    };
+    let limits = MemoryLimits { entries: 2, bytes: 100, failure_ttl: None };
     let _ = home.set(Cache::new(limits));
     let cache = home.get().unwrap();
     let nosy = || Nosy(Arc::clone(&home), Arc::clone(&drops));
@@ -326,10 +299,7 @@ fn values_are_dropped_outside_the_lock() {
     assert_eq!(drops.load(Ordering::SeqCst), 3);
     drop(cache.get_or_build(9, || Ok((nosy(), 101))).unwrap());
     drop(cache.remove(&4));
-    cache.resize(MemoryLimits {
-        entries: 1,
-        ..limits
-    });
+    cache.resize(MemoryLimits { entries: 1, ..limits });
     cache.clear();
     assert_eq!(drops.load(Ordering::SeqCst), 6);
 }
@@ -337,10 +307,7 @@ fn values_are_dropped_outside_the_lock() {
 #[test]
 fn a_value_over_the_limit_is_given_and_not_kept() {
     let cache = unlimited::<usize>();
-    cache.resize(MemoryLimits {
-        bytes: 100,
-        ..Default::default()
-    });
+    cache.resize(MemoryLimits { bytes: 100, ..Default::default() });
     cache.get_or_build(1, || Ok((1, 60))).unwrap();
     let (value, hit) = cache.get_or_build(2, || Ok((2, 101))).unwrap();
     assert_eq!((*value, hit), (2, Hit::Built));
@@ -355,11 +322,8 @@ fn events_are_a_transcript() {
     let subscriber: Subscriber = Arc::new(move |event: &Event| {
         sink.lock().unwrap().push(event.to_string());
     });
-    let cache = Cache::<usize>::new(MemoryLimits {
-        entries: 1,
-        ..Default::default()
-    })
-    .with_subscriber(subscriber);
+    let cache =
+        Cache::<usize>::new(MemoryLimits { entries: 1, ..Default::default() }).with_subscriber(subscriber);
     let _ = cache.get_or_build(1, || Ok((1, 10)));
     let _ = cache.get_or_build(1, || Ok((1, 10)));
     let _ = cache.get_or_build(2, permanent);

@@ -39,23 +39,12 @@ fn as_user(role: &str, dir: &Path, mask: &str) -> Option<bool> {
     let script = format!("umask {mask}; exec \"$@\"");
     let mut words: Vec<&str> = Vec::new();
     if is_root() {
-        words.extend([
-            "setpriv",
-            "--reuid",
-            "65534",
-            "--regid",
-            "65534",
-            "--clear-groups",
-        ]);
+        words.extend(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]);
     }
     words.extend(["sh", "-c", &script, "sh", copy.to_str().unwrap()]);
     words.extend(["--exact", "worker", "--nocapture"]);
-    let output = Command::new(words[0])
-        .args(&words[1..])
-        .current_dir("/")
-        .env(ROLE, role)
-        .env(DIR, dir)
-        .output();
+    let output =
+        Command::new(words[0]).args(&words[1..]).current_dir("/").env(ROLE, role).env(DIR, dir).output();
     let Ok(output) = output else {
         println!("SKIPPED: no setpriv");
         return None;
@@ -155,10 +144,7 @@ fn read_only(root: &Path) {
         assert!(store.begin_load(&key(), &Part::new()).is_ok());
     }
     let outcome = store.put(&key(), &entry());
-    assert!(
-        matches!(outcome, Outcome::Skipped(Skip::Io(_))),
-        "{outcome:?}"
-    );
+    assert!(matches!(outcome, Outcome::Skipped(Skip::Io(_))), "{outcome:?}");
     store.sweep();
     set_modes(root, 0o700, 0o600);
     assert!(store.put(&key(), &entry()).is_published());
@@ -204,10 +190,7 @@ fn in_namespace(role: &str, mount: &str) {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(
-                !text.contains("panicked") && !errors.contains("panicked"),
-                "{errors}"
-            );
+            assert!(!text.contains("panicked") && !errors.contains("panicked"), "{errors}");
             text
         }
         Err(_) => String::new(),
@@ -218,12 +201,7 @@ fn in_namespace(role: &str, mount: &str) {
 }
 
 fn numbered(number: u32) -> (Key, Entry) {
-    let key = Key::new(
-        Part::new().u32("n", number),
-        Part::new(),
-        Part::new(),
-        Part::new(),
-    );
+    let key = Key::new(Part::new().u32("n", number), Part::new(), Part::new(), Part::new());
     (key, Entry::new().with("spirv", vec![number as u8; 9000]))
 }
 
@@ -259,14 +237,8 @@ fn full(dir: &Path) {
 
 #[test]
 fn a_full_disk_stops_writing_only() {
-    in_namespace(
-        "full",
-        "mount -t tmpfs -o size=300k none \"$VKFUSE_TEST_DIR\"",
-    );
-    in_namespace(
-        "full",
-        "mount -t tmpfs -o size=9m,nr_inodes=60 none \"$VKFUSE_TEST_DIR\"",
-    );
+    in_namespace("full", "mount -t tmpfs -o size=300k none \"$VKFUSE_TEST_DIR\"");
+    in_namespace("full", "mount -t tmpfs -o size=9m,nr_inodes=60 none \"$VKFUSE_TEST_DIR\"");
 }
 
 fn unwritable(dir: &Path) {
@@ -276,13 +248,7 @@ fn unwritable(dir: &Path) {
     assert!(store.put(&key, &entry).is_published());
     drop(store);
     let script = "mount -o remount,ro \"$VKFUSE_TEST_DIR\"";
-    assert!(
-        Command::new("sh")
-            .args(["-c", script])
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("sh").args(["-c", script]).status().unwrap().success());
     let mut config = StoreConfig::at(&root);
     config.touch_interval = std::time::Duration::ZERO;
     let store = Store::open(config);
@@ -294,8 +260,5 @@ fn unwritable(dir: &Path) {
 
 #[test]
 fn a_file_system_that_can_only_be_read_serves_hits() {
-    in_namespace(
-        "unwritable",
-        "mount -t tmpfs -o size=1m none \"$VKFUSE_TEST_DIR\"",
-    );
+    in_namespace("unwritable", "mount -t tmpfs -o size=1m none \"$VKFUSE_TEST_DIR\"");
 }

@@ -3,18 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use vkfuse_cache::{
-    BuildError, Entry, Event, Key, MemoryCache, MemoryLimits, Miss, Part, Store, StoreConfig,
-    Subscriber,
+    BuildError, Entry, Event, Key, MemoryCache, MemoryLimits, Miss, Part, Store, StoreConfig, Subscriber,
 };
 
 fn key(image: &str) -> Key {
     let part = |name: &str| Part::new().str("name", name);
-    Key::new(
-        part("device"),
-        part(image),
-        Part::new().u32("width", 4),
-        part("options"),
-    )
+    Key::new(part("device"), part(image), Part::new().u32("width", 4), part("options"))
 }
 
 fn recorder() -> (Subscriber, Arc<Mutex<Vec<String>>>) {
@@ -61,11 +55,7 @@ fn blob_needs_its_entry_and_its_driver() {
     let store = Store::open(StoreConfig::at(folder.path().join("cache")));
     let (key, driver) = (key("saxpy"), Part::new().u32("driver version", 1));
     assert!(!store.put_blob(&key, &driver, b"blob").is_published());
-    assert!(
-        store
-            .put(&key, &Entry::new().with("spirv", [1]))
-            .is_published()
-    );
+    assert!(store.put(&key, &Entry::new().with("spirv", [1])).is_published());
     assert!(store.put_blob(&key, &driver, b"blob").is_published());
     let load = store.begin_load(&key, &driver).unwrap();
     assert_eq!(load.bytes(), b"blob");

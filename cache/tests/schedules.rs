@@ -23,24 +23,15 @@ fn schedules() -> usize {
 /// threads is one for the whole process.
 fn alone() -> std::sync::MutexGuard<'static, ()> {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    ALONE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn cache(entries: usize) -> Arc<Cache> {
-    Arc::new(Cache::new(MemoryLimits {
-        entries,
-        bytes: 0,
-        failure_ttl: None,
-    }))
+    Arc::new(Cache::new(MemoryLimits { entries, bytes: 0, failure_ttl: None }))
 }
 
 /// Runs `work` in that many threads and waits for them.
-fn together<T: Send + 'static>(
-    threads: usize,
-    work: impl Fn(usize) -> T + Send + Sync + 'static,
-) -> Vec<T> {
+fn together<T: Send + 'static>(threads: usize, work: impl Fn(usize) -> T + Send + Sync + 'static) -> Vec<T> {
     let work = Arc::new(work);
     let handles: Vec<_> = (0..threads)
         .map(|index| {
@@ -48,10 +39,7 @@ fn together<T: Send + 'static>(
             thread::spawn(move || work(index))
         })
         .collect();
-    handles
-        .into_iter()
-        .map(|handle| handle.join().unwrap())
-        .collect()
+    handles.into_iter().map(|handle| handle.join().unwrap()).collect()
 }
 
 #[test]

@@ -62,7 +62,12 @@ impl Accessor {
         let outside = (offset as u64).checked_add(len as u64).is_none_or(|end| end > self.count);
         self.offset = self.offset.saturating_add(offset as u64);
         // A range that leaves a narrowed accessor but not the buffer is still an error: it is made to fail the same way.
-        self.count = if outside && self.offset.saturating_add(len as u64) <= self.buffer.elements(self.element) { u64::MAX } else { len as u64 };
+        self.count =
+            if outside && self.offset.saturating_add(len as u64) <= self.buffer.elements(self.element) {
+                u64::MAX
+            } else {
+                len as u64
+            };
         self
     }
 

@@ -254,8 +254,15 @@ impl BufferInner {
         if self.memory.get().is_none() {
             // The schedule's lock is held, so nobody else allocates at the same time.
             let memory = self.context.gpu.allocate(self.size, MemoryKind::Device)?;
-            let fill = Command::Fill { dst: memory.clone(), offset: 0, len: self.size.next_multiple_of(4), word: 0 };
-            self.context.transfer(schedule, 0, &Arc::from("zero"), &[fill], &[self.touch(0..self.size, false, true)])?;
+            let fill =
+                Command::Fill { dst: memory.clone(), offset: 0, len: self.size.next_multiple_of(4), word: 0 };
+            self.context.transfer(
+                schedule,
+                0,
+                &Arc::from("zero"),
+                &[fill],
+                &[self.touch(0..self.size, false, true)],
+            )?;
             let _ = self.memory.set(memory);
         }
         self.memory.get().map_or_else(|| self.allocate(), Ok)

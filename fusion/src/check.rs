@@ -67,7 +67,14 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Che
         let (offset, len) = range(context, slot, binding, accessor).map_err(fail)?;
         let promote = promotion(slot, accessor).map_err(fail)?;
         let buffer = &accessor.buffer;
-        args.push(Arg { set: slot.set, binding: slot.binding, buffer: buffer.id, offset: buffer.base + offset, len, promote });
+        args.push(Arg {
+            set: slot.set,
+            binding: slot.binding,
+            buffer: buffer.id,
+            offset: buffer.base + offset,
+            len,
+            promote,
+        });
         touches.push(buffer.touch(offset..offset + len, binding.reads, binding.writes));
         buffers.push(buffer.clone());
     }
@@ -107,13 +114,19 @@ fn known(kernel: &Specialized, slot: Slot) -> Result<(), SubmitError> {
     if bindings.iter().any(|b| (b.set, b.binding) == (slot.set, slot.binding)) {
         return Ok(());
     }
-    let known: Vec<String> = bindings.iter().map(|b| Slot { set: b.set, binding: b.binding }.to_string()).collect();
+    let known: Vec<String> =
+        bindings.iter().map(|b| Slot { set: b.set, binding: b.binding }.to_string()).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     Err(SubmitError::UnknownBinding { slot, known })
 }
 
 /// The accessor's byte range in its buffer, if it can be bound.
-fn range(context: &ContextInner, slot: Slot, binding: &Binding, accessor: &Accessor) -> Result<(u64, u64), SubmitError> {
+fn range(
+    context: &ContextInner,
+    slot: Slot,
+    binding: &Binding,
+    accessor: &Accessor,
+) -> Result<(u64, u64), SubmitError> {
     let buffer = || accessor.buffer.name().to_string();
     let name = || BindingName(binding.name.clone());
     let elements = accessor.buffer.elements(accessor.element);
@@ -126,24 +139,44 @@ fn range(context: &ContextInner, slot: Slot, binding: &Binding, accessor: &Acces
         return Err(SubmitError::EmptyRange { slot, buffer: buffer() });
     }
     if len < binding.min_size {
-        return Err(SubmitError::TooSmall { slot, name: name(), buffer: buffer(), needed: binding.min_size, given: len });
+        return Err(SubmitError::TooSmall {
+            slot,
+            name: name(),
+            buffer: buffer(),
+            needed: binding.min_size,
+            given: len,
+        });
     }
     if binding.writes && !accessor.access.may_write() {
         return Err(SubmitError::WriteThroughRead { slot, name: name(), buffer: buffer() });
     }
     let limits = context.gpu.caps().limits();
     let (limit, limit_name, align, align_name) = match binding.kind {
-        BindingKind::UniformBuffer => {
-            (limits.max_uniform_range, "maxUniformBufferRange", limits.uniform_offset_align, "minUniformBufferOffsetAlignment")
-        }
-        _ => (limits.max_storage_range, "maxStorageBufferRange", limits.storage_offset_align, "minStorageBufferOffsetAlignment"),
+        BindingKind::UniformBuffer => (
+            limits.max_uniform_range,
+            "maxUniformBufferRange",
+            limits.uniform_offset_align,
+            "minUniformBufferOffsetAlignment",
+        ),
+        _ => (
+            limits.max_storage_range,
+            "maxStorageBufferRange",
+            limits.storage_offset_align,
+            "minStorageBufferOffsetAlignment",
+        ),
     };
     if len > limit {
         return Err(SubmitError::TooLarge { slot, buffer: buffer(), given: len, limit, limit_name });
     }
     let start = accessor.buffer.base + offset;
     if !start.is_multiple_of(align.max(1)) {
-        return Err(SubmitError::Misaligned { slot, buffer: buffer(), offset: start, align, limit_name: align_name });
+        return Err(SubmitError::Misaligned {
+            slot,
+            buffer: buffer(),
+            offset: start,
+            align,
+            limit_name: align_name,
+        });
     }
     Ok((offset, len))
 }
@@ -183,7 +216,11 @@ fn overlaps(touches: &Touches, args: &[Arg], buffers: &[Arc<BufferInner>]) -> Re
         for (i, a) in touches[..j].iter().enumerate() {
             if a.conflicts(b) && a.range != b.range {
                 let slot = |k: usize| Slot { set: args[k].set, binding: args[k].binding };
-                return Err(SubmitError::Overlap { a: slot(i), b: slot(j), buffer: buffers[j].name().to_string() });
+                return Err(SubmitError::Overlap {
+                    a: slot(i),
+                    b: slot(j),
+                    buffer: buffers[j].name().to_string(),
+                });
             }
         }
     }

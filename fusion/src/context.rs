@@ -11,7 +11,7 @@ use bytemuck::Pod;
 use crate::{
     buffer::{Buffer, BufferInner},
     error::{BufferError, Error, FusionError},
-    jit::{Limits, Module},
+    jit::{Limits, Module, SmallScalars},
     kernel::Kernel,
     options::{ContextOptions, QueueOptions},
     outcome::CancelCause,
@@ -82,7 +82,8 @@ impl Context {
     }
 
     fn on(gpu: Gpu, options: ContextOptions) -> Context {
-        let limits = gpu.caps().limits();
+        let caps = gpu.caps();
+        let limits = caps.limits();
         let limits = Limits {
             max_push_bytes: limits.max_push_bytes,
             max_shared_bytes: limits.max_shared_bytes,
@@ -91,6 +92,11 @@ impl Context {
             max_work_group_size: limits.max_work_group_size,
             max_work_group_invocations: limits.max_work_group_invocations,
             max_groups: limits.max_groups,
+            small_scalars: SmallScalars {
+                int8: caps.supports(39 /* Int8 */),
+                int16: caps.supports(22 /* Int16 */),
+                float16: caps.supports(9 /* Float16 */),
+            },
         };
         let inner = ContextInner {
             schedule: Mutex::default(),
@@ -134,7 +140,8 @@ impl Context {
     /// The file cannot be read, is no valid module, has no or several compute entry points, or needs what the device lacks.
     pub fn load_spirv(&self, path: impl AsRef<Path>) -> Result<Kernel, Error> {
         let path = path.as_ref();
-        let bytes = fs::read(path).map_err(|source| Error::KernelFile { path: path.to_owned(), source: Arc::new(source) })?;
+        let bytes = fs::read(path)
+            .map_err(|source| Error::KernelFile { path: path.to_owned(), source: Arc::new(source) })?;
         let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
         self.kernel_from_bytes(&name, &bytes)
     }
@@ -224,7 +231,9 @@ impl Context {
     }
 
     fn scratch_inner<T: Pod>(&self, len: usize) -> Result<Arc<BufferInner>, Error> {
-        let size = (len as u64).checked_mul(size_of::<T>() as u64).ok_or_else(|| Error::buffer("new", BufferError::TooLarge))?;
+        let size = (len as u64)
+            .checked_mul(size_of::<T>() as u64)
+            .ok_or_else(|| Error::buffer("new", BufferError::TooLarge))?;
         let limit = self.inner.gpu.caps().limits().max_memory_object;
         if size == 0 {
             return Err(crate::vk::DeviceError::ZeroSize.into());
@@ -265,6 +274,12 @@ impl Context {
             validation_messages: self.inner.gpu.validation_messages(),
             ..self.inner.counters.snapshot()
         }
+    }
+
+    /// How many errors and warnings the validation layer has reported so far; always 0 where it is not active.
+    #[must_use]
+    pub fn validation_messages(&self) -> u64 {
+        self.inner.gpu.validation_messages()
     }
 
     /// Waits for everything on every queue. Ends every fusion list.

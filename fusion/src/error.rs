@@ -104,7 +104,11 @@ pub struct Slot {
 
 impl fmt::Display for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.set == 0 { write!(f, "binding {}", self.binding) } else { write!(f, "binding {} of set {}", self.binding, self.set) }
+        if self.set == 0 {
+            write!(f, "binding {}", self.binding)
+        } else {
+            write!(f, "binding {} of set {}", self.binding, self.set)
+        }
     }
 }
 
@@ -202,7 +206,9 @@ pub enum SubmitError {
         given: u64,
     },
     /// The accessor is longer than the device can bind.
-    #[error("{slot}: {given} bytes of buffer `{buffer}` are over the device's `{limit_name}` of {limit}; use accessors on parts of it")]
+    #[error(
+        "{slot}: {given} bytes of buffer `{buffer}` are over the device's `{limit_name}` of {limit}; use accessors on parts of it"
+    )]
     TooLarge {
         /// The binding.
         slot: Slot,
@@ -216,7 +222,9 @@ pub enum SubmitError {
         limit_name: &'static str,
     },
     /// The accessor starts where the device cannot bind.
-    #[error("{slot}: byte offset {offset} in buffer `{buffer}` is not a multiple of {align} (`{limit_name}`)")]
+    #[error(
+        "{slot}: byte offset {offset} in buffer `{buffer}` is not a multiple of {align} (`{limit_name}`)"
+    )]
     Misaligned {
         /// The binding.
         slot: Slot,
@@ -240,7 +248,9 @@ pub enum SubmitError {
         buffer: String,
     },
     /// The kernel writes where the accessor only allows to read.
-    #[error("{slot}{name} is written by the kernel, and the accessor on buffer `{buffer}` is `read`; use `write` or `read_write`")]
+    #[error(
+        "{slot}{name} is written by the kernel, and the accessor on buffer `{buffer}` is `read`; use `write` or `read_write`"
+    )]
     WriteThroughRead {
         /// The binding.
         slot: Slot,
@@ -250,7 +260,9 @@ pub enum SubmitError {
         buffer: String,
     },
     /// Accessor and buffer ask for different promotions.
-    #[error("{slot}: the accessor asks for {accessor} promotion and buffer `{buffer}` for {property}; drop one of them")]
+    #[error(
+        "{slot}: the accessor asks for {accessor} promotion and buffer `{buffer}` for {property}; drop one of them"
+    )]
     PromotionConflict {
         /// The binding.
         slot: Slot,
@@ -280,7 +292,9 @@ pub enum SubmitError {
         needed: u32,
     },
     /// A kernel whose push constants are over the device's limit.
-    #[error("the kernel takes {needed} bytes of push constants, over the device's `maxPushConstantsSize` of {limit}")]
+    #[error(
+        "the kernel takes {needed} bytes of push constants, over the device's `maxPushConstantsSize` of {limit}"
+    )]
     PushLimit {
         /// Bytes needed.
         needed: u32,
@@ -294,7 +308,9 @@ pub enum SubmitError {
         groups: [u32; 3],
     },
     /// The kernel's work-group is larger than the device's limits.
-    #[error("work-groups of {size:?} are over the device's limits: {limit:?} by dimension, {invocations} together")]
+    #[error(
+        "work-groups of {size:?} are over the device's limits: {limit:?} by dimension, {invocations} together"
+    )]
     WorkGroupSize {
         /// The kernel's work-group.
         size: [u32; 3],

@@ -68,10 +68,17 @@ impl HostDone {
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> Option<Result<(), Arc<Error>>> {
         let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
         match timeout {
-            None => self.changed.wait_while(result, |r| r.is_none()).unwrap_or_else(PoisonError::into_inner).clone(),
-            Some(timeout) => {
-                self.changed.wait_timeout_while(result, timeout, |r| r.is_none()).unwrap_or_else(PoisonError::into_inner).0.clone()
-            }
+            None => self
+                .changed
+                .wait_while(result, |r| r.is_none())
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone(),
+            Some(timeout) => self
+                .changed
+                .wait_timeout_while(result, timeout, |r| r.is_none())
+                .unwrap_or_else(PoisonError::into_inner)
+                .0
+                .clone(),
         }
     }
 }

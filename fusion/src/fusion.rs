@@ -90,7 +90,11 @@ impl FusionWrapper {
     ///
     /// [`FusionError::NotEnabled`] for a queue made without the property.
     pub fn new(queue: &Queue) -> Result<FusionWrapper, Error> {
-        if queue.fusion_enabled() { Ok(FusionWrapper { queue: queue.clone() }) } else { Err(FusionError::NotEnabled.into()) }
+        if queue.fusion_enabled() {
+            Ok(FusionWrapper { queue: queue.clone() })
+        } else {
+            Err(FusionError::NotEnabled.into())
+        }
     }
 
     /// The queue.

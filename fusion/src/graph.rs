@@ -131,17 +131,34 @@ impl Graph {
 
     /// Starts a submission to a queue.
     pub(crate) fn begin(&mut self, lane: u32) -> Batch {
-        Batch { lane, nodes: SmallVec::new(), memories: SmallVec::new(), synced_before: self.lane(lane).synced }
+        Batch {
+            lane,
+            nodes: SmallVec::new(),
+            memories: SmallVec::new(),
+            synced_before: self.lane(lane).synced,
+        }
     }
 
     /// Adds a piece of work to a submission and says what it needs.
     ///
     /// Barriers count as recorded at once; other queues' points are the whole submission's to wait for.
-    pub(crate) fn add(&mut self, batch: &mut Batch, label: &Arc<str>, stage: Stage, touches: &[Touch]) -> Needs {
+    pub(crate) fn add(
+        &mut self,
+        batch: &mut Batch,
+        label: &Arc<str>,
+        stage: Stage,
+        touches: &[Touch],
+    ) -> Needs {
         let lane = batch.lane;
         self.position += 1;
         let position = self.position;
-        let node = self.graph.add_node(Work { label: label.clone(), stage, point: Point { queue: lane, value: u64::MAX }, position, ordered: false });
+        let node = self.graph.add_node(Work {
+            label: label.clone(),
+            stage,
+            point: Point { queue: lane, value: u64::MAX },
+            position,
+            ordered: false,
+        });
         batch.nodes.push(node);
 
         let mut needs = Needs::default();
@@ -149,7 +166,10 @@ impl Graph {
         for touch in touches {
             let Some(accesses) = self.live.get(&touch.memory) else { continue };
             for access in accesses {
-                if access.node == node || !overlap(&access.range, &touch.range) || !(touch.writes || access.writes) {
+                if access.node == node
+                    || !overlap(&access.range, &touch.range)
+                    || !(touch.writes || access.writes)
+                {
                     continue;
                 }
                 let hazard = match (access.writes, touch.writes) {
@@ -161,7 +181,10 @@ impl Graph {
                 self.graph.update_edge(access.node, node, hazard);
                 let earlier = &self.graph[access.node];
                 if earlier.point.queue == lane {
-                    if !earlier.ordered && earlier.position > self.lanes[lane as usize].synced[earlier.stage as usize][stage as usize] {
+                    if !earlier.ordered
+                        && earlier.position
+                            > self.lanes[lane as usize].synced[earlier.stage as usize][stage as usize]
+                    {
                         from[earlier.stage as usize] = true;
                     }
                 } else if !needs.waits.contains(&earlier.point) {
@@ -327,7 +350,12 @@ impl Graph {
     /// The pending work and why it waits, in the DOT language.
     pub(crate) fn dot(&self) -> String {
         let node = |_: &_, (_, work): (NodeIndex, &Work)| {
-            format!("label=\"{}\\nqueue {} at {}\"", work.label.escape_default(), work.point.queue, work.point.value)
+            format!(
+                "label=\"{}\\nqueue {} at {}\"",
+                work.label.escape_default(),
+                work.point.queue,
+                work.point.value
+            )
         };
         let edge = |_: &_, edge: <&StableDiGraph<Work, Hazard> as IntoEdgeReferences>::EdgeRef| {
             let word = match edge.weight() {

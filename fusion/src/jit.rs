@@ -4,15 +4,15 @@ pub use vkfuse_jit::{
     Reason,
     emit::JitError,
     kernel::{
-        Binding, BindingKind, Interface, KernelError, KernelReason, Module, PushLayout, PushMember, ScalarClass,
-        SpecConstant, SpecType, SpecValue, Specialized,
+        Binding, BindingKind, Interface, KernelError, KernelReason, Module, PushLayout, PushMember,
+        ScalarClass, SpecConstant, SpecType, SpecValue, Specialized,
     },
     plan::{
-        BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport, Internalization, PlanError,
-        Policy, Promote, Report, SplitReport, TrustedReport,
+        BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport, Internalization,
+        PlanError, Policy, Promote, Report, SplitReport, TrustedReport,
     },
 };
 pub(crate) use vkfuse_jit::{
     kernel::Kernel,
-    plan::{Arg, FuseOptions, Limits, Plan, Step, Submission, plan, plan_unfused},
+    plan::{Arg, FuseOptions, Limits, Plan, SmallScalars, Step, Submission, plan, plan_unfused},
 };

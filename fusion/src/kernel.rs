@@ -17,7 +17,11 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    pub(crate) fn new(context: &Arc<ContextInner>, module: &Module, entry: Option<&str>) -> Result<Kernel, Error> {
+    pub(crate) fn new(
+        context: &Arc<ContextInner>,
+        module: &Module,
+        entry: Option<&str>,
+    ) -> Result<Kernel, Error> {
         let jit = jit::Kernel::new(module, entry)?;
         // With other constants it may need other things: submission checks again. A kernel whose defaults do not work at
         // all, as where one divides by a constant that defaults to 0, is for submission to judge too.
@@ -75,19 +79,27 @@ pub(crate) fn check_device(context: &ContextInner, kernel: &Specialized) -> Resu
     let device = || caps.info.name.clone();
 
     if interface.version > caps.spirv_version {
-        return fail(SubmitError::Version { version: interface.version, limit: caps.spirv_version, device: device() });
+        return fail(SubmitError::Version {
+            version: interface.version,
+            limit: caps.spirv_version,
+            device: device(),
+        });
     }
     if let Some(lacking) = interface.capabilities.iter().find(|c| !caps.supports(**c as u32)) {
         return fail(SubmitError::Capability { capability: format!("{lacking:?}"), device: device() });
     }
-    let (size, limit, invocations) = (interface.local_size, limits.max_work_group_size, limits.max_work_group_invocations);
+    let (size, limit, invocations) =
+        (interface.local_size, limits.max_work_group_size, limits.max_work_group_invocations);
     let product = size.iter().try_fold(1u32, |product, part| product.checked_mul(*part));
     let fits = size.iter().zip(limit).all(|(part, limit)| (1..=limit).contains(part));
     if !fits || product.is_none_or(|product| product > invocations) {
         return fail(SubmitError::WorkGroupSize { size, limit, invocations });
     }
     if interface.workgroup_bytes > limits.max_shared_bytes {
-        return fail(SubmitError::SharedMemory { needed: interface.workgroup_bytes, limit: limits.max_shared_bytes });
+        return fail(SubmitError::SharedMemory {
+            needed: interface.workgroup_bytes,
+            limit: limits.max_shared_bytes,
+        });
     }
     match &interface.push {
         Some(push) if push.size > limits.max_push_bytes => {

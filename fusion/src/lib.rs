@@ -73,14 +73,17 @@ mod vk;
 pub use accessor::Accessor;
 pub use buffer::Buffer;
 pub use context::Context;
-pub use error::{BindingName, BufferError, BuildError, DeviceError, Error, FusionError, Slot, SubmitError, Unreadable};
+pub use error::{
+    BindingName, BufferError, BuildError, DeviceError, Error, FusionError, Slot, SubmitError, Unreadable,
+};
 pub use event::Event;
 pub use fusion::{FusionProperties, FusionWrapper};
 pub use handler::{Handler, IntoSpecValue, SubmitResult};
 pub use jit::{
-    BarrierReason, BarrierReport, Binding, BindingKind, BufferId, BufferReport, FloatMode, GroupReport, Interface,
-    Internalization, JitError, KernelError, KernelReason, Module, PlanError, Policy, Promote, PushLayout, PushMember, Reason,
-    Report, ScalarClass, SpecConstant, SpecType, SpecValue, Specialized, SplitReport, TrustedReport,
+    BarrierReason, BarrierReport, Binding, BindingKind, BufferId, BufferReport, FloatMode, GroupReport,
+    Interface, Internalization, JitError, KernelError, KernelReason, Module, PlanError, Policy, Promote,
+    PushLayout, PushMember, Reason, Report, ScalarClass, SpecConstant, SpecType, SpecValue, Specialized,
+    SplitReport, TrustedReport,
 };
 pub use kernel::Kernel;
 pub use options::{CacheOptions, ContextOptions, QueueOptions};

@@ -111,7 +111,8 @@ impl ContextInner {
         });
         match built {
             Ok((program, hit)) => {
-                let counter = if hit == Hit::Built { &self.counters.memory_misses } else { &self.counters.memory_hits };
+                let counter =
+                    if hit == Hit::Built { &self.counters.memory_misses } else { &self.counters.memory_hits };
                 count(counter, 1);
                 Ok((program, report))
             }
@@ -124,7 +125,12 @@ impl ContextInner {
     }
 
     /// Takes the code from the store or builds it, and has the driver make a pipeline of it. Also says what it weighs.
-    fn load_or_build(&self, label: &str, step: &Step, report: &mut StepReport) -> Result<(Program, u64), Error> {
+    fn load_or_build(
+        &self,
+        label: &str,
+        step: &Step,
+        report: &mut StepReport,
+    ) -> Result<(Program, u64), Error> {
         let failed = |source| Error::Build { kernel: label.to_owned(), source };
         let store = &self.programs.store;
         let key = store.is_enabled().then(|| key(step));
@@ -145,9 +151,10 @@ impl ContextInner {
                 report.jit_us = micros(start);
                 count(&self.counters.jit_builds, 1);
                 count(&self.counters.jit_us, report.jit_us as u64);
+                // What the store does with it is its own affair, and in its own counters.
                 if let Some(key) = &key {
                     count(&self.counters.disk_misses, 1);
-                    store.put(key, &Entry::new().with(SPIRV, bytes(&words)));
+                    let _ = store.put(key, &Entry::new().with(SPIRV, bytes(&words)));
                 }
                 words
             }
@@ -156,7 +163,9 @@ impl ContextInner {
             dump(folder, &step.key, &words);
         }
 
-        let driver = Part::new().bytes("driver", &self.programs.driver).bytes("code", blake3::hash(&bytes(&words)).as_bytes());
+        let driver = Part::new()
+            .bytes("driver", &self.programs.driver)
+            .bytes("code", blake3::hash(&bytes(&words)).as_bytes());
         let load = key.as_ref().and_then(|key| store.begin_load(key, &driver).ok());
         let mut bindings: SmallVec<[(u32, u32, vk::BindingKind); 8]> = SmallVec::new();
         for bound in &step.bindings {
@@ -174,7 +183,8 @@ impl ContextInner {
             subgroups: uses_subgroups(&words),
             blob: load.as_ref().map(|load| load.bytes()),
         };
-        let (pipeline, origin) = self.gpu.pipeline(&source).map_err(|error| failed(BuildError::Driver(error)))?;
+        let (pipeline, origin) =
+            self.gpu.pipeline(&source).map_err(|error| failed(BuildError::Driver(error)))?;
         report.driver_us = origin.driver_us as f64;
         count(&self.counters.driver_us, origin.driver_us);
         report.driver_blob = match (&key, &load) {
@@ -191,7 +201,7 @@ impl ContextInner {
             None => {}
         }
         if let (Some(key), Some(blob)) = (&key, &origin.blob) {
-            store.put_blob(key, &driver, blob);
+            let _ = store.put_blob(key, &driver, blob);
         }
         // A pipeline's own memory is the driver's secret; its code is the nearest that can be known.
         let weight = (words.len() * 4) as u64 + origin.blob.map_or(0, |blob| blob.len() as u64);

@@ -103,7 +103,11 @@ impl Queue {
     ///
     /// A queue made without the property or in fusion mode already; the closure's error; and those of
     /// [`FusionWrapper::complete_fusion`].
-    pub fn fuse_with(&self, properties: &FusionProperties, record: impl FnOnce(&Queue) -> Result<(), Error>) -> Result<Event, Error> {
+    pub fn fuse_with(
+        &self,
+        properties: &FusionProperties,
+        record: impl FnOnce(&Queue) -> Result<(), Error>,
+    ) -> Result<Event, Error> {
         let wrapper = FusionWrapper::new(self)?;
         wrapper.start_fusion()?;
         match catch_unwind(AssertUnwindSafe(|| record(self))) {
@@ -172,10 +176,11 @@ impl ContextInner {
     /// Ends a queue's list and waits for all its work.
     pub(crate) fn wait_for_queue(self: &Arc<Self>, queue: QueueId, cause: CancelCause) -> Result<(), Error> {
         self.end_list(queue, &End::Cancel(cause))?;
-        let (last, tasks): (Option<Point>, SmallVec<[Arc<HostDone>; 1]>) = match self.lock().queues.get_mut(&queue) {
-            Some(state) => (state.last, mem::take(&mut state.tasks)),
-            None => return Ok(()),
-        };
+        let (last, tasks): (Option<Point>, SmallVec<[Arc<HostDone>; 1]>) =
+            match self.lock().queues.get_mut(&queue) {
+                Some(state) => (state.last, mem::take(&mut state.tasks)),
+                None => return Ok(()),
+            };
         let mut result = Ok(());
         for task in tasks {
             if let Some(Err(error)) = task.wait(None) {

@@ -79,6 +79,8 @@ pub struct FusionReport {
     pub submissions: usize,
     /// How it was grouped, split and promoted, and why. Empty where the list was cancelled.
     pub plan: Report,
+    /// How many dispatches ran it.
+    pub dispatches: usize,
     /// The dispatches, in order.
     pub steps: Vec<StepReport>,
     /// Microseconds spent planning: analysis of pairs, grouping, keys.
@@ -95,12 +97,6 @@ impl FusionReport {
     #[must_use]
     pub fn buffer_name(&self, id: BufferId) -> Option<&str> {
         self.names.iter().find(|(known, _)| *known == id).map(|(_, name)| &**name)
-    }
-
-    /// Number of dispatches.
-    #[must_use]
-    pub fn dispatches(&self) -> usize {
-        self.steps.len()
     }
 
     /// The memory cache over all steps: a miss if any step missed.

@@ -140,7 +140,8 @@ impl Schedule {
 
     /// The thread that holds bytes in conflict with an access.
     fn held_by(&self, touches: &[Touch]) -> Option<ThreadId> {
-        let conflicts = |hold: &&Hold| hold.touches.iter().any(|held| touches.iter().any(|touch| touch.conflicts(held)));
+        let conflicts =
+            |hold: &&Hold| hold.touches.iter().any(|held| touches.iter().any(|touch| touch.conflicts(held)));
         self.holds.iter().find(conflicts).map(|hold| hold.thread)
     }
 
@@ -214,7 +215,12 @@ impl ContextInner {
     }
 
     /// Takes bytes for the host, after [`ContextInner::observe`] found nothing in the way.
-    pub(crate) fn hold_now(self: &Arc<Self>, schedule: &mut Schedule, touches: Touches, thread: ThreadId) -> HostHold {
+    pub(crate) fn hold_now(
+        self: &Arc<Self>,
+        schedule: &mut Schedule,
+        touches: Touches,
+        thread: ThreadId,
+    ) -> HostHold {
         let id = schedule.number();
         schedule.holds.push(Hold { id, touches, thread });
         HostHold { context: self.clone(), id }

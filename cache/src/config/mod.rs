@@ -58,9 +58,7 @@ pub struct ConfigWarning {
 impl fmt::Display for ConfigWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown: String = self.value.to_string_lossy().chars().take(80).collect();
-        let Self {
-            variable, problem, ..
-        } = self;
+        let Self { variable, problem, .. } = self;
         write!(f, "{variable}={shown:?} is left out: {problem}")
     }
 }
@@ -118,10 +116,7 @@ pub struct StoreConfig {
 impl StoreConfig {
     /// The defaults, in a given folder.
     pub fn at(dir: impl Into<PathBuf>) -> StoreConfig {
-        StoreConfig {
-            dir: Some(dir.into()),
-            ..StoreConfig::disabled()
-        }
+        StoreConfig { dir: Some(dir.into()), ..StoreConfig::disabled() }
     }
 
     /// No store.
@@ -190,15 +185,9 @@ impl CacheOptions {
     /// assert_eq!(resolved.warnings[0].variable, "HOME");
     /// ```
     pub fn resolve(&self, env: impl Fn(&str) -> Option<OsString>) -> Resolved {
-        let mut reader = parse::Reader {
-            env: &env,
-            warnings: Vec::new(),
-        };
+        let mut reader = parse::Reader { env: &env, warnings: Vec::new() };
         let mut store = StoreConfig::disabled();
-        let persistent = self
-            .persistent
-            .or_else(|| reader.switch("VKFUSE_CACHE_PERSISTENT"))
-            .unwrap_or(true);
+        let persistent = self.persistent.or_else(|| reader.switch("VKFUSE_CACHE_PERSISTENT")).unwrap_or(true);
         if persistent {
             store.dir = self.dir.clone().or_else(|| reader.folder());
             store.off = store.dir.is_none().then_some(Disabled::NoFolder);
@@ -208,23 +197,15 @@ impl CacheOptions {
         store.min_item_size = size(self.min_item_size, "VKFUSE_CACHE_MIN_ITEM_SIZE").unwrap_or(0);
         store.max_item_size = size(self.max_item_size, "VKFUSE_CACHE_MAX_ITEM_SIZE").unwrap_or(0);
         let memory_max_size = size(self.memory_max_size, "VKFUSE_CACHE_IN_MEM_MAX_SIZE");
-        store.max_age = self
-            .max_age
-            .or_else(|| reader.age("VKFUSE_CACHE_MAX_AGE"))
-            .filter(|age| !age.is_zero());
-        let trace = self
-            .trace
-            .or_else(|| reader.switch("VKFUSE_CACHE_TRACE"))
-            .unwrap_or(false);
+        store.max_age =
+            self.max_age.or_else(|| reader.age("VKFUSE_CACHE_MAX_AGE")).filter(|age| !age.is_zero());
+        let trace = self.trace.or_else(|| reader.switch("VKFUSE_CACHE_TRACE")).unwrap_or(false);
         store.trace = trace;
         store.allow_network = self.allow_network;
         store.durable = self.durable;
         Resolved {
             store,
-            memory: MemoryLimits {
-                bytes: memory_max_size.unwrap_or(0),
-                ..MemoryLimits::default()
-            },
+            memory: MemoryLimits { bytes: memory_max_size.unwrap_or(0), ..MemoryLimits::default() },
             trace,
             warnings: reader.warnings,
         }

@@ -28,17 +28,11 @@ impl Reader<'_> {
             Some(text) => parse(text.trim()),
             None => Err("not UTF-8"),
         };
-        parsed
-            .map_err(|problem| self.warn(variable, value, problem))
-            .ok()
+        parsed.map_err(|problem| self.warn(variable, value, problem)).ok()
     }
 
     fn warn(&mut self, variable: &'static str, value: OsString, problem: &'static str) {
-        self.warnings.push(ConfigWarning {
-            variable,
-            value,
-            problem,
-        });
+        self.warnings.push(ConfigWarning { variable, value, problem });
     }
 
     pub(crate) fn switch(&mut self, variable: &'static str) -> Option<bool> {
@@ -92,9 +86,7 @@ fn switch(text: &str) -> Result<bool, &'static str> {
 
 /// A number and what follows it.
 fn split(text: &str) -> (&str, &str) {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     (number, unit.trim())
 }
@@ -150,7 +142,5 @@ pub(crate) fn age(text: &str) -> Result<Duration, &'static str> {
         "w" => 604_800,
         _ => return Err(FORM),
     };
-    scaled(number, factor)
-        .map(Duration::from_secs)
-        .map_err(|_| FORM)
+    scaled(number, factor).map(Duration::from_secs).map_err(|_| FORM)
 }

@@ -9,9 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::fs::{
-    self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Timespec, Timestamps,
-};
+use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use crate::disk::{Disk, FileKind, Meta, Stamp};
@@ -58,12 +56,7 @@ fn open_by_parts(at: &File, path: &str, flags: OFlags, mode: Mode) -> io::Result
     };
     let mut folder: Option<File> = None;
     for part in folders.split('/') {
-        let next = fs::openat(
-            folder.as_ref().unwrap_or(at),
-            part,
-            folder_flags(),
-            Mode::empty(),
-        )?;
+        let next = fs::openat(folder.as_ref().unwrap_or(at), part, folder_flags(), Mode::empty())?;
         folder = Some(File::from(next));
     }
     let file = fs::openat(folder.as_ref().unwrap_or(at), name, flags, mode)?;
@@ -246,14 +239,8 @@ impl Disk for Unix {
     }
 
     fn stamp(&self, file: &File, (seconds, nanos): Stamp) -> io::Result<()> {
-        let time = Timespec {
-            tv_sec: seconds,
-            tv_nsec: nanos.into(),
-        };
-        let times = Timestamps {
-            last_access: time,
-            last_modification: time,
-        };
+        let time = Timespec { tv_sec: seconds, tv_nsec: nanos.into() };
+        let times = Timestamps { last_access: time, last_modification: time };
         Ok(fs::futimens(file, &times)?)
     }
 

@@ -71,12 +71,7 @@ pub enum PartKind {
 
 impl PartKind {
     /// All parts in order.
-    pub const ALL: [PartKind; 4] = [
-        PartKind::Device,
-        PartKind::Image,
-        PartKind::Spec,
-        PartKind::Options,
-    ];
+    pub const ALL: [PartKind; 4] = [PartKind::Device, PartKind::Image, PartKind::Spec, PartKind::Options];
 
     /// The name of the part in files, events and tools.
     pub fn name(self) -> &'static str {
@@ -116,10 +111,7 @@ impl Key {
     }
 
     pub(crate) fn from_parts(parts: [Part; 4]) -> Key {
-        let sections = PartKind::ALL
-            .iter()
-            .zip(&parts)
-            .map(|(kind, part)| (kind.name(), part.as_bytes()));
+        let sections = PartKind::ALL.iter().zip(&parts).map(|(kind, part)| (kind.name(), part.as_bytes()));
         let source = container::encode(Kind::Source, &[0; 32], sections);
         let id = KeyId(*blake3::hash(&source).as_bytes());
         let hashes = PartKind::ALL.map(|kind| {
@@ -128,12 +120,7 @@ impl Key {
             hasher.update(parts[kind as usize].as_bytes());
             *hasher.finalize().as_bytes()
         });
-        Key(Arc::new(Inner {
-            parts,
-            source,
-            hashes,
-            id,
-        }))
+        Key(Arc::new(Inner { parts, source, hashes, id }))
     }
 
     /// The key as one 256-bit value, also good as the key of a memory cache.

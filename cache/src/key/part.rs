@@ -96,8 +96,7 @@ impl Part {
         self.0.extend_from_slice(&length.to_le_bytes());
         self.0.extend_from_slice(name.as_bytes());
         self.0.push(kind);
-        self.0
-            .extend_from_slice(&(value.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(&(value.len() as u64).to_le_bytes());
         self.0.extend_from_slice(value);
         self
     }
@@ -107,10 +106,7 @@ impl fmt::Debug for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_map();
         for field in self.fields() {
-            out.entry(
-                &format_args!("{}", field.name),
-                &format_args!("{}", field.value),
-            );
+            out.entry(&format_args!("{}", field.name), &format_args!("{}", field.value));
         }
         out.finish()
     }
@@ -189,10 +185,7 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<Field>> {
         let kind = take(&mut bytes, 1)?[0];
         let length = take_u64(&mut bytes)?;
         let value = decode_value(kind, take(&mut bytes, length)?)?;
-        fields.push(Field {
-            name: name.to_owned(),
-            value,
-        });
+        fields.push(Field { name: name.to_owned(), value });
     }
     Some(fields)
 }
@@ -236,29 +229,14 @@ pub(crate) fn compare(kind: PartKind, here: &Part, there: &Part, found: &mut Vec
             .and_then(Option::take)
             .map(|other| other.value);
         if partner.as_ref() != Some(&field.value) {
-            found.push(Difference {
-                part: kind,
-                name: field.name,
-                here: Some(field.value),
-                there: partner,
-            });
+            found.push(Difference { part: kind, name: field.name, here: Some(field.value), there: partner });
         }
     }
     for other in theirs.into_iter().flatten() {
-        found.push(Difference {
-            part: kind,
-            name: other.name,
-            here: None,
-            there: Some(other.value),
-        });
+        found.push(Difference { part: kind, name: other.name, here: None, there: Some(other.value) });
     }
     if found.len() == before {
         // The same fields in another order are another key, too.
-        found.push(Difference {
-            part: kind,
-            name: String::from("order of fields"),
-            here: None,
-            there: None,
-        });
+        found.push(Difference { part: kind, name: String::from("order of fields"), here: None, there: None });
     }
 }

@@ -54,10 +54,9 @@ impl<E> Failure<E> {
 impl<E> Clone for Failure<E> {
     fn clone(&self) -> Self {
         match self {
-            Failure::Build { error, permanent } => Failure::Build {
-                error: Arc::clone(error),
-                permanent: *permanent,
-            },
+            Failure::Build { error, permanent } => {
+                Failure::Build { error: Arc::clone(error), permanent: *permanent }
+            }
             Failure::Panicked => Failure::Panicked,
             Failure::Reentrant => Failure::Reentrant,
         }
@@ -67,11 +66,9 @@ impl<E> Clone for Failure<E> {
 impl<E: fmt::Debug> fmt::Debug for Failure<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Build { error, permanent } => f
-                .debug_struct("Build")
-                .field("error", error)
-                .field("permanent", permanent)
-                .finish(),
+            Failure::Build { error, permanent } => {
+                f.debug_struct("Build").field("error", error).field("permanent", permanent).finish()
+            }
             Failure::Panicked => f.write_str("Panicked"),
             Failure::Reentrant => f.write_str("Reentrant"),
         }

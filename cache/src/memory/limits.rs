@@ -16,11 +16,7 @@ pub struct MemoryLimits {
 
 impl Default for MemoryLimits {
     fn default() -> Self {
-        MemoryLimits {
-            entries: 4096,
-            bytes: 0,
-            failure_ttl: Some(Duration::from_secs(300)),
-        }
+        MemoryLimits { entries: 4096, bytes: 0, failure_ttl: Some(Duration::from_secs(300)) }
     }
 }
 

@@ -59,12 +59,7 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
     }
 
     /// Counts a slot as finished, unless the map has let go of it, and makes room.
-    pub(crate) fn finish(
-        &mut self,
-        key: &K,
-        slot: &Arc<Slot<V, E>>,
-        bytes: u64,
-    ) -> Vec<Dropped<K, V, E>> {
+    pub(crate) fn finish(&mut self, key: &K, slot: &Arc<Slot<V, E>>, bytes: u64) -> Vec<Dropped<K, V, E>> {
         if self.limits.bytes != 0 && bytes > self.limits.bytes {
             self.forget(key, slot);
             return Vec::new();
@@ -127,11 +122,8 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
         let mut dropped = Vec::new();
         while self.is_over() {
             // Entries being built may lie at the old end; there are as many of them as builders.
-            let oldest = self
-                .order
-                .iter()
-                .rev()
-                .find_map(|(key, kept)| kept.weight.map(|bytes| (*key, bytes)));
+            let oldest =
+                self.order.iter().rev().find_map(|(key, kept)| kept.weight.map(|bytes| (*key, bytes)));
             let Some((key, bytes)) = oldest else {
                 break;
             };
@@ -140,11 +132,7 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
             };
             self.stats.evictions += 1;
             self.stats.evicted_bytes += bytes;
-            dropped.push(Dropped {
-                key,
-                bytes,
-                _slot: slot,
-            });
+            dropped.push(Dropped { key, bytes, _slot: slot });
         }
         dropped
     }

@@ -51,11 +51,7 @@ pub struct MemoryCache<K: MemoryKey, V, E> {
 impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
     /// An empty cache.
     pub fn new(limits: MemoryLimits) -> Self {
-        MemoryCache {
-            map: Mutex::new(Map::new(limits)),
-            subscriber: None,
-            clock: Arc::new(SystemClock),
-        }
+        MemoryCache { map: Mutex::new(Map::new(limits)), subscriber: None, clock: Arc::new(SystemClock) }
     }
 
     /// Sends every event to `subscriber`, outside every lock.
@@ -188,22 +184,13 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
     where
         F: FnOnce() -> Result<(V, u64), BuildError<E>>,
     {
-        let mut job = Job {
-            cache: self,
-            key,
-            slot,
-            attempt,
-            settled: false,
-        };
+        let mut job = Job { cache: self, key, slot, attempt, settled: false };
         self.emit(|| Event::WillBuild { key: key.id() });
         match build() {
             Ok((value, bytes)) => Ok((job.succeed(Arc::new(value), bytes), Hit::Built)),
             Err(error) => {
                 let permanent = matches!(error, BuildError::Permanent(_));
-                let failure = Failure::Build {
-                    error: Arc::new(error.into_inner()),
-                    permanent,
-                };
+                let failure = Failure::Build { error: Arc::new(error.into_inner()), permanent };
                 job.fail(failure.clone(), permanent);
                 Err(failure)
             }
@@ -227,10 +214,7 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
 
     fn drop_evicted(&self, dropped: Vec<Dropped<K, V, E>>) {
         for evicted in dropped {
-            self.emit(|| Event::DidEvictMemory {
-                key: evicted.key.id(),
-                bytes: evicted.bytes,
-            });
+            self.emit(|| Event::DidEvictMemory { key: evicted.key.id(), bytes: evicted.bytes });
         }
     }
 
@@ -261,10 +245,7 @@ impl<K: MemoryKey, V, E> Job<'_, K, V, E> {
         let dropped = map.finish(&self.key, self.slot, bytes);
         drop(map);
         self.slot.settle(self.attempt, State::Ready);
-        self.cache.emit(|| Event::DidBuild {
-            key: self.key.id(),
-            bytes,
-        });
+        self.cache.emit(|| Event::DidBuild { key: self.key.id(), bytes });
         self.cache.drop_evicted(dropped);
         value
     }
@@ -291,10 +272,7 @@ impl<K: MemoryKey, V, E> Job<'_, K, V, E> {
             Vec::new()
         };
         drop(map);
-        cache.emit(|| Event::DidFail {
-            key: self.key.id(),
-            permanent,
-        });
+        cache.emit(|| Event::DidFail { key: self.key.id(), permanent });
         cache.drop_evicted(dropped);
     }
 }

@@ -26,10 +26,7 @@ pub(crate) enum State<E> {
     /// `value` is set.
     Ready,
     /// A lasting failure, kept until the time given.
-    Failed {
-        failure: Failure<E>,
-        until: Option<SystemTime>,
-    },
+    Failed { failure: Failure<E>, until: Option<SystemTime> },
     /// A failure that is not kept: for those who waited; the slot is out of the map.
     Over(Failure<E>),
 }
@@ -96,10 +93,7 @@ impl<V, E> Slot<V, E> {
                         return Joined::Ring;
                     };
                     *waiters += 1;
-                    state = self
-                        .changed
-                        .wait(state)
-                        .unwrap_or_else(std::sync::PoisonError::into_inner);
+                    state = self.changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
                     if let State::Building { waiters } | State::Retry { waiters } = &mut *state {
                         *waiters -= 1;
                     }

@@ -96,15 +96,8 @@ pub(crate) fn read(
     if container.bound != key.id().0 || container.section("driver") != Some(driver.as_bytes()) {
         return Err(Miss::Binding);
     }
-    let blob = container
-        .section("blob")
-        .ok_or(Miss::Malformed("blob without bytes"))?;
-    Ok(Read {
-        value: blob.to_vec(),
-        bytes: bytes.len() as u64,
-        file,
-        meta,
-    })
+    let blob = container.section("blob").ok_or(Miss::Malformed("blob without bytes"))?;
+    Ok(Read { value: blob.to_vec(), bytes: bytes.len() as u64, file, meta })
 }
 
 /// Stores a blob beside its entry. Returns the size of its file.
@@ -179,20 +172,10 @@ pub(crate) fn begin(store: &Store, key: &Key, driver: &Part) -> Result<BlobLoad,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(_) => exclusive = false,
     }
-    let marker = if exclusive {
-        mark(inner, &root, &marker, &read.value)
-    } else {
-        None
-    };
+    let marker = if exclusive { mark(inner, &root, &marker, &read.value) } else { None };
     inner.touch(&read.file, &read.meta);
     stats::add(&inner.counters.read_bytes, read.bytes);
-    Ok(BlobLoad {
-        store: store.clone(),
-        place,
-        driver: name,
-        bytes: read.value,
-        marker,
-    })
+    Ok(BlobLoad { store: store.clone(), place, driver: name, bytes: read.value, marker })
 }
 
 /// Puts a locked marker in place. Where that is not possible the load goes on without.

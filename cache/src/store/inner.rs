@@ -79,12 +79,7 @@ impl Inner {
     /// The root folder that the path names now, made again if it is gone. A store that lost its
     /// folder heals with its next write.
     pub(crate) fn root_to_write(&self) -> Result<Arc<File>, Skip> {
-        let fault = |kind| {
-            Skip::Io(Fault {
-                operation: "open",
-                kind,
-            })
-        };
+        let fault = |kind| Skip::Io(Fault { operation: "open", kind });
         let (file, meta) =
             open_root(&*self.disk, &self.path, self.user).map_err(|disabled| match disabled {
                 Disabled::Folder { fault, .. } => Skip::Io(fault),
@@ -105,24 +100,16 @@ impl Inner {
             if meta.kind == FileKind::Folder {
                 return Ok(());
             }
-            self.disk
-                .remove(root, VERSION)
-                .map_err(Fault::of("remove"))?;
+            self.disk.remove(root, VERSION).map_err(Fault::of("remove"))?;
         }
-        self.disk
-            .make_folder(root, VERSION)
-            .map_err(Fault::of("make folder"))?;
+        self.disk.make_folder(root, VERSION).map_err(Fault::of("make folder"))?;
         Ok(())
     }
 
     /// Takes the lock of the store, or says that a write has to be dropped.
     pub(crate) fn lock<'a>(&'a self, root: &File) -> Result<Ledger<'a>, Skip> {
         let impatient = held(&self.impatient_until).is_some_and(|until| Instant::now() < until);
-        let patience = if impatient {
-            Duration::ZERO
-        } else {
-            self.config.lock_timeout
-        };
+        let patience = if impatient { Duration::ZERO } else { self.config.lock_timeout };
         let lock = Ledger::lock(&*self.disk, root, self.user, patience);
         if matches!(lock, Err(Skip::LockTimeout)) && !impatient {
             *held(&self.impatient_until) = Some(Instant::now() + self.config.lock_timeout);
@@ -157,8 +144,8 @@ impl Inner {
         if meta.length > self.config.max_file_bytes {
             return Err(Miss::TooLarge { found: meta.length });
         }
-        let bytes = crate::disk::read_all(&*self.disk, &file, meta.length as usize)
-            .map_err(Fault::of("read"))?;
+        let bytes =
+            crate::disk::read_all(&*self.disk, &file, meta.length as usize).map_err(Fault::of("read"))?;
         Ok((bytes, file, meta))
     }
 
@@ -188,8 +175,7 @@ fn open_root(disk: &dyn Disk, path: &std::path::Path, user: u32) -> Result<(File
     };
     let mut opened = disk.open_root(path);
     if matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
-        disk.make_root(path)
-            .map_err(|error| folder(error, "make folder"))?;
+        disk.make_root(path).map_err(|error| folder(error, "make folder"))?;
         opened = disk.open_root(path);
     }
     let root = opened.map_err(|error| match std::fs::symlink_metadata(path) {

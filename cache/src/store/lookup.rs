@@ -71,10 +71,7 @@ fn search<T>(
     key: &Key,
     accept: impl Fn(&Place) -> Result<T, Miss>,
 ) -> Result<T, Miss> {
-    let mut place = Place {
-        folder: folder_of(inner, key),
-        number: 0,
-    };
+    let mut place = Place { folder: folder_of(inner, key), number: 0 };
     let attempt = |place: &Place| match check_source(inner, root, &place.source(), key) {
         SourceIs::Same => accept(place),
         SourceIs::Other => Err(Miss::OtherKey),
@@ -127,27 +124,14 @@ pub(crate) struct Read<T> {
 }
 
 /// Reads and verifies an entry at a known place.
-pub(crate) fn read_entry(
-    inner: &Inner,
-    root: &File,
-    path: &str,
-    id: &KeyId,
-) -> Result<Read<Entry>, Miss> {
+pub(crate) fn read_entry(inner: &Inner, root: &File, path: &str, id: &KeyId) -> Result<Read<Entry>, Miss> {
     let (bytes, file, meta) = inner.read(root, path)?;
     let container = container::decode(Kind::Entry, &bytes)?;
     if container.bound != id.0 {
         return Err(Miss::Binding);
     }
-    let value = container
-        .sections
-        .iter()
-        .fold(Entry::new(), |entry, (name, data)| entry.with(name, *data));
-    Ok(Read {
-        value,
-        bytes: bytes.len() as u64,
-        file,
-        meta,
-    })
+    let value = container.sections.iter().fold(Entry::new(), |entry, (name, data)| entry.with(name, *data));
+    Ok(Read { value, bytes: bytes.len() as u64, file, meta })
 }
 
 /// Finds, reads and verifies the entry of a key, and marks it as used.

@@ -90,9 +90,7 @@ impl Store {
         let _ = inner.prepare(&root);
         sweep::sweep(&inner, &root);
         sweep::trim(&inner, &root);
-        Store {
-            state: Ok(Arc::new(Opened(inner))),
-        }
+        Store { state: Ok(Arc::new(Opened(inner))) }
     }
 
     fn off(config: &StoreConfig, reason: Disabled) -> Store {
@@ -134,19 +132,13 @@ impl Store {
             Ok(read) => {
                 stats::add(&inner.counters.hits, 1);
                 stats::add(&inner.counters.read_bytes, read.bytes);
-                inner.emit(|| Event::DidHitDisk {
-                    key: key.id(),
-                    bytes: read.bytes,
-                });
+                inner.emit(|| Event::DidHitDisk { key: key.id(), bytes: read.bytes });
                 Ok(read.value)
             }
             Err(miss) => {
                 stats::add(&inner.counters.misses, 1);
                 inner.counters.miss(&miss);
-                inner.emit(|| Event::DidMissDisk {
-                    key: key.id(),
-                    miss,
-                });
+                inner.emit(|| Event::DidMissDisk { key: key.id(), miss });
                 Err(miss)
             }
         }
@@ -173,19 +165,13 @@ impl Store {
         match blob::begin(self, key, driver) {
             Ok(load) => {
                 stats::add(&inner.counters.blob_hits, 1);
-                inner.emit(|| Event::DidHitBlob {
-                    key: key.id(),
-                    bytes: load.bytes().len() as u64,
-                });
+                inner.emit(|| Event::DidHitBlob { key: key.id(), bytes: load.bytes().len() as u64 });
                 Ok(load)
             }
             Err(miss) => {
                 stats::add(&inner.counters.blob_misses, 1);
                 inner.counters.miss(&miss);
-                inner.emit(|| Event::DidMissBlob {
-                    key: key.id(),
-                    miss,
-                });
+                inner.emit(|| Event::DidMissBlob { key: key.id(), miss });
                 Err(miss)
             }
         }
@@ -201,17 +187,10 @@ impl Store {
 
     /// The counters since the store was opened.
     pub fn stats(&self) -> StoreStats {
-        self.inner()
-            .map(|inner| inner.counters.read())
-            .unwrap_or_default()
+        self.inner().map(|inner| inner.counters.read()).unwrap_or_default()
     }
 
-    fn write(
-        &self,
-        key: &Key,
-        work: impl FnOnce(&Inner) -> Result<u64, Skip>,
-        is_blob: bool,
-    ) -> Outcome {
+    fn write(&self, key: &Key, work: impl FnOnce(&Inner) -> Result<u64, Skip>, is_blob: bool) -> Outcome {
         let Some(inner) = self.inner() else {
             return Outcome::Skipped(Skip::Disabled);
         };

@@ -62,8 +62,7 @@ pub(crate) fn is_level(name: &str) -> bool {
 }
 
 fn is_hex(name: &str) -> bool {
-    name.bytes()
-        .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 /// 128 random bits as a name. The standard library's hasher is seeded by the system; what is added
@@ -87,9 +86,8 @@ pub(crate) fn random() -> String {
 
 /// The name of a driver in file names.
 pub(crate) fn driver(part: &Part) -> String {
-    let hash = blake3::Hasher::new_derive_key("vkfuse-cache driver name v1")
-        .update(part.as_bytes())
-        .finalize();
+    let hash =
+        blake3::Hasher::new_derive_key("vkfuse-cache driver name v1").update(part.as_bytes()).finalize();
     let mut name = String::with_capacity(32);
     push_hex(&mut name, hash.as_bytes(), 128);
     name
@@ -113,10 +111,7 @@ pub(crate) fn parse(name: &str) -> Option<(u32, &str, Role)> {
     if number.len() > 4 || (number.len() > 1 && number.starts_with('0')) {
         return None;
     }
-    let number = number
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| number.parse().ok())??;
+    let number = number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse().ok())??;
     let (driver, end) = match (pieces.next()?, pieces.next()) {
         (end, None) => ("", end),
         (driver, Some(end)) => (driver, end),

@@ -86,12 +86,9 @@ pub(crate) fn put(inner: &Inner, key: &Key, entry: &Entry) -> Result<u64, Skip> 
         if !slot.has_source
             && let Some(source) = &mut source
         {
-            source
-                .publish(&root, &slot.place.source())
-                .map_err(Fault::of("rename"))?;
+            source.publish(&root, &slot.place.source()).map_err(Fault::of("rename"))?;
         }
-        new.publish(&root, &slot.place.entry())
-            .map_err(Fault::of("rename"))?;
+        new.publish(&root, &slot.place.entry()).map_err(Fault::of("rename"))?;
         credit(&mut ledger, slot.replaced);
         stats::add(&inner.counters.written_bytes, length);
         return Ok(length);
@@ -127,10 +124,7 @@ pub(crate) fn credit(ledger: &mut Option<Ledger<'_>>, freed: u64) {
         && let Some(record) = ledger.record
         && freed > 0
     {
-        let _ = ledger.write(Record {
-            bytes: record.bytes.saturating_sub(freed),
-            ..record
-        });
+        let _ = ledger.write(Record { bytes: record.bytes.saturating_sub(freed), ..record });
     }
 }
 
@@ -148,10 +142,7 @@ fn find_slot(inner: &Inner, root: &File, key: &Key) -> Result<Slot, Skip> {
     let folder = lookup::folder_of(inner, key);
     let missing_folders = missing_folders(inner, root, &folder);
     let slot = |number| Slot {
-        place: Place {
-            folder: folder.clone(),
-            number,
-        },
+        place: Place { folder: folder.clone(), number },
         has_source: false,
         replaced: 0,
         missing_folders,
@@ -175,11 +166,8 @@ fn find_slot(inner: &Inner, root: &File, key: &Key) -> Result<Slot, Skip> {
             SourceIs::Other => {}
             SourceIs::Bad(_) if reusable.is_some() => {}
             SourceIs::Bad(_) => {
-                let sizes = replaceable(inner, root, &source).zip(replaceable(
-                    inner,
-                    root,
-                    &slot.place.entry(),
-                ));
+                let sizes =
+                    replaceable(inner, root, &source).zip(replaceable(inner, root, &slot.place.entry()));
                 if let Some((source, entry)) = sizes {
                     slot.replaced = source + entry;
                     reusable = Some(slot);
@@ -236,10 +224,7 @@ pub(crate) fn make_folders(inner: &Inner, root: &File, folder: &str) -> Result<(
         if matches!(inner.disk.meta_at(root, path), Ok(meta) if meta.kind != FileKind::Folder) {
             inner.disk.remove(root, path).map_err(Fault::of("remove"))?;
         }
-        inner
-            .disk
-            .make_folder(root, path)
-            .map_err(Fault::of("make folder"))?;
+        inner.disk.make_folder(root, path).map_err(Fault::of("make folder"))?;
     }
     Ok(())
 }

@@ -18,10 +18,7 @@ pub struct Fault {
 
 impl Fault {
     pub(crate) fn of(operation: &'static str) -> impl Fn(io::Error) -> Fault {
-        move |error| Fault {
-            operation,
-            kind: error.kind(),
-        }
+        move |error| Fault { operation, kind: error.kind() }
     }
 }
 
@@ -90,10 +87,7 @@ pub enum Miss {
 impl Miss {
     /// Whether something is there that should not be as it is, so that a new entry has to replace it.
     pub fn is_defect(&self) -> bool {
-        !matches!(
-            self,
-            Miss::Disabled | Miss::Absent | Miss::OtherKey | Miss::Quarantined | Miss::Io(_)
-        )
+        !matches!(self, Miss::Disabled | Miss::Absent | Miss::OtherKey | Miss::Quarantined | Miss::Io(_))
     }
 
     /// A short name for counters and traces.

@@ -38,9 +38,7 @@ impl Group {
 
     /// When the entry was used last: the stamp of the `.bin`, or of what else there is.
     pub(crate) fn stamp(&self) -> Stamp {
-        self.piece(Role::Entry)
-            .or_else(|| self.pieces.first())
-            .map_or((0, 0), |piece| piece.meta.stamp)
+        self.piece(Role::Entry).or_else(|| self.pieces.first()).map_or((0, 0), |piece| piece.meta.stamp)
     }
 }
 
@@ -109,13 +107,7 @@ fn walk(inner: &Inner, root: &File, path: String, levels: usize, found: &mut Fou
     }
 }
 
-fn collect(
-    disk: &dyn Disk,
-    folder: &File,
-    path: String,
-    names: &[(String, FileKind)],
-    found: &mut Found,
-) {
+fn collect(disk: &dyn Disk, folder: &File, path: String, names: &[(String, FileKind)], found: &mut Found) {
     let mut groups: BTreeMap<u32, Vec<Piece>> = BTreeMap::new();
     for (name, _) in names {
         let Some((number, driver, role)) = names::parse(name) else {
@@ -145,10 +137,6 @@ fn collect(
     }
     for (number, mut pieces) in groups {
         pieces.sort_by(|a, b| (a.role, &a.name).cmp(&(b.role, &b.name)));
-        found.groups.push(Group {
-            folder: path.clone(),
-            number,
-            pieces,
-        });
+        found.groups.push(Group { folder: path.clone(), number, pieces });
     }
 }

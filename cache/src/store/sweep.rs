@@ -75,19 +75,12 @@ pub(crate) fn trim(inner: &Inner, root: &File) {
     if record.trimmed <= now && now - record.trimmed < TRIM_INTERVAL {
         return;
     }
-    let record = crate::store::ledger::Record {
-        trimmed: now,
-        ..record
-    };
+    let record = crate::store::ledger::Record { trimmed: now, ..record };
     if ledger.write(record).is_err() {
         return;
     }
     drop(ledger);
-    let target = Target {
-        trigger: u64::MAX,
-        goal: u64::MAX,
-        oldest: evict::oldest(inner),
-    };
+    let target = Target { trigger: u64::MAX, goal: u64::MAX, oldest: evict::oldest(inner) };
     // Whatever stops it now, it is tried again tomorrow.
     let _ = evict::evict(inner, root, target);
 }

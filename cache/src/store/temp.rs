@@ -32,12 +32,7 @@ impl<'a> Temp<'a> {
     ) -> Result<Temp<'a>, Fault> {
         let disk = &*inner.disk;
         let folder = open_tmp(inner, root)?;
-        let mut temp = Temp {
-            inner,
-            folder,
-            name: String::new(),
-            file: None,
-        };
+        let mut temp = Temp { inner, folder, name: String::new(), file: None };
         let file = temp.create()?;
         disk::write_all(disk, file, bytes).map_err(Fault::of("write"))?;
         if inner.config.durable {
@@ -53,33 +48,25 @@ impl<'a> Temp<'a> {
         let disk = &*self.inner.disk;
         for _ in 0..ATTEMPTS {
             self.name = names::random();
-            let file = disk
-                .create(&self.folder, &self.name)
-                .map_err(Fault::of("create"))?;
+            let file = disk.create(&self.folder, &self.name).map_err(Fault::of("create"))?;
             let file = &*self.file.insert(file);
             // Where locks are not supported a sweep goes by age alone.
             let is_locked = disk.try_lock(file).unwrap_or(!self.inner.locks);
             let made = disk.meta(file).map_err(Fault::of("stat"))?;
-            let is_named = disk
-                .meta_at(&self.folder, &self.name)
-                .is_ok_and(|named| named.is_same_file(&made));
+            let is_named =
+                disk.meta_at(&self.folder, &self.name).is_ok_and(|named| named.is_same_file(&made));
             if is_locked && is_named {
                 break;
             }
             let _ = disk.remove(&self.folder, &self.name);
             self.file = None;
         }
-        self.file.as_ref().ok_or(Fault {
-            operation: "create",
-            kind: io::ErrorKind::NotFound,
-        })
+        self.file.as_ref().ok_or(Fault { operation: "create", kind: io::ErrorKind::NotFound })
     }
 
     /// Moves the file to its final name. The handle, and with it the lock, is given back.
     pub(crate) fn publish(&mut self, root: &File, path: &str) -> io::Result<Option<File>> {
-        self.inner
-            .disk
-            .rename(&self.folder, &self.name, root, path)?;
+        self.inner.disk.rename(&self.folder, &self.name, root, path)?;
         Ok(self.file.take())
     }
 }
@@ -102,7 +89,6 @@ pub(crate) fn open_tmp(inner: &Inner, root: &File) -> Result<File, Fault> {
     if matches!(disk.meta_at(root, TMP), Ok(meta) if meta.kind != FileKind::Folder) {
         disk.remove(root, TMP).map_err(Fault::of("remove"))?;
     }
-    disk.make_folder(root, TMP)
-        .map_err(Fault::of("make folder"))?;
+    disk.make_folder(root, TMP).map_err(Fault::of("make folder"))?;
     disk.open_folder(root, TMP).map_err(Fault::of("open"))
 }

@@ -90,18 +90,13 @@ impl EntryInfo {
     }
 
     fn place(&self) -> Place {
-        Place {
-            folder: self.folder.clone(),
-            number: self.number,
-        }
+        Place { folder: self.folder.clone(), number: self.number }
     }
 }
 
 fn time((seconds, nanos): Stamp) -> SystemTime {
     let seconds = u64::try_from(seconds).unwrap_or(0);
-    UNIX_EPOCH
-        .checked_add(Duration::new(seconds, nanos))
-        .unwrap_or(UNIX_EPOCH)
+    UNIX_EPOCH.checked_add(Duration::new(seconds, nanos)).unwrap_or(UNIX_EPOCH)
 }
 
 /// The key in a `.src` file.
@@ -109,10 +104,7 @@ fn read_key(inner: &Inner, root: &File, path: &str) -> Result<Key, Miss> {
     let (bytes, ..) = inner.read(root, path)?;
     let container = container::decode(Kind::Source, &bytes)?;
     let part = |kind: PartKind| {
-        container
-            .section(kind.name())
-            .and_then(Part::from_bytes)
-            .ok_or(Miss::Malformed("key"))
+        container.section(kind.name()).and_then(Part::from_bytes).ok_or(Miss::Malformed("key"))
     };
     let [device, image, spec, options] = PartKind::ALL;
     let key = Key::from_parts([part(device)?, part(image)?, part(spec)?, part(options)?]);
@@ -142,9 +134,7 @@ fn describe(inner: &Inner, root: &File, group: &Group, with_blobs: bool) -> Entr
         match lookup::read_entry(inner, root, &info.place().entry(), &id) {
             Ok(read) => {
                 let sections = read.value.sections();
-                info.sections = sections
-                    .map(|(name, data)| (name.to_owned(), data.len() as u64))
-                    .collect();
+                info.sections = sections.map(|(name, data)| (name.to_owned(), data.len() as u64)).collect();
             }
             Err(Miss::Absent) => info.defect = Some(Miss::Incomplete),
             Err(miss) => info.defect = Some(miss),
@@ -191,11 +181,7 @@ impl Store {
             entries: found.groups.len(),
             blobs: blobs.filter(|piece| piece.role == Role::Blob).count(),
             bytes: found.bytes,
-            recorded: inner
-                .lock(&root)
-                .ok()
-                .and_then(|ledger| ledger.record)
-                .map(|record| record.bytes),
+            recorded: inner.lock(&root).ok().and_then(|ledger| ledger.record).map(|record| record.bytes),
             limit: inner.config.max_size,
         }
     }
@@ -241,11 +227,7 @@ impl Store {
         let Some(inner) = self.inner() else {
             return Pruned::default();
         };
-        let target = Target {
-            trigger: bytes,
-            goal: bytes,
-            oldest: evict::oldest(inner),
-        };
+        let target = Target { trigger: bytes, goal: bytes, oldest: evict::oldest(inner) };
         evict::evict(inner, &inner.root(), target).unwrap_or_default()
     }
 
@@ -258,9 +240,7 @@ impl Store {
 
     /// Removes temporary files of dead processes.
     pub fn sweep(&self) -> Swept {
-        self.inner()
-            .map(|inner| sweep::sweep(inner, &inner.root()))
-            .unwrap_or_default()
+        self.inner().map(|inner| sweep::sweep(inner, &inner.root())).unwrap_or_default()
     }
 
     fn walk(&self, progress: &mut dyn FnMut(Progress), with_blobs: bool) -> Vec<EntryInfo> {
@@ -274,10 +254,7 @@ impl Store {
         let mut all = Vec::with_capacity(total);
         for group in &groups {
             all.push(describe(inner, &root, group, with_blobs));
-            progress(Progress {
-                done: all.len(),
-                total,
-            });
+            progress(Progress { done: all.len(), total });
         }
         all
     }

@@ -15,11 +15,7 @@ pub(crate) fn hammer(dir: &Path, seed: u64, limit: u64, is_ruined: bool) {
     let store = Store::open(config(dir, limit));
     assert_eq!(store.disabled_reason(), None);
     let most = pick(64 << 10, 1 << 20);
-    let seconds = if is_ruined {
-        pick(2, 120)
-    } else {
-        pick(3, 600)
-    };
+    let seconds = if is_ruined { pick(2, 120) } else { pick(3, 600) };
     let end = Instant::now() + Duration::from_secs(seconds);
     let totals: Vec<(u64, u64, u64)> = thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
@@ -41,8 +37,8 @@ pub(crate) fn hammer(dir: &Path, seed: u64, limit: u64, is_ruined: bool) {
                                 assert!(fine || is_ruined, "{miss}");
                                 let entry = payload(number, random.next(), most);
                                 let outcome = store.put(&key(number), &entry);
-                                let fine = outcome.is_published()
-                                    || outcome == Outcome::Skipped(Skip::LockTimeout);
+                                let fine =
+                                    outcome.is_published() || outcome == Outcome::Skipped(Skip::LockTimeout);
                                 assert!(fine || is_ruined, "{outcome:?}");
                             }
                         }
@@ -52,10 +48,7 @@ pub(crate) fn hammer(dir: &Path, seed: u64, limit: u64, is_ruined: bool) {
                 })
             })
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let sum = |pick: fn(&(u64, u64, u64)) -> u64| totals.iter().map(pick).sum::<u64>();
     println!("\ndone {} {} {}", sum(|t| t.0), sum(|t| t.1), sum(|t| t.2));
@@ -85,9 +78,7 @@ fn hammered_by_eight_processes_while_evicting() {
     let dir = base.path().join("cache");
     let limit = pick(16 << 20, 250 << 20);
     drop(Store::open(config(&dir, limit)));
-    let mut workers: Vec<_> = (0..8)
-        .map(|seed| spawn(&format!("hammer {limit}"), &dir, seed))
-        .collect();
+    let mut workers: Vec<_> = (0..8).map(|seed| spawn(&format!("hammer {limit}"), &dir, seed)).collect();
     let mut samples = 0;
     let mut most = 0;
     while workers[0].try_wait().unwrap().is_none() {
@@ -104,11 +95,8 @@ fn hammered_by_eight_processes_while_evicting() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{text}");
         let line = text.lines().find_map(|line| line.strip_prefix("done "));
-        let numbers: Vec<u64> = line
-            .expect("a report")
-            .split(' ')
-            .map(|number| number.parse().unwrap())
-            .collect();
+        let numbers: Vec<u64> =
+            line.expect("a report").split(' ').map(|number| number.parse().unwrap()).collect();
         operations += numbers[0];
         hits += numbers[1];
         wrong += numbers[2];
@@ -126,12 +114,7 @@ fn hammered_by_eight_processes_while_evicting() {
     let usage = store.usage();
     assert_eq!(usage.recorded, Some(usage.bytes));
     assert_eq!(fs::read_dir(dir.join("tmp")).unwrap().count(), 0);
-    assert!(
-        store
-            .verify(&mut |_| {})
-            .iter()
-            .all(|info| info.defect.is_none())
-    );
+    assert!(store.verify(&mut |_| {}).iter().all(|info| info.defect.is_none()));
 }
 
 /// Takes away, replaces or renames one of the parts of a store.
@@ -160,9 +143,7 @@ fn ruined_while_in_use() {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path().join("cache");
     let limit = 4 << 20;
-    let mut workers: Vec<_> = (0..2)
-        .map(|seed| spawn(&format!("ruins {limit}"), &dir, seed))
-        .collect();
+    let mut workers: Vec<_> = (0..2).map(|seed| spawn(&format!("ruins {limit}"), &dir, seed)).collect();
     let mut random = Random::new(5);
     let mut ruins = 0;
     while workers[0].try_wait().unwrap().is_none() {
@@ -175,10 +156,7 @@ fn ruined_while_in_use() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{text}");
         let line = text.lines().find_map(|line| line.strip_prefix("done "));
-        assert!(
-            line.expect("a report").ends_with(" 0"),
-            "wrong values: {text}"
-        );
+        assert!(line.expect("a report").ends_with(" 0"), "wrong values: {text}");
     }
     println!("{ruins} times ruined");
     let store = Store::open(config(&dir, limit));

@@ -48,16 +48,12 @@ pub(crate) fn fill(number: u64, build: u64, length: usize) -> Vec<u8> {
 /// Every build of a key is different, and says so in both sections.
 pub(crate) fn payload(number: u64, build: u64, most: usize) -> Entry {
     let length = 1024 + (fill(number, 0, 8)[0] as usize * most / 256);
-    Entry::new()
-        .with("spirv", fill(number, build, length))
-        .with("report", build.to_le_bytes())
+    Entry::new().with("spirv", fill(number, build, length)).with("report", build.to_le_bytes())
 }
 
 /// Whether an entry is one whole build of this key.
 pub(crate) fn is_right(number: u64, entry: &Entry) -> bool {
-    let build = entry
-        .section("report")
-        .and_then(|bytes| bytes.try_into().ok());
+    let build = entry.section("report").and_then(|bytes| bytes.try_into().ok());
     let (Some(build), Some(code)) = (build, entry.section("spirv")) else {
         return false;
     };

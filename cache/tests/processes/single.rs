@@ -35,10 +35,7 @@ fn eight_processes_race_for_one_cold_key() {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path().join("cache");
     let mut workers: Vec<_> = (0..8).map(|seed| spawn("race", &dir, seed)).collect();
-    let mut readers: Vec<_> = workers
-        .iter_mut()
-        .map(|child| wait_for(child, "ready"))
-        .collect();
+    let mut readers: Vec<_> = workers.iter_mut().map(|child| wait_for(child, "ready")).collect();
     for child in &mut workers {
         child.stdin.take().unwrap().write_all(b"x").unwrap();
     }
@@ -78,11 +75,7 @@ fn a_dead_holder_of_the_lock_is_no_hindrance_and_a_stopped_one_only_for_a_while(
         child.kill().unwrap();
         child.wait().unwrap();
         let start = Instant::now();
-        assert!(
-            store
-                .put(&key(round), &payload(round, 1, 1000))
-                .is_published()
-        );
+        assert!(store.put(&key(round), &payload(round, 1, 1000)).is_published());
         slowest = slowest.max(start.elapsed());
     }
     println!("slowest put after a death: {slowest:?}");
@@ -121,10 +114,7 @@ pub(crate) fn children(dir: &Path) {
     assert!(store.put(&key(1), &payload(1, 1, 1000)).is_published());
     let _load = store.put_blob(&key(1), &Part::new(), b"blob");
     let load = store.begin_load(&key(1), &Part::new()).unwrap();
-    let listing = Command::new("ls")
-        .args(["-l", "/proc/self/fd"])
-        .output()
-        .unwrap();
+    let listing = Command::new("ls").args(["-l", "/proc/self/fd"]).output().unwrap();
     let listing = String::from_utf8_lossy(&listing.stdout).into_owned();
     assert!(listing.contains(" 0 -> "), "{listing}");
     assert!(!listing.contains(dir.to_str().unwrap()), "{listing}");
@@ -132,11 +122,7 @@ pub(crate) fn children(dir: &Path) {
     // Nothing is left open but the root.
     let before = fs::read_dir("/proc/self/fd").unwrap().count();
     for number in 0..100 {
-        assert!(
-            store
-                .put(&key(number), &payload(number, 1, 1000))
-                .is_published()
-        );
+        assert!(store.put(&key(number), &payload(number, 1, 1000)).is_published());
         assert!(store.get(&key(number)).is_ok());
         assert!(store.get(&key(number + 1000)).is_err());
         let _ = store.begin_load(&key(1), &Part::new());

@@ -65,9 +65,7 @@ impl Stormer {
         // A worker that ended by itself has failed a check.
         assert_eq!(status.code(), None, "a worker failed");
         for line in self.lines.iter() {
-            let number = line
-                .strip_prefix("published ")
-                .and_then(|rest| rest.strip_suffix(" ."));
+            let number = line.strip_prefix("published ").and_then(|rest| rest.strip_suffix(" ."));
             if let Some(number) = number {
                 published.insert(number.parse().unwrap());
             }
@@ -100,10 +98,7 @@ pub(crate) fn kill_storm(kills: u64, limit: u64) {
             let begin = Instant::now();
             let store = Store::open(config(&dir, limit));
             assert_eq!(store.disabled_reason(), None);
-            assert!(
-                begin.elapsed() < Duration::from_secs(2),
-                "a dead process is in the way"
-            );
+            assert!(begin.elapsed() < Duration::from_secs(2), "a dead process is in the way");
             assert_eq!(fs::read_dir(dir.join("tmp")).unwrap().count(), 0);
             for number in 0..KEYS {
                 match store.get(&key(number)) {
@@ -134,10 +129,7 @@ pub(crate) fn kill_storm(kills: u64, limit: u64) {
     for worker in workers {
         worker.kill(&mut published);
     }
-    println!(
-        "{kills} kills, {} keys published, {checks} checks, limit {limit}",
-        published.len()
-    );
+    println!("{kills} kills, {} keys published, {checks} checks, limit {limit}", published.len());
     assert!(!published.is_empty());
 }
 

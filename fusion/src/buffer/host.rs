@@ -25,7 +25,9 @@ impl<T: Pod> Buffer<T> {
     /// Not exactly [`len`](Buffer::len) elements; the device failed.
     pub fn upload(&self, data: &[T]) -> Result<(), Error> {
         if data.len() != self.len() {
-            return Err(self.inner.error(BufferError::Length { given: data.len() as u64, len: self.len() as u64 }));
+            return Err(self
+                .inner
+                .error(BufferError::Length { given: data.len() as u64, len: self.len() as u64 }));
         }
         self.upload_at(0, data)
     }
@@ -94,7 +96,8 @@ impl<T: Pod> Buffer<T> {
         };
         let size = self.inner.size;
         let touch = self.inner.touch(0..size, false, true);
-        let mut schedule = self.inner.context.observe(&[touch.clone()], None, Rule::Conflict, CancelCause::HostWrite)?;
+        let mut schedule =
+            self.inner.context.observe(&[touch.clone()], None, Rule::Conflict, CancelCause::HostWrite)?;
         let dst = self.inner.memory(&mut schedule)?.clone();
         let fill = Command::Fill { dst, offset: 0, len: size.next_multiple_of(4), word };
         self.inner.context.transfer(&mut schedule, 0, &self.inner.name(), &[fill], &[touch])?;
@@ -143,20 +146,36 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Keeps the range for the host until the hold is dropped; with the points to wait for first.
-    pub(crate) fn hold(&self, range: Range<u64>, cause: CancelCause) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
+    pub(crate) fn hold(
+        &self,
+        range: Range<u64>,
+        cause: CancelCause,
+    ) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
         let writes = cause == CancelCause::HostWrite;
         let touch = self.inner.touch(range, !writes, writes);
         self.inner.context.hold(&self.inner, touch, cause)
     }
 
-    pub(crate) fn read_bytes(&self, _: &HostHold, range: Range<u64>, out: &mut [u8], points: &[Point]) -> Result<(), Error> {
+    pub(crate) fn read_bytes(
+        &self,
+        _: &HostHold,
+        range: Range<u64>,
+        out: &mut [u8],
+        points: &[Point],
+    ) -> Result<(), Error> {
         let context = &self.inner.context;
         let lane = points.first().map_or(0, |point| point.queue);
         let memory = self.inner.allocate()?;
         Ok(context.gpu.queue(lane as usize).download(memory, range.start, out, points)?)
     }
 
-    pub(crate) fn write_bytes(&self, _: &HostHold, range: Range<u64>, bytes: &[u8], points: &[Point]) -> Result<(), Error> {
+    pub(crate) fn write_bytes(
+        &self,
+        _: &HostHold,
+        range: Range<u64>,
+        bytes: &[u8],
+        points: &[Point],
+    ) -> Result<(), Error> {
         let context = &self.inner.context;
         let lane = points.first().map_or(0, |point| point.queue);
         let memory = self.inner.allocate()?;

@@ -29,7 +29,12 @@ impl ContextInner {
         self.end(event.queue, end, Some(event)).map(drop)
     }
 
-    fn end(&self, queue: QueueId, end: &End, of: Option<&EventInner>) -> Result<Option<Arc<EventInner>>, Error> {
+    fn end(
+        &self,
+        queue: QueueId,
+        end: &End,
+        of: Option<&EventInner>,
+    ) -> Result<Option<Arc<EventInner>>, Error> {
         let mut schedule = self.lock();
         let list = loop {
             if of.is_some_and(|event| event.settled().is_some()) {
@@ -89,19 +94,29 @@ impl ContextInner {
         result
     }
 
-    fn submit_list(&self, schedule: &mut Schedule, queue: QueueId, list: &List, prepared: Prepared) -> Result<(), Error> {
+    fn submit_list(
+        &self,
+        schedule: &mut Schedule,
+        queue: QueueId,
+        list: &List,
+        prepared: Prepared,
+    ) -> Result<(), Error> {
         let Prepared { pieces, mut report, forced } = prepared;
         let state = schedule.queue(queue);
         let (lane, profile) = (state.lane, state.profiling || self.profiling);
         let done = if pieces.is_empty() {
             Done::Nothing
         } else {
-            let buffers: Vec<Arc<BufferInner>> = list.entries.iter().flat_map(|entry| entry.buffers.iter().cloned()).collect();
-            let waits: Vec<Point> = list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
+            let buffers: Vec<Arc<BufferInner>> =
+                list.entries.iter().flat_map(|entry| entry.buffers.iter().cloned()).collect();
+            let waits: Vec<Point> =
+                list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
             let kept = list.kept_inside(&pieces);
-            let submitted = self.commit(schedule, lane, Work { pieces, buffers: &buffers, waits: &waits, profile })?;
+            let submitted =
+                self.commit(schedule, lane, Work { pieces, buffers: &buffers, waits: &waits, profile })?;
             for (entry, position, is_kept) in kept {
-                let (touch, buffer) = (&list.entries[entry].touches[position], &list.entries[entry].buffers[position]);
+                let (touch, buffer) =
+                    (&list.entries[entry].touches[position], &list.entries[entry].buffers[position]);
                 let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
                 if is_kept {
                     buffer.lost(range, Unreadable::Internalized);
@@ -135,11 +150,18 @@ impl ContextInner {
         for entry in &list.entries {
             for (touch, buffer) in entry.touches.iter().zip(&entry.buffers) {
                 if touch.writes {
-                    buffer.lost(touch.range.start - buffer.base..touch.range.end - buffer.base, Unreadable::Failed);
+                    buffer.lost(
+                        touch.range.start - buffer.base..touch.range.end - buffer.base,
+                        Unreadable::Failed,
+                    );
                 }
             }
         }
-        list.settle(&Settled { result: Err(Arc::new(error.clone())), outcome: Outcome::Failed, report: None });
+        list.settle(&Settled {
+            result: Err(Arc::new(error.clone())),
+            outcome: Outcome::Failed,
+            report: None,
+        });
     }
 }
 
@@ -173,7 +195,8 @@ impl List {
 
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 fn error_source(error: &Error) -> String {

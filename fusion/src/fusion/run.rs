@@ -65,11 +65,20 @@ impl ContextInner {
 
     /// One submission by itself.
     pub(crate) fn plain_step(&self, entry: &Entry) -> Result<Step, Error> {
-        jit::plan_unfused(&entry.submission, FloatMode::Strict, &self.limits)
-            .map_err(|error| Error::Build { kernel: entry.label.to_string(), source: BuildError::Plan(error) })
+        jit::plan_unfused(&entry.submission, FloatMode::Strict, &self.limits).map_err(|error| Error::Build {
+            kernel: entry.label.to_string(),
+            source: BuildError::Plan(error),
+        })
     }
 
-    fn pieces(&self, list: &List, steps: Vec<Step>, outcome: Outcome, plan: Report, plan_us: f64) -> Result<Prepared, Error> {
+    fn pieces(
+        &self,
+        list: &List,
+        steps: Vec<Step>,
+        outcome: Outcome,
+        plan: Report,
+        plan_us: f64,
+    ) -> Result<Prepared, Error> {
         let mut pieces = Vec::with_capacity(steps.len());
         let mut reports = Vec::with_capacity(steps.len());
         for step in steps {
@@ -84,6 +93,7 @@ impl ContextInner {
             plan,
             jit_us: reports.iter().map(|step| step.jit_us).sum(),
             driver_us: reports.iter().map(|step| step.driver_us).sum(),
+            dispatches: reports.len(),
             steps: reports,
             plan_us,
             names: Vec::new(),
@@ -138,12 +148,15 @@ impl List {
         let mut writes = Vec::new();
         for (number, entry) in self.entries.iter().enumerate() {
             for (position, touch) in entry.touches.iter().enumerate().filter(|(_, touch)| touch.writes) {
-                let reaches_memory = pieces.iter().filter(|piece| piece.step.members.contains(&number)).any(|piece| {
-                    piece.step.bindings.iter().any(|bound| {
-                        let range = bound.offset..bound.offset.saturating_add(bound.len);
-                        bound.writes && bound.buffer.0 == touch.memory && crate::graph::overlap(&range, &touch.range)
-                    })
-                });
+                let reaches_memory =
+                    pieces.iter().filter(|piece| piece.step.members.contains(&number)).any(|piece| {
+                        piece.step.bindings.iter().any(|bound| {
+                            let range = bound.offset..bound.offset.saturating_add(bound.len);
+                            bound.writes
+                                && bound.buffer.0 == touch.memory
+                                && crate::graph::overlap(&range, &touch.range)
+                        })
+                    });
                 writes.push((number, position, !reaches_memory));
             }
         }

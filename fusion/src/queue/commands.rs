@@ -53,7 +53,13 @@ impl Queue {
         self.command(&[&src], &dst, &touches, |schedule| {
             let from = src.buffer.memory(schedule)?.clone();
             let to = dst.buffer.memory(schedule)?.clone();
-            let copy = Command::Copy { src: from, src_offset: src.offset, dst: to, dst_offset: dst.offset, len: src.len };
+            let copy = Command::Copy {
+                src: from,
+                src_offset: src.offset,
+                dst: to,
+                dst_offset: dst.offset,
+                len: src.len,
+            };
             Ok(SmallVec::from_iter([copy]))
         })
     }
@@ -122,7 +128,8 @@ impl Queue {
         self.command(&[&src], dst, &touches, |schedule| {
             let from = src.buffer.memory(schedule)?.clone();
             let to = dst.buffer.memory(schedule)?.clone();
-            let copy = Command::Copy { src: from, src_offset: 0, dst: to, dst_offset: dst.offset, len: dst.len };
+            let copy =
+                Command::Copy { src: from, src_offset: 0, dst: to, dst_offset: dst.offset, len: dst.len };
             Ok(SmallVec::from_iter([copy]))
         })
     }
@@ -131,7 +138,8 @@ impl Queue {
         if !Arc::ptr_eq(&accessor.buffer.context, &self.inner.context) {
             return Err(accessor.buffer.error(BufferError::Foreign));
         }
-        let (offset, count, len) = (accessor.offset, accessor.count, accessor.buffer.elements(accessor.element));
+        let (offset, count, len) =
+            (accessor.offset, accessor.count, accessor.buffer.elements(accessor.element));
         if count == 0 || offset.checked_add(count).is_none_or(|end| end > len) {
             return Err(accessor.buffer.error(BufferError::OutOfRange { offset, count, len }));
         }

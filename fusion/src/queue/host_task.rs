@@ -96,7 +96,11 @@ impl Queue {
                 return Err(part.buffer.error(BufferError::OutOfRange { offset, count, len }));
             }
             let (start, bytes) = part.bytes();
-            touches.push(part.buffer.touch(start..start + bytes, part.access != Access::Write, part.access != Access::Read));
+            touches.push(part.buffer.touch(
+                start..start + bytes,
+                part.access != Access::Write,
+                part.access != Access::Read,
+            ));
         }
 
         // The thread comes first: nothing has to be taken back if there can be none. It waits for its job.
@@ -124,7 +128,8 @@ impl Queue {
             part.buffer.memory(&mut schedule)?;
         }
         schedule.graph.retire(|point| context.gpu.is_done(point));
-        let points: SmallVec<[Point; 4]> = touches.iter().flat_map(|touch| schedule.graph.conflicts(touch)).collect();
+        let points: SmallVec<[Point; 4]> =
+            touches.iter().flat_map(|touch| schedule.graph.conflicts(touch)).collect();
         let hold = context.hold_now(&mut schedule, touches, thread);
         let state = schedule.queue(self.inner.id);
         state.tasks.retain(|task| !matches!(task.poll(), Some(Ok(()))));

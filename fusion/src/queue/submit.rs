@@ -59,7 +59,12 @@ impl Queue {
             for event in after.iter().filter(|event| event.queue != self.inner.id) {
                 context.end_list_of(event, &End::Cancel(CancelCause::OtherQueue))?;
             }
-            let mut schedule = context.observe(&entry.touches, Some(self.inner.id), Rule::Conflict, CancelCause::OtherQueue)?;
+            let mut schedule = context.observe(
+                &entry.touches,
+                Some(self.inner.id),
+                Rule::Conflict,
+                CancelCause::OtherQueue,
+            )?;
             match &mut schedule.queue(self.inner.id).mode {
                 Mode::Ending(_) => {
                     drop(context.wait_for_change(schedule));
@@ -93,7 +98,8 @@ impl Queue {
             let pieces = piece.take().into_iter().collect();
             let work = Work { pieces, buffers: &entry.buffers, waits: &entry.after.points, profile };
             let submitted = context.commit(&mut schedule, lane, work)?;
-            for (touch, buffer) in entry.touches.iter().zip(&entry.buffers).filter(|(touch, _)| touch.writes) {
+            for (touch, buffer) in entry.touches.iter().zip(&entry.buffers).filter(|(touch, _)| touch.writes)
+            {
                 buffer.written(&(touch.range.start - buffer.base..touch.range.end - buffer.base));
             }
             schedule.queue(self.inner.id).ran(submitted.point);
@@ -145,12 +151,16 @@ fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> {
         }
         if let Some(state) = buffer.unreadable(&range) {
             let writes = |listed: &Touch| listed.writes && listed.overlaps(touch);
-            if list.is_some_and(|list| list.entries.iter().any(|earlier| earlier.touches.iter().any(writes))) {
+            if list.is_some_and(|list| list.entries.iter().any(|earlier| earlier.touches.iter().any(writes)))
+            {
                 continue;
             }
             let arg = &entry.submission.args[position];
             let slot = Slot { set: arg.set, binding: arg.binding };
-            return Err(Error::submit(&entry.label, SubmitError::Unreadable { slot, buffer: buffer.name().to_string(), state }));
+            return Err(Error::submit(
+                &entry.label,
+                SubmitError::Unreadable { slot, buffer: buffer.name().to_string(), state },
+            ));
         }
     }
     Ok(())

@@ -35,9 +35,15 @@ pub(crate) struct Work<'a> {
 
 impl ContextInner {
     /// Submits dispatches to a queue. All of them, or none and an error.
-    pub(crate) fn commit(&self, schedule: &mut Schedule, lane: u32, work: Work<'_>) -> Result<Submitted, Error> {
+    pub(crate) fn commit(
+        &self,
+        schedule: &mut Schedule,
+        lane: u32,
+        work: Work<'_>,
+    ) -> Result<Submitted, Error> {
         // Memory first: what is allocated here is filled with zeros by a submission of its own.
-        let mut dispatches: SmallVec<[(Arc<str>, Dispatch, Touches); 4]> = SmallVec::with_capacity(work.pieces.len());
+        let mut dispatches: SmallVec<[(Arc<str>, Dispatch, Touches); 4]> =
+            SmallVec::with_capacity(work.pieces.len());
         for piece in work.pieces {
             let mut bindings = SmallVec::with_capacity(piece.step.bindings.len());
             let mut touches = Touches::with_capacity(piece.step.bindings.len());
@@ -46,16 +52,30 @@ impl ContextInner {
                 let buffer = work
                     .buffers
                     .iter()
-                    .find(|b| b.id == bound.buffer && b.base <= range.start && range.end <= b.base.saturating_add(b.size))
+                    .find(|b| {
+                        b.id == bound.buffer
+                            && b.base <= range.start
+                            && range.end <= b.base.saturating_add(b.size)
+                    })
                     .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: "buffer" }))?;
                 let memory = buffer.memory(schedule)?.clone();
                 let (set, binding) = (bound.set, bound.binding);
-                bindings.push(BoundMemory { set, binding, memory, offset: range.start - buffer.base, len: bound.len });
+                bindings.push(BoundMemory {
+                    set,
+                    binding,
+                    memory,
+                    offset: range.start - buffer.base,
+                    len: bound.len,
+                });
                 touches.push(Touch { memory: buffer.id.0, range, reads: bound.reads, writes: bound.writes });
             }
             let pipeline = piece.program.pipeline.clone();
             let (push, groups) = (piece.step.push, piece.step.groups);
-            dispatches.push((piece.label, Dispatch { pipeline, bindings, push, groups, keeps: SmallVec::new() }, touches));
+            dispatches.push((
+                piece.label,
+                Dispatch { pipeline, bindings, push, groups, keeps: SmallVec::new() },
+                touches,
+            ));
         }
 
         schedule.graph.retire(|point| self.gpu.is_done(point));

@@ -20,11 +20,7 @@ impl Patient {
     fn new() -> Patient {
         let yard = Yard::new();
         let store = yard.open();
-        let patient = Patient {
-            yard,
-            store,
-            entry: payload(1, 300),
-        };
+        let patient = Patient { yard, store, entry: payload(1, 300) };
         patient.heal();
         patient
     }
@@ -91,10 +87,7 @@ fn refuses_and_heals_every_damage() {
         for index in 0..flips {
             let bits = (sound.len() - HEADER) * 8;
             let bit = HEADER * 8 + (index * 7919) % bits;
-            assert_eq!(
-                patient.refuse(end, &flipped(&sound, bit), "a bit of the contents"),
-                Miss::Checksum
-            );
+            assert_eq!(patient.refuse(end, &flipped(&sound, bit), "a bit of the contents"), Miss::Checksum);
             damages += 1;
         }
         let mut longer = sound.clone();
@@ -201,9 +194,8 @@ fn decoders_take_any_bytes() {
             let length = bytes.len() as u64;
             bytes[16..24].copy_from_slice(&length.to_le_bytes());
             let body = bytes.len() - TRAILER;
-            let hash = blake3::Hasher::new_derive_key("vkfuse-cache container v1")
-                .update(&bytes[..body])
-                .finalize();
+            let hash =
+                blake3::Hasher::new_derive_key("vkfuse-cache container v1").update(&bytes[..body]).finalize();
             bytes[body..].copy_from_slice(hash.as_bytes());
         }
         let _ = crate::container::decode(crate::container::Kind::Entry, &bytes);

@@ -24,21 +24,13 @@ struct Scenario {
 
 fn fill(_: &Yard, store: &Store) {
     for number in OLD {
-        assert!(
-            store
-                .put(&key(number), &payload(number, 5000))
-                .is_published()
-        );
+        assert!(store.put(&key(number), &payload(number, 5000)).is_published());
     }
 }
 
 fn fill_with_blob(yard: &Yard, store: &Store) {
     fill(yard, store);
-    assert!(
-        store
-            .put_blob(&key(1), &driver(1), b"blob of 1")
-            .is_published()
-    );
+    assert!(store.put_blob(&key(1), &driver(1), b"blob of 1").is_published());
 }
 
 fn put(store: &Store, number: u32) {
@@ -46,27 +38,9 @@ fn put(store: &Store, number: u32) {
 }
 
 const SCENARIOS: &[Scenario] = &[
-    Scenario {
-        name: "first open",
-        before: |_, _| {},
-        act: |_, _| {},
-        may_lose: &OLD,
-        limit: 0,
-    },
-    Scenario {
-        name: "put",
-        before: fill,
-        act: |_, store| put(store, 4),
-        may_lose: &[],
-        limit: 0,
-    },
-    Scenario {
-        name: "overwrite",
-        before: fill,
-        act: |_, store| put(store, 2),
-        may_lose: &[],
-        limit: 0,
-    },
+    Scenario { name: "first open", before: |_, _| {}, act: |_, _| {}, may_lose: &OLD, limit: 0 },
+    Scenario { name: "put", before: fill, act: |_, store| put(store, 4), may_lose: &[], limit: 0 },
+    Scenario { name: "overwrite", before: fill, act: |_, store| put(store, 2), may_lose: &[], limit: 0 },
     Scenario {
         name: "hit and touch",
         before: fill,
@@ -174,22 +148,14 @@ fn check(scenario: &Scenario, yard: &Yard, when: &str) {
     assert!(outcome.is_published(), "{outcome:?}, {when}");
     let usage = store.usage();
     if scenario.limit != 0 {
-        assert!(
-            usage.bytes <= scenario.limit,
-            "{} bytes, {when}",
-            usage.bytes
-        );
+        assert!(usage.bytes <= scenario.limit, "{} bytes, {when}", usage.bytes);
     }
     drop(store);
     // A recount puts the record right.
     let store = yard.open();
     let pruned = store.prune_to(u64::MAX);
     let usage = store.usage();
-    assert_eq!(
-        (pruned.files, usage.recorded),
-        (0, Some(usage.bytes)),
-        "{when}"
-    );
+    assert_eq!((pruned.files, usage.recorded), (0, Some(usage.bytes)), "{when}");
 }
 
 #[test]
@@ -216,9 +182,6 @@ fn survives_death_at_every_operation() {
             }
         }
     }
-    println!(
-        "{points} points of death over {} scenarios",
-        SCENARIOS.len()
-    );
+    println!("{points} points of death over {} scenarios", SCENARIOS.len());
     assert!(points >= 300, "only {points} points");
 }

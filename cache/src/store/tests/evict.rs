@@ -7,12 +7,7 @@ use crate::{Disabled, Entry, Key, Miss, Outcome, Part, Skip, Store, StoreConfig}
 
 /// A key with three folders of its own below a common one.
 pub(crate) fn own(number: u32) -> Key {
-    Key::new(
-        Part::new(),
-        Part::new().u32("image", number),
-        Part::new(),
-        Part::new(),
-    )
+    Key::new(Part::new(), Part::new().u32("image", number), Part::new(), Part::new())
 }
 
 pub(crate) fn blob(kib: usize) -> Entry {
@@ -204,9 +199,7 @@ fn a_gap_does_not_hide_later_numbers() {
             assert!(store.remove(&info));
         }
     }
-    let left = (0..40)
-        .filter(|number| store.get(&own(*number)).is_ok())
-        .count();
+    let left = (0..40).filter(|number| store.get(&own(*number)).is_ok()).count();
     assert_eq!(left, store.usage().entries);
     assert!(left >= 24, "{left}");
     for number in 0..40 {
@@ -233,11 +226,7 @@ fn another_format_version_shares_the_limit_and_nothing_else() {
         assert!(store.put(&own(number), &blob(20)).is_published());
         assert!(store.usage().bytes <= 200 * 1024);
     }
-    assert!(
-        yard.files(".bin")
-            .iter()
-            .all(|path| path.starts_with(yard.root.join("v1")))
-    );
+    assert!(yard.files(".bin").iter().all(|path| path.starts_with(yard.root.join("v1"))));
 }
 
 #[test]
@@ -249,11 +238,7 @@ fn lists_verifies_and_prunes() {
     let store = Store::open(config);
     for number in 0..4 {
         yard.clock.advance(10);
-        assert!(
-            store
-                .put(&key(number), &payload(number, 100))
-                .is_published()
-        );
+        assert!(store.put(&key(number), &payload(number, 100)).is_published());
     }
     assert!(store.put_blob(&key(2), &driver(1), b"blob").is_published());
     let mut steps = Vec::new();
@@ -261,10 +246,7 @@ fn lists_verifies_and_prunes() {
     assert_eq!(steps, [(1, 4), (2, 4), (3, 4), (4, 4)]);
     let last = &infos[0];
     assert_eq!(last.key.as_ref(), Some(&key(3)));
-    assert_eq!(
-        last.sections,
-        [("spirv".to_owned(), 100), ("report".to_owned(), 2)]
-    );
+    assert_eq!(last.sections, [("spirv".to_owned(), 100), ("report".to_owned(), 2)]);
     assert_eq!(store.read(last), Ok(payload(3, 100)));
     assert_eq!(infos[1].blobs.len(), 1);
     let verified = store.verify(&mut |_| {});
@@ -272,11 +254,7 @@ fn lists_verifies_and_prunes() {
     let path = yard.files(".blob").remove(0);
     fs::write(path, b"damaged").unwrap();
     let verified = store.verify(&mut |_| {});
-    assert!(
-        verified[1].blobs[0]
-            .defect
-            .is_some_and(|miss| miss.is_defect())
-    );
+    assert!(verified[1].blobs[0].defect.is_some_and(|miss| miss.is_defect()));
     let pruned = store.prune_to(store.usage().bytes - 1);
     assert_eq!(pruned.files, 1);
     assert_eq!(store.get(&key(0)), Err(Miss::Absent));
@@ -284,11 +262,7 @@ fn lists_verifies_and_prunes() {
     assert_eq!(store.usage().entries, 0);
     let lines = lines.lock().unwrap();
     assert!(lines.iter().any(|line| line.starts_with("attributes ")));
-    assert!(
-        lines
-            .iter()
-            .any(|line| line.starts_with("did-evict-disk 1 "))
-    );
+    assert!(lines.iter().any(|line| line.starts_with("did-evict-disk 1 ")));
 }
 
 #[test]
@@ -303,10 +277,7 @@ fn removes_empty_folders_of_dead_processes() {
     assert!(store.usage().bytes > before.bytes);
     store.prune_to(u64::MAX);
     let after = store.usage();
-    assert_eq!(
-        (after.bytes, after.recorded),
-        (before.bytes, before.recorded)
-    );
+    assert_eq!((after.bytes, after.recorded), (before.bytes, before.recorded));
     assert!(store.get(&own(1)).is_ok());
     assert!(yard.root.join("v1").is_dir());
 }
@@ -315,10 +286,7 @@ fn removes_empty_folders_of_dead_processes() {
 fn events_are_lines_of_json() {
     let event = crate::Event::Attributes {
         key: crate::KeyId([0xab; 32]),
-        fields: vec![(
-            crate::PartKind::Device,
-            Part::new().str("name", "a \"b\"\n").fields().remove(0),
-        )],
+        fields: vec![(crate::PartKind::Device, Part::new().str("name", "a \"b\"\n").fields().remove(0))],
     };
     let id = "ab".repeat(32);
     let expected = format!(
@@ -327,10 +295,7 @@ fn events_are_lines_of_json() {
     assert_eq!(event.to_json(), expected);
     let miss = crate::Event::DidMissDisk {
         key: crate::KeyId([0xab; 32]),
-        miss: Miss::Length {
-            expected: 5,
-            found: 3,
-        },
+        miss: Miss::Length { expected: 5, found: 3 },
     };
     let expected = format!(
         r#"{{"event":"did-miss-disk","key":"{id}","kind":"length","reason":"3 bytes instead of 5"}}"#
@@ -341,15 +306,9 @@ fn events_are_lines_of_json() {
 #[test]
 fn refuses_folders_that_are_no_place_for_a_cache() {
     let open = |dir: &str| Store::open(StoreConfig::at(dir)).disabled_reason().cloned();
-    assert!(matches!(
-        open("relative/cache"),
-        Some(Disabled::Relative(_))
-    ));
+    assert!(matches!(open("relative/cache"), Some(Disabled::Relative(_))));
     assert!(matches!(open("/dev/null"), Some(Disabled::NotAFolder(_))));
-    assert!(matches!(
-        open("/dev/null/cache"),
-        Some(Disabled::Folder { .. })
-    ));
+    assert!(matches!(open("/dev/null/cache"), Some(Disabled::Folder { .. })));
     let off = Store::open(StoreConfig::disabled());
     assert_eq!(off.disabled_reason(), Some(&Disabled::Asked));
     assert!(!off.put(&own(1), &blob(1)).is_published());

@@ -148,10 +148,7 @@ fn refuses_network_file_systems_and_raised_rights() {
     let mut disk = Faulty::none();
     disk.network = Some("nfs");
     let (store, _) = yard.open_on(disk);
-    assert!(matches!(
-        store.disabled_reason(),
-        Some(Disabled::Network { name: "nfs", .. })
-    ));
+    assert!(matches!(store.disabled_reason(), Some(Disabled::Network { name: "nfs", .. })));
     yard.config.allow_network = true;
     let mut disk = Faulty::none();
     disk.network = Some("nfs");

@@ -61,12 +61,7 @@ impl Yard {
         config.touch_interval = Duration::ZERO;
         config.sweep_age = Duration::ZERO;
         config.lock_timeout = Duration::from_millis(200);
-        Yard {
-            clock,
-            config,
-            root,
-            base,
-        }
+        Yard { clock, config, root, base }
     }
 
     pub(crate) fn open(&self) -> Store {
@@ -140,17 +135,12 @@ pub(crate) fn key(number: u32) -> Key {
 /// The only right contents for a key.
 pub(crate) fn payload(number: u32, length: usize) -> Entry {
     let mut bytes = vec![0; length];
-    blake3::Hasher::new()
-        .update(&number.to_le_bytes())
-        .finalize_xof()
-        .fill(&mut bytes);
+    blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(&mut bytes);
     Entry::new().with("spirv", bytes).with("report", "{}")
 }
 
 pub(crate) fn driver(version: u32) -> Part {
-    Part::new()
-        .str("driver", "mock")
-        .u32("driver version", version)
+    Part::new().str("driver", "mock").u32("driver version", version)
 }
 
 /// A subscriber that keeps the lines.

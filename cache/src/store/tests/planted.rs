@@ -62,14 +62,7 @@ fn works(yard: &Yard, store: &Store, what: &str) {
 
 #[test]
 fn follows_no_links_and_waits_for_no_pipe() {
-    let kinds = [
-        "link",
-        "dangling link",
-        "hard link",
-        "pipe",
-        "folder",
-        "folder link",
-    ];
+    let kinds = ["link", "dangling link", "hard link", "pipe", "folder", "folder link"];
     let mut planted = 0;
     for kind in kinds {
         let count = places(&prepared().0).len();
@@ -86,12 +79,8 @@ fn follows_no_links_and_waits_for_no_pipe() {
                 "hard link" => fs::hard_link(&victim, &place).unwrap(),
                 "folder link" => symlink(&elsewhere, &place).unwrap(),
                 "folder" => fs::create_dir(&place).unwrap(),
-                _ => rustix::fs::mkfifoat(
-                    rustix::fs::CWD,
-                    &place,
-                    rustix::fs::Mode::from_raw_mode(0o600),
-                )
-                .unwrap(),
+                _ => rustix::fs::mkfifoat(rustix::fs::CWD, &place, rustix::fs::Mode::from_raw_mode(0o600))
+                    .unwrap(),
             }
             works(&yard, &store, &what);
             drop(store);
