@@ -1,25 +1,13 @@
 //! Each exit status, and that only one message goes with it.
 
-use crate::process::{Finished, command, example, finish, has_device, json, root, vkfuse};
+use crate::process::{Finished, changed, command, example, finish, has_device, json, vkfuse};
 use crate::shape::check_run;
 use serde_json::{Value, json};
-use std::fs;
 
 fn one_line(finished: &Finished) {
     assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
     assert!(finished.stderr.starts_with("error: "), "{}", finished.stderr);
     assert_eq!(finished.stdout, "");
-}
-
-/// An example with some text replaced, as a file of its own beside the kernels it names.
-fn changed(folder: &tempfile::TempDir, name: &str, from: &str, to: &str) -> String {
-    let text = fs::read_to_string(example(name)).expect("the example is there");
-    let shaders = root().join("shaders").display().to_string();
-    let changed = text.replace(from, to).replace("../../shaders", &shaders);
-    assert_ne!(text, changed);
-    let file = folder.path().join(name);
-    fs::write(&file, changed).expect("the folder can be written");
-    file.display().to_string()
 }
 
 #[test]
@@ -67,7 +55,7 @@ fn status_2_for_what_the_device_cannot_do() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     // A work-group of 2^20 items is over every device's limit.
-    let file = changed(&folder, "chain_slices.toml", "{ u32 = 64 }", "{ u32 = 1048576 }");
+    let file = changed(folder.path(), "chain_slices.toml", "{ u32 = 64 }", "{ u32 = 1048576 }");
     let finished = vkfuse(&["run", &file, "--no-cache"]);
     assert_eq!(finished.status, 2, "{}", finished.stderr);
     one_line(&finished);
@@ -122,7 +110,7 @@ fn status_4_when_fusion_is_forced_and_fails() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let force = "\n[fusion]\nforce = true\n\n[[submit]]\nkernel = \"mul\"";
-    let file = changed(&folder, "reverse_split.toml", "\n[[submit]]\nkernel = \"mul\"", force);
+    let file = changed(folder.path(), "reverse_split.toml", "\n[[submit]]\nkernel = \"mul\"", force);
     let finished = vkfuse(&["run", &file, "--no-cache", "--json"]);
     assert_eq!(finished.status, 4, "{}", finished.stderr);
     assert_eq!(finished.stderr.lines().count(), 1);
@@ -130,7 +118,7 @@ fn status_4_when_fusion_is_forced_and_fails() {
     check_run(&report);
     assert_eq!(report["groups"].as_array().map(Vec::len), Some(2));
 
-    let file = changed(&folder, "chain.toml", "[fusion]", "[fusion]\nforce = true");
+    let file = changed(folder.path(), "chain.toml", "[fusion]", "[fusion]\nforce = true");
     assert_eq!(vkfuse(&["run", &file, "--no-cache"]).status, 0);
 }
 

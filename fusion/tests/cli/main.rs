@@ -2,6 +2,7 @@
 #![cfg(feature = "cli")]
 
 mod bad_files;
+mod cache;
 mod exit_status;
 mod inspect;
 mod process;

@@ -72,3 +72,14 @@ pub(crate) fn json(args: &[&str]) -> (i32, Value) {
         Err(error) => panic!("{error}\n{}\n{}", finished.stdout, finished.stderr),
     }
 }
+
+/// An example with some text replaced, as a file of its own in `folder`.
+pub(crate) fn changed(folder: &Path, name: &str, from: &str, to: &str) -> String {
+    let text = std::fs::read_to_string(example(name)).expect("the example is there");
+    let shaders = root().join("shaders").display().to_string();
+    assert!(text.contains(from), "{from} is not in {name}");
+    let file = folder.join(name);
+    std::fs::write(&file, text.replace(from, to).replace("../../shaders", &shaders))
+        .expect("the folder can be written");
+    file.display().to_string()
+}

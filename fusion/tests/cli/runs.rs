@@ -1,6 +1,6 @@
 //! `vkfuse run` and `vkfuse bench` on a device: what the reports say.
 
-use crate::process::{example, finish, has_device, json, root, vkfuse};
+use crate::process::{changed, example, finish, has_device, json, root, vkfuse};
 use crate::shape::{check_bench, check_run};
 use serde_json::{Value, json};
 use std::fs;
@@ -170,20 +170,34 @@ fn slices_leave_the_rest_of_a_buffer_alone() {
 }
 
 #[test]
+fn an_output_that_was_internalized_has_nothing_to_show() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = changed(folder.path(), "chain.toml", "outputs = [\"out\"]", "outputs = [\"tmp1\", \"out\"]");
+    let (status, report) = json(&["run", &file, "--no-cache"]);
+    check_run(&report);
+    assert_eq!(status, 0);
+    assert_eq!(report["outputs"]["out"]["equal"], true);
+    for field in ["equal", "first_difference", "max_ulp", "blake3", "head"] {
+        assert_eq!(report["outputs"]["tmp1"][field], Value::Null, "{field}");
+    }
+}
+
+#[test]
 fn the_code_of_each_dispatch_is_written_where_asked() {
     if !has_device() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let dump = folder.path().join("dump");
-    let (status, _) = run("chain.toml", &["--mode", "fused", "--dump-spirv", &dump.display().to_string()]);
+    let (status, report) =
+        run("chain.toml", &["--mode", "fused", "--dump-spirv", &dump.display().to_string()]);
     assert_eq!(status, 0);
-    let files: Vec<_> = fs::read_dir(&dump).expect("the folder was made").flatten().collect();
-    assert!(!files.is_empty());
-    for file in files {
-        let bytes = fs::read(file.path()).expect("readable");
-        assert_eq!(bytes[..4], 0x0723_0203_u32.to_le_bytes(), "{}", file.path().display());
-    }
+    let key = report["groups"][0]["key"].as_str().expect("checked");
+    let bytes = fs::read(dump.join(format!("{}.spv", &key[..16]))).expect("the dispatch was written");
+    assert_eq!(bytes[..4], 0x0723_0203_u32.to_le_bytes());
 }
 
 #[test]

@@ -108,6 +108,7 @@ fn group(value: &Value, path: &str) {
             ("work_group", three),
             ("items_per_invocation", count),
             ("barriers", |value, path| each(value, path, barrier)),
+            ("key", |value, path| or_null(value, path, hash)),
         ],
     );
 }

@@ -31,7 +31,7 @@ pub(crate) fn fused(pipeline: &Pipeline, ids: &[BufferId], report: &FusionReport
     let find = |id: &BufferId| plan.buffers.iter().find(|buffer| buffer.buffer == *id);
     Gathered {
         outcome: Some(report.outcome.to_string()),
-        groups: plan.groups.iter().map(group).collect(),
+        groups: plan.groups.iter().map(|group| self::group(group, report)).collect(),
         splits: plan.splits.iter().map(|split| self::split(split, name)).collect(),
         trusted: plan.trusted.iter().map(|pair| self::trusted(pair, name)).collect(),
         buffers: ids
@@ -54,6 +54,7 @@ pub(crate) fn unfused(pipeline: &Pipeline, local_sizes: &[[u32; 3]]) -> Gathered
         work_group: *local_size,
         items_per_invocation: 1,
         barriers: Vec::new(),
+        key: None,
     });
     Gathered {
         outcome: None,
@@ -76,7 +77,7 @@ pub(crate) fn cache(report: &FusionReport) -> Cache {
     Cache { memory: word(report.memory()), disk: word(report.disk()) }
 }
 
-fn group(group: &GroupReport) -> Group {
+fn group(group: &GroupReport, report: &FusionReport) -> Group {
     let barriers = group.barriers.iter().map(|barrier| Barrier {
         after: barrier.after,
         kept: barrier.kept,
@@ -88,6 +89,11 @@ fn group(group: &GroupReport) -> Group {
         work_group: group.work_group,
         items_per_invocation: group.items_per_invocation,
         barriers: barriers.collect(),
+        key: report
+            .steps
+            .iter()
+            .find(|step| step.members == group.members)
+            .map(|step| blake3::Hash::from_bytes(step.key).to_hex().to_string()),
     }
 }
 

@@ -21,7 +21,7 @@ mod stop;
 
 use args::{Command, CommandLine};
 use clap::Parser;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use stop::{Status, Stop};
 
@@ -58,5 +58,9 @@ fn log() {
     let Ok(filter) = tracing_subscriber::EnvFilter::try_from_env("VKFUSE_LOG") else {
         return;
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
 }

@@ -39,6 +39,8 @@ pub(crate) struct Group {
     pub(crate) work_group: [u32; 3],
     pub(crate) items_per_invocation: u32,
     pub(crate) barriers: Vec<Barrier>,
+    /// The key of its code, in hexadecimal: `--dump-spirv` names files by its start.
+    pub(crate) key: Option<String>,
 }
 
 /// A place in a group where a barrier could stand.
