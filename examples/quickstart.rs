@@ -53,7 +53,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     if done.outcome() != Outcome::Fused {
         return Err(format!("the chain was not fused: {}", done.outcome()).into());
     }
-    in_words(&done.report().ok_or("a completed list has a report")?);
+    let report = done.report().ok_or("a completed list has a report")?;
+    in_words(&report);
     Ok(())
 }
 

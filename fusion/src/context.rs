@@ -82,8 +82,9 @@ impl Context {
     }
 
     fn on(gpu: Gpu, options: ContextOptions) -> Context {
-        let caps = gpu.caps();
-        let limits = caps.limits();
+        // By their numbers in SPIR-V: Int8, Int16 and Float16.
+        let [int8, int16, float16] = [39, 22, 9].map(|capability| gpu.caps().supports(capability));
+        let limits = gpu.caps().limits();
         let limits = Limits {
             max_push_bytes: limits.max_push_bytes,
             max_shared_bytes: limits.max_shared_bytes,
@@ -92,11 +93,7 @@ impl Context {
             max_work_group_size: limits.max_work_group_size,
             max_work_group_invocations: limits.max_work_group_invocations,
             max_groups: limits.max_groups,
-            small_scalars: SmallScalars {
-                int8: caps.supports(39 /* Int8 */),
-                int16: caps.supports(22 /* Int16 */),
-                float16: caps.supports(9 /* Float16 */),
-            },
+            small_scalars: SmallScalars { int8, int16, float16 },
         };
         let inner = ContextInner {
             schedule: Mutex::default(),

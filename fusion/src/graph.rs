@@ -369,3 +369,6 @@ impl Graph {
         format!("{:?}", Dot::with_attr_getters(&self.graph, &config, &edge, &node))
     }
 }
+
+#[cfg(test)]
+mod tests;

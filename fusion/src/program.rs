@@ -92,6 +92,7 @@ impl ContextInner {
             driver_blob: Tier::NotAsked,
             jit_us: 0.0,
             driver_us: 0.0,
+            load_us: 0.0,
         };
         let Some(memory) = &self.programs.memory else {
             report.memory = Tier::Off;
@@ -185,15 +186,17 @@ impl ContextInner {
         };
         let (pipeline, origin) =
             self.gpu.pipeline(&source).map_err(|error| failed(BuildError::Driver(error)))?;
-        report.driver_us = origin.driver_us as f64;
-        count(&self.counters.driver_us, origin.driver_us);
         report.driver_blob = match (&key, &load) {
             (None, _) => Tier::Off,
             (_, Some(_)) if origin.blob_taken && origin.from_blob != Some(false) => Tier::Hit,
             _ => Tier::Miss,
         };
         if report.driver_blob == Tier::Hit {
+            report.load_us = origin.driver_us as f64;
             count(&self.counters.blob_hits, 1);
+        } else {
+            report.driver_us = origin.driver_us as f64;
+            count(&self.counters.driver_us, origin.driver_us);
         }
         match load {
             Some(load) if !origin.blob_taken => load.reject(),

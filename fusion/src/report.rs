@@ -65,8 +65,10 @@ pub struct StepReport {
     pub driver_blob: Tier,
     /// Microseconds spent making SPIR-V; 0 on a hit.
     pub jit_us: f64,
-    /// Microseconds the driver took to make the pipeline; 0 on a memory hit.
+    /// Microseconds the driver took to compile the pipeline; 0 where it did not have to.
     pub driver_us: f64,
+    /// Microseconds the driver took to make the pipeline of its stored blob.
+    pub load_us: f64,
 }
 
 /// What became of a fusion list.
@@ -79,8 +81,6 @@ pub struct FusionReport {
     pub submissions: usize,
     /// How it was grouped, split and promoted, and why. Empty where the list was cancelled.
     pub plan: Report,
-    /// How many dispatches ran it.
-    pub dispatches: usize,
     /// The dispatches, in order.
     pub steps: Vec<StepReport>,
     /// Microseconds spent planning: analysis of pairs, grouping, keys.
@@ -97,6 +97,12 @@ impl FusionReport {
     #[must_use]
     pub fn buffer_name(&self, id: BufferId) -> Option<&str> {
         self.names.iter().find(|(known, _)| *known == id).map(|(_, name)| &**name)
+    }
+
+    /// Number of dispatches.
+    #[must_use]
+    pub fn dispatches(&self) -> usize {
+        self.steps.len()
     }
 
     /// The memory cache over all steps: a miss if any step missed.

@@ -6,8 +6,7 @@ mod support;
 
 use support::{Buf, Pair, Ran, Rig, Size, Submit, Workload};
 use vkfuse::Promote::{self, Local, Private};
-use vkfuse::{Event, Outcome};
-use vkfuse_jit::plan::Internalization;
+use vkfuse::{Event, Internalization, Outcome};
 
 /// More elements than any group holds and not a multiple of the group size.
 const N: u32 = 65_536 + 77;

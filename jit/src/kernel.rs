@@ -6,6 +6,7 @@
 //! ([`Interface`]). All of this happens once for each kernel and may take milliseconds.
 //!
 //! The files in order of the work: `guard` (bytes that may be anything), `words`, `value`, `fold`, `spec`,
+//! `survey`,
 //! `specialize` (constants, on words), `load` (words to module), `prune`, `strict`, `plain`, then
 //! `refuse`, `lower`, `split`, `unwrap`, `forward`, `normal`, and `resource`, `pointers`, `layout`, `reflect`.
 
@@ -31,6 +32,7 @@ mod spec;
 mod specialize;
 mod split;
 pub(crate) mod strict;
+mod survey;
 pub(crate) mod tools;
 mod unlayout;
 mod unwrap;

@@ -48,7 +48,8 @@ pub(crate) fn put(inner: &Inner, key: &Key, entry: &Entry) -> Result<u64, Skip> 
     let whole = names::disk_bytes(length)
         + names::disk_bytes(key.source().len() as u64)
         + LEVELS as u64 * FOLDER_BYTES;
-    if inner.config.max_size != 0 && whole > inner.config.max_size {
+    let is_too_large = inner.config.max_size != 0 && whole > inner.config.max_size;
+    if is_too_large || key.source().len() as u64 > inner.config.max_file_bytes {
         // Nothing is evicted for what will never fit.
         return Err(Skip::TooLarge { bytes: length });
     }

@@ -93,7 +93,6 @@ impl ContextInner {
             plan,
             jit_us: reports.iter().map(|step| step.jit_us).sum(),
             driver_us: reports.iter().map(|step| step.driver_us).sum(),
-            dispatches: reports.len(),
             steps: reports,
             plan_us,
             names: Vec::new(),

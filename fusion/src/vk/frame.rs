@@ -9,7 +9,7 @@ use std::{ptr, sync::Arc};
 use ash::vk;
 use vulkano::{VulkanObject, device::Device};
 
-use super::{Command, DeviceError, Memory, Pipeline, Profile, check::Needs, gpu::GpuInner, hold::Hold};
+use super::{Command, DeviceError, Memory, Pipeline, Profile, check::Needs, gpu::GpuInner};
 
 /// What a pending submission keeps alive.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Frame {
     queries: vk::QueryPool,
     keeps: Vec<Keep>,
     profile: Option<Arc<Profile>>,
-    device: Hold,
+    device: Arc<Device>,
 }
 
 /// A descriptor pool, large enough for one submission. Null until one needs it.

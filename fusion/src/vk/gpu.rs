@@ -22,7 +22,6 @@ use super::{
     Caps, DeviceError, DeviceInfo, DeviceSelector, GpuQueue, GpuStats, Point,
     calls::Calls,
     features,
-    hold::Hold,
     instance::{self, Messages},
     queue::QueueShared,
     stats::Counters,
@@ -70,7 +69,7 @@ pub(super) struct GpuInner {
     recording: AtomicBool,
     recorded: Mutex<Vec<(Point, Vec<String>)>>,
     pub(super) allocator: Arc<StandardMemoryAllocator>,
-    pub(super) device: Hold,
+    pub(super) device: Arc<Device>,
     messages: Messages,
 }
 
@@ -84,23 +83,18 @@ pub(super) fn unique_id() -> u64 {
 impl Gpu {
     /// The devices of this machine.
     pub(crate) fn enumerate() -> Result<Vec<DeviceInfo>, DeviceError> {
-        let _turn = instance::opening();
         let (instance, _messages) = instance::shared(false)?;
         Ok(instance::devices(&instance)?.into_iter().map(|(_, info)| info).collect())
     }
 
     /// Opens a device of its own.
     pub(crate) fn open(options: &GpuOptions) -> Result<Gpu, DeviceError> {
-        let (index, device, queues, messages) = {
-            let _turn = instance::opening();
-            let (instance, messages) = instance::shared(options.validation)?;
-            let mut devices = instance::devices(&instance)?;
-            let infos: Vec<DeviceInfo> = devices.iter().map(|(_, info)| info.clone()).collect();
-            let index = choose(&options.device, &infos)?;
-            let (physical, _) = devices.swap_remove(index);
-            let (device, queues) = make_device(physical, options.max_queues)?;
-            (index, device, queues, messages)
-        };
+        let (instance, messages) = instance::shared(options.validation)?;
+        let mut devices = instance::devices(&instance)?;
+        let infos: Vec<DeviceInfo> = devices.iter().map(|(_, info)| info.clone()).collect();
+        let index = choose(&options.device, &infos)?;
+        let (physical, _) = devices.swap_remove(index);
+        let (device, queues) = make_device(physical, options.max_queues)?;
         Gpu::assemble(device, queues, index, messages, options.plain)
     }
 
@@ -136,7 +130,6 @@ impl Gpu {
         messages: Messages,
         plain: bool,
     ) -> Result<Gpu, DeviceError> {
-        let device = Hold::new(device);
         let physical = device.physical_device();
         let properties = physical.properties();
         let name = || properties.device_name.clone();
@@ -180,7 +173,7 @@ impl Gpu {
             direct: !plain,
             recording: AtomicBool::new(false),
             recorded: Mutex::new(Vec::new()),
-            allocator: Arc::new(StandardMemoryAllocator::new_default(Arc::clone(&device))),
+            allocator: Arc::new(StandardMemoryAllocator::new_default(device.clone())),
             device,
             messages,
         })))

@@ -16,7 +16,7 @@ use vulkano::{
     memory::MemoryPropertyFlags,
 };
 
-use super::{DeviceError, Gpu, gpu::unique_id, hold::Hold};
+use super::{DeviceError, Gpu, gpu::unique_id};
 
 /// A buffer with memory behind it. `Send + Sync`; freed when the last handle goes, which the submissions that use it
 /// hold too.
@@ -39,7 +39,6 @@ pub(crate) struct Memory {
     uniform: bool,
     /// Keeps buffer and memory.
     _buffer: Subbuffer<[u8]>,
-    _device: Hold,
 }
 
 /// Where a buffer comes from.
@@ -100,7 +99,6 @@ impl Memory {
             imported: origin.imported,
             uniform: usage.contains(BufferUsage::UNIFORM_BUFFER),
             _buffer: range,
-            _device: gpu.0.device.clone(),
         }
     }
 

@@ -13,7 +13,6 @@
 //! | `spirv_caps` | SPIR-V capability to device feature |
 //! | `instance` | loader, instance, validation messages, list of devices |
 //! | `gpu` | an open device and its queues |
-//! | `hold` | how a device is kept, so that it goes in turn |
 //! | `select` | which device to open |
 //! | `memory` | buffers with memory behind them |
 //! | `allocate`, `import` | where those come from: new, or the user's |
@@ -48,7 +47,6 @@ mod error;
 mod features;
 mod frame;
 mod gpu;
-mod hold;
 mod import;
 mod instance;
 mod memory;

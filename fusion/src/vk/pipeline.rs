@@ -15,13 +15,12 @@ use std::{
 
 use ash::vk;
 use smallvec::SmallVec;
-use vulkano::VulkanObject;
+use vulkano::{VulkanObject, device::Device};
 
 use super::{
     BindingKind, DeviceError, Gpu,
     driver_cache::{self, DriverCache},
     gpu::unique_id,
-    hold::Hold,
     module::Module,
 };
 
@@ -70,7 +69,7 @@ pub(crate) struct Pipeline {
     /// Sorted by set and binding.
     bindings: SmallVec<[(u32, u32, BindingKind); 8]>,
     push_bytes: u32,
-    device: Hold,
+    device: Arc<Device>,
 }
 
 /// One set of a pipeline's layout.
@@ -149,7 +148,7 @@ impl Gpu {
             sets: SmallVec::new(),
             bindings,
             push_bytes: source.push_bytes,
-            device: self.0.device.clone(),
+            device: self.device().clone(),
         };
         self.make_sets(&mut made)?;
         self.make_layout(&mut made)?;

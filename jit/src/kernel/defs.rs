@@ -8,6 +8,7 @@ use rspirv::spirv::{Decoration, Op, StorageClass};
 pub(crate) struct Defs<'m> {
     insts: AHashMap<u32, &'m Instruction>,
     decorations: AHashMap<u32, Vec<&'m Instruction>>,
+    members: AHashMap<(u32, u32), Vec<&'m Instruction>>,
 }
 
 impl<'m> Defs<'m> {
@@ -20,12 +21,17 @@ impl<'m> Defs<'m> {
             }
         }
         let mut decorations: AHashMap<u32, Vec<&Instruction>> = AHashMap::new();
+        let mut members: AHashMap<(u32, u32), Vec<&Instruction>> = AHashMap::new();
         for inst in &module.annotations {
-            if let Some(target) = inst.operands.first().and_then(Operand::id_ref_any) {
-                decorations.entry(target).or_default().push(inst);
+            let Some(target) = inst.operands.first().and_then(Operand::id_ref_any) else { continue };
+            decorations.entry(target).or_default().push(inst);
+            if let (Op::MemberDecorate, Some(Operand::LiteralBit32(member))) =
+                (inst.class.opcode, inst.operands.get(1))
+            {
+                members.entry((target, *member)).or_default().push(inst);
             }
         }
-        Defs { insts, decorations }
+        Defs { insts, decorations, members }
     }
 
     /// The instruction that defines an id.
@@ -82,13 +88,8 @@ impl<'m> Defs<'m> {
 
     /// First operand of a decoration on a structure member; 0 for one without operands.
     pub(crate) fn member_decoration(&self, ty: u32, member: u32, kind: Decoration) -> Option<u32> {
-        self.decorations.get(&ty)?.iter().find_map(|inst| {
-            let [_, Operand::LiteralBit32(index), rest @ ..] = inst.operands.as_slice() else {
-                return None;
-            };
-            let ours = inst.class.opcode == Op::MemberDecorate && *index == member;
-            ours.then(|| literal(rest, kind))?
-        })
+        let list = self.members.get(&(ty, member))?;
+        list.iter().find_map(|inst| literal(&inst.operands[2..], kind))
     }
 }
 

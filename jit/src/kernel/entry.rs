@@ -145,11 +145,7 @@ impl Kernel {
         // Values can make a module invalid that was valid with its defaults: an array of length zero,
         // say. A module without constants was checked when it was loaded.
         if !values.is_empty() || cfg!(debug_assertions) {
-            tools::validate(&plain.strict).map_err(|complaint| KernelError::Invalid {
-                module: self.name().to_owned(),
-                instruction: complaint.index,
-                detail: complaint.detail,
-            })?;
+            tools::validate(&plain.strict).map_err(|complaint| complaint.into_error(self.name()))?;
         }
         let names = self.inner.module.names().iter();
         let names = names.filter_map(|(id, name)| Some((*ids.get(id)?, name.clone())));

@@ -196,14 +196,12 @@ pub enum KernelError {
         /// What is wrong.
         message: String,
     },
-    /// A bug: a stage of this crate or of SPIRV-Tools made something it must not make.
-    #[error("kernel `{kernel}`: internal check after `{stage}` failed: {detail}")]
-    Internal {
-        /// Name of the module.
-        kernel: String,
-        /// The stage whose output is wrong.
-        stage: &'static str,
-        /// What was found.
+    /// The installed SPIRV-Tools cannot be run.
+    #[error("module `{module}` cannot be validated, install SPIRV-Tools: {detail}")]
+    Tool {
+        /// Name the module was loaded under.
+        module: String,
+        /// What the system says.
         detail: String,
     },
 }

@@ -23,6 +23,8 @@ const MAX_BOUND: u32 = 0x3f_ffff;
 const MAX_NESTING: u32 = 255;
 /// Limit on [`ControlFlow::cost`]: a quarter of a microsecond each in the validator.
 const MAX_CONTROL_FLOW: u64 = 8_000_000;
+/// Decorations times targets of decoration groups, which both the validator and this crate write out.
+const MAX_GROUPED: u64 = 1 << 20;
 /// Types in a type, with repetition: sixteen times the universal limit on structure members.
 const MAX_PARTS: u32 = 1 << 18;
 
@@ -81,6 +83,7 @@ fn check_instructions(module: &str, words: &[u32]) -> Result<(), KernelError> {
     let bound = words[3];
     let mut extents = vec![Extent::default(); bound as usize];
     let mut control_flow = ControlFlow::default();
+    let (mut decorations, mut targets) = (0u64, 0u64);
     let mut at = HEADER;
     let mut instruction = 0;
     while at < words.len() {
@@ -99,6 +102,14 @@ fn check_instructions(module: &str, words: &[u32]) -> Result<(), KernelError> {
         control_flow.instruction(code, operands);
         if control_flow.cost() > MAX_CONTROL_FLOW {
             return Err(malformed("its function has too many or too deeply nested blocks"));
+        }
+        match Op::from_u32(code) {
+            Some(Op::Decorate) => decorations += 1,
+            Some(Op::GroupDecorate | Op::GroupMemberDecorate) => targets += operands.len() as u64,
+            _ => {}
+        }
+        if decorations * targets > MAX_GROUPED {
+            return Err(malformed("decoration groups have too many targets"));
         }
         if code == Op::EntryPoint as u32 && words::string(operands.get(2..).unwrap_or(&[])).is_none() {
             return Err(malformed("its name is not terminated"));

@@ -114,13 +114,11 @@ impl Consumer for Loader {
 /// text, which need not be UTF-8, and with `OpSpecConstantOp`, of which it does not know all forms, as
 /// undefined values.
 pub(super) fn decodable(words: &[u32]) -> Vec<u32> {
-    let non_semantic = words::non_semantic_sets(words);
+    let words = words::without_debug(words);
     let mut out = words[..HEADER].to_vec();
-    for inst in words::instructions(words) {
+    for inst in words::instructions(&words) {
         match inst.op() {
-            Some(op) if words::is_debug(op) => {}
             Some(Op::DecorateString | Op::MemberDecorateString | Op::EntryPoint) => {}
-            Some(Op::ExtInst) if non_semantic.contains(&inst.at(2)) => {}
             Some(Op::SpecConstantOp) => {
                 words::push(&mut out, Op::Undef, &[inst.at(0), inst.at(1)]);
             }

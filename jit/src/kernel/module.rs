@@ -7,8 +7,9 @@ use rspirv::spirv::{ExecutionModel, Op};
 
 use super::error::KernelError;
 use super::spec::{self, SpecConstant};
+use super::tools::{self, Complaint};
 use super::words::{self, Inst};
-use super::{guard, load, tools, unlayout};
+use super::{guard, load, unlayout};
 
 /// A validated SPIR-V module: immutable, cheap to clone.
 #[derive(Clone)]
@@ -55,12 +56,7 @@ impl Module {
     fn checked(name: &str, words: Vec<u32>) -> Result<Module, KernelError> {
         load::module(&load::decodable(&words))
             .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
-        let words = unlayout::repaired(&words).unwrap_or(words);
-        tools::validate(&words).map_err(|complaint| KernelError::Invalid {
-            module: name.to_owned(),
-            instruction: complaint.index,
-            detail: complaint.detail,
-        })?;
+        let valid = validate(&words).map_err(|complaint| complaint.into_error(name))?;
         let (entry_ids, entry_points) = compute_entries(&words).unzip();
         let names: AHashMap<u32, String> = words::instructions(&words)
             .take_while(|inst| inst.op() != Some(Op::Function))
@@ -73,6 +69,7 @@ impl Module {
             hasher.update(&word.to_le_bytes());
         }
         let hash = *hasher.finalize().as_bytes();
+        let words = valid.unwrap_or(words);
         Ok(Module {
             inner: Arc::new(Inner {
                 name: name.to_owned(),
@@ -128,6 +125,26 @@ impl std::fmt::Debug for Module {
             .field("words", &self.words().len())
             .field("entry_points", &self.entry_points())
             .finish()
+    }
+}
+
+/// Validates, and puts right what can be put right; returns the words to use, if not these.
+///
+/// Debug information makes for better messages; but what is wrong in information that is dropped is no
+/// reason to refuse a module.
+fn validate(words: &[u32]) -> Result<Option<Vec<u32>>, Complaint> {
+    match tools::validate_strictly(words) {
+        Ok(()) => Ok(None),
+        Err(complaint) if complaint.is_layout_outside_buffers() => {
+            let repaired = unlayout::repaired(&words::without_debug(words));
+            tools::validate(repaired.as_deref().unwrap_or(words))?;
+            Ok(repaired)
+        }
+        Err(complaint) if complaint.detail.contains("NonSemantic") => {
+            tools::validate(&words::without_debug(words))?;
+            Ok(None)
+        }
+        Err(complaint) => Err(complaint),
     }
 }
 

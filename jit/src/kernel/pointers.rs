@@ -12,7 +12,6 @@ use smallvec::SmallVec;
 /// Roots of every pointer value of a module.
 pub(crate) struct Roots {
     roots: AHashMap<u32, SmallVec<[u32; 1]>>,
-    handles: bool,
 }
 
 impl Roots {
@@ -33,57 +32,49 @@ impl Roots {
     }
 
     fn follow(module: &Module, variables: impl Iterator<Item = u32>, handles: bool) -> Roots {
+        let flows = flows(module, handles);
         let mut roots: AHashMap<u32, SmallVec<[u32; 1]>> = AHashMap::new();
-        for id in variables {
-            roots.insert(id, SmallVec::from_slice(&[id]));
-        }
-        let mut roots = Roots { roots, handles };
-        let parameters: AHashMap<u32, Vec<u32>> = module
-            .functions
-            .iter()
-            .filter_map(|function| {
-                let ids = function.parameters.iter().filter_map(|p| p.result_id);
-                Some((function.def_id()?, ids.collect()))
-            })
-            .collect();
-        // Phis and calls can point backwards; everything else settles in one round.
-        while roots.round(module, &parameters) {}
-        roots
-    }
-
-    fn round(&mut self, module: &Module, parameters: &AHashMap<u32, Vec<u32>>) -> bool {
-        let mut changed = false;
-        for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
-            if inst.class.opcode == Op::FunctionCall {
-                let ids: Vec<u32> = inst.operands.iter().filter_map(Operand::id_ref_any).collect();
-                let callee = ids.first().and_then(|id| parameters.get(id));
-                for (parameter, argument) in callee.into_iter().flatten().zip(ids.iter().skip(1)) {
-                    changed |= self.flow(*argument, *parameter);
+        for root in variables {
+            let mut queue = vec![root];
+            while let Some(id) = queue.pop() {
+                let known = roots.entry(id).or_default();
+                // One root is followed to its end before the next, so it is last where it is known.
+                if known.last() != Some(&root) {
+                    known.push(root);
+                    queue.extend(flows.get(&id).into_iter().flatten());
                 }
             }
-            let Some(result) = inst.result_id else {
-                continue;
-            };
-            for source in sources(inst, self.handles) {
-                changed |= self.flow(source, result);
-            }
         }
-        changed
+        Roots { roots }
     }
+}
 
-    fn flow(&mut self, from: u32, to: u32) -> bool {
-        let Some(new) = self.roots.get(&from).cloned() else {
-            return false;
-        };
-        let known = self.roots.entry(to).or_default();
-        let before = known.len();
-        for root in new {
-            if !known.contains(&root) {
-                known.push(root);
+/// For each value, the values that take a pointer over from it.
+fn flows(module: &Module, handles: bool) -> AHashMap<u32, SmallVec<[u32; 2]>> {
+    let parameters: AHashMap<u32, Vec<u32>> = module
+        .functions
+        .iter()
+        .filter_map(|function| {
+            let ids = function.parameters.iter().filter_map(|p| p.result_id);
+            Some((function.def_id()?, ids.collect()))
+        })
+        .collect();
+    let mut flows: AHashMap<u32, SmallVec<[u32; 2]>> = AHashMap::new();
+    for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
+        if inst.class.opcode == Op::FunctionCall {
+            let mut ids = inst.operands.iter().filter_map(Operand::id_ref_any);
+            let callee = ids.next().and_then(|id| parameters.get(&id));
+            for (parameter, argument) in callee.into_iter().flatten().zip(ids) {
+                flows.entry(argument).or_default().push(*parameter);
             }
         }
-        known.len() != before
+        if let Some(result) = inst.result_id {
+            for source in sources(inst, handles) {
+                flows.entry(source).or_default().push(result);
+            }
+        }
     }
+    flows
 }
 
 /// Operands whose pointer an instruction's result may be derived from.

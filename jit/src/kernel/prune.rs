@@ -84,34 +84,28 @@ fn drop_functions(module: &mut Module) {
 }
 
 fn live_ids(module: &Module) -> AHashSet<u32> {
+    let mut named: AHashMap<u32, Vec<&Instruction>> = AHashMap::new();
+    for inst in &module.types_global_values {
+        if let Some(id) = inst.result_id {
+            named.entry(id).or_default().push(inst);
+        }
+    }
+    // A decoration is alive with its target, and may name ids itself.
+    for inst in &module.annotations {
+        if let Some(id) = first_id(inst) {
+            named.entry(id).or_default().push(inst);
+        }
+    }
+    let code = module.functions.iter().flat_map(|f| f.all_inst_iter());
+    let mut queue: Vec<&Instruction> = code.chain(&module.execution_modes).collect();
     let mut live = AHashSet::new();
-    let mark = |inst: &Instruction, live: &mut AHashSet<u32>| {
-        let before = live.len();
-        live.extend(inst.result_type);
-        live.extend(inst.result_id);
-        live.extend(inst.operands.iter().filter_map(Operand::id_ref_any));
-        live.len() != before
-    };
-    for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
-        mark(inst, &mut live);
-    }
-    for inst in &module.execution_modes {
-        mark(inst, &mut live);
-    }
-    // Declarations precede uses except for forward pointers and decorations that name ids, so this
-    // settles after one or two rounds.
-    loop {
-        let mut changed = false;
-        for inst in module.types_global_values.iter().rev() {
-            let wanted = inst.result_id.is_some_and(|id| live.contains(&id));
-            changed |= wanted && mark(inst, &mut live);
-        }
-        for inst in &module.annotations {
-            let wanted = first_id(inst).is_some_and(|id| live.contains(&id));
-            changed |= wanted && mark(inst, &mut live);
-        }
-        if !changed {
-            return live;
+    while let Some(inst) = queue.pop() {
+        let own = inst.result_type.into_iter().chain(inst.result_id);
+        for id in own.chain(inst.operands.iter().filter_map(Operand::id_ref_any)) {
+            if live.insert(id) {
+                queue.extend(named.get(&id).into_iter().flatten());
+            }
         }
     }
+    live
 }

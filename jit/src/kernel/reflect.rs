@@ -3,7 +3,9 @@
 //! Read from instructions, not from decorations: a compiler that forgets `NonWritable` costs nothing
 //! here, and one that sets it wrongly cannot hide a write.
 
-use ahash::AHashMap;
+use std::collections::BTreeMap;
+
+use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{AddressingModel, BuiltIn, Capability, MemoryModel, Op};
 
@@ -178,7 +180,7 @@ fn bindings(
     names: &AHashMap<u32, String>,
 ) -> Result<Vec<Binding>, KernelError> {
     let touched = Touched::of(module, variables);
-    let mut list: Vec<Binding> = Vec::new();
+    let mut list: BTreeMap<(u32, u32), Binding> = BTreeMap::new();
     for variable in variables {
         let Role::Resource { place, kind, array } = variable.role else {
             continue;
@@ -203,9 +205,10 @@ fn bindings(
             min_size: block.as_ref().map_or(0, |block| block.fixed),
             runtime_stride: block.and_then(|block| block.runtime_stride),
         };
-        let same = |other: &&mut Binding| (other.set, other.binding) == (place.set, place.binding);
-        match list.iter_mut().find(same) {
-            None => list.push(binding),
+        match list.get_mut(&(place.set, place.binding)) {
+            None => {
+                list.insert((place.set, place.binding), binding);
+            }
             Some(other) if other.kind != binding.kind => {
                 return Err(KernelError::Binding {
                     kernel: kernel.to_owned(),
@@ -217,8 +220,7 @@ fn bindings(
             Some(other) => merge(other, binding),
         }
     }
-    list.sort_by_key(|binding| (binding.set, binding.binding));
-    Ok(list)
+    Ok(list.into_values().collect())
 }
 
 /// Several variables may view one binding, for instance as floats and as vectors.
@@ -248,8 +250,8 @@ fn push(kernel: &str, defs: &Defs<'_>, variables: &[Variable]) -> Result<Option<
 
 /// Which variables are read and written.
 struct Touched {
-    reads: Vec<u32>,
-    writes: Vec<u32>,
+    reads: AHashSet<u32>,
+    writes: AHashSet<u32>,
 }
 
 impl Touched {
@@ -263,7 +265,7 @@ impl Touched {
                 };
                 matches!(kind, Kind::Other(_))
             });
-        let mut touched = Touched { reads: Vec::new(), writes: Vec::new() };
+        let mut touched = Touched { reads: AHashSet::new(), writes: AHashSet::new() };
         let roots = Roots::trace(module, buffers.iter().map(|variable| variable.id));
         touched.collect(module, &roots, touch_memory);
         if !handles.is_empty() {
@@ -282,10 +284,10 @@ impl Touched {
                 }
                 let touch = touch(inst, index);
                 if matches!(touch, Touch::Read | Touch::Both | Touch::Escapes) {
-                    self.reads.extend_from_slice(pointed);
+                    self.reads.extend(pointed);
                 }
                 if matches!(touch, Touch::Write | Touch::Both | Touch::Escapes) {
-                    self.writes.extend_from_slice(pointed);
+                    self.writes.extend(pointed);
                 }
             }
         }

@@ -14,11 +14,11 @@
 //! - a work-group size that is missing, zero, or not made of constants
 //! - constants computed by operations that SPIR-V does not allow there for shaders
 
-use ahash::{AHashMap, AHashSet};
-use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op};
+use rspirv::spirv::{Decoration, ExecutionMode, Op};
 
 use super::error::KernelError;
 use super::fold;
+use super::survey::Survey;
 use super::value::{Constants, Type, Value};
 use super::words::{self, HEADER, Inst};
 
@@ -36,7 +36,7 @@ pub(super) struct Source<'a> {
     pub(super) entry_id: u32,
 }
 
-/// Applies `values` (`SpecId`, bits) to a validated module.
+/// Applies `values` (`SpecId`, bits), sorted by id, to a validated module.
 pub(super) fn apply(source: &Source<'_>, values: &[(u32, u64)]) -> Result<Specialised, KernelError> {
     let survey = Survey::of(source, values);
     let mut rewriter = Rewriter {
@@ -60,92 +60,6 @@ pub(super) fn apply(source: &Source<'_>, values: &[(u32, u64)]) -> Result<Specia
     out.splice(at..at, mode);
     out[3] = bound;
     Ok(Specialised { words: out, local_size })
-}
-
-/// What has to be known before the first instruction is rewritten, since decorations come before
-/// what they decorate and modes before the constants they name.
-#[derive(Default)]
-struct Survey {
-    /// Bits for the result id of a specialization constant.
-    given: AHashMap<u32, u64>,
-    /// The constant decorated as `WorkgroupSize`.
-    workgroup_size: Option<u32>,
-    /// Operands of `LocalSizeId`.
-    local_size_ids: Option<[u32; 3]>,
-    /// Operands of `LocalSize`.
-    local_size: Option<[u32; 3]>,
-    /// Non-semantic instruction sets.
-    non_semantic: AHashSet<u32>,
-    /// Decorations of each decoration group, as words after the target.
-    groups: AHashMap<u32, Vec<Vec<u32>>>,
-}
-
-impl Survey {
-    fn of(source: &Source<'_>, values: &[(u32, u64)]) -> Survey {
-        let mut survey = Survey { non_semantic: words::non_semantic_sets(source.words), ..Survey::default() };
-        let mut group_targets = Vec::new();
-        for inst in words::instructions(source.words) {
-            match inst.op() {
-                Some(Op::ExecutionMode | Op::ExecutionModeId) if inst.at(0) == source.entry_id => {
-                    let size = Some([inst.at(2), inst.at(3), inst.at(4)]);
-                    if inst.at(1) == ExecutionMode::LocalSize as u32 {
-                        survey.local_size = size;
-                    } else if inst.at(1) == ExecutionMode::LocalSizeId as u32 {
-                        survey.local_size_ids = size;
-                    }
-                }
-                Some(Op::Decorate) => survey.decorate(inst.at(0), inst.from(1), values),
-                Some(Op::DecorationGroup) => {
-                    survey.groups.insert(inst.at(0), Vec::new());
-                }
-                Some(Op::GroupDecorate) => {
-                    for target in inst.from(1) {
-                        group_targets.push((inst.at(0), *target));
-                    }
-                }
-                Some(Op::Function) => break,
-                _ => {}
-            }
-        }
-        survey.learn_groups(source.words);
-        for (group, target) in group_targets {
-            let decorations = survey.groups.get(&group).cloned().unwrap_or_default();
-            for decoration in decorations {
-                survey.decorate(target, &decoration, values);
-            }
-        }
-        survey
-    }
-
-    fn decorate(&mut self, target: u32, decoration: &[u32], values: &[(u32, u64)]) {
-        let [kind, operands @ ..] = decoration else {
-            return;
-        };
-        let operand = operands.first().copied();
-        if *kind == Decoration::SpecId as u32 {
-            let given = values.iter().find(|(id, _)| Some(*id) == operand);
-            if let Some((_, bits)) = given {
-                self.given.insert(target, *bits);
-            }
-        }
-        if *kind == Decoration::BuiltIn as u32 && operand == Some(BuiltIn::WorkgroupSize as u32) {
-            self.workgroup_size = Some(target);
-        }
-    }
-
-    /// Decorations of a group come before the group itself, hence the second walk.
-    fn learn_groups(&mut self, words: &[u32]) {
-        if self.groups.is_empty() {
-            return;
-        }
-        for inst in words::instructions(words) {
-            if inst.op() == Some(Op::Decorate)
-                && let Some(list) = self.groups.get_mut(&inst.at(0))
-            {
-                list.push(inst.from(1).to_vec());
-            }
-        }
-    }
 }
 
 struct Rewriter<'a> {

@@ -1,8 +1,11 @@
 //! The two C++ tools: spirv-val and spirv-opt, behind functions that take and give words.
 
 use spirv_tools::TargetEnv;
+use spirv_tools::error::SpirvResult;
 use spirv_tools::opt::{Optimizer, Options, Passes};
 use spirv_tools::val::{Validator, ValidatorOptions};
+
+use super::error::KernelError;
 
 /// Every module up to SPIR-V 1.6 is accepted in this environment. Whether the *device* takes it is the
 /// runtime's question.
@@ -23,6 +26,28 @@ pub(crate) struct Complaint {
     pub(crate) index: usize,
     /// Its words.
     pub(crate) detail: String,
+    /// Whether the tool could not be run at all, which only happens with installed tools.
+    pub(crate) not_run: bool,
+}
+
+impl Complaint {
+    fn new(index: usize, detail: String) -> Complaint {
+        Complaint { index, detail, not_run: false }
+    }
+
+    /// Whether the rule is the one that [`validate`] makes an exception of.
+    pub(super) fn is_layout_outside_buffers(&self) -> bool {
+        self.detail.contains(LAYOUT_OUTSIDE_BUFFERS)
+    }
+
+    /// The error for a module with this name.
+    pub(super) fn into_error(self, module: &str) -> KernelError {
+        let module = module.to_owned();
+        match self.not_run {
+            true => KernelError::Tool { module, detail: self.detail },
+            false => KernelError::Invalid { module, instruction: self.index, detail: self.detail },
+        }
+    }
 }
 
 fn validator_options() -> ValidatorOptions {
@@ -35,19 +60,28 @@ fn validator_options() -> ValidatorOptions {
     }
 }
 
-/// Runs spirv-val.
+/// Runs spirv-val, with one exception: see [`LAYOUT_OUTSIDE_BUFFERS`].
 pub(crate) fn validate(words: &[u32]) -> Result<(), Complaint> {
-    match validate_for(ENV, words) {
-        Err(complaint) if complaint.detail.contains(LAYOUT_OUTSIDE_BUFFERS) => validate_for(UNIVERSAL, words),
+    match validate_strictly(words) {
+        Err(complaint) if complaint.is_layout_outside_buffers() => validate_for(UNIVERSAL, words),
         result => result,
     }
 }
 
+/// Runs spirv-val without that exception.
+pub(super) fn validate_strictly(words: &[u32]) -> Result<(), Complaint> {
+    validate_for(ENV, words)
+}
+
 fn validate_for(env: TargetEnv, words: &[u32]) -> Result<(), Complaint> {
     let validator = spirv_tools::val::create(Some(env));
-    validator.validate(words, Some(validator_options())).map_err(|error| match error.diagnostic {
-        Some(diagnostic) => Complaint { index: diagnostic.index, detail: diagnostic.message },
-        None => Complaint { index: 0, detail: error.inner.to_string() },
+    validator.validate(words, Some(validator_options())).map_err(|error| {
+        let not_run = matches!(error.inner, SpirvResult::Unsupported | SpirvResult::EndOfStream);
+        let complaint = match error.diagnostic {
+            Some(diagnostic) => Complaint::new(diagnostic.index, diagnostic.message),
+            None => Complaint::new(0, error.inner.to_string()),
+        };
+        Complaint { not_run: not_run && cfg!(not(feature = "compiled-spirv-tools")), ..complaint }
     })
 }
 
@@ -58,16 +92,21 @@ pub(super) fn optimize(words: &[u32], passes: &[Passes]) -> Result<Vec<u32>, Com
     for pass in passes {
         optimizer.register_pass(*pass);
     }
-    let options = Options { validator_options: Some(validator_options()), ..Options::default() };
+    // Layout was checked before, and the installed spirv-opt does not take all the options that allow
+    // what devices may allow.
+    let options = Options {
+        validator_options: Some(ValidatorOptions { skip_block_layout: true, ..ValidatorOptions::default() }),
+        ..Options::default()
+    };
     let mut first = None;
     let mut listen = |message: spirv_tools::error::Message| {
         if first.is_none() {
-            first = Some(Complaint { index: message.index, detail: message.message });
+            first = Some(Complaint::new(message.index, message.message));
         }
     };
     let result = optimizer.optimize(words, &mut listen, Some(options));
     match result {
         Ok(binary) => Ok(binary.as_words().to_vec()),
-        Err(error) => Err(first.unwrap_or(Complaint { index: 0, detail: error.to_string() })),
+        Err(error) => Err(first.unwrap_or_else(|| Complaint::new(0, error.to_string()))),
     }
 }

@@ -22,8 +22,14 @@ pub(super) fn compile(module: &str, text: &str) -> Result<Vec<u32>, KernelError>
         let location = error.location(text);
         at(location, full_message(&error.into_inner()))
     })?;
-    let options =
-        spv::Options { lang_version: (1, 3), flags: spv::WriterFlags::empty(), ..spv::Options::default() };
+    let options = spv::Options {
+        lang_version: (1, 3),
+        // Names, for messages; they are stripped from what runs.
+        flags: spv::WriterFlags::DEBUG,
+        // Bounded loops would count iterations in every kernel; a loop that never ends is a bug either way.
+        force_loop_bounding: false,
+        ..spv::Options::default()
+    };
     spv::write_vec(&parsed, &info, &options, None).map_err(|error| at(None, error.to_string()))
 }
 

@@ -97,3 +97,21 @@ pub(super) fn is_debug(op: Op) -> bool {
             | Op::NoLine
     )
 }
+
+/// A copy of a module's words without debug and non-semantic instructions.
+pub(super) fn without_debug(words: &[u32]) -> Vec<u32> {
+    let non_semantic = non_semantic_sets(words);
+    let mut out = words[..HEADER].to_vec();
+    for inst in instructions(words) {
+        let dropped = match inst.op() {
+            Some(Op::ExtInst) => non_semantic.contains(&inst.at(2)),
+            Some(Op::ExtInstImport) => non_semantic.contains(&inst.at(0)),
+            Some(op) => is_debug(op),
+            None => false,
+        };
+        if !dropped {
+            out.extend_from_slice(inst.words);
+        }
+    }
+    out
+}

@@ -54,10 +54,6 @@ pub(crate) fn assert_valid(what: &str, words: &[u32]) {
     let options = ValidatorOptions { scalar_block_layout: true, ..ValidatorOptions::default() };
     let validator = spirv_tools::val::create(Some(spirv_tools::TargetEnv::Vulkan_1_3));
     if let Err(error) = validator.validate(words, Some(options)) {
-        // naga's work-group variables; see `kernel/tools.rs`.
-        if error.to_string().contains("VUID-StandaloneSpirv-None-10684") {
-            return;
-        }
         use rspirv::binary::Disassemble;
         let text = rspirv::dr::load_words(words).map_or_else(|e| e.to_string(), |m| m.disassemble());
         panic!("{what}: {error}\n{text}");

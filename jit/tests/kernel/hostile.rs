@@ -8,6 +8,12 @@ use super::corpus;
 struct Random(u64);
 
 impl Random {
+    /// `FUZZ_SEED` chooses another sequence, `FUZZ_ROUNDS` multiplies the work: for longer runs by hand.
+    fn new(seed: u64) -> Random {
+        let other: u64 = number("FUZZ_SEED", 0);
+        Random(seed ^ other.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -18,6 +24,15 @@ impl Random {
     fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    let value = std::env::var(name).ok();
+    value.and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+fn rounds() -> u64 {
+    500 * number("FUZZ_ROUNDS", 1)
 }
 
 /// Takes a module as far as it goes; says whether it loaded.
@@ -41,7 +56,7 @@ fn exercise(bytes: &[u8]) -> bool {
 
 #[test]
 fn refuses_random_bytes() {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
     for length in 0..600 {
         let mut bytes: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
         assert!(!exercise(&bytes));
@@ -67,10 +82,10 @@ fn refuses_every_truncation() {
 
 #[test]
 fn survives_flipped_bits() {
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
-    for name in ["chain.0", "control.3", "spec", "types", "hlsl", "many", "atomics", "pointers"] {
+    let mut random = Random::new(0x2545_f491_4f6c_dd1d);
+    for name in ["chain.0", "control.3", "spec", "types", "hlsl", "many", "atomics", "pointers", "naga"] {
         let original = corpus::bytes(name);
-        for _ in 0..500 {
+        for _ in 0..rounds() {
             let mut bytes = original.clone();
             for _ in 0..=random.below(3) {
                 let at = random.below(bytes.len());
@@ -83,10 +98,10 @@ fn survives_flipped_bits() {
 
 #[test]
 fn survives_swapped_words() {
-    let mut random = Random(0x1234_5678_9abc_def1);
-    for name in ["control", "spec.3", "shared", "spec_ops"] {
+    let mut random = Random::new(0x1234_5678_9abc_def1);
+    for name in ["control", "spec.3", "shared", "spec_ops", "naga"] {
         let original = corpus::bytes(name);
-        for _ in 0..500 {
+        for _ in 0..rounds() {
             let mut words: Vec<[u8; 4]> = original.as_chunks::<4>().0.to_vec();
             let at = 5 + random.below(words.len() - 5);
             words[at] = words[5 + random.below(words.len() - 5)];
@@ -184,4 +199,17 @@ fn refuses_types_nested_out_of_proportion() {
     }
     let error = Module::from_words("wide", &wide).unwrap_err();
     assert!(error.to_string().contains("parts"), "{error}");
+}
+
+#[test]
+fn refuses_decoration_groups_out_of_proportion() {
+    let mut module = start(4000);
+    for _ in 0..3000 {
+        module.extend([0x0003_0047, 2, 19]); // OpDecorate %2 Restrict
+    }
+    module.extend([0x0002_0049, 2]); // OpDecorationGroup
+    module.push((3002 << 16) | 0x4a); // OpGroupDecorate %2, 3000 targets
+    module.extend([2; 3001]);
+    let error = Module::from_words("groups", &module).unwrap_err();
+    assert!(error.to_string().contains("decoration groups"), "{error}");
 }

@@ -53,7 +53,7 @@ fn strict_words_forbid_contraction_of_every_operation() {
 
 #[test]
 fn debug_information_is_gone_and_the_entry_point_is_main() {
-    for name in ["control.g", "hlsl.0g", "spec.gos", "many"] {
+    for name in ["control.g", "control.gvs", "spec.gvs", "hlsl.0g", "spec.gos", "many"] {
         let module = corpus::module(name);
         let entry = module.entry_points().last().unwrap();
         let kernel = vkfuse_jit::kernel::Kernel::new(&module, Some(entry)).unwrap();

@@ -4,25 +4,7 @@ use vkfuse_jit::kernel::{BindingKind, Kernel, KernelError, Module};
 
 use super::corpus;
 
-const DOUBLE: &str = "
-struct Params { n: u32, scale: f32 }
-@group(0) @binding(0) var<storage, read> a: array<f32>;
-@group(0) @binding(1) var<storage, read_write> b: array<f32>;
-@group(0) @binding(2) var<uniform> params: Params;
-var<workgroup> tile: array<f32, 64>;
-fn scaled(x: f32) -> f32 { if (x < 0.0) { return 0.0; } return x * params.scale; }
-@compute @workgroup_size(64)
-fn double(@builtin(global_invocation_id) id: vec3<u32>) {
-    if (id.x >= params.n) { return; }
-    b[id.x] = scaled(a[id.x]);
-}
-@compute @workgroup_size(8, 8)
-fn tiled(@builtin(local_invocation_index) l: u32, @builtin(global_invocation_id) id: vec3<u32>) {
-    tile[l] = a[id.x];
-    workgroupBarrier();
-    b[id.x] = tile[63u - l];
-}
-";
+const DOUBLE: &str = include_str!("../kernels/naga.wgsl");
 
 #[test]
 fn loads_wgsl_with_several_entry_points() {
@@ -40,6 +22,7 @@ fn loads_wgsl_with_several_entry_points() {
         ]
     );
     assert!(interface.item_only);
+    assert_eq!(interface.bindings[2].name.as_deref(), Some("params"));
     let normal = double.normal.as_ref().unwrap();
     assert_eq!(normal.module.functions.len(), 1);
     corpus::assert_valid("wgsl", &double.plain.strict);
@@ -70,5 +53,15 @@ fn survives_mutilated_text() {
             let text = [&DOUBLE[..cut], "(((((", &DOUBLE[cut..]].concat();
             let _ = Module::from_wgsl("odd", &text);
         }
+    }
+}
+
+/// `naga.spv` is what naga makes of `naga.wgsl`, with one type for a buffer and a work-group array.
+#[test]
+fn text_and_its_spirv_give_the_same_kernels() {
+    let (text, spirv) = (Module::from_wgsl("text", DOUBLE).unwrap(), corpus::module("naga"));
+    for entry in ["double", "tiled"] {
+        let hash = |module| Kernel::new(module, Some(entry)).unwrap().specialize(&[]).unwrap().hash;
+        assert_eq!(hash(&text), hash(&spirv), "{entry}: has naga changed? compile.sh says more");
     }
 }

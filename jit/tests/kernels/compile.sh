@@ -3,6 +3,9 @@
 #
 # Needs glslangValidator, spirv-as and spirv-opt on PATH (Debian: glslang-tools, spirv-tools). The names
 # say how a file was made: SOURCE.spv for Vulkan 1.1 (SPIR-V 1.3) unoptimised, and SOURCE.VARIANT.spv.
+#
+# naga.spv is not made here: it is what naga 30 writes for naga.wgsl (SPIR-V 1.3, names, no other debug
+# information, loops not bounded), before the crate's own repairs.
 set -eu
 cd "$(dirname "$0")"
 
@@ -19,9 +22,10 @@ done
 # The same kernels in every way a compiler may deliver them.
 for name in chain control shared spec; do
     for env in vulkan1.0 vulkan1.2 vulkan1.3; do
-        glsl "$name.comp" "$env" "$name.${env#vulkan1.}.spv" 2>/dev/null || rm -f "$name.${env#vulkan1.}.spv"
+        glsl "$name.comp" "$env" "$name.${env#vulkan1.}.spv"
     done
     glsl "$name.comp" vulkan1.1 "$name.g.spv" -g
+    glsl "$name.comp" vulkan1.1 "$name.gvs.spv" -gVS
     spirv-opt --target-env=vulkan1.1 -O "$name.spv" -o "$name.o.spv"
     spirv-opt --target-env=vulkan1.1 -Os "$name.g.spv" -o "$name.gos.spv"
 done

@@ -7,13 +7,12 @@ use vulkano::{
 };
 
 use super::*;
-use crate::vk::{UserBuffer, hold::Hold, instance};
+use crate::vk::{UserBuffer, instance};
 
-/// A device made by hand, and its first compute queue. The device is to be dropped last.
-fn user_device(enabled_features: DeviceFeatures) -> Option<(Hold, Vec<Arc<Queue>>)> {
+/// A device made by hand, and its first compute queue.
+fn user_device(enabled_features: DeviceFeatures) -> Option<(Arc<Device>, Vec<Arc<Queue>>)> {
     // Where there is no device the fixture says so.
     drop(open(false)?);
-    let _turn = instance::opening();
     let (instance, _) = instance::shared(false).unwrap();
     let physical = instance.enumerate_physical_devices().unwrap().next().unwrap();
     let family = physical
@@ -30,7 +29,7 @@ fn user_device(enabled_features: DeviceFeatures) -> Option<(Hold, Vec<Arc<Queue>
         ..DeviceCreateInfo::default()
     };
     let (device, queues) = Device::new(physical, info).unwrap();
-    Some((Hold::new(device), queues.collect()))
+    Some((device, queues.collect()))
 }
 
 fn user_buffer(device: &Arc<Device>, usage: BufferUsage, words: &[u32]) -> Subbuffer<[u32]> {
@@ -57,7 +56,7 @@ fn a_users_device_queue_and_buffer_work() {
     };
     let given = user_buffer(&device, USAGE, &(0..256).collect::<Vec<_>>());
     // The same queue twice counts once.
-    let gpu = Gpu::over(Arc::clone(&device), vec![queues[0].clone(), queues[0].clone()]).unwrap();
+    let gpu = Gpu::over(device.clone(), vec![queues[0].clone(), queues[0].clone()]).unwrap();
     assert_eq!(gpu.queues(), 1);
     assert!(!gpu.caps().supports(10), "Float64 was not switched on");
 
@@ -98,7 +97,7 @@ fn copies_between_aliases_of_one_buffer_are_seen_to_overlap() {
         return;
     };
     let given = user_buffer(&device, USAGE, &[0; 64]);
-    let gpu = Gpu::over(Arc::clone(&device), queues).unwrap();
+    let gpu = Gpu::over(device.clone(), queues).unwrap();
     let import = |range| {
         // SAFETY: nothing else uses the buffer in this test.
         let vouched = unsafe { UserBuffer::new(given.clone().slice(range).into_bytes()) };
@@ -124,7 +123,7 @@ fn a_missing_feature_is_named() {
     let Some((device, queues)) = user_device(features) else {
         return;
     };
-    let error = Gpu::over(Arc::clone(&device), queues).unwrap_err();
+    let error = Gpu::over(device.clone(), queues).unwrap_err();
     assert!(matches!(error, DeviceError::MissingFeature { feature: "synchronization2", .. }));
 }
 
@@ -136,12 +135,12 @@ fn queues_and_buffers_of_another_device_are_refused() {
     let Some((two, _others)) = user_device(Gpu::required_features()) else {
         return;
     };
-    let error = Gpu::over(Arc::clone(&two), queues.clone()).unwrap_err();
+    let error = Gpu::over(two.clone(), queues.clone()).unwrap_err();
     assert_eq!(error, DeviceError::ForeignQueue { index: 0 });
-    let error = Gpu::over(Arc::clone(&one), Vec::new()).unwrap_err();
+    let error = Gpu::over(one.clone(), Vec::new()).unwrap_err();
     assert!(matches!(error, DeviceError::NoComputeQueue { .. }));
 
-    let gpu = Gpu::over(Arc::clone(&one), queues).unwrap();
+    let gpu = Gpu::over(one.clone(), queues).unwrap();
     let foreign = user_buffer(&two, USAGE, &[0; 4]).into_bytes();
     // SAFETY: it is never used.
     let vouched = unsafe { UserBuffer::new(foreign) };

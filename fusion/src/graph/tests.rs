@@ -1,0 +1,152 @@
+//! The graph by itself: which barriers and waits follow from which accesses.
+
+use super::*;
+
+fn read(memory: u64, range: Range<u64>) -> Touch {
+    Touch { memory, range, reads: true, writes: false }
+}
+
+fn write(memory: u64, range: Range<u64>) -> Touch {
+    Touch { memory, range, reads: false, writes: true }
+}
+
+/// Submits one piece of work and returns what it needed.
+fn submit(graph: &mut Graph, lane: u32, value: u64, stage: Stage, touches: &[Touch]) -> Needs {
+    let mut batch = graph.begin(lane);
+    let needs = graph.add(&mut batch, &Arc::from("work"), stage, touches);
+    graph.commit(&batch, Point { queue: lane, value });
+    needs
+}
+
+#[test]
+fn reads_need_nothing() {
+    let mut graph = Graph::default();
+    for value in 1..5 {
+        let needs = submit(&mut graph, 0, value, Stage::Compute, &[read(1, 0..16)]);
+        assert_eq!(needs.barrier, None);
+        assert!(needs.waits.is_empty());
+    }
+}
+
+#[test]
+fn disjoint_ranges_need_nothing() {
+    let mut graph = Graph::default();
+    submit(&mut graph, 0, 1, Stage::Compute, &[write(1, 0..16)]);
+    let needs = submit(&mut graph, 0, 2, Stage::Compute, &[write(1, 16..32), read(2, 0..16)]);
+    assert_eq!(needs.barrier, None);
+}
+
+#[test]
+fn every_hazard_needs_a_barrier() {
+    for (first, second) in [
+        (write(1, 0..16), read(1, 8..24)),
+        (read(1, 0..16), write(1, 0..16)),
+        (write(1, 0..16), write(1, 15..16)),
+    ] {
+        let mut graph = Graph::default();
+        submit(&mut graph, 0, 1, Stage::Compute, &[first]);
+        let needs = submit(&mut graph, 0, 2, Stage::Compute, &[second]);
+        assert_eq!(needs.barrier, Some(Barrier::ComputeToCompute));
+    }
+}
+
+#[test]
+fn one_barrier_orders_everything_before_it() {
+    let mut graph = Graph::default();
+    submit(&mut graph, 0, 1, Stage::Compute, &[write(1, 0..16)]);
+    submit(&mut graph, 0, 2, Stage::Compute, &[write(2, 0..16)]);
+    assert!(submit(&mut graph, 0, 3, Stage::Compute, &[read(1, 0..16)]).barrier.is_some());
+    assert_eq!(submit(&mut graph, 0, 4, Stage::Compute, &[read(2, 0..16)]).barrier, None);
+}
+
+#[test]
+fn a_barrier_for_copies_does_not_order_kernels() {
+    let mut graph = Graph::default();
+    submit(&mut graph, 0, 1, Stage::Compute, &[write(1, 0..16)]);
+    let copy = submit(&mut graph, 0, 2, Stage::Transfer, &[read(1, 0..16), write(2, 0..16)]);
+    assert_eq!(copy.barrier, Some(Barrier::ComputeToTransfer));
+    let kernel = submit(&mut graph, 0, 3, Stage::Compute, &[read(1, 0..16)]);
+    assert_eq!(kernel.barrier, Some(Barrier::ComputeToCompute));
+    let both = submit(&mut graph, 0, 4, Stage::Compute, &[read(2, 0..16), write(1, 0..16)]);
+    assert_eq!(both.barrier, Some(Barrier::Full));
+}
+
+#[test]
+fn another_queue_waits_instead() {
+    let mut graph = Graph::default();
+    submit(&mut graph, 0, 7, Stage::Compute, &[write(1, 0..16)]);
+    let needs = submit(&mut graph, 1, 1, Stage::Compute, &[read(1, 0..16)]);
+    assert_eq!(needs.barrier, None);
+    assert_eq!(needs.waits.as_slice(), [Point { queue: 0, value: 7 }]);
+}
+
+#[test]
+fn a_covering_write_stands_for_what_it_covers() {
+    let mut graph = Graph::default();
+    submit(&mut graph, 0, 1, Stage::Compute, &[write(1, 0..16)]);
+    submit(&mut graph, 1, 1, Stage::Compute, &[write(1, 0..32)]);
+    let needs = submit(&mut graph, 2, 1, Stage::Compute, &[read(1, 0..16)]);
+    assert_eq!(needs.waits.as_slice(), [Point { queue: 1, value: 1 }], "that one waited for the first");
+}
+
+#[test]
+fn a_partial_write_leaves_the_rest_in_force() {
+    let mut graph = Graph::default();
+    submit(&mut graph, 0, 1, Stage::Compute, &[write(1, 0..32)]);
+    submit(&mut graph, 1, 1, Stage::Compute, &[write(1, 0..16)]);
+    let needs = submit(&mut graph, 2, 1, Stage::Compute, &[read(1, 0..32)]);
+    assert_eq!(needs.waits.len(), 2);
+}
+
+#[test]
+fn what_is_done_is_forgotten() {
+    let mut graph = Graph::default();
+    submit(&mut graph, 0, 1, Stage::Compute, &[write(1, 0..16)]);
+    submit(&mut graph, 0, 2, Stage::Compute, &[write(2, 0..16)]);
+    graph.retire(|point| point.value <= 1);
+    assert_eq!(graph.graph.node_count(), 1);
+    assert_eq!(submit(&mut graph, 0, 3, Stage::Compute, &[read(1, 0..16)]).barrier, None);
+    graph.retire(|_| true);
+    assert!(graph.live.is_empty());
+}
+
+#[test]
+fn what_failed_never_was() {
+    let mut graph = Graph::default();
+    submit(&mut graph, 0, 1, Stage::Compute, &[write(1, 0..16)]);
+    let mut batch = graph.begin(0);
+    assert!(graph.add(&mut batch, &Arc::from("lost"), Stage::Compute, &[write(1, 0..16)]).barrier.is_some());
+    graph.roll_back(&batch);
+    let needs = submit(&mut graph, 0, 2, Stage::Compute, &[read(1, 0..16)]);
+    assert_eq!(needs.barrier, Some(Barrier::ComputeToCompute), "the first write is still unordered");
+}
+
+#[test]
+fn the_table_stays_small() {
+    let mut graph = Graph::default();
+    for value in 1..1000 {
+        submit(&mut graph, 0, value, Stage::Compute, &[read(1, 0..16), write(2, 0..16)]);
+    }
+    assert!(graph.live.values().map(Vec::len).sum::<usize>() <= 2);
+}
+
+#[test]
+fn host_access_waits_for_the_latest_of_each_queue() {
+    let mut graph = Graph::default();
+    submit(&mut graph, 0, 1, Stage::Compute, &[write(1, 0..8)]);
+    submit(&mut graph, 0, 2, Stage::Compute, &[write(1, 8..16)]);
+    submit(&mut graph, 1, 5, Stage::Compute, &[read(1, 0..4)]);
+    assert_eq!(graph.conflicts(&read(1, 0..16)).as_slice(), [Point { queue: 0, value: 2 }]);
+    let mut points = graph.conflicts(&write(1, 0..16));
+    points.sort();
+    assert_eq!(points.as_slice(), [Point { queue: 0, value: 2 }, Point { queue: 1, value: 5 }]);
+}
+
+#[test]
+fn dot_names_work_and_hazard() {
+    let mut graph = Graph::default();
+    submit(&mut graph, 0, 1, Stage::Compute, &[write(1, 0..16)]);
+    submit(&mut graph, 0, 2, Stage::Compute, &[read(1, 0..16)]);
+    let dot = graph.dot();
+    assert!(dot.contains("read after write") && dot.contains("work"), "{dot}");
+}

@@ -1,0 +1,120 @@
+//! Internalized buffers: what they hold, who may read them, and when they are good again.
+
+use vkfuse::{BufferError, Error, FusionProperties, FusionWrapper, Outcome, SubmitError, Unreadable};
+
+use crate::{N, add, iota, multiples, poison, scale, support::Rig};
+
+/// Runs `tmp = a + a; out = tmp * 3` fused, with `tmp` kept private.
+fn internalize(rig: &Rig, tmp: &vkfuse::Buffer<i32>) -> vkfuse::Buffer<i32> {
+    let (a, out) = (iota(rig), poison(rig));
+    let done = rig.queue.fuse(|queue| {
+        add(rig, queue, &a, &a, tmp)?;
+        scale(rig, queue, tmp, 3, &out).map(drop)
+    });
+    assert_eq!(done.unwrap().outcome(), Outcome::Fused);
+    assert_eq!(out.download().unwrap(), multiples(6));
+    out
+}
+
+#[test]
+fn reading_an_internalized_buffer_names_it() {
+    let Some(rig) = Rig::open() else { return };
+    let tmp = poison(&rig).named("tmp").promote_private();
+    let out = internalize(&rig, &tmp);
+    let error = tmp.download().unwrap_err();
+    assert!(error.to_string().contains("`tmp`"), "{error}");
+    let internalized = |error| {
+        matches!(error, Error::Buffer { problem: BufferError::Unreadable(Unreadable::Internalized), .. })
+    };
+    assert!(internalized(error));
+    assert!(internalized(tmp.host_read(|_| ()).unwrap_err()));
+    assert!(internalized(rig.queue.copy(tmp.read(), out.write()).unwrap_err()));
+    let submit = scale(&rig, &rig.queue, &tmp, 1, &out).unwrap_err();
+    assert!(
+        matches!(&submit, Error::Submit { problem: SubmitError::Unreadable { buffer, .. }, .. } if buffer == "tmp"),
+        "{submit}"
+    );
+    assert_eq!(tmp.download_stale().unwrap(), vec![-1; N], "nothing was written");
+    // In fusion mode as well, unless the list writes it first.
+    let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+    wrapper.start_fusion().unwrap();
+    assert!(scale(&rig, &rig.queue, &tmp, 1, &out).is_err());
+    let a = iota(&rig);
+    add(&rig, &rig.queue, &a, &a, &tmp).unwrap();
+    scale(&rig, &rig.queue, &tmp, 5, &out).unwrap();
+    wrapper.cancel_fusion().unwrap();
+    assert_eq!(tmp.download().unwrap(), multiples(2), "the cancelled list wrote it");
+    assert_eq!(out.download().unwrap(), multiples(10));
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn a_write_makes_it_good_again() {
+    let Some(rig) = Rig::open() else { return };
+    let tmp = poison(&rig).promote_private();
+    internalize(&rig, &tmp);
+    tmp.upload(&vec![4; N]).unwrap();
+    assert_eq!(tmp.download().unwrap(), vec![4; N]);
+    internalize(&rig, &tmp);
+    tmp.fill(9).unwrap();
+    assert_eq!(tmp.download().unwrap(), vec![9; N]);
+    internalize(&rig, &tmp);
+    tmp.host_write(|data| data[0] = 1).unwrap();
+    assert_eq!(tmp.download().unwrap()[..2], [1, 9]);
+    internalize(&rig, &tmp);
+    let a = iota(&rig);
+    add(&rig, &rig.queue, &a, &a, &tmp).unwrap();
+    assert_eq!(tmp.download().unwrap(), multiples(2));
+    internalize(&rig, &tmp);
+    rig.queue.update(tmp.write().range(10, 5), &[3i32; 5]).unwrap();
+    assert_eq!(tmp.download_range(10..15).unwrap(), vec![3; 5]);
+    assert!(tmp.download_range(9..15).is_err());
+}
+
+#[test]
+fn scratch_that_stays_inside_needs_no_memory() {
+    let Some(rig) = Rig::open() else { return };
+    let before = rig.context.stats().allocations;
+    let tmp = rig.context.scratch::<i32>(N).unwrap();
+    internalize(&rig, &tmp);
+    let out_and_a = 2;
+    assert_eq!(rig.context.stats().allocations - before, out_and_a);
+    let fresh = rig.context.scratch::<i32>(N).unwrap();
+    assert_eq!(fresh.download().unwrap(), vec![0; N], "zeros like any other buffer");
+}
+
+#[test]
+fn contradicting_promotions_are_an_error_and_opting_out_is_not() {
+    let Some(rig) = Rig::open() else { return };
+    let (a, out) = (iota(&rig), poison(&rig));
+    let tmp = poison(&rig).named("tmp").promote_private();
+    let kernel = rig.kernel("pair/scale");
+    let submit = |accessor: vkfuse::Accessor| {
+        rig.queue.submit(|h| {
+            h.arg(0, a.read())
+                .arg(1, accessor)
+                .push(&(N as u32))
+                .push(&1i32)
+                .dispatch_items(&kernel, [N as u32, 1, 1]);
+        })
+    };
+    let error = submit(tmp.write().promote_local()).unwrap_err();
+    assert!(matches!(error, Error::Submit { problem: SubmitError::PromotionConflict { .. }, .. }), "{error}");
+    submit(tmp.write().promote_private()).unwrap();
+    submit(tmp.write().no_promotion()).unwrap();
+
+    let done = rig.queue.fuse_with(&FusionProperties::default(), |queue| {
+        submit(tmp.write().no_promotion())?;
+        queue.submit(|h| {
+            h.arg(0, tmp.read().no_promotion())
+                .arg(1, out.write())
+                .push(&(N as u32))
+                .push(&2i32)
+                .dispatch_items(&kernel, [N as u32, 1, 1]);
+        })?;
+        Ok(())
+    });
+    assert_eq!(done.unwrap().outcome(), Outcome::Fused);
+    assert_eq!(tmp.download().unwrap(), multiples(1), "it stayed in memory");
+    assert_eq!(out.download().unwrap(), multiples(2));
+}

@@ -1,0 +1,221 @@
+//! Every way in which fusion mode ends gives the same bytes, and only observing actions end it.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
+
+use vkfuse::{
+    CancelCause, Error, Event, FusionError, FusionProperties, FusionWrapper, Outcome, QueueOptions,
+};
+
+use crate::{N, add, iota, multiples, poison, scale, support::Rig};
+
+/// Lists `tmp = a + a; out = tmp * 3`, ends fusion mode with `end`, and checks result and outcome.
+fn ending(end: impl FnOnce(&Rig, &FusionWrapper, &[Event]), expected: Outcome) {
+    let Some(rig) = Rig::open() else { return };
+    let (a, tmp, out) = (iota(&rig), poison(&rig), poison(&rig));
+    let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+    wrapper.start_fusion().unwrap();
+    let events =
+        [add(&rig, &rig.queue, &a, &a, &tmp).unwrap(), scale(&rig, &rig.queue, &tmp, 3, &out).unwrap()];
+    assert!(events.iter().all(|event| event.outcome() == Outcome::Pending && !event.is_complete()));
+    end(&rig, &wrapper, &events);
+    assert!(!wrapper.is_in_fusion_mode());
+    let late = wrapper.complete_fusion(&FusionProperties::default()).unwrap();
+    assert_eq!(late.outcome(), expected);
+    Event::wait_all(&events).unwrap();
+    late.wait().unwrap();
+    assert!(events.iter().all(|event| event.outcome() == expected && event.is_complete()));
+    assert!(late.report().is_some_and(|report| report.submissions == 2));
+    assert_eq!(out.download().unwrap(), multiples(6));
+    assert_eq!(tmp.download().unwrap(), multiples(2));
+    rig.assert_no_validation_messages();
+}
+
+fn cancelled(by: CancelCause) -> Outcome {
+    Outcome::Cancelled { by }
+}
+
+#[test]
+fn by_completion() {
+    ending(
+        |_, wrapper, _| drop(wrapper.complete_fusion(&FusionProperties::default()).unwrap()),
+        Outcome::Fused,
+    );
+}
+
+#[test]
+fn by_request() {
+    ending(|_, wrapper, _| wrapper.cancel_fusion().unwrap(), cancelled(CancelCause::Explicit));
+}
+
+#[test]
+fn by_queue_wait() {
+    ending(|rig, _, _| rig.queue.wait().unwrap(), cancelled(CancelCause::QueueWait));
+}
+
+#[test]
+fn by_context_wait() {
+    ending(|rig, _, _| rig.context.wait().unwrap(), cancelled(CancelCause::QueueWait));
+}
+
+#[test]
+fn by_event_wait() {
+    ending(|_, _, events| events[0].wait().unwrap(), cancelled(CancelCause::EventWait));
+}
+
+#[test]
+fn by_timed_event_wait() {
+    let wait = |_: &Rig, _: &FusionWrapper, events: &[Event]| {
+        assert!(events[1].wait_timeout(Duration::from_secs(60)).unwrap());
+    };
+    ending(wait, cancelled(CancelCause::EventWait));
+}
+
+#[test]
+fn by_panic_in_a_scope_and_by_error() {
+    let Some(rig) = Rig::open() else { return };
+    let (a, out) = (iota(&rig), poison(&rig));
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _ = rig.queue.fuse(|queue| {
+            scale(&rig, queue, &a, 2, &out)?;
+            panic!("in the scope");
+        });
+    }));
+    assert!(panicked.is_err());
+    assert!(!rig.queue.is_in_fusion_mode());
+    assert_eq!(out.download().unwrap(), multiples(2));
+
+    let mut listed = None;
+    let result = rig.queue.fuse(|queue| {
+        listed = Some(scale(&rig, queue, &a, 4, &out)?);
+        Err(Error::custom("enough"))
+    });
+    assert_eq!(result.unwrap_err().to_string(), "enough");
+    assert_eq!(listed.unwrap().outcome(), cancelled(CancelCause::ScopeLeft));
+    assert_eq!(out.download().unwrap(), multiples(4));
+}
+
+#[test]
+fn by_dropping_the_queue() {
+    let Some(rig) = Rig::open() else { return };
+    let (a, out) = (iota(&rig), poison(&rig));
+    let queue = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+    let wrapper = FusionWrapper::new(&queue).unwrap();
+    wrapper.start_fusion().unwrap();
+    let event = scale(&rig, &queue, &a, 2, &out).unwrap();
+    drop(queue);
+    assert_eq!(event.outcome(), Outcome::Pending, "the wrapper holds the queue");
+    drop(wrapper);
+    assert_eq!(event.outcome(), cancelled(CancelCause::QueueDropped));
+    event.wait().unwrap();
+    assert_eq!(out.download().unwrap(), multiples(2));
+}
+
+#[test]
+fn an_error_or_panic_in_a_submit_closure_leaves_the_list_as_it_was() {
+    let Some(rig) = Rig::open() else { return };
+    let (a, tmp, out) = (iota(&rig), poison(&rig), poison(&rig));
+    let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+    wrapper.start_fusion().unwrap();
+    add(&rig, &rig.queue, &a, &a, &tmp).unwrap();
+    let kernel = rig.kernel("pair/scale");
+    let error = rig.queue.submit(|h| {
+        h.arg(0, tmp.read()).arg(1, out.write()).push(&(N as u32)).push(&7i32).dispatch(&kernel, [1, 1, 1]);
+        Err(Error::custom("changed my mind"))
+    });
+    assert!(error.is_err());
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _ = rig.queue.submit(|h| {
+            h.dispatch(&kernel, [1, 1, 1]);
+            if N > 0 {
+                panic!("in the closure");
+            }
+        });
+    }));
+    assert!(panicked.is_err());
+    assert!(wrapper.is_in_fusion_mode());
+    scale(&rig, &rig.queue, &tmp, 3, &out).unwrap();
+    let before = rig.context.stats();
+    let done = wrapper.complete_fusion(&FusionProperties::default()).unwrap();
+    assert_eq!(done.outcome(), Outcome::Fused);
+    assert_eq!((rig.context.stats() - before).dispatches, 1);
+    assert_eq!(done.report().unwrap().submissions, 2);
+    assert_eq!(out.download().unwrap(), multiples(6));
+}
+
+#[test]
+fn what_observes_nothing_ends_nothing() {
+    let Some(rig) = Rig::open() else { return };
+    let (a, tmp, out, other) = (iota(&rig), poison(&rig), poison(&rig), poison(&rig));
+    let queue = rig.context.queue(QueueOptions::new()).unwrap();
+    let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+    wrapper.start_fusion().unwrap();
+    let event = add(&rig, &rig.queue, &a, &a, &tmp).unwrap();
+    scale(&rig, &rig.queue, &tmp, 3, &out).unwrap();
+
+    assert_eq!(a.download().unwrap()[7], 7, "only read by the list");
+    assert!(!event.is_complete());
+    assert_eq!(event.outcome(), Outcome::Pending);
+    assert!(event.report().is_none() && event.gpu_time().is_none());
+    rig.queue.fill(&other, 5i32).unwrap();
+    queue.wait().unwrap();
+    scale(&rig, &queue, &a, 2, &other).unwrap().wait().unwrap();
+    drop(a);
+    assert!(wrapper.is_in_fusion_mode());
+
+    assert_eq!(wrapper.complete_fusion(&FusionProperties::default()).unwrap().outcome(), Outcome::Fused);
+    assert_eq!(out.download().unwrap(), multiples(6));
+    assert_eq!(other.download().unwrap(), multiples(2));
+}
+
+#[test]
+fn protocol_errors_are_typed() {
+    let Some(rig) = Rig::open() else { return };
+    let fusion = |error| match error {
+        Error::Fusion(error) => error,
+        other => panic!("{other}"),
+    };
+    let plain = rig.context.queue(QueueOptions::new()).unwrap();
+    assert_eq!(fusion(FusionWrapper::new(&plain).unwrap_err()), FusionError::NotEnabled);
+    let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+    let default = FusionProperties::default();
+    assert_eq!(fusion(wrapper.complete_fusion(&default).unwrap_err()), FusionError::NotFusing);
+    wrapper.cancel_fusion().unwrap();
+    wrapper.start_fusion().unwrap();
+    let second = FusionWrapper::new(&rig.queue).unwrap();
+    assert!(second.is_in_fusion_mode(), "wrappers of a queue share its state");
+    assert_eq!(fusion(second.start_fusion().unwrap_err()), FusionError::AlreadyFusing);
+    let empty = second.complete_fusion(&default).unwrap();
+    assert!(matches!(empty.outcome(), Outcome::Refused { .. }));
+    empty.wait().unwrap();
+}
+
+#[test]
+fn forced_fusion_of_what_cannot_be_fused_is_an_error_and_still_runs() {
+    let Some(rig) = Rig::open() else { return };
+    let reverse = rig.kernel("access/reverse");
+    let data: Vec<f32> = (0..N).map(|i| i as f32).collect();
+    let (x, y, z) = (
+        rig.context.buffer_from(&data).unwrap(),
+        rig.context.buffer::<f32>(N).unwrap(),
+        rig.context.buffer(N).unwrap(),
+    );
+    let mut events = Vec::new();
+    let result = rig.queue.fuse_with(&FusionProperties::new().force_fusion(), |queue| {
+        for (from, to) in [(&x, &y), (&y, &z)] {
+            events.push(queue.submit(|h| {
+                h.arg(0, from.read())
+                    .arg(1, to.write())
+                    .push(&(N as u32))
+                    .dispatch_items(&reverse, [N as u32, 1, 1]);
+            })?);
+        }
+        Ok(())
+    });
+    assert!(matches!(result, Err(Error::Fusion(FusionError::Forced { .. }))));
+    assert!(matches!(events[0].outcome(), Outcome::Refused { .. }));
+    Event::wait_all(&events).unwrap();
+    assert_eq!(z.download().unwrap(), data);
+}

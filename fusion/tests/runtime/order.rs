@@ -1,0 +1,169 @@
+//! Order by what is touched: barriers only where needed, host access and host tasks in their place.
+
+use vkfuse::{BufferError, Error, QueueOptions};
+
+use crate::{N, add, iota, multiples, poison, scale, support::Rig};
+
+#[test]
+fn barriers_only_between_what_conflicts() {
+    let Some(rig) = Rig::open() else { return };
+    let buffers: Vec<_> = (0..4).map(|_| poison(&rig)).collect();
+    let a = iota(&rig);
+    // Builds both pipelines, so that nothing but submissions is counted below.
+    scale(&rig, &rig.queue, &a, 1, &buffers[0]).unwrap().wait().unwrap();
+    rig.context.wait().unwrap();
+
+    let before = rig.context.stats();
+    let done = rig.queue.fuse(|queue| {
+        for (factor, buffer) in buffers.iter().enumerate() {
+            scale(&rig, queue, &a, factor as i32, buffer)?;
+        }
+        Err(Error::custom("cancel"))
+    });
+    assert!(done.is_err());
+    let independent = rig.context.stats() - before;
+    assert_eq!((independent.dispatches, independent.submits, independent.barriers), (4, 1, 0));
+    rig.context.wait().unwrap();
+
+    let before = rig.context.stats();
+    let _ = rig.queue.fuse(|queue| {
+        scale(&rig, queue, &a, 2, &buffers[0])?;
+        scale(&rig, queue, &a, 3, &buffers[1])?;
+        add(&rig, queue, &buffers[0], &buffers[1], &buffers[2])?;
+        add(&rig, queue, &buffers[1], &buffers[0], &buffers[3])?;
+        Err(Error::custom("cancel"))
+    });
+    let diamond = rig.context.stats() - before;
+    assert_eq!((diamond.dispatches, diamond.submits, diamond.barriers), (4, 1, 1));
+    assert_eq!(buffers[2].download().unwrap(), multiples(5));
+    assert_eq!(buffers[3].download().unwrap(), multiples(5));
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn a_long_chain_keeps_its_order() {
+    let Some(rig) = Rig::open() else { return };
+    let (x, y) = (iota(&rig), poison(&rig));
+    let mut factor = 1i32;
+    for round in 0..50 {
+        let (from, to) = if round % 2 == 0 { (&x, &y) } else { (&y, &x) };
+        scale(&rig, &rig.queue, from, 3, to).unwrap();
+        factor = factor.wrapping_mul(3);
+    }
+    assert!(rig.queue.dependency_dot().starts_with("digraph"));
+    assert_eq!(x.download().unwrap(), multiples(factor));
+}
+
+#[test]
+fn queues_are_ordered_by_buffers() {
+    let Some(rig) = Rig::open() else { return };
+    let queues: Vec<_> = (0..3).map(|_| rig.context.queue(QueueOptions::new()).unwrap()).collect();
+    let (x, y) = (iota(&rig), poison(&rig));
+    for round in 0..30 {
+        let (from, to) = if round % 2 == 0 { (&x, &y) } else { (&y, &x) };
+        scale(&rig, &queues[round % 3], from, -1, to).unwrap();
+    }
+    assert_eq!(x.download().unwrap(), multiples(1));
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn commands_take_their_place() {
+    let Some(rig) = Rig::open() else { return };
+    let (a, b, c) = (iota(&rig), poison(&rig), poison(&rig));
+    scale(&rig, &rig.queue, &a, 2, &b).unwrap();
+    rig.queue.copy(b.read(), c.write()).unwrap();
+    rig.queue.fill(b.write().range(0, 10), 7i32).unwrap();
+    add(&rig, &rig.queue, &b, &c, &a).unwrap();
+    rig.queue.update(c.write().range(1, 2), &[100i32, 200]).unwrap();
+    let mut expected = multiples(4);
+    for (i, value) in expected.iter_mut().take(10).enumerate() {
+        *value = 7 + 2 * i as i32;
+    }
+    assert_eq!(a.download().unwrap(), expected);
+    assert_eq!(c.download().unwrap()[..4], [0, 100, 200, 6]);
+    let large = rig.context.buffer::<u8>(300_001).unwrap();
+    let bytes: Vec<u8> = (0..300_001u32).map(|i| (i * 7) as u8).collect();
+    rig.queue.update(&large, &bytes).unwrap();
+    assert_eq!(large.download().unwrap(), bytes);
+    rig.queue.fill(large.write().range(1, 2), 9u8).unwrap();
+    assert_eq!(large.download_range(0..4).unwrap(), [0, 9, 9, 21]);
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn commands_that_do_not_fit_are_refused() {
+    let Some(rig) = Rig::open() else { return };
+    let (a, b) = (iota(&rig), poison(&rig));
+    let problem = |error| match error {
+        Error::Buffer { problem, .. } => problem,
+        other => panic!("{other}"),
+    };
+    let copy = rig.queue.copy(a.read().range(0, 10), a.write().range(5, 10));
+    assert_eq!(problem(copy.unwrap_err()), BufferError::CopyOverlap);
+    let copy = rig.queue.copy(a.read().range(0, 10), b.write().range(5, 11));
+    assert!(matches!(problem(copy.unwrap_err()), BufferError::CopyLength { .. }));
+    let fill = rig.queue.fill(a.write().range(N - 1, 2), 1i32);
+    assert!(matches!(problem(fill.unwrap_err()), BufferError::OutOfRange { .. }));
+    assert!(matches!(problem(a.upload(&[1, 2]).unwrap_err()), BufferError::Length { .. }));
+    assert!(matches!(problem(a.upload_at(N, &[1]).unwrap_err()), BufferError::OutOfRange { .. }));
+}
+
+#[test]
+fn host_tasks_take_their_place() {
+    let Some(rig) = Rig::open() else { return };
+    let (a, b, c) = (iota(&rig), poison(&rig), poison(&rig));
+    scale(&rig, &rig.queue, &a, 2, &b).unwrap();
+    let buffer = b.clone();
+    let task = rig.queue.host_task([b.read_write()], move |scope| {
+        scope.write(&buffer, |data| data.iter_mut().for_each(|value| *value += 1))
+    });
+    scale(&rig, &rig.queue, &b, 10, &c).unwrap();
+    assert_eq!(c.download().unwrap(), multiples(20).iter().map(|v| v + 10).collect::<Vec<_>>());
+    task.unwrap().wait().unwrap();
+
+    let failing = rig.queue.host_task([b.read()], |_| panic!("in the task")).unwrap();
+    let error = failing.wait().unwrap_err();
+    assert!(format!("{error:?}").contains("in the task"));
+    assert!(rig.queue.wait().is_err(), "the queue tells it once");
+    rig.queue.wait().unwrap();
+
+    let (listed, other) = (b.clone(), c.clone());
+    let task = rig.queue.host_task([b.read()], move |scope| {
+        assert!(scope.read(&other).is_err(), "not listed");
+        assert!(scope.write(&listed, |_| ()).is_err(), "listed to be read");
+        let outside = listed.upload(&vec![0; N]).unwrap_err();
+        assert!(matches!(outside, Error::Buffer { problem: BufferError::HostAccess, .. }), "{outside}");
+        scope.read(&listed).map(drop)
+    });
+    task.unwrap().wait().unwrap();
+}
+
+#[test]
+fn using_a_buffer_inside_its_own_host_access_is_an_error() {
+    let Some(rig) = Rig::open() else { return };
+    let (a, b) = (iota(&rig), poison(&rig));
+    a.host_write(|_| {
+        let error = scale(&rig, &rig.queue, &a, 2, &b).unwrap_err();
+        assert!(matches!(error, Error::Buffer { problem: BufferError::HostAccess, .. }), "{error}");
+    })
+    .unwrap();
+    a.host_read(|_| scale(&rig, &rig.queue, &a, 2, &b).unwrap()).unwrap();
+    assert_eq!(b.download().unwrap(), multiples(2));
+}
+
+#[test]
+fn explicit_dependencies_hold_over_lists_and_queues() {
+    let Some(rig) = Rig::open() else { return };
+    let other = rig.context.queue(QueueOptions::new()).unwrap();
+    let (a, b, c) = (iota(&rig), poison(&rig), poison(&rig));
+    let kernel = rig.kernel("pair/scale");
+    let first = scale(&rig, &other, &a, 2, &b).unwrap();
+    let second = rig.queue.submit(|h| {
+        h.arg(0, a.read()).arg(1, c.write()).push(&(N as u32)).push(&3i32);
+        h.dispatch_items(&kernel, [N as u32, 1, 1]).depends_on(&first);
+    });
+    second.unwrap().wait().unwrap();
+    assert!(first.is_complete());
+    assert_eq!(c.download().unwrap(), multiples(3));
+}

@@ -1,0 +1,92 @@
+//! What specialization has to know of a module before it rewrites the first instruction.
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op};
+
+use super::specialize::Source;
+use super::words;
+
+/// Decorations come before what they decorate, and modes before the constants they name.
+#[derive(Default)]
+pub(super) struct Survey {
+    /// Bits for the result id of a specialization constant.
+    pub(super) given: AHashMap<u32, u64>,
+    /// The constant decorated as `WorkgroupSize`.
+    pub(super) workgroup_size: Option<u32>,
+    /// Operands of `LocalSizeId`.
+    pub(super) local_size_ids: Option<[u32; 3]>,
+    /// Operands of `LocalSize`.
+    pub(super) local_size: Option<[u32; 3]>,
+    /// Non-semantic instruction sets.
+    pub(super) non_semantic: AHashSet<u32>,
+    /// Decorations of each decoration group, as words after the target.
+    pub(super) groups: AHashMap<u32, Vec<Vec<u32>>>,
+}
+
+impl Survey {
+    pub(super) fn of(source: &Source<'_>, values: &[(u32, u64)]) -> Survey {
+        let mut survey = Survey { non_semantic: words::non_semantic_sets(source.words), ..Survey::default() };
+        let mut group_targets = Vec::new();
+        for inst in words::instructions(source.words) {
+            match inst.op() {
+                Some(Op::ExecutionMode | Op::ExecutionModeId) if inst.at(0) == source.entry_id => {
+                    let size = Some([inst.at(2), inst.at(3), inst.at(4)]);
+                    if inst.at(1) == ExecutionMode::LocalSize as u32 {
+                        survey.local_size = size;
+                    } else if inst.at(1) == ExecutionMode::LocalSizeId as u32 {
+                        survey.local_size_ids = size;
+                    }
+                }
+                Some(Op::Decorate) => survey.decorate(inst.at(0), inst.from(1), values),
+                Some(Op::DecorationGroup) => {
+                    survey.groups.insert(inst.at(0), Vec::new());
+                }
+                Some(Op::GroupDecorate) => {
+                    for target in inst.from(1) {
+                        group_targets.push((inst.at(0), *target));
+                    }
+                }
+                Some(Op::Function) => break,
+                _ => {}
+            }
+        }
+        survey.learn_groups(source.words);
+        for (group, target) in group_targets {
+            let decorations = survey.groups.get(&group).cloned().unwrap_or_default();
+            for decoration in decorations {
+                survey.decorate(target, &decoration, values);
+            }
+        }
+        survey
+    }
+
+    fn decorate(&mut self, target: u32, decoration: &[u32], values: &[(u32, u64)]) {
+        let [kind, operands @ ..] = decoration else {
+            return;
+        };
+        let operand = operands.first().copied();
+        if *kind == Decoration::SpecId as u32 {
+            let given = operand.and_then(|id| values.binary_search_by_key(&id, |(id, _)| *id).ok());
+            if let Some(index) = given {
+                self.given.insert(target, values[index].1);
+            }
+        }
+        if *kind == Decoration::BuiltIn as u32 && operand == Some(BuiltIn::WorkgroupSize as u32) {
+            self.workgroup_size = Some(target);
+        }
+    }
+
+    /// Decorations of a group come before the group itself, hence the second walk.
+    fn learn_groups(&mut self, words: &[u32]) {
+        if self.groups.is_empty() {
+            return;
+        }
+        for inst in words::instructions(words) {
+            if inst.op() == Some(Op::Decorate)
+                && let Some(list) = self.groups.get_mut(&inst.at(0))
+            {
+                list.push(inst.from(1).to_vec());
+            }
+        }
+    }
+}
