@@ -118,6 +118,7 @@ fn control_flow() {
     for (i, &value) in (0..).zip(ran.words(out)) {
         assert_eq!(value, 2 * (1000 * steps(i) + classify(i)), "out[{i}]");
     }
+    ran.assert_internalized(tmp, Private);
 }
 
 fn steps(mut value: u32) -> u32 {
