@@ -123,7 +123,7 @@ fn control_flow() {
 fn steps(mut value: u32) -> u32 {
     let mut count = 0;
     while value > 1 && count < 200 {
-        value = if value % 2 == 0 { value / 2 } else { 3 * value + 1 };
+        value = if value.is_multiple_of(2) { value / 2 } else { 3 * value + 1 };
         count += 1;
     }
     count

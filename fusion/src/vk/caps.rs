@@ -185,24 +185,21 @@ impl DeviceInfo {
 
 /// What an open device can do.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Caps {
+pub(crate) struct Caps {
     /// The device as listed.
-    pub info: DeviceInfo,
+    pub(crate) info: DeviceInfo,
     /// Whether it computes on the processor: then nobody polls for completion, which would take its cores.
-    pub is_cpu: bool,
+    pub(crate) is_cpu: bool,
     /// Nanoseconds of one timestamp tick; 0 where the queues have no timestamps.
-    pub timestamp_period: f64,
+    pub(crate) timestamp_period: f64,
     /// Whether the validation layer is active.
-    pub validation: bool,
+    pub(crate) validation: bool,
     /// Whether buffers have addresses that kernels may follow.
-    pub device_addresses: bool,
+    pub(crate) device_addresses: bool,
     /// Newest SPIR-V version that modules may have.
-    pub spirv_version: (u8, u8),
-    /// Bytes that identify the device and what is switched on in it, for the key of what depends on the device.
-    pub device_identity: Vec<u8>,
+    pub(crate) spirv_version: (u8, u8),
     /// Bytes that identify device and driver, down to its build, for the key of driver blobs.
-    pub driver_identity: Vec<u8>,
+    pub(crate) driver_identity: Vec<u8>,
     pub(super) spirv_capabilities: Vec<u32>,
     timestamp_bits: u32,
 }
@@ -221,7 +218,6 @@ impl Caps {
             validation,
             device_addresses: device.enabled_features().buffer_device_address,
             spirv_version: if version >= Version::V1_3 { (1, 6) } else { (1, 5) },
-            device_identity: device_identity(&info, &spirv_capabilities, version),
             driver_identity: driver_identity(physical),
             spirv_capabilities,
             timestamp_bits,
@@ -230,8 +226,7 @@ impl Caps {
     }
 
     /// Whether modules with this SPIR-V capability (by its number) may be handed to the device as it was opened.
-    #[must_use]
-    pub fn supports(&self, capability: u32) -> bool {
+    pub(crate) fn supports(&self, capability: u32) -> bool {
         self.spirv_capabilities.binary_search(&capability).is_ok()
     }
 
@@ -241,8 +236,7 @@ impl Caps {
     }
 
     /// The limits.
-    #[must_use]
-    pub fn limits(&self) -> &DeviceLimits {
+    pub(crate) fn limits(&self) -> &DeviceLimits {
         &self.info.limits
     }
 }
@@ -260,58 +254,6 @@ impl Identity {
     fn number(self, number: u64) -> Identity {
         self.field(&number.to_le_bytes())
     }
-}
-
-/// What generated SPIR-V depends on: the device, its limits and what is switched on, but not its driver.
-fn device_identity(info: &DeviceInfo, capabilities: &[u32], version: Version) -> Vec<u8> {
-    let DeviceLimits {
-        max_push_bytes,
-        max_shared_bytes,
-        max_work_group_size,
-        max_work_group_invocations,
-        max_groups,
-        max_storage_range,
-        max_uniform_range,
-        max_storage_bindings,
-        max_uniform_bindings,
-        max_bindings,
-        max_sets,
-        max_memory_object,
-        storage_offset_align,
-        uniform_offset_align,
-    } = info.limits.clone();
-    let mut out = Identity(Vec::new())
-        .number(info.vendor_id.into())
-        .number(info.device_id.into())
-        .field(info.name.as_bytes())
-        .number(version.major.into())
-        .number(version.minor.into())
-        .number(info.subgroup_size.into())
-        .number(info.subgroup_sizes.0.into())
-        .number(info.subgroup_sizes.1.into());
-    for limit in [
-        u64::from(max_push_bytes),
-        max_shared_bytes.into(),
-        max_work_group_invocations.into(),
-        max_storage_range,
-        max_uniform_range,
-        max_storage_bindings.into(),
-        max_uniform_bindings.into(),
-        max_bindings.into(),
-        max_sets.into(),
-        max_memory_object,
-        storage_offset_align,
-        uniform_offset_align,
-    ] {
-        out = out.number(limit);
-    }
-    for limit in max_work_group_size.into_iter().chain(max_groups) {
-        out = out.number(limit.into());
-    }
-    for capability in capabilities {
-        out = out.number((*capability).into());
-    }
-    out.0
 }
 
 /// What a driver's pipeline blob depends on beside the SPIR-V: everything Vulkan offers to tell two drivers apart.

@@ -95,7 +95,10 @@ impl Gpu {
         let index = choose(&options.device, &infos)?;
         let (physical, _) = devices.swap_remove(index);
         let (device, queues) = make_device(physical, options.max_queues)?;
-        Gpu::assemble(device, queues, index, messages, options.plain)
+        let gpu = Gpu::assemble(device, queues, index, messages, options.plain)?;
+        let Caps { info, validation, .. } = gpu.caps();
+        tracing::debug!(device = info.name, driver = info.driver_info, validation, queues = gpu.queues());
+        Ok(gpu)
     }
 
     /// Works over a device that exists, on the queues given (the same `Arc`s the user submits to: they carry the
@@ -211,6 +214,7 @@ impl Gpu {
     }
 
     /// Acts as if the device was lost just now: for tests of what happens then.
+    #[allow(dead_code, reason = "for tests")]
     pub(crate) fn inject_loss(&self) {
         self.0.lose("test");
     }
@@ -221,11 +225,13 @@ impl Gpu {
     }
 
     /// Starts (or stops) keeping a description of every submission, for tests that look at barriers.
+    #[allow(dead_code, reason = "for tests")]
     pub(crate) fn set_recording(&self, on: bool) {
         self.0.recording.store(on, Ordering::Release);
     }
 
     /// The submissions kept since the last call, in the order submitted: one line per command.
+    #[allow(dead_code, reason = "for tests")]
     pub(crate) fn take_recording(&self) -> Vec<(Point, Vec<String>)> {
         std::mem::take(&mut *self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -40,7 +40,7 @@ impl Messages {
         self.active
     }
 
-    fn from_now_on(&self) -> Messages {
+    fn restarted(&self) -> Messages {
         let before = self.count.load(Ordering::Relaxed);
         Messages { before, ..self.clone() }
     }
@@ -67,7 +67,7 @@ pub(super) fn shared(validation: bool) -> Result<(Arc<Instance>, Messages), Devi
         *slot = Some(create(validation)?);
     }
     match slot {
-        Some(shared) => Ok((shared.instance.clone(), shared.messages.from_now_on())),
+        Some(shared) => Ok((shared.instance.clone(), shared.messages.restarted())),
         None => Err(DeviceError::NoDevice),
     }
 }

@@ -30,6 +30,7 @@ pub(crate) struct Memory {
     handle: vk::Buffer,
     /// Where the range starts in the buffer.
     base: u64,
+    #[allow(dead_code, reason = "nothing dispatches kernels that follow addresses yet")]
     address: Option<u64>,
     host: Option<HostView>,
     /// Whether the host could see the bytes at all, through this crate or its own mapping.
@@ -103,6 +104,7 @@ impl Memory {
     }
 
     /// A number no other memory object of this process ever has.
+    #[allow(dead_code, reason = "for tests")]
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
@@ -118,6 +120,7 @@ impl Memory {
     }
 
     /// The address kernels see, where the device has addresses.
+    #[allow(dead_code, reason = "nothing dispatches kernels that follow addresses yet")]
     pub(crate) fn device_address(&self) -> Option<u64> {
         self.address
     }

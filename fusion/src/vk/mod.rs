@@ -63,13 +63,14 @@ mod transfer;
 mod wait;
 
 pub(crate) use allocate::MemoryKind;
-pub use caps::{Caps, DeviceInfo, DeviceKind, DeviceLimits};
+pub(crate) use caps::Caps;
+pub use caps::{DeviceInfo, DeviceKind, DeviceLimits};
 pub(crate) use command::{Barrier, BindingKind, BoundMemory, Command, Dispatch};
 pub use error::DeviceError;
 pub(crate) use gpu::{Gpu, GpuOptions};
 pub use import::UserBuffer;
 pub(crate) use memory::Memory;
-pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
+pub(crate) use pipeline::{Pipeline, PipelineSource};
 pub(crate) use queue::{GpuQueue, Point, Profile, Submitted};
 pub use select::DeviceSelector;
 pub(crate) use stats::GpuStats;

@@ -24,6 +24,9 @@ use super::{
     module::Module,
 };
 
+/// Set, binding and kind of each, sorted.
+type Bindings = SmallVec<[(u32, u32, BindingKind); 8]>;
+
 const SPIRV_MAGIC: u32 = 0x0723_0203;
 
 /// What a pipeline is made from.
@@ -67,7 +70,7 @@ pub(crate) struct Pipeline {
     /// By set number.
     sets: SmallVec<[SetLayout; 2]>,
     /// Sorted by set and binding.
-    bindings: SmallVec<[(u32, u32, BindingKind); 8]>,
+    bindings: Bindings,
     push_bytes: u32,
     device: Arc<Device>,
 }
@@ -157,10 +160,7 @@ impl Gpu {
         Ok((Arc::new(made), origin))
     }
 
-    fn check_source(
-        &self,
-        source: &PipelineSource<'_>,
-    ) -> Result<SmallVec<[(u32, u32, BindingKind); 8]>, DeviceError> {
+    fn check_source(&self, source: &PipelineSource<'_>) -> Result<Bindings, DeviceError> {
         let limits = self.caps().limits();
         match source.words {
             [] => {
@@ -184,7 +184,7 @@ impl Gpu {
             let value = source.push_bytes.into();
             return Err(DeviceError::Misaligned { what: "push-constant size", value, align: 4 });
         }
-        let mut bindings: SmallVec<[(u32, u32, BindingKind); 8]> = source.bindings.into();
+        let mut bindings: Bindings = source.bindings.into();
         bindings.sort_unstable();
         if let Some(pair) = bindings.windows(2).find(|p| (p[0].0, p[0].1) == (p[1].0, p[1].1)) {
             let (set, binding, _) = pair[0];

@@ -257,16 +257,6 @@ impl QueueShared {
 }
 
 impl GpuQueue {
-    /// Its number in its context.
-    pub(crate) fn index(&self) -> u32 {
-        self.index
-    }
-
-    /// The device it belongs to.
-    pub(crate) fn gpu(&self) -> &Gpu {
-        &self.gpu
-    }
-
     /// The point of the latest submission; value 0 before the first.
     pub(crate) fn last(&self) -> Point {
         Point { queue: self.index, value: self.shared().last() }

@@ -218,7 +218,7 @@ impl Workload {
         self.buffers
             .iter()
             .map(|spec| {
-                let buffer = rig.context.buffer_from(&spec.preset).expect("a buffer").named(&*spec.name);
+                let buffer = rig.context.buffer_from(&spec.preset).expect("a buffer").named(&spec.name);
                 match spec.promote {
                     Promote::Private => buffer.promote_private(),
                     Promote::Local => buffer.promote_local(),

@@ -93,5 +93,5 @@ fn capabilities_follow_the_enabled_features() {
     assert_eq!(caps.supports(22), features.shader_int16);
     assert_eq!(caps.supports(5347), features.buffer_device_address);
     assert!(caps.spirv_version >= (1, 5));
-    assert!(!caps.device_identity.is_empty() && !caps.driver_identity.is_empty());
+    assert!(!caps.driver_identity.is_empty());
 }
