@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::disk::{FileKind, Stamp};
 use crate::event::Event;
 use crate::store::inner::Inner;
-use crate::store::ledger::{Ledger, Record};
+use crate::store::ledger::Ledger;
 use crate::store::names::{self, FOLDER_BYTES, Role};
 use crate::store::reason::Skip;
 use crate::store::scan::{self, Group, Piece};
@@ -53,7 +53,11 @@ pub(crate) struct Target {
 pub(crate) fn make_room(inner: &Inner, root: &File, need: u64) -> Result<Pruned, Skip> {
     let limit = inner.config.max_size;
     let target = if limit == 0 {
-        Target { trigger: u64::MAX, goal: u64::MAX, oldest: oldest(inner) }
+        Target {
+            trigger: u64::MAX,
+            goal: u64::MAX,
+            oldest: oldest(inner),
+        }
     } else {
         Target {
             trigger: limit.saturating_sub(need),
@@ -106,13 +110,17 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
             // than not at all.
             let added = before.map_or(0, |before| record.added.wrapping_sub(before.added));
             let counted = found.bytes.saturating_add(added);
+            // Where somebody else removed files meanwhile the count is too high, and their record may
+            // be better: going by the count would evict for both.
+            let is_stale = before.is_some_and(|before| before.removed != record.removed);
             record.bytes = match found.incomplete {
                 true => record.bytes.max(counted),
+                false if is_stale => record.bytes.min(counted),
                 false => counted,
             };
         }
         for folder in empty.by_ref() {
-            record.bytes = record.bytes.saturating_sub(remove_folders(inner, root, folder));
+            record.free(remove_folders(inner, root, folder));
             if start.elapsed() >= BATCH {
                 break;
             }
@@ -132,7 +140,7 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
             if freed > 0 {
                 pruned.files += 1;
                 pruned.bytes += freed;
-                record.bytes = record.bytes.saturating_sub(freed);
+                record.free(freed);
             }
             queue.next();
             if start.elapsed() >= BATCH {
@@ -142,33 +150,45 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
         ledger.write(record)?;
         drop(ledger);
         pruned.left = record.bytes;
-        if done {
+        if done && empty.len() == 0 {
             break;
         }
     }
     if pruned.files > 0 {
         stats::add(&inner.counters.evicted, pruned.files);
         stats::add(&inner.counters.evicted_bytes, pruned.bytes);
-        inner.emit(|| Event::DidEvictDisk { files: pruned.files, bytes: pruned.bytes });
+        inner.emit(|| Event::DidEvictDisk {
+            files: pruned.files,
+            bytes: pruned.bytes,
+        });
     }
     Ok(pruned)
 }
 
 /// Sets the record right after files were removed or replaced in a way that was not counted.
 pub(crate) fn settle(ledger: &mut Ledger<'_>, freed: u64) {
-    if let Some(record) = ledger.record {
-        let _ = ledger.write(Record { bytes: record.bytes.saturating_sub(freed), ..record });
+    if let Some(mut record) = ledger.record {
+        record.free(freed);
+        let _ = ledger.write(record);
     }
 }
 
 fn candidates(groups: &[Group]) -> Vec<Candidate<'_>> {
     let mut all = Vec::with_capacity(groups.len());
     for group in groups {
-        all.push(Candidate { group, blob: None, stamp: group.stamp() });
+        all.push(Candidate {
+            group,
+            blob: None,
+            stamp: group.stamp(),
+        });
         // Blobs of a driver that is no longer there get old while their entry is still used.
         for piece in &group.pieces {
             if piece.role == Role::Blob && piece.meta.stamp < group.stamp() {
-                all.push(Candidate { group, blob: Some(piece), stamp: piece.meta.stamp });
+                all.push(Candidate {
+                    group,
+                    blob: Some(piece),
+                    stamp: piece.meta.stamp,
+                });
             }
         }
     }
@@ -196,7 +216,8 @@ fn remove(inner: &Inner, root: &File, candidate: &Candidate<'_>) -> u64 {
     };
     let path = |piece: &Piece| format!("{}/{}", group.folder, piece.name);
     let unchanged = inner.disk.meta_at(root, &path(first)).is_ok_and(|now| {
-        now.is_same_file(&first.meta) && (now.stamp == first.meta.stamp || now.stamp == candidate.stamp)
+        now.is_same_file(&first.meta)
+            && (now.stamp == first.meta.stamp || now.stamp == candidate.stamp)
     });
     if !unchanged {
         return 0;
