@@ -53,11 +53,7 @@ pub(crate) struct Target {
 pub(crate) fn make_room(inner: &Inner, root: &File, need: u64) -> Result<Pruned, Skip> {
     let limit = inner.config.max_size;
     let target = if limit == 0 {
-        Target {
-            trigger: u64::MAX,
-            goal: u64::MAX,
-            oldest: oldest(inner),
-        }
+        Target { trigger: u64::MAX, goal: u64::MAX, oldest: oldest(inner) }
     } else {
         Target {
             trigger: limit.saturating_sub(need),
@@ -157,10 +153,7 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
     if pruned.files > 0 {
         stats::add(&inner.counters.evicted, pruned.files);
         stats::add(&inner.counters.evicted_bytes, pruned.bytes);
-        inner.emit(|| Event::DidEvictDisk {
-            files: pruned.files,
-            bytes: pruned.bytes,
-        });
+        inner.emit(|| Event::DidEvictDisk { files: pruned.files, bytes: pruned.bytes });
     }
     Ok(pruned)
 }
@@ -176,19 +169,11 @@ pub(crate) fn settle(ledger: &mut Ledger<'_>, freed: u64) {
 fn candidates(groups: &[Group]) -> Vec<Candidate<'_>> {
     let mut all = Vec::with_capacity(groups.len());
     for group in groups {
-        all.push(Candidate {
-            group,
-            blob: None,
-            stamp: group.stamp(),
-        });
+        all.push(Candidate { group, blob: None, stamp: group.stamp() });
         // Blobs of a driver that is no longer there get old while their entry is still used.
         for piece in &group.pieces {
             if piece.role == Role::Blob && piece.meta.stamp < group.stamp() {
-                all.push(Candidate {
-                    group,
-                    blob: Some(piece),
-                    stamp: piece.meta.stamp,
-                });
+                all.push(Candidate { group, blob: Some(piece), stamp: piece.meta.stamp });
             }
         }
     }
@@ -216,8 +201,7 @@ fn remove(inner: &Inner, root: &File, candidate: &Candidate<'_>) -> u64 {
     };
     let path = |piece: &Piece| format!("{}/{}", group.folder, piece.name);
     let unchanged = inner.disk.meta_at(root, &path(first)).is_ok_and(|now| {
-        now.is_same_file(&first.meta)
-            && (now.stamp == first.meta.stamp || now.stamp == candidate.stamp)
+        now.is_same_file(&first.meta) && (now.stamp == first.meta.stamp || now.stamp == candidate.stamp)
     });
     if !unchanged {
         return 0;
