@@ -11,7 +11,7 @@ use vkfuse::{
 };
 
 /// A context without disk cache, and a queue that can fuse and takes times.
-pub fn open() -> (Context, Queue) {
+pub(crate) fn open() -> (Context, Queue) {
     let options = ContextOptions::from_env().cache(CacheOptions::default().no_disk());
     let context = Context::with(options).expect("a Vulkan device");
     let queue = context
@@ -21,7 +21,7 @@ pub fn open() -> (Context, Queue) {
 }
 
 /// Element counts worth measuring on this device: a CPU is not made to move gigabytes.
-pub fn sizes(context: &Context) -> Vec<usize> {
+pub(crate) fn sizes(context: &Context) -> Vec<usize> {
     match context.device_info().kind {
         DeviceKind::Cpu => vec![1 << 10, 1 << 16, 1_000_003, 1 << 22],
         _ => vec![1 << 10, 1 << 16, 1_000_003, 1 << 24, 100_000_000],
@@ -29,12 +29,12 @@ pub fn sizes(context: &Context) -> Vec<usize> {
 }
 
 /// A compiled kernel of the `shaders` folder.
-pub fn shader(name: &str) -> PathBuf {
+pub(crate) fn shader(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../shaders").join(format!("{name}.spv"))
 }
 
 /// The chain on its own buffers.
-pub struct Chain {
+pub(crate) struct Chain {
     queue: Queue,
     mul: Kernel,
     sub: Kernel,
@@ -47,7 +47,7 @@ pub struct Chain {
 
 impl Chain {
     /// Buffers of `n` elements; `promoted` marks the temporaries `promote_private`.
-    pub fn new(context: &Context, queue: &Queue, n: usize, promoted: bool) -> Chain {
+    pub(crate) fn new(context: &Context, queue: &Queue, n: usize, promoted: bool) -> Chain {
         let kernel = |name| context.load_spirv(shader(name)).expect("a checked-in kernel");
         let data: Vec<f32> = (0..n).map(|i| (i % 1009) as f32 / 1009.0).collect();
         let temporary = |_| {
@@ -67,7 +67,7 @@ impl Chain {
     }
 
     /// Four submissions.
-    pub fn submit(&self) -> Vec<Event> {
+    pub(crate) fn submit(&self) -> Vec<Event> {
         let (inputs, temporaries) = (&self.inputs, &self.temporaries);
         vec![
             self.binary(&self.mul, &inputs[0], &inputs[1], &temporaries[0]),
@@ -78,7 +78,7 @@ impl Chain {
     }
 
     /// Four submissions in fusion mode.
-    pub fn submit_fused(&self) -> Event {
+    pub(crate) fn submit_fused(&self) -> Event {
         let fusion = FusionWrapper::new(&self.queue).expect("the queue enables fusion");
         fusion.start_fusion().expect("fusion mode");
         self.submit();
@@ -86,7 +86,7 @@ impl Chain {
     }
 
     /// The kernel that somebody wrote by hand for the whole chain.
-    pub fn submit_by_hand(&self) -> Event {
+    pub(crate) fn submit_by_hand(&self) -> Event {
         self.queue
             .submit(|h| {
                 for (binding, input) in (0..).zip(&self.inputs) {

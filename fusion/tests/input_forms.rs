@@ -118,12 +118,13 @@ fn control_flow() {
     for (i, &value) in (0..).zip(ran.words(out)) {
         assert_eq!(value, 2 * (1000 * steps(i) + classify(i)), "out[{i}]");
     }
+    ran.assert_internalized(tmp, Private);
 }
 
 fn steps(mut value: u32) -> u32 {
     let mut count = 0;
     while value > 1 && count < 200 {
-        value = if value % 2 == 0 { value / 2 } else { 3 * value + 1 };
+        value = if value.is_multiple_of(2) { value / 2 } else { 3 * value + 1 };
         count += 1;
     }
     count

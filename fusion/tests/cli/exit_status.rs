@@ -136,5 +136,6 @@ fn the_first_device_can_be_named() {
         let (status, report) = json(&["run", &example("chain.toml"), "--no-cache", "--device", device]);
         assert_eq!(status, 0);
         assert_eq!(report["device"], name);
+        assert_eq!(report["driver"], first["driver"]);
     }
 }

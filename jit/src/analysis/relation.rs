@@ -52,7 +52,7 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
         return Relation::Disjoint;
     };
     let shift = a.offset.constant - b.offset.constant;
-    match difference.solve(1 - a.size - shift, b.size - 1 - shift) {
+    match difference.solve(atoms, &a, &b, 1 - a.size - shift, b.size - 1 - shift) {
         Solution::Never => return Relation::Disjoint,
         Solution::Zero(ids) => ids.into_iter().for_each(|id| agreed.insert(id)),
     }
@@ -215,7 +215,7 @@ impl Digits {
     }
 
     /// What follows if the sum of all digits lies in `low..=high`.
-    fn solve(mut self, low: i128, high: i128) -> Solution {
+    fn solve(mut self, atoms: &Atoms, a: &AccessForm, b: &AccessForm, low: i128, high: i128) -> Solution {
         // The sum is a multiple of the common divisor of the coefficients.
         let step = self.0.iter().fold(0, |g, d| gcd(g, d.coefficient));
         let (mut low, mut high) = (low, high);
@@ -243,7 +243,14 @@ impl Digits {
         self.0.sort_by_key(|d| std::cmp::Reverse(d.coefficient));
         let mut zero = SmallVec::new();
         for (n, digit) in self.0.iter().enumerate() {
-            let (least, most) = reach(&self.0[n + 1..]);
+            let (mut least, mut most) = reach(&self.0[n + 1..]);
+            if self.0.get(n + 1).is_none_or(|next| next.coefficient < digit.coefficient) {
+                // A guard may bound the smaller digits together (`row * width + column, column < width`).
+                let x = below(atoms, a, digit.coefficient);
+                let y = below(atoms, b, digit.coefficient);
+                least = least.max(x.0.saturating_sub(y.1));
+                most = most.min(x.1.saturating_sub(y.0));
+            }
             // coefficient * digit = sum - rest, so it lies in low - most ..= high - least.
             let first = div_up(low.saturating_sub(most), digit.coefficient).max(digit.low);
             let last = high.saturating_sub(least).div_euclid(digit.coefficient).min(digit.high);
@@ -270,6 +277,34 @@ impl Digits {
         }
         Solution::Zero(zero)
     }
+}
+
+/// Range of the terms of an offset with coefficients below `limit`.
+fn below(atoms: &Atoms, side: &AccessForm, limit: i128) -> (i128, i128) {
+    let mut form = Affine::default();
+    side.offset.terms.iter().filter(|t| t.1.abs() < limit).for_each(|&(id, c)| form.add_term(id, c));
+    let (mut low, mut high) = form.bounds(|id| side.ranges.get(atoms, id));
+    let Some(&(_, lead)) = form.terms.first() else { return (low, high) };
+    for fact in side.facts.iter().filter(|f| f.terms.len() == form.terms.len()) {
+        // Proportional to the form: lead * fact = first * form, so first * form <= -lead * constant.
+        let first = fact.terms[0].1;
+        let same = fact.terms.iter().zip(&form.terms);
+        let proportional = |((id, f), (other, c)): (&(AtomId, i128), &(AtomId, i128))| {
+            id == other && f.checked_mul(lead).is_some() && f * lead == first * c
+        };
+        if !same.into_iter().all(proportional) {
+            continue;
+        }
+        let Some(most) = fact.constant.checked_mul(-lead.abs()) else { continue };
+        // With lead > 0: first * form <= most; with lead < 0 the sign of both sides turns.
+        let first = if lead > 0 { first } else { -first };
+        if first > 0 {
+            high = high.min(most.div_euclid(first));
+        } else {
+            low = low.max(-(most.div_euclid(-first)));
+        }
+    }
+    (low, high)
 }
 
 fn div_up(a: i128, b: i128) -> i128 {
@@ -318,7 +353,7 @@ impl Agreed {
                 continue;
             };
             let window = if whole { 0 } else { divisor - 1 };
-            if let Solution::Zero(ids) = digits.solve(-window, window) {
+            if let Solution::Zero(ids) = digits.solve(atoms, &form(a), &form(b), -window, window) {
                 ids.into_iter().for_each(|id| self.insert(id));
             }
         }

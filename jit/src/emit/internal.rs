@@ -52,7 +52,7 @@ impl InternalVariable {
         }
         let number = match slot {
             SlotOf::Fixed(n) => builder.constant(*n),
-            SlotOf::Relative { group, local, constant } => {
+            SlotOf::Relative { group, local, constant, divisor } => {
                 let mut sum = as_u32(builder, code, index);
                 for (factors, builtin) in [(group, BuiltIn::WorkgroupId), (local, BuiltIn::LocalInvocationId)]
                 {
@@ -65,7 +65,13 @@ impl InternalVariable {
                     }
                 }
                 let constant = builder.constant(*constant as u32);
-                code.math(builder, Op::IAdd, sum, constant)
+                let sum = code.math(builder, Op::IAdd, sum, constant);
+                if *divisor == 1 {
+                    sum
+                } else {
+                    let divisor = builder.constant(*divisor);
+                    code.math(builder, Op::UDiv, sum, divisor)
+                }
             }
         };
         vec![number]

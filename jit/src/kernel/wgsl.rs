@@ -1,5 +1,9 @@
 //! WGSL text to SPIR-V words, through naga.
+//!
+//! Buffer and array accesses are not bounds-checked: as for every other kernel, Vulkan's rules hold.
 
+use naga::back::PipelineConstants;
+use naga::back::pipeline_constants::process_overrides;
 use naga::back::spv;
 use naga::front::wgsl;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
@@ -30,6 +34,9 @@ pub(super) fn compile(module: &str, text: &str) -> Result<Vec<u32>, KernelError>
         force_loop_bounding: false,
         ..spv::Options::default()
     };
+    // Overrides keep their defaults. naga cannot leave them open in SPIR-V.
+    let (parsed, info) = process_overrides(&parsed, &info, None, &PipelineConstants::default())
+        .map_err(|error| at(None, full_message(&error)))?;
     spv::write_vec(&parsed, &info, &options, None).map_err(|error| at(None, error.to_string()))
 }
 

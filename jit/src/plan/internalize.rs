@@ -12,7 +12,7 @@ use super::report::{BufferReport, TrustedReport};
 use super::submission::{BufferId, FuseOptions, Internalization, Policy, Promote, SmallScalars, Submission};
 use crate::Reason;
 use crate::analysis::access::AccessKind;
-use crate::analysis::form::{AccessForm, Affine, Atom, AtomId, Atoms, Evaluator};
+use crate::analysis::form::{AccessForm, Affine, Atom, AtomId, Atoms, Evaluator, gcd};
 use crate::analysis::relation::{Relation, relate};
 use crate::kernel::BindingKind;
 use crate::reason::AccessPair;
@@ -178,6 +178,9 @@ fn elements(
     let mut shape: Option<(String, u64, u64)> = None;
     for position in group.start..group.end() {
         let submission = &list[position];
+        if !submission.args.iter().any(|arg| arg.buffer == buffer) {
+            continue;
+        }
         let analysis = analysis_of(submission)?;
         let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
         let env = group
@@ -323,12 +326,22 @@ fn places(
     if uneven(high - low) || own.iter().any(|&(_, c)| uneven(c)) {
         return Err(Reason::Slot);
     }
-    let slots = u32::try_from((high - low) / stride + 1).map_err(|_| Reason::Slot)?;
+    // Elements an owner touches may lie a fixed distance apart, as in a loop that strides.
+    let step = elements.iter().fold(0, |step, element| {
+        let (_, rest) = split(&element.start);
+        rest.iter().fold(gcd(step, element.start.constant - low), |step, &(_, c)| gcd(step, c))
+    });
+    let step = if step == 0 { stride } else { step };
+    if uneven(step) {
+        return Err(Reason::Slot);
+    }
+    let divisor = u32::try_from(step / stride).map_err(|_| Reason::Slot)?;
+    let slots = u32::try_from((high - low) / step + 1).map_err(|_| Reason::Slot)?;
     let mut places = Vec::with_capacity(elements.len());
     for element in elements {
         let (_, rest) = split(&element.start);
         if rest.is_empty() {
-            places.push(SlotOf::Fixed(((element.start.constant - low) / stride) as u32));
+            places.push(SlotOf::Fixed(((element.start.constant - low) / step) as u32));
             continue;
         }
         let mut group = [0i64; 3];
@@ -347,7 +360,7 @@ fn places(
             return Err(Reason::Slot);
         }
         let constant = i64::try_from(base / stride).map_err(|_| Reason::Slot)?;
-        places.push(SlotOf::Relative { group, local, constant });
+        places.push(SlotOf::Relative { group, local, constant, divisor });
     }
     Ok((slots, places))
 }

@@ -85,8 +85,10 @@ pub(crate) enum SlotOf {
         /// Factors of `WorkgroupId` and of `LocalInvocationId` of the fused kernel.
         group: [i64; 3],
         local: [i64; 3],
-        /// Added last.
+        /// Added to that.
         constant: i64,
+        /// Elements from one slot to the next.
+        divisor: u32,
     },
 }
 
@@ -143,9 +145,10 @@ impl Recipe {
                             out.u32(0);
                             out.u32(*n);
                         }
-                        SlotOf::Relative { group, local, constant } => {
+                        SlotOf::Relative { group, local, constant, divisor } => {
                             out.u32(1);
                             group.iter().chain(local).chain([constant]).for_each(|&n| out.i64(n));
+                            out.u32(*divisor);
                         }
                     });
                     out.list(lengths, |out, &n| out.u32(u32::from(n)));

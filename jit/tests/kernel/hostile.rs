@@ -43,11 +43,11 @@ fn exercise(bytes: &[u8]) -> bool {
     for entry in module.entry_points() {
         let kernel = Kernel::new(&module, Some(entry)).expect("a listed entry point");
         if let Ok(kernel) = kernel.specialize(&[]) {
-            corpus::assert_valid("strict words of a damaged module", &kernel.plain.strict);
+            corpus::assert_acceptable("strict words of a damaged module", &kernel.plain.strict);
             if let Ok(normal) = &kernel.normal {
                 use rspirv::binary::Assemble;
                 let words = normal.module.assemble();
-                corpus::assert_valid("normal form of a damaged module", &words);
+                corpus::assert_acceptable("normal form of a damaged module", &words);
             }
         }
     }

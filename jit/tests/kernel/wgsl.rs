@@ -65,3 +65,19 @@ fn text_and_its_spirv_give_the_same_kernels() {
         assert_eq!(hash(&text), hash(&spirv), "{entry}: has naga changed? compile.sh says more");
     }
 }
+
+#[test]
+fn overrides_keep_their_defaults() {
+    let text = "
+        override size: u32 = 4;
+        override scale: f32 = 2.0;
+        @group(0) @binding(0) var<storage, read_write> b: array<f32>;
+        @compute @workgroup_size(size * 2, 3)
+        fn main(@builtin(global_invocation_id) id: vec3<u32>) { b[id.x] *= scale; }
+    ";
+    let kernel = Kernel::new(&Module::from_wgsl("override", text).unwrap(), None).unwrap();
+    assert_eq!(kernel.specialize(&[]).unwrap().interface.local_size, [8, 3, 1]);
+    let open = text.replace(": f32 = 2.0", ": f32");
+    let error = Module::from_wgsl("override", &open).unwrap_err();
+    assert!(matches!(error, KernelError::Wgsl { .. }) && error.to_string().contains("scale"), "{error}");
+}

@@ -107,19 +107,13 @@ impl Yard {
         assert_eq!(self.temps(), 0, "temporary files after a sweep, {when}");
         let usage = store.usage();
         if let Some(recorded) = usage.recorded {
-            let folders = self.folder_slack();
             assert!(
-                recorded + folders >= usage.bytes,
+                recorded >= usage.bytes,
                 "the record {recorded} is below {} of the disk, {when}",
                 usage.bytes
             );
         }
         store
-    }
-
-    /// Folders made just before a death are not in the record; a chain of them is four.
-    fn folder_slack(&self) -> u64 {
-        4 * crate::store::names::FOLDER_BYTES
     }
 }
 

@@ -56,12 +56,12 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
             runs.push(run);
         }
     }
-    let device = session.device();
+    let (device, driver) = session.device();
     let bench = Bench {
         format: FORMAT,
         name: pipeline.name.clone(),
-        device: device.name.clone(),
-        driver: device.driver.clone(),
+        device,
+        driver,
         iters: args.iters,
         groups,
         splits,

@@ -3,6 +3,7 @@
 use crate::args::DevicesArgs;
 use crate::report::json::FORMAT;
 use crate::report::{Table, print_json};
+use crate::session::driver;
 use crate::stop::{Status, Stop};
 use serde::Serialize;
 use std::io::Write;
@@ -20,7 +21,6 @@ struct Device {
     name: String,
     kind: &'static str,
     driver: String,
-    driver_info: String,
     api_version: String,
     /// Whether lists can run, and be fused, here.
     usable: bool,
@@ -72,12 +72,11 @@ fn print(found: &[DeviceInfo], json: bool, out: &mut dyn Write) -> std::io::Resu
     for device in found.iter().map(describe) {
         let usable =
             if device.usable { "yes".to_owned() } else { format!("no: lacks {}", device.missing.join(", ")) };
-        let driver = format!("{} {}", device.driver, device.driver_info);
         table.row([
             device.index.to_string(),
             device.name,
             device.kind.to_owned(),
-            driver,
+            device.driver,
             device.api_version,
             usable,
         ]);
@@ -98,8 +97,7 @@ fn describe(device: &DeviceInfo) -> Device {
             DeviceKind::Cpu => "cpu",
             _ => "other",
         },
-        driver: device.driver.clone(),
-        driver_info: device.driver_info.clone(),
+        driver: driver(device),
         api_version: format!("{major}.{minor}.{patch}"),
         usable: device.missing.is_empty(),
         missing: device.missing.clone(),

@@ -109,14 +109,14 @@ fn report(
     runs: Vec<Run>,
     outputs: Outputs<'_>,
 ) -> Report {
-    let device = session.device();
+    let (device, driver) = session.device();
     let first = runs.first().copied().unwrap_or_default();
     let names = pipeline.buffers.iter().map(|buffer| buffer.name.clone());
     Report {
         format: FORMAT,
         name: pipeline.name.clone(),
-        device: device.name.clone(),
-        driver: device.driver.clone(),
+        device,
+        driver,
         mode: mode.name(),
         outcome: gathered.outcome,
         groups: gathered.groups,

@@ -62,9 +62,10 @@ impl<'p> Session<'p> {
         Ok(Session { context, pipeline, checked, kernels, contents, properties: properties(pipeline, args) })
     }
 
-    /// What the list runs on.
-    pub(crate) fn device(&self) -> &DeviceInfo {
-        self.context.device_info()
+    /// Names of the device and of its driver, the latter with its version.
+    pub(crate) fn device(&self) -> (String, String) {
+        let info = self.context.device_info();
+        (info.name.clone(), driver(info))
     }
 
     /// Fresh buffers with the initial contents.
@@ -148,14 +149,18 @@ impl Buffers {
     }
 }
 
+/// A driver's name and what it says about its version.
+pub(crate) fn driver(info: &DeviceInfo) -> String {
+    format!("{} {}", info.driver, info.driver_info).trim().to_owned()
+}
+
 fn options(args: &DeviceArgs, dump_spirv: Option<&Path>) -> ContextOptions {
     let mut options = ContextOptions::from_env().profiling(true);
-    match &args.device {
-        Some(device) => match device.parse::<usize>() {
-            Ok(index) => options = options.device(index),
-            Err(_) => options = options.device(device.as_str()),
-        },
-        None => {}
+    if let Some(device) = &args.device {
+        options = match device.parse::<usize>() {
+            Ok(index) => options.device(index),
+            Err(_) => options.device(device.as_str()),
+        };
     }
     if args.no_cache {
         options = options.cache(CacheOptions::off());
