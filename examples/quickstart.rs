@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => ELEMENTS,
     };
     let context = Context::new()?;
-    println!("{} elements on {}", n, context.device_info().name);
+    println!("{n} elements on {}", context.device_info().name);
 
     let queue = context.queue(QueueOptions::new().enable_fusion(true).profiling(true))?;
     let shaders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shaders/chain");
@@ -168,7 +168,8 @@ fn in_words(report: &FusionReport) {
     }
     for buffer in &report.plan.buffers {
         let name = report.buffer_name(buffer.buffer).unwrap_or("a buffer");
-        print!("{name}: asked {:?}, got {:?}", buffer.asked, buffer.got);
+        let words = format!("asked {:?}, got {:?}", buffer.asked, buffer.got).to_lowercase();
+        print!("{name}: {words}");
         match &buffer.reason {
             Some(reason) => println!(", because {reason}"),
             None => println!(),
