@@ -113,6 +113,8 @@ struct Hold {
     id: u64,
     touches: Touches,
     thread: ThreadId,
+    /// The name of the buffer, of the first if there are several.
+    buffer: Arc<str>,
 }
 
 impl Entry {
@@ -153,11 +155,11 @@ impl Schedule {
         })
     }
 
-    /// The thread that holds bytes in conflict with an access.
-    fn held_by(&self, touches: &[Touch]) -> Option<ThreadId> {
+    /// A hold in conflict with an access.
+    fn held(&self, touches: &[Touch]) -> Option<&Hold> {
         let conflicts =
             |hold: &&Hold| hold.touches.iter().any(|held| touches.iter().any(|touch| touch.conflicts(held)));
-        self.holds.iter().find(conflicts).map(|hold| hold.thread)
+        self.holds.iter().find(conflicts)
     }
 
     /// A number that was not given out before.
@@ -200,18 +202,14 @@ impl ContextInner {
                 schedule = self.lock();
                 continue;
             }
-            match schedule.held_by(touches) {
+            match schedule.held(touches) {
                 None => return Ok(schedule),
-                Some(thread) if thread == thread::current().id() => {
-                    return Err(Error::buffer(&self.buffer_label(touches), BufferError::HostAccess));
+                Some(hold) if hold.thread == thread::current().id() => {
+                    return Err(Error::buffer(&hold.buffer, BufferError::HostAccess));
                 }
                 Some(_) => schedule = self.wait_for_change(schedule),
             }
         }
-    }
-
-    fn buffer_label(&self, touches: &[Touch]) -> String {
-        touches.first().map_or_else(String::new, |touch| touch.memory.to_string())
     }
 
     /// Takes bytes for the host until the hold is dropped, and says what to wait for before touching them.
@@ -225,7 +223,8 @@ impl ContextInner {
         buffer.memory(&mut schedule)?;
         schedule.graph.retire(|point| self.gpu.is_done(point));
         let points = schedule.graph.conflicts(&touch);
-        let hold = self.hold_now(&mut schedule, Touches::from_iter([touch]), thread::current().id());
+        let hold =
+            self.hold_now(&mut schedule, buffer.name(), Touches::from_iter([touch]), thread::current().id());
         Ok((hold, points))
     }
 
@@ -233,11 +232,12 @@ impl ContextInner {
     pub(crate) fn hold_now(
         self: &Arc<Self>,
         schedule: &mut Schedule,
+        buffer: Arc<str>,
         touches: Touches,
         thread: ThreadId,
     ) -> HostHold {
         let id = schedule.number();
-        schedule.holds.push(Hold { id, touches, thread });
+        schedule.holds.push(Hold { id, touches, thread, buffer });
         HostHold { context: self.clone(), id }
     }
 }

@@ -96,8 +96,12 @@ impl<T: Pod> Buffer<T> {
         };
         let size = self.inner.size;
         let touch = self.inner.touch(0..size, false, true);
-        let mut schedule =
-            self.inner.context.observe(&[touch.clone()], None, Rule::Conflict, CancelCause::HostWrite)?;
+        let mut schedule = self.inner.context.observe(
+            std::slice::from_ref(&touch),
+            None,
+            Rule::Conflict,
+            CancelCause::HostWrite,
+        )?;
         let dst = self.inner.memory(&mut schedule)?.clone();
         let fill = Command::Fill { dst, offset: 0, len: size.next_multiple_of(4), word };
         self.inner.context.transfer(&mut schedule, 0, &self.inner.name(), &[fill], &[touch])?;
@@ -195,7 +199,7 @@ pub(crate) fn repeated_word(value: &[u8]) -> Option<u32> {
     let word: [u8; 4] = match value {
         [a] => [*a; 4],
         [a, b] => [*a, *b, *a, *b],
-        _ if !value.is_empty() && value.len() % 4 == 0 => value[..4].try_into().ok()?,
+        _ if !value.is_empty() && value.len().is_multiple_of(4) => value[..4].try_into().ok()?,
         _ => return None,
     };
     value.chunks(4).all(|chunk| chunk == &word[..chunk.len()]).then(|| u32::from_ne_bytes(word))

@@ -86,10 +86,11 @@ impl ContextInner {
             (Ok(prepared), Ok(())) => self.submit_list(&mut self.lock(), queue, list, prepared),
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
-        if let Err(error) = &result {
-            if !matches!(error, Error::Fusion(_)) {
-                self.fail_list(list, error);
-            }
+        // A list that could not be fused although that was forced has run.
+        if let Err(error) = &result
+            && !matches!(error, Error::Fusion(_))
+        {
+            self.fail_list(list, error);
         }
         result
     }

@@ -115,6 +115,7 @@ impl Queue {
         });
         let thread = spawned.map_err(Error::custom)?.thread().id();
 
+        let buffer = parts.first().map_or_else(|| Arc::from(""), |part| part.buffer.name());
         let mut schedule = context.observe(&touches, None, Rule::Conflict, CancelCause::HostTask)?;
         for part in &parts {
             part.buffer.memory(&mut schedule)?;
@@ -122,7 +123,7 @@ impl Queue {
         schedule.graph.retire(|point| context.gpu.is_done(point));
         let points: SmallVec<[Point; 4]> =
             touches.iter().flat_map(|touch| schedule.graph.conflicts(touch)).collect();
-        let hold = context.hold_now(&mut schedule, touches, thread);
+        let hold = context.hold_now(&mut schedule, buffer, touches, thread);
         let state = schedule.queue(self.inner.id);
         state.tasks.retain(|task| !matches!(task.poll(), Some(Ok(()))));
         state.tasks.push(done.clone());

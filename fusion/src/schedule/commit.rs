@@ -27,6 +27,14 @@ pub(crate) struct Piece {
     pub(crate) apart: bool,
 }
 
+/// A dispatch with its memory at hand.
+struct Bound {
+    label: Arc<str>,
+    dispatch: Dispatch,
+    touches: Touches,
+    apart: bool,
+}
+
 /// Dispatches that are submitted together, in order.
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
@@ -46,8 +54,7 @@ impl ContextInner {
         work: Work<'_>,
     ) -> Result<Submitted, Error> {
         // Memory first: what is allocated here is filled with zeros by a submission of its own.
-        let mut dispatches: SmallVec<[(Arc<str>, Dispatch, Touches, bool); 4]> =
-            SmallVec::with_capacity(work.pieces.len());
+        let mut dispatches: SmallVec<[Bound; 4]> = SmallVec::with_capacity(work.pieces.len());
         for piece in work.pieces {
             let mut bindings = SmallVec::with_capacity(piece.step.bindings.len());
             let mut touches = Touches::with_capacity(piece.step.bindings.len());
@@ -81,7 +88,7 @@ impl ContextInner {
             let pipeline = piece.program.pipeline.clone();
             let (push, groups) = (piece.step.push, piece.step.groups);
             let dispatch = Dispatch { pipeline, bindings, push, groups, keeps };
-            dispatches.push((piece.label, dispatch, touches, piece.apart));
+            dispatches.push(Bound { label: piece.label, dispatch, touches, apart: piece.apart });
         }
 
         schedule.graph.retire(|point| self.gpu.is_done(point));
@@ -92,7 +99,7 @@ impl ContextInner {
             schedule.graph.ordered_so_far(&batch);
         }
         let mut commands = Vec::with_capacity(dispatches.len() * 2);
-        for (label, dispatch, touches, apart) in dispatches {
+        for Bound { label, dispatch, touches, apart } in dispatches {
             if apart {
                 commands.push(Command::Barrier(Barrier::Full));
                 schedule.graph.ordered_so_far(&batch);
