@@ -1,11 +1,13 @@
 //! A buffer, or a part of it, together with how a submission means to use it.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use bytemuck::Pod;
 
 use crate::{
     buffer::{Buffer, BufferInner},
+    context::ContextInner,
+    error::{BufferError, Error},
     jit::Promote,
 };
 
@@ -97,6 +99,19 @@ impl Accessor {
     pub fn no_promotion(mut self) -> Accessor {
         self.promote = Some(Promote::None);
         self
+    }
+
+    /// The byte range in the buffer, if it is one and the buffer is of this context.
+    pub(crate) fn checked(&self, context: &Arc<ContextInner>) -> Result<Range<u64>, Error> {
+        if !Arc::ptr_eq(&self.buffer.context, context) {
+            return Err(self.buffer.error(BufferError::Foreign));
+        }
+        let (offset, count, len) = (self.offset, self.count, self.buffer.elements(self.element));
+        if count == 0 || offset.checked_add(count).is_none_or(|end| end > len) {
+            return Err(self.buffer.error(BufferError::OutOfRange { offset, count, len }));
+        }
+        let (start, bytes) = self.bytes();
+        Ok(start..start + bytes)
     }
 
     /// First byte in the buffer, and number of bytes. Only meaningful once the range was checked.

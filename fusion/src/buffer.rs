@@ -84,6 +84,17 @@ impl<T: Pod> Buffer<T> {
         Context { inner: self.inner.context.clone() }
     }
 
+    /// The address of the first element, for kernels that take pointers. Such a kernel's submission must say what it
+    /// reaches through them, with [`Handler::uses`](crate::Handler::uses).
+    ///
+    /// # Errors
+    ///
+    /// A device without buffer addresses, or no memory left.
+    pub fn device_address(&self) -> Result<u64, Error> {
+        let memory = self.inner.memory(&mut self.inner.context.lock())?.clone();
+        memory.device_address().ok_or_else(|| self.inner.error(BufferError::NoAddress))
+    }
+
     /// Gives it a name for messages and reports.
     #[must_use]
     pub fn named(self, name: &str) -> Buffer<T> {
@@ -162,7 +173,8 @@ pub(crate) struct BufferInner {
     pub(crate) size: u64,
     memory: OnceLock<Arc<Memory>>,
     properties: Mutex<Properties>,
-    contents: Mutex<Contents>,
+    /// Ranges are those of the memory object, so that aliases can share it.
+    contents: Arc<Mutex<Contents>>,
 }
 
 impl BufferInner {
@@ -176,7 +188,7 @@ impl BufferInner {
             size,
             memory: OnceLock::new(),
             properties: Mutex::default(),
-            contents: Mutex::default(),
+            contents: Arc::default(),
         })
     }
 
@@ -190,7 +202,7 @@ impl BufferInner {
             size: memory.size(),
             memory: OnceLock::from(memory),
             properties: Mutex::default(),
-            contents: Mutex::default(),
+            contents: context.alias_contents(alias),
         })
     }
 
@@ -200,6 +212,10 @@ impl BufferInner {
 
     fn contents(&self) -> std::sync::MutexGuard<'_, Contents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn absolute(&self, range: &Range<u64>) -> Range<u64> {
+        self.base + range.start..self.base + range.end
     }
 
     pub(crate) fn name(&self) -> Arc<str> {
@@ -218,7 +234,7 @@ impl BufferInner {
 
     /// Why a part of it, in bytes from its start, cannot be read.
     pub(crate) fn unreadable(&self, range: &Range<u64>) -> Option<Unreadable> {
-        self.contents().unreadable(range)
+        self.contents().unreadable(&self.absolute(range))
     }
 
     pub(crate) fn check_readable(&self, range: &Range<u64>) -> Result<(), Error> {
@@ -229,11 +245,11 @@ impl BufferInner {
     }
 
     pub(crate) fn written(&self, range: &Range<u64>) {
-        self.contents().written(range);
+        self.contents().written(&self.absolute(range));
     }
 
     pub(crate) fn lost(&self, range: Range<u64>, why: Unreadable) {
-        self.contents().lost(range, why);
+        self.contents().lost(self.absolute(&range), why);
     }
 
     pub(crate) fn error(&self, problem: BufferError) -> Error {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::{
-    accessor::Accessor,
+    accessor::{Access, Accessor},
     buffer::BufferInner,
     context::ContextInner,
     error::{BindingName, BuildError, Error, Slot, SubmitError},
@@ -20,9 +20,9 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) submission: Submission,
-    /// What each argument touches; same order as `submission.args`.
+    /// What each argument touches, in the order of `submission.args`; then what the kernel reaches by address.
     pub(crate) touches: Touches,
-    /// The buffer of each argument; same order.
+    /// The buffer of each touch; same order.
     pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
     /// What it was told to come after.
     pub(crate) after: SmallVec<[Arc<EventInner>; 2]>,
@@ -79,6 +79,11 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Che
         buffers.push(buffer.clone());
     }
     overlaps(&touches, &args, &buffers).map_err(fail)?;
+    for accessor in &request.uses {
+        let (range, reads) = (accessor.checked(context)?, accessor.access != Access::Write);
+        touches.push(accessor.buffer.touch(range, reads, accessor.access.may_write()));
+        buffers.push(accessor.buffer.clone());
+    }
     let submission = Submission { kernel: kernel.clone(), groups, args, push: request.push };
     if groups.iter().zip(context.limits.max_groups).any(|(count, limit)| *count > limit) {
         // Whether such counts can be folded is for the planner to say, and better now than when a whole list ends.

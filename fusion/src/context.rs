@@ -3,13 +3,18 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, atomic::AtomicU64, atomic::Ordering::Relaxed},
+    sync::{
+        Arc, Condvar, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
+use ahash::AHashMap;
 use bytemuck::Pod;
 
 use crate::{
     buffer::{Buffer, BufferInner},
+    contents::Contents,
     error::{BufferError, Error, FusionError},
     jit::{Limits, Module, SmallScalars},
     kernel::Kernel,
@@ -41,6 +46,7 @@ pub(crate) struct ContextInner {
     pub(crate) profiling: bool,
     pub(crate) dump_spirv: Option<PathBuf>,
     queues: AtomicU64,
+    aliases: Mutex<AHashMap<u64, Weak<Mutex<Contents>>>>,
     /// Last, so that everything that needs the device is gone before it.
     pub(crate) gpu: Gpu,
 }
@@ -104,6 +110,7 @@ impl Context {
             profiling: options.profiling,
             dump_spirv: options.dump_spirv,
             queues: AtomicU64::new(0),
+            aliases: Mutex::default(),
             gpu,
         };
         Context { inner: Arc::new(inner) }
@@ -297,6 +304,20 @@ impl Context {
     /// Forgets the pipelines kept in memory. The persistent store keeps what it has.
     pub fn clear_memory_cache(&self) {
         self.inner.programs.clear();
+    }
+}
+
+impl ContextInner {
+    /// What is known about the contents of imported memory, shared by all buffers over the same vulkano buffer.
+    pub(crate) fn alias_contents(&self, alias: u64) -> Arc<Mutex<Contents>> {
+        let mut aliases = self.aliases.lock().unwrap_or_else(PoisonError::into_inner);
+        aliases.retain(|_, contents| contents.strong_count() > 0);
+        let known = aliases.get(&alias).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let contents = Arc::default();
+            aliases.insert(alias, Arc::downgrade(&contents));
+            contents
+        })
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Request {
     pub(crate) spec: SmallVec<[(u32, SpecValue); 4]>,
     pub(crate) dispatch: Option<(Kernel, Size)>,
     pub(crate) after: SmallVec<[Arc<EventInner>; 2]>,
+    /// What the kernel reaches by address.
+    pub(crate) uses: SmallVec<[Accessor; 2]>,
     /// The first mistake that could be seen at once.
     pub(crate) mistake: Option<Error>,
 }
@@ -49,6 +51,17 @@ impl Handler {
     /// Passes a buffer, or a part of one, to a binding: a number for set 0, or `(set, binding)`.
     pub fn arg(&mut self, slot: impl Into<Slot>, accessor: impl Into<Accessor>) -> &mut Handler {
         self.request.args.push((slot.into(), accessor.into()));
+        self
+    }
+
+    /// Says that the kernel reaches a buffer by its address ([`Buffer::device_address`](crate::Buffer::device_address))
+    /// rather than through a binding. What the code does with an address is not followed, so the accessor is believed: it
+    /// orders the submission, and keeps the buffer alive.
+    ///
+    /// A kernel that follows addresses and says nothing is kept apart from everything else on its queue; against other
+    /// queues and the host only [`depends_on`](Handler::depends_on) and waits order it.
+    pub fn uses(&mut self, accessor: impl Into<Accessor>) -> &mut Handler {
+        self.request.uses.push(accessor.into());
         self
     }
 

@@ -22,6 +22,8 @@ use crate::{
 mod commands;
 mod host_task;
 mod submit;
+#[cfg(test)]
+mod tests;
 
 pub use host_task::HostScope;
 

@@ -81,6 +81,8 @@ pub struct FusionReport {
     pub submissions: usize,
     /// How it was grouped, split and promoted, and why. Empty where the list was cancelled.
     pub plan: Report,
+    /// How many dispatches ran it.
+    pub dispatches: usize,
     /// The dispatches, in order.
     pub steps: Vec<StepReport>,
     /// Microseconds spent planning: analysis of pairs, grouping, keys.

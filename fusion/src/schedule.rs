@@ -83,7 +83,9 @@ pub(crate) struct List {
 pub(crate) struct Entry {
     pub(crate) submission: Submission,
     pub(crate) label: Arc<str>,
+    /// What it touches: first by its arguments, in their order, then by address.
     pub(crate) touches: Touches,
+    /// The buffer of each touch.
     pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
     pub(crate) event: Arc<EventInner>,
     pub(crate) after: After,
@@ -111,6 +113,19 @@ struct Hold {
     id: u64,
     touches: Touches,
     thread: ThreadId,
+}
+
+impl Entry {
+    /// What its kernel reaches by address: the touches after those of its arguments.
+    pub(crate) fn reaches(&self) -> impl Iterator<Item = (Touch, Arc<BufferInner>)> + '_ {
+        self.touches.iter().cloned().zip(self.buffers.iter().cloned()).skip(self.submission.args.len())
+    }
+
+    /// Whether it follows addresses without saying where to.
+    pub(crate) fn apart(&self) -> bool {
+        self.submission.kernel.interface.uses_device_addresses
+            && self.touches.len() == self.submission.args.len()
+    }
 }
 
 impl List {

@@ -100,14 +100,12 @@ fn grow(
     let mut budget = assemble::Budget::new(&list[start]);
     while group.end() < list.len() {
         let next = &list[group.end()];
-        let grown = match budget.with(next, limits) {
-            Ok(grown) => grown,
-            Err(reason) => return (Some(group), Some(reason.into())),
-        };
+        if let Err(reason) = budget.add(next, limits) {
+            return (Some(group), Some(reason.into()));
+        }
         if let Err(rejection) = group.join(list, options, limits) {
             return (Some(group), Some(rejection));
         }
-        budget = grown;
     }
     (Some(group), None)
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::disk::{FileKind, Stamp};
 use crate::event::Event;
 use crate::store::inner::Inner;
-use crate::store::ledger::{Ledger, Record};
+use crate::store::ledger::Ledger;
 use crate::store::names::{self, FOLDER_BYTES, Role};
 use crate::store::reason::Skip;
 use crate::store::scan::{self, Group, Piece};
@@ -106,13 +106,17 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
             // than not at all.
             let added = before.map_or(0, |before| record.added.wrapping_sub(before.added));
             let counted = found.bytes.saturating_add(added);
+            // Where somebody else removed files meanwhile the count is too high, and their record may
+            // be better: going by the count would evict for both.
+            let is_stale = before.is_some_and(|before| before.removed != record.removed);
             record.bytes = match found.incomplete {
                 true => record.bytes.max(counted),
+                false if is_stale => record.bytes.min(counted),
                 false => counted,
             };
         }
         for folder in empty.by_ref() {
-            record.bytes = record.bytes.saturating_sub(remove_folders(inner, root, folder));
+            record.free(remove_folders(inner, root, folder));
             if start.elapsed() >= BATCH {
                 break;
             }
@@ -132,7 +136,7 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
             if freed > 0 {
                 pruned.files += 1;
                 pruned.bytes += freed;
-                record.bytes = record.bytes.saturating_sub(freed);
+                record.free(freed);
             }
             queue.next();
             if start.elapsed() >= BATCH {
@@ -142,7 +146,7 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
         ledger.write(record)?;
         drop(ledger);
         pruned.left = record.bytes;
-        if done {
+        if done && empty.len() == 0 {
             break;
         }
     }
@@ -156,8 +160,9 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
 
 /// Sets the record right after files were removed or replaced in a way that was not counted.
 pub(crate) fn settle(ledger: &mut Ledger<'_>, freed: u64) {
-    if let Some(record) = ledger.record {
-        let _ = ledger.write(Record { bytes: record.bytes.saturating_sub(freed), ..record });
+    if let Some(mut record) = ledger.record {
+        record.free(freed);
+        let _ = ledger.write(record);
     }
 }
 

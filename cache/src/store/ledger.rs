@@ -1,14 +1,14 @@
 //! The lock of the store and the size record in it.
 //!
-//! One file, `lock`, is both: the kernel's advisory lock on it, which ends with its holder, and 64
+//! One file, `lock`, is both: the kernel's advisory lock on it, which ends with its holder, and 72
 //! bytes that say how much is stored. The record is charged *before* files appear and credited *after*
 //! they are gone, so a process that dies in between leaves it too high and never too low; the next
 //! recount, which an eviction begins with, puts it right.
 //!
 //! ```text
-//! 0   8  magic "VKFSIZE1"           16  8  bytes ever added; never goes down
-//! 8   8  bytes stored now           24  8  time of the last trim by age, seconds since 1970
-//!                                   32 32  BLAKE3 of the above
+//! 0   8  magic "VKFSIZE1"           24  8  bytes ever removed
+//! 8   8  bytes stored now           32  8  time of the last trim by age, seconds since 1970
+//! 16  8  bytes ever added           40 32  BLAKE3 of the above
 //! ```
 
 use std::fs::File;
@@ -20,7 +20,8 @@ use crate::store::reason::{Fault, Skip};
 
 pub(crate) const LOCK: &str = "lock";
 const MAGIC: [u8; 8] = *b"VKFSIZE1";
-const LENGTH: usize = 64;
+const BODY: usize = 40;
+const LENGTH: usize = BODY + 32;
 
 /// How much is stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,18 +29,27 @@ pub(crate) struct Record {
     pub(crate) bytes: u64,
     /// The sum of all charges, to see what was added while a scan was under way.
     pub(crate) added: u64,
+    /// The sum of all that evictions and tools removed, to see whether somebody else was at it.
+    pub(crate) removed: u64,
     pub(crate) trimmed: i64,
 }
 
 impl Record {
+    /// Counts bytes that are gone.
+    pub(crate) fn free(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.removed = self.removed.wrapping_add(bytes);
+    }
+
     fn encode(self) -> [u8; LENGTH] {
         let mut out = [0; LENGTH];
         out[..8].copy_from_slice(&MAGIC);
         out[8..16].copy_from_slice(&self.bytes.to_le_bytes());
         out[16..24].copy_from_slice(&self.added.to_le_bytes());
-        out[24..32].copy_from_slice(&self.trimmed.to_le_bytes());
-        let hash = blake3::hash(&out[..32]);
-        out[32..].copy_from_slice(hash.as_bytes());
+        out[24..32].copy_from_slice(&self.removed.to_le_bytes());
+        out[32..40].copy_from_slice(&self.trimmed.to_le_bytes());
+        let hash = blake3::hash(&out[..BODY]);
+        out[BODY..].copy_from_slice(hash.as_bytes());
         out
     }
 
@@ -47,14 +57,15 @@ impl Record {
         let number = |at: usize| bytes.get(at..at + 8)?.try_into().ok();
         if bytes.len() != LENGTH
             || bytes[..8] != MAGIC
-            || blake3::hash(&bytes[..32]).as_bytes() != &bytes[32..]
+            || blake3::hash(&bytes[..BODY]).as_bytes() != &bytes[BODY..]
         {
             return None;
         }
         Some(Record {
             bytes: u64::from_le_bytes(number(8)?),
             added: u64::from_le_bytes(number(16)?),
-            trimmed: i64::from_le_bytes(number(24)?),
+            removed: u64::from_le_bytes(number(24)?),
+            trimmed: i64::from_le_bytes(number(32)?),
         })
     }
 }

@@ -105,10 +105,7 @@ impl Clock for Hands {
 #[test]
 fn a_lasting_failure_is_remembered_for_its_time() {
     let clock = Arc::new(Hands::default());
-    let limits = MemoryLimits {
-        failure_ttl: Some(Duration::from_secs(60)),
-        ..Default::default()
-    };
+    let limits = MemoryLimits { failure_ttl: Some(Duration::from_secs(60)), ..Default::default() };
     let cache = Cache::<usize>::new(limits).with_clock(clock.clone());
     let builds = AtomicUsize::new(0);
     let ask = || {
@@ -171,10 +168,7 @@ fn two_builds_that_need_each_other_do_not_wait_for_ever() {
         });
         assert!(start.elapsed() < Duration::from_secs(5));
         assert!(results.iter().all(Result::is_err));
-        let messages: Vec<_> = results
-            .into_iter()
-            .map(|r| r.unwrap_err().to_string())
-            .collect();
+        let messages: Vec<_> = results.into_iter().map(|r| r.unwrap_err().to_string()).collect();
         assert_eq!(messages, ["ring", "ring"]);
     }
 }

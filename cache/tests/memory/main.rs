@@ -14,11 +14,7 @@ pub(crate) type Cache<V> = MemoryCache<u64, V, String>;
 pub(crate) type Built<V> = Result<(V, u64), BuildError<String>>;
 
 pub(crate) fn unlimited<V>() -> Cache<V> {
-    let limits = MemoryLimits {
-        entries: 0,
-        bytes: 0,
-        failure_ttl: None,
-    };
+    let limits = MemoryLimits { entries: 0, bytes: 0, failure_ttl: None };
     Cache::new(limits)
 }
 
@@ -42,10 +38,7 @@ pub(crate) fn together<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync
                 })
             })
             .collect();
-        handles
-            .into_iter()
-            .map(|handle| handle.join().unwrap())
-            .collect()
+        handles.into_iter().map(|handle| handle.join().unwrap()).collect()
     })
 }
 
@@ -84,10 +77,7 @@ fn clearing_during_a_build_leaves_no_sleepers_and_keeps_nothing() {
             if index == 0 {
                 for _ in 0..50 {
                     cache.clear();
-                    cache.resize(MemoryLimits {
-                        entries: 1,
-                        ..Default::default()
-                    });
+                    cache.resize(MemoryLimits { entries: 1, ..Default::default() });
                     thread::yield_now();
                 }
                 return true;
@@ -112,16 +102,9 @@ fn clearing_during_a_build_leaves_no_sleepers_and_keeps_nothing() {
 #[test]
 fn an_evicted_value_lives_as_long_as_it_is_used() {
     let cache = unlimited::<String>();
-    cache.resize(MemoryLimits {
-        entries: 1,
-        ..Default::default()
-    });
-    let (held, _) = cache
-        .get_or_build(1, || Ok(("pipeline".to_owned(), 1)))
-        .unwrap();
-    cache
-        .get_or_build(2, || Ok(("other".to_owned(), 1)))
-        .unwrap();
+    cache.resize(MemoryLimits { entries: 1, ..Default::default() });
+    let (held, _) = cache.get_or_build(1, || Ok(("pipeline".to_owned(), 1))).unwrap();
+    cache.get_or_build(2, || Ok(("other".to_owned(), 1))).unwrap();
     assert_eq!(cache.get(&1), None);
     assert_eq!(*held, "pipeline");
     assert_eq!(Arc::strong_count(&held), 1);
@@ -143,11 +126,7 @@ impl Drop for Nosy {
 fn values_are_dropped_outside_the_lock() {
     let home = Arc::new(OnceLock::new());
     let drops = Arc::new(AtomicUsize::new(0));
-    let limits = MemoryLimits {
-        entries: 2,
-        bytes: 100,
-        failure_ttl: None,
-    };
+    let limits = MemoryLimits { entries: 2, bytes: 100, failure_ttl: None };
     let _ = home.set(Cache::new(limits));
     let cache = home.get().unwrap();
     let nosy = || Nosy(Arc::clone(&home), Arc::clone(&drops));
@@ -157,10 +136,7 @@ fn values_are_dropped_outside_the_lock() {
     assert_eq!(drops.load(Ordering::SeqCst), 3);
     drop(cache.get_or_build(9, || Ok((nosy(), 101))).unwrap());
     drop(cache.remove(&4));
-    cache.resize(MemoryLimits {
-        entries: 1,
-        ..limits
-    });
+    cache.resize(MemoryLimits { entries: 1, ..limits });
     cache.clear();
     assert_eq!(drops.load(Ordering::SeqCst), 6);
 }
@@ -168,10 +144,7 @@ fn values_are_dropped_outside_the_lock() {
 #[test]
 fn a_value_over_the_limit_is_given_and_not_kept() {
     let cache = unlimited::<usize>();
-    cache.resize(MemoryLimits {
-        bytes: 100,
-        ..Default::default()
-    });
+    cache.resize(MemoryLimits { bytes: 100, ..Default::default() });
     cache.get_or_build(1, || Ok((1, 60))).unwrap();
     let (value, hit) = cache.get_or_build(2, || Ok((2, 101))).unwrap();
     assert_eq!((*value, hit), (2, Hit::Built));
@@ -186,11 +159,8 @@ fn events_are_a_transcript() {
     let subscriber: Subscriber = Arc::new(move |event: &Event| {
         sink.lock().unwrap().push(event.to_string());
     });
-    let cache = Cache::<usize>::new(MemoryLimits {
-        entries: 1,
-        ..Default::default()
-    })
-    .with_subscriber(subscriber);
+    let cache =
+        Cache::<usize>::new(MemoryLimits { entries: 1, ..Default::default() }).with_subscriber(subscriber);
     let _ = cache.get_or_build(1, || Ok((1, 10)));
     let _ = cache.get_or_build(1, || Ok((1, 10)));
     let _ = cache.get_or_build(2, permanent);

@@ -38,7 +38,7 @@ impl ContextInner {
             .map_err(|error| Error::Build { kernel: list.label(), source: BuildError::Plan(error) })?;
         let plan_us = micros(start);
         let outcome = outcome(&plan);
-        if properties.force && outcome != Outcome::Fused {
+        if properties.force && plan.steps.len() != 1 {
             let reason = reason(&plan);
             let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
             prepared.forced = Some(FusionError::Forced { reason }.into());
@@ -85,7 +85,9 @@ impl ContextInner {
             let label = list.labels(&step);
             let (program, report) = self.program(&label, &step)?;
             reports.push(report);
-            pieces.push(Piece { label, step, program });
+            let reaches = list.entries[step.members.clone()].iter().flat_map(Entry::reaches).collect();
+            let apart = list.entries[step.members.clone()].iter().any(Entry::apart);
+            pieces.push(Piece { label, step, program, reaches, apart });
         }
         let report = FusionReport {
             outcome,
@@ -93,6 +95,7 @@ impl ContextInner {
             plan,
             jit_us: reports.iter().map(|step| step.jit_us).sum(),
             driver_us: reports.iter().map(|step| step.driver_us).sum(),
+            dispatches: reports.len(),
             steps: reports,
             plan_us,
             names: Vec::new(),
@@ -156,7 +159,9 @@ impl List {
                                 && crate::graph::overlap(&range, &touch.range)
                         })
                     });
-                writes.push((number, position, !reaches_memory));
+                // What a kernel writes by address always reaches memory.
+                let by_address = position >= entry.submission.args.len();
+                writes.push((number, position, !reaches_memory && !by_address));
             }
         }
         writes

@@ -135,16 +135,8 @@ impl Queue {
     }
 
     fn part(&self, accessor: Accessor) -> Result<Part, Error> {
-        if !Arc::ptr_eq(&accessor.buffer.context, &self.inner.context) {
-            return Err(accessor.buffer.error(BufferError::Foreign));
-        }
-        let (offset, count, len) =
-            (accessor.offset, accessor.count, accessor.buffer.elements(accessor.element));
-        if count == 0 || offset.checked_add(count).is_none_or(|end| end > len) {
-            return Err(accessor.buffer.error(BufferError::OutOfRange { offset, count, len }));
-        }
-        let (offset, len) = accessor.bytes();
-        Ok(Part { buffer: accessor.buffer, offset, len })
+        let range = accessor.checked(&self.inner.context)?;
+        Ok(Part { buffer: accessor.buffer, offset: range.start, len: range.end - range.start })
     }
 
     fn command(

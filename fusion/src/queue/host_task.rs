@@ -75,6 +75,9 @@ impl Queue {
     /// work that does. It reaches the listed buffers through the [`HostScope`] only; another use of them from inside the
     /// closure is an error.
     ///
+    /// Later work that conflicts waits on the host, in the call that submits it, until the task is done. The task must
+    /// therefore not itself wait for such work.
+    ///
     /// It ends fusion lists that conflict with it. A panic in it is an error of its event.
     ///
     /// # Errors
@@ -88,19 +91,8 @@ impl Queue {
         let parts: SmallVec<[Accessor; 4]> = touches.into_iter().collect();
         let mut touches = Touches::with_capacity(parts.len());
         for part in &parts {
-            if !Arc::ptr_eq(&part.buffer.context, &self.inner.context) {
-                return Err(part.buffer.error(BufferError::Foreign));
-            }
-            let (offset, count, len) = (part.offset, part.count, part.buffer.elements(part.element));
-            if offset.checked_add(count).is_none_or(|end| end > len) {
-                return Err(part.buffer.error(BufferError::OutOfRange { offset, count, len }));
-            }
-            let (start, bytes) = part.bytes();
-            touches.push(part.buffer.touch(
-                start..start + bytes,
-                part.access != Access::Write,
-                part.access != Access::Read,
-            ));
+            let range = part.checked(&self.inner.context)?;
+            touches.push(part.buffer.touch(range, part.access != Access::Write, part.access.may_write()));
         }
 
         // The thread comes first: nothing has to be taken back if there can be none. It waits for its job.

@@ -8,7 +8,7 @@ use super::Queue;
 use crate::{
     check::{Checked, check},
     context::ContextInner,
-    error::{Error, Slot, SubmitError},
+    error::{BufferError, Error, Slot, SubmitError},
     event::{Done, Event, EventInner, HostDone},
     fusion::End,
     graph::Touch,
@@ -88,7 +88,8 @@ impl Queue {
                 if piece.is_none() {
                     let step = context.plain_step(&entry)?;
                     let (program, _) = context.program(&entry.label, &step)?;
-                    piece = Some(Piece { label: entry.label.clone(), step, program });
+                    let (reaches, apart) = (entry.reaches().collect(), entry.apart());
+                    piece = Some(Piece { label: entry.label.clone(), step, program, reaches, apart });
                 }
                 continue;
             }
@@ -155,7 +156,9 @@ fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> {
             {
                 continue;
             }
-            let arg = &entry.submission.args[position];
+            let Some(arg) = entry.submission.args.get(position) else {
+                return Err(buffer.error(BufferError::Unreadable(state)));
+            };
             let slot = Slot { set: arg.set, binding: arg.binding };
             return Err(Error::submit(
                 &entry.label,

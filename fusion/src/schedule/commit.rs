@@ -12,7 +12,7 @@ use crate::{
     graph::{Stage, Touch, Touches},
     jit::Step,
     program::Program,
-    vk::{BoundMemory, Command, Dispatch, Point, Submitted},
+    vk::{Barrier, BoundMemory, Command, Dispatch, Point, Submitted},
 };
 
 /// One dispatch, ready to be submitted.
@@ -21,6 +21,10 @@ pub(crate) struct Piece {
     pub(crate) label: Arc<str>,
     pub(crate) step: Step,
     pub(crate) program: Arc<Program>,
+    /// What it reaches by address rather than through a binding.
+    pub(crate) reaches: SmallVec<[(Touch, Arc<BufferInner>); 2]>,
+    /// It follows addresses, and nobody said where to: on its queue it is kept apart from everything.
+    pub(crate) apart: bool,
 }
 
 /// Dispatches that are submitted together, in order.
@@ -42,7 +46,7 @@ impl ContextInner {
         work: Work<'_>,
     ) -> Result<Submitted, Error> {
         // Memory first: what is allocated here is filled with zeros by a submission of its own.
-        let mut dispatches: SmallVec<[(Arc<str>, Dispatch, Touches); 4]> =
+        let mut dispatches: SmallVec<[(Arc<str>, Dispatch, Touches, bool); 4]> =
             SmallVec::with_capacity(work.pieces.len());
         for piece in work.pieces {
             let mut bindings = SmallVec::with_capacity(piece.step.bindings.len());
@@ -69,13 +73,15 @@ impl ContextInner {
                 });
                 touches.push(Touch { memory: buffer.id.0, range, reads: bound.reads, writes: bound.writes });
             }
+            let mut keeps = SmallVec::new();
+            for (touch, buffer) in piece.reaches {
+                keeps.push(buffer.memory(schedule)?.clone());
+                touches.push(touch);
+            }
             let pipeline = piece.program.pipeline.clone();
             let (push, groups) = (piece.step.push, piece.step.groups);
-            dispatches.push((
-                piece.label,
-                Dispatch { pipeline, bindings, push, groups, keeps: SmallVec::new() },
-                touches,
-            ));
+            let dispatch = Dispatch { pipeline, bindings, push, groups, keeps };
+            dispatches.push((piece.label, dispatch, touches, piece.apart));
         }
 
         schedule.graph.retire(|point| self.gpu.is_done(point));
@@ -86,10 +92,18 @@ impl ContextInner {
             schedule.graph.ordered_so_far(&batch);
         }
         let mut commands = Vec::with_capacity(dispatches.len() * 2);
-        for (label, dispatch, touches) in dispatches {
+        for (label, dispatch, touches, apart) in dispatches {
+            if apart {
+                commands.push(Command::Barrier(Barrier::Full));
+                schedule.graph.ordered_so_far(&batch);
+            }
             let needs = schedule.graph.add(&mut batch, &label, Stage::Compute, &touches);
             commands.extend(needs.barrier.map(Command::Barrier));
             commands.push(Command::Dispatch(dispatch));
+            if apart {
+                commands.push(Command::Barrier(Barrier::Full));
+                schedule.graph.ordered_so_far(&batch);
+            }
             waits.extend(needs.waits);
         }
         match self.gpu.queue(lane as usize).submit(&commands, &waits, work.profile) {

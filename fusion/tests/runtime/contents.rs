@@ -18,7 +18,7 @@ fn internalize(rig: &Rig, tmp: &vkfuse::Buffer<i32>) -> vkfuse::Buffer<i32> {
 
 #[test]
 fn reading_an_internalized_buffer_names_it() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let tmp = poison(&rig).named("tmp").promote_private();
     let out = internalize(&rig, &tmp);
     let error = tmp.download().unwrap_err();
@@ -50,7 +50,7 @@ fn reading_an_internalized_buffer_names_it() {
 
 #[test]
 fn a_write_makes_it_good_again() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let tmp = poison(&rig).promote_private();
     internalize(&rig, &tmp);
     tmp.upload(&vec![4; N]).unwrap();
@@ -73,7 +73,7 @@ fn a_write_makes_it_good_again() {
 
 #[test]
 fn scratch_that_stays_inside_needs_no_memory() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let before = rig.context.stats().allocations;
     let tmp = rig.context.scratch::<i32>(N).unwrap();
     internalize(&rig, &tmp);
@@ -85,7 +85,7 @@ fn scratch_that_stays_inside_needs_no_memory() {
 
 #[test]
 fn contradicting_promotions_are_an_error_and_opting_out_is_not() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let (a, out) = (iota(&rig), poison(&rig));
     let tmp = poison(&rig).named("tmp").promote_private();
     let kernel = rig.kernel("pair/scale");

@@ -13,7 +13,7 @@ use crate::{N, add, iota, multiples, poison, scale, support::Rig};
 
 /// Lists `tmp = a + a; out = tmp * 3`, ends fusion mode with `end`, and checks result and outcome.
 fn ending(end: impl FnOnce(&Rig, &FusionWrapper, &[Event]), expected: Outcome) {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let (a, tmp, out) = (iota(&rig), poison(&rig), poison(&rig));
     let wrapper = FusionWrapper::new(&rig.queue).unwrap();
     wrapper.start_fusion().unwrap();
@@ -75,7 +75,7 @@ fn by_timed_event_wait() {
 
 #[test]
 fn by_panic_in_a_scope_and_by_error() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let (a, out) = (iota(&rig), poison(&rig));
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let _ = rig.queue.fuse(|queue| {
@@ -99,7 +99,7 @@ fn by_panic_in_a_scope_and_by_error() {
 
 #[test]
 fn by_dropping_the_queue() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let (a, out) = (iota(&rig), poison(&rig));
     let queue = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
     let wrapper = FusionWrapper::new(&queue).unwrap();
@@ -115,7 +115,7 @@ fn by_dropping_the_queue() {
 
 #[test]
 fn an_error_or_panic_in_a_submit_closure_leaves_the_list_as_it_was() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let (a, tmp, out) = (iota(&rig), poison(&rig), poison(&rig));
     let wrapper = FusionWrapper::new(&rig.queue).unwrap();
     wrapper.start_fusion().unwrap();
@@ -147,7 +147,7 @@ fn an_error_or_panic_in_a_submit_closure_leaves_the_list_as_it_was() {
 
 #[test]
 fn what_observes_nothing_ends_nothing() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let (a, tmp, out, other) = (iota(&rig), poison(&rig), poison(&rig), poison(&rig));
     let queue = rig.context.queue(QueueOptions::new()).unwrap();
     let wrapper = FusionWrapper::new(&rig.queue).unwrap();
@@ -172,7 +172,7 @@ fn what_observes_nothing_ends_nothing() {
 
 #[test]
 fn protocol_errors_are_typed() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let fusion = |error| match error {
         Error::Fusion(error) => error,
         other => panic!("{other}"),
@@ -194,7 +194,7 @@ fn protocol_errors_are_typed() {
 
 #[test]
 fn forced_fusion_of_what_cannot_be_fused_is_an_error_and_still_runs() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let reverse = rig.kernel("access/reverse");
     let data: Vec<f32> = (0..N).map(|i| i as f32).collect();
     let (x, y, z) = (

@@ -1,5 +1,6 @@
 //! The runtime: what observes a list and what does not, endings, errors in closures, caches, ordering, threads.
 
+#[macro_use]
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -6,7 +6,7 @@ use crate::{N, add, iota, multiples, poison, scale, support::Rig};
 
 #[test]
 fn barriers_only_between_what_conflicts() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let buffers: Vec<_> = (0..4).map(|_| poison(&rig)).collect();
     let a = iota(&rig);
     // Builds both pipelines, so that nothing but submissions is counted below.
@@ -42,7 +42,7 @@ fn barriers_only_between_what_conflicts() {
 
 #[test]
 fn a_long_chain_keeps_its_order() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let (x, y) = (iota(&rig), poison(&rig));
     let mut factor = 1i32;
     for round in 0..50 {
@@ -56,7 +56,7 @@ fn a_long_chain_keeps_its_order() {
 
 #[test]
 fn queues_are_ordered_by_buffers() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let queues: Vec<_> = (0..3).map(|_| rig.context.queue(QueueOptions::new()).unwrap()).collect();
     let (x, y) = (iota(&rig), poison(&rig));
     for round in 0..30 {
@@ -69,7 +69,7 @@ fn queues_are_ordered_by_buffers() {
 
 #[test]
 fn commands_take_their_place() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let (a, b, c) = (iota(&rig), poison(&rig), poison(&rig));
     scale(&rig, &rig.queue, &a, 2, &b).unwrap();
     rig.queue.copy(b.read(), c.write()).unwrap();
@@ -93,7 +93,7 @@ fn commands_take_their_place() {
 
 #[test]
 fn commands_that_do_not_fit_are_refused() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let (a, b) = (iota(&rig), poison(&rig));
     let problem = |error| match error {
         Error::Buffer { problem, .. } => problem,
@@ -111,7 +111,7 @@ fn commands_that_do_not_fit_are_refused() {
 
 #[test]
 fn host_tasks_take_their_place() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let (a, b, c) = (iota(&rig), poison(&rig), poison(&rig));
     scale(&rig, &rig.queue, &a, 2, &b).unwrap();
     let buffer = b.clone();
@@ -141,7 +141,7 @@ fn host_tasks_take_their_place() {
 
 #[test]
 fn using_a_buffer_inside_its_own_host_access_is_an_error() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let (a, b) = (iota(&rig), poison(&rig));
     a.host_write(|_| {
         let error = scale(&rig, &rig.queue, &a, 2, &b).unwrap_err();
@@ -154,7 +154,7 @@ fn using_a_buffer_inside_its_own_host_access_is_an_error() {
 
 #[test]
 fn explicit_dependencies_hold_over_lists_and_queues() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let other = rig.context.queue(QueueOptions::new()).unwrap();
     let (a, b, c) = (iota(&rig), poison(&rig), poison(&rig));
     let kernel = rig.kernel("pair/scale");
@@ -166,4 +166,50 @@ fn explicit_dependencies_hold_over_lists_and_queues() {
     second.unwrap().wait().unwrap();
     assert!(first.is_complete());
     assert_eq!(c.download().unwrap(), multiples(3));
+}
+
+/// Runs `z = x + y` through addresses.
+fn add_by_address(
+    rig: &Rig,
+    [x, y, z]: [&vkfuse::Buffer<i32>; 3],
+    declare: bool,
+) -> Result<vkfuse::Event, Error> {
+    let kernel = rig.kernel("pair/addresses");
+    let [px, py, pz] = [x, y, z].map(|buffer| buffer.device_address().unwrap());
+    rig.queue.submit(|h| {
+        if declare {
+            h.uses(x.read()).uses(y.read()).uses(z.write());
+        }
+        h.push(&px).push(&py).push(&pz).push(&(N as u32)).dispatch_items(&kernel, [N as u32, 1, 1]);
+    })
+}
+
+#[test]
+fn kernels_that_follow_addresses_keep_their_order() {
+    let rig = rig!();
+    for declare in [false, true] {
+        let (a, b, c, d) = (iota(&rig), poison(&rig), poison(&rig), poison(&rig));
+        for fused in [false, true] {
+            let run = |queue: &vkfuse::Queue| {
+                scale(&rig, queue, &a, 2, &b)?;
+                add_by_address(&rig, [&a, &b, &c], declare)?;
+                add_by_address(&rig, [&c, &c, &d], declare)?;
+                scale(&rig, queue, &d, 10, &b).map(drop)
+            };
+            if fused {
+                rig.queue.fuse(run).unwrap();
+            } else {
+                run(&rig.queue).unwrap();
+            }
+            assert_eq!(b.download().unwrap(), multiples(60));
+            assert_eq!(d.download().unwrap(), multiples(6));
+        }
+    }
+    let (a, b) = (iota(&rig), poison(&rig));
+    rig.context.wait().unwrap();
+    let before = rig.context.stats();
+    add_by_address(&rig, [&a, &a, &b], true).unwrap();
+    assert_eq!((rig.context.stats() - before).barriers, 0, "it said what it reaches");
+    assert_eq!(b.download().unwrap(), multiples(2), "and the host waits for it");
+    rig.assert_no_validation_messages();
 }

@@ -4,11 +4,11 @@ use std::thread;
 
 use vkfuse::{FusionProperties, FusionWrapper, QueueOptions};
 
-use crate::{N, add, iota, multiples, poison, scale, support::Rig};
+use crate::{N, add, iota, multiples, poison, scale};
 
 #[test]
 fn threads_with_queues_of_their_own() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     rig.kernel("pair/add");
     rig.kernel("pair/scale");
     thread::scope(|scope| {
@@ -33,7 +33,7 @@ fn threads_with_queues_of_their_own() {
 
 #[test]
 fn threads_on_one_queue_and_one_buffer() {
-    let Some(rig) = Rig::open() else { return };
+    let rig = rig!();
     let total = rig.context.buffer::<i32>(N).unwrap();
     let one = rig.context.buffer_from(&vec![1; N]).unwrap();
     let add = rig.kernel("pair/add");

@@ -17,7 +17,6 @@ use crate::Reason;
 use crate::kernel::BindingKind;
 
 /// What a growing group takes of the device's limits.
-#[derive(Clone)]
 pub(crate) struct Budget {
     buffers: Vec<(BindingKind, BufferId, u64, u64)>,
     push: PushBlock,
@@ -48,11 +47,10 @@ impl Budget {
         self.shared += submission.kernel.interface.workgroup_bytes;
     }
 
-    /// The budget with one more submission, or the limit it breaks.
-    pub(crate) fn with(&self, next: &Submission, limits: &Limits) -> Result<Self, Reason> {
-        let mut grown = self.clone();
-        grown.take(next);
-        let count = |kind: BindingKind| grown.buffers.iter().filter(|b| b.0 == kind).count() as u32;
+    /// Takes one more submission, or names the limit that breaks; the group ends there.
+    pub(crate) fn add(&mut self, next: &Submission, limits: &Limits) -> Result<(), Reason> {
+        self.take(next);
+        let count = |kind: BindingKind| self.buffers.iter().filter(|b| b.0 == kind).count() as u32;
         for (kind, limit) in [
             (BindingKind::StorageBuffer, limits.max_storage_buffers),
             (BindingKind::UniformBuffer, limits.max_uniform_buffers),
@@ -62,15 +60,15 @@ impl Budget {
             }
         }
         // Members of different shapes get their counts as push constants: three and a total each.
-        let counts = if grown.shapes.len() > 1 { grown.shapes.len() as u32 * 16 } else { 0 };
-        let needed = grown.push.size() + counts;
+        let counts = if self.shapes.len() > 1 { self.shapes.len() as u32 * 16 } else { 0 };
+        let needed = self.push.size() + counts;
         if needed > limits.max_push_bytes {
             return Err(Reason::PushConstants { needed, limit: limits.max_push_bytes });
         }
-        if grown.shared > limits.max_shared_bytes {
-            return Err(Reason::SharedMemory { needed: grown.shared, limit: limits.max_shared_bytes });
+        if self.shared > limits.max_shared_bytes {
+            return Err(Reason::SharedMemory { needed: self.shared, limit: limits.max_shared_bytes });
         }
-        Ok(grown)
+        Ok(())
     }
 }
 

@@ -114,8 +114,12 @@ impl Group {
         let next = self.end();
         analysis_of(&list[next])?;
         compatible(&list[self.start], &list[next])?;
-        let members: Vec<&Submission> = list[self.start..=next].iter().collect();
-        let layout = if self.fits(&list[next]) { self.layout } else { Layout::of(&members, limits)? };
+        let layout = if self.fits(&list[next]) {
+            self.layout
+        } else {
+            let members: Vec<&Submission> = list[self.start..=next].iter().collect();
+            Layout::of(&members, limits)?
+        };
         if layout.mapping == self.layout.mapping && layout.shape.groups == self.layout.shape.groups {
             return self.add(list, next, options);
         }

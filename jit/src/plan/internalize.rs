@@ -178,6 +178,9 @@ fn elements(
     let mut shape: Option<(String, u64, u64)> = None;
     for position in group.start..group.end() {
         let submission = &list[position];
+        if !submission.args.iter().any(|arg| arg.buffer == buffer) {
+            continue;
+        }
         let analysis = analysis_of(submission)?;
         let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
         let env = group

@@ -100,7 +100,7 @@ fn counts_anew_without_a_usable_record() {
     let yard = Yard::new();
     let store = yard.open();
     assert!(store.put(&own(1), &blob(30)).is_published());
-    for damage in [&b""[..], b"short", &[0; 64], &[255; 64], &[7; 5000]] {
+    for damage in [&b""[..], b"short", &[0; 72], &[255; 72], &[7; 5000]] {
         fs::write(yard.root.join("lock"), damage).unwrap();
         assert!(store.put(&own(2), &blob(30)).is_published());
         let usage = store.usage();

@@ -1,0 +1,92 @@
+//! What is wrong with a use of a buffer.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Why a buffer's memory does not hold what was computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unreadable {
+    /// A fused kernel kept the contents in registers or shared memory, as asked.
+    Internalized,
+    /// The work that should have written it failed.
+    Failed,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unreadable::Internalized => {
+                "whose contents a fused kernel kept to itself (it was promoted, so nothing was written to memory); write to it first, or do not promote it"
+            }
+            Unreadable::Failed => "which holds nothing valid, because the work that writes it failed; write to it first",
+        })
+    }
+}
+
+/// What is wrong with a use of a buffer by the host or by a command.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BufferError {
+    /// A read of what is not there.
+    #[error("this is a buffer {0}")]
+    Unreadable(Unreadable),
+    /// A range outside the buffer.
+    #[error("elements {offset}..{end} are outside its {len} elements", end = offset.saturating_add(*count))]
+    OutOfRange {
+        /// First element asked for.
+        offset: u64,
+        /// Number of elements asked for.
+        count: u64,
+        /// Number of elements there are.
+        len: u64,
+    },
+    /// As many elements are needed as the buffer or accessor has.
+    #[error("{given} elements were given for {len}")]
+    Length {
+        /// Elements given.
+        given: u64,
+        /// Elements there are.
+        len: u64,
+    },
+    /// A copy between ranges of different size.
+    #[error("a copy of {src} bytes into {dst}")]
+    CopyLength {
+        /// Bytes at the source.
+        src: u64,
+        /// Bytes at the destination.
+        dst: u64,
+    },
+    /// A copy within overlapping ranges.
+    #[error("source and destination of the copy overlap")]
+    CopyOverlap,
+    /// A command whose byte range is not a multiple of what the device copies or fills by.
+    #[error("{what} of bytes {offset}..{end}: both ends must be multiples of 4", end = offset + len)]
+    Misaligned {
+        /// Which command.
+        what: &'static str,
+        /// First byte.
+        offset: u64,
+        /// Number of bytes.
+        len: u64,
+    },
+    /// A command on a buffer that the host is reading or writing at this moment, from the same thread.
+    #[error("it is in use by the host access or host task that this call was made from")]
+    HostAccess,
+    /// A buffer that a host task did not list.
+    #[error("the host task did not list it; pass an accessor on it")]
+    NotListed,
+    /// A write to a buffer that a host task only listed to read.
+    #[error("the host task listed it to read; pass a `write` or `read_write` accessor")]
+    NotWritable,
+    /// The address of a buffer on a device that has no such addresses.
+    #[error("the device has no buffer addresses (`bufferDeviceAddress`)")]
+    NoAddress,
+    /// A buffer of another context.
+    #[error("it belongs to another context")]
+    Foreign,
+    /// More bytes than can be addressed.
+    #[error("its size is out of all proportion")]
+    TooLarge,
+}

@@ -1,0 +1,280 @@
+//! What is wrong with a submission.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::Unreadable;
+
+/// Where a kernel expects an argument: descriptor set and binding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot {
+    /// The descriptor set.
+    pub set: u32,
+    /// The binding in the set.
+    pub binding: u32,
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.set == 0 {
+            write!(f, "binding {}", self.binding)
+        } else {
+            write!(f, "binding {} of set {}", self.binding, self.set)
+        }
+    }
+}
+
+impl From<u32> for Slot {
+    fn from(binding: u32) -> Slot {
+        Slot { set: 0, binding }
+    }
+}
+
+impl From<(u32, u32)> for Slot {
+    fn from((set, binding): (u32, u32)) -> Slot {
+        Slot { set, binding }
+    }
+}
+
+/// What is wrong with a submission.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum SubmitError {
+    /// The closure ended without a dispatch.
+    #[error("the submission dispatches nothing; call `dispatch` or `dispatch_items` once")]
+    NoDispatch,
+    /// The closure dispatched more than one kernel.
+    #[error("the submission already dispatches `{first}`; use one submission for each kernel")]
+    SecondDispatch {
+        /// The kernel of the first dispatch.
+        first: String,
+    },
+    /// The kernel uses a binding that got no argument.
+    #[error("{slot}{name} has no argument; pass one with `arg`")]
+    MissingBinding {
+        /// The binding.
+        slot: Slot,
+        /// Its name in the module.
+        name: BindingName,
+    },
+    /// An argument for a binding that the kernel does not use.
+    #[error("{slot} is not used by the kernel, which uses {known}")]
+    UnknownBinding {
+        /// The binding.
+        slot: Slot,
+        /// The bindings that it does use.
+        known: String,
+    },
+    /// Two arguments for one binding.
+    #[error("{slot} got two arguments")]
+    RepeatedBinding {
+        /// The binding.
+        slot: Slot,
+    },
+    /// The kernel wants something else than a buffer.
+    #[error("{slot}{name} is a {kind}, and only buffers can be passed")]
+    NotABuffer {
+        /// The binding.
+        slot: Slot,
+        /// Its name in the module.
+        name: BindingName,
+        /// What the kernel wants.
+        kind: &'static str,
+    },
+    /// The accessor reaches outside its buffer.
+    #[error("{slot}: elements {offset}..{end} are outside buffer `{buffer}` of {len} elements", end = offset.saturating_add(*count))]
+    OutOfRange {
+        /// The binding.
+        slot: Slot,
+        /// The buffer's name.
+        buffer: String,
+        /// First element asked for.
+        offset: u64,
+        /// Number of elements asked for.
+        count: u64,
+        /// Number of elements there are.
+        len: u64,
+    },
+    /// An accessor of no elements.
+    #[error("{slot}: the accessor on buffer `{buffer}` has no elements")]
+    EmptyRange {
+        /// The binding.
+        slot: Slot,
+        /// The buffer's name.
+        buffer: String,
+    },
+    /// The accessor is shorter than the fixed part of the block the kernel declares.
+    #[error("{slot}{name} needs at least {needed} bytes, and the accessor on buffer `{buffer}` has {given}")]
+    TooSmall {
+        /// The binding.
+        slot: Slot,
+        /// Its name in the module.
+        name: BindingName,
+        /// The buffer's name.
+        buffer: String,
+        /// Bytes the kernel's block needs.
+        needed: u64,
+        /// Bytes given.
+        given: u64,
+    },
+    /// The accessor is longer than the device can bind.
+    #[error(
+        "{slot}: {given} bytes of buffer `{buffer}` are over the device's `{limit_name}` of {limit}; use accessors on parts of it"
+    )]
+    TooLarge {
+        /// The binding.
+        slot: Slot,
+        /// The buffer's name.
+        buffer: String,
+        /// Bytes given.
+        given: u64,
+        /// Bytes allowed.
+        limit: u64,
+        /// The limit's name in Vulkan.
+        limit_name: &'static str,
+    },
+    /// The accessor starts where the device cannot bind.
+    #[error(
+        "{slot}: byte offset {offset} in buffer `{buffer}` is not a multiple of {align} (`{limit_name}`)"
+    )]
+    Misaligned {
+        /// The binding.
+        slot: Slot,
+        /// The buffer's name.
+        buffer: String,
+        /// The byte offset.
+        offset: u64,
+        /// What it must be a multiple of.
+        align: u64,
+        /// The limit's name in Vulkan.
+        limit_name: &'static str,
+    },
+    /// Two accessors share some bytes but not all, and the kernel writes through one.
+    #[error("{a} and {b} overlap in buffer `{buffer}` without being equal, and the kernel writes there")]
+    Overlap {
+        /// One binding.
+        a: Slot,
+        /// The other.
+        b: Slot,
+        /// The buffer's name.
+        buffer: String,
+    },
+    /// The kernel writes where the accessor only allows to read.
+    #[error(
+        "{slot}{name} is written by the kernel, and the accessor on buffer `{buffer}` is `read`; use `write` or `read_write`"
+    )]
+    WriteThroughRead {
+        /// The binding.
+        slot: Slot,
+        /// Its name in the module.
+        name: BindingName,
+        /// The buffer's name.
+        buffer: String,
+    },
+    /// Accessor and buffer ask for different promotions.
+    #[error(
+        "{slot}: the accessor asks for {accessor} promotion and buffer `{buffer}` for {property}; drop one of them"
+    )]
+    PromotionConflict {
+        /// The binding.
+        slot: Slot,
+        /// The buffer's name.
+        buffer: String,
+        /// What the accessor asks for.
+        accessor: &'static str,
+        /// What the buffer asks for.
+        property: &'static str,
+    },
+    /// A read of what a fused run left in registers, or of what a failed run did not write.
+    #[error("{slot} reads buffer `{buffer}`, {state}")]
+    Unreadable {
+        /// The binding.
+        slot: Slot,
+        /// The buffer's name.
+        buffer: String,
+        /// Why there is nothing to read.
+        state: Unreadable,
+    },
+    /// Not as many bytes of push constants as the kernel declares.
+    #[error("{given} bytes of push constants were given, and the kernel takes {needed}")]
+    PushSize {
+        /// Bytes given.
+        given: usize,
+        /// Bytes needed.
+        needed: u32,
+    },
+    /// A kernel whose push constants are over the device's limit.
+    #[error(
+        "the kernel takes {needed} bytes of push constants, over the device's `maxPushConstantsSize` of {limit}"
+    )]
+    PushLimit {
+        /// Bytes needed.
+        needed: u32,
+        /// Bytes allowed.
+        limit: u32,
+    },
+    /// A dispatch of no work-groups.
+    #[error("the dispatch of {groups:?} work-groups has a zero")]
+    ZeroGroups {
+        /// The group counts.
+        groups: [u32; 3],
+    },
+    /// The kernel's work-group is larger than the device's limits.
+    #[error(
+        "work-groups of {size:?} are over the device's limits: {limit:?} by dimension, {invocations} together"
+    )]
+    WorkGroupSize {
+        /// The kernel's work-group.
+        size: [u32; 3],
+        /// `maxComputeWorkGroupSize`.
+        limit: [u32; 3],
+        /// `maxComputeWorkGroupInvocations`.
+        invocations: u32,
+    },
+    /// The kernel's shared memory is larger than the device's.
+    #[error("{needed} bytes of shared memory are over the device's `maxComputeSharedMemorySize` of {limit}")]
+    SharedMemory {
+        /// Bytes needed.
+        needed: u32,
+        /// Bytes allowed.
+        limit: u32,
+    },
+    /// The kernel uses something that the device cannot do or that was not switched on.
+    #[error("the kernel needs the SPIR-V capability {capability}, which {device} lacks")]
+    Capability {
+        /// The capability's name.
+        capability: String,
+        /// The device's name.
+        device: String,
+    },
+    /// The kernel's SPIR-V is newer than the device takes.
+    #[error("the kernel is SPIR-V {}.{}, and {device} takes up to {}.{}", version.0, version.1, limit.0, limit.1)]
+    Version {
+        /// The module's version.
+        version: (u8, u8),
+        /// The newest that works.
+        limit: (u8, u8),
+        /// The device's name.
+        device: String,
+    },
+    /// A buffer, kernel or event of another context.
+    #[error("the {what} belongs to another context")]
+    Foreign {
+        /// Which object.
+        what: &'static str,
+    },
+}
+
+/// A binding's name in the module, where it has one; prints as nothing where it has none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BindingName(pub Option<String>);
+
+impl fmt::Display for BindingName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(name) => write!(f, " (`{name}`)"),
+            None => Ok(()),
+        }
+    }
+}
