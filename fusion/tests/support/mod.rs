@@ -6,7 +6,7 @@
 //! internalized buffer still holds the poison it was given.
 
 // Every test file is a crate of its own and uses its own part of this module.
-#![allow(dead_code, unused_imports, unreachable_pub)]
+#![allow(dead_code, unused_imports, unused_macros, unreachable_pub)]
 
 mod pair;
 mod workload;
