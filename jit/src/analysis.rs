@@ -1,6 +1,6 @@
 //! What a kernel does to memory: index expressions, guards, accesses, and the comparison of two.
 //!
-//! [`analyse`](build::analyse) runs once per kernel and keeps everything symbolic. When a list is
+//! The analysis runs once per kernel and keeps everything symbolic. When a list is
 //! planned, `form` puts the numbers in (group counts, push constants, lengths) and `relation` decides
 //! whether two accesses can touch the same bytes only from one invocation, only from one work-group,
 //! or from anywhere.

@@ -23,8 +23,7 @@ pub(crate) fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) ->
             if let Some(total) = remap.total {
                 after = Some(guard(shared, &mut blocks, linear, total));
             }
-            let Shared { builder, inputs, push, .. } = shared;
-            ids::assign(builder, &mut blocks.code, inputs, push, recipe, remap, &linked.ids, linear);
+            ids::assign(shared, &mut blocks.code, recipe, remap, &linked.ids, linear);
         }
         let void = shared.builder.void();
         let call = vec![Operand::IdRef(linked.function)];

@@ -8,7 +8,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn, Op, StorageClass, Word};
 
 use super::builder::{Builder, Code};
-use super::push::PushVariable;
+use super::link::Shared;
 use crate::plan::recipe::{Mapping, Recipe, Remap};
 
 /// Input variables of the fused kernel.
@@ -100,15 +100,14 @@ pub(crate) fn linear(builder: &mut Builder, code: &mut Code, inputs: &mut Inputs
 
 /// Sets the virtual ids of a member from the linear number.
 pub(crate) fn assign(
-    builder: &mut Builder,
+    shared: &mut Shared,
     code: &mut Code,
-    inputs: &mut Inputs,
-    push: &mut PushVariable,
     recipe: &Recipe,
     remap: &Remap,
     ids: &VirtualIds,
     linear: Word,
 ) {
+    let Shared { builder, inputs, push, .. } = shared;
     if ids.0.is_empty() {
         return;
     }

@@ -200,7 +200,7 @@ impl Linker<'_> {
             let operands = self.operands(&inst.operands)?;
             let is_block = Operand::Decoration(Decoration::Block);
             let kept = self.decorations.get(&id).into_iter().flatten().filter(|d| {
-                !is_access_qualifier(d) && !(push_block == Some(id) && d.first() == Some(&is_block))
+                !(is_access_qualifier(d) || push_block == Some(id) && d.first() == Some(&is_block))
             });
             let decorations: Vec<Vec<Operand>> = kept.map(|d| self.operands(d)).collect::<Result<_, _>>()?;
             let new = self.shared.builder.global(inst.class.opcode, ty, operands, decorations);

@@ -176,8 +176,8 @@ fn elements(
 ) -> Result<(Vec<Element>, u64, u64), Reason> {
     let mut found = Vec::new();
     let mut shape: Option<(String, u64, u64)> = None;
-    for position in group.start..group.end() {
-        let submission = &list[position];
+    let members = list.iter().enumerate().take(group.end()).skip(group.start);
+    for (position, submission) in members {
         if !submission.args.iter().any(|arg| arg.buffer == buffer) {
             continue;
         }

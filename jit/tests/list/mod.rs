@@ -8,7 +8,7 @@ use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 use vkfuse_jit::plan::{Arg, BufferId, Promote, Submission};
 
 /// Loads a kernel of `shaders/` with its default constants.
-pub fn kernel(path: &str) -> Arc<Specialized> {
+pub(crate) fn kernel(path: &str) -> Arc<Specialized> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shaders").join(path);
     let bytes = std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let module = Module::from_bytes(path, &bytes).expect("valid module");
@@ -16,26 +16,32 @@ pub fn kernel(path: &str) -> Arc<Specialized> {
 }
 
 /// A list under construction; every buffer has `n` elements of four bytes.
-pub struct List {
+pub(crate) struct List {
     /// The submissions so far.
-    pub submissions: Vec<Submission>,
+    pub(crate) submissions: Vec<Submission>,
     bytes: u64,
     promotions: HashMap<u64, Promote>,
 }
 
 impl List {
     /// An empty list over buffers of `n` elements.
-    pub fn new(n: u32) -> Self {
+    pub(crate) fn new(n: u32) -> Self {
         Self { submissions: Vec::new(), bytes: u64::from(n) * 4, promotions: HashMap::new() }
     }
 
     /// Asks for a promotion of a buffer; call before submitting.
-    pub fn promote(&mut self, buffer: u64, promote: Promote) {
+    pub(crate) fn promote(&mut self, buffer: u64, promote: Promote) {
         self.promotions.insert(buffer, promote);
     }
 
     /// Submits a kernel with one whole buffer for each of its bindings, in order.
-    pub fn submit(&mut self, kernel: &Arc<Specialized>, groups: [u32; 3], buffers: &[u64], push: &[u8]) {
+    pub(crate) fn submit(
+        &mut self,
+        kernel: &Arc<Specialized>,
+        groups: [u32; 3],
+        buffers: &[u64],
+        push: &[u8],
+    ) {
         let bindings = &kernel.interface.bindings;
         assert_eq!(bindings.len(), buffers.len(), "one buffer per binding of {}", kernel.name);
         let args = bindings
