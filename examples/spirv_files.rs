@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
     done.wait()?;
     let report = done.report().ok_or("a completed list has a report")?;
-    println!("\n{} kernels, {} dispatches: {}", kernels.len(), report.dispatches(), done.outcome());
+    println!("\n{} kernels, {} dispatches: {}", kernels.len(), report.dispatches, done.outcome());
     for split in &report.plan.splits {
         println!("split after {}: {} ({})", split.after, split.reason, split.detail);
     }

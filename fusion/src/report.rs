@@ -101,12 +101,6 @@ impl FusionReport {
         self.names.iter().find(|(known, _)| *known == id).map(|(_, name)| &**name)
     }
 
-    /// Number of dispatches.
-    #[must_use]
-    pub fn dispatches(&self) -> usize {
-        self.steps.len()
-    }
-
     /// The memory cache over all steps: a miss if any step missed.
     #[must_use]
     pub fn memory(&self) -> Tier {

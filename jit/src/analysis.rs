@@ -13,6 +13,7 @@ pub(crate) mod form;
 pub(crate) mod layout;
 pub mod relation;
 mod symbolic;
+pub(crate) mod trips;
 
 pub use access::{Access, AccessKind, KernelAnalysis};
 pub use relation::Relation;

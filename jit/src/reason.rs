@@ -75,6 +75,12 @@ pub enum Reason {
         /// What the device has.
         limit: u32,
     },
+    /// The loops of the kernels together may go round more often than the driver allows.
+    #[error("driver limit: {limit} loop rounds in one kernel")]
+    LoopRounds {
+        /// The limit.
+        limit: u64,
+    },
     /// The uses of one buffer ask for different promotions.
     #[error("promotions of one buffer differ between its uses")]
     PromotionMismatch,
@@ -99,6 +105,9 @@ pub enum Reason {
     /// The slot of an element does not follow from its index.
     #[error("the slot is not a function of the index")]
     Slot,
+    /// Each invocation has several elements and picks them at run time, which registers cannot do.
+    #[error("several elements per invocation, chosen at run time")]
+    IndexedRegisters,
     /// More elements per invocation than registers are good for.
     #[error("{slots} elements per invocation of at most {limit}")]
     TooManySlots {

@@ -143,3 +143,42 @@ fn fuses_two_and_three_dimensions() {
         assert_eq!(plan.report.buffers[0].reason, None, "{dims}: {:?}", plan.report.buffers);
     }
 }
+
+/// Two kernels whose loops go round `rounds` times each, on a driver that ends loops at 65,535.
+fn looped(rounds: u32) -> Plan {
+    let kernel = kernel("forms/rounds.spv");
+    let push: Vec<u8> = [64u32, rounds].iter().flat_map(|n| n.to_le_bytes()).collect();
+    let mut list = List::new(64);
+    list.submit(&kernel, [1, 1, 1], &[0, 1], &push);
+    list.submit(&kernel, [1, 1, 1], &[1, 2], &push);
+    let limits = Limits { max_loop_rounds: Some(65_535), ..limits() };
+    plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan")
+}
+
+#[test]
+fn splits_before_a_driver_ends_loops_early() {
+    assert_eq!(looped(30_000).steps.len(), 1);
+    let plan = looped(40_000);
+    assert_eq!(plan.steps.len(), 2);
+    assert_eq!(plan.report.splits[0].reason, Reason::LoopRounds { limit: 65_535 });
+}
+
+#[test]
+fn two_length_queries_of_one_internalized_buffer_are_both_answered() {
+    let text = "@group(0) @binding(0) var<storage, read> a: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> z: array<u32>;
+        @compute @workgroup_size(64)
+        fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+            if (id.x >= arrayLength(&z)) { return; }
+            z[id.x] = a[id.x] + arrayLength(&z) + arrayLength(&a);
+        }";
+    let module = vkfuse_jit::kernel::Module::from_wgsl("lengths", text).expect("module");
+    let kernel = vkfuse_jit::kernel::Kernel::new(&module, None).expect("entry");
+    let kernel = kernel.specialize(&[]).expect("defaults");
+    let mut list = List::new(128);
+    list.promote(1, Promote::Private);
+    list.submit(&kernel, [2, 1, 1], &[0, 1], &[]);
+    list.submit(&kernel, [2, 1, 1], &[1, 2], &[]);
+    let plan = planned(&list);
+    assert_eq!(plan.report.buffers[0].reason, None, "{:?}", plan.report.buffers);
+}

@@ -6,7 +6,7 @@ use vulkano::{
     Version,
     device::{
         Device,
-        physical::{PhysicalDevice, PhysicalDeviceType},
+        physical::{DriverId, PhysicalDevice, PhysicalDeviceType},
     },
     memory::MemoryHeapFlags,
 };
@@ -200,9 +200,15 @@ pub(crate) struct Caps {
     pub(crate) spirv_version: (u8, u8),
     /// Bytes that identify device and driver, down to its build, for the key of driver blobs.
     pub(crate) driver_identity: Vec<u8>,
+    /// Rounds after which the driver ends all loops of a shader together, where it is known to do so.
+    pub(crate) max_loop_rounds: Option<u64>,
     pub(super) spirv_capabilities: Vec<u32>,
     timestamp_bits: u32,
 }
+
+/// llvmpipe counts the rounds of all loops of a shader and leaves every loop at this number. It does so
+/// silently, and fusing adds up what was below the limit in each kernel.
+const LLVMPIPE_LOOP_ROUNDS: u64 = 65_535;
 
 impl Caps {
     /// Reads an open device. `timestamp_bits` is the least of its queues'.
@@ -219,6 +225,7 @@ impl Caps {
             device_addresses: device.enabled_features().buffer_device_address,
             spirv_version: if version >= Version::V1_3 { (1, 6) } else { (1, 5) },
             driver_identity: driver_identity(physical),
+            max_loop_rounds: (p.driver_id == Some(DriverId::MesaLLVMpipe)).then_some(LLVMPIPE_LOOP_ROUNDS),
             spirv_capabilities,
             timestamp_bits,
             info,

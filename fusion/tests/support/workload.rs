@@ -365,7 +365,7 @@ impl Ran {
         let report = self.report();
         assert_eq!(self.outcome(), Outcome::Fused, "{:#?}", report.plan);
         assert_eq!(self.stats.dispatches, 1, "{:#?}", report.plan);
-        assert_eq!(report.dispatches(), 1);
+        assert_eq!(report.dispatches, 1);
         assert_eq!(report.plan.groups.len(), 1, "{:#?}", report.plan);
         assert!(report.plan.groups[0].fused);
         assert!(report.plan.splits.is_empty(), "{:#?}", report.plan.splits);

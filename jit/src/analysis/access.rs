@@ -1,6 +1,7 @@
 //! Every access of a kernel to its buffers: where, how wide, under which guards.
 
 use super::expr::{Exprs, NodeId};
+use super::trips::LoopRounds;
 
 /// What an access does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,8 +120,10 @@ pub struct KernelAnalysis {
     pub accesses: Vec<Access>,
     /// Dominance between the blocks of accesses: `(a, b)` with a's block dominating b's.
     pub(crate) dominance: Vec<Vec<bool>>,
-    /// Queries of a buffer's length: binding, byte offset of the array in its block, bytes per element.
+    /// Queries of a buffer's length, in program order: binding, byte offset of the array in its block, bytes per element.
     pub(crate) lengths: Vec<(usize, u32, u32)>,
+    /// Its loops.
+    pub(crate) loops: Vec<LoopRounds>,
     /// What the kernel reads of its push constants.
     pub(crate) push: PushUse,
     /// Bindings reached in a way the analysis does not follow.

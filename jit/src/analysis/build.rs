@@ -185,8 +185,7 @@ impl<'a> Builder<'a> {
             .iter()
             .map(|a: &Access| accesses.iter().map(|b: &Access| self.cfg.dominates(a.at.0, b.at.0)).collect())
             .collect();
-        lengths.sort_unstable();
-        lengths.dedup();
+        let loops = self.loop_rounds();
         if let PushUse::Leaves(leaves) = &mut self.push {
             leaves.sort();
             leaves.dedup();
@@ -198,6 +197,7 @@ impl<'a> Builder<'a> {
             lengths,
             escaped,
             push: std::mem::take(&mut self.push),
+            loops,
         }
     }
 

@@ -245,6 +245,36 @@ impl Exprs {
         self.add(Node::Const { value: value & mask(width), width })
     }
 
+    /// Whether a node has one value in each invocation, whatever loops do.
+    pub(crate) fn is_fixed(&self, node: NodeId) -> bool {
+        // Nodes are shared, so a small expression can have any number of paths.
+        let mut budget = 256;
+        self.is_fixed_within(node, &mut budget)
+    }
+
+    fn is_fixed_within(&self, node: NodeId, budget: &mut u32) -> bool {
+        if *budget == 0 {
+            return false;
+        }
+        *budget -= 1;
+        let mut all = |nodes: &[NodeId]| nodes.iter().all(|&node| self.is_fixed_within(node, budget));
+        match self.get(node) {
+            Node::Const { .. }
+            | Node::Id { .. }
+            | Node::LocalIndex
+            | Node::Push { .. }
+            | Node::Length { .. } => true,
+            Node::Binary { a, b, .. }
+            | Node::Compare { a, b, .. }
+            | Node::BoolAnd(a, b)
+            | Node::BoolOr(a, b) => all(&[*a, *b]),
+            Node::Convert { a, .. } | Node::BoolNot(a) => all(&[*a]),
+            Node::Select { condition, a, b, .. } => all(&[*condition, *a, *b]),
+            // Which input was chosen, and what an unknown is, may change from round to round.
+            Node::Join { .. } | Node::Counter { .. } | Node::Opaque { .. } => false,
+        }
+    }
+
     /// The negation of a boolean node.
     pub(crate) fn not(&mut self, node: NodeId) -> NodeId {
         match self.get(node) {

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use super::access::{Access, KernelAnalysis};
 use super::expr::{BinaryOp, CompareOp, IdKind, Node, NodeId, mask, sign_extend};
+use super::trips::Rounds;
 
 /// Index of an atom in its [`Atoms`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,6 +41,7 @@ pub(crate) enum Atom {
 #[derive(Debug, Default)]
 pub(crate) struct Atoms {
     list: Vec<(Atom, i128, bool)>,
+    nesting: Vec<u8>,
     index: AHashMap<Atom, AtomId>,
 }
 
@@ -59,9 +61,19 @@ impl Atoms {
             Atom::Free { .. } | Atom::Element { .. } => false,
         };
         let id = AtomId(self.list.len() as u32);
+        let nesting = match &atom {
+            Atom::Quotient(base, _) | Atom::Remainder(base, _) => self.nesting_of(base) + 1,
+            _ => 0,
+        };
+        self.nesting.push(nesting);
         self.list.push((atom.clone(), max, shared));
         self.index.insert(atom, id);
         id
+    }
+
+    /// How deep quotients and remainders are nested in a form.
+    fn nesting_of(&self, form: &Affine) -> u8 {
+        form.terms.iter().map(|&(id, _)| self.nesting[id.0 as usize]).max().unwrap_or(0)
     }
 
     pub(crate) fn get(&self, id: AtomId) -> &Atom {
@@ -88,6 +100,9 @@ pub(crate) struct Affine {
     pub(crate) terms: SmallVec<[(AtomId, i128); 3]>,
     pub(crate) constant: i128,
 }
+
+/// Deepest nesting of quotients and remainders that is followed.
+const MAX_NESTING: u8 = 6;
 
 /// Beyond this no number of a kernel is meaningful; forms that reach it are given up.
 const HUGE: i128 = 1 << 90;
@@ -257,11 +272,35 @@ pub(crate) struct Evaluator<'a> {
     analysis: &'a KernelAnalysis,
     env: &'a Environment<'a>,
     memo: Vec<Option<Value>>,
+    /// Rounds of the loops whose counters have been met.
+    rounds: AHashMap<NodeId, i128>,
 }
 
 impl<'a> Evaluator<'a> {
     pub(crate) fn new(analysis: &'a KernelAnalysis, env: &'a Environment<'a>) -> Self {
-        Self { analysis, env, memo: vec![None; analysis.exprs.len()] }
+        Self { analysis, env, memo: vec![None; analysis.exprs.len()], rounds: AHashMap::new() }
+    }
+
+    /// Most rounds of all loops of the kernel together, if every loop's are known.
+    pub(crate) fn loop_rounds(&mut self, atoms: &mut Atoms) -> Option<u128> {
+        let analysis = self.analysis;
+        let mut each: Vec<u128> = Vec::with_capacity(analysis.loops.len());
+        let mut total = 0u128;
+        for one in &analysis.loops {
+            let rounds = match one.rounds {
+                Rounds::AtMost(n) => u128::from(n),
+                Rounds::Counter(node) => {
+                    self.value(atoms, node);
+                    u128::try_from(*self.rounds.get(&node)?).ok()?
+                }
+                Rounds::Unknown => return None,
+            };
+            // The round that finds the loop at its end counts as one.
+            let around = one.parent.map_or(1, |parent| each[parent]);
+            each.push(around.checked_mul(rounds + 1)?);
+            total = total.checked_add(each[each.len() - 1])?;
+        }
+        Some(total)
     }
 
     /// The byte range of an access whose accessor starts at byte `base` of its memory object.
@@ -495,6 +534,7 @@ impl<'a> Evaluator<'a> {
             return None;
         }
         let rounds = if last < init.low { 0 } else { (last - init.low) / step + 1 };
+        self.rounds.insert(node, rounds);
         let iteration = self.free(atoms, node, rounds);
         let form = init.form.plus(&Affine::atom(iteration), step)?;
         Some(self.exact(atoms, form))
@@ -691,6 +731,23 @@ impl<'a> Evaluator<'a> {
         truth: bool,
         facts: &mut Vec<Affine>,
     ) -> bool {
+        // Nodes are shared, so a small condition can have any number of paths.
+        let mut budget = 64;
+        self.assume_within(atoms, condition, truth, facts, &mut budget)
+    }
+
+    fn assume_within(
+        &mut self,
+        atoms: &mut Atoms,
+        condition: NodeId,
+        truth: bool,
+        facts: &mut Vec<Affine>,
+        budget: &mut u32,
+    ) -> bool {
+        if *budget == 0 {
+            return false;
+        }
+        *budget -= 1;
         match self.analysis.exprs.get(condition).clone() {
             Node::Const { value, .. } => {
                 if (value != 0) != truth {
@@ -698,12 +755,14 @@ impl<'a> Evaluator<'a> {
                 }
                 true
             }
-            Node::BoolNot(inner) => self.assume(atoms, inner, !truth, facts),
+            Node::BoolNot(inner) => self.assume_within(atoms, inner, !truth, facts, budget),
             Node::BoolAnd(a, b) if truth => {
-                self.assume(atoms, a, true, facts) & self.assume(atoms, b, true, facts)
+                self.assume_within(atoms, a, true, facts, budget)
+                    & self.assume_within(atoms, b, true, facts, budget)
             }
             Node::BoolOr(a, b) if !truth => {
-                self.assume(atoms, a, false, facts) & self.assume(atoms, b, false, facts)
+                self.assume_within(atoms, a, false, facts, budget)
+                    & self.assume_within(atoms, b, false, facts, budget)
             }
             Node::Compare { op, width, a, b } => {
                 let (a, b) = (self.value(atoms, a), self.value(atoms, b));
@@ -759,6 +818,9 @@ pub(crate) fn split(atoms: &mut Atoms, form: &Affine, divisor: i128, quotient: b
     let (low, high) = bounds(&rest, atoms);
     if low >= 0 && high < divisor {
         return Some(if quotient { whole } else { rest });
+    }
+    if atoms.nesting_of(form) >= MAX_NESTING {
+        return None;
     }
     // Else only whole multiples split off: a part of a coefficient would make the rest larger.
     let mut whole = Affine::default();

@@ -386,10 +386,19 @@ impl<'a> Builder<'a> {
         self.is_invariant(step, own_loop).then(|| self.scalar(step, block))
     }
 
-    fn is_invariant(&self, id: u32, own_loop: usize) -> bool {
+    /// Whether a value is the same in every round: defined outside, or made of nothing that changes.
+    fn is_invariant(&mut self, id: u32, own_loop: usize) -> bool {
         match self.definitions.get(&id) {
             Some(Definition::Global(_)) => true,
-            Some(Definition::Local { block, .. }) => !self.cfg.loops[own_loop].blocks.contains(*block),
+            Some(Definition::Local { block, .. }) => {
+                let block = *block;
+                if !self.cfg.loops[own_loop].blocks.contains(block) {
+                    return true;
+                }
+                // A push constant, say, that is loaded again in each round.
+                let node = self.scalar(id, block);
+                self.exprs.is_fixed(node)
+            }
             None => false,
         }
     }

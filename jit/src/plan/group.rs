@@ -28,6 +28,8 @@ pub(crate) struct Group {
     /// Pairs of members that need a barrier somewhere between, with the buffer.
     pub(crate) demands: Vec<Demand>,
     pub(crate) trusted: Vec<TrustedReport>,
+    /// Loop rounds of each member, where they are known.
+    rounds: Vec<Option<u128>>,
 }
 
 /// Data handed from one member to a later one.
@@ -94,9 +96,10 @@ impl Group {
             touched: AHashMap::new(),
             demands: Vec::new(),
             trusted: Vec::new(),
+            rounds: Vec::new(),
         };
         // One kernel has nothing to be compared with.
-        group.add(list, start, &FuseOptions::default()).map_err(|r| r.reason)?;
+        group.add(list, start, &FuseOptions::default(), limits).map_err(|r| r.reason)?;
         Ok(group)
     }
 
@@ -121,7 +124,7 @@ impl Group {
             Layout::of(&members, limits)?
         };
         if layout.mapping == self.layout.mapping && layout.shape.groups == self.layout.shape.groups {
-            return self.add(list, next, options);
+            return self.add(list, next, options, limits);
         }
         // Another mapping gives every member other ids: start over with it.
         let mut group = Self {
@@ -132,9 +135,10 @@ impl Group {
             touched: AHashMap::new(),
             demands: Vec::new(),
             trusted: Vec::new(),
+            rounds: Vec::new(),
         };
         for position in self.start..=next {
-            group.add(list, position, options)?;
+            group.add(list, position, options, limits)?;
         }
         *self = group;
         Ok(())
@@ -147,7 +151,13 @@ impl Group {
             && next.kernel.interface.local_size == self.layout.shape.local
     }
 
-    fn add(&mut self, list: &[Submission], position: usize, options: &FuseOptions) -> Result<(), Rejection> {
+    fn add(
+        &mut self,
+        list: &[Submission],
+        position: usize,
+        options: &FuseOptions,
+        limits: &Limits,
+    ) -> Result<(), Rejection> {
         let submission = &list[position];
         let analysis = analysis_of(submission)?;
         let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
@@ -161,6 +171,16 @@ impl Group {
             .iter()
             .map(|access| evaluator.access(&mut self.atoms, access, submission.args[access.binding].offset))
             .collect();
+        let rounds = evaluator.loop_rounds(&mut self.atoms);
+        if let Some(limit) = limits.max_loop_rounds {
+            let others: Option<u128> = self.rounds.iter().copied().sum();
+            // A member without loops changes nothing for the others, known or not.
+            let alone = rounds == Some(0) || others == Some(0);
+            let together = rounds.zip(others).is_some_and(|(a, b)| a + b <= u128::from(limit));
+            if !alone && !together {
+                return Err(Reason::LoopRounds { limit }.into());
+            }
+        }
         let demands = self.demands.len();
         let trusted = self.trusted.len();
         if let Err(rejection) = self.compare(list, position, analysis, &forms, options) {
@@ -195,6 +215,7 @@ impl Group {
             }
         }
         self.forms.push(forms);
+        self.rounds.push(rounds);
         Ok(())
     }
 

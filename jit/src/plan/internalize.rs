@@ -38,6 +38,13 @@ pub(crate) struct Granted {
     pub(crate) uses: Vec<Use>,
 }
 
+impl Granted {
+    /// Whether some slot is computed at run time.
+    fn is_indexed(&self) -> bool {
+        self.uses.iter().flat_map(|u| &u.slots).any(|slot| matches!(slot, SlotOf::Relative { .. }))
+    }
+}
+
 /// One binding of one member that became a variable.
 pub(crate) struct Use {
     pub(crate) member: usize,
@@ -102,6 +109,13 @@ pub(crate) fn decide(
     for &kind in kinds {
         let trusted = group.trusted.len();
         match grant(list, group, buffer, kind, options, room) {
+            // Private memory indexed at run time is not registers; whoever leaves the choice to us gets better.
+            Ok(granted)
+                if asked == Promote::Auto && kind == Internalization::Private && granted.is_indexed() =>
+            {
+                group.trusted.truncate(trusted);
+                first_reason.get_or_insert(Reason::IndexedRegisters);
+            }
             Ok(granted) => {
                 report.got = kind;
                 report.reason = None;

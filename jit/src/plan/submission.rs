@@ -115,6 +115,9 @@ pub struct Limits {
     pub max_work_group_invocations: u32,
     /// `maxComputeWorkGroupCount`.
     pub max_groups: [u32; 3],
+    /// Rounds after which the driver ends every loop of a shader, counted over all of them. Vulkan knows
+    /// no such limit, but llvmpipe has it (65,535), and what it cuts short is silently wrong.
+    pub max_loop_rounds: Option<u64>,
     /// Scalars narrower than 32 bits the device takes outside of buffers (`shaderInt8`, `shaderInt16`,
     /// `shaderFloat16`).
     pub small_scalars: SmallScalars,
@@ -131,6 +134,7 @@ impl Default for Limits {
             max_work_group_size: [128, 128, 64],
             max_work_group_invocations: 128,
             max_groups: [65_535; 3],
+            max_loop_rounds: None,
             small_scalars: SmallScalars::default(),
         }
     }

@@ -11,9 +11,14 @@ use crate::session::Session;
 use crate::stop::{Status, Stop};
 use serde::Serialize;
 use std::io::Write;
+use std::time::{Duration, Instant};
 
-/// Runs before the timed ones: the first builds everything, the others settle clocks and caches.
-const WARM_UP: u32 = 3;
+/// Rounds before the timed ones: the first builds everything.
+const WARM_UP_ROUNDS: u32 = 3;
+
+/// Time before the timed rounds. A GPU that has just taken gigabytes of uploads runs at a third of its
+/// speed for some hundred milliseconds, until its clocks have settled.
+const WARM_UP: Duration = Duration::from_millis(600);
 
 #[derive(Serialize)]
 struct Bench {
@@ -40,14 +45,18 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
     let mut groups = Vec::new();
     let mut splits = Vec::new();
     let mut runs = Vec::with_capacity(args.iters as usize);
-    for round in 0..args.iters.saturating_add(WARM_UP) {
+    let start = Instant::now();
+    let mut warm_rounds = 0;
+    while runs.len() < args.iters as usize {
         let unfused = session.run_unfused(&unfused_buffers)?;
         let fused = session.run_fused(&fused_buffers)?;
         if let Some(report) = &fused.fusion {
             let gathered = gather::fused(&pipeline, &fused_buffers.ids(), report);
             (groups, splits) = (gathered.groups, gathered.splits);
         }
-        if round >= WARM_UP {
+        if warm_rounds < WARM_UP_ROUNDS || start.elapsed() < WARM_UP && runs.is_empty() {
+            warm_rounds += 1;
+        } else {
             let mut run = Run::default();
             run.time_us.unfused_gpu = unfused.gpu.map(micros);
             run.time_us.unfused_wall = Some(micros(unfused.wall));
