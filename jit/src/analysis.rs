@@ -6,6 +6,7 @@
 //! or from anywhere.
 
 pub mod access;
+pub(crate) mod atoms;
 pub(crate) mod build;
 pub(crate) mod cfg;
 pub mod expr;

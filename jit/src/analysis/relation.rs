@@ -10,7 +10,8 @@
 
 use smallvec::SmallVec;
 
-use super::form::{AccessForm, Affine, Atom, AtomId, Atoms, gcd};
+use super::atoms::{Affine, Atom, AtomId, Atoms, gcd};
+use super::form::AccessForm;
 
 /// Which invocations can touch the same bytes through two accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

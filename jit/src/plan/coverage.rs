@@ -14,8 +14,8 @@ use super::report::TrustedReport;
 use super::submission::{BufferId, FuseOptions, Internalization, Policy, Submission};
 use crate::Reason;
 use crate::analysis::access::AccessKind;
+use crate::analysis::atoms::{Affine, Atom, AtomId, Atoms};
 use crate::analysis::expr::Node;
-use crate::analysis::form::{Affine, Atom, AtomId, Atoms};
 
 /// Most combinations of counter values looked at per access.
 const MAX_INSTANCES: i128 = 256;

@@ -12,7 +12,8 @@ use super::report::{BarrierReason, BarrierReport, TrustedReport};
 use super::submission::{BufferId, FuseOptions, Limits, Policy, Submission};
 use crate::Reason;
 use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
-use crate::analysis::form::{AccessForm, Atoms, Evaluator};
+use crate::analysis::atoms::Atoms;
+use crate::analysis::form::{AccessForm, Evaluator};
 use crate::analysis::relation::{Relation, relate};
 use crate::reason::{AccessPair, AccessSite};
 

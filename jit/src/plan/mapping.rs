@@ -9,7 +9,8 @@
 use super::recipe::Mapping;
 use super::submission::{Limits, Submission};
 use crate::Reason;
-use crate::analysis::form::{Affine, Atom, Atoms, Environment, split};
+use crate::analysis::atoms::{Affine, Atom, Atoms, split};
+use crate::analysis::form::Environment;
 use crate::analysis::relation::Shape;
 
 /// A mapping and the dispatch it maps to.

@@ -1,0 +1,287 @@
+//! Atoms and affine forms: exact integers as sums of what tells invocations apart.
+
+use ahash::AHashMap;
+use smallvec::SmallVec;
+
+use super::expr::NodeId;
+
+/// Index of an atom in its [`Atoms`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct AtomId(u32);
+
+/// What an atom is. Every atom ranges over `0..=max`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Atom {
+    /// Work-group id of the fused kernel.
+    Group(u8),
+    /// Local id of the fused kernel.
+    Local(u8),
+    /// `form / divisor`, form not negative.
+    Quotient(Affine, i128),
+    /// `form mod divisor`, form not negative.
+    Remainder(Affine, i128),
+    /// A value of one member of the list about which only the range is known.
+    Free { member: u32, node: NodeId },
+    /// An index into an array of `count` elements about which nothing else is known.
+    Element { member: u32, node: NodeId, count: u64 },
+    /// Stands for `group * size + local` of one dimension.
+    Global(u8),
+}
+
+/// All atoms met while planning one list.
+#[derive(Debug, Default)]
+pub(crate) struct Atoms {
+    list: Vec<(Atom, i128, bool)>,
+    nesting: Vec<u8>,
+    index: AHashMap<Atom, AtomId>,
+}
+
+impl Atoms {
+    pub(crate) fn intern(&mut self, atom: Atom, max: i128) -> AtomId {
+        if let Some(&id) = self.index.get(&atom) {
+            // The same atom seen from a kernel with a looser range keeps the looser one.
+            let entry = &mut self.list[id.0 as usize];
+            entry.1 = entry.1.max(max);
+            return id;
+        }
+        let shared = match &atom {
+            Atom::Group(_) | Atom::Local(_) | Atom::Global(_) => true,
+            Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
+                base.terms.iter().all(|&(a, _)| self.is_shared(a))
+            }
+            Atom::Free { .. } | Atom::Element { .. } => false,
+        };
+        let id = AtomId(self.list.len() as u32);
+        let nesting = match &atom {
+            Atom::Quotient(base, _) | Atom::Remainder(base, _) => self.nesting_of(base) + 1,
+            _ => 0,
+        };
+        self.nesting.push(nesting);
+        self.list.push((atom.clone(), max, shared));
+        self.index.insert(atom, id);
+        id
+    }
+
+    /// How deep quotients and remainders are nested in a form.
+    pub(crate) fn nesting_of(&self, form: &Affine) -> u8 {
+        form.terms.iter().map(|&(id, _)| self.nesting[id.0 as usize]).max().unwrap_or(0)
+    }
+
+    pub(crate) fn get(&self, id: AtomId) -> &Atom {
+        &self.list[id.0 as usize].0
+    }
+
+    pub(crate) fn find(&self, atom: &Atom) -> Option<AtomId> {
+        self.index.get(atom).copied()
+    }
+
+    pub(crate) fn max(&self, id: AtomId) -> i128 {
+        self.list[id.0 as usize].1
+    }
+
+    /// Whether the atom is the same function of the invocation in every member of the list.
+    pub(crate) fn is_shared(&self, id: AtomId) -> bool {
+        self.list[id.0 as usize].2
+    }
+}
+
+/// An exact integer: `constant + sum of coefficient * atom`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Affine {
+    pub(crate) terms: SmallVec<[(AtomId, i128); 3]>,
+    pub(crate) constant: i128,
+}
+
+/// Deepest nesting of quotients and remainders that is followed.
+const MAX_NESTING: u8 = 6;
+
+/// Beyond this no number of a kernel is meaningful; forms that reach it are given up.
+const HUGE: i128 = 1 << 90;
+
+impl Affine {
+    pub(crate) fn constant(constant: i128) -> Self {
+        Self { terms: SmallVec::new(), constant }
+    }
+
+    pub(crate) fn atom(id: AtomId) -> Self {
+        Self { terms: SmallVec::from_slice(&[(id, 1)]), constant: 0 }
+    }
+
+    pub(crate) fn coefficient(&self, id: AtomId) -> i128 {
+        self.terms.iter().find(|t| t.0 == id).map_or(0, |t| t.1)
+    }
+
+    pub(crate) fn add_term(&mut self, id: AtomId, coefficient: i128) {
+        match self.terms.binary_search_by_key(&id, |t| t.0) {
+            Ok(at) => {
+                self.terms[at].1 += coefficient;
+                if self.terms[at].1 == 0 {
+                    self.terms.remove(at);
+                }
+            }
+            Err(at) if coefficient != 0 => self.terms.insert(at, (id, coefficient)),
+            Err(_) => {}
+        }
+    }
+
+    /// `self + factor * other`, or nothing if the numbers leave all bounds.
+    pub(crate) fn plus(&self, other: &Self, factor: i128) -> Option<Self> {
+        if factor.abs() > HUGE {
+            return None;
+        }
+        let mut sum = self.clone();
+        sum.constant += other.constant.checked_mul(factor)?;
+        for &(id, c) in &other.terms {
+            sum.add_term(id, c.checked_mul(factor)?);
+        }
+        sum.is_sane().then_some(sum)
+    }
+
+    pub(crate) fn scaled(&self, factor: i128) -> Option<Self> {
+        Self::default().plus(self, factor)
+    }
+
+    fn is_sane(&self) -> bool {
+        self.constant.abs() < HUGE && self.terms.iter().all(|t| t.1.abs() < HUGE)
+    }
+
+    /// Least and greatest value, with `range` giving each atom's.
+    pub(crate) fn bounds(&self, range: impl Fn(AtomId) -> (i128, i128)) -> (i128, i128) {
+        let (mut low, mut high) = (self.constant, self.constant);
+        for &(id, c) in &self.terms {
+            let (a, b) = range(id);
+            let (a, b) = (c.saturating_mul(a), c.saturating_mul(b));
+            low = low.saturating_add(a.min(b));
+            high = high.saturating_add(a.max(b));
+        }
+        (low, high)
+    }
+}
+
+/// Ranges of atoms that are tighter than their own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ranges(SmallVec<[(AtomId, i128, i128); 4]>);
+
+impl Ranges {
+    pub(crate) fn get(&self, atoms: &Atoms, id: AtomId) -> (i128, i128) {
+        self.0.iter().find(|r| r.0 == id).map_or((0, atoms.max(id)), |r| (r.1, r.2))
+    }
+
+    fn tighten(&mut self, atoms: &Atoms, id: AtomId, low: Option<i128>, high: Option<i128>) -> bool {
+        let (mut a, mut b) = self.get(atoms, id);
+        let before = (a, b);
+        if let Some(low) = low {
+            a = a.max(low);
+        }
+        if let Some(high) = high {
+            b = b.min(high);
+        }
+        if (a, b) == before {
+            return false;
+        }
+        match self.0.iter_mut().find(|r| r.0 == id) {
+            Some(range) => (range.1, range.2) = (a, b),
+            None => self.0.push((id, a, b)),
+        }
+        true
+    }
+
+    /// Tightens ranges until the facts give nothing more, or for a few rounds.
+    pub(crate) fn apply(&mut self, atoms: &Atoms, facts: &[Affine]) {
+        for _ in 0..4 {
+            let mut changed = false;
+            for fact in facts {
+                let (low, _) = fact.bounds(|id| self.get(atoms, id));
+                for &(id, c) in &fact.terms {
+                    // c * atom <= -(low of the rest)
+                    let (a, b) = self.get(atoms, id);
+                    let own_low = c.saturating_mul(a).min(c.saturating_mul(b));
+                    let room = own_low.saturating_sub(low);
+                    changed |= if c > 0 {
+                        self.tighten(atoms, id, None, Some(room.div_euclid(c)))
+                    } else {
+                        self.tighten(atoms, id, Some(-(room.div_euclid(-c))), None)
+                    };
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+    }
+}
+
+/// Quotient or remainder of a form that is not negative by a positive constant.
+pub(crate) fn split(atoms: &mut Atoms, form: &Affine, divisor: i128, quotient: bool) -> Option<Affine> {
+    let bounds = |form: &Affine, atoms: &Atoms| form.bounds(|id| (0, atoms.max(id)));
+    // If what the divisor leaves of every coefficient stays below it, that is the remainder.
+    let mut whole = Affine::constant(form.constant.div_euclid(divisor));
+    let mut rest = Affine::constant(form.constant.rem_euclid(divisor));
+    for &(id, c) in &form.terms {
+        whole.add_term(id, c.div_euclid(divisor));
+        rest.add_term(id, c.rem_euclid(divisor));
+    }
+    let (low, high) = bounds(&rest, atoms);
+    if low >= 0 && high < divisor {
+        return Some(if quotient { whole } else { rest });
+    }
+    if atoms.nesting_of(form) >= MAX_NESTING {
+        return None;
+    }
+    // Else only whole multiples split off: a part of a coefficient would make the rest larger.
+    let mut whole = Affine::default();
+    let mut rest = form.clone();
+    for &(id, c) in &form.terms {
+        if c % divisor == 0 {
+            whole.add_term(id, c / divisor);
+            rest.add_term(id, -c);
+        }
+    }
+    let (low, high) = bounds(&rest, atoms);
+    if low < 0 {
+        return None;
+    }
+    if quotient {
+        let atom = atoms.intern(Atom::Quotient(rest, divisor), high / divisor);
+        whole.plus(&Affine::atom(atom), 1)
+    } else if high < divisor {
+        Some(rest)
+    } else {
+        Some(Affine::atom(atoms.intern(Atom::Remainder(rest, divisor), divisor - 1)))
+    }
+}
+
+/// Replaces `c * d * (x / d) + c * (x mod d)` by `c * x`.
+pub(crate) fn rejoin(atoms: &Atoms, mut form: Affine) -> Affine {
+    loop {
+        let found = form.terms.iter().find_map(|&(id, c)| {
+            let Atom::Remainder(base, divisor) = atoms.get(id) else {
+                return None;
+            };
+            let quotient = atoms.find(&Atom::Quotient(base.clone(), *divisor))?;
+            let whole = c.checked_mul(*divisor)?;
+            (form.coefficient(quotient) == whole).then(|| (id, quotient, c, whole, base.clone()))
+        });
+        let Some((remainder, quotient, c, whole, base)) = found else {
+            return form;
+        };
+        form.add_term(remainder, -c);
+        form.add_term(quotient, -whole);
+        match form.plus(&base, c) {
+            Some(sum) => form = sum,
+            None => {
+                form.add_term(remainder, c);
+                form.add_term(quotient, whole);
+                return form;
+            }
+        }
+    }
+}
+
+pub(crate) fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
