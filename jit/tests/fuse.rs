@@ -182,3 +182,30 @@ fn two_length_queries_of_one_internalized_buffer_are_both_answered() {
     let plan = planned(&list);
     assert_eq!(plan.report.buffers[0].reason, None, "{:?}", plan.report.buffers);
 }
+
+#[test]
+fn a_larger_member_enlarges_the_work_group_of_the_dispatch() {
+    // Item-only kernels of 8, 6 and 16 items: one group is enough each time, but not of eight.
+    let text = |size: &str| {
+        format!(
+            "@group(0) @binding(0) var<storage, read> a: array<u32>;
+             @group(0) @binding(1) var<storage, read_write> z: array<u32>;
+             @compute @workgroup_size({size})
+             fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+                 z[id.y * 4u + id.x] = a[id.y * 4u + id.x] + 1u;
+             }}"
+        )
+    };
+    let load = |size: &str| {
+        let module = vkfuse_jit::kernel::Module::from_wgsl(size, &text(size)).expect("module");
+        let kernel = vkfuse_jit::kernel::Kernel::new(&module, None).expect("entry");
+        kernel.specialize(&[]).expect("defaults")
+    };
+    let mut list = List::new(64);
+    list.submit(&load("8"), [1, 1, 1], &[0, 1], &[]);
+    list.submit(&load("1"), [6, 1, 1], &[2, 3], &[]);
+    list.submit(&load("4, 4"), [1, 1, 1], &[4, 5], &[]);
+    let plan = planned(&list);
+    assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
+    assert_eq!((plan.steps[0].groups, plan.steps[0].local_size()), ([1, 1, 1], [16, 1, 1]));
+}

@@ -27,7 +27,7 @@ pub enum Relation {
 }
 
 /// Shape of the fused kernel: the ranges invocations are told apart by.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) groups: [u32; 3],
     pub(crate) local: [u32; 3],

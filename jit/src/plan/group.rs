@@ -124,7 +124,7 @@ impl Group {
             let members: Vec<&Submission> = list[self.start..=next].iter().collect();
             Layout::of(&members, limits)?
         };
-        if layout.mapping == self.layout.mapping && layout.shape.groups == self.layout.shape.groups {
+        if layout == self.layout {
             return self.add(list, next, options, limits);
         }
         // Another mapping gives every member other ids: start over with it.

@@ -14,7 +14,7 @@ use crate::analysis::form::Environment;
 use crate::analysis::relation::Shape;
 
 /// A mapping and the dispatch it maps to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) mapping: Mapping,
     pub(crate) shape: Shape,
