@@ -222,6 +222,11 @@ impl BufferInner {
         self.properties().name.clone().unwrap_or_else(|| Arc::from(format!("buffer {}", self.id.0)))
     }
 
+    /// The promotion it asks for.
+    pub(crate) fn promote(&self) -> Promote {
+        self.properties().promote
+    }
+
     /// Elements of `element` bytes.
     pub(crate) fn elements(&self, element: u64) -> u64 {
         self.size / element.max(1)

@@ -10,10 +10,11 @@ use crate::{
     context::ContextInner,
     error::{BindingName, BuildError, Error, Slot, SubmitError},
     event::EventInner,
-    graph::Touches,
+    graph::{Touch, Touches},
     handler::{Request, Size},
     jit::{Arg, Binding, BindingKind, FloatMode, Promote, Specialized, Submission, plan_unfused},
     kernel::check_device,
+    schedule::Entry,
 };
 
 /// A submission that can be listed or run.
@@ -105,7 +106,7 @@ fn groups(kernel: &Specialized, size: Size) -> Result<[u32; 3], SubmitError> {
 }
 
 /// Exactly the bytes of the block; the padding up to a whole word may be there or not.
-fn push(kernel: &Specialized, given: usize) -> Result<(), SubmitError> {
+pub(crate) fn push(kernel: &Specialized, given: usize) -> Result<(), SubmitError> {
     let needed = kernel.interface.push.as_ref().map_or(0, |push| push.size);
     if (needed as usize..=needed.next_multiple_of(4) as usize).contains(&given) {
         Ok(())
@@ -156,40 +157,55 @@ fn range(
         return Err(SubmitError::WriteThroughRead { slot, name: name(), buffer: buffer() });
     }
     let limits = context.gpu.caps().limits();
-    let (limit, limit_name, align, align_name) = match binding.kind {
-        BindingKind::UniformBuffer => (
-            limits.max_uniform_range,
-            "maxUniformBufferRange",
-            limits.uniform_offset_align,
-            "minUniformBufferOffsetAlignment",
-        ),
-        _ => (
-            limits.max_storage_range,
-            "maxStorageBufferRange",
-            limits.storage_offset_align,
-            "minStorageBufferOffsetAlignment",
-        ),
+    let (limit, limit_name) = match binding.kind {
+        BindingKind::UniformBuffer => (limits.max_uniform_range, "maxUniformBufferRange"),
+        _ => (limits.max_storage_range, "maxStorageBufferRange"),
     };
     if len > limit {
         return Err(SubmitError::TooLarge { slot, buffer: buffer(), given: len, limit, limit_name });
     }
-    let start = accessor.buffer.base + offset;
-    if !start.is_multiple_of(align.max(1)) {
-        return Err(SubmitError::Misaligned {
-            slot,
-            buffer: buffer(),
-            offset: start,
-            align,
-            limit_name: align_name,
-        });
-    }
+    aligned(context, slot, binding.kind, &accessor.buffer, accessor.buffer.base + offset)?;
     Ok((offset, len))
+}
+
+/// Whether a binding can start at a byte of the memory object.
+fn aligned(
+    context: &ContextInner,
+    slot: Slot,
+    kind: BindingKind,
+    buffer: &BufferInner,
+    offset: u64,
+) -> Result<(), SubmitError> {
+    let limits = context.gpu.caps().limits();
+    let (align, limit_name) = match kind {
+        BindingKind::UniformBuffer => (limits.uniform_offset_align, "minUniformBufferOffsetAlignment"),
+        _ => (limits.storage_offset_align, "minStorageBufferOffsetAlignment"),
+    };
+    if !offset.is_multiple_of(align.max(1)) {
+        let buffer = buffer.name().to_string();
+        return Err(SubmitError::Misaligned { slot, buffer, offset, align, limit_name });
+    }
+    Ok(())
+}
+
+/// Checks a submission again whose buffers were replaced by others of the same size.
+pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error> {
+    let fail = |problem| Error::submit(&entry.label, problem);
+    let submission = &entry.submission;
+    for ((arg, binding), buffer) in
+        submission.args.iter().zip(&submission.kernel.interface.bindings).zip(&entry.buffers)
+    {
+        let slot = Slot { set: arg.set, binding: arg.binding };
+        aligned(context, slot, binding.kind, buffer, arg.offset).map_err(fail)?;
+    }
+    let touches = &entry.touches[..submission.args.len()];
+    overlaps(touches, &submission.args, &entry.buffers).map_err(fail)
 }
 
 /// What accessor and buffer together ask for. An accessor may opt out or be more exact than `auto`; otherwise the two
 /// must not contradict each other.
 fn promotion(slot: Slot, accessor: &Accessor) -> Result<Promote, SubmitError> {
-    let property = accessor.buffer.properties().promote;
+    let property = accessor.buffer.promote();
     match (accessor.promote, property) {
         (None, property) => Ok(property),
         (Some(Promote::None), _) => Ok(Promote::None),
@@ -216,7 +232,7 @@ fn promotion_word(promote: Promote) -> &'static str {
 
 /// Two arguments may name the same bytes, or disjoint ones. Anything between would have to be kept apart byte by byte, so
 /// it is refused where the kernel writes.
-fn overlaps(touches: &Touches, args: &[Arg], buffers: &[Arc<BufferInner>]) -> Result<(), SubmitError> {
+fn overlaps(touches: &[Touch], args: &[Arg], buffers: &[Arc<BufferInner>]) -> Result<(), SubmitError> {
     for (j, b) in touches.iter().enumerate() {
         for (i, a) in touches[..j].iter().enumerate() {
             if a.conflicts(b) && a.range != b.range {

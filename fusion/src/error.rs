@@ -7,8 +7,11 @@ use std::{io, path::PathBuf, sync::Arc};
 
 use thiserror::Error;
 
-use crate::jit::{JitError, KernelError, PlanError, Reason};
 pub use crate::vk::DeviceError;
+use crate::{
+    jit::{JitError, KernelError, PlanError, Reason},
+    outcome::Outcome,
+};
 
 mod buffer;
 mod submit;
@@ -120,6 +123,21 @@ pub enum FusionError {
     /// `complete_fusion` on a queue that was never in fusion mode.
     #[error("the queue is not in fusion mode; call `start_fusion` first")]
     NotFusing,
+    /// `complete_and_keep` on a list that something else had ended before.
+    #[error("the list had ended before it was completed ({outcome}), so there is nothing to keep")]
+    NotKept {
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// A kept list was to run on a queue of another context.
+    #[error("the queue belongs to another context than the kept list")]
+    ForeignQueue,
+    /// A kept list cannot have these buffers or scalars.
+    #[error("the kept list cannot be changed like that: {problem}")]
+    Rebind {
+        /// Why not.
+        problem: String,
+    },
     /// `force_fusion` was asked for, and the list did not become one kernel. It ran unfused.
     #[error("fusion was forced, but the list cannot become one kernel (it ran unfused): {reason}")]
     Forced {

@@ -15,9 +15,12 @@ use crate::{
 };
 
 mod end;
+mod kept;
+mod rebind;
 mod run;
 
 pub(crate) use end::panic_message;
+pub use kept::{FusedList, Rebind};
 
 /// How a list may be fused. The defaults prove everything and change no bit of any result.
 #[derive(Debug, Clone, Default)]

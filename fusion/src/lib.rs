@@ -77,7 +77,7 @@ pub use error::{
     BindingName, BufferError, BuildError, DeviceError, Error, FusionError, Slot, SubmitError, Unreadable,
 };
 pub use event::Event;
-pub use fusion::{FusionProperties, FusionWrapper};
+pub use fusion::{FusedList, FusionProperties, FusionWrapper, Rebind};
 pub use handler::{Handler, IntoSpecValue, SubmitResult};
 pub use jit::{
     BarrierReason, BarrierReport, Binding, BindingKind, BufferId, BufferReport, FloatMode, GroupReport,

@@ -26,6 +26,7 @@ mod submit;
 mod tests;
 
 pub use host_task::HostScope;
+pub(crate) use submit::readable;
 
 /// A queue: where work is submitted. A handle; clones are the same queue.
 ///

@@ -75,11 +75,12 @@ pub(crate) enum Mode {
 #[derive(Debug)]
 pub(crate) struct List {
     pub(crate) entries: Vec<Entry>,
+    /// The event of the list and of every submission in it: they share their fate.
     pub(crate) completion: Arc<EventInner>,
 }
 
 /// A listed submission.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) submission: Submission,
     pub(crate) label: Arc<str>,
@@ -87,7 +88,6 @@ pub(crate) struct Entry {
     pub(crate) touches: Touches,
     /// The buffer of each touch.
     pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
-    pub(crate) event: Arc<EventInner>,
     pub(crate) after: After,
 }
 

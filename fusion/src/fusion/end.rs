@@ -18,10 +18,24 @@ use crate::{
     vk::Point,
 };
 
+/// When the list that was to be ended has ended.
+pub(super) enum Ended {
+    /// There never was one, or not the one meant.
+    Never,
+    /// Something else had ended it.
+    Before(Arc<EventInner>),
+    /// By this call.
+    Now(Arc<List>),
+}
+
 impl ContextInner {
     /// Ends the list of a queue, if there is one, and returns the completion event of the latest list.
     pub(crate) fn end_list(&self, queue: QueueId, end: &End) -> Result<Option<Arc<EventInner>>, Error> {
-        self.end(queue, end, None)
+        Ok(match self.end(queue, end, None)? {
+            Ended::Never => None,
+            Ended::Before(completion) => Some(completion),
+            Ended::Now(list) => Some(list.completion.clone()),
+        })
     }
 
     /// Ends the list that an event is of, unless it has ended.
@@ -29,20 +43,17 @@ impl ContextInner {
         self.end(event.queue, end, Some(event)).map(drop)
     }
 
-    fn end(
-        &self,
-        queue: QueueId,
-        end: &End,
-        of: Option<&EventInner>,
-    ) -> Result<Option<Arc<EventInner>>, Error> {
+    pub(super) fn end(&self, queue: QueueId, end: &End, of: Option<&EventInner>) -> Result<Ended, Error> {
         let mut schedule = self.lock();
         let list = loop {
             if of.is_some_and(|event| event.settled().is_some()) {
-                return Ok(None);
+                return Ok(Ended::Never);
             }
-            let Some(state) = schedule.queues.get_mut(&queue) else { return Ok(None) };
+            let Some(state) = schedule.queues.get_mut(&queue) else { return Ok(Ended::Never) };
             match mem::replace(&mut state.mode, Mode::Direct) {
-                Mode::Direct => return Ok(state.completion.clone()),
+                Mode::Direct => {
+                    return Ok(state.completion.clone().map_or(Ended::Never, Ended::Before));
+                }
                 Mode::Recording(list) => {
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone());
@@ -55,10 +66,16 @@ impl ContextInner {
             }
         };
         drop(schedule);
-        let ending = Ending { context: self, queue, list: &list };
+        self.run_out(queue, &list, end)?;
+        Ok(Ended::Now(list))
+    }
+
+    /// Runs a list that its queue holds as ending, and makes the queue usable again.
+    pub(super) fn run_out(&self, queue: QueueId, list: &Arc<List>, end: &End) -> Result<(), Error> {
+        let ending = Ending { context: self, queue, list };
         let result = self.run_list(&ending, end);
         drop(ending);
-        result.map(|()| Some(list.completion.clone()))
+        result
     }
 
     /// Prepares the list outside the lock, then submits it and settles its events under it.
@@ -141,7 +158,7 @@ impl ContextInner {
         );
         report.names = list.names();
         let outcome = report.outcome.clone();
-        list.settle(&Settled { result: Ok(done), outcome, report: Some(Arc::new(report)) });
+        list.settle(Settled { result: Ok(done), outcome, report: Some(Arc::new(report)) });
         forced.map_or(Ok(()), Err)
     }
 
@@ -158,11 +175,7 @@ impl ContextInner {
                 }
             }
         }
-        list.settle(&Settled {
-            result: Err(Arc::new(error.clone())),
-            outcome: Outcome::Failed,
-            report: None,
-        });
+        list.settle(Settled { result: Err(Arc::new(error.clone())), outcome: Outcome::Failed, report: None });
     }
 }
 
@@ -186,11 +199,8 @@ impl Drop for Ending<'_> {
 }
 
 impl List {
-    fn settle(&self, settled: &Settled) {
-        for entry in &self.entries {
-            entry.event.settle(settled.clone());
-        }
-        self.completion.settle(settled.clone());
+    fn settle(&self, settled: Settled) {
+        self.completion.settle(settled);
     }
 }
 

@@ -7,14 +7,13 @@ use smallvec::SmallVec;
 use super::Queue;
 use crate::{
     check::{Checked, check},
-    context::ContextInner,
     error::{BufferError, Error, Slot, SubmitError},
     event::{Done, Event, EventInner, HostDone},
     fusion::End,
     graph::Touch,
     handler::{Handler, SubmitResult},
     outcome::CancelCause,
-    schedule::{After, Entry, List, Mode, Piece, QueueId, Rule, Work},
+    schedule::{After, Entry, List, Mode, Piece, Rule, Work},
 };
 
 impl Queue {
@@ -46,7 +45,7 @@ impl Queue {
         let request = handler.finish(context)?;
         let checked = check(context, request)?;
         let after = checked.after.clone();
-        let entry = entry(context, self.inner.id, checked);
+        let entry = entry(checked);
         self.place(entry, &after)
     }
 
@@ -73,7 +72,7 @@ impl Queue {
                 Mode::Recording(list) => {
                     readable(&entry, Some(list))?;
                     entry.after = settled(after)?;
-                    let event = Event { inner: entry.event.clone() };
+                    let event = Event { inner: list.completion.clone() };
                     list.entries.push(entry);
                     return Ok(event);
                 }
@@ -109,13 +108,12 @@ impl Queue {
     }
 }
 
-fn entry(context: &Arc<ContextInner>, queue: QueueId, checked: Checked) -> Entry {
+fn entry(checked: Checked) -> Entry {
     Entry {
         label: Arc::from(checked.submission.kernel.name.as_str()),
         submission: checked.submission,
         touches: checked.touches,
         buffers: checked.buffers,
-        event: EventInner::listed(context, queue),
         after: After::default(),
     }
 }
@@ -144,7 +142,7 @@ fn wait_for_tasks(tasks: &SmallVec<[Arc<HostDone>; 1]>) -> Result<(), Error> {
 }
 
 /// Whether everything that the kernel reads is there to be read: in memory, or written earlier in the same list.
-fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> {
+pub(crate) fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> {
     for (position, (touch, buffer)) in entry.touches.iter().zip(&entry.buffers).enumerate() {
         let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
         if !touch.reads {
