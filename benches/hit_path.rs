@@ -1,46 +1,50 @@
-//! The hit path: from `start_fusion` to the return of `complete_fusion` for a list that was fused before.
+//! The hit path: what a list that was fused before costs the host.
 //!
-//! The buffers are tiny, and waiting for the device is not counted. `submissions` is the same without fusion, for scale.
+//! `null/…` is the time in this crate alone, over a driver that does nothing. `wall/…` is a real driver, from the first call
+//! until the work was seen complete; `wall/raw` is a command buffer recorded beforehand and submitted through the Vulkan
+//! calls themselves.
+//!
+//! `cargo bench --bench hit_path -- --repeat NAME COUNT` runs one case so many times and does nothing else, for tools that
+//! count instructions: `benches/instructions.sh` does.
 
+mod hit_cases;
+mod null_driver;
+mod raw_submit;
 mod workloads;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use criterion::{Criterion, criterion_group, criterion_main};
-use vkfuse::Event;
-use workloads::Chain;
+use criterion::Criterion;
+use hit_cases::{NAMES, case};
 
-fn hit_path(criterion: &mut Criterion) {
-    let (context, queue) = workloads::open();
-    let chain = Chain::new(&context, &queue, 1 << 10, true);
-    chain.submit_fused().wait().expect("the cold run");
-    Event::wait_all(&chain.submit()).expect("the cold run");
-    let before = context.stats();
-
-    let mut group = criterion.benchmark_group("hit_path");
-    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(3));
-    group.bench_function("start_to_complete", |bencher| {
-        bencher.iter_custom(|iterations| {
-            (0..iterations).map(|_| until_submitted(|| vec![chain.submit_fused()])).sum()
-        });
-    });
-    group.bench_function("submissions", |bencher| {
-        bencher.iter_custom(|iterations| (0..iterations).map(|_| until_submitted(|| chain.submit())).sum());
-    });
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--repeat") {
+        let name = arguments.get(at + 1).expect("a name");
+        let count = arguments.get(at + 2).and_then(|count| count.parse().ok()).expect("a count");
+        let context = null_driver::open();
+        let mut run = case(&context, name);
+        return (0..count).for_each(|_| drop(run()));
+    }
+    let mut criterion = Criterion::default().configure_from_args();
+    let context = null_driver::open();
+    let mut group = criterion.benchmark_group("null");
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
+    for name in NAMES {
+        let mut run = case(&context, name);
+        group.bench_function(name, |bencher| bencher.iter(&mut run));
+    }
     group.finish();
-    let after = context.stats() - before;
-    assert_eq!(after.memory_misses, 0, "every run after the first hits the memory cache");
-    assert_eq!(after.jit_builds, 0, "and builds nothing");
-}
 
-/// Host time until everything is submitted; then waits, outside the measured time.
-fn until_submitted(run: impl FnOnce() -> Vec<Event>) -> Duration {
-    let start = Instant::now();
-    let events = run();
-    let elapsed = start.elapsed();
-    Event::wait_all(&events).expect("the run");
-    elapsed
+    let mut group = criterion.benchmark_group("wall");
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
+    let real = raw_submit::context();
+    for name in NAMES {
+        let mut run = case(&real, name);
+        group.bench_function(name, |bencher| bencher.iter(|| run().wait().expect("the run")));
+    }
+    let mut raw = raw_submit::RawSubmit::new();
+    group.bench_function("raw", |bencher| bencher.iter(|| raw.run()));
+    group.finish();
+    criterion.final_summary();
 }
-
-criterion_group!(benches, hit_path);
-criterion_main!(benches);
