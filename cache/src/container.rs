@@ -17,6 +17,11 @@
 //!   last    32  BLAKE3 over all bytes before, in the domain "vkfuse-cache container v1"
 //! ```
 
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
+
 use crate::store::reason::Miss;
 
 pub(crate) const MAGIC: [u8; 8] = *b"VKFUSE\0\n";
@@ -25,7 +30,7 @@ pub(crate) const HEADER: usize = 64;
 pub(crate) const TRAILER: usize = 32;
 pub(crate) const MAX_SECTIONS: usize = 64;
 pub(crate) const MAX_NAME: usize = 64;
-const DOMAIN: &str = "vkfuse-cache container v1";
+static DOMAIN: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context("vkfuse-cache container v1"));
 
 /// What a container holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,16 +40,32 @@ pub(crate) enum Kind {
     Blob = 3,
 }
 
+/// Names and data.
+type Sections<'a> = Vec<(&'a str, &'a [u8])>;
+
 /// A container whose header, length and checksum have been verified.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Container<'a> {
     pub(crate) bound: [u8; 32],
-    pub(crate) sections: Vec<(&'a str, &'a [u8])>,
+    pub(crate) sections: Sections<'a>,
+    /// Where the data of the sections begins in the file. One section follows the other.
+    data: usize,
 }
 
 impl<'a> Container<'a> {
     pub(crate) fn section(&self, name: &str) -> Option<&'a [u8]> {
         self.sections.iter().find(|(other, _)| *other == name).map(|(_, data)| *data)
+    }
+
+    /// Names of the sections, and where their data is in the file.
+    pub(crate) fn ranges(&self) -> Vec<(String, Range<usize>)> {
+        let mut at = self.data;
+        let place = |(name, data): &(&str, &[u8])| {
+            let start = at;
+            at += data.len();
+            ((*name).to_owned(), start..at)
+        };
+        self.sections.iter().map(place).collect()
     }
 }
 
@@ -80,7 +101,7 @@ pub(crate) fn encode<'a>(
 }
 
 fn checksum(bytes: &[u8]) -> [u8; 32] {
-    *blake3::Hasher::new_derive_key(DOMAIN).update(bytes).finalize().as_bytes()
+    *blake3::Hasher::new_from_context_key(&DOMAIN).update(bytes).finalize().as_bytes()
 }
 
 fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
@@ -121,11 +142,12 @@ pub(crate) fn decode(kind: Kind, bytes: &[u8]) -> Result<Container<'_>, Miss> {
         return Err(Miss::Malformed("header"));
     };
     let bound: [u8; 32] = bound.try_into().map_err(|_| Miss::Malformed("header"))?;
-    let sections = table(body, count as usize).ok_or(Miss::Malformed("section table"))?;
-    Ok(Container { bound, sections })
+    let (data, sections) = table(body, count as usize).ok_or(Miss::Malformed("section table"))?;
+    Ok(Container { bound, sections, data })
 }
 
-fn table(body: &[u8], count: usize) -> Option<Vec<(&str, &[u8])>> {
+/// The sections, and where the data of the first begins.
+fn table(body: &[u8], count: usize) -> Option<(usize, Sections<'_>)> {
     if count > MAX_SECTIONS {
         return None;
     }
@@ -142,11 +164,16 @@ fn table(body: &[u8], count: usize) -> Option<Vec<(&str, &[u8])>> {
         at += length;
         names.push((name, data));
     }
+    let data = at;
     let mut sections = Vec::with_capacity(count);
     for (name, length) in names {
+        // An entry has each name once.
+        if sections.iter().any(|(other, _)| *other == name) {
+            return None;
+        }
         let end = at.checked_add(length)?;
         sections.push((name, body.get(at..end)?));
         at = end;
     }
-    (at == body.len()).then_some(sections)
+    (at == body.len()).then_some((data, sections))
 }

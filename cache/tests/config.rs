@@ -177,3 +177,74 @@ fn explicit_values_come_first() {
     let shown = resolved.warnings[0].to_string();
     assert!(shown.contains("=\"nonsense\" is left out: "), "{shown}");
 }
+
+/// Values of every sort, most of them close to sound ones: they mean something or are left out with
+/// one warning each, and never make the folder the working folder.
+#[test]
+fn any_value_is_taken_or_left_out() {
+    let runs: u64 = match std::env::var_os("VKFUSE_LONG_TESTS") {
+        Some(_) => 5_000_000,
+        None => 100_000,
+    };
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    const PIECES: [&[u8]; 24] = [
+        b"0",
+        b"1",
+        b"9",
+        b"18446744073709551615",
+        b"1e9",
+        b".",
+        b"-",
+        b"+",
+        b" ",
+        b"\t",
+        b"K",
+        b"MiB",
+        b"GB",
+        b"T",
+        b"0x",
+        b"/",
+        b"/tmp",
+        b"..",
+        b"h",
+        b"d",
+        b"\xff\xfe",
+        b"inf",
+        b"NaN",
+        b"\xc3\xa9",
+    ];
+    const NAMES: [&str; 8] = [
+        "VKFUSE_CACHE_PERSISTENT",
+        "VKFUSE_CACHE_DIR",
+        "VKFUSE_CACHE_MAX_SIZE",
+        "VKFUSE_CACHE_MIN_ITEM_SIZE",
+        "VKFUSE_CACHE_MAX_ITEM_SIZE",
+        "VKFUSE_CACHE_MAX_AGE",
+        "VKFUSE_CACHE_TRACE",
+        "VKFUSE_CACHE_IN_MEM_MAX_SIZE",
+    ];
+    for _ in 0..runs {
+        let mut value = Vec::new();
+        for _ in 0..next() % 5 {
+            match next() % 8 {
+                0 => value.push(next() as u8),
+                _ => value.extend_from_slice(PIECES[next() as usize % PIECES.len()]),
+            }
+        }
+        let name = NAMES[next() as usize % NAMES.len()];
+        let value = std::os::unix::ffi::OsStringExt::from_vec(value);
+        let value: std::ffi::OsString = value;
+        let resolved = CacheOptions::default().resolve(|asked| match asked {
+            "HOME" => Some("/home/somebody".into()),
+            _ => (asked == name).then(|| value.clone()),
+        });
+        assert!(resolved.warnings.len() <= 1, "{name} {value:?}");
+        assert!(resolved.store.dir.as_deref().is_none_or(std::path::Path::is_absolute), "{name} {value:?}");
+    }
+}

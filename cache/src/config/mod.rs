@@ -135,7 +135,7 @@ impl StoreConfig {
             allow_network: false,
             durable: false,
             trace: false,
-            folder_bits: 128,
+            folder_bits: crate::key::FOLDER_BITS,
             subscriber: None,
             clock: Arc::new(SystemClock),
         }

@@ -7,6 +7,7 @@
 
 mod part;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -14,6 +15,9 @@ use std::sync::Arc;
 pub use part::{Field, Part, Value};
 
 use crate::container::{self, Kind};
+
+/// Bits of a hash in the name of a folder.
+pub(crate) const FOLDER_BITS: u32 = 128;
 
 /// A 256-bit name of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -100,6 +104,8 @@ struct Inner {
     source: Vec<u8>,
     /// What names the folders.
     hashes: [[u8; 32]; 4],
+    /// The folder with names of the usual length.
+    folder: String,
     /// BLAKE3 of `source`: what a `.bin` is bound to.
     id: KeyId,
 }
@@ -120,7 +126,8 @@ impl Key {
             hasher.update(parts[kind as usize].as_bytes());
             *hasher.finalize().as_bytes()
         });
-        Key(Arc::new(Inner { parts, source, hashes, id }))
+        let folder = folder(&hashes, FOLDER_BITS);
+        Key(Arc::new(Inner { parts, source, hashes, folder, id }))
     }
 
     /// The key as one 256-bit value, also good as the key of a memory cache.
@@ -147,16 +154,23 @@ impl Key {
     }
 
     /// The folder of the entry below the version folder; `bits` of each hash name a level.
-    pub(crate) fn folder(&self, bits: u32) -> String {
-        let mut path = String::with_capacity(4 * 33);
-        for hash in &self.0.hashes {
-            if !path.is_empty() {
-                path.push('/');
-            }
-            push_hex(&mut path, hash, bits);
+    pub(crate) fn folder(&self, bits: u32) -> Cow<'_, str> {
+        match bits {
+            FOLDER_BITS => Cow::Borrowed(&self.0.folder),
+            _ => Cow::Owned(folder(&self.0.hashes, bits)),
         }
-        path
     }
+}
+
+fn folder(hashes: &[[u8; 32]; 4], bits: u32) -> String {
+    let mut path = String::with_capacity(4 * 33);
+    for hash in hashes {
+        if !path.is_empty() {
+            path.push('/');
+        }
+        push_hex(&mut path, hash, bits);
+    }
+    path
 }
 
 /// Appends the first `bits` bits of a hash, rounded up to whole digits.

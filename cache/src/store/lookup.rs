@@ -20,11 +20,18 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn source(&self) -> String {
-        format!("{}/{}.src", self.folder, self.number)
+        self.file(".src")
     }
 
     pub(crate) fn entry(&self) -> String {
-        format!("{}/{}.bin", self.folder, self.number)
+        self.file(".bin")
+    }
+
+    fn file(&self, end: &str) -> String {
+        match self.number {
+            0 => [&self.folder, "/0", end].concat(),
+            number => format!("{}/{number}{end}", self.folder),
+        }
     }
 
     pub(crate) fn sibling(&self, driver: &str, end: &str) -> String {
@@ -44,7 +51,7 @@ pub(crate) enum SourceIs {
 }
 
 pub(crate) fn folder_of(inner: &Inner, key: &Key) -> String {
-    format!("{VERSION}/{}", key.folder(inner.config.folder_bits))
+    [VERSION, "/", &key.folder(inner.config.folder_bits)].concat()
 }
 
 pub(crate) fn check_source(inner: &Inner, root: &File, path: &str, key: &Key) -> SourceIs {
@@ -130,8 +137,9 @@ pub(crate) fn read_entry(inner: &Inner, root: &File, path: &str, id: &KeyId) -> 
     if container.bound != id.0 {
         return Err(Miss::Binding);
     }
-    let value = container.sections.iter().fold(Entry::new(), |entry, (name, data)| entry.with(name, *data));
-    Ok(Read { value, bytes: bytes.len() as u64, file, meta })
+    let length = bytes.len() as u64;
+    let sections = container.ranges();
+    Ok(Read { value: Entry::of_file(bytes, sections), bytes: length, file, meta })
 }
 
 /// Finds, reads and verifies the entry of a key, and marks it as used.

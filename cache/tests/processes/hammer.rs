@@ -15,7 +15,7 @@ pub(crate) fn hammer(dir: &Path, seed: u64, limit: u64, is_ruined: bool) {
     let store = Store::open(config(dir, limit));
     assert_eq!(store.disabled_reason(), None);
     let most = pick(64 << 10, 1 << 20);
-    let seconds = if is_ruined { pick(2, 120) } else { pick(3, 600) };
+    let seconds = if is_ruined { pick(2, 120) } else { pick(10, 600) };
     let end = Instant::now() + Duration::from_secs(seconds);
     let totals: Vec<(u64, u64, u64)> = thread::scope(|scope| {
         let threads: Vec<_> = (0..4)

@@ -4,11 +4,14 @@
 //! published must be there, and what anybody reads must be right. `VKFUSE_LONG_TESTS=1` runs the long
 //! versions.
 
+mod forks;
 mod hammer;
+mod outside;
 mod payload;
 mod single;
 mod storm;
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -27,7 +30,15 @@ pub(crate) fn pick<T>(quick: T, long: T) -> T {
 }
 
 pub(crate) fn spawn(role: &str, dir: &Path, seed: u64) -> Child {
-    Command::new(std::env::current_exe().unwrap())
+    spawn_under(&[], role, dir, seed)
+}
+
+/// A worker that is started by another program, such as `nice`.
+pub(crate) fn spawn_under(program: &[&str], role: &str, dir: &Path, seed: u64) -> Child {
+    let worker = std::env::current_exe().unwrap();
+    let mut words = program.iter().map(OsStr::new).chain([worker.as_os_str()]);
+    Command::new(words.next().unwrap())
+        .args(words)
         .args(["--exact", "worker", "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
         .env(DIR, dir)
@@ -67,6 +78,10 @@ fn worker() {
         "hold" => single::hold(&dir),
         "die-loading" => single::die_loading(&dir),
         "children" => single::children(&dir),
+        "fork" => forks::fork_while_open(&dir),
+        "hold-and-fork" => forks::hold_and_fork(&dir),
+        "read" => outside::read(&dir, seed),
+        "few-handles" => outside::few_handles(&dir),
         other => panic!("no role {other}"),
     }
 }

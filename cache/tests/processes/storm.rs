@@ -13,31 +13,60 @@ use vkfuse_cache::{Miss, Outcome, Part, Store};
 
 use crate::hammer::bytes_published;
 use crate::payload::{Random, config, is_right, key, payload};
-use crate::{KEYS, pick, spawn};
+use crate::{KEYS, pick, spawn_under};
+
+/// Threads of each process, and processes at a time.
+const THREADS: u64 = 4;
+const PROCESSES: usize = 8;
 
 pub(crate) fn storm(dir: &Path, seed: u64, limit: u64) {
     let store = Store::open(config(dir, limit));
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let store = &store;
+            scope.spawn(move || rage(store, seed * THREADS + thread));
+        }
+    });
+}
+
+/// Reads, writes and loads until the process is killed; ends it if anything is wrong.
+fn rage(store: &Store, seed: u64) {
     let mut random = Random::new(seed + 1);
-    let mut out = std::io::stdout();
+    let mut operations = 0_u64;
     loop {
+        operations += 1;
         let number = random.zipf(KEYS);
         match store.get(&key(number)) {
-            Ok(entry) => assert!(is_right(number, &entry), "wrong {number}"),
+            Ok(entry) if !is_right(number, &entry) => fail(&format!("wrong {number}")),
+            Ok(_) => {}
             Err(_) => {
                 let entry = payload(number, random.next(), 16 << 10);
                 if store.put(&key(number), &entry).is_published() {
-                    writeln!(out, "\npublished {number} .").unwrap();
+                    say(&format!("\npublished {number} {operations} .\n"));
+                    operations = 0;
                 }
             }
         }
         if random.next().is_multiple_of(8) {
             let driver = Part::new().u32("driver", 1);
             let _: Outcome = store.put_blob(&key(number), &driver, &number.to_le_bytes());
-            if let Ok(load) = store.begin_load(&key(number), &driver) {
-                assert_eq!(load.bytes(), number.to_le_bytes());
+            if let Ok(load) = store.begin_load(&key(number), &driver)
+                && load.bytes() != number.to_le_bytes()
+            {
+                fail(&format!("wrong blob {number}"));
             }
         }
     }
+}
+
+/// One write, so that the lines of threads do not mix.
+fn say(line: &str) {
+    std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
+}
+
+fn fail(what: &str) -> ! {
+    eprintln!("{what}");
+    std::process::exit(3);
 }
 
 /// A running worker and what it says.
@@ -48,7 +77,8 @@ pub(crate) struct Stormer {
 
 impl Stormer {
     pub(crate) fn new(dir: &Path, seed: u64, limit: u64) -> Stormer {
-        let mut child = spawn(&format!("storm {limit}"), dir, seed);
+        // Behind this process, so that it is this one that decides when a worker dies.
+        let mut child = spawn_under(&["nice", "-n", "5"], &format!("storm {limit}"), dir, seed);
         let output = child.stdout.take().unwrap();
         let (sender, lines) = channel();
         thread::spawn(move || {
@@ -59,18 +89,27 @@ impl Stormer {
         Stormer { child, lines }
     }
 
-    pub(crate) fn kill(mut self, published: &mut HashSet<u64>) {
+    pub(crate) fn kill(mut self, seen: &mut Seen) {
         self.child.kill().unwrap();
         let status = self.child.wait().unwrap();
         // A worker that ended by itself has failed a check.
         assert_eq!(status.code(), None, "a worker failed");
         for line in self.lines.iter() {
-            let number = line.strip_prefix("published ").and_then(|rest| rest.strip_suffix(" ."));
-            if let Some(number) = number {
-                published.insert(number.parse().unwrap());
+            let words = line.strip_prefix("published ").and_then(|rest| rest.strip_suffix(" ."));
+            if let Some((number, operations)) = words.and_then(|words| words.split_once(' ')) {
+                seen.published.insert(number.parse().unwrap());
+                seen.operations += operations.parse::<u64>().unwrap();
             }
         }
     }
+}
+
+/// What the dead have said.
+#[derive(Default)]
+pub(crate) struct Seen {
+    published: HashSet<u64>,
+    /// Operations of threads up to the last that they published; those after it died with them.
+    operations: u64,
 }
 
 pub(crate) fn kill_storm(kills: u64, limit: u64) {
@@ -78,22 +117,22 @@ pub(crate) fn kill_storm(kills: u64, limit: u64) {
     let dir = base.path().join("cache");
     drop(Store::open(config(&dir, limit)));
     let mut random = Random::new(99);
-    let mut published = HashSet::new();
+    let mut seen = Seen::default();
     let mut seed = 0;
     let mut start = |dir: &Path| {
         seed += 1;
         Stormer::new(dir, seed, limit)
     };
-    let mut workers: Vec<_> = (0..4).map(|_| start(&dir)).collect();
+    let mut workers: Vec<_> = (0..PROCESSES).map(|_| start(&dir)).collect();
     let mut checks = 0;
     for kill in 1..=kills {
         thread::sleep(Duration::from_millis(5 + random.next() % 20));
         let victim = random.next() as usize % workers.len();
-        workers.swap_remove(victim).kill(&mut published);
+        workers.swap_remove(victim).kill(&mut seen);
         if kill % 100 == 0 || kill == kills {
             checks += 1;
             for worker in workers.drain(..) {
-                worker.kill(&mut published);
+                worker.kill(&mut seen);
             }
             let begin = Instant::now();
             let store = Store::open(config(&dir, limit));
@@ -104,7 +143,7 @@ pub(crate) fn kill_storm(kills: u64, limit: u64) {
                 match store.get(&key(number)) {
                     Ok(entry) => assert!(is_right(number, &entry), "wrong {number}"),
                     Err(miss) => {
-                        let lost = limit == 0 && published.contains(&number);
+                        let lost = limit == 0 && seen.published.contains(&number);
                         assert!(!lost, "lost {number}: {miss}");
                         let torn = !matches!(miss, Miss::Absent | Miss::Incomplete);
                         assert!(!torn, "torn {number}: {miss}");
@@ -120,25 +159,30 @@ pub(crate) fn kill_storm(kills: u64, limit: u64) {
             assert_eq!(recounted.recorded, Some(recounted.bytes));
             // Nothing but the empty folders of the dead is gone.
             assert_eq!(recounted.entries, usage.entries);
-            while workers.len() < 3 {
+            while workers.len() < PROCESSES - 1 {
                 workers.push(start(&dir));
             }
         }
         workers.push(start(&dir));
     }
     for worker in workers {
-        worker.kill(&mut published);
+        worker.kill(&mut seen);
     }
-    println!("{kills} kills, {} keys published, {checks} checks, limit {limit}", published.len());
-    assert!(!published.is_empty());
+    println!(
+        "{kills} kills of {PROCESSES} processes with {THREADS} threads, {} operations, {} keys published, \
+         {checks} checks of all {KEYS} keys, limit {limit}",
+        seen.operations,
+        seen.published.len()
+    );
+    assert!(!seen.published.is_empty());
 }
 
 #[test]
 fn killed_at_random_nothing_is_lost() {
-    kill_storm(pick(100, 10_000), 0);
+    kill_storm(pick(500, 10_000), 0);
 }
 
 #[test]
 fn killed_at_random_while_evicting() {
-    kill_storm(pick(100, 10_000), 2 << 20);
+    kill_storm(pick(500, 10_000), 2 << 20);
 }

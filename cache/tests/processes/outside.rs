@@ -1,0 +1,180 @@
+//! What others do to a store: files changed while they are read, process ids that are not unique, a
+//! process that may open few files.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use vkfuse_cache::{Miss, Store};
+
+use crate::payload::{Random, config, is_right, key, payload};
+use crate::{pick, spawn, spawn_under};
+
+/// Keys of the test in which files are changed.
+const FEW: u64 = 20;
+
+fn time_of_reading() -> Duration {
+    Duration::from_secs(pick(2, 300))
+}
+
+pub(crate) fn read(dir: &Path, seed: u64) {
+    let store = Store::open(config(dir, 0));
+    let mut random = Random::new(seed + 1);
+    let (mut hits, mut misses) = (0_u64, 0_u64);
+    let end = Instant::now() + time_of_reading();
+    while Instant::now() < end {
+        let number = random.next() % FEW;
+        match store.get(&key(number)) {
+            Ok(entry) => {
+                assert!(is_right(number, &entry), "wrong {number}");
+                hits += 1;
+            }
+            Err(miss) => {
+                assert_ne!(miss, Miss::Disabled);
+                misses += 1;
+                let _ = store.put(&key(number), &payload(number, random.next(), 256 << 10));
+            }
+        }
+    }
+    println!("\nread {hits} {misses}");
+}
+
+fn all_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => all_files(&entry.path(), found),
+            _ => found.push(entry.path()),
+        }
+    }
+}
+
+/// Shortens, lengthens or overwrites a file in place, which no process of this store ever does.
+fn spoil(path: &Path, random: &mut Random) {
+    let Ok(mut file) = fs::OpenOptions::new().write(true).open(path) else {
+        return;
+    };
+    let length = file.metadata().map_or(0, |meta| meta.len());
+    let _ = match random.next() % 3 {
+        0 => file.set_len(random.next() % (length + 1)),
+        1 => file.set_len(length + random.next() % 9000),
+        _ => file.write_all(&vec![7; random.next() as usize % 2000]),
+    };
+}
+
+#[test]
+fn files_change_while_they_are_read() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("cache");
+    drop(Store::open(config(&dir, 0)));
+    let workers: Vec<_> = (0..2).map(|seed| spawn("read", &dir, seed)).collect();
+    let store = Store::open(config(&dir, 0));
+    let mut random = Random::new(3);
+    let (mut spoilt, mut replaced, mut evictions) = (0, 0, 0);
+    let end = Instant::now() + time_of_reading();
+    while Instant::now() < end {
+        thread::sleep(Duration::from_micros(random.next() % 2000));
+        let number = random.next() % FEW;
+        match random.next() % 64 {
+            0 => evictions += store.prune_to(1 << 20).files,
+            1..20 => {
+                let published = store.put(&key(number), &payload(number, random.next(), 256 << 10));
+                replaced += u64::from(published.is_published());
+            }
+            _ => {
+                let mut files = Vec::new();
+                all_files(&dir.join("v1"), &mut files);
+                if !files.is_empty() {
+                    spoil(&files[random.next() as usize % files.len()], &mut random);
+                    spoilt += 1;
+                }
+            }
+        }
+    }
+    let (mut hits, mut misses) = (0, 0);
+    for worker in workers {
+        let output = worker.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}");
+        let line = text.lines().find_map(|line| line.strip_prefix("read ")).expect("a report");
+        let (hit, miss) = line.split_once(' ').unwrap();
+        hits += hit.parse::<u64>().unwrap();
+        misses += miss.parse::<u64>().unwrap();
+    }
+    println!(
+        "{hits} hits, {misses} misses while {spoilt} files were spoilt, {replaced} replaced, {evictions} evicted"
+    );
+    assert!(hits > 0 && misses > 0 && spoilt > 0);
+}
+
+/// Two groups of processes that see the same process ids.
+#[test]
+fn process_ids_need_not_be_unique() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("cache");
+    drop(Store::open(config(&dir, 4 << 20)));
+    let namespace = ["unshare", "--user", "--map-root-user", "--pid", "--fork"];
+    let possible = std::process::Command::new(namespace[0]).args(&namespace[1..]).arg("true").status();
+    if !possible.is_ok_and(|status| status.success()) {
+        println!("SKIPPED: no name spaces for processes");
+        return;
+    }
+    let workers: Vec<_> =
+        (0..2).map(|seed| spawn_under(&namespace, &format!("hammer {}", 4 << 20), &dir, seed)).collect();
+    for worker in workers {
+        let output = worker.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}");
+        let line = text.lines().find_map(|line| line.strip_prefix("done ")).expect("a report");
+        println!("operations, hits, wrong: {line}");
+        assert!(line.ends_with(" 0"), "{line}");
+    }
+    let _store = Store::open(config(&dir, 4 << 20));
+    assert_eq!(fs::read_dir(dir.join("tmp")).unwrap().count(), 0);
+}
+
+pub(crate) fn few_handles(dir: &Path) {
+    let store = Store::open(config(dir, 0));
+    assert!(store.is_enabled());
+    let mut held = Vec::new();
+    let (mut hits, mut misses, mut written, mut dropped) = (0, 0, 0, 0);
+    // From plenty down to none left, and back.
+    for round in 0..40 {
+        match round {
+            0..20 => held.extend(fs::File::open("/dev/null")),
+            _ => drop(held.pop()),
+        }
+        match store.get(&key(1)) {
+            Ok(entry) => {
+                assert!(is_right(1, &entry));
+                hits += 1;
+            }
+            Err(miss) => {
+                assert!(matches!(miss, Miss::Io(_)), "{miss}");
+                misses += 1;
+            }
+        }
+        match store.put(&key(100 + round), &payload(100 + round, 1, 1000)).is_published() {
+            true => written += 1,
+            false => dropped += 1,
+        }
+    }
+    assert!(is_right(1, &store.get(&key(1)).unwrap()));
+    println!("\nfine: {hits} hits, {misses} misses, {written} written, {dropped} dropped");
+    assert!(hits > 0 && misses > 0 && written > 0 && dropped > 0);
+}
+
+#[test]
+fn a_process_without_free_handles_misses_and_recovers() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("cache");
+    let store = Store::open(config(&dir, 0));
+    assert!(store.put(&key(1), &payload(1, 1, 1000)).is_published());
+    let limited = ["sh", "-c", "ulimit -n 16; exec \"$0\" \"$@\""];
+    let output = spawn_under(&limited, "few-handles", &dir, 0).wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("fine"), "{text}");
+    println!("{}", text.lines().find(|line| line.contains("fine")).unwrap_or_default());
+    assert_eq!(fs::read_dir(dir.join("tmp")).unwrap().count(), 0);
+}
