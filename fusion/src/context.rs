@@ -100,6 +100,7 @@ impl Context {
             max_work_group_invocations: limits.max_work_group_invocations,
             max_groups: limits.max_groups,
             max_loop_rounds: gpu.caps().max_loop_rounds,
+            shape: options.shape.unwrap_or_else(|| gpu.caps().shape()),
             small_scalars: SmallScalars { int8, int16, float16 },
         };
         let inner = ContextInner {

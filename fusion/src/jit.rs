@@ -9,7 +9,7 @@ pub use vkfuse_jit::{
     },
     plan::{
         BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport, Internalization,
-        PlanError, Policy, Promote, Report, SplitReport, TrustedReport,
+        PlanError, Policy, Promote, Report, ShapeFacts, SplitReport, TrustedReport,
     },
 };
 pub(crate) use vkfuse_jit::{

@@ -82,8 +82,8 @@ pub use handler::{Handler, IntoSpecValue, SubmitResult};
 pub use jit::{
     BarrierReason, BarrierReport, Binding, BindingKind, BufferId, BufferReport, FloatMode, GroupReport,
     Interface, Internalization, JitError, KernelError, KernelReason, Module, PlanError, Policy, Promote,
-    PushLayout, PushMember, Reason, Report, ScalarClass, SpecConstant, SpecType, SpecValue, Specialized,
-    SplitReport, TrustedReport,
+    PushLayout, PushMember, Reason, Report, ScalarClass, ShapeFacts, SpecConstant, SpecType, SpecValue,
+    Specialized, SplitReport, TrustedReport,
 };
 pub use kernel::Kernel;
 pub use options::{CacheOptions, ContextOptions, QueueOptions};

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::jit::ShapeFacts;
+
 use crate::{environment, vk::DeviceSelector};
 
 /// How to make a [`Context`](crate::Context). Methods take and return the options by value.
@@ -12,6 +14,7 @@ pub struct ContextOptions {
     pub(crate) profiling: bool,
     pub(crate) cache: CacheOptions,
     pub(crate) dump_spirv: Option<PathBuf>,
+    pub(crate) shape: Option<ShapeFacts>,
 }
 
 impl ContextOptions {
@@ -30,6 +33,7 @@ impl ContextOptions {
             profiling: environment::profiling(),
             cache: CacheOptions::default(),
             dump_spirv: environment::dump_spirv(),
+            shape: environment::shape(),
         }
     }
 
@@ -66,6 +70,16 @@ impl ContextOptions {
     #[must_use]
     pub fn dump_spirv(mut self, folder: impl Into<PathBuf>) -> ContextOptions {
         self.dump_spirv = Some(folder.into());
+        self
+    }
+}
+
+impl ContextOptions {
+    /// The shape of dispatches whose kernels do not care for it, instead of the one the device is known to like. It
+    /// changes how fast a fused list runs, and never what comes out.
+    #[must_use]
+    pub fn shape(mut self, shape: ShapeFacts) -> ContextOptions {
+        self.shape = Some(shape);
         self
     }
 }

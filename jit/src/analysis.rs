@@ -13,8 +13,10 @@ pub mod expr;
 pub(crate) mod form;
 pub(crate) mod layout;
 pub mod relation;
+pub(crate) mod straight;
 mod symbolic;
 pub(crate) mod trips;
+pub(crate) mod unroll;
 
 pub use access::{Access, AccessKind, KernelAnalysis};
 pub use relation::Relation;

@@ -7,8 +7,11 @@ mod entry;
 mod ids;
 mod interface;
 mod internal;
+mod lanes;
+mod line;
 mod link;
 mod push;
+mod unroll;
 
 use std::sync::Arc;
 
@@ -57,7 +60,10 @@ pub(crate) fn emit(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Result<Vec<
         }
         linked.push(link::link(&mut shared, recipe, member, kernel)?);
     }
-    let entry = entry::build(&mut shared, recipe, &linked);
+    let entry = match recipe.lanes {
+        Some(lanes) => lanes::build(&mut shared, recipe, lanes, &linked, kernels)?,
+        None => entry::build(&mut shared, recipe, &linked),
+    };
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
     let module = finish(shared, recipe, kernels, entry, version)?;
     let words = module.assemble();

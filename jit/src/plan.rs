@@ -13,15 +13,18 @@ mod mapping;
 mod push;
 pub(crate) mod recipe;
 mod report;
+mod shape;
 mod step;
 mod submission;
+mod unroll;
 
 pub use report::{
     BarrierReason, BarrierReport, BufferReport, GroupReport, Report, SplitReport, TrustedReport,
 };
 pub use step::{Bound, Step};
 pub use submission::{
-    Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Policy, Promote, SmallScalars, Submission,
+    Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Policy, Promote, ShapeFacts,
+    SmallScalars, Submission,
 };
 
 use group::Group;

@@ -3,7 +3,7 @@
 mod list;
 
 use list::{List, kernel};
-use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Promote, plan};
+use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Promote, ShapeFacts, plan};
 use vkfuse_jit::{Reason, plan::Plan};
 
 fn limits() -> Limits {
@@ -208,4 +208,52 @@ fn a_larger_member_enlarges_the_work_group_of_the_dispatch() {
     let plan = planned(&list);
     assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
     assert_eq!((plan.steps[0].groups, plan.steps[0].local_size()), ([1, 1, 1], [16, 1, 1]));
+}
+
+/// The chain under a device's taste, and what became of it.
+fn shaped(n: u32, group_size: u32, items: u32, vectors: bool, promote: Promote) -> Plan {
+    let limits = Limits { shape: ShapeFacts { group_size, items, vectors }, ..limits() };
+    let plan = plan(&chain(n, promote).submissions, &FuseOptions::default(), &limits).expect("plan");
+    plan.steps.iter().for_each(|step| drop(step.build().expect("the module stands")));
+    plan
+}
+
+#[test]
+fn gives_an_invocation_several_items() {
+    for promote in [Promote::None, Promote::Private] {
+        for vectors in [false, true] {
+            let plan = shaped(1_000_003, 128, 4, vectors, promote);
+            let group = &plan.report.groups[0];
+            assert_eq!((group.work_group, group.items_per_invocation), ([128, 1, 1], 4));
+            assert_eq!(plan.steps[0].groups, [1_000_192u32.div_ceil(512), 1, 1]);
+        }
+    }
+}
+
+#[test]
+fn enlarges_small_work_groups_of_kernels_that_do_not_care() {
+    let plan = shaped(1_000_003, 512, 1, false, Promote::Private);
+    let group = &plan.report.groups[0];
+    assert_eq!((group.work_group, group.items_per_invocation), ([512, 1, 1], 1));
+}
+
+#[test]
+fn another_size_needs_no_new_kernel_of_another_shape() {
+    let keys = [1_000_003, 77, 4096, 1].map(|n| shaped(n, 256, 4, true, Promote::Private).steps[0].key);
+    assert!(keys.iter().all(|key| *key == keys[0]));
+    let other = shaped(4096, 256, 4, false, Promote::Private).steps[0].key;
+    assert_ne!(other, keys[0]);
+}
+
+#[test]
+fn keeps_the_shape_of_kernels_that_meet_in_a_work_group() {
+    let mut list = List::new(1 << 20);
+    list.promote(2, Promote::Local);
+    list.submit(&kernel("pair/add_mirrored.spv"), [4, 1, 1], &[0, 1, 2], &[]);
+    list.submit(&kernel("pair/mul_grouped.spv"), [4, 1, 1], &[2, 3, 4], &[]);
+    let limits = Limits { shape: ShapeFacts { group_size: 128, items: 4, vectors: true }, ..limits() };
+    let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
+    let own = list.submissions[0].kernel.interface.local_size;
+    let group = &plan.report.groups[0];
+    assert_eq!((group.work_group, group.items_per_invocation), (own, 1));
 }

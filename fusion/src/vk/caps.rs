@@ -2,6 +2,7 @@
 //!
 //! Copied once when the device is opened, so that planning asks plain fields and never the driver.
 
+use crate::jit::ShapeFacts;
 use vulkano::{
     Version,
     device::{
@@ -230,6 +231,14 @@ impl Caps {
             timestamp_bits,
             info,
         }
+    }
+
+    /// The shape of dispatch the device likes best, where the choice is free.
+    pub(crate) fn shape(&self) -> ShapeFacts {
+        // On a processor a work-group is a loop, whatever its size. Four elements in one access are worth as much as
+        // four in flight everywhere that was measured.
+        let group_size = if self.is_cpu { 0 } else { 256 };
+        ShapeFacts { group_size, items: 4, vectors: true }
     }
 
     /// Whether modules with this SPIR-V capability (by its number) may be handed to the device as it was opened.

@@ -1,5 +1,7 @@
 //! Every access of a kernel to its buffers: where, how wide, under which guards.
 
+use ahash::AHashMap;
+
 use super::expr::{Exprs, NodeId};
 use super::trips::LoopRounds;
 
@@ -135,6 +137,17 @@ impl KernelAnalysis {
     pub(crate) fn precedes(&self, a: usize, b: usize) -> bool {
         let (first, second) = (&self.accesses[a], &self.accesses[b]);
         if first.at.0 == second.at.0 { first.at.1 < second.at.1 } else { self.dominance[a][b] }
+    }
+
+    /// Accesses by block and position: their number, and that among those of their binding.
+    pub(crate) fn numbered(&self) -> AHashMap<(usize, usize), (usize, usize)> {
+        let mut counts: AHashMap<usize, usize> = AHashMap::new();
+        let numbered = self.accesses.iter().enumerate().map(|(number, access)| {
+            let next = counts.entry(access.binding).or_default();
+            *next += 1;
+            (access.at, (number, *next - 1))
+        });
+        numbered.collect()
     }
 
     /// The byte offset of an access as text, for people.

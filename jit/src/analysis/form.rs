@@ -97,6 +97,25 @@ impl<'a> Evaluator<'a> {
         Some(total)
     }
 
+    /// Rounds of a loop that goes round equally often in every invocation, and the atom that counts them.
+    pub(crate) fn exact_rounds(&mut self, atoms: &mut Atoms, index: usize) -> Option<(AtomId, u32)> {
+        let Rounds::Counter(node) = self.analysis.loops[index].rounds else { return None };
+        let Node::Counter { width, init, step, bound: Some(bound), .. } = *self.analysis.exprs.get(node)
+        else {
+            return None;
+        };
+        self.value(atoms, node);
+        let most = *self.rounds.get(&node)?;
+        let meaning = if bound.signed { as_signed } else { as_unsigned };
+        let init = meaning(&self.value(atoms, init), width)?;
+        let limit = meaning(&self.value(atoms, bound.limit), width)?;
+        let step = self.value(atoms, step).form.constant;
+        let last = limit.low - i128::from(!bound.inclusive);
+        let least = if last < init.high { 0 } else { (last - init.high) / step + 1 };
+        let counter = atoms.find(&Atom::Free { member: self.env.member, node })?;
+        (bound.only_exit && least == most).then_some((counter, u32::try_from(most).ok()?))
+    }
+
     /// The byte range of an access whose accessor starts at byte `base` of its memory object.
     pub(crate) fn access(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> AccessForm {
         let mut facts = self.env.facts.clone();

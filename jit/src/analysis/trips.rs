@@ -7,6 +7,7 @@ use rspirv::spirv::Op;
 
 use super::build::{Builder, Definition, id_at};
 use super::expr::{Node, NodeId};
+use super::unroll::Unrollable;
 
 /// The loops of a kernel, outermost first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub(crate) struct LoopRounds {
     /// Index of the loop around it.
     pub(crate) parent: Option<usize>,
     pub(crate) rounds: Rounds,
+    /// Instructions of one round, if its rounds can be written out one after the other.
+    pub(crate) weight: Option<u32>,
 }
 
 /// Most rounds of one loop, each time it is entered.
@@ -28,7 +31,11 @@ pub(crate) enum Rounds {
 impl Builder<'_> {
     pub(super) fn loop_rounds(&mut self) -> Vec<LoopRounds> {
         (0..self.cfg.loops.len())
-            .map(|index| LoopRounds { parent: self.cfg.loops[index].parent, rounds: self.rounds_of(index) })
+            .map(|index| LoopRounds {
+                parent: self.cfg.loops[index].parent,
+                rounds: self.rounds_of(index),
+                weight: Unrollable::of(self.function, self.cfg, index).map(|parts| parts.weight),
+            })
             .collect()
     }
 

@@ -9,7 +9,7 @@ use rspirv::spirv::{FunctionControl, MemorySemantics, Op, Scope, SelectionContro
 use super::builder::{Builder, Code};
 use super::ids;
 use super::link::{Linked, Shared};
-use crate::plan::recipe::Recipe;
+use crate::plan::recipe::{Member, Recipe};
 
 /// Appends the entry point; returns its id.
 pub(crate) fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) -> Word {
@@ -17,25 +17,42 @@ pub(crate) fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) ->
     let remapped = recipe.members.iter().any(|m| m.remap.is_some());
     let linear =
         remapped.then(|| ids::linear(&mut shared.builder, &mut blocks.code, &mut shared.inputs, recipe));
-    for (number, (member, linked)) in recipe.members.iter().zip(members).enumerate() {
-        let mut after = None;
-        if let (Some(remap), Some(linear)) = (&member.remap, linear) {
-            if let Some(total) = remap.total {
-                after = Some(guard(shared, &mut blocks, linear, total));
-            }
-            ids::assign(shared, &mut blocks.code, recipe, remap, &linked.ids, linear);
-        }
-        let void = shared.builder.void();
-        let call = vec![Operand::IdRef(linked.function)];
-        blocks.code.value(&mut shared.builder, Op::FunctionCall, void, call);
-        if let Some(after) = after {
-            blocks.code.effect(Op::Branch, vec![Operand::IdRef(after)]);
-            blocks.next(after);
-        }
+    for (number, (one, linked)) in recipe.members.iter().zip(members).enumerate() {
+        member(shared, &mut blocks, recipe, one, linked, linear);
         if recipe.barriers.contains(&number) {
             barrier(&mut shared.builder, &mut blocks.code);
         }
     }
+    finish(shared, blocks)
+}
+
+/// Calls one member, with the ids of the work-group or item `linear` if it has ids of its own.
+pub(super) fn member(
+    shared: &mut Shared,
+    blocks: &mut Blocks,
+    recipe: &Recipe,
+    member: &Member,
+    linked: &Linked,
+    linear: Option<Word>,
+) {
+    let mut after = None;
+    if let (Some(remap), Some(linear)) = (&member.remap, linear) {
+        if let Some(total) = remap.total {
+            after = Some(guard(shared, blocks, linear, total));
+        }
+        ids::assign(shared, &mut blocks.code, recipe, remap, &linked.ids, linear);
+    }
+    let void = shared.builder.void();
+    let call = vec![Operand::IdRef(linked.function)];
+    blocks.code.value(&mut shared.builder, Op::FunctionCall, void, call);
+    if let Some(after) = after {
+        blocks.code.effect(Op::Branch, vec![Operand::IdRef(after)]);
+        blocks.next(after);
+    }
+}
+
+/// Ends the entry point and adds it to the module; returns its id.
+pub(super) fn finish(shared: &mut Shared, mut blocks: Blocks) -> Word {
     blocks.code.effect(Op::Return, Vec::new());
     let blocks = blocks.finish();
     let builder = &mut shared.builder;
@@ -82,19 +99,24 @@ fn barrier(builder: &mut Builder, code: &mut Code) {
 }
 
 /// Blocks of the entry point; the last is still open.
-struct Blocks {
+pub(super) struct Blocks {
     done: Vec<Block>,
     label: Word,
-    code: Code,
+    pub(super) code: Code,
 }
 
 impl Blocks {
-    fn new(builder: &mut Builder) -> Self {
+    pub(super) fn new(builder: &mut Builder) -> Self {
         Self { done: Vec::new(), label: builder.fresh(), code: Code::default() }
     }
 
+    /// Label of the open block.
+    pub(super) fn label(&self) -> Word {
+        self.label
+    }
+
     /// Closes the open block and opens the next.
-    fn next(&mut self, label: Word) {
+    pub(super) fn next(&mut self, label: Word) {
         let code = std::mem::take(&mut self.code);
         let closed = std::mem::replace(&mut self.label, label);
         self.done.push(block(closed, code));

@@ -81,14 +81,7 @@ impl VirtualIds {
 
 /// The linear number of the present work-group, or of the present invocation for items.
 pub(crate) fn linear(builder: &mut Builder, code: &mut Code, inputs: &mut Inputs, recipe: &Recipe) -> Word {
-    let group: [Word; 3] = std::array::from_fn(|d| inputs.component(builder, code, BuiltIn::WorkgroupId, d));
-    let count: [Word; 2] =
-        std::array::from_fn(|d| inputs.component(builder, code, BuiltIn::NumWorkgroups, d));
-    // (z * count.y + y) * count.x + x
-    let mut number = code.math(builder, Op::IMul, group[2], count[1]);
-    number = code.math(builder, Op::IAdd, number, group[1]);
-    number = code.math(builder, Op::IMul, number, count[0]);
-    number = code.math(builder, Op::IAdd, number, group[0]);
+    let mut number = group_number(builder, code, inputs, recipe);
     if recipe.mapping == Mapping::Items {
         let size = builder.constant(recipe.local_size[0]);
         let local = inputs.component(builder, code, BuiltIn::LocalInvocationId, 0);
@@ -96,6 +89,26 @@ pub(crate) fn linear(builder: &mut Builder, code: &mut Code, inputs: &mut Inputs
         number = code.math(builder, Op::IAdd, number, local);
     }
     number
+}
+
+/// The linear number of the present work-group.
+pub(crate) fn group_number(
+    builder: &mut Builder,
+    code: &mut Code,
+    inputs: &mut Inputs,
+    recipe: &Recipe,
+) -> Word {
+    if recipe.flat {
+        return inputs.component(builder, code, BuiltIn::WorkgroupId, 0);
+    }
+    let group: [Word; 3] = std::array::from_fn(|d| inputs.component(builder, code, BuiltIn::WorkgroupId, d));
+    let count: [Word; 2] =
+        std::array::from_fn(|d| inputs.component(builder, code, BuiltIn::NumWorkgroups, d));
+    // (z * count.y + y) * count.x + x
+    let mut number = code.math(builder, Op::IMul, group[2], count[1]);
+    number = code.math(builder, Op::IAdd, number, group[1]);
+    number = code.math(builder, Op::IMul, number, count[0]);
+    code.math(builder, Op::IAdd, number, group[0])
 }
 
 /// Sets the virtual ids of a member from the linear number.

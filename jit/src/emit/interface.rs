@@ -15,6 +15,10 @@ struct View {
     pointer: Word,
     id: Word,
     coherent: bool,
+    /// Sees the elements of several items as one vector.
+    wide: bool,
+    /// A view of single elements that is used beside a wide one by the same invocation.
+    beside: bool,
 }
 
 impl Bindings {
@@ -33,8 +37,35 @@ impl Bindings {
             return view.id;
         }
         let id = builder.variable(class, pointer, None);
-        self.0.push(View { binding, pointer, id, coherent });
+        self.0.push(View { binding, pointer, id, coherent, wide: false, beside: false });
         id
+    }
+
+    /// The variable that sees a binding as vectors; `narrow` is the member's own.
+    pub(crate) fn wide_view(
+        &mut self,
+        builder: &mut Builder,
+        binding: u16,
+        pointer: Word,
+        narrow: Word,
+    ) -> Word {
+        let coherent = self.0.iter().any(|v| v.id == narrow && v.coherent);
+        let id = self.variable(builder, binding, StorageClass::StorageBuffer, pointer, coherent);
+        self.0.iter_mut().filter(|v| v.id == id).for_each(|v| v.wide = true);
+        id
+    }
+
+    /// Notes that an invocation with several items goes through this variable, too.
+    pub(crate) fn mark_narrow(&mut self, variable: Word) {
+        self.0.iter_mut().filter(|v| v.id == variable).for_each(|v| v.beside = true);
+    }
+
+    /// Whether no invocation reaches one place of the binding through two variables. An invocation goes either
+    /// through the wide view or item by item.
+    fn is_one_view(&self, binding: u16) -> bool {
+        let views = || self.0.iter().filter(|v| v.binding == binding);
+        let count = |wide: bool| views().filter(|v| v.wide == wide).count();
+        count(true) + count(false) == 1 || count(true) == 1 && count(false) == 1 && !views().any(|v| v.beside)
     }
 
     /// Says what is known of each binding: drivers make a difference of it.
@@ -46,15 +77,14 @@ impl Bindings {
             if facts.kind != BindingKind::StorageBuffer {
                 continue;
             }
-            let views = self.0.iter().filter(|v| v.binding == view.binding).count();
             if facts.read_only {
                 builder.decorate(view.id, Decoration::NonWritable, &[]);
             }
             if facts.coherent || view.coherent {
                 builder.decorate(view.id, Decoration::Coherent, &[]);
             }
-            let sharing =
-                if facts.restrict && views == 1 { Decoration::Restrict } else { Decoration::Aliased };
+            let alone = facts.restrict && self.is_one_view(view.binding);
+            let sharing = if alone { Decoration::Restrict } else { Decoration::Aliased };
             builder.decorate(view.id, sharing, &[]);
         }
     }

@@ -52,6 +52,8 @@ impl InternalVariable {
         }
         let number = match slot {
             SlotOf::Fixed(n) => builder.constant(*n),
+            // The linker has put the rounds in.
+            SlotOf::Unrolled { first, .. } => builder.constant(*first),
             SlotOf::Relative { group, local, constant, divisor } => {
                 let mut sum = as_u32(builder, code, index);
                 for (factors, builtin) in [(group, BuiltIn::WorkgroupId), (local, BuiltIn::LocalInvocationId)]

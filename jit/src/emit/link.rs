@@ -36,11 +36,14 @@ pub(crate) struct Shared {
 pub(crate) struct Linked {
     pub(crate) function: Word,
     pub(crate) ids: VirtualIds,
+    /// What the member's ids became. Those of its body only mean something inside its function.
+    pub(crate) map: AHashMap<Word, Word>,
+    pub(crate) roles: AHashMap<Word, Role>,
 }
 
 /// What a global variable of the member became.
 #[derive(Clone, Copy, PartialEq)]
-enum Role {
+pub(crate) enum Role {
     /// A variable of the fused module.
     Same,
     /// The push-constant block.
@@ -51,23 +54,31 @@ enum Role {
     Virtual,
 }
 
-struct Linker<'a> {
-    shared: &'a mut Shared,
-    recipe: &'a Recipe,
-    member: &'a Member,
-    kernel: &'a Specialized,
-    normal: &'a NormalKernel,
+pub(super) struct Linker<'a> {
+    pub(super) shared: &'a mut Shared,
+    pub(super) recipe: &'a Recipe,
+    pub(super) member: &'a Member,
+    pub(super) kernel: &'a Specialized,
+    pub(super) normal: &'a NormalKernel,
     decorations: AHashMap<Word, Vec<Vec<Operand>>>,
-    map: AHashMap<Word, Word>,
+    pub(super) map: AHashMap<Word, Word>,
     roles: AHashMap<Word, Role>,
     ids: VirtualIds,
     /// Chains on variables that are gone: base variable and indices, in ids of the member.
     chains: AHashMap<Word, (Word, Vec<Word>)>,
-    /// Next place of each internalized binding's accesses, and of its length queries.
-    next_access: AHashMap<usize, usize>,
+    /// Accesses by block and position: their number, and that among those of their binding.
+    accesses: AHashMap<(usize, usize), (usize, usize)>,
+    /// Next answer to each internalized binding's length queries, and those given.
     next_length: AHashMap<usize, usize>,
+    lengths: AHashMap<Word, u16>,
+    /// Block and position of the present instruction.
+    pub(super) at: (usize, usize),
+    /// Present round of each loop that is written out.
+    pub(super) rounds: AHashMap<u32, u32>,
+    /// Ids of instructions that were written more than once, or not under the id first meant for them.
+    pub(super) copies: AHashMap<Word, Vec<Word>>,
     /// Type of each value of the body, in ids of the fused module.
-    value_types: AHashMap<Word, Word>,
+    pub(super) value_types: AHashMap<Word, Word>,
 }
 
 /// Links one member into the shared module.
@@ -89,14 +100,18 @@ pub(crate) fn link(
         roles: AHashMap::new(),
         ids: VirtualIds::default(),
         chains: AHashMap::new(),
-        next_access: AHashMap::new(),
+        accesses: normal.analysis.numbered(),
         next_length: AHashMap::new(),
+        lengths: AHashMap::new(),
+        at: (0, 0),
+        rounds: AHashMap::new(),
+        copies: AHashMap::new(),
         value_types: AHashMap::new(),
     };
     linker.header();
     linker.globals()?;
     let function = linker.body()?;
-    Ok(Linked { function, ids: linker.ids })
+    Ok(Linked { function, ids: linker.ids, map: linker.map, roles: linker.roles })
 }
 
 /// Decorations by id; member decorations start with the member's number.
@@ -131,7 +146,7 @@ fn is_access_qualifier(decoration: &[Operand]) -> bool {
 }
 
 impl Linker<'_> {
-    fn error(&self, detail: impl Into<String>) -> JitError {
+    pub(super) fn error(&self, detail: impl Into<String>) -> JitError {
         JitError::new("link", format!("kernel {}: {}", self.kernel.name, detail.into()))
     }
 
@@ -168,7 +183,7 @@ impl Linker<'_> {
         }
     }
 
-    fn mapped(&self, id: Word) -> Result<Word, JitError> {
+    pub(super) fn mapped(&self, id: Word) -> Result<Word, JitError> {
         self.map.get(&id).copied().ok_or_else(|| self.error(format!("id {id} is used before it is defined")))
     }
 
@@ -326,19 +341,12 @@ impl Linker<'_> {
                 self.map.insert(id, new);
             }
         }
-        let mut blocks = Vec::with_capacity(function.blocks.len());
-        for block in &function.blocks {
-            let mut code = Code::default();
-            for inst in &block.instructions {
-                self.instruction(inst, &mut code)?;
-            }
-            let label = block.label.as_ref().and_then(|l| l.result_id);
-            let label = label.map(|l| self.mapped(l)).transpose()?;
-            blocks.push(Block {
-                label: Some(Instruction::new(Op::Label, None, label, Vec::new())),
-                instructions: code.0,
-            });
-        }
+        let blocks = if self.member.unroll.is_empty() {
+            let each = |number| self.block(function, number);
+            (0..function.blocks.len()).map(each).collect::<Result<_, _>>()?
+        } else {
+            self.unrolled(function)?
+        };
         self.body_decorations(&body_ids)?;
         let builder = &mut self.shared.builder;
         let void = builder.void();
@@ -354,6 +362,18 @@ impl Linker<'_> {
         Ok(id)
     }
 
+    /// Copies one block.
+    pub(super) fn block(&mut self, function: &Function, number: usize) -> Result<Block, JitError> {
+        let block = &function.blocks[number];
+        let mut code = Code::default();
+        for (position, inst) in block.instructions.iter().enumerate() {
+            self.at = (number, position);
+            self.instruction(inst, &mut code)?;
+        }
+        let label = block.label_id().map(|l| self.mapped(l)).transpose()?;
+        Ok(Block { label: Some(Instruction::new(Op::Label, None, label, Vec::new())), instructions: code.0 })
+    }
+
     /// Decorations of values keep; those of chains that are gone go.
     fn body_decorations(&mut self, body_ids: &AHashSet<Word>) -> Result<(), JitError> {
         for inst in &self.normal.module.annotations {
@@ -363,8 +383,16 @@ impl Linker<'_> {
             if inst.class.opcode != Op::Decorate || !body_ids.contains(id) || self.chains.contains_key(id) {
                 continue;
             }
-            let operands = self.operands(&inst.operands)?;
-            self.shared.builder.module.annotations.push(Instruction::new(Op::Decorate, None, None, operands));
+            let ids = match self.copies.get(id) {
+                Some(copies) => copies.clone(),
+                None => vec![self.mapped(*id)?],
+            };
+            for id in ids {
+                let mut operands = self.operands(&inst.operands)?;
+                operands[0] = Operand::IdRef(id);
+                let decoration = Instruction::new(Op::Decorate, None, None, operands);
+                self.shared.builder.module.annotations.push(decoration);
+            }
         }
         Ok(())
     }
@@ -385,7 +413,7 @@ impl Linker<'_> {
         }
     }
 
-    fn instruction(&mut self, inst: &Instruction, code: &mut Code) -> Result<(), JitError> {
+    pub(super) fn instruction(&mut self, inst: &Instruction, code: &mut Code) -> Result<(), JitError> {
         let first = inst.operands.first().and_then(Operand::id_ref_any);
         match inst.class.opcode {
             Op::AccessChain | Op::InBoundsAccessChain => {
@@ -503,10 +531,17 @@ impl Linker<'_> {
             return Err(self.error("binding that is not internalized"));
         };
         let (index, slots) = (usize::from(*index), slots.clone());
-        let at = self.next_access.entry(binding).or_default();
-        let slot = slots.get(*at).cloned();
-        *at += 1;
+        let slot = self.accesses.get(&self.at).and_then(|&(_, nth)| slots.get(nth)).cloned();
         let slot = slot.ok_or_else(|| self.error("access that was not analysed"))?;
+        let slot = match slot {
+            SlotOf::Unrolled { first, by } => {
+                let round = |index: u32| i64::from(self.rounds.get(&index).copied().unwrap_or(0));
+                let slot =
+                    by.iter().fold(i64::from(first), |slot, &(index, slots)| slot + slots * round(index));
+                SlotOf::Fixed(slot as u32)
+            }
+            slot => slot,
+        };
         if let Some(variable) = self.shared.internal[index] {
             return Ok((variable, slot));
         }
@@ -587,10 +622,18 @@ impl Linker<'_> {
         let Target::Internal { lengths, .. } = &self.member.targets[binding] else {
             return Err(self.error("binding that is not internalized"));
         };
-        let at = self.next_length.entry(binding).or_default();
-        let slot = lengths.get(*at).copied();
-        *at += 1;
-        let slot = slot.ok_or_else(|| self.error("length that was not planned"))?;
+        let query = inst.result_id.unwrap_or(0);
+        let slot = match self.lengths.get(&query).copied() {
+            Some(slot) => slot,
+            None => {
+                let at = self.next_length.entry(binding).or_default();
+                let slot = lengths.get(*at).copied();
+                *at += 1;
+                let slot = slot.ok_or_else(|| self.error("length that was not planned"))?;
+                self.lengths.insert(query, slot);
+                slot
+            }
+        };
         let shared = &mut *self.shared;
         let value = shared.push.load_u32(&mut shared.builder, code, slot);
         let ty = shared.builder.u32();

@@ -5,7 +5,8 @@ use ahash::AHashSet;
 use super::generate::Case;
 use crate::oracle::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, execute};
 use crate::plan::{
-    BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, Step, plan, plan_unfused,
+    BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan,
+    plan_unfused,
 };
 
 /// How a list came out that is right.
@@ -36,9 +37,27 @@ pub struct Failure {
     report: String,
 }
 
+/// What the device likes, by turns: shapes as the users gave them, larger and smaller work-groups, several items
+/// per invocation, apart and next to each other.
+const SHAPES: [(u32, u32, bool); 8] = [
+    (0, 1, false),
+    (0, 4, true),
+    (0, 4, false),
+    (16, 4, true),
+    (4, 2, false),
+    (64, 8, true),
+    (7, 4, true),
+    (32, 1, false),
+];
+
 /// Limits of a middling device.
-fn limits() -> Limits {
+fn limits(case: &Case) -> Limits {
+    // Any number that follows from the case will do.
+    let turn: usize =
+        case.submissions.iter().map(|s| s.groups[0] as usize + s.push.first().map_or(0, |&b| b.into())).sum();
+    let (group_size, items, vectors) = SHAPES[turn % SHAPES.len()];
     Limits {
+        shape: ShapeFacts { group_size, items, vectors },
         max_push_bytes: 256,
         max_shared_bytes: 32 << 10,
         max_storage_buffers: 16,
@@ -54,7 +73,7 @@ fn limits() -> Limits {
 /// [`Failure`] if a byte differs, if the fused run races where the unfused does not, or if a module
 /// does not stand.
 pub fn check(case: &Case) -> Result<Verdict, Failure> {
-    let limits = limits();
+    let limits = limits(case);
     let fail = |what: String, plan: Option<&Plan>| Failure {
         what,
         report: plan.map_or_else(String::new, |p| format!("{:#?}", p.report)),

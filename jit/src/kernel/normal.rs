@@ -24,6 +24,7 @@ use super::reason::KernelReason;
 use super::reflect::Binding;
 use super::{forward, load, lower, prune, refuse, split, tools, unwrap};
 use crate::analysis::layout::Types;
+use crate::analysis::straight::{Straight, straight};
 use crate::analysis::{self, KernelAnalysis};
 
 /// A kernel in the form that can be fused, and what is known of its accesses.
@@ -34,6 +35,8 @@ pub struct NormalKernel {
     /// Its accesses to buffers.
     pub analysis: KernelAnalysis,
     pub(crate) types: Types,
+    /// Its straight line, if it is one.
+    pub(crate) straight: Option<Straight>,
     /// Type of the push-constant block.
     pub(crate) push_block: Option<u32>,
     /// Execution modes other than the local size, as text.
@@ -58,7 +61,8 @@ impl NormalKernel {
             let is_push = inst.class.opcode == Op::Variable && inst.operands.first() == Some(&push);
             Some(types.pointee(is_push.then_some(inst.result_type?)?)?.1)
         });
-        Self { module, analysis, types, push_block, execution_modes }
+        let straight = straight(&module, &types);
+        Self { module, analysis, types, straight, push_block, execution_modes }
     }
 }
 

@@ -9,10 +9,12 @@ use super::group::{DemandKind, Group};
 use super::internalize::{self, Granted, Room};
 use super::mapping::Layout;
 use super::push::PushBlock;
-use super::recipe::{Member, Recipe, Remap, Target, UnifiedBinding};
+use super::recipe::{Mapping, Member, Recipe, Remap, Target, UnifiedBinding};
 use super::report::{BufferReport, GroupReport};
+use super::shape::{self, Chosen};
 use super::step::{Bound, Source, Step};
 use super::submission::{BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission};
+use super::unroll;
 use crate::Reason;
 use crate::kernel::BindingKind;
 
@@ -107,7 +109,7 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
 
 /// One submission through the emitter, because its group counts have to be folded.
 pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions) -> Step {
-    step(list, group, options, &[], Vec::new())
+    step(list, group, options, &[], Vec::new(), None, Vec::new())
 }
 
 /// A group of several submissions: internalizes, emits the step and reports.
@@ -142,12 +144,16 @@ pub(crate) fn fused(
         }
     }
     let (barriers, barrier_reports) = group.barriers(options);
-    let step = step(list, &group, options, &granted, barriers);
+    let chosen = shape::choose(list, &mut group, &granted, limits);
+    let items_per_invocation = chosen.as_ref().and_then(|c| c.lanes).map_or(1, |lanes| lanes.items);
+    let unrolled =
+        if granted.iter().any(Granted::is_unrolled) { unroll::all(list, &mut group) } else { Vec::new() };
+    let step = step(list, &group, options, &granted, barriers, chosen, unrolled);
     plan.report.groups.push(GroupReport {
         members,
         fused: true,
         work_group: step.local_size(),
-        items_per_invocation: 1,
+        items_per_invocation,
         barriers: barrier_reports,
     });
     plan.report.trusted.append(&mut group.trusted);
@@ -197,6 +203,8 @@ fn step(
     options: &FuseOptions,
     granted: &[Granted],
     barriers: Vec<usize>,
+    chosen: Option<Chosen>,
+    unrolled: Vec<Vec<(u32, u32)>>,
 ) -> Step {
     let range = group.start..group.end();
     let mut push = PushBlock::default();
@@ -219,7 +227,7 @@ fn step(
             restrict: !bindings.iter().enumerate().any(|(m, b)| m != n && overlaps(b, bound)),
         })
         .collect();
-    let recipe = Recipe {
+    let mut recipe = Recipe {
         float: options.float,
         mapping: group.layout.mapping,
         local_size: group.layout.shape.local,
@@ -228,7 +236,13 @@ fn step(
         internal: granted.iter().map(|g| g.internal.clone()).collect(),
         push: push.slots.clone(),
         barriers: barriers.iter().map(|b| b - group.start).collect(),
+        lanes: chosen.as_ref().and_then(|c| c.lanes),
+        flat: group.layout.mapping != Mapping::Identity && group.layout.shape.groups[1..] == [1, 1],
     };
+    recipe.members.iter_mut().zip(unrolled).for_each(|(member, loops)| member.unroll = loops);
+    if let Some(chosen) = chosen {
+        recipe.members.iter_mut().zip(chosen.wide).for_each(|(member, wide)| member.wide = wide);
+    }
     let encoded = recipe.encode();
     Step {
         key: *blake3::hash(&encoded).as_bytes(),
@@ -299,6 +313,8 @@ fn member(
         push: push.add_member(submission).unwrap_or_default(),
         remap: remap(submission, layout, push),
         widen_barriers,
+        wide: Vec::new(),
+        unroll: Vec::new(),
     }
 }
 
@@ -324,7 +340,10 @@ fn remap(submission: &Submission, layout: &Layout, push: &mut PushBlock) -> Opti
     let counts = layout.counts(submission);
     Some(Remap {
         counts: counts.map(|n| (n != 1).then(|| push.add_u32(n))),
-        total: guard.then(|| push.add_u32(layout.total(submission) as u32)),
+        total: guard.then(|| {
+            let total = layout.total(submission) as u32;
+            if layout.free { push.add_total(total) } else { push.add_u32(total) }
+        }),
         local_size: submission.kernel.interface.local_size,
     })
 }

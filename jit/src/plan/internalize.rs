@@ -5,11 +5,14 @@
 //! came before, and if the place of an element follows from its index. Under policy `trust` the first
 //! two are taken on the user's word and listed.
 
+use std::rc::Rc;
+
 use super::coverage::coverage;
 use super::group::{Group, analysis_of, site};
 use super::recipe::{Internal, SlotOf};
 use super::report::{BufferReport, TrustedReport};
 use super::submission::{BufferId, FuseOptions, Internalization, Policy, Promote, SmallScalars, Submission};
+use super::unroll::{self, Written};
 use crate::Reason;
 use crate::analysis::access::AccessKind;
 use crate::analysis::atoms::{Affine, Atom, AtomId, Atoms, gcd};
@@ -40,6 +43,11 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
+    /// Whether some slot is known because loops are written out.
+    pub(crate) fn is_unrolled(&self) -> bool {
+        self.uses.iter().flat_map(|u| &u.slots).any(|slot| matches!(slot, SlotOf::Unrolled { .. }))
+    }
+
     /// Whether some slot is computed at run time.
     fn is_indexed(&self) -> bool {
         self.uses.iter().flat_map(|u| &u.slots).any(|slot| matches!(slot, SlotOf::Relative { .. }))
@@ -64,6 +72,8 @@ pub(crate) struct Element {
     pub(crate) form: AccessForm,
     /// Byte offset of the element the access lies in.
     start: Affine,
+    /// Loops of the member that can be written out.
+    loops: Rc<[Written]>,
 }
 
 /// Folds the wishes of all uses of a buffer. Nobody asked: nothing.
@@ -203,6 +213,7 @@ fn elements(
             .environment(&mut group.atoms, position, submission, &lengths)
             .ok_or(Reason::RangeTooLarge)?;
         let mut evaluator = Evaluator::new(analysis, &env);
+        let loops: Rc<[Written]> = unroll::loops(&mut group.atoms, analysis, &mut evaluator).into();
         let normal = submission.kernel.normal.as_ref().map_err(Clone::clone)?;
         for (number, access) in analysis.accesses.iter().enumerate() {
             let arg = &submission.args[access.binding];
@@ -240,6 +251,7 @@ fn elements(
                 kind: access.kind,
                 form,
                 start,
+                loops: loops.clone(),
             });
         }
     }
@@ -352,11 +364,22 @@ fn places(
     }
     let divisor = u32::try_from(step / stride).map_err(|_| Reason::Slot)?;
     let slots = u32::try_from((high - low) / step + 1).map_err(|_| Reason::Slot)?;
+    let round =
+        |element: &Element, id: AtomId| element.loops.iter().find(|l| l.counter == id).map(|l| l.index);
+    let unrolled = kind == Internalization::Private
+        && elements.iter().all(|e| split(&e.start).1.iter().all(|&(id, _)| round(e, id).is_some()));
     let mut places = Vec::with_capacity(elements.len());
     for element in elements {
         let (_, rest) = split(&element.start);
         if rest.is_empty() {
             places.push(SlotOf::Fixed(((element.start.constant - low) / step) as u32));
+            continue;
+        }
+        if unrolled {
+            let first = ((element.start.constant - low) / step) as u32;
+            let by =
+                rest.iter().filter_map(|&(id, c)| Some((round(element, id)?, i64::try_from(c / step).ok()?)));
+            places.push(SlotOf::Unrolled { first, by: by.collect() });
             continue;
         }
         let mut group = [0i64; 3];

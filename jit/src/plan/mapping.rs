@@ -18,6 +18,8 @@ use crate::analysis::relation::Shape;
 pub(crate) struct Layout {
     pub(crate) mapping: Mapping,
     pub(crate) shape: Shape,
+    /// The planner chose the shape (`shape`): members are lines of items, and each has a guard.
+    pub(crate) free: bool,
 }
 
 fn product(n: [u32; 3]) -> u128 {
@@ -34,13 +36,17 @@ impl Layout {
         let same_local = members.iter().all(|m| m.kernel.interface.local_size == local);
         let same_groups = members.iter().all(|m| m.groups == first.groups);
         if same_local && same_groups && within(first.groups, limits) {
-            return Ok(Self { mapping: Mapping::Identity, shape: Shape { groups: first.groups, local } });
+            return Ok(Self {
+                mapping: Mapping::Identity,
+                shape: Shape { groups: first.groups, local },
+                free: false,
+            });
         }
         if same_local {
             let largest =
                 members.iter().map(|m| m.groups).max_by_key(|&g| product(g)).unwrap_or(first.groups);
             let groups = if within(largest, limits) { largest } else { fold(product(largest), limits)? };
-            return Ok(Self { mapping: Mapping::Groups, shape: Shape { groups, local } });
+            return Ok(Self { mapping: Mapping::Groups, shape: Shape { groups, local }, free: false });
         }
         if let Some(other) = members.iter().find(|m| !m.kernel.interface.item_only) {
             let want = other.kernel.interface.local_size;
@@ -61,7 +67,7 @@ impl Layout {
         if product(shape.groups) * u128::from(size) > u128::from(u32::MAX) {
             return Err(Reason::RangeTooLarge);
         }
-        Ok(Self { mapping: Mapping::Items, shape })
+        Ok(Self { mapping: Mapping::Items, shape, free: false })
     }
 
     /// Whether `member` keeps the group ids of the dispatch.
@@ -76,6 +82,9 @@ impl Layout {
 
     /// Whether some of the dispatch has nothing to do for `member`.
     pub(crate) fn needs_guard(&self, member: &Submission) -> bool {
+        if self.free {
+            return true;
+        }
         let all = match self.mapping {
             Mapping::Items => product(self.shape.groups) * product(self.shape.local),
             _ => product(self.shape.groups),
@@ -86,6 +95,7 @@ impl Layout {
     /// Counts of the member in each dimension of what is renumbered.
     pub(crate) fn counts(&self, member: &Submission) -> [u32; 3] {
         match self.mapping {
+            _ if self.free => [1; 3],
             Mapping::Items => {
                 std::array::from_fn(|d| member.groups[d] * member.kernel.interface.local_size[d])
             }
@@ -162,7 +172,7 @@ fn within(groups: [u32; 3], limits: &Limits) -> bool {
 }
 
 /// The fewest groups in up to three dimensions that are at least `total`.
-fn fold(total: u128, limits: &Limits) -> Result<[u32; 3], Reason> {
+pub(super) fn fold(total: u128, limits: &Limits) -> Result<[u32; 3], Reason> {
     let [x, y, z] = limits.max_groups.map(u128::from);
     if total > x * y * z || total > u128::from(u32::MAX) {
         return Err(Reason::RangeTooLarge);

@@ -46,6 +46,12 @@ impl PushBlock {
         self.add("u32".to_owned(), 4, &value.to_le_bytes())
     }
 
+    /// A slot for a number of items. Never shared with an argument of equal value, so that the one does not become
+    /// the other's accident.
+    pub(crate) fn add_total(&mut self, value: u32) -> u16 {
+        self.add("u32 items".to_owned(), 4, &value.to_le_bytes())
+    }
+
     fn add(&mut self, ty: String, align: u32, value: &[u8]) -> u16 {
         let present = self.slots.iter().position(|slot| {
             slot.ty == ty && &self.bytes[slot.offset as usize..(slot.offset + slot.size) as usize] == value

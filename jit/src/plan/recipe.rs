@@ -8,7 +8,7 @@ use super::submission::{FloatMode, Internalization};
 use crate::kernel::BindingKind;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-const CODE_VERSION: u32 = 1;
+const CODE_VERSION: u32 = 2;
 
 /// How the ids of the members follow from those of the fused kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +33,18 @@ pub(crate) struct Recipe {
     pub(crate) push: Vec<PushSlot>,
     /// Members after which a barrier stands.
     pub(crate) barriers: Vec<usize>,
+    /// One invocation does several items.
+    pub(crate) lanes: Option<Lanes>,
+    /// Work-groups lie in one dimension, and the mapping renumbers.
+    pub(crate) flat: bool,
+}
+
+/// The items of one invocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lanes {
+    pub(crate) items: u32,
+    /// They are next to each other; otherwise a work-group size apart.
+    pub(crate) consecutive: bool,
 }
 
 /// One member.
@@ -47,6 +59,10 @@ pub(crate) struct Member {
     pub(crate) remap: Option<Remap>,
     /// Its control barriers also order what was promoted to shared memory.
     pub(crate) widen_barriers: bool,
+    /// Accesses that take the elements of all items at once, in the order of the kernel's accesses; empty if none does.
+    pub(crate) wide: Vec<bool>,
+    /// Loops of the kernel that are written out, and their rounds.
+    pub(crate) unroll: Vec<(u32, u32)>,
 }
 
 /// Renumbering of one member.
@@ -90,6 +106,8 @@ pub(crate) enum SlotOf {
         /// Elements from one slot to the next.
         divisor: u32,
     },
+    /// In loops that are written out: `first`, and for each loop a number of slots times its round.
+    Unrolled { first: u32, by: Vec<(u32, i64)> },
 }
 
 /// One binding of the fused kernel.
@@ -123,14 +141,15 @@ pub(crate) struct PushSlot {
 impl Recipe {
     /// Canonical, length-prefixed bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let Self { float, mapping, local_size, members, bindings, internal, push, barriers } = self;
+        let Self { float, mapping, local_size, members, bindings, internal, push, barriers, lanes, flat } =
+            self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
         out.u32(CODE_VERSION);
         out.u32(u32::from(*float == FloatMode::Strict));
         out.u32(*mapping as u32);
         local_size.iter().for_each(|&n| out.u32(n));
         out.list(members, |out, member| {
-            let Member { kernel, targets, push, remap, widen_barriers } = member;
+            let Member { kernel, targets, push, remap, widen_barriers, wide, unroll } = member;
             out.0.extend_from_slice(kernel);
             out.list(targets, |out, target| match target {
                 Target::Bound(n) => {
@@ -150,6 +169,14 @@ impl Recipe {
                             group.iter().chain(local).chain([constant]).for_each(|&n| out.i64(n));
                             out.u32(*divisor);
                         }
+                        SlotOf::Unrolled { first, by } => {
+                            out.u32(2);
+                            out.u32(*first);
+                            out.list(by, |out, &(which, slots)| {
+                                out.u32(which);
+                                out.i64(slots);
+                            });
+                        }
                     });
                     out.list(lengths, |out, &n| out.u32(u32::from(n)));
                 }
@@ -161,6 +188,11 @@ impl Recipe {
                 local_size.iter().for_each(|&n| out.u32(n));
             }
             out.u32(u32::from(*widen_barriers));
+            out.list(wide, |out, &wide| out.u32(u32::from(wide)));
+            out.list(unroll, |out, &(which, rounds)| {
+                out.u32(which);
+                out.u32(rounds);
+            });
         });
         out.list(bindings, |out, binding| {
             let UnifiedBinding { kind, read_only, coherent, restrict } = binding;
@@ -181,6 +213,9 @@ impl Recipe {
             out.list(ty.as_bytes(), |out, &b| out.0.push(b));
         });
         out.list(barriers, |out, &n| out.u32(n as u32));
+        out.u32(lanes.map_or(0, |lanes| lanes.items));
+        out.u32(u32::from(lanes.is_some_and(|lanes| lanes.consecutive)));
+        out.u32(u32::from(*flat));
         out.0
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+pub use super::shape::ShapeFacts;
 pub use crate::analysis::layout::SmallScalars;
 use crate::kernel::Specialized;
 
@@ -118,6 +119,8 @@ pub struct Limits {
     /// Rounds after which the driver ends every loop of a shader, counted over all of them. Vulkan knows
     /// no such limit, but llvmpipe has it (65,535), and what it cuts short is silently wrong.
     pub max_loop_rounds: Option<u64>,
+    /// Which shape of dispatch the device likes best.
+    pub shape: ShapeFacts,
     /// Scalars narrower than 32 bits the device takes outside of buffers (`shaderInt8`, `shaderInt16`,
     /// `shaderFloat16`).
     pub small_scalars: SmallScalars,
@@ -135,6 +138,7 @@ impl Default for Limits {
             max_work_group_invocations: 128,
             max_groups: [65_535; 3],
             max_loop_rounds: None,
+            shape: ShapeFacts::default(),
             small_scalars: SmallScalars::default(),
         }
     }

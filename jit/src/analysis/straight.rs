@@ -1,0 +1,369 @@
+//! Kernels whose work is one straight line for every item in range.
+//!
+//! Most element-wise kernels are: read the item's number, leave if it is past the end, then compute without a
+//! branch. Such a body can be written once for several items side by side, which is what lets one invocation do
+//! several items with their loads in flight together, or as one wide access.
+//!
+//! # Requires
+//! - the normal form
+//!
+//! # Guarantees
+//! - every effect of the kernel lies on the line: what a guard turns away has nothing left to do
+//! - each guard compares the item's number with a value that is the same for all invocations
+
+use ahash::AHashMap;
+use rspirv::dr::{Function, Instruction, Module, Operand};
+use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
+
+use super::layout::{Type, Types};
+
+/// A straight body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Straight {
+    /// Blocks in the order in which an item in range goes through them.
+    pub(crate) blocks: Vec<usize>,
+    pub(crate) guards: Vec<RangeGuard>,
+}
+
+/// A comparison of the item's number with a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RangeGuard {
+    /// Id of the comparison; several guards may share it.
+    pub(crate) condition: u32,
+    /// What it is for items in range.
+    pub(crate) in_range: bool,
+    pub(crate) op: Op,
+    /// Id of the limit.
+    pub(crate) limit: u32,
+    /// Whether the limit is the left operand.
+    pub(crate) swapped: bool,
+}
+
+/// The straight line through the only function of a module, if its body is one.
+pub(crate) fn straight(module: &Module, types: &Types) -> Option<Straight> {
+    Reader::new(module, types)?.run()
+}
+
+struct Reader<'a> {
+    function: &'a Function,
+    types: &'a Types,
+    definitions: AHashMap<u32, &'a Instruction>,
+    labels: AHashMap<u32, usize>,
+    /// The variable of `GlobalInvocationId`.
+    global: Option<u32>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(module: &'a Module, types: &'a Types) -> Option<Self> {
+        let function = module.functions.first()?;
+        let body = function.blocks.iter().flat_map(|block| &block.instructions);
+        let definitions = module
+            .types_global_values
+            .iter()
+            .chain(body)
+            .filter_map(|inst| Some((inst.result_id?, inst)))
+            .collect();
+        let labels = function
+            .blocks
+            .iter()
+            .enumerate()
+            .filter_map(|(n, block)| Some((block.label_id()?, n)))
+            .collect();
+        let global = module.annotations.iter().find_map(|inst| match inst.operands.as_slice() {
+            [
+                Operand::IdRef(id),
+                Operand::Decoration(Decoration::BuiltIn),
+                Operand::BuiltIn(BuiltIn::GlobalInvocationId),
+            ] => Some(*id),
+            _ => None,
+        });
+        Some(Self { function, types, definitions, labels, global })
+    }
+
+    fn run(&self) -> Option<Straight> {
+        let mut line = Straight { blocks: Vec::new(), guards: Vec::new() };
+        let mut at = 0;
+        loop {
+            if line.blocks.contains(&at) {
+                return None;
+            }
+            line.blocks.push(at);
+            let (last, body) = self.function.blocks[at].instructions.split_last()?;
+            if !body.iter().all(|inst| self.is_plain(inst)) {
+                return None;
+            }
+            at = match last.class.opcode {
+                Op::Return => return Some(line),
+                Op::Branch => self.target(last, 0)?,
+                Op::BranchConditional => {
+                    let guard = self.guard(last.operands.first()?.id_ref_any()?)?;
+                    line.guards.push(guard);
+                    let (stay, leave) = if guard.in_range { (1, 2) } else { (2, 1) };
+                    self.ends_at_once(self.target(last, leave)?).then_some(())?;
+                    self.target(last, stay)?
+                }
+                _ => return None,
+            };
+        }
+    }
+
+    fn target(&self, inst: &Instruction, operand: usize) -> Option<usize> {
+        self.labels.get(&inst.operands.get(operand)?.id_ref_any()?).copied()
+    }
+
+    /// Whether nothing happens from a block to the end of the kernel.
+    fn ends_at_once(&self, mut at: usize) -> bool {
+        for _ in 0..self.function.blocks.len() {
+            let [last] = self.function.blocks[at].instructions.as_slice() else {
+                return false;
+            };
+            match last.class.opcode {
+                Op::Return => return true,
+                Op::Branch => match self.target(last, 0) {
+                    Some(next) => at = next,
+                    None => return false,
+                },
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Whether an instruction can stand beside its like of another item.
+    fn is_plain(&self, inst: &Instruction) -> bool {
+        let op = inst.class.opcode;
+        let root = || inst.operands.first().and_then(Operand::id_ref_any).and_then(|p| self.root(p));
+        match op {
+            Op::Phi | Op::SelectionMerge | Op::Undef => true,
+            // Memory operands (volatile, made visible) say that the place of the access matters.
+            Op::Load => inst.operands.len() == 1 && root().is_some(),
+            Op::Store => inst.operands.len() == 2 && root().is_some_and(|class| is_buffer(&class)),
+            Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject => {
+                let ty = inst.result_type.map(|ty| self.types.get(ty));
+                let is_pointer = matches!(ty, Some(Type::Pointer { .. }));
+                if is_pointer { root().is_some() } else { op == Op::CopyObject }
+            }
+            Op::ArrayLength => root().is_some(),
+            _ => is_pure(op) && !self.takes_pointer(inst),
+        }
+    }
+
+    fn takes_pointer(&self, inst: &Instruction) -> bool {
+        inst.operands.iter().filter_map(Operand::id_ref_any).any(|id| {
+            let ty = self.definitions.get(&id).and_then(|def| def.result_type);
+            ty.is_some_and(|ty| matches!(self.types.get(ty), Type::Pointer { .. }))
+        })
+    }
+
+    /// Class of the variable behind a pointer, if it is the item's number, push constants or a buffer.
+    fn root(&self, mut pointer: u32) -> Option<StorageClass> {
+        loop {
+            let inst = self.definitions.get(&pointer)?;
+            match (inst.class.opcode, inst.operands.first()?) {
+                (Op::Variable, Operand::StorageClass(class)) => {
+                    let known = match class {
+                        StorageClass::Input => self.global == Some(pointer),
+                        StorageClass::PushConstant => true,
+                        class => is_buffer(class),
+                    };
+                    return known.then_some(*class);
+                }
+                (Op::AccessChain | Op::InBoundsAccessChain, Operand::IdRef(base)) => {
+                    // Components of the item's number are picked out by constants.
+                    let indices = inst.operands[1..].iter().filter_map(Operand::id_ref_any);
+                    if self.global == Some(*base)
+                        && !indices.into_iter().all(|i| self.types.constant(i).is_some())
+                    {
+                        return None;
+                    }
+                    pointer = *base;
+                }
+                (Op::CopyObject, Operand::IdRef(base)) => pointer = *base,
+                _ => return None,
+            }
+        }
+    }
+
+    fn guard(&self, condition: u32) -> Option<RangeGuard> {
+        let inst = self.definitions.get(&condition)?;
+        let id = |n: usize| inst.operands.get(n).and_then(Operand::id_ref_any);
+        let op = inst.class.opcode;
+        if op == Op::LogicalNot {
+            let inner = self.guard(id(0)?)?;
+            return Some(RangeGuard { condition, in_range: !inner.in_range, ..inner });
+        }
+        let less = match op {
+            Op::ULessThan | Op::ULessThanEqual | Op::SLessThan | Op::SLessThanEqual => true,
+            Op::UGreaterThan | Op::UGreaterThanEqual | Op::SGreaterThan | Op::SGreaterThanEqual => false,
+            _ => return None,
+        };
+        let (a, b) = (id(0)?, id(1)?);
+        let (limit, swapped) = match (self.is_item(a), self.is_item(b)) {
+            (true, false) => (b, false),
+            (false, true) => (a, true),
+            _ => return None,
+        };
+        let width = self.definitions.get(&limit)?.result_type.and_then(|ty| self.types.int_width(ty));
+        (width == Some(32) && self.is_uniform(limit, 8)).then_some(RangeGuard {
+            condition,
+            in_range: less != swapped,
+            op,
+            limit,
+            swapped,
+        })
+    }
+
+    /// Whether a value is the item's number.
+    fn is_item(&self, id: u32) -> bool {
+        let Some(inst) = self.definitions.get(&id) else { return false };
+        let first = inst.operands.first().and_then(Operand::id_ref_any);
+        let zero = |index: u32| self.types.constant(index).is_some_and(|c| c.0 == 0);
+        let is_global = |pointer: u32| self.global == Some(pointer);
+        match inst.class.opcode {
+            Op::CopyObject | Op::Bitcast => first.is_some_and(|id| self.is_item(id)),
+            Op::CompositeExtract if inst.operands.len() == 2 => {
+                let whole = first.and_then(|id| self.definitions.get(&id));
+                let loaded = whole.filter(|inst| inst.class.opcode == Op::Load);
+                let pointer = loaded.and_then(|inst| inst.operands.first()?.id_ref_any());
+                inst.operands[1] == Operand::LiteralBit32(0) && pointer.is_some_and(is_global)
+            }
+            Op::Load => first.and_then(|p| self.definitions.get(&p)).is_some_and(|chain| {
+                let ids: Vec<u32> = chain.operands.iter().filter_map(Operand::id_ref_any).collect();
+                matches!(chain.class.opcode, Op::AccessChain | Op::InBoundsAccessChain)
+                    && matches!(ids.as_slice(), [base, index] if is_global(*base) && zero(*index))
+            }),
+            _ => false,
+        }
+    }
+
+    /// Whether a value is the same for all invocations and made of arguments alone.
+    fn is_uniform(&self, id: u32, depth: u32) -> bool {
+        let Some(inst) = self.definitions.get(&id) else { return false };
+        let mut ids = inst.operands.iter().filter_map(Operand::id_ref_any);
+        match inst.class.opcode {
+            Op::Constant | Op::ConstantNull => true,
+            Op::ArrayLength => true,
+            Op::Load => {
+                let push = ids.next().and_then(|p| self.root(p)) == Some(StorageClass::PushConstant);
+                push && self.has_constant_path(inst)
+            }
+            Op::CopyObject
+            | Op::Bitcast
+            | Op::IAdd
+            | Op::ISub
+            | Op::IMul
+            | Op::UDiv
+            | Op::CompositeExtract => depth > 0 && ids.all(|id| self.is_uniform(id, depth - 1)),
+            _ => false,
+        }
+    }
+
+    fn has_constant_path(&self, load: &Instruction) -> bool {
+        let pointer = load.operands.first().and_then(Operand::id_ref_any);
+        let chain = pointer.and_then(|p| self.definitions.get(&p));
+        chain.is_some_and(|chain| {
+            let indices = chain.operands.iter().skip(1).filter_map(Operand::id_ref_any);
+            indices.into_iter().all(|index| self.types.constant(index).is_some())
+        })
+    }
+}
+
+fn is_buffer(class: &StorageClass) -> bool {
+    matches!(class, StorageClass::StorageBuffer | StorageClass::Uniform)
+}
+
+/// Instructions whose result follows from their operands alone.
+fn is_pure(op: Op) -> bool {
+    use Op::*;
+    matches!(
+        op,
+        ExtInst
+            | CompositeConstruct
+            | CompositeExtract
+            | CompositeInsert
+            | VectorShuffle
+            | VectorExtractDynamic
+            | VectorInsertDynamic
+            | ConvertFToU
+            | ConvertFToS
+            | ConvertSToF
+            | ConvertUToF
+            | UConvert
+            | SConvert
+            | FConvert
+            | QuantizeToF16
+            | Bitcast
+            | SNegate
+            | FNegate
+            | IAdd
+            | FAdd
+            | ISub
+            | FSub
+            | IMul
+            | FMul
+            | UDiv
+            | SDiv
+            | FDiv
+            | UMod
+            | SRem
+            | SMod
+            | FRem
+            | FMod
+            | VectorTimesScalar
+            | MatrixTimesScalar
+            | VectorTimesMatrix
+            | MatrixTimesVector
+            | MatrixTimesMatrix
+            | OuterProduct
+            | Transpose
+            | Dot
+            | IAddCarry
+            | ISubBorrow
+            | UMulExtended
+            | SMulExtended
+            | Any
+            | All
+            | IsNan
+            | IsInf
+            | LogicalEqual
+            | LogicalNotEqual
+            | LogicalOr
+            | LogicalAnd
+            | LogicalNot
+            | Select
+            | IEqual
+            | INotEqual
+            | UGreaterThan
+            | SGreaterThan
+            | UGreaterThanEqual
+            | SGreaterThanEqual
+            | ULessThan
+            | SLessThan
+            | ULessThanEqual
+            | SLessThanEqual
+            | FOrdEqual
+            | FUnordEqual
+            | FOrdNotEqual
+            | FUnordNotEqual
+            | FOrdLessThan
+            | FUnordLessThan
+            | FOrdGreaterThan
+            | FUnordGreaterThan
+            | FOrdLessThanEqual
+            | FUnordLessThanEqual
+            | FOrdGreaterThanEqual
+            | FUnordGreaterThanEqual
+            | ShiftRightLogical
+            | ShiftRightArithmetic
+            | ShiftLeftLogical
+            | BitwiseOr
+            | BitwiseXor
+            | BitwiseAnd
+            | Not
+            | BitFieldInsert
+            | BitFieldSExtract
+            | BitFieldUExtract
+            | BitReverse
+            | BitCount
+    )
+}

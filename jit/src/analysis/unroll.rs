@@ -1,0 +1,83 @@
+//! Loops that can be written out, round after round.
+//!
+//! # Requires
+//! - structured control flow
+//!
+//! # Guarantees
+//! - the loop is left only by its test, which stands before everything a round does
+//! - without the loop around it, what a round does is structured control flow still
+
+use rspirv::dr::{Function, Operand};
+use rspirv::spirv::Op;
+
+use super::cfg::Cfg;
+
+/// Where the parts of such a loop are: blocks by their index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unrollable {
+    /// All its blocks, in the order of the module.
+    pub(crate) blocks: Vec<usize>,
+    /// From the header to the test.
+    pub(crate) prefix: Vec<usize>,
+    /// The block that goes back to the header.
+    pub(crate) latch: usize,
+    /// Label that is next if the test says to go on.
+    pub(crate) inside: u32,
+    /// Label of what comes after the loop.
+    pub(crate) merge: u32,
+    /// Instructions of one round.
+    pub(crate) weight: u32,
+}
+
+impl Unrollable {
+    /// The parts of loop `index`, if it can be written out.
+    pub(crate) fn of(function: &Function, cfg: &Cfg, index: usize) -> Option<Self> {
+        let the_loop = &cfg.loops[index];
+        let header = the_loop.header;
+        let inside = |block: usize| the_loop.blocks.contains(block);
+        let instructions = |block: usize| function.blocks[block].instructions.as_slice();
+        let id = |operand: Option<&Operand>| operand.and_then(Operand::id_ref_any);
+        let merges = instructions(header).iter().find(|inst| inst.class.opcode == Op::LoopMerge)?;
+        let merge = id(merges.operands.first())?;
+        let next = cfg.block_of_label(id(merges.operands.get(1))?)?;
+        // A jump to the next round from inside of a construct would be a jump out of it.
+        if next == header || cfg.predecessors[next].iter().filter(|&&block| inside(block)).count() != 1 {
+            return None;
+        }
+        let mut prefix = vec![header];
+        let (on_true, on_false) = loop {
+            let block = *prefix.last()?;
+            if instructions(block).iter().any(|inst| inst.class.opcode == Op::SelectionMerge) {
+                return None;
+            }
+            let last = instructions(block).last()?;
+            match last.class.opcode {
+                Op::BranchConditional => break (id(last.operands.get(1))?, id(last.operands.get(2))?),
+                Op::Branch => {
+                    let target = cfg.block_of_label(id(last.operands.first())?)?;
+                    if !inside(target) || target == header || cfg.predecessors[target].len() != 1 {
+                        return None;
+                    }
+                    prefix.push(target);
+                }
+                _ => return None,
+            }
+        };
+        let goes_on = match (on_true == merge, on_false == merge) {
+            (false, true) => on_true,
+            (true, false) => on_false,
+            _ => return None,
+        };
+        let latches: Vec<usize> =
+            cfg.predecessors[header].iter().copied().filter(|&block| inside(block)).collect();
+        let &[latch] = latches.as_slice() else { return None };
+        let returns = instructions(latch).last()?.class.opcode == Op::Branch;
+        let test = *prefix.last()?;
+        if !inside(cfg.block_of_label(goes_on)?) || !returns || !the_loop.is_left_only_from(test, cfg) {
+            return None;
+        }
+        let blocks: Vec<usize> = (0..function.blocks.len()).filter(|&block| inside(block)).collect();
+        let weight = blocks.iter().map(|&block| instructions(block).len() as u32).sum();
+        Some(Self { blocks, prefix, latch, inside: goes_on, merge, weight })
+    }
+}

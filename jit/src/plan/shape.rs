@@ -1,0 +1,239 @@
+//! The shape of a dispatch whose members do not care for it: work-group size, items per invocation.
+//!
+//! A member that is item-only does the same for item `i` in whatever invocation `i` is done. If all members of a
+//! group are, and no data goes from one item to another, the planner is free to choose. Equal items of all members
+//! stay in one invocation, in the order of the list, so what was shown for one invocation holds for one item.
+//!
+//! # Requires
+//! - a finished group and its promotions, decided under the shape the user gave
+//!
+//! # Guarantees
+//! - the same values in the same places: which invocation computes them is all that changes
+//! - no number of the call is in the code: totals travel as push constants
+
+use rspirv::spirv::{Op, StorageClass};
+
+use super::group::{DemandKind, Group};
+use super::internalize::Granted;
+use super::mapping::{Layout, fold};
+use super::push::PushBlock;
+use super::recipe::{Lanes, Mapping, SlotOf};
+use super::submission::{Internalization, Limits, Submission};
+use crate::analysis::access::Access;
+use crate::analysis::expr::{IdKind, Node};
+use crate::analysis::layout::Type;
+use crate::analysis::relation::Shape;
+use crate::kernel::{BindingKind, NormalKernel};
+
+/// What a device likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct ShapeFacts {
+    /// Work-group size of kernels that do not care for theirs; 0 keeps the largest the users chose.
+    pub group_size: u32,
+    /// Items of one invocation, where their kernels are one straight line; 0 and 1 mean one.
+    pub items: u32,
+    /// Whether four elements next to each other are better accessed as one vector.
+    pub vectors: bool,
+}
+
+/// Items one invocation does, and which accesses take several elements at once.
+pub(crate) struct Chosen {
+    pub(crate) lanes: Option<Lanes>,
+    /// For each member, in the order of its accesses; empty if none is wide.
+    pub(crate) wide: Vec<Vec<bool>>,
+}
+
+/// Gives the group another shape, if it may have one and the device would like it.
+pub(crate) fn choose(
+    list: &[Submission],
+    group: &mut Group,
+    granted: &[Granted],
+    limits: &Limits,
+) -> Option<Chosen> {
+    let facts = limits.shape;
+    let members = &list[group.start..group.end()];
+    if facts.group_size == 0 && facts.items <= 1 || !is_free(members, group, granted) {
+        return None;
+    }
+    let items = if facts.items > 1 && members.iter().all(|m| is_straight(m, granted)) {
+        facts.items.min(widest(members))
+    } else {
+        1
+    };
+    let own = members.iter().map(|m| m.kernel.interface.local_size[0]).max().unwrap_or(1);
+    let size = if facts.group_size == 0 { own } else { facts.group_size };
+    let size = size.min(limits.max_work_group_size[0]).min(limits.max_work_group_invocations).max(1);
+    if items == 1 && (size == own || group.layout.mapping != Mapping::Identity && facts.group_size == 0) {
+        return None;
+    }
+    let total = members.iter().map(total).max().unwrap_or(1);
+    let groups = fold(total.div_ceil(u128::from(size * items)), limits).ok()?;
+    let all = groups.iter().map(|&n| u128::from(n)).product::<u128>() * u128::from(size * items);
+    // Signed comparisons of an item's number are right up to here.
+    if all > 1 << 31 || !totals_fit(members, limits) {
+        return None;
+    }
+    group.layout =
+        Layout { mapping: Mapping::Items, shape: Shape { groups, local: [size, 1, 1] }, free: true };
+    if items == 1 {
+        return Some(Chosen { lanes: None, wide: Vec::new() });
+    }
+    let wide: Vec<Vec<bool>> = if facts.vectors && items == 4 {
+        members.iter().map(|m| wide(m, granted)).collect()
+    } else {
+        Vec::new()
+    };
+    let wides = wide.iter().flatten().filter(|&&w| w).count();
+    let others = members.iter().map(|m| by_item(m, granted)).sum::<usize>() - wides;
+    if wides == 0 || wides < others {
+        return Some(Chosen { lanes: Some(Lanes { items, consecutive: false }), wide: Vec::new() });
+    }
+    Some(Chosen { lanes: Some(Lanes { items, consecutive: true }), wide })
+}
+
+/// Whether it makes no difference which invocation does an item.
+fn is_free(members: &[Submission], group: &Group, granted: &[Granted]) -> bool {
+    let line = |n: [u32; 3]| n[1] == 1 && n[2] == 1;
+    let items_only = members.iter().all(|m| {
+        let interface = &m.kernel.interface;
+        interface.item_only && line(m.groups) && line(interface.local_size)
+    });
+    let fixed = |slot: &SlotOf| matches!(slot, SlotOf::Fixed(_));
+    items_only
+        && group.trusted.is_empty()
+        && group.demands.iter().all(|d| d.kind == DemandKind::Invocation)
+        && granted.iter().all(|g| {
+            g.internal.kind == Internalization::Private && g.uses.iter().flat_map(|u| &u.slots).all(fixed)
+        })
+}
+
+/// Whether the push constants have room for the members' totals.
+fn totals_fit(members: &[Submission], limits: &Limits) -> bool {
+    let mut push = PushBlock::default();
+    for member in members {
+        let _ = push.add_member(member);
+        push.add_total(total(member) as u32);
+    }
+    push.size() <= limits.max_push_bytes
+}
+
+/// Items of a member, whole work-groups counted.
+pub(crate) fn total(member: &Submission) -> u128 {
+    u128::from(member.groups[0]) * u128::from(member.kernel.interface.local_size[0])
+}
+
+fn normal(member: &Submission) -> Option<&NormalKernel> {
+    member.kernel.normal.as_ref().ok()
+}
+
+fn is_inside(member: &Submission, binding: usize, granted: &[Granted]) -> bool {
+    granted.iter().any(|g| g.buffer == member.args[binding].buffer)
+}
+
+/// Whether the body can be written for several items side by side.
+fn is_straight(member: &Submission, granted: &[Granted]) -> bool {
+    let Some(normal) = normal(member) else { return false };
+    // What stays inside is handed over value by value, so it must be taken as a whole.
+    let whole = |access: &Access| {
+        let Some(index) = access.element.and_then(|e| e.index) else { return false };
+        let plain =
+            matches!(normal.types.get(index.ty), Type::Int { .. } | Type::Float { .. } | Type::Vector { .. });
+        plain && access.size == normal.types.span(index.ty, Default::default())
+    };
+    normal.straight.is_some()
+        && normal
+            .analysis
+            .accesses
+            .iter()
+            .all(|access| !is_inside(member, access.binding, granted) || whole(access))
+}
+
+/// Most items whose elements make up sixteen bytes.
+fn widest(members: &[Submission]) -> u32 {
+    let sizes = members.iter().filter_map(normal).flat_map(|n| &n.analysis.accesses).map(|a| a.size);
+    let largest = sizes.max().unwrap_or(4).clamp(1, 16) as u32;
+    (16 / largest.next_power_of_two()).max(1)
+}
+
+/// Accesses to memory at a place that depends on more than arguments.
+fn by_item(member: &Submission, granted: &[Granted]) -> usize {
+    let Some(normal) = normal(member) else { return 0 };
+    let counted = |a: &&Access| !a.terms.is_empty() && !is_inside(member, a.binding, granted);
+    normal.analysis.accesses.iter().filter(counted).count()
+}
+
+/// Which accesses of four neighbouring items are one aligned vector.
+fn wide(member: &Submission, granted: &[Granted]) -> Vec<bool> {
+    let Some(normal) = normal(member) else { return Vec::new() };
+    // Groups of four that are in range as a whole.
+    let covered = covered(member, normal) / 4 * 4;
+    let is_wide = |access: &Access| {
+        let arg = &member.args[access.binding];
+        let binding = &member.kernel.interface.bindings[access.binding];
+        let Some(index) = access.element.and_then(|e| e.index) else { return false };
+        let node = normal.analysis.exprs.get(index.node);
+        binding.kind == BindingKind::StorageBuffer
+            && !is_inside(member, access.binding, granted)
+            && matches!(node, Node::Id { kind: IdKind::Global, dim: 0 })
+            && matches!(normal.types.get(index.ty), Type::Int { width: 32, .. } | Type::Float { width: 32 })
+            && index.stride == 4
+            && access.terms.len() == 1
+            && access.size == 4
+            && access.constant % 16 == 0
+            && arg.offset % 16 == 0
+            && access.constant + 4 * covered <= arg.len
+    };
+    normal.analysis.accesses.iter().map(is_wide).collect()
+}
+
+/// Items a member has work for, as far as its guards say.
+fn covered(member: &Submission, normal: &NormalKernel) -> u64 {
+    let most = total(member) as u64;
+    let guards = normal.straight.iter().flat_map(|s| &s.guards);
+    let limits = guards.filter_map(|guard| {
+        let limit = number(member, normal, guard.limit, 8)?;
+        let inclusive = matches!(
+            (guard.op, guard.swapped),
+            (Op::ULessThanEqual | Op::SLessThanEqual | Op::UGreaterThan | Op::SGreaterThan, false)
+                | (Op::ULessThan | Op::SLessThan | Op::UGreaterThanEqual | Op::SGreaterThanEqual, true)
+        );
+        Some(u64::from(limit) + u64::from(inclusive))
+    });
+    limits.fold(most, u64::min)
+}
+
+/// Value of an unsigned number made of arguments.
+fn number(member: &Submission, normal: &NormalKernel, id: u32, depth: u32) -> Option<u32> {
+    if let Some((value, _)) = normal.types.constant(id) {
+        return u32::try_from(value).ok();
+    }
+    let body = normal.module.functions.first()?.blocks.iter().flat_map(|b| &b.instructions);
+    let inst = { body }.find(|inst| inst.result_id == Some(id))?;
+    let operand = |n: usize| inst.operands.get(n).and_then(|o| o.id_ref_any());
+    let part = |n: usize| number(member, normal, operand(n)?, depth.checked_sub(1)?);
+    match inst.class.opcode {
+        Op::CopyObject | Op::Bitcast => part(0),
+        Op::IAdd => Some(part(0)?.wrapping_add(part(1)?)),
+        Op::ISub => Some(part(0)?.wrapping_sub(part(1)?)),
+        Op::IMul => Some(part(0)?.wrapping_mul(part(1)?)),
+        Op::UDiv => part(0)?.checked_div(part(1)?),
+        Op::Load => pushed(member, normal, operand(0)?),
+        _ => None,
+    }
+}
+
+/// A push constant behind a chain of constants.
+fn pushed(member: &Submission, normal: &NormalKernel, pointer: u32) -> Option<u32> {
+    let body = normal.module.functions.first()?.blocks.iter().flat_map(|b| &b.instructions);
+    let chain = { body }.find(|inst| inst.result_id == Some(pointer))?;
+    let ids: Vec<u32> = chain.operands.iter().filter_map(|o| o.id_ref_any()).collect();
+    let (base, indices) = ids.split_first()?;
+    let variable = normal.module.types_global_values.iter().find(|inst| inst.result_id == Some(*base))?;
+    let (class, block) = normal.types.pointee(variable.result_type?)?;
+    if class != StorageClass::PushConstant {
+        return None;
+    }
+    let at = normal.types.constant_offset(block, indices)? as usize;
+    let bytes = member.push.get(at..at + 4)?;
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
