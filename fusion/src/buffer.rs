@@ -5,7 +5,7 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -92,6 +92,7 @@ impl<T: Pod> Buffer<T> {
     /// A device without buffer addresses, or no memory left.
     pub fn device_address(&self) -> Result<u64, Error> {
         let memory = self.inner.memory(&mut self.inner.context.lock())?.clone();
+        self.inner.addressed.store(true, Relaxed);
         memory.device_address().ok_or_else(|| self.inner.error(BufferError::NoAddress))
     }
 
@@ -173,6 +174,8 @@ pub(crate) struct BufferInner {
     pub(crate) size: u64,
     memory: OnceLock<Arc<Memory>>,
     properties: Mutex<Properties>,
+    /// Whether somebody was told the address.
+    pub(crate) addressed: AtomicBool,
     /// Ranges are those of the memory object, so that aliases can share it.
     contents: Arc<Mutex<Contents>>,
 }
@@ -188,6 +191,7 @@ impl BufferInner {
             size,
             memory: OnceLock::new(),
             properties: Mutex::default(),
+            addressed: AtomicBool::new(false),
             contents: Arc::default(),
         })
     }
@@ -202,6 +206,7 @@ impl BufferInner {
             size: memory.size(),
             memory: OnceLock::from(memory),
             properties: Mutex::default(),
+            addressed: AtomicBool::new(false),
             contents: context.alias_contents(alias),
         })
     }
@@ -247,6 +252,17 @@ impl BufferInner {
             Some(why) => Err(self.error(BufferError::Unreadable(why))),
             None => Ok(()),
         }
+    }
+
+    /// As [`BufferInner::unreadable`], once these ranges (of the memory object) were written.
+    pub(crate) fn unreadable_after(
+        &self,
+        range: &Range<u64>,
+        written: impl IntoIterator<Item = Range<u64>>,
+    ) -> Option<Unreadable> {
+        let mut contents = self.contents().clone();
+        written.into_iter().for_each(|range| contents.written(&range));
+        contents.unreadable(&self.absolute(range))
     }
 
     pub(crate) fn written(&self, range: &Range<u64>) {

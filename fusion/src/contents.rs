@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::{error::Unreadable, graph::overlap};
 
 /// The ranges of one buffer that must not be read. Empty for nearly every buffer, nearly always.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Contents {
     bad: Vec<(Range<u64>, Unreadable)>,
 }

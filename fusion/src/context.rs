@@ -23,7 +23,7 @@ use crate::{
     program::Programs,
     queue::Queue,
     schedule::Schedule,
-    stats::{Counters, Stats},
+    stats::{Counters, Objects, Stats},
     vk::{DeviceInfo, Gpu, GpuOptions, UserBuffer},
 };
 
@@ -280,6 +280,13 @@ impl Context {
             validation_messages: self.inner.gpu.validation_messages(),
             ..self.inner.counters.snapshot()
         }
+    }
+
+    /// Objects of the driver that exist now.
+    #[must_use]
+    pub fn objects(&self) -> Objects {
+        let [buffers, pipelines, submissions] = self.inner.gpu.stats().live;
+        Objects { buffers, pipelines, submissions }
     }
 
     /// How many errors and warnings the validation layer has reported so far; always 0 where it is not active.

@@ -14,6 +14,7 @@ use crate::{
     schedule::{List, Mode},
 };
 
+mod addressed;
 mod end;
 mod kept;
 mod rebind;

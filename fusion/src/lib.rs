@@ -90,5 +90,5 @@ pub use options::{CacheOptions, ContextOptions, QueueOptions};
 pub use outcome::{CancelCause, Outcome};
 pub use queue::{HostScope, Queue};
 pub use report::{FusionReport, StepReport, Tier};
-pub use stats::Stats;
+pub use stats::{Objects, Stats};
 pub use vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer};

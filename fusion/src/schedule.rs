@@ -9,6 +9,7 @@
 //! - The lock is never held while a kernel is built, a closure runs, or the device is waited for.
 
 use std::{
+    ops::Range,
     sync::{Arc, MutexGuard, PoisonError},
     thread::{self, ThreadId},
 };
@@ -23,7 +24,7 @@ use crate::{
     event::{EventInner, HostDone},
     fusion::End,
     graph::{Graph, Touch, Touches},
-    jit::Submission,
+    jit::{self, Submission},
     outcome::CancelCause,
     vk::Point,
 };
@@ -121,6 +122,41 @@ impl Entry {
     /// What its kernel reaches by address: the touches after those of its arguments.
     pub(crate) fn reaches(&self) -> impl Iterator<Item = (Touch, Arc<BufferInner>)> + '_ {
         self.touches.iter().cloned().zip(self.buffers.iter().cloned()).skip(self.submission.args.len())
+    }
+
+    /// The bytes of a memory object that it certainly writes, whatever was there before.
+    pub(crate) fn overwritten<'a>(
+        &'a self,
+        context: &'a ContextInner,
+        memory: u64,
+    ) -> impl Iterator<Item = Range<u64>> + 'a {
+        let written = move |&position: &usize| {
+            let touch = &self.touches[position];
+            touch.memory == memory
+                && touch.writes
+                && jit::overwrites(&self.submission, position, &context.limits)
+        };
+        (0..self.submission.args.len()).filter(written).map(|position| self.touches[position].range.clone())
+    }
+
+    /// Notes that it ran: what it certainly wrote can be read again, if it could not be. Of what it only may have
+    /// written nothing is known, so that stays as it was.
+    pub(crate) fn note_written(&self, context: &ContextInner) {
+        for position in 0..self.touches.len() {
+            self.note_written_at(context, position);
+        }
+    }
+
+    /// As [`Entry::note_written`], for one of its touches.
+    pub(crate) fn note_written_at(&self, context: &ContextInner, position: usize) {
+        let (touch, buffer) = (&self.touches[position], &self.buffers[position]);
+        let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
+        if touch.writes
+            && buffer.unreadable(&range).is_some()
+            && jit::overwrites(&self.submission, position, &context.limits)
+        {
+            buffer.written(&range);
+        }
     }
 
     /// Whether it follows addresses without saying where to.

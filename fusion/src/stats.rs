@@ -86,6 +86,18 @@ counters! {
     lists_refused,
 }
 
+/// Objects of the driver that a context has at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Objects {
+    /// Buffers, those for staging and imported ones included.
+    pub buffers: u64,
+    /// Compute pipelines.
+    pub pipelines: u64,
+    /// Command buffers with their pools, pending or kept for later.
+    pub submissions: u64,
+}
+
 /// Adds to a counter.
 pub(crate) fn count(counter: &AtomicU64, by: u64) {
     counter.fetch_add(by, Relaxed);

@@ -10,6 +10,7 @@ mod coverage;
 mod group;
 mod internalize;
 mod mapping;
+mod overwrite;
 mod push;
 pub(crate) mod recipe;
 mod report;
@@ -18,6 +19,7 @@ mod step;
 mod submission;
 mod unroll;
 
+pub use overwrite::overwrites;
 pub use report::{
     BarrierReason, BarrierReport, BufferReport, GroupReport, Report, SplitReport, TrustedReport,
 };

@@ -87,6 +87,9 @@ pub enum Reason {
     /// The buffer is used in more than one fused group.
     #[error("used in several fused groups")]
     SeveralGroups,
+    /// The buffer's memory is reached by its address, whether or not a binding names it.
+    #[error("reached by its device address")]
+    Addressed,
     /// The submission that uses the buffer was not fused.
     #[error("not fused")]
     NotFused,

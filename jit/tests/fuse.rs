@@ -257,3 +257,37 @@ fn keeps_the_shape_of_kernels_that_meet_in_a_work_group() {
     let group = &plan.report.groups[0];
     assert_eq!((group.work_group, group.items_per_invocation), (own, 1));
 }
+
+/// Whether the kernel certainly writes the whole of one argument of `n` elements.
+fn overwrites(path: &str, n: u32, groups: u32, arg: usize, push: &[u32]) -> bool {
+    let kernel = kernel(path);
+    let mut list = List::new(n);
+    let buffers: Vec<u64> = (0..kernel.interface.bindings.len() as u64).collect();
+    let push: Vec<u8> = push.iter().flat_map(|word| word.to_le_bytes()).collect();
+    list.submit(&kernel, [groups, 1, 1], &buffers, &push);
+    vkfuse_jit::plan::overwrites(&list.submissions[0], arg, &limits())
+}
+
+#[test]
+fn knows_which_kernels_overwrite_everything() {
+    // In order, with a ragged end, backwards, and by work-group.
+    assert!(overwrites("pair/scale.spv", 160, 10, 1, &[160, 3]));
+    assert!(overwrites("pair/scale.spv", 155, 10, 1, &[155, 3]));
+    assert!(overwrites("access/reverse.spv", 1000, 4, 1, &[1000]));
+    assert!(overwrites("access/reverse_group.spv", 1024, 4, 1, &[]));
+    assert!(overwrites("access/scale_in_place.spv", 1000, 4, 0, &[1000, 2]));
+}
+
+#[test]
+fn does_not_believe_what_overwrites_a_part_only() {
+    // The guard ends early; too few work-groups; every second element; atomics; indices from a buffer; an input.
+    assert!(!overwrites("pair/scale.spv", 160, 10, 1, &[159, 3]));
+    assert!(!overwrites("pair/scale.spv", 160, 9, 1, &[160, 3]));
+    assert!(!overwrites("access/even.spv", 1000, 4, 1, &[1000]));
+    assert!(!overwrites("access/reverse.spv", 1000, 4, 1, &[999]));
+    assert!(!overwrites("access/reverse.spv", 1000, 3, 1, &[1000]));
+    assert!(!overwrites("groups/reduce_atomic.spv", 1, 4, 1, &[1]));
+    assert!(!overwrites("access/scatter.spv", 256, 1, 2, &[256]));
+    assert!(!overwrites("pair/scale.spv", 160, 10, 0, &[160, 3]));
+    assert!(!overwrites("pair/scale.spv", 160, 10, 9, &[160, 3]));
+}

@@ -133,13 +133,13 @@ impl ContextInner {
             let submitted =
                 self.commit(schedule, lane, Work { pieces, buffers: &buffers, waits: &waits, profile })?;
             for (entry, position, is_kept) in kept {
-                let (touch, buffer) =
-                    (&list.entries[entry].touches[position], &list.entries[entry].buffers[position]);
-                let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
+                let entry = &list.entries[entry];
+                let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);
                 if is_kept {
+                    let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
                     buffer.lost(range, Unreadable::Internalized);
                 } else {
-                    buffer.written(&range);
+                    entry.note_written_at(self, position);
                 }
             }
             schedule.queue(queue).ran(submitted.point);

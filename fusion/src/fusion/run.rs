@@ -33,9 +33,10 @@ impl ContextInner {
             return self.prepare_unfused(list, Outcome::Refused { reason: Reason::Empty });
         }
         let start = Instant::now();
-        let submissions: Vec<_> = list.entries.iter().map(|entry| entry.submission.clone()).collect();
-        let plan = jit::plan(&submissions, &properties.options(), &self.limits)
+        let (submissions, in_memory) = list.submissions(properties.policy);
+        let mut plan = jit::plan(&submissions, &properties.options(), &self.limits)
             .map_err(|error| Error::Build { kernel: list.label(), source: BuildError::Plan(error) })?;
+        plan.report.buffers.extend(in_memory);
         let plan_us = micros(start);
         let outcome = outcome(&plan);
         if properties.force && plan.steps.len() != 1 {

@@ -10,7 +10,6 @@ use crate::{
     error::{BufferError, Error, Slot, SubmitError},
     event::{Done, Event, EventInner, HostDone},
     fusion::End,
-    graph::Touch,
     handler::{Handler, SubmitResult},
     outcome::CancelCause,
     schedule::{After, Entry, List, Mode, Piece, Rule, Work},
@@ -98,10 +97,7 @@ impl Queue {
             let pieces = piece.take().into_iter().collect();
             let work = Work { pieces, buffers: &entry.buffers, waits: &entry.after.points, profile };
             let submitted = context.commit(&mut schedule, lane, work)?;
-            for (touch, buffer) in entry.touches.iter().zip(&entry.buffers).filter(|(touch, _)| touch.writes)
-            {
-                buffer.written(&(touch.range.start - buffer.base..touch.range.end - buffer.base));
-            }
+            entry.note_written(context);
             schedule.queue(self.inner.id).ran(submitted.point);
             return Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)));
         }
@@ -145,24 +141,20 @@ fn wait_for_tasks(tasks: &SmallVec<[Arc<HostDone>; 1]>) -> Result<(), Error> {
 pub(crate) fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> {
     for (position, (touch, buffer)) in entry.touches.iter().zip(&entry.buffers).enumerate() {
         let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
-        if !touch.reads {
+        if !touch.reads || buffer.unreadable(&range).is_none() {
             continue;
         }
-        if let Some(state) = buffer.unreadable(&range) {
-            let writes = |listed: &Touch| listed.writes && listed.overlaps(touch);
-            if list.is_some_and(|list| list.entries.iter().any(|earlier| earlier.touches.iter().any(writes)))
-            {
-                continue;
-            }
-            let Some(arg) = entry.submission.args.get(position) else {
-                return Err(buffer.error(BufferError::Unreadable(state)));
-            };
-            let slot = Slot { set: arg.set, binding: arg.binding };
-            return Err(Error::submit(
-                &entry.label,
-                SubmitError::Unreadable { slot, buffer: buffer.name().to_string(), state },
-            ));
-        }
+        let earlier = list.map_or(&[][..], |list| &list.entries);
+        let written = earlier.iter().flat_map(|earlier| earlier.overwritten(&buffer.context, touch.memory));
+        let Some(state) = buffer.unreadable_after(&range, written) else { continue };
+        let Some(arg) = entry.submission.args.get(position) else {
+            return Err(buffer.error(BufferError::Unreadable(state)));
+        };
+        let slot = Slot { set: arg.set, binding: arg.binding };
+        return Err(Error::submit(
+            &entry.label,
+            SubmitError::Unreadable { slot, buffer: buffer.name().to_string(), state },
+        ));
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::{ptr, sync::Arc};
 use ash::vk;
 use vulkano::{VulkanObject, device::Device};
 
-use super::{Command, DeviceError, Memory, Pipeline, Profile, check::Needs, gpu::GpuInner};
+use super::{Command, DeviceError, Memory, Pipeline, Profile, check::Needs, gpu::GpuInner, stats::Alive};
 
 /// What a pending submission keeps alive.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub(super) struct Frame {
     keeps: Vec<Keep>,
     profile: Option<Arc<Profile>>,
     device: Arc<Device>,
+    _alive: Alive,
 }
 
 /// A descriptor pool, large enough for one submission. Null until one needs it.
@@ -48,6 +49,7 @@ impl Frame {
             keeps: Vec::new(),
             profile: None,
             device: gpu.device.clone(),
+            _alive: gpu.counters.live_frames.one_more(),
         };
         let fns = &gpu.device.fns().v1_0;
         let info = vk::CommandPoolCreateInfo::default()

@@ -16,7 +16,7 @@ use vulkano::{
     memory::MemoryPropertyFlags,
 };
 
-use super::{DeviceError, Gpu, gpu::unique_id};
+use super::{DeviceError, Gpu, gpu::unique_id, stats::Alive};
 
 /// A buffer with memory behind it. `Send + Sync`; freed when the last handle goes, which the submissions that use it
 /// hold too.
@@ -38,6 +38,7 @@ pub(crate) struct Memory {
     imported: bool,
     /// Whether it may be bound as a uniform buffer.
     uniform: bool,
+    _alive: Alive,
     /// Keeps buffer and memory.
     _buffer: Subbuffer<[u8]>,
 }
@@ -99,6 +100,7 @@ impl Memory {
             host_visible: !known || flags.contains(MemoryPropertyFlags::HOST_VISIBLE),
             imported: origin.imported,
             uniform: usage.contains(BufferUsage::UNIFORM_BUFFER),
+            _alive: gpu.0.counters.live_buffers.one_more(),
             _buffer: range,
         }
     }

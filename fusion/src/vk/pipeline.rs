@@ -22,6 +22,7 @@ use super::{
     driver_cache::{self, DriverCache},
     gpu::unique_id,
     module::Module,
+    stats::Alive,
 };
 
 /// Set, binding and kind of each, sorted.
@@ -73,6 +74,7 @@ pub(crate) struct Pipeline {
     bindings: Bindings,
     push_bytes: u32,
     device: Arc<Device>,
+    _alive: Alive,
 }
 
 /// One set of a pipeline's layout.
@@ -152,6 +154,7 @@ impl Gpu {
             bindings,
             push_bytes: source.push_bytes,
             device: self.device().clone(),
+            _alive: self.0.counters.live_pipelines.one_more(),
         };
         self.make_sets(&mut made)?;
         self.make_layout(&mut made)?;

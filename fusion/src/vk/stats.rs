@@ -1,6 +1,9 @@
 //! Counters of what reached the driver, for tests and statistics.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 /// What was done since the device was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,6 +21,30 @@ pub(crate) struct GpuStats {
     pub(crate) pipelines: u64,
     /// Memory objects allocated.
     pub(crate) allocations: u64,
+    /// Buffers, pipelines and frames that exist.
+    pub(crate) live: [u64; 3],
+}
+
+/// Counts objects that exist.
+#[derive(Debug, Default)]
+pub(super) struct Live(Arc<AtomicU64>);
+
+impl Live {
+    /// One more, until what this returns is dropped.
+    pub(super) fn one_more(&self) -> Alive {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Alive(self.0.clone())
+    }
+}
+
+/// Part of an object that is counted while it exists.
+#[derive(Debug)]
+pub(super) struct Alive(Arc<AtomicU64>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The live counters.
@@ -29,6 +56,9 @@ pub(super) struct Counters {
     transfers: AtomicU64,
     pipelines: AtomicU64,
     allocations: AtomicU64,
+    pub(super) live_buffers: Live,
+    pub(super) live_pipelines: Live,
+    pub(super) live_frames: Live,
 }
 
 /// What one submission adds.
@@ -63,6 +93,8 @@ impl Counters {
             transfers: self.transfers.load(Ordering::Relaxed),
             pipelines: self.pipelines.load(Ordering::Relaxed),
             allocations: self.allocations.load(Ordering::Relaxed),
+            live: [&self.live_buffers, &self.live_pipelines, &self.live_frames]
+                .map(|live| live.0.load(Ordering::Relaxed)),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Internalized buffers: what they hold, who may read them, and when they are good again.
 
-use vkfuse::{BufferError, Error, FusionProperties, FusionWrapper, Outcome, SubmitError, Unreadable};
+use vkfuse::{
+    BufferError, Error, FusionProperties, FusionWrapper, Internalization, Outcome, Policy, Reason,
+    SubmitError, Unreadable,
+};
 
 use crate::{N, add, iota, multiples, poison, scale, support::Rig};
 
@@ -119,4 +122,91 @@ fn contradicting_promotions_are_an_error_and_opting_out_is_not() {
     assert_eq!(done.unwrap().outcome(), Outcome::Fused);
     assert_eq!(tmp.download().unwrap(), multiples(1), "it stayed in memory");
     assert_eq!(out.download().unwrap(), multiples(2));
+}
+
+/// `z[i] = x[i]` for even `i` only.
+fn even(rig: &Rig, x: &vkfuse::Buffer<i32>, z: &vkfuse::Buffer<i32>) -> Result<vkfuse::Event, vkfuse::Error> {
+    let (kernel, n) = (rig.kernel("access/even"), x.len() as u32);
+    rig.queue.submit(|h| {
+        h.arg(0, x.read()).arg(1, z.write()).push(&n).dispatch_items(&kernel, [n, 1, 1]);
+    })
+}
+
+#[test]
+fn a_kernel_that_writes_only_a_part_does_not_make_the_rest_good() {
+    let rig = rig!();
+    let (a, tmp) = (iota(&rig), poison(&rig).named("tmp").promote_private());
+    internalize(&rig, &tmp);
+    even(&rig, &a, &tmp).unwrap();
+    let error = tmp.download().unwrap_err();
+    assert!(error.to_string().contains("tmp"), "{error}");
+    // Nor does a kernel that stops before the end.
+    let kernel = rig.kernel("pair/scale");
+    let short = rig.queue.submit(|h| {
+        h.arg(0, a.read()).arg(1, tmp.write()).push(&(N as u32 - 1)).push(&2i32);
+        h.dispatch_items(&kernel, [N as u32, 1, 1]);
+    });
+    short.unwrap();
+    assert!(tmp.download().is_err());
+    // One that writes everything does, forwards or backwards.
+    scale(&rig, &rig.queue, &a, 2, &tmp).unwrap();
+    assert_eq!(tmp.download().unwrap(), multiples(2));
+    internalize(&rig, &tmp);
+    let reverse = rig.kernel("access/reverse");
+    let reversed = rig.queue.submit(|h| {
+        h.arg(0, a.read()).arg(1, tmp.write()).push(&(N as u32));
+        h.dispatch_items(&reverse, [N as u32, 1, 1]);
+    });
+    reversed.unwrap();
+    assert_eq!(tmp.download().unwrap()[0], N as i32 - 1);
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn a_list_that_writes_only_a_part_cannot_read_the_rest() {
+    let rig = rig!();
+    let (a, out, tmp) = (iota(&rig), poison(&rig), poison(&rig).named("tmp").promote_private());
+    internalize(&rig, &tmp);
+    let done = rig.queue.fuse(|queue| {
+        even(&rig, &a, &tmp)?;
+        let error = scale(&rig, queue, &tmp, 3, &out).unwrap_err();
+        assert!(error.to_string().contains("tmp"), "{error}");
+        scale(&rig, queue, &a, 2, &tmp)?;
+        scale(&rig, queue, &tmp, 3, &out).map(drop)
+    });
+    assert_eq!(done.unwrap().report().unwrap().submissions, 3);
+    assert_eq!(out.download().unwrap(), multiples(6));
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn a_buffer_that_is_reached_by_its_address_stays_in_memory() {
+    let rig = rig!();
+    let (a, out, tmp) = (iota(&rig), poison(&rig), poison(&rig).named("tmp").promote_private());
+    if tmp.device_address().is_err() {
+        return;
+    }
+    for policy in [Policy::Prove, Policy::Trust] {
+        let addresses = rig.kernel("pair/addresses");
+        let done = rig.queue.fuse_with(&FusionProperties::new().policy(policy), |queue| {
+            scale(&rig, queue, &a, 2, &tmp)?;
+            scale(&rig, queue, &tmp, 3, &out)?;
+            let by_address = queue.submit(|h| {
+                for buffer in [&tmp, &out, &out] {
+                    h.push(&buffer.device_address()?);
+                }
+                h.uses(tmp.read()).uses(out.read_write());
+                h.push(&(N as u32)).dispatch_items(&addresses, [N as u32, 1, 1]);
+                Ok(())
+            });
+            by_address.map(drop)
+        });
+        let report = done.unwrap().report().unwrap();
+        assert_eq!(report.dispatches, 2, "the two that go by bindings fuse: {:#?}", report.plan);
+        let kept = report.plan.buffers.iter().find(|buffer| buffer.buffer == tmp.id()).unwrap();
+        assert_eq!((kept.got, &kept.reason), (Internalization::None, &Some(Reason::Addressed)));
+        assert_eq!(out.download().unwrap(), multiples(8));
+        assert_eq!(tmp.download().unwrap(), multiples(2));
+    }
+    rig.assert_no_validation_messages();
 }

@@ -179,8 +179,8 @@ fn wide(member: &Submission, granted: &[Granted]) -> Vec<bool> {
             && index.stride == 4
             && access.terms.len() == 1
             && access.size == 4
-            && access.constant % 16 == 0
-            && arg.offset % 16 == 0
+            && access.constant.is_multiple_of(16)
+            && arg.offset.is_multiple_of(16)
             && access.constant + 4 * covered <= arg.len
     };
     normal.analysis.accesses.iter().map(is_wide).collect()

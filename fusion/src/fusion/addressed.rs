@@ -1,0 +1,46 @@
+//! Buffers that are reached by their address: they stay in memory.
+//!
+//! What a kernel does with an address is not followed. A buffer whose address somebody was told can be read by any kernel
+//! that follows addresses, so nothing of it may stay inside a fused kernel. Under [`Policy::Trust`] that is believed not to
+//! happen, except where the list itself says that it does.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::{
+    buffer::BufferInner,
+    jit::{BufferReport, Internalization, Policy, Promote, Reason, Submission},
+    schedule::{Entry, List},
+};
+
+impl List {
+    /// The submissions for the planner, and a report on every buffer that is kept in memory although it asked for
+    /// something else.
+    pub(super) fn submissions(&self, policy: Policy) -> (Vec<Submission>, Vec<BufferReport>) {
+        let mut reports: Vec<BufferReport> = Vec::new();
+        let submission = |entry: &Entry| {
+            let mut submission = entry.submission.clone();
+            for (arg, buffer) in submission.args.iter_mut().zip(&entry.buffers) {
+                if arg.promote != Promote::None && self.is_addressed(buffer, policy) {
+                    if !reports.iter().any(|report| report.buffer == arg.buffer) {
+                        reports.push(BufferReport {
+                            buffer: arg.buffer,
+                            asked: arg.promote,
+                            got: Internalization::None,
+                            reason: Some(Reason::Addressed),
+                        });
+                    }
+                    arg.promote = Promote::None;
+                }
+            }
+            submission
+        };
+        (self.entries.iter().map(submission).collect(), reports)
+    }
+
+    fn is_addressed(&self, buffer: &BufferInner, policy: Policy) -> bool {
+        let mut entries = self.entries.iter();
+        let told = buffer.addressed.load(Relaxed);
+        told && (policy == Policy::Prove || entries.clone().any(Entry::apart))
+            || entries.any(|entry| entry.reaches().any(|(touch, _)| touch.memory == buffer.id.0))
+    }
+}

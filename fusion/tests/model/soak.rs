@@ -1,0 +1,111 @@
+//! Random use on two threads for a long time: memory, handles and threads are as many in the end as after warming up.
+
+use std::{
+    fs,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
+
+use vkfuse::{CacheOptions, Context, ContextOptions, Objects};
+
+use super::{
+    ALONE, heap, number,
+    sequence::{self, Engine, Kind, Shape},
+};
+
+/// What the process has.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    /// Resident memory in KiB, that of driver and layers included.
+    resident: u64,
+    /// Bytes of the Rust heap.
+    heap: usize,
+    files: usize,
+    threads: usize,
+    objects: Objects,
+}
+
+impl Sample {
+    /// Nothing on a system without `/proc`.
+    fn take(context: &Context) -> Option<Sample> {
+        let status = fs::read_to_string("/proc/self/status").ok()?;
+        let value = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name))?;
+            line.split_whitespace().nth(1)?.parse::<u64>().ok()
+        };
+        Some(Sample {
+            resident: value("VmRSS:")?,
+            heap: heap::live(),
+            files: fs::read_dir("/proc/self/fd").ok()?.count(),
+            threads: value("Threads:")? as usize,
+            objects: context.objects(),
+        })
+    }
+}
+
+/// Pipelines kept in memory: few, so that the cache is full soon and evicts from then on.
+const PIPELINES: usize = 256;
+
+/// `VKFUSE_SOAK_SECONDS` says how long. Samples are taken with both threads at rest, a tenth of the time apart.
+#[test]
+fn memory_handles_and_threads_stay_flat() {
+    let _alone = ALONE.lock();
+    let cache = CacheOptions::new().no_disk().memory_entries(PIPELINES);
+    let Some(engine) = Engine::with(ContextOptions::from_env().validation(true).cache(cache)) else { return };
+    let seconds = number("VKFUSE_SOAK_SECONDS").unwrap_or(20);
+    let (started, next) = (Instant::now(), AtomicU64::new(number("VKFUSE_MODEL_FIRST").unwrap_or(1 << 32)));
+    let mut samples: Vec<Sample> = Vec::new();
+    let mut calls = 0;
+    for part in 1..=10 {
+        let until = started + Duration::from_secs(seconds) * part / 10;
+        let work = || {
+            let mut made = 0;
+            while Instant::now() < until {
+                let seed = next.fetch_add(1, Relaxed);
+                let shape = Shape { kind: Kind::Apart, threads: 1, ..Shape::of(seed) };
+                match sequence::run_as(&engine, seed, shape) {
+                    Ok(calls) => made += calls,
+                    Err(difference) => panic!("{difference}\n{}", sequence::describe_as(seed, shape)),
+                }
+            }
+            made
+        };
+        calls += thread::scope(|scope| {
+            let threads = [scope.spawn(work), scope.spawn(work)];
+            threads.into_iter().map(|thread| thread.join().expect("a difference")).sum::<u64>()
+        });
+        engine.rig.context.wait().expect("a wait for everything");
+        let Some(sample) = Sample::take(&engine.rig.context) else { continue };
+        println!("{:6.0} s: {sample:?}", started.elapsed().as_secs_f64());
+        samples.push(sample);
+    }
+    let sequences = next.load(Relaxed) - number("VKFUSE_MODEL_FIRST").unwrap_or(1 << 32);
+    let stats = engine.rig.context.stats();
+    let compiled = stats.driver_compiles;
+    println!(
+        "{sequences} sequences, {calls} calls on two threads in {:.0?}; {} dispatches, {compiled} pipelines made, {} lists fused, {} split, {} \
+         cancelled, {} refused; {} validation messages",
+        started.elapsed(),
+        stats.dispatches,
+        stats.lists_fused,
+        stats.lists_split,
+        stats.lists_cancelled,
+        stats.lists_refused,
+        stats.validation_messages
+    );
+    engine.close();
+    let [.., warm, _, _, _, _, _, _, last] = samples[..] else { return };
+    assert_eq!(last.files, warm.files, "open files");
+    assert_eq!(last.threads, warm.threads, "threads");
+    // Buffers and submissions are those of nobody now; the cache keeps some pipelines.
+    assert!(last.objects.buffers <= warm.objects.buffers, "{warm:?} {last:?}");
+    assert!(last.objects.pipelines <= PIPELINES as u64 + 8, "{last:?}");
+    assert!(last.objects.submissions <= warm.objects.submissions.max(32), "{warm:?} {last:?}");
+    // Only the cache is more or less full.
+    let cached = |sample: &Sample| sample.objects.pipelines as usize * 4096;
+    assert!(last.heap <= warm.heap + cached(&last) + (64 << 10), "{warm:?} {last:?}");
+    // The driver's compiler and the layers never settle to the byte, and a pipeline takes some 200 KiB there.
+    let filled = (PIPELINES as u64).saturating_sub(warm.objects.pipelines) * 320;
+    assert!(last.resident <= warm.resident + warm.resident / 4 + (32 << 10) + filled, "{warm:?} {last:?}");
+}
