@@ -319,7 +319,7 @@ fn cooperative_kernel() {
         assert_eq!(ran.words(result), [n * (n - 1) / 2]);
         assert_eq!(ran.words(twice), [n * (n - 1)]);
         assert_eq!(ran.words(done), [groups]);
-        assert_ne!(ran.outcome(), Outcome::Fused);
+        ran.assert_ran(&Outcome::Split, 2);
         let report = ran.report();
         let after: Vec<usize> = report.plan.splits.iter().map(|split| split.after).collect();
         assert!(after.contains(&1), "it says where and why: {report:#?}");

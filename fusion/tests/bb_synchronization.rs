@@ -8,7 +8,9 @@
 mod support;
 
 use support::{Pair, Rig, Size, Submit};
-use vkfuse::{Buffer, CancelCause, Event, FusionProperties, FusionWrapper, Outcome, Queue, QueueOptions};
+use vkfuse::{
+    Buffer, CancelCause, Event, FusionProperties, FusionWrapper, Outcome, Queue, QueueOptions, Stats,
+};
 
 /// A pair in a list that has not ended.
 struct Listed {
@@ -16,6 +18,8 @@ struct Listed {
     fusion: FusionWrapper,
     buffers: Vec<Buffer<u32>>,
     events: Vec<Event>,
+    /// Counters from before the list.
+    before: Stats,
 }
 
 const IN3: usize = 2;
@@ -26,17 +30,31 @@ impl Listed {
     fn new(rig: Rig) -> Listed {
         let pair = Pair::new(512);
         let buffers = pair.workload.allocate(&rig);
+        let before = rig.context.stats();
         let fusion = FusionWrapper::new(&rig.queue).unwrap();
         fusion.start_fusion().unwrap();
         let events = pair.workload.submit_all(&rig, &buffers);
         assert!(fusion.is_in_fusion_mode());
-        Listed { rig, fusion, buffers, events }
+        assert_eq!((rig.context.stats() - before).dispatches, 0);
+        Listed { rig, fusion, buffers, events, before }
     }
 
-    /// Demands that the list ended by `by`, that completing it late gives its event, and the pair's result.
+    /// How many dispatches ran since the list was started.
+    fn dispatches(&self) -> u64 {
+        (self.rig.context.stats() - self.before).dispatches
+    }
+
+    /// Demands that the list ended by `by` and ran as two dispatches, and that completing it late gives its event.
     #[track_caller]
     fn assert_ended(&self, by: CancelCause) {
+        self.assert_ended_after(by, 2);
+    }
+
+    /// As [`Listed::assert_ended`], where so many dispatches ran in all.
+    #[track_caller]
+    fn assert_ended_after(&self, by: CancelCause, dispatches: u64) {
         assert!(!self.fusion.is_in_fusion_mode());
+        assert_eq!(self.dispatches(), dispatches);
         let outcome = Outcome::Cancelled { by };
         for event in &self.events {
             assert_eq!(event.outcome(), outcome);
@@ -62,6 +80,7 @@ impl Listed {
         let complete = self.fusion.complete_fusion(&FusionProperties::default()).unwrap();
         complete.wait().unwrap();
         assert_eq!(complete.outcome(), Outcome::Fused);
+        assert_eq!(self.dispatches(), 1);
         self.assert_out(20);
         self.rig.assert_no_validation_messages();
     }
@@ -102,8 +121,10 @@ fn sync_queue_destruction() {
         .iter()
         .map(|submit| queue.submit(|h| submit.record(&rig, &buffers, h)).unwrap())
         .collect();
+    let before = rig.context.stats();
     drop(fusion);
     drop(queue);
+    assert_eq!((rig.context.stats() - before).dispatches, 2);
     for event in &events {
         event.wait().unwrap();
         assert_eq!(event.outcome(), Outcome::Cancelled { by: CancelCause::QueueDropped });
@@ -180,13 +201,51 @@ fn sync_acc_mem_op() {
     listed.assert_out(20);
 }
 
+/// A copy of what a listed kernel writes through a pointer.
+#[test]
+fn sync_usm_mem_op() {
+    let rig = rig!();
+    let n = 512_u32;
+    let ints =
+        |factor: u32| rig.context.buffer_from(&(0..n).map(|i| factor * i).collect::<Vec<_>>()).unwrap();
+    let (x, y, tmp, out, copied) = (ints(2), ints(3), ints(0), ints(0), ints(0));
+    let addresses = rig.kernel("pair/addresses");
+    let add = |x: &Buffer<u32>, y: &Buffer<u32>, z: &Buffer<u32>, after: Option<&Event>| {
+        let event = rig.queue.submit(|h| {
+            for buffer in [x, y, z] {
+                h.push(&buffer.device_address()?);
+            }
+            after.map(|event| h.depends_on(event));
+            h.uses(x.read()).uses(y.read()).uses(z.write());
+            h.push(&n).dispatch_items(&addresses, [n, 1, 1]);
+            Ok(())
+        });
+        event.unwrap()
+    };
+    let before = rig.context.stats();
+    let fusion = FusionWrapper::new(&rig.queue).unwrap();
+    fusion.start_fusion().unwrap();
+    let first = add(&x, &y, &tmp, None);
+    let second = add(&tmp, &x, &out, Some(&first));
+    rig.queue.copy(&tmp, &copied).unwrap();
+    assert!(!fusion.is_in_fusion_mode());
+    assert_eq!((rig.context.stats() - before).dispatches, 2);
+    for event in [&first, &second] {
+        assert_eq!(event.outcome(), Outcome::Cancelled { by: CancelCause::Command });
+    }
+    assert_eq!(copied.download().unwrap(), (0..n).map(|i| 5 * i).collect::<Vec<_>>());
+    assert_eq!(out.download().unwrap(), (0..n).map(|i| 7 * i).collect::<Vec<_>>());
+    fusion.complete_fusion(&FusionProperties::default()).unwrap().wait().unwrap();
+    rig.assert_no_validation_messages();
+}
+
 /// A kernel on another queue that needs what listed kernels write.
 #[test]
 fn sync_second_queue() {
     let listed = Listed::new(rig!());
     let second = listed.rig.context.queue(QueueOptions::new()).unwrap();
     let doubled = double(&listed.rig, &second, &listed.buffers[OUT]);
-    listed.assert_ended(CancelCause::OtherQueue);
+    listed.assert_ended_after(CancelCause::OtherQueue, 3);
     doubled.wait().unwrap();
     listed.assert_out(40);
 }
@@ -206,7 +265,14 @@ fn sync_two_queues_requirement() {
         let submit = &pair.workload.submits()[k];
         rig.queue.submit(|h| submit.record(&rig, &buffers, h)).unwrap()
     };
+    let before = rig.context.stats();
     let events = [submit(0), double(&rig, &second, &buffers[TMP]), submit(1)];
+    // Each list was ended before another could come to need it, so there is never a circle.
+    let by = CancelCause::OtherQueue;
+    assert_eq!(events[0].outcome(), Outcome::Cancelled { by });
+    assert_eq!(events[1].outcome(), Outcome::Cancelled { by });
+    assert_eq!(events[2].outcome(), Outcome::Unfused);
+    assert_eq!((rig.context.stats() - before).dispatches, 3);
     let completed = [
         first_fusion.complete_fusion(&FusionProperties::default()).unwrap(),
         second_fusion.complete_fusion(&FusionProperties::default()).unwrap(),
@@ -214,7 +280,7 @@ fn sync_two_queues_requirement() {
     assert!(!first_fusion.is_in_fusion_mode() && !second_fusion.is_in_fusion_mode());
     Event::wait_all(&events).unwrap();
     Event::wait_all(&completed).unwrap();
-    assert_ne!(events[0].outcome(), Outcome::Fused);
+    assert_eq!((rig.context.stats() - before).dispatches, 3);
     for (i, &value) in buffers[OUT].download().unwrap().iter().enumerate() {
         assert_eq!(value as usize, 40 * i * i, "out[{i}]");
     }

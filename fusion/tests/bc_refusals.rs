@@ -33,10 +33,13 @@ fn abort_fusion_different_local_sizes() {
             assert_eq!(ran.words(group)[i as usize], i / local);
         }
     }
-    if ran.outcome() != Outcome::Fused {
-        assert_eq!(ran.stats.dispatches, 2);
-        assert_says(&ran, "local size");
-    }
+    assert!(
+        matches!(ran.outcome(), Outcome::Refused { reason: Reason::LocalSize { .. } }),
+        "{}",
+        ran.outcome()
+    );
+    assert_eq!(ran.stats.dispatches, 2);
+    assert_says(&ran, "local size");
 
     let mut pair = Pair::buffers(512);
     let items = Size::Items([512, 1, 1]);
@@ -44,6 +47,7 @@ fn abort_fusion_different_local_sizes() {
     pair.workload.submit(kernel("pair/add", 16).read(0, pair.in1).read(1, pair.in2).write(2, pair.tmp));
     pair.workload.submit(kernel("pair/mul", 8).read(0, pair.tmp).read(1, pair.in3).write(2, pair.out));
     let ran = pair.workload.check_equal(&rig);
+    ran.assert_ran(&Outcome::Fused, 1);
     pair.assert_out(&ran);
 }
 
@@ -61,6 +65,31 @@ fn abort_fusion_empty_list() {
     assert_eq!((rig.context.stats() - before).dispatches, 0);
 }
 
+/// Nine items in groups of three that go by their group, and a plain range of 512: no group size suits both.
+#[test]
+fn abort_fusion_uneven_groups() {
+    let rig = rig!();
+    let mut list = Workload::default();
+    let (index, group) = (list.poisoned("index", 9), list.poisoned("group", 9));
+    let [x, y] = [3, 4].map(|factor| list.ints("x", (0..512).map(|i| factor * i)));
+    let out = list.poisoned("out", 512);
+    let grouped = Submit::new("ids/record_index", Size::Groups([3, 1, 1])).local(&[3]);
+    list.submit(grouped.write(0, index).write(1, group));
+    list.submit(
+        Submit::new("pair/add", Size::Items([512, 1, 1])).read(0, x).read(1, y).write(2, out).push(512),
+    );
+    let ran = list.check_equal(&rig);
+    assert!(
+        matches!(ran.outcome(), Outcome::Refused { reason: Reason::LocalSize { .. } }),
+        "{}",
+        ran.outcome()
+    );
+    assert_eq!(ran.stats.dispatches, 2);
+    assert_eq!(ran.words(index), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    assert_eq!(ran.words(group), [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+    assert!((0..).zip(ran.ints(out)).all(|(i, &value)| value == 7 * i));
+}
+
 /// Two-dimensional work-groups in grids of different width: ids are right, fused or not.
 #[test]
 fn abort_fusion_two_dimensional_groups() {
@@ -75,6 +104,7 @@ fn abort_fusion_two_dimensional_groups() {
         local_ids.push((2 * groups, ids[4]));
     }
     let ran = list.check_equal(&rig);
+    ran.assert_ran(&Outcome::Fused, 1);
     for (width, ids) in local_ids {
         for at in 0..width * width {
             let words = 3 * at as usize..3 * at as usize + 3;

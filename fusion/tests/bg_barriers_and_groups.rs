@@ -8,6 +8,7 @@
 mod support;
 
 use support::{Pair, Rig, Size, Submit, Workload};
+use vkfuse::Outcome;
 
 /// An inserted barrier orders memory, not only execution: the exchanged buffer stays in memory.
 #[test]
@@ -240,6 +241,7 @@ fn group_reduce_and_last_wg_detection() {
                 .write(3, result),
         );
         let ran = list.check_equal(&rig);
+        ran.assert_ran(&Outcome::Fused, 1);
         assert_eq!(ran.words(result), [n * (n - 1) / 2]);
     }
 }

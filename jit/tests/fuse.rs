@@ -276,6 +276,7 @@ fn knows_which_kernels_overwrite_everything() {
     assert!(overwrites("access/reverse.spv", 1000, 4, 1, &[1000]));
     assert!(overwrites("access/reverse_group.spv", 1024, 4, 1, &[]));
     assert!(overwrites("access/scale_in_place.spv", 1000, 4, 0, &[1000, 2]));
+    assert!(overwrites("pair/add_mirrored.spv", 512, 4, 2, &[]));
 }
 
 #[test]
@@ -286,6 +287,7 @@ fn does_not_believe_what_overwrites_a_part_only() {
     assert!(!overwrites("access/even.spv", 1000, 4, 1, &[1000]));
     assert!(!overwrites("access/reverse.spv", 1000, 4, 1, &[999]));
     assert!(!overwrites("access/reverse.spv", 1000, 3, 1, &[1000]));
+    assert!(!overwrites("pair/add_mirrored.spv", 513, 4, 2, &[]));
     assert!(!overwrites("groups/reduce_atomic.spv", 1, 4, 1, &[1]));
     assert!(!overwrites("access/scatter.spv", 256, 1, 2, &[256]));
     assert!(!overwrites("pair/scale.spv", 160, 10, 0, &[160, 3]));

@@ -375,6 +375,13 @@ impl Ran {
         }
     }
 
+    /// Demands what became of the list, and how many dispatches ran it.
+    #[track_caller]
+    pub fn assert_ran(&self, outcome: &Outcome, dispatches: u64) {
+        assert_eq!(self.outcome(), *outcome, "{:#?}", self.report().plan);
+        assert_eq!(self.stats.dispatches, dispatches, "{:#?}", self.report().plan);
+    }
+
     /// How many barriers the fused groups kept between their kernels.
     pub fn barriers_kept(&self) -> usize {
         let report = self.report();

@@ -50,18 +50,14 @@ fn piece(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i12
     }
     let offset = flat(atoms, &form.offset, local)?;
     let unit = offset.terms.iter().fold(0, |unit, &(_, c)| gcd(unit, c)).max(1);
-    // Some kernels count backwards.
-    let backwards = offset.terms.first().is_some_and(|&(_, c)| c < 0);
-    let number = offset.scaled(if backwards { -1 } else { 1 })?;
-    // The number of an invocation: dense from 0, as its digits leave no gap.
-    let mut digits: Vec<(i128, i128)> = Vec::new();
-    for &(id, c) in &number.terms {
-        digits.push((c / unit, atoms.max(id)));
-    }
+    // The place in units is a number whose digits are ids, or their mirror image where the kernel counts backwards.
+    let mut digits: Vec<(i128, i128)> =
+        offset.terms.iter().map(|&(id, c)| ((c / unit).abs(), atoms.max(id))).collect();
     digits.sort_unstable();
-    let mut last = 0;
+    // Without a gap from 0 to `last`.
+    let (mut first, mut last) = (0, 0);
     for (weight, max) in digits {
-        if weight <= 0 || weight > last + 1 {
+        if weight > last + 1 {
             return None;
         }
         last += weight * max;
@@ -71,20 +67,36 @@ fn piece(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i12
         if condition.bounds(|id| (0, atoms.max(id))).1 <= 0 {
             continue;
         }
-        last = last.min(bounded(&number, unit, &condition)?);
+        let (factor, constant) = in_terms_of(atoms, &offset, unit, &condition)?;
+        // factor * number + constant <= 0
+        if factor > 0 {
+            last = last.min((-constant).div_euclid(factor));
+        } else {
+            first = first.max(-(-constant).div_euclid(-factor));
+        }
     }
-    let start = offset.constant - if backwards { unit * last } else { 0 };
-    (last >= 0 && form.size >= unit).then_some((start, start + unit * last + form.size))
+    let mirrored = |&(id, c): &(_, i128)| if c < 0 { c * atoms.max(id) } else { 0 };
+    let zero = offset.constant + offset.terms.iter().map(mirrored).sum::<i128>();
+    (first <= last && form.size >= unit).then_some((zero + unit * first, zero + unit * last + form.size))
 }
 
-/// The greatest number for which a condition holds, if it says nothing else.
-fn bounded(number: &Affine, unit: i128, condition: &Affine) -> Option<i128> {
+/// A condition as factor and constant of the number whose digits the offset has; nothing if it says something else.
+fn in_terms_of(atoms: &Atoms, offset: &Affine, unit: i128, condition: &Affine) -> Option<(i128, i128)> {
     let (id, c) = *condition.terms.first()?;
-    let weight = number.coefficient(id) / unit;
-    let factor = c.checked_div(weight).filter(|&factor| factor > 0)?;
-    let same = condition.terms.len() == number.terms.len()
-        && condition.terms.iter().all(|&(id, c)| c == factor * number.coefficient(id) / unit);
-    same.then(|| (-condition.constant).div_euclid(factor))
+    // Of a mirrored digit d of an id: id = max - d.
+    let weight = (offset.coefficient(id) / unit).abs();
+    let sign = |id| if offset.coefficient(id) < 0 { -1 } else { 1 };
+    let factor = (c * sign(id)).checked_div(weight).filter(|&factor| factor != 0)?;
+    let mut constant = condition.constant;
+    for &(id, c) in &condition.terms {
+        if c * sign(id) != factor * (offset.coefficient(id) / unit).abs() {
+            return None;
+        }
+        if sign(id) < 0 {
+            constant += c * atoms.max(id);
+        }
+    }
+    (condition.terms.len() == offset.terms.len()).then_some((factor, constant))
 }
 
 /// The form over work-group and local ids alone.
