@@ -208,9 +208,13 @@ pub(crate) fn check_bench(report: &Value) {
             ("device", text),
             ("driver", text),
             ("iters", count),
+            ("submissions", count),
+            ("elements", count),
+            ("bytes", count),
             ("groups", |value, path| each(value, path, group)),
             ("splits", |value, path| each(value, path, split)),
             ("time_us", times),
+            ("cold_wall_us", number),
         ],
     );
 }

@@ -7,6 +7,8 @@
 //! # Requires
 //! - the normal form
 //!
+//! A choice between two values counts as straight if computing both does no harm: its branches only compute.
+//!
 //! # Guarantees
 //! - every effect of the kernel lies on the line: what a guard turns away has nothing left to do
 //! - each guard compares the item's number with a value that is the same for all invocations
@@ -23,6 +25,18 @@ pub(crate) struct Straight {
     /// Blocks in the order in which an item in range goes through them.
     pub(crate) blocks: Vec<usize>,
     pub(crate) guards: Vec<RangeGuard>,
+    pub(crate) choices: Vec<Choice>,
+}
+
+/// A branch both sides of which are computed, one after the other; the phis of `merge` choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// Label of the block where the sides meet.
+    pub(crate) merge: u32,
+    /// Id of the condition.
+    pub(crate) condition: u32,
+    /// Label of the last block of the side taken if the condition is true.
+    pub(crate) on_true: u32,
 }
 
 /// A comparison of the item's number with a limit.
@@ -81,29 +95,92 @@ impl<'a> Reader<'a> {
     }
 
     fn run(&self) -> Option<Straight> {
-        let mut line = Straight { blocks: Vec::new(), guards: Vec::new() };
+        let mut line = Straight { blocks: Vec::new(), guards: Vec::new(), choices: Vec::new() };
         let mut at = 0;
         loop {
-            if line.blocks.contains(&at) {
-                return None;
-            }
-            line.blocks.push(at);
-            let (last, body) = self.function.blocks[at].instructions.split_last()?;
-            if !body.iter().all(|inst| self.is_plain(inst)) {
-                return None;
-            }
+            let last = self.add(&mut line, at, false)?;
             at = match last.class.opcode {
                 Op::Return => return Some(line),
                 Op::Branch => self.target(last, 0)?,
-                Op::BranchConditional => {
-                    let guard = self.guard(last.operands.first()?.id_ref_any()?)?;
-                    line.guards.push(guard);
-                    let (stay, leave) = if guard.in_range { (1, 2) } else { (2, 1) };
-                    self.ends_at_once(self.target(last, leave)?).then_some(())?;
-                    self.target(last, stay)?
-                }
+                Op::BranchConditional => match self.guard(last.operands.first()?.id_ref_any()?) {
+                    Some(guard) if self.leaves(last, guard) => {
+                        line.guards.push(guard);
+                        self.target(last, if guard.in_range { 1 } else { 2 })?
+                    }
+                    _ => self.choice(&mut line, at, false)?,
+                },
                 _ => return None,
             };
+        }
+    }
+
+    /// Whether nothing is left to do for an item that the guard turns away.
+    fn leaves(&self, branch: &Instruction, guard: RangeGuard) -> bool {
+        self.target(branch, if guard.in_range { 2 } else { 1 }).is_some_and(|out| self.ends_at_once(out))
+    }
+
+    /// Takes a block into the line; returns what ends it. What is computed in vain must only compute.
+    fn add(&self, line: &mut Straight, at: usize, in_vain: bool) -> Option<&'a Instruction> {
+        if line.blocks.contains(&at) {
+            return None;
+        }
+        line.blocks.push(at);
+        let (last, body) = self.function.blocks[at].instructions.split_last()?;
+        let fits = |inst: &Instruction| self.is_plain(inst) && !(in_vain && self.does_harm(inst));
+        body.iter().all(fits).then_some(last)
+    }
+
+    /// Takes both sides of a branch into the line; returns the block where they meet.
+    fn choice(&self, line: &mut Straight, at: usize, nested: bool) -> Option<usize> {
+        let [.., merge, branch] = self.function.blocks[at].instructions.as_slice() else { return None };
+        if merge.class.opcode != Op::SelectionMerge || nested && line.choices.len() > 16 {
+            return None;
+        }
+        let meets = self.target(merge, 0)?;
+        let (yes, no) = (self.target(branch, 1)?, self.target(branch, 2)?);
+        let on_true = self.side(line, at, yes, meets)?;
+        let on_false = self.side(line, at, no, meets)?;
+        let label = |block: usize| self.function.blocks[block].label_id();
+        let phis = self.function.blocks[meets].instructions.iter().take_while(|i| i.class.opcode == Op::Phi);
+        for phi in phis {
+            let scalar = matches!(
+                phi.result_type.map(|ty| self.types.get(ty)),
+                Some(Type::Int { .. } | Type::Float { .. } | Type::Bool)
+            );
+            if !scalar || phi.operands.len() != 4 || on_true == on_false {
+                return None;
+            }
+        }
+        let condition = branch.operands.first()?.id_ref_any()?;
+        line.choices.push(Choice { merge: label(meets)?, condition, on_true: label(on_true)? });
+        Some(meets)
+    }
+
+    /// Takes one side of a branch in block `from` into the line; returns its last block.
+    fn side(&self, line: &mut Straight, from: usize, first: usize, meets: usize) -> Option<usize> {
+        let (mut last, mut at) = (from, first);
+        while at != meets {
+            let end = self.add(line, at, true)?;
+            last = at;
+            at = match end.class.opcode {
+                Op::Branch => self.target(end, 0)?,
+                Op::BranchConditional => self.choice(line, at, true)?,
+                _ => return None,
+            };
+        }
+        Some(last)
+    }
+
+    /// Whether an instruction must not run where the kernel would not have run it.
+    fn does_harm(&self, inst: &Instruction) -> bool {
+        let reads_argument = || {
+            let root = inst.operands.first().and_then(Operand::id_ref_any).and_then(|p| self.root(p));
+            matches!(root, Some(StorageClass::PushConstant | StorageClass::Input))
+        };
+        match inst.class.opcode {
+            Op::Store | Op::UDiv | Op::SDiv | Op::UMod | Op::SRem | Op::SMod => true,
+            Op::Load => !reads_argument(),
+            _ => false,
         }
     }
 

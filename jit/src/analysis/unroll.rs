@@ -23,8 +23,8 @@ pub(crate) struct Unrollable {
     pub(crate) latch: usize,
     /// Label that is next if the test says to go on.
     pub(crate) inside: u32,
-    /// Label of what comes after the loop.
-    pub(crate) merge: u32,
+    /// Label that is next if it says to stop.
+    pub(crate) out: u32,
     /// Instructions of one round.
     pub(crate) weight: u32,
 }
@@ -47,9 +47,6 @@ impl Unrollable {
         let mut prefix = vec![header];
         let (on_true, on_false) = loop {
             let block = *prefix.last()?;
-            if instructions(block).iter().any(|inst| inst.class.opcode == Op::SelectionMerge) {
-                return None;
-            }
             let last = instructions(block).last()?;
             match last.class.opcode {
                 Op::BranchConditional => break (id(last.operands.get(1))?, id(last.operands.get(2))?),
@@ -63,21 +60,36 @@ impl Unrollable {
                 _ => return None,
             }
         };
-        let goes_on = match (on_true == merge, on_false == merge) {
-            (false, true) => on_true,
-            (true, false) => on_false,
+        let test = *prefix.last()?;
+        let stays = |label: u32| cfg.block_of_label(label).is_some_and(inside);
+        let (goes_on, out) = match (stays(on_true), stays(on_false)) {
+            (true, false) => (on_true, on_false),
+            (false, true) => (on_false, on_true),
             _ => return None,
         };
+        // Some compilers spell the test as a selection one side of which does nothing but leave.
+        let selection = instructions(test).iter().find(|inst| inst.class.opcode == Op::SelectionMerge);
+        let meets = selection.map(|inst| id(inst.operands.first()));
+        if out != merge {
+            let block = cfg.block_of_label(out)?;
+            let [last] = instructions(block) else { return None };
+            let leaves = last.class.opcode == Op::Branch && id(last.operands.first()) == Some(merge);
+            if !leaves || cfg.predecessors[block].len() != 1 {
+                return None;
+            }
+        }
+        if meets.is_some_and(|meets| meets != Some(goes_on)) {
+            return None;
+        }
         let latches: Vec<usize> =
             cfg.predecessors[header].iter().copied().filter(|&block| inside(block)).collect();
         let &[latch] = latches.as_slice() else { return None };
         let returns = instructions(latch).last()?.class.opcode == Op::Branch;
-        let test = *prefix.last()?;
-        if !inside(cfg.block_of_label(goes_on)?) || !returns || !the_loop.is_left_only_from(test, cfg) {
+        if !returns || !the_loop.is_left_only_from(test, cfg) {
             return None;
         }
         let blocks: Vec<usize> = (0..function.blocks.len()).filter(|&block| inside(block)).collect();
         let weight = blocks.iter().map(|&block| instructions(block).len() as u32).sum();
-        Some(Self { blocks, prefix, latch, inside: goes_on, merge, weight })
+        Some(Self { blocks, prefix, latch, inside: goes_on, out, weight })
     }
 }

@@ -55,6 +55,15 @@ impl Bindings {
         id
     }
 
+    pub(crate) fn is_coherent(&self, variable: Word) -> bool {
+        self.0.iter().any(|v| v.id == variable && v.coherent)
+    }
+
+    /// Number of the binding a variable sees.
+    pub(crate) fn binding_of(&self, variable: Word) -> Option<u16> {
+        self.0.iter().find(|v| v.id == variable).map(|v| v.binding)
+    }
+
     /// Notes that an invocation with several items goes through this variable, too.
     pub(crate) fn mark_narrow(&mut self, variable: Word) {
         self.0.iter_mut().filter(|v| v.id == variable).for_each(|v| v.beside = true);

@@ -9,7 +9,7 @@ use super::builder::{Builder, Code};
 use super::lanes::mirrored;
 use super::link::{Linked, Role, Shared};
 use crate::analysis::access::PushUse;
-use crate::analysis::straight::Straight;
+use crate::analysis::straight::{Choice, Straight};
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe, SlotOf, Target};
 
@@ -36,8 +36,9 @@ pub(super) struct Passed {
     internal: AHashMap<(u16, u32), (Value, Word)>,
     /// Push constants by slot.
     push: AHashMap<u16, Word>,
-    /// Elements of all items in bindings nobody writes, by the variable they are seen through.
-    loaded: AHashMap<Word, Value>,
+    /// Elements of all items as they are in memory, by the variable they are seen through, with its binding. Only of
+    /// bindings nothing else overlaps.
+    elements: AHashMap<Word, (u16, Value)>,
 }
 
 impl Passed {
@@ -216,11 +217,12 @@ impl<'a> Line<'a> {
         let mut came_from = None;
         for &number in &self.straight.blocks {
             let block = &function.blocks[number];
+            let choice = self.straight.choices.iter().find(|c| Some(c.merge) == block.label_id());
             for (position, inst) in block.instructions.iter().enumerate() {
-                if inst.class.opcode == Op::Phi {
-                    self.phi(inst, came_from)?;
-                } else {
-                    self.instruction(shared, code, passed, inst, Some((number, position)))?;
+                match (inst.class.opcode, choice) {
+                    (Op::Phi, Some(choice)) => self.choose(shared, code, inst, *choice)?,
+                    (Op::Phi, None) => self.phi(inst, came_from)?,
+                    _ => self.instruction(shared, code, passed, inst, Some((number, position)))?,
                 }
             }
             came_from = block.label_id();
@@ -228,7 +230,7 @@ impl<'a> Line<'a> {
         Ok(())
     }
 
-    /// On a straight line it is known where control came from.
+    /// Where control came from is known, unless two sides meet.
     fn phi(&mut self, inst: &Instruction, came_from: Option<Word>) -> Result<(), JitError> {
         let pair =
             inst.operands.chunks(2).find(|pair| pair.get(1).and_then(Operand::id_ref_any) == came_from);
@@ -237,6 +239,27 @@ impl<'a> Line<'a> {
         let value = self.value(id)?;
         self.values.insert(inst.result_id.unwrap_or(0), value);
         Ok(())
+    }
+
+    /// Both sides have been computed: takes one by the condition.
+    fn choose(
+        &mut self,
+        shared: &mut Shared,
+        code: &mut Code,
+        inst: &Instruction,
+        choice: Choice,
+    ) -> Result<(), JitError> {
+        let mut sides = [None, None];
+        for pair in inst.operands.chunks(2) {
+            let is_true = pair.get(1).and_then(Operand::id_ref_any) == Some(choice.on_true);
+            sides[usize::from(!is_true)] = pair.first().and_then(Operand::id_ref_any);
+        }
+        let ([Some(yes), Some(no)], Some(result), Some(ty)) = (sides, inst.result_id, inst.result_type)
+        else {
+            return Err(self.error("phi without two sides"));
+        };
+        let operands = [choice.condition, yes, no].map(Operand::IdRef).to_vec();
+        self.pure(shared, code, &Instruction::new(Op::Select, Some(ty), Some(result), operands))
     }
 
     fn instruction(
@@ -554,7 +577,7 @@ impl<'a> Line<'a> {
         at: Option<(usize, usize)>,
     ) -> Result<Value, JitError> {
         let (pointer, vector, binding, view) = self.vector(shared, code, base, scalar, at)?;
-        if let Some(value) = passed.loaded.get(&view) {
+        if let Some((_, value)) = passed.elements.get(&view) {
             return Ok(value.clone());
         }
         let builder = &mut shared.builder;
@@ -564,11 +587,16 @@ impl<'a> Line<'a> {
             code.value(builder, Op::CompositeExtract, scalar, operands)
         };
         let value = Value::Each((0..self.items.len()).map(part).collect());
-        let facts = &self.recipe.bindings[usize::from(binding)];
-        if facts.read_only && facts.restrict {
-            passed.loaded.insert(view, value.clone());
-        }
+        self.remember(shared, passed, (binding, view), &value);
         Ok(value)
+    }
+
+    /// Nobody but the invocation itself changes its items' elements, so it need not read what it knows.
+    fn remember(&self, shared: &Shared, passed: &mut Passed, (binding, view): (u16, Word), value: &Value) {
+        let facts = &self.recipe.bindings[usize::from(binding)];
+        if facts.restrict && !facts.coherent && !shared.bindings.is_coherent(view) {
+            passed.elements.insert(view, (binding, value.clone()));
+        }
     }
 
     fn store(
@@ -590,7 +618,9 @@ impl<'a> Line<'a> {
                 Ok(())
             }
             Some(Role::Same) if self.is_wide(at) => {
-                let (pointer, vector, ..) = self.vector(shared, code, base, ty, at)?;
+                let (pointer, vector, binding, view) = self.vector(shared, code, base, ty, at)?;
+                passed.elements.retain(|_, known| known.0 != binding);
+                self.remember(shared, passed, (binding, view), &value);
                 let parts = (0..self.items.len()).map(|item| Operand::IdRef(value.of(item))).collect();
                 let all = code.value(&mut shared.builder, Op::CompositeConstruct, vector, parts);
                 code.effect(Op::Store, vec![Operand::IdRef(pointer), Operand::IdRef(all)]);
@@ -598,6 +628,8 @@ impl<'a> Line<'a> {
             }
             Some(Role::Same) => {
                 let pointers = self.pointers(shared, code, base, &indices, ty)?;
+                let binding = shared.bindings.binding_of(self.global(base)?);
+                passed.elements.retain(|_, known| Some(known.0) != binding);
                 // Items that share a place leave there what the last of them stores, whichever that is.
                 let items = match (&pointers, &value) {
                     (Value::One(_), Value::One(_)) => 1,

@@ -160,13 +160,14 @@ impl Linker<'_> {
             }
         }
         let mut block = self.block(function, number)?;
-        block.instructions.retain(|inst| !is_header || !matches!(inst.class.opcode, Op::Phi | Op::LoopMerge));
+        let is_test = Some(&number) == one.parts.prefix.last();
+        block.instructions.retain(|inst| match inst.class.opcode {
+            Op::Phi | Op::LoopMerge => !is_header,
+            Op::SelectionMerge => !is_test,
+            _ => true,
+        });
         block.instructions.splice(0..0, copies);
-        let ends = if Some(&number) == one.parts.prefix.last() {
-            Some(if is_last { one.parts.merge } else { one.parts.inside })
-        } else {
-            None
-        };
+        let ends = if is_test { Some(if is_last { one.parts.out } else { one.parts.inside }) } else { None };
         let ends = ends.map(|label| self.mapped(label)).transpose()?;
         let ends = ends.or((number == one.parts.latch).then_some(next));
         if let Some(target) = ends {

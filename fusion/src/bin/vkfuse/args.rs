@@ -52,11 +52,14 @@ pub(crate) struct RunArgs {
 
 #[derive(Args)]
 pub(crate) struct BenchArgs {
-    /// The pipeline file.
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// The pipeline files, one after the other. NAME.hand.toml beside NAME.toml is the same by hand, to compare with.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
+    /// Write a page with plots of all results, which needs nothing beside it.
+    #[arg(long, value_name = "PAGE")]
+    pub(crate) html: Option<PathBuf>,
     /// Timed repetitions, after those that warm up.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) iters: u32,

@@ -1,9 +1,10 @@
-//! `vkfuse bench`: how long a list takes warm, unfused and fused.
+//! `vkfuse bench`: how long lists take warm, unfused and fused.
 
 use crate::args::BenchArgs;
+use crate::bench_page;
 use crate::gather;
 use crate::pipeline::check;
-use crate::pipeline::{self, contents};
+use crate::pipeline::{self, Pipeline, contents};
 use crate::report::json::{FORMAT, Group, Run, Split, Times};
 use crate::report::{print_groups, print_json, print_splits, print_times};
 use crate::run::{labels, medians, micros};
@@ -11,51 +12,157 @@ use crate::session::Session;
 use crate::stop::{Status, Stop};
 use serde::Serialize;
 use std::io::Write;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Rounds before the timed ones: the first builds everything.
 const WARM_UP_ROUNDS: u32 = 3;
 
-/// Time before the timed rounds. A GPU that has just taken gigabytes of uploads runs at a third of its
-/// speed for some hundred milliseconds, until its clocks have settled.
-const WARM_UP: Duration = Duration::from_millis(600);
+/// A GPU that has just taken gigabytes of uploads runs at a third of its speed until its clocks have settled, which
+/// takes a second or more. Timing starts when such a window of time brought nothing any more.
+const WINDOW: Duration = Duration::from_millis(400);
 
-#[derive(Serialize)]
-struct Bench {
-    format: u32,
-    name: Option<String>,
-    device: String,
-    driver: String,
-    iters: u32,
-    groups: Vec<Group>,
-    splits: Vec<Split>,
-    time_us: Times,
+/// Windows after which timing starts whatever comes.
+const MAX_WINDOWS: u32 = 12;
+
+/// Tells when the times of rounds have settled.
+struct WarmUp {
+    rounds: u32,
+    windows: u32,
+    start: Instant,
+    /// Shortest round of the present window and of all before it.
+    window: Duration,
+    best: Duration,
 }
 
-/// Times the file and prints medians.
+impl WarmUp {
+    fn new() -> Self {
+        Self { rounds: 0, windows: 0, start: Instant::now(), window: Duration::MAX, best: Duration::MAX }
+    }
+
+    /// Notes a round that took `time`; whether timing may start.
+    fn is_over(&mut self, time: Duration) -> bool {
+        self.rounds += 1;
+        self.window = self.window.min(time);
+        if self.start.elapsed() < WINDOW || self.rounds < WARM_UP_ROUNDS {
+            return false;
+        }
+        let settled = self.window > self.best.mul_f64(0.995);
+        self.best = self.best.min(self.window);
+        self.windows += 1;
+        (self.start, self.window) = (Instant::now(), Duration::MAX);
+        settled || self.windows == MAX_WINDOWS
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct Bench {
+    pub(crate) format: u32,
+    pub(crate) name: Option<String>,
+    pub(crate) device: String,
+    pub(crate) driver: String,
+    pub(crate) iters: u32,
+    /// Submissions of the list.
+    pub(crate) submissions: usize,
+    /// Elements of the largest buffer.
+    pub(crate) elements: u64,
+    /// Bytes of all buffers that stay in memory: what the fused list moves at the least.
+    pub(crate) bytes: u64,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) splits: Vec<Split>,
+    pub(crate) time_us: Times,
+    /// Wall time of the first fused run, in microseconds: with JIT and driver.
+    pub(crate) cold_wall_us: f64,
+}
+
+/// What is printed for several files.
+#[derive(Serialize)]
+struct Benches<'a> {
+    format: u32,
+    benches: &'a [Bench],
+}
+
+/// Times the files and prints medians.
 pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Stop> {
-    let pipeline = pipeline::load(&args.file)?;
-    contents::check_files(&pipeline)?;
+    // A mistake in the last file must not cost the time of all others.
+    for file in &args.files {
+        let pipeline = pipeline::load(file)?;
+        contents::check_files(&pipeline)?;
+        check::check(&pipeline)?;
+    }
+    let mut benches = Vec::with_capacity(args.files.len());
+    for file in &args.files {
+        let (bench, labels) = measure(file, args)?;
+        if !args.json {
+            print(&bench, &labels, out)?;
+            out.flush()?;
+        }
+        benches.push(bench);
+    }
+    if args.json {
+        match benches.as_slice() {
+            [bench] => print_json(out, bench)?,
+            benches => print_json(out, &Benches { format: FORMAT, benches })?,
+        }
+    }
+    if let Some(page) = &args.html {
+        let names: Vec<&Path> = args.files.iter().map(|file| file.as_path()).collect();
+        std::fs::write(page, bench_page::page(&names, &benches))?;
+    }
+    Ok(Status::Success)
+}
+
+fn print(bench: &Bench, labels: &[String], out: &mut dyn Write) -> Result<(), Stop> {
+    let title = bench.name.as_deref().unwrap_or("fusion list");
+    writeln!(out, "{title}, {} submissions, medians of {} runs", labels.len(), bench.iters)?;
+    writeln!(out, "{} ({})\n", bench.device, bench.driver)?;
+    print_groups(out, &bench.groups, labels)?;
+    print_splits(out, &bench.splits, labels)?;
+    print_times(out, &bench.time_us)?;
+    Ok(())
+}
+
+fn measure(file: &Path, args: &BenchArgs) -> Result<(Bench, Vec<String>), Stop> {
+    let pipeline = pipeline::load(file)?;
     let checked = check::check(&pipeline)?;
     let session = Session::open(&pipeline, &checked, &args.device, None)?;
     // The list runs on the same memory again and again: what the numbers become does not matter
     // here, and neither uploads nor fresh memory disturb the clock.
     let unfused_buffers = session.buffers()?;
     let fused_buffers = session.buffers()?;
-    let mut groups = Vec::new();
-    let mut splits = Vec::new();
+    let (device, driver) = session.device();
+    let mut bench = Bench {
+        format: FORMAT,
+        name: pipeline.name.clone(),
+        device,
+        driver,
+        iters: args.iters,
+        submissions: pipeline.submits.len(),
+        elements: pipeline.buffers.iter().map(|b| b.len).max().unwrap_or(0),
+        bytes: moved(&pipeline, &[]),
+        groups: Vec::new(),
+        splits: Vec::new(),
+        time_us: Times::default(),
+        cold_wall_us: 0.0,
+    };
+    let mut first: Option<Times> = None;
     let mut runs = Vec::with_capacity(args.iters as usize);
-    let start = Instant::now();
-    let mut warm_rounds = 0;
+    let mut warm_up = WarmUp::new();
+    let mut is_warm = false;
     while runs.len() < args.iters as usize {
         let unfused = session.run_unfused(&unfused_buffers)?;
         let fused = session.run_fused(&fused_buffers)?;
         if let Some(report) = &fused.fusion {
             let gathered = gather::fused(&pipeline, &fused_buffers.ids(), report);
-            (groups, splits) = (gathered.groups, gathered.splits);
+            bench.bytes = moved(&pipeline, &gathered.internalized);
+            (bench.groups, bench.splits) = (gathered.groups, gathered.splits);
+            first.get_or_insert_with(|| {
+                bench.cold_wall_us = micros(fused.wall);
+                Times { jit: Some(report.jit_us), driver: Some(report.driver_us), ..Times::default() }
+            });
         }
-        if warm_rounds < WARM_UP_ROUNDS || start.elapsed() < WARM_UP && runs.is_empty() {
-            warm_rounds += 1;
+        if !is_warm {
+            is_warm = warm_up.is_over(unfused.gpu.unwrap_or(unfused.wall));
         } else {
             let mut run = Run::default();
             run.time_us.unfused_gpu = unfused.gpu.map(micros);
@@ -65,27 +172,14 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
             runs.push(run);
         }
     }
-    let (device, driver) = session.device();
-    let bench = Bench {
-        format: FORMAT,
-        name: pipeline.name.clone(),
-        device,
-        driver,
-        iters: args.iters,
-        groups,
-        splits,
-        time_us: medians(&runs),
-    };
-    if args.json {
-        print_json(out, &bench)?;
-    } else {
-        let labels = labels(&pipeline);
-        let title = bench.name.as_deref().unwrap_or("fusion list");
-        writeln!(out, "{title}, {} submissions, medians of {} runs", labels.len(), bench.iters)?;
-        writeln!(out, "{} ({})\n", bench.device, bench.driver)?;
-        print_groups(out, &bench.groups, &labels)?;
-        print_splits(out, &bench.splits, &labels)?;
-        print_times(out, &bench.time_us)?;
-    }
-    Ok(Status::Success)
+    let first = first.unwrap_or_default();
+    bench.time_us = Times { jit: first.jit, driver: first.driver, ..medians(&runs) };
+    Ok((bench, labels(&pipeline)))
+}
+
+/// Bytes of the buffers that are not internalized.
+fn moved(pipeline: &Pipeline, internalized: &[bool]) -> u64 {
+    let inside = |index: usize| internalized.get(index).copied().unwrap_or(false);
+    let buffers = pipeline.buffers.iter().enumerate().filter(|(index, _)| !inside(*index));
+    buffers.map(|(_, buffer)| buffer.bytes()).sum()
 }

@@ -6,6 +6,7 @@
 
 mod args;
 mod bench;
+mod bench_page;
 mod cache;
 mod compare;
 mod devices;

@@ -1,0 +1,257 @@
+//! Free shapes and loops written out, in the interpreter: the same bytes as unfused, and no race.
+
+mod list;
+
+use std::sync::Arc;
+
+use list::{List, kernel};
+use vkfuse_jit::kernel::{Kernel, Module, Specialized};
+use vkfuse_jit::oracle::{Bind, Dispatch, Memory, ObjectId, Options, Order, Program, execute};
+use vkfuse_jit::plan::{
+    FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan, plan_unfused,
+};
+
+fn limits(shape: ShapeFacts) -> Limits {
+    Limits {
+        max_push_bytes: 256,
+        max_shared_bytes: 48 << 10,
+        max_storage_buffers: 64,
+        max_work_group_size: [1024, 1024, 64],
+        max_work_group_invocations: 1024,
+        shape,
+        ..Limits::default()
+    }
+}
+
+fn wgsl(name: &str, body: &str) -> Arc<Specialized> {
+    let text = format!(
+        "struct P {{ n: u32, k: u32 }}\nvar<immediate> p: P;\n\
+         @group(0) @binding(0) var<storage, read> a: array<u32>;\n\
+         @group(0) @binding(1) var<storage, read_write> z: array<u32>;\n{body}"
+    );
+    let module = Module::from_wgsl(name, &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    Kernel::new(&module, None).expect("entry").specialize(&[]).expect("defaults")
+}
+
+/// An element-wise kernel: `body` sets `v` from `a[i]`.
+fn element_wise(name: &str, local: u32, body: &str) -> Arc<Specialized> {
+    wgsl(
+        name,
+        &format!(
+            "@compute @workgroup_size({local}) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{\n\
+             let i = id.x; if (i >= p.n) {{ return; }}\n var v = a[i];\n{body}\n z[i] = v; }}"
+        ),
+    )
+}
+
+/// Bytes of `buffers` buffers after the steps.
+fn run(steps: &[Step], buffers: usize, words: usize, order: Order) -> Vec<Vec<u8>> {
+    let mut memory = Memory::new();
+    let contents = |b: usize| {
+        (0..words).flat_map(|n| (((n * 7 + b * 31) % 97) as u32).to_le_bytes()).collect::<Vec<u8>>()
+    };
+    let objects: Vec<ObjectId> = (0..buffers).map(|b| memory.add(contents(b))).collect();
+    for step in steps {
+        let program = Program::decode(&step.build().expect("the module stands")).expect("decodes");
+        let bindings = step.bindings.iter().map(|b| Bind {
+            set: b.set,
+            binding: b.binding,
+            object: objects[b.buffer.0 as usize],
+            offset: b.offset,
+            len: b.len,
+        });
+        let dispatch = Dispatch {
+            program: &program,
+            groups: step.groups,
+            bindings: bindings.collect(),
+            push: step.push.to_vec(),
+        };
+        let options = Options { order, ..Options::default() };
+        let findings = execute(&[dispatch], &mut memory, &options).expect("runs");
+        assert!(findings.is_clean(), "{findings:#?}");
+    }
+    objects.iter().map(|&id| memory.bytes(id).to_vec()).collect()
+}
+
+/// Plans under `shape` and checks every buffer that was not kept inside.
+fn check(list: &List, buffers: usize, words: usize, shape: ShapeFacts) -> Plan {
+    let limits = limits(shape);
+    let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
+    let alone = |s| plan_unfused(s, FloatMode::Strict, &limits).expect("plan");
+    let unfused: Vec<Step> = list.submissions.iter().map(alone).collect();
+    let expected = run(&unfused, buffers, words, Order::Forward);
+    for order in Order::ALL {
+        let got = run(&plan.steps, buffers, words, order);
+        for (number, (want, got)) in expected.iter().zip(&got).enumerate() {
+            let inside = plan
+                .report
+                .buffers
+                .iter()
+                .any(|b| b.buffer.0 == number as u64 && b.got != Internalization::None);
+            assert!(inside || want == got, "buffer {number}, {shape:?}, {order:?}\n{:#?}", plan.report);
+        }
+    }
+    plan
+}
+
+const SHAPES: [(u32, u32, bool); 5] =
+    [(0, 1, false), (32, 4, true), (32, 4, false), (0, 2, false), (8, 8, true)];
+
+fn shapes() -> impl Iterator<Item = ShapeFacts> {
+    SHAPES.into_iter().map(|(group_size, items, vectors)| ShapeFacts { group_size, items, vectors })
+}
+
+/// `n` and 3 as push constants.
+fn push(n: u32) -> Vec<u8> {
+    [n, 3].iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+#[test]
+fn tails_and_whole_groups_of_four_are_exact() {
+    let first = element_wise("first", 64, "v = v * 3u + i;");
+    let second = element_wise("second", 16, "v = v ^ (p.n - i);");
+    for n in [1u32, 3, 4, 5, 127, 128, 129, 1003] {
+        for promote in [Promote::None, Promote::Private] {
+            for shape in shapes() {
+                let mut list = List::new(1024);
+                list.promote(1, promote);
+                list.submit(&first, [n.div_ceil(64), 1, 1], &[0, 1], &push(n));
+                list.submit(&second, [n.div_ceil(16), 1, 1], &[1, 2], &push(n));
+                let plan = check(&list, 3, 1024, shape);
+                let items = plan.report.groups[0].items_per_invocation;
+                assert_eq!(items, shape.items.min(4), "{:#?}", plan.report);
+            }
+        }
+    }
+}
+
+#[test]
+fn members_with_other_ends_keep_theirs() {
+    let first = element_wise("first", 32, "v = v + 1u;");
+    let second = element_wise("second", 32, "v = v * 5u;");
+    for (n, m) in [(1000, 77), (77, 1000), (64, 65)] {
+        for shape in shapes() {
+            let mut list = List::new(1024);
+            list.submit(&first, [32, 1, 1], &[0, 1], &push(n));
+            list.submit(&second, [32, 1, 1], &[0, 2], &push(m));
+            check(&list, 3, 1024, shape);
+        }
+    }
+}
+
+#[test]
+fn choices_between_values_are_computed_side_by_side() {
+    let choose = element_wise(
+        "choose",
+        64,
+        "if (v < 40u) { if (v > p.k) { v = v * 3u; } else { v = v + i; } v = v ^ 1u; } else { v = 7u - v; }",
+    );
+    let other = element_wise("other", 64, "if ((v & 1u) == 0u) { v = v / 2u; }");
+    for shape in shapes() {
+        let mut list = List::new(1024);
+        list.promote(1, Promote::Private);
+        list.submit(&choose, [16, 1, 1], &[0, 1], &push(1003));
+        list.submit(&choose, [16, 1, 1], &[1, 2], &push(1003));
+        let plan = check(&list, 4, 1024, shape);
+        assert_eq!(plan.report.groups[0].items_per_invocation, shape.items.min(4));
+        // What divides does not run where it was not meant to.
+        list.submit(&other, [16, 1, 1], &[2, 3], &push(1003));
+        let plan = check(&list, 4, 1024, shape);
+        assert_eq!(plan.report.groups[0].items_per_invocation, 1);
+    }
+}
+
+#[test]
+fn values_in_memory_are_passed_on_and_seen() {
+    // The same buffer as single elements at another place: what was read before must not be taken for what is there.
+    let add = element_wise("add", 64, "v = v + 1u;");
+    let spread = wgsl(
+        "spread",
+        "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {\n\
+         let i = id.x; if (i >= p.n) { return; }\n z[2u * i] = a[i]; z[2u * i + 1u] = a[i] ^ 5u; }",
+    );
+    let twice = wgsl(
+        "twice",
+        "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {\n\
+         let i = id.x; if (i >= p.n) { return; }\n z[i] = a[i]; z[i] = a[i] + z[i]; }",
+    );
+    for shape in shapes() {
+        let mut list = List::new(2048);
+        list.submit(&add, [16, 1, 1], &[0, 1], &push(1000));
+        list.submit(&twice, [16, 1, 1], &[1, 2], &push(1000));
+        list.submit(&spread, [16, 1, 1], &[2, 3], &push(1000));
+        list.submit(&add, [16, 1, 1], &[2, 4], &push(1000));
+        list.submit(&add, [16, 1, 1], &[0, 2], &push(1000));
+        list.submit(&add, [16, 1, 1], &[2, 0], &push(1000));
+        check(&list, 5, 2048, shape);
+    }
+}
+
+#[test]
+fn accessors_that_start_anywhere() {
+    let add = element_wise("add", 64, "v = v + 1u;");
+    for offset in [0, 4, 16, 32, 52] {
+        for shape in shapes() {
+            let mut list = List::new(1024);
+            list.submit(&add, [8, 1, 1], &[0, 1], &push(500));
+            list.submit(&add, [8, 1, 1], &[1, 2], &push(500));
+            for submission in &mut list.submissions {
+                for arg in &mut submission.args {
+                    (arg.offset, arg.len) = (offset, 500 * 4);
+                }
+            }
+            check(&list, 3, 1024, shape);
+        }
+    }
+}
+
+/// A kernel of one work-group per row whose items stride through it.
+fn rows(name: &str, body: &str) -> Arc<Specialized> {
+    wgsl(
+        name,
+        &format!(
+            "@compute @workgroup_size(16) fn main(@builtin(workgroup_id) w: vec3<u32>,\n\
+             @builtin(local_invocation_id) l: vec3<u32>) {{\n var sum = w.x;\n\
+             for (var c = l.x; c < p.n; c += 16u) {{ let i = w.x * p.n + c;\n{body}\n }} }}"
+        ),
+    )
+}
+
+#[test]
+fn rows_stay_in_registers_where_all_rounds_are_equal() {
+    let first = rows("first", "sum = sum * 3u + a[i]; z[i] = sum;");
+    let second = rows("second", "if (a[i] > 20u) { sum += c; } z[i] = a[i] ^ sum;");
+    for (columns, equal) in [(64, true), (16, true), (50, false), (400, false)] {
+        for promote in [Promote::Private, Promote::Auto] {
+            let mut list = List::new(2048);
+            list.promote(1, promote);
+            list.submit(&first, [5, 1, 1], &[0, 1], &push(columns));
+            list.submit(&second, [5, 1, 1], &[1, 2], &push(columns));
+            let plan = check(&list, 3, 2048, ShapeFacts::default());
+            let got = plan.report.buffers[0].got;
+            if equal {
+                assert_eq!(got, Internalization::Private, "{:#?}", plan.report);
+            } else if promote == Promote::Auto {
+                assert_ne!(got, Internalization::Private, "{:#?}", plan.report);
+            }
+        }
+    }
+}
+
+#[test]
+fn softmax_of_rows_keeps_its_powers_in_registers() {
+    let columns = 1024u32;
+    let mut list = List::new(2 * columns);
+    for (buffer, promote) in [(1, Promote::Local), (2, Promote::Auto), (3, Promote::Local)] {
+        list.promote(buffer, promote);
+    }
+    let push = columns.to_le_bytes();
+    list.submit(&kernel("softmax/row_max.spv"), [2, 1, 1], &[0, 1], &push);
+    list.submit(&kernel("softmax/exp_sub.spv"), [2, 1, 1], &[0, 1, 2], &push);
+    list.submit(&kernel("softmax/row_sum.spv"), [2, 1, 1], &[2, 3], &push);
+    list.submit(&kernel("softmax/divide.spv"), [2, 1, 1], &[2, 3, 4], &push);
+    let plan = check(&list, 5, 2 * columns as usize, ShapeFacts::default());
+    assert_eq!(plan.steps.len(), 1);
+    let powers = plan.report.buffers.iter().find(|b| b.buffer.0 == 2);
+    assert_eq!(powers.map(|b| b.got), Some(Internalization::Private), "{:#?}", plan.report);
+}
