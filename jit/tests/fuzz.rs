@@ -1,27 +1,41 @@
 //! Random lists: fused and unfused agree, in every order the interpreter tries.
 
-use vkfuse_jit::fuzzing::smoke;
+use vkfuse_jit::fuzzing::{Family, Generator, Legality, Tally, check, explain, smoke};
 
-/// Seeds and lists of a run: `VKFUSE_FUZZ_LISTS` for a long one.
-fn lists() -> usize {
-    std::env::var("VKFUSE_FUZZ_LISTS").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
+/// Combinations of shape, type and cover in a pool.
+const BENCHES: usize = 4;
+
+/// A number from the environment: `VKFUSE_FUZZ_LISTS` for a long run, `VKFUSE_FUZZ_SEED` for other lists.
+fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
 #[test]
 fn random_lists_give_the_same_bytes_fused() {
-    let per_pool = 100;
-    let mut total = [0usize; 8];
-    for pool in 0..lists().div_ceil(per_pool) {
-        let t = smoke(pool as u64, per_pool);
-        let parts =
-            [t.lists, t.undefined, t.fused, t.split, t.unfused, t.internalized, t.refused, t.barriers];
-        total.iter_mut().zip(parts).for_each(|(sum, n)| *sum += n);
+    // One list, to look at: seed and number.
+    if let Ok(name) = std::env::var("VKFUSE_FUZZ_SEED")
+        && let Some((Ok(seed), Ok(list))) = name.split_once(':').map(|(s, l)| (s.parse(), l.parse()))
+    {
+        let case = Generator::new(seed, BENCHES).case(list);
+        println!("{}\n{:?}", explain(&case), check(&case));
+        return;
     }
-    let [lists, undefined, fused, split, unfused, internalized, refused, barriers] = total;
-    println!(
-        "{lists} lists: {undefined} undefined, {fused} fused, {split} split, {unfused} unfused; \
-         {internalized} buffers internalized, {refused} refused, {barriers} barriers"
-    );
+    let (lists, first) = (number("VKFUSE_FUZZ_LISTS", 600), number("VKFUSE_FUZZ_SEED", 0));
+    let per_pool = 150;
+    let mut tally = Tally::default();
+    for pool in 0..lists.div_ceil(per_pool) {
+        tally.add(&smoke((first + pool) as u64, BENCHES, per_pool.min(lists - pool * per_pool)));
+    }
+    println!("{tally}");
+    if lists < 600 {
+        return;
+    }
     // The check means something only if all of these happen.
-    assert!(fused > 0 && split > 0 && internalized > 0 && refused > 0 && barriers > 0);
+    let [legal, illegal] = [Legality::Legal, Legality::Illegal].map(|l| tally.of(None, Some(l)));
+    assert!(legal.fused > 0 && illegal.split > 0 && illegal.refused > 0);
+    assert!(tally.internalized > 0 && tally.promotions_refused > 0 && tally.barriers > 0);
+    assert!(illegal.lists * 5 > tally.of(None, None).lists * 2);
+    let share = |family| tally.of(Some(family), Some(Legality::Legal)).share_fused();
+    assert!(share(Family::Elementwise) > 0.99, "legal elementwise lists that were not fused");
+    assert!(share(Family::Tile) > 0.95, "legal tile lists that were not fused");
 }

@@ -2,32 +2,13 @@
 
 use ahash::AHashSet;
 
-use super::generate::Case;
+use super::case::{Case, Legality};
+use super::tally::Verdict;
 use crate::oracle::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, execute};
 use crate::plan::{
     BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan,
     plan_unfused,
 };
-
-/// How a list came out that is right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// A kernel races with itself or leaves its buffers: there is no right result to compare with.
-    Undefined,
-    /// Fused and unfused give the same bytes.
-    Equal {
-        /// Dispatches of the fused run.
-        steps: usize,
-        /// Submissions of the list.
-        submissions: usize,
-        /// Buffers internalized.
-        internalized: usize,
-        /// Promotions refused.
-        refused: usize,
-        /// Barriers kept.
-        barriers: usize,
-    },
-}
 
 /// A wrong result.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +17,9 @@ pub struct Failure {
     what: String,
     report: String,
 }
+
+/// What comes after a run of a list in the interpreter: all bytes of all buffers, and what was noticed.
+pub type Outcome = (Vec<Vec<u8>>, Findings);
 
 /// What the device likes, by turns: shapes as the users gave them, larger and smaller work-groups, several items
 /// per invocation, apart and next to each other.
@@ -86,6 +70,9 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
         .map_err(|e| fail(e.to_string(), None))?;
     let (expected, findings) = run(case, &unfused, Order::Forward).map_err(|e| fail(e, None))?;
     if !findings.is_clean() {
+        if case.legality != Legality::Unlabelled {
+            return Err(fail(format!("a list made to be right is not: {findings:#?}"), None));
+        }
         return Ok(Verdict::Undefined);
     }
     let plan =
@@ -111,16 +98,40 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
         }
     }
     let asked = plan.report.buffers.iter().filter(|b| b.asked != Promote::None);
+    let one_group = plan.steps.len() == 1 && plan.steps[0].groups == [1; 3];
+    if case.legality == Legality::Illegal && plan.steps.len() == 1 && !one_group && case.submissions.len() > 1
+    {
+        return Err(fail("an illegal list was fused as a whole".into(), Some(&plan)));
+    }
     Ok(Verdict::Equal {
         steps: plan.steps.len(),
         submissions: case.submissions.len(),
+        one_group,
         internalized: inside.len(),
         refused: asked.filter(|b| b.got == Internalization::None).count(),
         barriers: plan.report.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
+        split: plan.report.splits.first().map(|s| s.reason.to_string()),
     })
 }
 
-fn run(case: &Case, steps: &[Step], order: Order) -> Result<(Vec<Vec<u8>>, Findings), String> {
+/// The list as text, and what the planner makes of it.
+pub fn explain(case: &Case) -> String {
+    let plan = plan(&case.submissions, &FuseOptions::default(), &limits(case));
+    let report = plan.map_or_else(|e| e.to_string(), |p| format!("{:#?}", p.report));
+    format!("{}\n{report}", case.describe())
+}
+
+/// Runs a list unfused in the interpreter.
+///
+/// # Errors
+/// What the interpreter cannot run, as text.
+pub fn run_unfused(case: &Case) -> Result<Outcome, String> {
+    let step = |s| plan_unfused(s, FloatMode::Strict, &limits(case));
+    let steps: Result<Vec<Step>, _> = case.submissions.iter().map(step).collect();
+    run(case, &steps.map_err(|e| e.to_string())?, Order::Forward)
+}
+
+fn run(case: &Case, steps: &[Step], order: Order) -> Result<Outcome, String> {
     let mut memory = Memory::new();
     let objects: Vec<ObjectId> = case.buffers.iter().map(|bytes| memory.add(bytes.clone())).collect();
     let programs: Vec<Program> = steps

@@ -1,0 +1,187 @@
+//! One list on a device, in two ways.
+
+use std::collections::HashSet;
+use std::io::Write as _;
+
+use vkfuse::{
+    Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, Event, FusionProperties,
+    FusionWrapper, Internalization, Kernel, Outcome, Promote, Queue, QueueOptions,
+};
+use vkfuse_jit::fuzzing::{Case, Generator, Legality, Verdict, run_unfused};
+use vkfuse_jit::plan;
+
+/// A context with the kernels of a pool.
+pub(crate) struct Device {
+    pub(crate) generator: Generator,
+    context: Context,
+    queue: Queue,
+    kernels: Vec<Kernel>,
+    /// Memory for the two runs, by buffer number; made larger as lists ask for it.
+    memory: [Vec<Buffer<u32>>; 2],
+}
+
+impl Device {
+    /// Opens the device that the environment names; without one the test is skipped, or fails where
+    /// `VKFUSE_REQUIRE_DEVICE` is set.
+    pub(crate) fn open(seed: u64, benches: usize, validation: bool) -> Option<Device> {
+        let cache = CacheOptions::default().no_disk();
+        let options = ContextOptions::from_env().validation(validation).cache(cache);
+        let context = match Context::with(options) {
+            Ok(context) => context,
+            Err(error) => {
+                assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device: {error}");
+                let _ = writeln!(std::io::stderr(), "SKIPPED: {error}");
+                return None;
+            }
+        };
+        let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
+        let mut kernels = Vec::new();
+        let generator = Generator::with(seed, benches, &mut |module, spec| {
+            let kernel = context.kernel(module, None).expect("a kernel the device can run");
+            let specialized = kernel.specialized(spec).expect("its own constants");
+            kernels.push(kernel);
+            specialized
+        });
+        Some(Device { generator, context, queue, kernels, memory: [Vec::new(), Vec::new()] })
+    }
+
+    pub(crate) fn assert_no_validation_messages(&self) {
+        assert_eq!(self.context.validation_messages(), 0, "the validation layers complained");
+    }
+
+    /// Checks the list of that number.
+    pub(crate) fn check(&mut self, list: usize, interpret: bool) -> Result<Verdict, String> {
+        let case = self.generator.case(list);
+        self.check_case(&case, interpret)
+    }
+
+    /// The list of that number, shortened while it is wrong.
+    pub(crate) fn shrunk(&mut self, list: usize, interpret: bool) -> Case {
+        let case = self.generator.case(list);
+        case.shrunk(&mut |case| self.check_case(case, interpret).is_err())
+    }
+
+    fn check_case(&mut self, case: &Case, interpret: bool) -> Result<Verdict, String> {
+        // Only the interpreter knows whether a list made without a plan has a defined result.
+        let reference = if interpret || case.legality == Legality::Unlabelled {
+            let (bytes, findings) = run_unfused(case)?;
+            if !findings.is_clean() {
+                return match case.legality {
+                    Legality::Unlabelled => Ok(Verdict::Undefined),
+                    _ => Err(format!("a list made to be right is not: {findings:#?}")),
+                };
+            }
+            Some(bytes)
+        } else {
+            None
+        };
+        let failed = |error: vkfuse::Error| error.to_string();
+        self.fill(case).map_err(failed)?;
+        self.submit(case, 0).map_err(failed)?;
+        let unfused = self.contents(case, 0, &HashSet::new())?;
+        if let Some(reference) = reference {
+            compare("unfused on the device and in the interpreter", &unfused, &reference)?;
+        }
+        let fusion = FusionWrapper::new(&self.queue).map_err(failed)?;
+        fusion.start_fusion().map_err(failed)?;
+        self.submit(case, 1).map_err(failed)?;
+        let done = fusion.complete_fusion(&FusionProperties::default()).map_err(failed)?;
+        self.verdict(case, &done, &unfused)
+    }
+
+    fn verdict(&self, case: &Case, done: &Event, unfused: &[Vec<u8>]) -> Result<Verdict, String> {
+        let report = done.report().ok_or("no report")?;
+        if let Outcome::Refused { reason: vkfuse::Reason::Internal { what } } = &report.outcome {
+            return Err(format!("could not be built: {what}"));
+        }
+        let inside: HashSet<BufferId> =
+            report.plan.buffers.iter().filter(|b| b.got != Internalization::None).map(|b| b.buffer).collect();
+        let fused = self.contents(case, 1, &inside).map_err(|e| format!("{e}\n{:#?}", report.plan))?;
+        compare("fused and unfused", &fused, unfused).map_err(|e| format!("{e}\n{:#?}", report.plan))?;
+        let one = report.dispatches == 1 && case.submissions.len() > 1;
+        let small = |s: &plan::Submission| s.groups.iter().product::<u32>() == 1;
+        let one_group = one && case.submissions.iter().all(small);
+        if case.legality == Legality::Illegal && one && !one_group {
+            return Err(format!("an illegal list was fused as a whole\n{:#?}", report.plan));
+        }
+        let asked = report.plan.buffers.iter().filter(|b| b.asked != Promote::None);
+        Ok(Verdict::Equal {
+            steps: report.dispatches,
+            submissions: case.submissions.len(),
+            one_group,
+            internalized: inside.len(),
+            refused: asked.filter(|b| b.got == Internalization::None).count(),
+            barriers: report.plan.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
+            split: report.plan.splits.first().map(|s| s.reason.to_string()),
+        })
+    }
+
+    /// Gives both sets of buffers the initial contents.
+    fn fill(&mut self, case: &Case) -> Result<(), vkfuse::Error> {
+        for memory in &mut self.memory {
+            for (number, bytes) in case.buffers.iter().enumerate() {
+                let words: Vec<u32> = words(bytes);
+                match memory.get(number) {
+                    Some(buffer) if buffer.len() == words.len() => buffer.upload(&words)?,
+                    Some(_) => memory[number] = self.context.buffer_from(&words)?,
+                    None => memory.push(self.context.buffer_from(&words)?),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn submit(&self, case: &Case, run: usize) -> Result<(), vkfuse::Error> {
+        for (submission, kernel) in case.submissions.iter().zip(&case.kernels) {
+            self.queue.submit(|h| {
+                for (arg, binding) in submission.args.iter().zip(&submission.kernel.interface.bindings) {
+                    let buffer = &self.memory[run][arg.buffer.0 as usize];
+                    let accessor = if binding.writes { buffer.read_write() } else { buffer.read() };
+                    let accessor = accessor.range(arg.offset as usize / 4, arg.len as usize / 4);
+                    h.arg((arg.set, arg.binding), promoted(accessor, arg.promote));
+                }
+                for (id, value) in &kernel.spec {
+                    h.spec(*id, *value);
+                }
+                h.push_bytes(&submission.push).dispatch(&self.kernels[kernel.number], submission.groups);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// All bytes after a run. What was kept inside a fused kernel must not be readable, and counts as empty.
+    fn contents(&self, case: &Case, run: usize, inside: &HashSet<BufferId>) -> Result<Vec<Vec<u8>>, String> {
+        let read = |buffer: &Buffer<u32>| match (buffer.download(), inside.contains(&buffer.id())) {
+            (Ok(words), false) => Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect()),
+            (Err(_), true) => Ok(Vec::new()),
+            (Ok(_), true) => Err("an internalized buffer can be read".to_owned()),
+            (Err(error), false) => Err(error.to_string()),
+        };
+        self.memory[run][..case.buffers.len()].iter().map(read).collect()
+    }
+}
+
+fn promoted(accessor: Accessor, promote: Promote) -> Accessor {
+    match promote {
+        Promote::Private => accessor.promote_private(),
+        Promote::Local => accessor.promote_local(),
+        Promote::Auto => accessor.promote_auto(),
+        _ => accessor,
+    }
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+/// Compares all bytes; an empty buffer is one that was kept inside.
+fn compare(what: &str, got: &[Vec<u8>], want: &[Vec<u8>]) -> Result<(), String> {
+    for (number, (got, want)) in got.iter().zip(want).enumerate().filter(|(_, (got, _))| !got.is_empty()) {
+        let (got, want) = (words(got), words(want));
+        if let Some(at) = got.iter().zip(&want).position(|(a, b)| a != b) {
+            let (got, want) = (got[at], want[at]);
+            return Err(format!("{what} differ: buffer {number}, word {at}: {got:#x} and {want:#x}"));
+        }
+    }
+    Ok(())
+}

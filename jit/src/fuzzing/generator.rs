@@ -1,0 +1,75 @@
+//! Makes cases: a pool of kernels, and lists over it by number.
+
+use super::case::{Case, Family, Legality};
+use super::list::Builder;
+use super::mixed::mixed;
+use super::pool::{Load, Pool, PoolKernel, load};
+use super::random::Random;
+use super::soup::soup;
+use std::sync::Arc;
+
+/// Makes cases. Equal seeds and sizes give equal pools, and equal numbers equal cases.
+pub struct Generator {
+    seed: u64,
+    pool: Pool,
+}
+
+impl Generator {
+    /// A generator with kernels for so many combinations of shape, element type and way of sharing out elements.
+    ///
+    /// # Panics
+    /// If a generated kernel does not compile, which is a defect of the generator.
+    pub fn new(seed: u64, benches: usize) -> Self {
+        Self::with(seed, benches, &mut load)
+    }
+
+    /// The same with another way to load kernels.
+    ///
+    /// # Panics
+    /// If a generated kernel does not compile, which is a defect of the generator.
+    pub fn with(seed: u64, benches: usize, load: &mut Load<'_>) -> Self {
+        Self { seed, pool: Pool::new(&mut Random::new(seed), benches, load) }
+    }
+
+    /// The kernels.
+    pub fn kernels(&self) -> &[Arc<PoolKernel>] {
+        &self.pool.kernels
+    }
+
+    /// The list of that number.
+    pub fn case(&self, number: usize) -> Case {
+        let mut seeds = Random::new(self.seed ^ 0x5eed);
+        let mut random = Random::new(seeds.bits() ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        loop {
+            let family = *random.pick(&[
+                Family::Elementwise,
+                Family::Elementwise,
+                Family::Elementwise,
+                Family::Tile,
+                Family::Tile,
+                Family::Rows,
+                Family::Access,
+                Family::Access,
+                Family::Views,
+                Family::Mixed,
+            ]);
+            if family == Family::Mixed {
+                if random.one_in(2) {
+                    return soup(&mut random, &self.pool);
+                }
+                if let Some(case) = mixed(&mut random, &self.pool) {
+                    return case;
+                }
+                continue;
+            }
+            // Of all lists, half are illegal.
+            let legality = if random.below(9) < 5 { Legality::Illegal } else { Legality::Legal };
+            // Not every family can be broken in every way: another try keeps the shares.
+            for _ in 0..50 {
+                if let Some(case) = Builder::case(&mut random, &self.pool, family, legality) {
+                    return case;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! How the lists of a run came out.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::case::{Case, Family, Legality};
+
+/// How a list came out that is right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A kernel races with itself or leaves its buffers: there is no right result to compare with.
+    Undefined,
+    /// Fused and unfused give the same bytes.
+    Equal {
+        /// Dispatches of the fused run.
+        steps: usize,
+        /// Submissions of the list.
+        submissions: usize,
+        /// Whether all work-groups of the list became one, which makes any list legal.
+        one_group: bool,
+        /// Buffers internalized.
+        internalized: usize,
+        /// Promotions refused.
+        refused: usize,
+        /// Barriers kept.
+        barriers: usize,
+        /// Why the list was split first, if it was.
+        split: Option<String>,
+    },
+}
+
+/// Lists of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Lists.
+    pub lists: usize,
+    /// Those that have no right result to compare with.
+    pub undefined: usize,
+    /// Those that became one dispatch.
+    pub fused: usize,
+    /// Those that became several dispatches, at least one of them of several kernels.
+    pub split: usize,
+    /// Those of which nothing was fused.
+    pub refused: usize,
+    /// Those that became one dispatch of one work-group.
+    pub one_group: usize,
+}
+
+impl Counts {
+    /// Lists that became one dispatch, of those that could.
+    pub fn share_fused(&self) -> f64 {
+        self.fused as f64 / (self.lists - self.undefined).max(1) as f64
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.lists += other.lists;
+        self.undefined += other.undefined;
+        self.fused += other.fused;
+        self.split += other.split;
+        self.refused += other.refused;
+        self.one_group += other.one_group;
+    }
+}
+
+/// How the lists of a run came out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    counts: BTreeMap<(Family, Legality), Counts>,
+    /// Reasons why legal lists were split, with how often and an example.
+    misses: BTreeMap<String, (usize, String)>,
+    /// Buffers internalized.
+    pub internalized: usize,
+    /// Promotions refused.
+    pub promotions_refused: usize,
+    /// Barriers kept.
+    pub barriers: usize,
+}
+
+impl Tally {
+    /// Adds one list, of a name to find it by.
+    pub fn count(&mut self, case: &Case, verdict: Verdict, name: &str) {
+        let counts = self.counts.entry((case.family, case.legality)).or_default();
+        counts.lists += 1;
+        match verdict {
+            Verdict::Undefined => counts.undefined += 1,
+            Verdict::Equal { steps, submissions, one_group, internalized, refused, barriers, split } => {
+                if let (Legality::Legal, Some(why)) = (case.legality, split) {
+                    self.misses.entry(why).or_insert((0, name.to_owned())).0 += 1;
+                }
+                match steps {
+                    1 if submissions > 1 => {
+                        counts.fused += 1;
+                        counts.one_group += usize::from(one_group);
+                    }
+                    n if n < submissions => counts.split += 1,
+                    _ => counts.refused += 1,
+                }
+                self.internalized += internalized;
+                self.promotions_refused += refused;
+                self.barriers += barriers;
+            }
+        }
+    }
+
+    /// Adds another run.
+    pub fn add(&mut self, other: &Self) {
+        for (key, counts) in &other.counts {
+            self.counts.entry(*key).or_default().add(counts);
+        }
+        for (why, (times, example)) in &other.misses {
+            self.misses.entry(why.clone()).or_insert((0, example.clone())).0 += times;
+        }
+        self.internalized += other.internalized;
+        self.promotions_refused += other.promotions_refused;
+        self.barriers += other.barriers;
+    }
+
+    /// The lists of a family, or of all, that are of this legality, or of any.
+    pub fn of(&self, family: Option<Family>, legality: Option<Legality>) -> Counts {
+        let mut sum = Counts::default();
+        let fits = |key: &(Family, Legality)| {
+            family.is_none_or(|f| f == key.0) && legality.is_none_or(|l| l == key.1)
+        };
+        self.counts.iter().filter(|(key, _)| fits(key)).for_each(|(_, counts)| sum.add(counts));
+        sum
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut row = |family: &str, legality: &str, c: &Counts| {
+            let defined = (c.lists - c.undefined).max(1) as f64;
+            let share = |n: usize| 100.0 * n as f64 / defined;
+            writeln!(
+                f,
+                "{family:<12} {legality:<10} {:>7} lists {:>6} undefined  fused {:>6} ({:>5.2} %)  split {:>6} \
+                 ({:>5.2} %)  refused {:>6} ({:>5.2} %)",
+                c.lists,
+                c.undefined,
+                c.fused,
+                share(c.fused),
+                c.split,
+                share(c.split),
+                c.refused,
+                share(c.refused)
+            )
+        };
+        for ((family, legality), counts) in &self.counts {
+            row(family.name(), legality.name(), counts)?;
+        }
+        for legality in Legality::ALL {
+            row("all", legality.name(), &self.of(None, Some(legality)))?;
+        }
+        row("all", "", &self.of(None, None))?;
+        for (why, (times, example)) in &self.misses {
+            writeln!(f, "legal and not fused: {times} times {why} (list {example})")?;
+        }
+        write!(
+            f,
+            "{} buffers internalized, {} promotions refused, {} barriers",
+            self.internalized, self.promotions_refused, self.barriers
+        )
+    }
+}
