@@ -49,6 +49,11 @@ impl Device {
         assert_eq!(self.context.validation_messages(), 0, "the validation layers complained");
     }
 
+    /// Pipelines made so far.
+    pub(crate) fn pipelines(&self) -> u64 {
+        self.context.stats().driver_compiles
+    }
+
     /// Checks the list of that number.
     pub(crate) fn check(&mut self, list: usize, interpret: bool) -> Result<Verdict, String> {
         let case = self.generator.case(list);

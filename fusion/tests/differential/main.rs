@@ -39,8 +39,8 @@ fn random_lists_give_the_same_bits_fused() {
     let lists: usize = number("VKFUSE_FUZZ_LISTS", 300);
     let start = Instant::now();
     let mut tally = Tally::default();
-    let mut interpreted = 0;
-    let (per_pool, benches) = if lists < LONG { (150, 4) } else { (1000, 8) };
+    let (mut interpreted, mut pipelines) = (0, 0);
+    let (per_pool, benches) = if lists < LONG { (150, 4) } else { (2000, 8) };
     for pool in 0..lists.div_ceil(per_pool) {
         let seed = first + pool as u64;
         let Some(mut device) = Device::open(seed, benches, number("VKFUSE_FUZZ_VALIDATION", 1) != 0) else {
@@ -58,6 +58,13 @@ fn random_lists_give_the_same_bits_fused() {
                 Ok(verdict) => {
                     let case = device.generator.case(list);
                     tally.count(&case, verdict, &format!("{seed}:{list}"));
+                    if lists >= LONG && list % 100 == 99 {
+                        let (done, seconds) = (tally.of(None, None).lists, start.elapsed().as_secs());
+                        let _ = writeln!(
+                            std::io::stderr(),
+                            "{seed}:{list}: {done} lists in {seconds} s, 0 wrong"
+                        );
+                    }
                 }
                 Err(what) => {
                     let short = device.shrunk(list, interpret);
@@ -66,12 +73,10 @@ fn random_lists_give_the_same_bits_fused() {
             }
         }
         device.assert_no_validation_messages();
-        if lists >= LONG {
-            let (done, seconds) = (tally.of(None, None).lists, start.elapsed().as_secs());
-            let _ = writeln!(std::io::stderr(), "seed {seed}: {done} lists in {seconds} s, 0 wrong");
-        }
+        pipelines += device.pipelines();
     }
-    println!("{tally}\n{interpreted} lists interpreted too; {} s, 0 wrong", start.elapsed().as_secs());
+    let seconds = start.elapsed().as_secs();
+    println!("{tally}\n{interpreted} lists interpreted too, {pipelines} pipelines; {seconds} s, 0 wrong");
     if lists < 300 {
         return;
     }

@@ -8,6 +8,9 @@ use super::random::Random;
 use super::soup::soup;
 use std::sync::Arc;
 
+/// Lists in a row that differ in sizes and contents only.
+pub const SIZES: usize = 16;
+
 /// Makes cases. Equal seeds and sizes give equal pools, and equal numbers equal cases.
 pub struct Generator {
     seed: u64,
@@ -36,10 +39,14 @@ impl Generator {
         &self.pool.kernels
     }
 
-    /// The list of that number.
+    /// The list of that number. Of each [`SIZES`] lists in a row, the same kernels follow each other, with other sizes,
+    /// push constants and contents: that is most of what makes lists legal or not, and drivers compile less.
     pub fn case(&self, number: usize) -> Case {
-        let mut seeds = Random::new(self.seed ^ 0x5eed);
-        let mut random = Random::new(seeds.bits() ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let stream = |kind: u64, number: usize| {
+            let mut seeds = Random::new(self.seed ^ kind);
+            Random::new(seeds.bits() ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        };
+        let (mut random, mut detail) = (stream(0x5eed, number / SIZES), stream(0xde7a11, number));
         loop {
             let family = *random.pick(&[
                 Family::Elementwise,
@@ -55,9 +62,9 @@ impl Generator {
             ]);
             if family == Family::Mixed {
                 if random.one_in(2) {
-                    return soup(&mut random, &self.pool);
+                    return soup(&mut random, &mut detail, &self.pool);
                 }
-                if let Some(case) = mixed(&mut random, &self.pool) {
+                if let Some(case) = mixed(&mut random, &mut detail, &self.pool) {
                     return case;
                 }
                 continue;
@@ -66,7 +73,7 @@ impl Generator {
             let legality = if random.below(9) < 5 { Legality::Illegal } else { Legality::Legal };
             // Not every family can be broken in every way: another try keeps the shares.
             for _ in 0..50 {
-                if let Some(case) = Builder::case(&mut random, &self.pool, family, legality) {
+                if let Some(case) = Builder::case(&mut random, &mut detail, &self.pool, family, legality) {
                     return case;
                 }
             }

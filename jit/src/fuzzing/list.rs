@@ -71,7 +71,10 @@ struct State {
 
 /// A list being made.
 pub(super) struct Builder<'a> {
+    /// Decides which kernels follow each other on which buffers.
     random: &'a mut Random,
+    /// Decides sizes, numbers and contents.
+    detail: &'a mut Random,
     pool: &'a Pool,
     family: Family,
     bench: Bench,
@@ -100,6 +103,7 @@ impl<'a> Builder<'a> {
     /// A list of a family, legal or not; nothing if the pool has no kernels for it.
     pub(super) fn case(
         random: &'a mut Random,
+        detail: &'a mut Random,
         pool: &'a Pool,
         family: Family,
         legality: Legality,
@@ -117,7 +121,7 @@ impl<'a> Builder<'a> {
             && (bench.cover, bench.dims) == (Cover::One, 1)
             && !exact
             && random.one_in(3);
-        let mut size = bench.size(random, illegal, exact);
+        let mut size = bench.size(detail, illegal, exact);
         if by_items && illegal {
             size.n += 260;
         }
@@ -125,6 +129,7 @@ impl<'a> Builder<'a> {
         let states = vec![State::default(); buffers.logical.len()];
         let mut builder = Self {
             random,
+            detail,
             pool,
             family,
             bench,
@@ -153,8 +158,8 @@ impl<'a> Builder<'a> {
             let length = 2 + builder.random.below(5);
             builder.fill(length)?;
         }
-        let Self { random, buffers, submissions, kernels, .. } = builder;
-        let buffers = buffers.contents(random, size.n, bench.element);
+        let Self { detail, buffers, submissions, kernels, .. } = builder;
+        let buffers = buffers.contents(detail, size.n, bench.element);
         Some(Case { family, legality, violation: name, submissions, kernels, buffers })
     }
 
@@ -262,7 +267,7 @@ impl<'a> Builder<'a> {
             kernel: kernel.kernel.clone(),
             groups: size.groups,
             args,
-            push: push(recipe, &size, 1 + self.random.below(4) as u32),
+            push: push(recipe, &size, 1 + self.detail.below(4) as u32),
         });
         self.kernels.push(kernel.clone());
         true
@@ -271,7 +276,7 @@ impl<'a> Builder<'a> {
     fn size_for(&mut self, recipe: &Recipe, shorter: bool) -> Size {
         let mut size = self.size;
         if shorter {
-            size = recipe.bench.shorter(self.random, &size);
+            size = recipe.bench.shorter(self.detail, &size);
         }
         if self.by_items || recipe.bench != self.bench {
             size.width = size.n;
@@ -280,7 +285,7 @@ impl<'a> Builder<'a> {
         // More groups than there is work for.
         let spare = matches!(recipe.bench.cover, Cover::One | Cover::Blocked(_) | Cover::Tiled(_));
         if spare && recipe.guard != Guard::Exact && recipe.bench.dims == 1 && self.random.one_in(10) {
-            size.groups[0] += 1 + self.random.below(2) as u32;
+            size.groups[0] += 1 + self.detail.below(2) as u32;
         }
         size
     }

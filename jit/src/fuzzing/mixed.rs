@@ -14,9 +14,9 @@ use crate::kernel::Interface;
 use crate::plan::{Arg, BufferId, Submission};
 
 /// A list over all kernels of one element type.
-pub(super) fn mixed(random: &mut Random, pool: &Pool) -> Option<Case> {
+pub(super) fn mixed(random: &mut Random, detail: &mut Random, pool: &Pool) -> Option<Case> {
     let element = if random.one_in(3) { Element::F32 } else { Element::U32 };
-    let [width, height] = [1 + random.below(30) as u32, 1 + random.below(12) as u32];
+    let [width, height] = [1 + detail.below(30) as u32, 1 + detail.below(12) as u32];
     let size = Size { n: width * height, width, height, depth: 1, groups: [1; 3] };
     let few = random.one_in(3);
     let buffers = Buffers::new(random, few, element, &size);
@@ -30,16 +30,16 @@ pub(super) fn mixed(random: &mut Random, pool: &Pool) -> Option<Case> {
     for _ in 0..2 + random.below(5) {
         let kernel = *candidates.get(random.below(candidates.len()))?;
         let Kind::Known { recipe, uses, .. } = &kernel.kind else { continue };
-        let size = sized(random, recipe, &size);
+        let size = sized(detail, recipe, &size);
         submissions.push(Submission {
             kernel: kernel.kernel.clone(),
             groups: size.groups,
             args: args(random, &buffers, &kernel.kernel.interface, uses, size.n).into(),
-            push: push(recipe, &size, 1 + random.below(4) as u32),
+            push: push(recipe, &size, 1 + detail.below(4) as u32),
         });
         kernels.push(kernel.clone());
     }
-    let buffers = buffers.contents(random, size.n, element);
+    let buffers = buffers.contents(detail, size.n, element);
     let (family, legality) = (Family::Mixed, Legality::Unlabelled);
     Some(Case { family, legality, violation: "", submissions, kernels, buffers })
 }

@@ -16,8 +16,8 @@ const BUFFERS: usize = 6;
 pub(super) const SHAPES: [[u32; 2]; 6] = [[8, 1], [8, 1], [32, 1], [1, 1], [4, 4], [8, 2]];
 
 /// A list over kernels that were made without a plan. Some kernels race with themselves or leave their buffers.
-pub(super) fn soup(random: &mut Random, pool: &Pool) -> Case {
-    let [width, height] = [1 + random.below(20) as u32, 1 + random.below(12) as u32];
+pub(super) fn soup(random: &mut Random, detail: &mut Random, pool: &Pool) -> Case {
+    let [width, height] = [1 + detail.below(20) as u32, 1 + detail.below(12) as u32];
     let n = width * height;
     // Half of the lists keep to one shape, as users' lists do.
     let one_shape = random.one_in(2).then(|| *random.pick(&SHAPES));
@@ -43,7 +43,7 @@ pub(super) fn soup(random: &mut Random, pool: &Pool) -> Case {
         } else {
             // Sometimes fewer or more groups than elements need.
             let exact = n.div_ceil(size[0]);
-            [if random.one_in(8) { 1 + random.below(2 * exact as usize) as u32 } else { exact }, 1, 1]
+            [if random.one_in(8) { 1 + detail.below(2 * exact as usize) as u32 } else { exact }, 1, 1]
         };
         let buffers = buffers_for(random, position, &chosen.kernel.interface);
         let arg = |(binding, buffer): (&crate::kernel::Binding, usize)| Arg {
@@ -54,7 +54,7 @@ pub(super) fn soup(random: &mut Random, pool: &Pool) -> Case {
             len: bytes as u64,
             promote: wishes[buffer],
         };
-        let push = [n, width, height, 1 + random.below(5) as u32];
+        let push = [n, width, height, 1 + detail.below(5) as u32];
         submissions.push(Submission {
             kernel: chosen.kernel.clone(),
             groups,
@@ -64,7 +64,7 @@ pub(super) fn soup(random: &mut Random, pool: &Pool) -> Case {
         kernels.push(chosen.clone());
     }
     let content = |random: &mut Random| (random.bits() as u32 % 1000).to_le_bytes();
-    let buffers = (0..BUFFERS).map(|_| (0..bytes / 4).flat_map(|_| content(random)).collect()).collect();
+    let buffers = (0..BUFFERS).map(|_| (0..bytes / 4).flat_map(|_| content(detail)).collect()).collect();
     let (family, legality) = (Family::Mixed, Legality::Unlabelled);
     Case { family, legality, violation: "", submissions, kernels, buffers }
 }
