@@ -5,10 +5,14 @@ use std::io::Write as _;
 
 use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, Event, FusionProperties,
-    FusionWrapper, Internalization, Kernel, Outcome, Promote, Queue, QueueOptions,
+    FusionWrapper, Internalization, Kernel, Outcome, Promote, Queue, QueueOptions, ShapeFacts,
 };
 use vkfuse_jit::fuzzing::{Case, Generator, Legality, Verdict, run_unfused};
 use vkfuse_jit::plan;
+
+/// Shapes of dispatches by turns, pool by pool, besides the one the device is known to like: work-group size, items
+/// per invocation, whether these lie next to each other.
+const SHAPES: [(u32, u32, bool); 4] = [(0, 1, false), (64, 8, true), (16, 4, true), (0, 4, false)];
 
 /// A context with the kernels of a pool.
 pub(crate) struct Device {
@@ -26,6 +30,9 @@ impl Device {
     pub(crate) fn open(seed: u64, benches: usize, validation: bool) -> Option<Device> {
         let cache = CacheOptions::default().no_disk();
         let options = ContextOptions::from_env().validation(validation).cache(cache);
+        let shape = SHAPES.get(seed as usize % (SHAPES.len() + 1));
+        let shape = shape.map(|&(group_size, items, vectors)| ShapeFacts { group_size, items, vectors });
+        let options = shape.into_iter().fold(options, ContextOptions::shape);
         let context = match Context::with(options) {
             Ok(context) => context,
             Err(error) => {
@@ -104,8 +111,12 @@ impl Device {
         let fused = self.contents(case, 1, &inside).map_err(|e| format!("{e}\n{:#?}", report.plan))?;
         compare("fused and unfused", &fused, unfused).map_err(|e| format!("{e}\n{:#?}", report.plan))?;
         let one = report.dispatches == 1 && case.submissions.len() > 1;
-        let small = |s: &plan::Submission| s.groups.iter().product::<u32>() == 1;
-        let one_group = one && case.submissions.iter().all(small);
+        let items = |s: &plan::Submission| {
+            s.groups.iter().product::<u32>() * s.kernel.interface.local_size.iter().product::<u32>()
+        };
+        let group = report.plan.groups.first();
+        let room = group.map_or(0, |g| g.work_group.iter().product::<u32>() * g.items_per_invocation);
+        let one_group = one && case.submissions.iter().all(|s| items(s) <= room);
         if case.legality == Legality::Illegal && one && !one_group {
             return Err(format!("an illegal list was fused as a whole\n{:#?}", report.plan));
         }

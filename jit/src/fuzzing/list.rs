@@ -267,7 +267,7 @@ impl<'a> Builder<'a> {
             kernel: kernel.kernel.clone(),
             groups: size.groups,
             args,
-            push: push(recipe, &size, 1 + self.detail.below(4) as u32),
+            push: push(kernel, recipe, &size, 1 + self.detail.below(4) as u32),
         });
         self.kernels.push(kernel.clone());
         true
@@ -426,8 +426,11 @@ fn role_of(kernel: &PoolKernel) -> Option<Role> {
     }
 }
 
-/// Push constants of a kernel.
-pub(super) fn push(recipe: &Recipe, size: &Size, k: u32) -> SmallVec<[u8; 32]> {
+/// Push constants of a kernel; none if it has no use for them.
+pub(super) fn push(kernel: &PoolKernel, recipe: &Recipe, size: &Size, k: u32) -> SmallVec<[u8; 32]> {
+    if kernel.kernel.interface.push.is_none() {
+        return SmallVec::new();
+    }
     let value = |field: &char| match field {
         'n' => size.n,
         'w' => size.width,

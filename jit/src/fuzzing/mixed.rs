@@ -35,7 +35,7 @@ pub(super) fn mixed(random: &mut Random, detail: &mut Random, pool: &Pool) -> Op
             kernel: kernel.kernel.clone(),
             groups: size.groups,
             args: args(random, &buffers, &kernel.kernel.interface, uses, size.n).into(),
-            push: push(recipe, &size, 1 + detail.below(4) as u32),
+            push: push(kernel, recipe, &size, 1 + detail.below(4) as u32),
         });
         kernels.push(kernel.clone());
     }
