@@ -29,7 +29,7 @@ mod text;
 
 pub use case::{Case, Family, Legality};
 pub use check::{Failure, Outcome, check, explain, run_unfused};
-pub use generator::{Generator, SIZES};
+pub use generator::Generator;
 pub use pool::{Load, PoolKernel, load};
 pub use random::Random;
 pub use tally::{Counts, Tally, Verdict};

@@ -27,7 +27,7 @@ pub(crate) struct Device {
 impl Device {
     /// Opens the device that the environment names; without one the test is skipped, or fails where
     /// `VKFUSE_REQUIRE_DEVICE` is set.
-    pub(crate) fn open(seed: u64, benches: usize, validation: bool) -> Option<Device> {
+    pub(crate) fn open(seed: u64, benches: usize, sizes: usize, validation: bool) -> Option<Device> {
         let cache = CacheOptions::default().no_disk();
         let options = ContextOptions::from_env().validation(validation).cache(cache);
         let shape = SHAPES.get(seed as usize % (SHAPES.len() + 1));
@@ -48,7 +48,8 @@ impl Device {
             let specialized = kernel.specialized(spec).expect("its own constants");
             kernels.push(kernel);
             specialized
-        });
+        })
+        .sizes(sizes);
         Some(Device { generator, context, queue, kernels, memory: [Vec::new(), Vec::new()] })
     }
 

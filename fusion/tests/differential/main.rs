@@ -19,7 +19,7 @@ use std::time::Instant;
 use device::Device;
 use vkfuse_jit::fuzzing::{Family, Legality, Tally};
 
-/// A run of this many lists is a long one, with larger pools and a line for each.
+/// A run of this many lists is a long one: larger pools, each sequence of kernels at more sizes, and a line now and then.
 const LONG: usize = 1000;
 
 fn number<T: FromStr>(name: &str, default: T) -> T {
@@ -40,10 +40,11 @@ fn random_lists_give_the_same_bits_fused() {
     let start = Instant::now();
     let mut tally = Tally::default();
     let (mut interpreted, mut pipelines) = (0, 0);
-    let (per_pool, benches) = if lists < LONG { (150, 4) } else { (2000, 8) };
+    let (per_pool, benches, sizes) = if lists < LONG { (150, 4, 2) } else { (2000, 8, 16) };
     for pool in 0..lists.div_ceil(per_pool) {
         let seed = first + pool as u64;
-        let Some(mut device) = Device::open(seed, benches, number("VKFUSE_FUZZ_VALIDATION", 1) != 0) else {
+        let Some(mut device) = Device::open(seed, benches, sizes, number("VKFUSE_FUZZ_VALIDATION", 1) != 0)
+        else {
             return;
         };
         if let Some(only) = only {

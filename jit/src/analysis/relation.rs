@@ -39,6 +39,7 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
         return Relation::Unrelated;
     }
     let (mut a, mut b) = (a.clone(), b.clone());
+    weigh_alike(atoms, &mut a, &mut b);
     let merged = merge_dimensions(atoms, shape, &mut a, &mut b);
     let mut agreed = Agreed::default();
     for id in all_atoms(&a, &b) {
@@ -71,6 +72,27 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
         (true, true) => Relation::SameInvocation,
         (true, false) => Relation::SameGroup,
         _ => Relation::Unrelated,
+    }
+}
+
+/// Gives an atom that one side pins to a value the weight it has on the other side: `c * x = d * x + (c - d) * v` where
+/// `x` is `v`. Members with fewer groups have their ids at other weights, and one value.
+fn weigh_alike(atoms: &Atoms, a: &mut AccessForm, b: &mut AccessForm) {
+    for id in all_atoms(a, b) {
+        let (x, y) = (a.ranges.get(atoms, id), b.ranges.get(atoms, id));
+        let (ca, cb) = (a.offset.coefficient(id), b.offset.coefficient(id));
+        if ca == cb || ca == 0 || cb == 0 || !atoms.is_shared(id) {
+            continue;
+        }
+        let (side, value, by) = match (x.0 == x.1, y.0 == y.1) {
+            (_, true) => (&mut b.offset, y.0, cb - ca),
+            (true, false) => (&mut a.offset, x.0, ca - cb),
+            _ => continue,
+        };
+        if let Some(moved) = by.checked_mul(value).and_then(|m| side.constant.checked_add(m)) {
+            side.constant = moved;
+            side.add_term(id, -by);
+        }
     }
 }
 

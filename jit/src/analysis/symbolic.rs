@@ -370,8 +370,22 @@ impl<'a> Builder<'a> {
         None
     }
 
+    /// The value behind phis that choose between one and the same value, which inlining and merging leave behind.
+    fn source(&self, mut id: u32) -> u32 {
+        for _ in 0..MAX_DEPTH {
+            let Some(Definition::Local { inst, .. }) = self.definitions.get(&id) else { break };
+            let mut values = inst.operands.iter().step_by(2).map(|o| o.id_ref_any());
+            match (inst.class.opcode, values.next()) {
+                (Op::Phi, Some(Some(first))) if values.all(|v| v == Some(first)) => id = first,
+                _ => break,
+            }
+        }
+        id
+    }
+
     /// The loop-invariant `step` of `next = counter + step`.
     fn step_of(&mut self, next: u32, counter: u32, own_loop: usize) -> Option<NodeId> {
+        let next = self.source(next);
         let Definition::Local { block, inst } = self.definitions.get(&next).copied()? else {
             return None;
         };
@@ -379,8 +393,8 @@ impl<'a> Builder<'a> {
             return None;
         }
         let step = match (id_at(inst, 0)?, id_at(inst, 1)?) {
-            (a, b) if a == counter => b,
-            (a, b) if b == counter => a,
+            (a, b) if self.source(a) == counter => b,
+            (a, b) if self.source(b) == counter => a,
             _ => return None,
         };
         self.is_invariant(step, own_loop).then(|| self.scalar(step, block))
@@ -451,7 +465,7 @@ impl<'a> Builder<'a> {
             (SL, false) => (b, a, true, true),
             _ => return None,
         };
-        if left != counter || !self.is_invariant(right, own_loop) {
+        if self.source(left) != counter || !self.is_invariant(right, own_loop) {
             return None;
         }
         let limit = self.scalar(right, the_loop.header);

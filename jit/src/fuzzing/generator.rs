@@ -8,12 +8,10 @@ use super::random::Random;
 use super::soup::soup;
 use std::sync::Arc;
 
-/// Lists in a row that differ in sizes and contents only.
-pub const SIZES: usize = 16;
-
 /// Makes cases. Equal seeds and sizes give equal pools, and equal numbers equal cases.
 pub struct Generator {
     seed: u64,
+    sizes: usize,
     pool: Pool,
 }
 
@@ -31,7 +29,15 @@ impl Generator {
     /// # Panics
     /// If a generated kernel does not compile, which is a defect of the generator.
     pub fn with(seed: u64, benches: usize, load: &mut Load<'_>) -> Self {
-        Self { seed, pool: Pool::new(&mut Random::new(seed), benches, load) }
+        Self { seed, sizes: 1, pool: Pool::new(&mut Random::new(seed), benches, load) }
+    }
+
+    /// The same with so many lists in a row in which the same kernels follow each other on the same buffers, with other
+    /// sizes, push constants and contents. Drivers compile less then.
+    #[must_use]
+    pub fn sizes(mut self, sizes: usize) -> Self {
+        self.sizes = sizes.max(1);
+        self
     }
 
     /// The kernels.
@@ -39,14 +45,13 @@ impl Generator {
         &self.pool.kernels
     }
 
-    /// The list of that number. Of each [`SIZES`] lists in a row, the same kernels follow each other, with other sizes,
-    /// push constants and contents: that is most of what makes lists legal or not, and drivers compile less.
+    /// The list of that number.
     pub fn case(&self, number: usize) -> Case {
         let stream = |kind: u64, number: usize| {
             let mut seeds = Random::new(self.seed ^ kind);
             Random::new(seeds.bits() ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
         };
-        let (mut random, mut detail) = (stream(0x5eed, number / SIZES), stream(0xde7a11, number));
+        let (mut random, mut detail) = (stream(0x5eed, number / self.sizes), stream(0xde7a11, number));
         loop {
             let family = *random.pick(&[
                 Family::Elementwise,
