@@ -41,7 +41,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Che
     check_device(context, &kernel)?;
     let fail = |problem| Error::submit(&kernel.name, problem);
 
-    let groups = groups(&kernel, size).map_err(fail)?;
+    let groups = groups_of(&kernel, size).map_err(fail)?;
     push(&kernel, request.push.len()).map_err(fail)?;
     let mut args: SmallVec<[Arg; 8]> = SmallVec::with_capacity(request.args.len());
     let mut touches = Touches::with_capacity(request.args.len());
@@ -94,7 +94,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Che
     Ok(Checked { submission, touches, buffers, after: request.after })
 }
 
-fn groups(kernel: &Specialized, size: Size) -> Result<[u32; 3], SubmitError> {
+fn groups_of(kernel: &Specialized, size: Size) -> Result<[u32; 3], SubmitError> {
     let groups = match size {
         Size::Groups(groups) => groups,
         Size::Items(items) => {
@@ -186,6 +186,35 @@ fn aligned(
         return Err(SubmitError::Misaligned { slot, buffer, offset, align, limit_name });
     }
     Ok(())
+}
+
+/// Checks a submission that was recorded by another process, of which nothing will run.
+pub(crate) fn recorded(
+    context: &ContextInner,
+    kernel: &Arc<Specialized>,
+    groups: [u32; 3],
+    args: &[Arg],
+    bytes: &[u8],
+) -> Result<Submission, Error> {
+    check_device(context, kernel)?;
+    let fail = |problem| Error::submit(&kernel.name, problem);
+    push(kernel, bytes.len()).map_err(fail)?;
+    groups_of(kernel, Size::Groups(groups)).map_err(fail)?;
+    for arg in args {
+        known(kernel, Slot { set: arg.set, binding: arg.binding }).map_err(fail)?;
+    }
+    // In the order of the kernel's bindings, each once, as it was when it was recorded.
+    for (at, binding) in kernel.interface.bindings.iter().enumerate() {
+        let slot = Slot { set: binding.set, binding: binding.binding };
+        let given = args.get(at).filter(|arg| (arg.set, arg.binding) == (slot.set, slot.binding));
+        let Some(arg) = given else {
+            return Err(fail(SubmitError::MissingBinding { slot, name: BindingName(binding.name.clone()) }));
+        };
+        if arg.len < binding.min_size.max(1) || arg.offset.checked_add(arg.len).is_none() {
+            return Err(fail(SubmitError::EmptyRange { slot, buffer: format!("{:?}", arg.buffer) }));
+        }
+    }
+    Ok(Submission { kernel: kernel.clone(), groups, args: args.into(), push: bytes.into() })
 }
 
 /// Checks a submission again whose buffers were replaced by others of the same size.

@@ -20,7 +20,7 @@ use crate::{
     kernel::Kernel,
     options::{ContextOptions, QueueOptions},
     outcome::CancelCause,
-    program::Programs,
+    program::{CacheStats, Programs},
     queue::Queue,
     schedule::Schedule,
     stats::{Counters, Objects, Stats},
@@ -106,7 +106,7 @@ impl Context {
         let inner = ContextInner {
             schedule: Mutex::default(),
             changed: Condvar::new(),
-            programs: Programs::new(&gpu, &options.cache),
+            programs: Programs::new(&gpu, &limits, &options.cache),
             counters: Counters::default(),
             limits,
             profiling: options.profiling,
@@ -313,6 +313,18 @@ impl Context {
     /// Forgets the pipelines kept in memory. The persistent store keeps what it has.
     pub fn clear_memory_cache(&self) {
         self.inner.programs.clear();
+    }
+
+    /// Changes how many pipelines are kept in memory, and how many bytes of code; 0 is no limit. What is over the limit
+    /// leaves, the least recently used first, and lives on where it is still used.
+    pub fn resize_memory_cache(&self, entries: usize, bytes: u64) {
+        self.inner.programs.resize(entries, bytes);
+    }
+
+    /// What the caches have done since the context was made, and how full they are.
+    #[must_use]
+    pub fn cache_stats(&self) -> CacheStats {
+        self.inner.programs.stats()
     }
 }
 

@@ -129,6 +129,9 @@ pub enum FusionError {
         /// What became of it.
         outcome: Outcome,
     },
+    /// The list was kept to be built or looked at, and nothing of it was run.
+    #[error("the list was kept without being run")]
+    NotRun,
     /// A kept list was to run on a queue of another context.
     #[error("the queue belongs to another context than the kept list")]
     ForeignQueue,

@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod addressed;
+mod ahead;
 mod end;
 mod kept;
 mod rebind;

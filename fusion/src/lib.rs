@@ -88,7 +88,11 @@ pub use jit::{
 pub use kernel::Kernel;
 pub use options::{CacheOptions, ContextOptions, QueueOptions};
 pub use outcome::{CancelCause, Outcome};
+pub use program::{
+    Artifact, CacheStats, Difference, Explanation, NotCacheable, RecordedList, Recording, RecordingError,
+};
 pub use queue::{HostScope, Queue};
 pub use report::{FusionReport, StepReport, Tier};
 pub use stats::{Objects, Stats};
 pub use vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer};
+pub use vkfuse_cache::Event as CacheEvent;

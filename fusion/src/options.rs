@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::jit::ShapeFacts;
+use vkfuse_cache::Event as CacheEvent;
 
-use crate::{environment, vk::DeviceSelector};
+use crate::{environment, jit::ShapeFacts, program::Events, vk::DeviceSelector};
 
 /// How to make a [`Context`](crate::Context). Methods take and return the options by value.
 #[derive(Debug, Clone, Default)]
@@ -120,6 +120,9 @@ pub struct CacheOptions {
     pub(crate) memory_entries: Option<usize>,
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) disk: Disk,
+    pub(crate) verify: Option<bool>,
+    pub(crate) record: Option<PathBuf>,
+    pub(crate) events: Events,
 }
 
 impl CacheOptions {
@@ -161,6 +164,29 @@ impl CacheOptions {
     #[must_use]
     pub fn no_disk(mut self) -> CacheOptions {
         self.disk = Disk::Off;
+        self
+    }
+
+    /// Builds what the store has all the same, and compares: a difference is logged, counted, and replaces what was there.
+    /// `VKFUSE_CACHE_VERIFY` otherwise.
+    #[must_use]
+    pub fn verify(mut self, on: bool) -> CacheOptions {
+        self.verify = Some(on);
+        self
+    }
+
+    /// Appends every list that is fused to a file, for `vkfuse cache warm` and [`Recording`](crate::Recording).
+    /// `VKFUSE_CACHE_RECORD` otherwise.
+    #[must_use]
+    pub fn record(mut self, file: impl Into<PathBuf>) -> CacheOptions {
+        self.record = Some(file.into());
+        self
+    }
+
+    /// Sends every event of the caches to a function, in the thread that caused it and outside every lock.
+    #[must_use]
+    pub fn events(mut self, receive: impl Fn(&CacheEvent) + Send + Sync + 'static) -> CacheOptions {
+        self.events = Events(Some(std::sync::Arc::new(receive)));
         self
     }
 

@@ -1,24 +1,37 @@
 //! Code for a step: from the memory cache, from the persistent store, or built.
 //!
-//! The memory cache maps a step's key to a pipeline. Behind it the persistent store keeps, under the step's recipe, the
-//! SPIR-V, and beside that the driver's own blob under the driver's identity: a new driver makes the blob useless and not
-//! the SPIR-V. The first to need a step builds it; others who need it meanwhile wait for that.
+//! Memory has two maps, as SYCL's has: programs, which are a step's key to its SPIR-V, and kernels, which are a program and
+//! an entry point to a pipeline. Behind them the persistent store keeps, under the step's recipe, the SPIR-V, and beside
+//! that the driver's own blob under the driver's identity: a new driver makes the blob useless and not the SPIR-V. The
+//! first to need a step builds it; others who need it meanwhile wait for that.
 
-use std::{fs, path::Path, sync::Arc, time::Instant};
+mod ahead;
+mod keep;
+mod key;
+mod log;
+
+use std::{fs, io::Write, path::Path, sync::Arc, time::Instant};
 
 use smallvec::SmallVec;
-use vkfuse_cache::{self as cache, Entry, Failure, Hit, Key, MemoryCache, Part, Store};
+use vkfuse_cache::{self as cache, Entry, Failure, Hit, MemoryCache, MemoryStats, Store, StoreStats};
 
 use crate::{
     context::ContextInner,
     environment,
-    error::{BuildError, Error},
-    jit::{BindingKind, Step},
+    error::{BuildError, DeviceError, Error},
+    jit::{BindingKind, Limits, Step},
     options::{CacheOptions, Disk},
     report::{StepReport, Tier},
     stats::count,
-    vk::{self, Gpu, Pipeline, PipelineSource},
+    vk::{self, Gpu, Pipeline, PipelineOrigin, PipelineSource},
 };
+
+pub(crate) use ahead::Labelled;
+pub use ahead::{Difference, Explanation};
+pub(crate) use keep::Events;
+pub use keep::{Artifact, NotCacheable};
+pub(crate) use key::{Identity, KernelKey};
+pub use log::{RecordedList, Recording, RecordingError};
 
 /// A pipeline, ready to be dispatched.
 #[derive(Debug)]
@@ -26,15 +39,41 @@ pub(crate) struct Program {
     pub(crate) pipeline: Arc<Pipeline>,
 }
 
+/// The SPIR-V of a step.
+#[derive(Debug)]
+pub(crate) struct Code {
+    words: Arc<[u32]>,
+}
+
 /// The section of an entry that holds the code.
 const SPIRV: &str = "spirv";
 
+/// What the caches of a context have done since it was made, and how full they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CacheStats {
+    /// The map of programs.
+    pub programs: MemoryStats,
+    /// The map of pipelines.
+    pub pipelines: MemoryStats,
+    /// The persistent store.
+    pub store: StoreStats,
+}
+
 /// The caches.
 pub(crate) struct Programs {
-    memory: Option<MemoryCache<[u8; 32], Program, Error>>,
-    store: Store,
-    /// What the driver's blobs depend on besides the code.
-    driver: Vec<u8>,
+    memory: Option<Memory>,
+    pub(crate) store: Store,
+    pub(crate) identity: Identity,
+    /// Whether what the store has is built all the same, and compared.
+    verify: bool,
+    pub(crate) recorder: Option<log::Recorder>,
+}
+
+/// The two maps.
+struct Memory {
+    programs: MemoryCache<[u8; 32], Code, Error>,
+    kernels: MemoryCache<KernelKey, Program, Error>,
 }
 
 impl std::fmt::Debug for Programs {
@@ -44,7 +83,7 @@ impl std::fmt::Debug for Programs {
 }
 
 impl Programs {
-    pub(crate) fn new(gpu: &Gpu, options: &CacheOptions) -> Programs {
+    pub(crate) fn new(gpu: &Gpu, limits: &Limits, options: &CacheOptions) -> Programs {
         let asked = cache::CacheOptions {
             persistent: match options.disk {
                 Disk::Default => None,
@@ -58,27 +97,94 @@ impl Programs {
             memory_max_size: options.memory_bytes,
             ..cache::CacheOptions::default()
         };
-        let resolved = asked.resolve(environment::variable);
+        let mut resolved = asked.resolve(environment::variable);
         for warning in &resolved.warnings {
             tracing::warn!("{warning}");
         }
-        let mut limits = resolved.memory;
+        let subscriber = subscriber(resolved.trace, options.events.0.clone());
+        resolved.store.subscriber = subscriber.clone();
+        let mut limits_of_maps = resolved.memory;
         let memory = (options.memory_entries != Some(0)).then(|| {
-            limits.entries = options.memory_entries.unwrap_or(limits.entries);
-            MemoryCache::new(limits)
+            limits_of_maps.entries = options.memory_entries.unwrap_or(limits_of_maps.entries);
+            Memory::new(half(limits_of_maps), subscriber)
         });
         let store = Store::open(resolved.store);
         if let Some(reason) = store.disabled_reason() {
             tracing::debug!(%reason, "no persistent cache");
         }
-        Programs { memory, store, driver: gpu.caps().driver_identity.clone() }
+        Programs {
+            memory,
+            store,
+            identity: Identity::new(gpu, limits),
+            verify: options.verify.unwrap_or_else(environment::verify),
+            recorder: options.record.clone().or_else(environment::record).map(log::Recorder::new),
+        }
     }
 
     pub(crate) fn clear(&self) {
         if let Some(memory) = &self.memory {
-            memory.clear();
+            memory.kernels.clear();
+            memory.programs.clear();
         }
     }
+
+    pub(crate) fn resize(&self, entries: usize, bytes: u64) {
+        if let Some(memory) = &self.memory {
+            let limits = half(cache::MemoryLimits { entries, bytes, ..cache::MemoryLimits::default() });
+            memory.kernels.resize(limits);
+            memory.programs.resize(limits);
+        }
+    }
+
+    pub(crate) fn stats(&self) -> CacheStats {
+        let (programs, pipelines) =
+            self.memory.as_ref().map_or_else(Default::default, |m| (m.programs.stats(), m.kernels.stats()));
+        CacheStats { programs, pipelines, store: self.store.stats() }
+    }
+
+    /// Whether the maps have a finished pipeline, and finished code, for a step.
+    fn in_memory(&self, step: &Step) -> (bool, bool) {
+        let key = KernelKey { program: step.key, entry: Step::ENTRY };
+        self.memory.as_ref().map_or((false, false), |memory| {
+            (memory.kernels.peek(&key).is_some(), memory.programs.peek(&step.key).is_some())
+        })
+    }
+
+    pub(crate) fn keeps_pipelines(&self) -> bool {
+        self.memory.is_some()
+    }
+}
+
+impl Memory {
+    fn new(limits: cache::MemoryLimits, subscriber: Option<cache::Subscriber>) -> Memory {
+        let (programs, kernels) = (MemoryCache::new(limits), MemoryCache::new(limits));
+        match subscriber {
+            None => Memory { programs, kernels },
+            Some(subscriber) => Memory {
+                programs: programs.with_subscriber(subscriber.clone()),
+                kernels: kernels.with_subscriber(subscriber),
+            },
+        }
+    }
+}
+
+/// The limits of one of the two maps: each may have half of the bytes.
+fn half(limits: cache::MemoryLimits) -> cache::MemoryLimits {
+    cache::MemoryLimits { bytes: limits.bytes.div_ceil(2), ..limits }
+}
+
+/// Who is told of events: the program, and the standard error where a trace was asked for.
+fn subscriber(trace: bool, own: Option<cache::Subscriber>) -> Option<cache::Subscriber> {
+    if !trace {
+        return own;
+    }
+    Some(Arc::new(move |event| {
+        // One write for each line, so that those of threads do not mix. Nobody can be told if it fails.
+        let _ = std::io::stderr().lock().write_all(format!("{}\n", event.to_json()).as_bytes());
+        if let Some(own) = &own {
+            own(event);
+        }
+    }))
 }
 
 impl ContextInner {
@@ -96,19 +202,19 @@ impl ContextInner {
         };
         let Some(memory) = &self.programs.memory else {
             report.memory = Tier::Off;
-            let (program, _) = self.load_or_build(label, step, &mut report)?;
+            let code = self.load_or_build(label, step, &mut report)?;
+            let (program, _) = self.make_pipeline(label, step, &code, &mut report)?;
             return Ok((Arc::new(program), report));
         };
-        let built = memory.get_or_build(step.key, || {
+        let key = KernelKey { program: step.key, entry: Step::ENTRY };
+        let built = memory.kernels.get_or_build(key, || {
             let mut mine = report.clone();
             mine.memory = Tier::Miss;
-            let result = self.load_or_build(label, step, &mut mine);
+            let result = self
+                .code(label, step, memory, &mut mine)
+                .and_then(|code| self.make_pipeline(label, step, &code, &mut mine));
             report = mine;
-            result.map_err(|error| match &error {
-                // The same recipe fails the same way every time; what the driver says may change.
-                Error::Build { source: BuildError::Jit(_), .. } => cache::BuildError::Permanent(error),
-                _ => cache::BuildError::Transient(error),
-            })
+            result.map_err(classed)
         });
         match built {
             Ok((program, hit)) => {
@@ -117,77 +223,105 @@ impl ContextInner {
                 count(counter, 1);
                 Ok((program, report))
             }
-            Err(Failure::Build { error, .. }) => Err((*error).clone()),
-            Err(failure) => {
-                let source = BuildError::Panic(format!("{failure:?}"));
-                Err(Error::Build { kernel: label.to_owned(), source })
-            }
+            Err(failure) => Err(error_of(label, failure)),
         }
     }
 
-    /// Takes the code from the store or builds it, and has the driver make a pipeline of it. Also says what it weighs.
-    fn load_or_build(
+    /// The code of a step, from the map of programs or from behind it.
+    fn code(
         &self,
         label: &str,
         step: &Step,
+        memory: &Memory,
         report: &mut StepReport,
-    ) -> Result<(Program, u64), Error> {
-        let failed = |source| Error::Build { kernel: label.to_owned(), source };
-        let store = &self.programs.store;
-        let key = store.is_enabled().then(|| key(step));
-        let stored = key.as_ref().and_then(|key| store.get(key).ok()).and_then(|entry| spirv(&entry));
+    ) -> Result<Arc<Code>, Error> {
+        let built = memory.programs.get_or_build(step.key, || {
+            let code = self.load_or_build(label, step, report).map_err(classed)?;
+            let weight = (code.words.len() * 4) as u64;
+            Ok((code, weight))
+        });
+        built.map(|(code, _)| code).map_err(|failure| error_of(label, failure))
+    }
+
+    /// Takes the code from the store or builds it.
+    fn load_or_build(&self, label: &str, step: &Step, report: &mut StepReport) -> Result<Code, Error> {
+        let programs = &self.programs;
+        let key = programs.store.is_enabled().then(|| programs.identity.key(step));
+        let stored =
+            key.as_ref().and_then(|key| programs.store.get(key).ok()).and_then(|entry| spirv(&entry));
         report.disk = match (&key, &stored) {
             (None, _) => Tier::Off,
             (_, Some(_)) => Tier::Hit,
             (_, None) => Tier::Miss,
         };
-        let words: Arc<[u32]> = match stored {
-            Some(words) => {
-                count(&self.counters.disk_hits, 1);
-                words
-            }
-            None => {
-                let start = Instant::now();
-                let words = step.build().map_err(|error| failed(BuildError::Jit(error)))?;
-                report.jit_us = micros(start);
-                count(&self.counters.jit_builds, 1);
-                count(&self.counters.jit_us, report.jit_us as u64);
-                // What the store does with it is its own affair, and in its own counters.
-                if let Some(key) = &key {
-                    count(&self.counters.disk_misses, 1);
-                    let _ = store.put(key, &Entry::new().with(SPIRV, bytes(&words)));
-                }
-                words
-            }
-        };
-        if let Some(folder) = &self.dump_spirv {
-            dump(folder, &step.key, &words);
+        if let Some(words) = &stored
+            && !programs.verify
+        {
+            count(&self.counters.disk_hits, 1);
+            return Ok(Code { words: words.clone() });
         }
+        let start = Instant::now();
+        let words = step
+            .build()
+            .map_err(|error| Error::Build { kernel: label.to_owned(), source: BuildError::Jit(error) })?;
+        report.jit_us = micros(start);
+        count(&self.counters.jit_builds, 1);
+        count(&self.counters.jit_us, report.jit_us as u64);
+        if stored.as_ref() == Some(&words) {
+            count(&self.counters.disk_hits, 1);
+            count(&self.counters.disk_verified, 1);
+            return Ok(Code { words });
+        }
+        if stored.is_some() {
+            // The key forgets something, or the code generator is not a function.
+            count(&self.counters.disk_different, 1);
+            let key: String = hex(&step.key);
+            tracing::error!(
+                kernel = label,
+                key,
+                "the persistent cache has other code than was built just now"
+            );
+            report.disk = Tier::Miss;
+        }
+        // What the store does with it is its own affair, and in its own counters.
+        if let Some(key) = &key {
+            count(&self.counters.disk_misses, 1);
+            let _ = programs.store.put(key, &Entry::new().with(SPIRV, bytes(&words)));
+        }
+        Ok(Code { words })
+    }
 
-        let driver = Part::new()
-            .bytes("driver", &self.programs.driver)
-            .bytes("code", blake3::hash(&bytes(&words)).as_bytes());
-        let load = key.as_ref().and_then(|key| store.begin_load(key, &driver).ok());
-        let mut bindings: SmallVec<[(u32, u32, vk::BindingKind); 8]> = SmallVec::new();
-        for bound in &step.bindings {
-            let kind = match bound.kind {
-                BindingKind::UniformBuffer => vk::BindingKind::Uniform,
-                _ => vk::BindingKind::Storage,
-            };
-            bindings.push((bound.set, bound.binding, kind));
+    /// Has the driver make a pipeline. Also says what it weighs.
+    fn make_pipeline(
+        &self,
+        label: &str,
+        step: &Step,
+        code: &Code,
+        report: &mut StepReport,
+    ) -> Result<(Program, u64), Error> {
+        let words = &code.words;
+        if let Some(folder) = &self.dump_spirv {
+            dump(folder, &step.key, words);
         }
-        let source = PipelineSource {
-            words: &words,
-            entry: c"main",
-            bindings: &bindings,
-            push_bytes: step.push.len() as u32,
-            subgroups: uses_subgroups(&words),
-            blob: load.as_ref().map(|load| load.bytes()),
+        let programs = &self.programs;
+        let stores = programs.store.is_enabled();
+        let key = (stores && programs.identity.replaces.is_none()).then(|| programs.identity.key(step));
+        let code_bytes = bytes(words);
+        let driver = programs.identity.driver(&code_bytes);
+        let load = key.as_ref().and_then(|key| programs.store.begin_load(key, &driver).ok());
+        let made = self.ask_driver(step, words, load.as_ref().map(|load| load.bytes()));
+        let (pipeline, origin) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                // The process has survived it, but a pipeline it did not become.
+                if let Some(load) = load {
+                    load.reject();
+                }
+                return Err(Error::Build { kernel: label.to_owned(), source: BuildError::Driver(error) });
+            }
         };
-        let (pipeline, origin) =
-            self.gpu.pipeline(&source).map_err(|error| failed(BuildError::Driver(error)))?;
-        report.driver_blob = match (&key, &load) {
-            (None, _) => Tier::Off,
+        report.driver_blob = match (stores, &load) {
+            (false, _) => Tier::Off,
             (_, Some(_)) if origin.blob_taken && origin.from_blob != Some(false) => Tier::Hit,
             _ => Tier::Miss,
         };
@@ -203,20 +337,70 @@ impl ContextInner {
             Some(load) => load.finish(),
             None => {}
         }
-        if let (Some(key), Some(blob)) = (&key, &origin.blob) {
-            let _ = store.put_blob(key, &driver, blob);
+        // What a driver says after its device is lost is not kept.
+        if let (Some(key), Some(blob), false) = (&key, &origin.blob, self.gpu.is_lost()) {
+            let _ = programs.store.put_blob(key, &driver, blob);
         }
         // A pipeline's own memory is the driver's secret; its code is the nearest that can be known.
-        let weight = (words.len() * 4) as u64 + origin.blob.map_or(0, |blob| blob.len() as u64);
+        let weight = code_bytes.len() as u64 + origin.blob.map_or(0, |blob| blob.len() as u64);
         Ok((Program { pipeline }, weight))
+    }
+
+    /// Asks the driver, a second time without what is kept in memory if that has run out.
+    fn ask_driver(
+        &self,
+        step: &Step,
+        words: &[u32],
+        blob: Option<&[u8]>,
+    ) -> Result<(Arc<Pipeline>, PipelineOrigin), DeviceError> {
+        let mut bindings: SmallVec<[(u32, u32, vk::BindingKind); 8]> = SmallVec::new();
+        for bound in &step.bindings {
+            let kind = match bound.kind {
+                BindingKind::UniformBuffer => vk::BindingKind::Uniform,
+                _ => vk::BindingKind::Storage,
+            };
+            bindings.push((bound.set, bound.binding, kind));
+        }
+        let source = PipelineSource {
+            words,
+            entry: c"main",
+            bindings: &bindings,
+            push_bytes: step.push.len() as u32,
+            subgroups: uses_subgroups(words),
+            blob,
+        };
+        match self.gpu.pipeline(&source) {
+            Err(DeviceError::OutOfMemory { kind, .. }) => {
+                tracing::warn!(kind, "out of memory: the pipelines kept in memory are dropped");
+                self.programs.clear();
+                self.gpu.pipeline(&source)
+            }
+            Err(DeviceError::Lost) => {
+                // None of them can be used again.
+                self.programs.clear();
+                Err(DeviceError::Lost)
+            }
+            made => made,
+        }
     }
 }
 
-/// The store's key of a step. The code depends on neither device nor driver: what a device's limits or features change is
-/// in the recipe.
-fn key(step: &Step) -> Key {
-    let options = Part::new().str("generator", concat!("vkfuse ", env!("CARGO_PKG_VERSION")));
-    Key::new(Part::new(), Part::new().bytes("recipe", &step.recipe), Part::new(), options)
+/// Whether an error comes again. The same recipe fails the same way every time; what the driver says may change.
+fn classed(error: Error) -> cache::BuildError<Error> {
+    match &error {
+        Error::Build { source: BuildError::Jit(_), .. } => cache::BuildError::Permanent(error),
+        _ => cache::BuildError::Transient(error),
+    }
+}
+
+fn error_of(label: &str, failure: Failure<Error>) -> Error {
+    match failure {
+        Failure::Build { error, .. } => (*error).clone(),
+        failure => {
+            let source = BuildError::Panic(format!("{failure:?}"));
+            Error::Build { kernel: label.to_owned(), source }
+        }
+    }
 }
 
 /// The code of an entry, unless it is not whole words.
@@ -229,13 +413,17 @@ fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 pub(crate) fn micros(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e6
 }
 
 /// Writes the code of a step for people to look at. Failing to is no failure of the run.
 fn dump(folder: &Path, key: &[u8; 32], words: &[u32]) {
-    let name: String = key[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let name = hex(&key[..8]);
     let path = folder.join(format!("{name}.spv"));
     if let Err(error) = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bytes(words))) {
         tracing::warn!(path = %path.display(), %error, "cannot write SPIR-V");

@@ -70,6 +70,10 @@ counters! {
     disk_hits,
     /// Steps whose SPIR-V it did not have.
     disk_misses,
+    /// Of those it had, how many were built all the same and were equal: see `VKFUSE_CACHE_VERIFY`.
+    disk_verified,
+    /// How many were not equal. Never anything but 0, or the cache has a defect.
+    disk_different,
     /// Pipelines that the driver found in a stored blob of its own.
     blob_hits,
     /// Microseconds spent making SPIR-V.

@@ -8,6 +8,7 @@
 mod assemble;
 mod coverage;
 mod group;
+mod ingredients;
 mod internalize;
 mod mapping;
 mod overwrite;
@@ -19,6 +20,7 @@ mod step;
 mod submission;
 mod unroll;
 
+pub use ingredients::Ingredients;
 pub use overwrite::overwrites;
 pub use report::{
     BarrierReason, BarrierReport, BufferReport, GroupReport, Report, SplitReport, TrustedReport,

@@ -144,14 +144,23 @@ pub(crate) fn read_entry(inner: &Inner, root: &File, path: &str, id: &KeyId) -> 
 
 /// Finds, reads and verifies the entry of a key, and marks it as used.
 pub(crate) fn get(inner: &Inner, key: &Key) -> Result<Read<Entry>, Miss> {
+    let read = find(inner, key)?;
+    inner.touch(&read.file, &read.meta);
+    Ok(read)
+}
+
+/// Finds, reads and verifies the entry of a key.
+pub(crate) fn peek(inner: &Inner, key: &Key) -> Result<Entry, Miss> {
+    Ok(find(inner, key)?.value)
+}
+
+fn find(inner: &Inner, key: &Key) -> Result<Read<Entry>, Miss> {
     let root = inner.root();
-    let read = search(inner, &root, key, |place| {
+    search(inner, &root, key, |place| {
         let read = read_entry(inner, &root, &place.entry(), &key.id());
         read.map_err(|miss| match miss {
             Miss::Absent => Miss::Incomplete,
             other => other,
         })
-    })?;
-    inner.touch(&read.file, &read.meta);
-    Ok(read)
+    })
 }

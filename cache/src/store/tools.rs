@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::container::{self, Kind};
 use crate::disk::Stamp;
 use crate::entry::Entry;
-use crate::key::{Key, KeyId, Part, PartKind};
+use crate::key::{Difference, Key, KeyId, Part, PartKind};
 use crate::store::Store;
 use crate::store::blob;
 use crate::store::evict::{self, Pruned, Target};
@@ -184,6 +184,26 @@ impl Store {
             recorded: inner.lock(&root).ok().and_then(|ledger| ledger.record).map(|record| record.bytes),
             limit: inner.config.max_size,
         }
+    }
+
+    /// The entry of a key, for looking at only: it counts neither as a use nor in the statistics, and no event is sent.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn peek(&self, key: &Key) -> Result<Entry, Miss> {
+        lookup::peek(self.inner().ok_or(Miss::Disabled)?, key)
+    }
+
+    /// The stored key with the fewest differences from this one, and these. Takes time in proportion to the store.
+    pub fn nearest(&self, key: &Key) -> Option<(KeyId, Vec<Difference>)> {
+        let inner = self.inner()?;
+        let root = inner.root();
+        let groups = scan::scan(inner, &root).ok()?.groups;
+        let keys = groups.iter().filter_map(|group| {
+            let place = Place { folder: group.folder.clone(), number: group.number };
+            read_key(inner, &root, &place.source()).ok()
+        });
+        keys.map(|other| (other.id(), key.differs(&other))).min_by_key(|(id, list)| (list.len(), *id))
     }
 
     /// All entries, the last used first. Keys and entries are read and verified, driver blobs only

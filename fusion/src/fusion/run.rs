@@ -38,6 +38,9 @@ impl ContextInner {
             .map_err(|error| Error::Build { kernel: list.label(), source: BuildError::Plan(error) })?;
         plan.report.buffers.extend(in_memory);
         let plan_us = micros(start);
+        if let Some(recorder) = &self.programs.recorder {
+            recorder.record(&submissions, &properties.options());
+        }
         let outcome = outcome(&plan);
         if properties.force && plan.steps.len() != 1 {
             let reason = reason(&plan);

@@ -199,8 +199,8 @@ pub(crate) struct Caps {
     pub(crate) device_addresses: bool,
     /// Newest SPIR-V version that modules may have.
     pub(crate) spirv_version: (u8, u8),
-    /// Bytes that identify device and driver, down to its build, for the key of driver blobs.
-    pub(crate) driver_identity: Vec<u8>,
+    /// What tells driver and device apart, down to the driver's build, for the key of driver blobs: names and bytes.
+    pub(crate) driver_identity: Vec<(&'static str, Vec<u8>)>,
     /// Rounds after which the driver ends all loops of a shader together, where it is known to do so.
     pub(crate) max_loop_rounds: Option<u64>,
     pub(super) spirv_capabilities: Vec<u32>,
@@ -225,7 +225,7 @@ impl Caps {
             validation,
             device_addresses: device.enabled_features().buffer_device_address,
             spirv_version: if version >= Version::V1_3 { (1, 6) } else { (1, 5) },
-            driver_identity: driver_identity(physical),
+            driver_identity: driver_identity(device, validation),
             max_loop_rounds: (p.driver_id == Some(DriverId::MesaLLVMpipe)).then_some(LLVMPIPE_LOOP_ROUNDS),
             spirv_capabilities,
             timestamp_bits,
@@ -257,37 +257,29 @@ impl Caps {
     }
 }
 
-/// A list of byte strings that cannot be mistaken for another list: each with its length before it.
-struct Identity(Vec<u8>);
-
-impl Identity {
-    fn field(mut self, bytes: &[u8]) -> Identity {
-        self.0.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-        self.0.extend_from_slice(bytes);
-        self
-    }
-
-    fn number(self, number: u64) -> Identity {
-        self.field(&number.to_le_bytes())
-    }
-}
-
-/// What a driver's pipeline blob depends on beside the SPIR-V: everything Vulkan offers to tell two drivers apart.
-fn driver_identity(device: &PhysicalDevice) -> Vec<u8> {
-    let p = device.properties();
+/// What a driver's pipeline blob depends on beside the SPIR-V: everything Vulkan offers to tell two drivers apart, and
+/// how the device was opened. Two devices of one model under one driver are alike, so `deviceUUID`, which tells them
+/// apart, is left out; `pipelineCacheUUID` is what Vulkan has for this.
+fn driver_identity(device: &Device, validation: bool) -> Vec<(&'static str, Vec<u8>)> {
+    let p = device.physical_device().properties();
     let version = device.api_version();
-    Identity(Vec::new())
-        .number(p.vendor_id.into())
-        .number(p.device_id.into())
-        .number(p.driver_version.into())
-        .number(p.driver_id.map_or(0, |id| ash::vk::DriverId::from(id).as_raw() as u64))
-        .field(p.driver_name.as_deref().unwrap_or_default().as_bytes())
-        .field(p.driver_info.as_deref().unwrap_or_default().as_bytes())
-        .field(&p.pipeline_cache_uuid)
-        .field(&p.device_uuid.unwrap_or_default())
-        .field(&p.driver_uuid.unwrap_or_default())
-        .number(version.major.into())
-        .number(version.minor.into())
-        .number(version.patch.into())
-        .0
+    let number = |number: u32| number.to_le_bytes().to_vec();
+    let text = |text: Option<&str>| text.unwrap_or_default().as_bytes().to_vec();
+    let driver = p.driver_id.map_or(0, |id| ash::vk::DriverId::from(id).as_raw());
+    vec![
+        ("vendorID", number(p.vendor_id)),
+        ("deviceID", number(p.device_id)),
+        ("driverVersion", number(p.driver_version)),
+        ("driverID", driver.to_le_bytes().to_vec()),
+        ("driverName", text(p.driver_name.as_deref())),
+        ("driverInfo", text(p.driver_info.as_deref())),
+        ("deviceName", text(Some(&p.device_name))),
+        ("pipelineCacheUUID", p.pipeline_cache_uuid.to_vec()),
+        ("driverUUID", p.driver_uuid.unwrap_or_default().to_vec()),
+        ("apiVersion", [version.major, version.minor, version.patch].map(u32::to_le_bytes).concat()),
+        ("pointer bits", number(usize::BITS)),
+        ("features", format!("{:?}", device.enabled_features()).into_bytes()),
+        ("extensions", format!("{:?}", device.enabled_extensions()).into_bytes()),
+        ("validation layer", vec![u8::from(validation)]),
+    ]
 }

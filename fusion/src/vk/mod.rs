@@ -70,7 +70,7 @@ pub use error::DeviceError;
 pub(crate) use gpu::{Gpu, GpuOptions};
 pub use import::UserBuffer;
 pub(crate) use memory::Memory;
-pub(crate) use pipeline::{Pipeline, PipelineSource};
+pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
 pub(crate) use queue::{GpuQueue, Point, Profile, Submitted};
 pub use select::DeviceSelector;
 pub(crate) use stats::GpuStats;

@@ -1,6 +1,6 @@
 //! `vkfuse cache`: listing, checking and tidying the store that a run filled.
 
-use crate::process::{example, has_device, json, vkfuse};
+use crate::process::{command, example, finish, has_device, json, vkfuse};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,4 +78,90 @@ fn a_store_that_is_not_there_is_empty_and_not_made() {
     let finished = vkfuse(&["cache", "prune", "--to", "many", "--cache-dir", &name]);
     assert_eq!(finished.status, 2);
     assert!(finished.stderr.contains("many"), "{}", finished.stderr);
+}
+
+#[test]
+fn lists_are_built_ahead_explained_and_compared() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = folder.path().display().to_string();
+    let on_store = |args: &[&str]| json(&[&["cache"], args, &["--cache-dir", &dir]].concat());
+    let (chain, other) = (example("chain.toml"), example("softmax.toml"));
+
+    // Nothing is there, and nothing is like it.
+    let (status, cold) = on_store(&["explain", &chain]);
+    assert_eq!(status, 0, "{cold:#}");
+    let step = &cold["lists"][0][0];
+    assert_eq!((&step["levels"]["code"], &step["code_miss"]), (&json!(false), &json!("not stored")));
+    assert_eq!(step["nearest"], Value::Null);
+    let names = |list: &Value| -> Vec<String> {
+        let list = list.as_array().expect("a list").iter();
+        list.map(|field| field["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let ingredients = names(&step["ingredients"]);
+    for wanted in ["kernel 0", "recipe", "code version", "shared bytes", "strict floats"] {
+        assert!(ingredients.iter().any(|name| name == wanted), "no {wanted} in {ingredients:?}");
+    }
+    assert!(names(&step["driver"]).iter().any(|name| name == "pipelineCacheUUID"));
+    assert_eq!(on_store(&["ls"]).1["entries"], json!([]), "to explain is not to store");
+
+    let (status, warmed) = on_store(&["warm", &chain]);
+    assert_eq!(status, 0, "{warmed:#}");
+    let dispatches = warmed["files"][0]["dispatches"].as_u64().expect("a number");
+    assert!(dispatches > 0);
+    assert_eq!(warmed["files"][0]["built"], dispatches);
+    // What was interrupted, or is done, is not done again.
+    let (status, again) = on_store(&["warm", &chain, &other, "--jobs", "2"]);
+    assert_eq!(status, 0, "{again:#}");
+    assert_eq!((&again["files"][0]["built"], &again["files"][0]["stored"]), (&json!(0), &json!(dispatches)));
+
+    let (_, warm) = on_store(&["explain", &chain]);
+    assert_eq!(warm["lists"][0][0]["levels"]["code"], true);
+    let (status, run) = json(&["run", &chain, "--cache-dir", &dir, "--mode", "fused"]);
+    assert_eq!((status, &run["cache"]["disk"]), (0, &json!("hit")));
+
+    let (status, verified) = on_store(&["verify", &chain]);
+    assert_eq!((status, &verified["damaged"]), (0, &json!([])));
+    assert_eq!(verified["rebuilt"]["equal"], dispatches);
+    assert_eq!(verified["rebuilt"]["different"], 0);
+
+    // Another list says what it lacks to be the nearest one.
+    let (_, unlike) = on_store(&["explain", &example("mirror_local.toml")]);
+    let nearest = &unlike["lists"][0][0]["nearest"];
+    assert!(!nearest["differences"].as_array().expect("a list").is_empty(), "{nearest:#}");
+
+    let finished = vkfuse(&["cache", "warm", "no such file", "--cache-dir", &dir]);
+    assert_eq!(finished.status, 2, "{}", finished.stdout);
+    let finished = vkfuse(&["cache", "explain", &chain, "--cache-dir", &dir]);
+    assert!(finished.stdout.contains("code         found"), "{}", finished.stdout);
+}
+
+#[test]
+fn recorded_lists_are_built_elsewhere() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (record, first, second) = (path("lists"), path("first"), path("second"));
+    for _ in 0..2 {
+        let arguments =
+            ["run", &example("chain.toml"), "--mode", "fused", "--cache-dir", &first, "--repeat", "2"];
+        let run = finish(command().args(arguments).env("VKFUSE_CACHE_RECORD", &record));
+        assert_eq!(run.status, 0, "{}", run.stderr);
+    }
+    // A process that died while it wrote.
+    let whole = fs::read(&record).expect("a recording");
+    let torn = [&whole[..], &whole[..whole.len() / 3]].concat();
+    fs::write(&record, torn).expect("writable");
+    let (status, warmed) = json(&["cache", "warm", &record, "--cache-dir", &second]);
+    assert_eq!((status, &warmed["files"][0]["lists"]), (0, &json!(1)), "{warmed:#}");
+    assert!(warmed["files"][0]["built"].as_u64() > Some(0));
+    let arguments = ["run", &example("chain.toml"), "--mode", "fused", "--cache-dir", &second];
+    let (status, run) = json(&arguments);
+    assert_eq!((status, &run["cache"]["disk"]), (0, &json!("hit")), "{run:#}");
+    let (_, explained) = json(&["cache", "explain", &record, "--cache-dir", &second]);
+    assert_eq!(explained["lists"][0][0]["levels"]["code"], true);
 }

@@ -1,6 +1,9 @@
 //! Where code comes from: built once, then from memory, then from disk.
 
-use vkfuse::{CacheOptions, Context, ContextOptions, Event, QueueOptions, Tier};
+use std::sync::{Arc, Mutex};
+
+use vkfuse::{Artifact, CacheOptions, Context, ContextOptions, Event, NotCacheable, QueueOptions, Tier};
+use vkfuse_cache::{Entry, Store, StoreConfig};
 
 use crate::{N, support};
 
@@ -100,5 +103,107 @@ fn switched_off_it_builds_every_time() {
         let report = run(&context, 2).report().unwrap();
         assert_eq!((report.memory(), report.disk()), (Tier::Off, Tier::Off));
         assert_eq!(context.stats().jit_builds, builds);
+    }
+}
+
+#[test]
+fn events_are_a_transcript() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+    let sink = lines.clone();
+    let cache = CacheOptions::new().directory(folder.path()).events(move |event| {
+        // Whether there are blobs is the driver's business.
+        if !event.name().ends_with("-blob") {
+            sink.lock().unwrap().push(event.name().to_owned());
+        }
+    });
+    let Some(context) = context(cache) else { return };
+    let said = || std::mem::take(&mut *lines.lock().unwrap());
+    run(&context, 2);
+    let cold = ["will-build", "will-build", "did-miss-disk", "did-publish", "did-build", "did-build"]
+        .map(str::to_owned);
+    assert_eq!(said(), cold);
+    run(&context, 2);
+    assert_eq!(said(), ["did-hit-memory"]);
+    let stats = context.cache_stats();
+    assert_eq!((stats.pipelines.entries, stats.programs.entries), (1, 1));
+    assert_eq!((stats.pipelines.hits, stats.pipelines.builds, stats.programs.builds), (1, 1, 1));
+    assert_eq!(stats.store.published, 1);
+    // The pipeline and the code leave; the store has the code.
+    context.resize_memory_cache(0, 1);
+    assert_eq!(said(), ["did-evict-memory", "did-evict-memory"]);
+    assert_eq!(context.cache_stats().pipelines.entries, 0);
+    run(&context, 2);
+    assert!(said().contains(&"did-hit-disk".to_owned()));
+    context.resize_memory_cache(0, 0);
+    run(&context, 2);
+    context.clear_memory_cache();
+    assert_eq!(context.cache_stats().programs.entries, 0);
+}
+
+#[test]
+fn verifying_finds_and_replaces_other_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = || CacheOptions::new().directory(folder.path()).verify(true);
+    let Some(first) = context(cache()) else { return };
+    run(&first, 2);
+    first.clear_memory_cache();
+    run(&first, 2);
+    let stats = first.stats();
+    assert_eq!((stats.disk_verified, stats.disk_different, stats.jit_builds), (1, 0, 2));
+    drop(first);
+    // Other code under the same key, as if the key had forgotten something.
+    let store = Store::open(StoreConfig::at(folder.path()));
+    let info = store.entries(&mut |_| {}).remove(0);
+    let mut code = store.read(&info).unwrap().section("spirv").unwrap().to_vec();
+    code.extend_from_slice(&0x0001_0000_u32.to_le_bytes());
+    assert!(store.put(info.key.as_ref().unwrap(), &Entry::new().with("spirv", code)).is_published());
+    let second = context(cache()).unwrap();
+    run(&second, 2);
+    assert_eq!((second.stats().disk_verified, second.stats().disk_different), (0, 1));
+    second.clear_memory_cache();
+    run(&second, 2);
+    assert_eq!((second.stats().disk_verified, second.stats().disk_different), (1, 1), "it was replaced");
+}
+
+#[test]
+fn pipelines_in_use_outlive_their_eviction() {
+    let cache = CacheOptions::new().no_disk().memory_entries(1);
+    let Some(context) = context(cache) else { return };
+    let queue = context.queue(QueueOptions::new()).unwrap();
+    let kernels = ["pair/scale", "pair/add"].map(|name| context.load_spirv(support::shader(name)).unwrap());
+    let data: Vec<i32> = (0..N as i32).collect();
+    let (a, b) = (context.buffer_from(&data).unwrap(), context.buffer::<i32>(N).unwrap());
+    let c = context.buffer::<i32>(N).unwrap();
+    // Nobody waits: each submission evicts the pipeline of the one before, which may still run.
+    for _ in 0..50 {
+        queue
+            .submit(|h| {
+                h.arg(0, a.read()).arg(1, b.write()).push(&(N as u32)).push(&2);
+                h.dispatch_items(&kernels[0], [N as u32, 1, 1]);
+            })
+            .unwrap();
+        queue
+            .submit(|h| {
+                h.arg(0, a.read()).arg(1, b.read()).arg(2, c.write()).push(&(N as u32));
+                h.dispatch_items(&kernels[1], [N as u32, 1, 1]);
+            })
+            .unwrap();
+    }
+    let expected: Vec<i32> = data.iter().map(|value| value * 3).collect();
+    assert_eq!(c.download().unwrap(), expected);
+    assert!(context.cache_stats().pipelines.evictions > 90);
+    assert_eq!(context.validation_messages(), 0);
+}
+
+#[test]
+fn what_is_not_kept_is_said() {
+    let Some(context) = context(CacheOptions::off()) else { return };
+    assert_eq!(context.is_cacheable(Artifact::Pipeline), Err(NotCacheable::NoMemory));
+    assert!(matches!(context.is_cacheable(Artifact::Code), Err(NotCacheable::NoStore(_))));
+    let folder = tempfile::tempdir().unwrap();
+    let context = self::context(CacheOptions::new().directory(folder.path())).unwrap();
+    for artifact in [Artifact::Pipeline, Artifact::Code, Artifact::DriverBlob] {
+        assert_eq!(context.is_cacheable(artifact), Ok(()));
     }
 }

@@ -47,6 +47,10 @@ pub struct Specialized {
     pub entry: String,
     /// Identity: the specialised module without debug information, and the entry point's name.
     pub hash: [u8; 32],
+    /// The module it was made from, as it was loaded.
+    pub module: Module,
+    /// The bits of every specialization constant of the module, by ascending id.
+    pub spec: Vec<(u32, u64)>,
     /// What it shows to the outside.
     pub interface: Interface,
     /// What runs unfused.
@@ -162,6 +166,8 @@ impl Kernel {
             name: self.name().to_owned(),
             entry: self.entry().to_owned(),
             hash: plain::hash(&plain.contract, self.entry()),
+            module: self.inner.module.clone(),
+            spec: values.to_vec(),
             interface,
             plain,
             normal: normal.map_err(Reason::from),

@@ -68,7 +68,8 @@ impl SpecType {
         })
     }
 
-    fn value(self, bits: u64) -> SpecValue {
+    /// The value of this type with these bits, as [`SpecValue::bits`] gives them.
+    pub fn value(self, bits: u64) -> SpecValue {
         match self {
             SpecType::Bool => SpecValue::Bool(bits != 0),
             SpecType::I8 => SpecValue::I8(bits as i8),

@@ -129,8 +129,25 @@ pub(crate) enum CacheAction {
     },
     /// Count entries and bytes.
     Stats,
-    /// Read and check every file; exit status 1 if one is damaged.
-    Verify,
+    /// Read and check every file of the cache; exit status 1 if one is damaged.
+    ///
+    /// With pipelines or recordings their code is built as well and compared with what is stored; exit status 1 also
+    /// if some differs.
+    Verify {
+        /// Pipeline files, or recordings.
+        #[arg(value_name = "FILE")]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        work: WorkArgs,
+    },
+    /// Build ahead of time what the lists in these files need. Goes on where it was interrupted.
+    Warm {
+        /// Pipeline files, or recordings made with VKFUSE_CACHE_RECORD.
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        work: WorkArgs,
+    },
     /// Remove what was used longest ago.
     Prune {
         /// How much may stay, such as 512M.
@@ -141,15 +158,29 @@ pub(crate) enum CacheAction {
     Clear,
     /// Print the folder.
     Path,
-    /// Say what makes two keys different.
+    /// Say why the lists in a file would be found or not; or what makes two keys different.
     Explain {
-        /// A key, or the start of it.
-        #[arg(value_name = "KEY")]
-        key: String,
+        /// A pipeline file or a recording; or a key, or the start of it.
+        #[arg(value_name = "FILE-OR-KEY")]
+        what: String,
         /// Another key.
-        #[arg(value_name = "OTHER")]
-        other: String,
+        #[arg(value_name = "OTHER-KEY")]
+        other: Option<String>,
+        /// The device: its index in `vkfuse devices`, or a part of its name.
+        #[arg(long = "device", value_name = "NAME-OR-INDEX")]
+        device: Option<String>,
     },
+}
+
+/// What the commands that build code share.
+#[derive(Args)]
+pub(crate) struct WorkArgs {
+    /// The device: its index in `vkfuse devices`, or a part of its name.
+    #[arg(long = "device", value_name = "NAME-OR-INDEX")]
+    pub(crate) device: Option<String>,
+    /// How many lists to build at a time; one for each processor otherwise.
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,15 +3,20 @@
 //! Everything here is a listing of, or a call to, what `vkfuse-cache` offers; a store that cannot be
 //! opened is said to be off and why.
 
+mod ahead;
+mod explain;
 mod listing;
+mod progress;
 
-use crate::args::{CacheAction, CacheArgs};
+use crate::args::{CacheAction, CacheArgs, WorkArgs};
 use crate::report::json::FORMAT;
 use crate::report::{Table, print_json};
 use crate::stop::{Status, Stop};
 use listing::{EntryRow, identity};
+use progress::Bar;
 use serde_json::json;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use vkfuse_cache::{CacheOptions, EntryInfo, PartKind, Progress, Pruned, Store};
 
 /// Does one thing with the store.
@@ -21,6 +26,13 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
     let folder = resolved.store.dir.clone();
     if matches!(args.action, CacheAction::Path) {
         return path(args.json, folder.as_deref(), out);
+    }
+    match &args.action {
+        CacheAction::Warm { files, work } => return warm(args, files, work, out),
+        CacheAction::Explain { what, other: None, device } => {
+            return explain::file(args, Path::new(what), device.as_deref(), out);
+        }
+        _ => {}
     }
     // A listing must not make the folder that it finds empty.
     let exists = folder.as_deref().is_some_and(std::path::Path::exists);
@@ -33,12 +45,23 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
         return Err(Stop::wrong(format!("the cache cannot be used: {reason}")));
     }
     match &args.action {
-        CacheAction::Ls => list(args.json, &store.entries(&mut quiet), out),
-        CacheAction::Verify => verify(args.json, &store.verify(&mut quiet), out),
-        CacheAction::Show { key } => show(args.json, find(&store, key)?, out),
-        CacheAction::Explain { key, other } => {
-            explain(args.json, &find(&store, key)?, &find(&store, other)?, out)
+        CacheAction::Ls => list(args.json, &with_bar(|progress| store.entries(progress)), out),
+        CacheAction::Verify { files, work } => {
+            let entries = with_bar(|progress| store.verify(progress));
+            let rebuilt = match files[..] {
+                [] => None,
+                _ => {
+                    Some(ahead::warm(&ahead::context(args, work.device.as_deref(), true)?, files, work.jobs))
+                }
+            };
+            verify(args.json, &entries, rebuilt.as_ref(), out)
         }
+        CacheAction::Show { key } => show(args.json, find(&store, key)?, out),
+        CacheAction::Explain { what, other, .. } => {
+            let other = find(&store, other.as_deref().unwrap_or(what))?;
+            explain::keys(args.json, &find(&store, what)?, &other, out)
+        }
+        CacheAction::Warm { files, work } => warm(args, files, work, out),
         CacheAction::Stats => stats(args.json, &store, out),
         CacheAction::Prune { to } => {
             let pruned = store.prune_to(bytes(to)?);
@@ -52,7 +75,11 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
     }
 }
 
-fn quiet(_: Progress) {}
+/// Runs something that tells how far it is.
+fn with_bar<T>(work: impl FnOnce(&mut dyn FnMut(Progress)) -> T) -> T {
+    let bar = Bar::new("entries", 0);
+    work(&mut |progress| bar.at(progress.done, progress.total))
+}
 
 fn path(json: bool, folder: Option<&std::path::Path>, out: &mut dyn Write) -> Result<Status, Stop> {
     let folder = folder.map(|folder| folder.display().to_string());
@@ -89,12 +116,27 @@ fn list(json: bool, entries: &[EntryInfo], out: &mut dyn Write) -> Result<Status
     Ok(Status::Success)
 }
 
-/// Lists what is damaged; exit status 1 if anything is.
-fn verify(json: bool, entries: &[EntryInfo], out: &mut dyn Write) -> Result<Status, Stop> {
+/// Lists what is damaged, and what is other than it is built now; exit status 1 if anything is.
+fn verify(
+    json: bool,
+    entries: &[EntryInfo],
+    rebuilt: Option<&ahead::Outcome>,
+    out: &mut dyn Write,
+) -> Result<Status, Stop> {
     let damaged: Vec<EntryRow> = entries.iter().map(EntryRow::new).filter(EntryRow::is_damaged).collect();
-    let status = if damaged.is_empty() { Status::Success } else { Status::Different };
+    let status = match rebuilt.map_or(Status::Success, ahead::Outcome::status) {
+        Status::Success if !damaged.is_empty() => Status::Different,
+        status => status,
+    };
     if json {
-        print_json(out, &json!({ "format": FORMAT, "checked": entries.len(), "damaged": damaged }))?;
+        let rebuilt = rebuilt.map(|rebuilt| {
+            let (equal, different) = rebuilt.verified;
+            json!({ "files": rebuilt.files, "equal": equal, "different": different })
+        });
+        print_json(
+            out,
+            &json!({ "format": FORMAT, "checked": entries.len(), "damaged": damaged, "rebuilt": rebuilt }),
+        )?;
         return Ok(status);
     }
     for row in &damaged {
@@ -105,7 +147,42 @@ fn verify(json: bool, entries: &[EntryInfo], out: &mut dyn Write) -> Result<Stat
         }
     }
     writeln!(out, "{} entries checked, {} damaged", entries.len(), damaged.len())?;
+    if let Some(rebuilt) = rebuilt {
+        let (equal, different) = rebuilt.verified;
+        writeln!(out, "{} built again, {different} different", equal + different)?;
+        errors(rebuilt, out)?;
+    }
     Ok(status)
+}
+
+/// Builds what the files need.
+fn warm(args: &CacheArgs, files: &[PathBuf], work: &WorkArgs, out: &mut dyn Write) -> Result<Status, Stop> {
+    let context = ahead::context(args, work.device.as_deref(), false)?;
+    if let Err(reason) = context.is_cacheable(vkfuse::Artifact::Code) {
+        return Err(Stop::wrong(reason.to_string()));
+    }
+    let warmed = ahead::warm(&context, files, work.jobs);
+    if args.json {
+        print_json(out, &json!({ "format": FORMAT, "files": warmed.files }))?;
+        return Ok(warmed.status());
+    }
+    let mut table = Table::new(&["file", "lists", "dispatches", "built", "stored before", "driver blobs"]);
+    for file in &warmed.files {
+        let numbers = [file.lists, file.dispatches, file.built, file.stored, file.driver_blobs];
+        table.row([file.file.clone()].into_iter().chain(numbers.map(|number| number.to_string())));
+    }
+    table.print(out)?;
+    errors(&warmed, out)?;
+    Ok(warmed.status())
+}
+
+fn errors(outcome: &ahead::Outcome, out: &mut dyn Write) -> std::io::Result<()> {
+    for file in &outcome.files {
+        for error in &file.errors {
+            writeln!(out, "{}: {error}", file.file)?;
+        }
+    }
+    Ok(())
 }
 
 fn show(json: bool, entry: EntryInfo, out: &mut dyn Write) -> Result<Status, Stop> {
@@ -134,30 +211,6 @@ fn show(json: bool, entry: EntryInfo, out: &mut dyn Write) -> Result<Status, Sto
         table.row([blob.driver.clone(), blob.bytes.to_string(), state]);
     }
     table.print(out)?;
-    Ok(Status::Success)
-}
-
-/// Which ingredients make two keys different.
-fn explain(json: bool, entry: &EntryInfo, other: &EntryInfo, out: &mut dyn Write) -> Result<Status, Stop> {
-    let differences = match (&entry.key, &other.key) {
-        (Some(key), Some(other)) => key.differs(other),
-        _ => return Err(Stop::wrong("the key of one of the entries cannot be read")),
-    };
-    if json {
-        let list: Vec<_> = differences.iter().map(listing::difference).collect();
-        print_json(
-            out,
-            &json!({ "format": FORMAT, "keys": [identity(entry), identity(other)], "differences": list }),
-        )?;
-        return Ok(Status::Success);
-    }
-    let mut table = Table::new(&["part", "field", "first", "second"]);
-    for row in differences.iter().map(listing::difference) {
-        let value = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
-        table.row([row.part.to_owned(), row.field, value(row.first), value(row.second)]);
-    }
-    table.print(out)?;
-    writeln!(out, "{} differences", differences.len())?;
     Ok(Status::Success)
 }
 
@@ -198,7 +251,7 @@ fn removed(json: bool, pruned: &Pruned, out: &mut dyn Write) -> Result<Status, S
 /// The one entry whose key starts with these hexadecimal digits.
 fn find(store: &Store, key: &str) -> Result<EntryInfo, Stop> {
     let key = key.to_ascii_lowercase();
-    let entries = store.entries(&mut quiet).into_iter();
+    let entries = with_bar(|progress| store.entries(progress)).into_iter();
     let mut found: Vec<EntryInfo> = entries.filter(|entry| identity(entry).starts_with(&key)).collect();
     match (found.pop(), found.len()) {
         (Some(entry), 0) => Ok(entry),

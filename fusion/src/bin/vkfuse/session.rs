@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, DeviceInfo, Error, Event, FloatMode,
-    FusionProperties, FusionReport, FusionWrapper, Kernel, Policy, Queue, QueueOptions,
+    FusedList, FusionProperties, FusionReport, FusionWrapper, Kernel, Policy, Queue, QueueOptions,
 };
 
 /// A pipeline on a device.
@@ -50,16 +50,13 @@ impl<'p> Session<'p> {
     ) -> Result<Session<'p>, Stop> {
         let context = Context::with(options(args, dump_spirv)).map_err(|error| Stop::opening(&error))?;
         limits::check(pipeline, checked, context.device_info())?;
-        let mut kernels = Vec::with_capacity(pipeline.kernels.len());
-        for (declared, module) in pipeline.kernels.iter().zip(&checked.modules) {
-            let kernel = context.kernel(module, declared.entry.as_deref());
-            kernels.push(kernel.map_err(|error| located(pipeline, &declared.path_place, &error))?);
-        }
+        let kernels = kernels(&context, pipeline, checked)?;
         let mut contents = Vec::with_capacity(pipeline.buffers.len());
         for buffer in &pipeline.buffers {
             contents.push(contents::initial(pipeline, buffer)?);
         }
-        Ok(Session { context, pipeline, checked, kernels, contents, properties: properties(pipeline, args) })
+        let properties = properties(pipeline, args.policy);
+        Ok(Session { context, pipeline, checked, kernels, contents, properties })
     }
 
     /// Names of the device and of its driver, the latter with its version.
@@ -137,6 +134,36 @@ impl<'p> Session<'p> {
     }
 }
 
+/// The list of a pipeline, recorded on a device; nothing of it runs, and no buffer has memory.
+pub(crate) fn unrun(context: &Context, pipeline: &Pipeline, checked: &Checked) -> Result<FusedList, Stop> {
+    limits::check(pipeline, checked, context.device_info())?;
+    let kernels = kernels(context, pipeline, checked)?;
+    let mut buffers = Vec::with_capacity(pipeline.buffers.len());
+    for declared in &pipeline.buffers {
+        let buffer = context.scratch::<u8>(declared.bytes() as usize);
+        let buffer = buffer.map_err(|error| located(pipeline, &declared.place, &error))?;
+        buffers.push(promoted(declared, buffer.no_promotion().named(&declared.name)));
+    }
+    let (context, contents) = (context.clone(), Vec::new());
+    let properties = properties(pipeline, None);
+    let session = Session { context, pipeline, checked, kernels, contents, properties };
+    let running = |error: Error| Stop::running(&error);
+    let queue = session.queue(true)?;
+    let fusion = FusionWrapper::new(&queue).map_err(running)?;
+    fusion.start_fusion().map_err(running)?;
+    session.submit(&queue, &Buffers(buffers))?;
+    fusion.keep_unrun(&session.properties).map_err(running)
+}
+
+fn kernels(context: &Context, pipeline: &Pipeline, checked: &Checked) -> Result<Vec<Kernel>, Stop> {
+    let declared = pipeline.kernels.iter().zip(&checked.modules);
+    let kernels = declared.map(|(declared, module)| {
+        let kernel = context.kernel(module, declared.entry.as_deref());
+        kernel.map_err(|error| located(pipeline, &declared.path_place, &error))
+    });
+    kernels.collect()
+}
+
 impl Buffers {
     /// Identities of the buffers in a fusion report, in the order of the file.
     pub(crate) fn ids(&self) -> Vec<BufferId> {
@@ -154,14 +181,17 @@ pub(crate) fn driver(info: &DeviceInfo) -> String {
     format!("{} {}", info.driver, info.driver_info).trim().to_owned()
 }
 
-fn options(args: &DeviceArgs, dump_spirv: Option<&Path>) -> ContextOptions {
-    let mut options = ContextOptions::from_env().profiling(true);
-    if let Some(device) = &args.device {
-        options = match device.parse::<usize>() {
-            Ok(index) => options.device(index),
-            Err(_) => options.device(device.as_str()),
-        };
+/// Chooses a device by its number or a part of its name.
+pub(crate) fn on_device(options: ContextOptions, device: Option<&str>) -> ContextOptions {
+    match device.map(|device| (device, device.parse::<usize>())) {
+        None => options,
+        Some((_, Ok(index))) => options.device(index),
+        Some((name, Err(_))) => options.device(name),
     }
+}
+
+fn options(args: &DeviceArgs, dump_spirv: Option<&Path>) -> ContextOptions {
+    let mut options = on_device(ContextOptions::from_env().profiling(true), args.device.as_deref());
     if args.no_cache {
         options = options.cache(CacheOptions::off());
     } else if let Some(folder) = &args.cache_dir {
@@ -173,8 +203,8 @@ fn options(args: &DeviceArgs, dump_spirv: Option<&Path>) -> ContextOptions {
     options
 }
 
-fn properties(pipeline: &Pipeline, args: &DeviceArgs) -> FusionProperties {
-    let trust = match args.policy {
+fn properties(pipeline: &Pipeline, policy: Option<PolicyArg>) -> FusionProperties {
+    let trust = match policy {
         Some(policy) => policy == PolicyArg::Trust,
         None => pipeline.fusion.trust,
     };

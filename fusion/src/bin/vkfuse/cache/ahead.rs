@@ -1,0 +1,164 @@
+//! `vkfuse cache explain FILE`, `warm FILE…` and `verify FILE…`: the code of lists of which nothing runs.
+//!
+//! A file is a pipeline, or a recording that `VKFUSE_CACHE_RECORD` made. Files are worked on by several threads on one
+//! device; what one has built is in the store at once, so an interrupted command goes on where it was when it is
+//! started again.
+
+use super::progress::Bar;
+use crate::args::CacheArgs;
+use crate::pipeline::{self, check};
+use crate::session;
+use crate::stop::{Status, Stop};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use vkfuse::{CacheOptions, Context, ContextOptions, Explanation, RecordedList, Recording, StepReport, Tier};
+
+/// A list to work on.
+enum List {
+    Pipeline(PathBuf),
+    Recorded(RecordedList),
+}
+
+/// What became of the lists of one file.
+#[derive(Default, serde::Serialize)]
+pub(super) struct Warmed {
+    pub(super) file: String,
+    pub(super) lists: usize,
+    pub(super) dispatches: usize,
+    /// Dispatches whose code was built.
+    pub(super) built: usize,
+    /// Dispatches whose code the store had.
+    pub(super) stored: usize,
+    /// Dispatches for which the store had what the driver made.
+    pub(super) driver_blobs: usize,
+    pub(super) errors: Vec<String>,
+}
+
+/// What warming all files came to.
+pub(super) struct Outcome {
+    pub(super) files: Vec<Warmed>,
+    /// Stored code that was built anew and was equal, and that was not.
+    pub(super) verified: (u64, u64),
+}
+
+/// A device with the store that is meant.
+pub(super) fn context(args: &CacheArgs, device: Option<&str>, verify: bool) -> Result<Context, Stop> {
+    let mut cache = CacheOptions::new().verify(verify);
+    if verify {
+        // What is in memory would not be looked up in the store.
+        cache = cache.no_memory();
+    }
+    if let Some(folder) = &args.cache_dir {
+        cache = cache.directory(std::path::absolute(folder)?);
+    }
+    let options = session::on_device(ContextOptions::from_env(), device).cache(cache);
+    Context::with(options).map_err(|error| Stop::opening(&error))
+}
+
+/// Builds what the lists of all files need, and keeps it in the store.
+pub(super) fn warm(context: &Context, files: &[PathBuf], jobs: Option<usize>) -> Outcome {
+    let before = context.stats();
+    let results: Vec<Mutex<Warmed>> = files
+        .iter()
+        .map(|file| Mutex::new(Warmed { file: file.display().to_string(), ..Warmed::default() }))
+        .collect();
+    let mut lists = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        match lists_of(file) {
+            Ok(found) => lists.extend(found.into_iter().map(|list| (number, list))),
+            Err(stop) => held(&results[number]).errors.push(stop.message),
+        }
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = jobs.unwrap_or(threads).clamp(1, lists.len().max(1));
+    let (next, bar) = (AtomicUsize::new(0), Bar::new("lists", lists.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((number, list)) = lists.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let warmed = warm_one(context, list);
+                    note(&mut held(&results[*number]), warmed);
+                    bar.step();
+                }
+            });
+        }
+    });
+    drop(bar);
+    let made = context.stats() - before;
+    Outcome {
+        files: results.into_iter().map(|file| file.into_inner().unwrap_or_else(|e| e.into_inner())).collect(),
+        verified: (made.disk_verified, made.disk_different),
+    }
+}
+
+fn held(file: &Mutex<Warmed>) -> std::sync::MutexGuard<'_, Warmed> {
+    file.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn note(file: &mut Warmed, warmed: Result<Vec<StepReport>, Stop>) {
+    file.lists += 1;
+    match warmed {
+        Ok(steps) => {
+            file.dispatches += steps.len();
+            for step in steps {
+                file.built += usize::from(step.disk == Tier::Miss);
+                // What another list has put into memory is in the store as well.
+                file.stored += usize::from(matches!(step.disk, Tier::Hit | Tier::NotAsked));
+                file.driver_blobs += usize::from(step.driver_blob == Tier::Hit);
+            }
+        }
+        Err(stop) => file.errors.push(stop.message),
+    }
+}
+
+fn warm_one(context: &Context, list: &List) -> Result<Vec<StepReport>, Stop> {
+    match list {
+        List::Recorded(list) => list.warm(context).map_err(|error| Stop::running(&error)),
+        List::Pipeline(file) => unrun(context, file, |list| list.warm()),
+    }
+}
+
+/// Where the code of the lists of a file would come from.
+pub(super) fn explain(context: &Context, file: &Path) -> Result<Vec<Vec<Explanation>>, Stop> {
+    let lists = lists_of(file)?.into_iter().map(|list| match list {
+        List::Recorded(list) => list.explain(context).map_err(|error| Stop::running(&error)),
+        List::Pipeline(file) => unrun(context, &file, |list| list.explain()),
+    });
+    lists.collect()
+}
+
+fn unrun<T>(
+    context: &Context,
+    file: &Path,
+    work: impl FnOnce(&vkfuse::FusedList) -> Result<T, vkfuse::Error>,
+) -> Result<T, Stop> {
+    let pipeline = pipeline::load(file)?;
+    let checked = check::check(&pipeline)?;
+    let list = session::unrun(context, &pipeline, &checked)?;
+    work(&list).map_err(|error| Stop::running(&error))
+}
+
+/// A recording says so in its first line; everything else is read as a pipeline.
+fn lists_of(file: &Path) -> Result<Vec<List>, Stop> {
+    let mut start = [0; 7];
+    let read = std::fs::File::open(file).and_then(|mut opened| opened.read_exact(&mut start));
+    if read.is_ok() && (start == *b"module " || start.starts_with(b"list ")) {
+        let recording = Recording::read(file).map_err(|error| Stop::wrong(error.to_string()))?;
+        return Ok(recording.lists.into_iter().map(List::Recorded).collect());
+    }
+    Ok(vec![List::Pipeline(file.to_owned())])
+}
+
+impl Outcome {
+    pub(super) fn status(&self) -> Status {
+        if self.verified.1 > 0 {
+            Status::Different
+        } else if self.files.iter().any(|file| !file.errors.is_empty()) {
+            Status::Wrong
+        } else {
+            Status::Success
+        }
+    }
+}

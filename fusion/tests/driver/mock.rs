@@ -1,0 +1,335 @@
+//! A driver that fails where it is told to: the real one, with some of its functions replaced in the table that vulkano
+//! asks the loader for.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::{CStr, c_char, c_void},
+    mem::transmute,
+    ptr,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use ash::vk;
+use vkfuse::Context;
+use vulkano::{
+    VulkanLibrary,
+    device::{Device, DeviceCreateInfo, DeviceExtensions, Queue, QueueCreateInfo, QueueFlags},
+    instance::{Instance, InstanceCreateInfo},
+    library::{DynamicLibraryLoader, Loader},
+};
+
+/// Calls that make something, since the last reset.
+pub(crate) static CALLS: AtomicU64 = AtomicU64::new(0);
+/// The calls that fail: from this one on, counted from 1, so many.
+pub(crate) static FAIL_FROM: AtomicU64 = AtomicU64::new(0);
+pub(crate) static FAIL_COUNT: AtomicU64 = AtomicU64::new(0);
+pub(crate) static FAIL_WITH: AtomicI32 = AtomicI32::new(0);
+/// Handles made and not yet destroyed.
+pub(crate) static LIVE: AtomicI64 = AtomicI64::new(0);
+/// What `vkGetPipelineCacheData` does.
+pub(crate) static DATA: AtomicUsize = AtomicUsize::new(REAL);
+/// Blobs that reached the driver, and how many of them a driver would have died over.
+pub(crate) static BLOBS: AtomicU64 = AtomicU64::new(0);
+pub(crate) static WRONG_BLOBS: AtomicU64 = AtomicU64::new(0);
+/// How often two threads were inside with the same pipeline cache.
+pub(crate) static OVERLAPS: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) const REAL: usize = 0;
+/// Nothing at all.
+pub(crate) const NOTHING: usize = 1;
+/// More with every call than the one before said.
+pub(crate) const GROWING: usize = 2;
+/// A header and a payload, as drivers have that cache.
+pub(crate) const PAYLOAD: usize = 3;
+
+const BODY: &[u8] = b"what a driver made of a kernel";
+
+/// One test at a time: there is one set of the above.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for counter in [&CALLS, &FAIL_FROM, &FAIL_COUNT, &BLOBS, &WRONG_BLOBS, &OVERLAPS] {
+        counter.store(0, SeqCst);
+    }
+    DATA.store(REAL, SeqCst);
+    guard
+}
+
+/// Makes calls fail, from the `from`-th on, so many.
+pub(crate) fn fail(from: u64, count: u64, with: vk::Result) {
+    CALLS.store(0, SeqCst);
+    FAIL_WITH.store(with.as_raw(), SeqCst);
+    FAIL_COUNT.store(count, SeqCst);
+    FAIL_FROM.store(from, SeqCst);
+}
+
+fn fault() -> Option<vk::Result> {
+    let call = CALLS.fetch_add(1, SeqCst) + 1;
+    let from = FAIL_FROM.load(SeqCst);
+    let fails = from != 0 && call >= from && call - from < FAIL_COUNT.load(SeqCst);
+    fails.then(|| vk::Result::from_raw(FAIL_WITH.load(SeqCst)))
+}
+
+fn made(result: vk::Result) -> vk::Result {
+    if result == vk::Result::SUCCESS {
+        LIVE.fetch_add(1, SeqCst);
+    }
+    result
+}
+
+static REAL_DEVICE_PROC: OnceLock<vk::PFN_vkGetDeviceProcAddr> = OnceLock::new();
+static REAL_ONES: Mutex<Option<HashMap<&'static str, usize>>> = Mutex::new(None);
+
+/// The real function of a name, by the type that the caller knows it has.
+fn real<F: Copy>(name: &'static str) -> F {
+    let table = REAL_ONES.lock().unwrap_or_else(PoisonError::into_inner);
+    let address = table.as_ref().and_then(|table| table.get(name)).copied().expect("asked for before");
+    assert_eq!(size_of::<F>(), size_of::<usize>());
+    // SAFETY: a function pointer of that name, as wide as an address.
+    unsafe { ptr::from_ref(&address).cast::<F>().read() }
+}
+
+struct MockLoader(DynamicLibraryLoader);
+
+// SAFETY: forwards to a loader, or gives out functions of this program, which live as long as it.
+unsafe impl Loader for MockLoader {
+    unsafe fn get_instance_proc_addr(
+        &self,
+        instance: vk::Instance,
+        name: *const c_char,
+    ) -> vk::PFN_vkVoidFunction {
+        // SAFETY: the caller's own arguments.
+        let real = unsafe { self.0.get_instance_proc_addr(instance, name) };
+        // SAFETY: names are C strings.
+        if unsafe { CStr::from_ptr(name) } != c"vkGetDeviceProcAddr" {
+            return real;
+        }
+        // SAFETY: that is the type of the function of that name.
+        let real: vk::PFN_vkGetDeviceProcAddr = unsafe { transmute(real) };
+        let _ = REAL_DEVICE_PROC.set(real);
+        // SAFETY: the same type, in the loader's general form.
+        unsafe { transmute(device_proc as vk::PFN_vkGetDeviceProcAddr) }
+    }
+}
+
+unsafe extern "system" fn device_proc(device: vk::Device, name: *const c_char) -> vk::PFN_vkVoidFunction {
+    let real = REAL_DEVICE_PROC.get().expect("asked for before this function was given out");
+    // SAFETY: the caller's own arguments.
+    let found = unsafe { real(device, name) };
+    // SAFETY: names are C strings.
+    let text = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or("");
+    let (name, mock): (&'static str, *const c_void) = match text {
+        "vkCreateShaderModule" => ("vkCreateShaderModule", create_module as _),
+        "vkDestroyShaderModule" => ("vkDestroyShaderModule", destroy_module as _),
+        "vkCreateDescriptorSetLayout" => ("vkCreateDescriptorSetLayout", create_set as _),
+        "vkDestroyDescriptorSetLayout" => ("vkDestroyDescriptorSetLayout", destroy_set as _),
+        "vkCreatePipelineLayout" => ("vkCreatePipelineLayout", create_layout as _),
+        "vkDestroyPipelineLayout" => ("vkDestroyPipelineLayout", destroy_layout as _),
+        "vkCreatePipelineCache" => ("vkCreatePipelineCache", create_cache as _),
+        "vkDestroyPipelineCache" => ("vkDestroyPipelineCache", destroy_cache as _),
+        "vkGetPipelineCacheData" => ("vkGetPipelineCacheData", cache_data as _),
+        "vkCreateComputePipelines" => ("vkCreateComputePipelines", create_pipelines as _),
+        "vkDestroyPipeline" => ("vkDestroyPipeline", destroy_pipeline as _),
+        _ => return found,
+    };
+    let Some(function) = found else { return None };
+    let mut table = REAL_ONES.lock().unwrap_or_else(PoisonError::into_inner);
+    table.get_or_insert_default().insert(name, function as usize);
+    // SAFETY: the mock has the type of its name.
+    unsafe { transmute(mock) }
+}
+
+/// A function that makes one handle: it fails where it is told to, and is counted.
+macro_rules! creates {
+    ($name:ident, $vk:literal, $pfn:ident, $info:ty, $handle:ty) => {
+        unsafe extern "system" fn $name(
+            device: vk::Device,
+            info: *const $info,
+            allocator: *const vk::AllocationCallbacks<'_>,
+            out: *mut $handle,
+        ) -> vk::Result {
+            if let Some(error) = fault() {
+                return error;
+            }
+            let real: vk::$pfn = real($vk);
+            // SAFETY: the caller's own arguments.
+            made(unsafe { real(device, info, allocator, out) })
+        }
+    };
+}
+
+/// A function that destroys one handle.
+macro_rules! destroys {
+    ($name:ident, $vk:literal, $pfn:ident, $handle:ty) => {
+        unsafe extern "system" fn $name(
+            device: vk::Device,
+            handle: $handle,
+            allocator: *const vk::AllocationCallbacks<'_>,
+        ) {
+            if handle != <$handle>::null() {
+                LIVE.fetch_sub(1, SeqCst);
+            }
+            let real: vk::$pfn = real($vk);
+            // SAFETY: the caller's own arguments.
+            unsafe { real(device, handle, allocator) };
+        }
+    };
+}
+
+creates!(
+    create_module,
+    "vkCreateShaderModule",
+    PFN_vkCreateShaderModule,
+    vk::ShaderModuleCreateInfo<'_>,
+    vk::ShaderModule
+);
+creates!(
+    create_set,
+    "vkCreateDescriptorSetLayout",
+    PFN_vkCreateDescriptorSetLayout,
+    vk::DescriptorSetLayoutCreateInfo<'_>,
+    vk::DescriptorSetLayout
+);
+creates!(
+    create_layout,
+    "vkCreatePipelineLayout",
+    PFN_vkCreatePipelineLayout,
+    vk::PipelineLayoutCreateInfo<'_>,
+    vk::PipelineLayout
+);
+destroys!(destroy_module, "vkDestroyShaderModule", PFN_vkDestroyShaderModule, vk::ShaderModule);
+destroys!(
+    destroy_set,
+    "vkDestroyDescriptorSetLayout",
+    PFN_vkDestroyDescriptorSetLayout,
+    vk::DescriptorSetLayout
+);
+destroys!(destroy_layout, "vkDestroyPipelineLayout", PFN_vkDestroyPipelineLayout, vk::PipelineLayout);
+destroys!(destroy_cache, "vkDestroyPipelineCache", PFN_vkDestroyPipelineCache, vk::PipelineCache);
+destroys!(destroy_pipeline, "vkDestroyPipeline", PFN_vkDestroyPipeline, vk::Pipeline);
+
+unsafe extern "system" fn create_cache(
+    device: vk::Device,
+    info: *const vk::PipelineCacheCreateInfo<'_>,
+    allocator: *const vk::AllocationCallbacks<'_>,
+    out: *mut vk::PipelineCache,
+) -> vk::Result {
+    if let Some(error) = fault() {
+        return error;
+    }
+    // SAFETY: the caller's structure, and the data it says it has.
+    let given = unsafe { &*info };
+    if given.initial_data_size > 0 {
+        // SAFETY: the same.
+        let data =
+            unsafe { std::slice::from_raw_parts(given.p_initial_data.cast::<u8>(), given.initial_data_size) };
+        BLOBS.fetch_add(1, SeqCst);
+        if data.get(32..) != Some(BODY) {
+            WRONG_BLOBS.fetch_add(1, SeqCst);
+        }
+    }
+    let empty = vk::PipelineCacheCreateInfo::default();
+    let real: vk::PFN_vkCreatePipelineCache = real("vkCreatePipelineCache");
+    // SAFETY: the caller's own arguments, and an empty cache.
+    made(unsafe { real(device, &empty, allocator, out) })
+}
+
+unsafe extern "system" fn cache_data(
+    device: vk::Device,
+    cache: vk::PipelineCache,
+    size: *mut usize,
+    data: *mut c_void,
+) -> vk::Result {
+    let real: vk::PFN_vkGetPipelineCacheData = real("vkGetPipelineCacheData");
+    let mode = DATA.load(SeqCst);
+    if mode == REAL {
+        // SAFETY: the caller's own arguments.
+        return unsafe { real(device, cache, size, data) };
+    }
+    let mut whole = vec![0_u8; 32];
+    let mut header = whole.len();
+    // SAFETY: a place for a header, which is all that this driver or any other starts with.
+    let _ = unsafe { real(device, cache, &mut header, whole.as_mut_ptr().cast()) };
+    whole.extend_from_slice(BODY);
+    // SAFETY: the caller's place for the size.
+    let given = unsafe { &mut *size };
+    if mode == NOTHING {
+        *given = 0;
+        return vk::Result::SUCCESS;
+    }
+    if data.is_null() {
+        *given = whole.len();
+        return vk::Result::SUCCESS;
+    }
+    let fits = (*given).min(whole.len());
+    // SAFETY: the caller's place for as many bytes as it says.
+    unsafe { ptr::copy_nonoverlapping(whole.as_ptr(), data.cast::<u8>(), fits) };
+    *given = fits;
+    if mode == GROWING || fits < whole.len() { vk::Result::INCOMPLETE } else { vk::Result::SUCCESS }
+}
+
+unsafe extern "system" fn create_pipelines(
+    device: vk::Device,
+    cache: vk::PipelineCache,
+    count: u32,
+    infos: *const vk::ComputePipelineCreateInfo<'_>,
+    allocator: *const vk::AllocationCallbacks<'_>,
+    out: *mut vk::Pipeline,
+) -> vk::Result {
+    static INSIDE: Mutex<Option<HashSet<vk::PipelineCache>>> = Mutex::new(None);
+    if let Some(error) = fault() {
+        return error;
+    }
+    let inside = || INSIDE.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_shared = cache != vk::PipelineCache::null() && !inside().get_or_insert_default().insert(cache);
+    OVERLAPS.fetch_add(u64::from(is_shared), SeqCst);
+    // Time for others to come in.
+    std::thread::sleep(Duration::from_millis(1));
+    let real: vk::PFN_vkCreateComputePipelines = real("vkCreateComputePipelines");
+    // SAFETY: the caller's own arguments.
+    let result = made(unsafe { real(device, cache, count, infos, allocator, out) });
+    inside().get_or_insert_default().remove(&cache);
+    result
+}
+
+/// One instance for the whole process: the loader unloads a driver with its last instance, and the real functions with it.
+fn instance() -> Option<Arc<Instance>> {
+    static INSTANCE: OnceLock<Option<Arc<Instance>>> = OnceLock::new();
+    let make = || {
+        let path = if cfg!(windows) { "vulkan-1.dll" } else { "libvulkan.so.1" };
+        // SAFETY: the file of that name is the Vulkan loader.
+        let loader = unsafe { DynamicLibraryLoader::new(path) }.ok()?;
+        let library = VulkanLibrary::with_loader(MockLoader(loader)).ok()?;
+        Instance::new(library, InstanceCreateInfo::default()).ok()
+    };
+    INSTANCE.get_or_init(make).clone()
+}
+
+/// A device of the mock and one of its queues that can compute; `None` without a driver.
+pub(crate) fn device() -> Option<(Arc<Device>, Arc<Queue>)> {
+    let instance = instance()?;
+    let enabled_features = Context::required_features();
+    let (physical, family) = instance
+        .enumerate_physical_devices()
+        .ok()?
+        .filter(|physical| physical.supported_features().contains(&enabled_features))
+        .find_map(|physical| {
+            let families = physical.queue_family_properties();
+            let compute = families.iter().position(|f| f.queue_flags.contains(QueueFlags::COMPUTE))?;
+            Some((physical.clone(), compute as u32))
+        })?;
+    let enabled_extensions = DeviceExtensions { khr_push_descriptor: true, ..DeviceExtensions::empty() }
+        .intersection(physical.supported_extensions());
+    let info = DeviceCreateInfo {
+        queue_create_infos: vec![QueueCreateInfo { queue_family_index: family, ..Default::default() }],
+        enabled_features,
+        enabled_extensions,
+        ..DeviceCreateInfo::default()
+    };
+    let (device, mut queues) = Device::new(physical, info).ok()?;
+    Some((device, queues.next()?))
+}
