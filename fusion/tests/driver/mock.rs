@@ -136,7 +136,7 @@ unsafe extern "system" fn device_proc(device: vk::Device, name: *const c_char) -
         "vkDestroyPipeline" => ("vkDestroyPipeline", destroy_pipeline as _),
         _ => return found,
     };
-    let Some(function) = found else { return None };
+    let function = found?;
     let mut table = REAL_ONES.lock().unwrap_or_else(PoisonError::into_inner);
     table.get_or_insert_default().insert(name, function as usize);
     // SAFETY: the mock has the type of its name.
