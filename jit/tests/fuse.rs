@@ -280,6 +280,31 @@ fn knows_which_kernels_overwrite_everything() {
 }
 
 #[test]
+fn believes_rows_and_their_first_items() {
+    // One result for each work-group, stored by its first item; elements of rows, stored in a loop.
+    assert!(overwrites("softmax/row_max.spv", 4, 4, 1, &[1]));
+    assert!(overwrites("softmax/exp_sub.spv", 4096, 4, 2, &[1024]));
+    assert!(!overwrites("softmax/row_max.spv", 4, 3, 1, &[1]));
+}
+
+#[test]
+fn knows_that_every_pixel_is_written() {
+    let image = |width: u32, height: u32, groups: [u32; 3], elements: u32| {
+        let kernel = kernel("workloads/tone.spv");
+        let mut list = List::new(elements);
+        let push: Vec<u8> = [width, height].iter().flat_map(|word| word.to_le_bytes()).collect();
+        list.submit(&kernel, groups, &[0, 1], &push);
+        vkfuse_jit::plan::overwrites(&list.submissions[0], 1, &limits())
+    };
+    assert!(image(100, 50, [7, 4, 1], 5000));
+    assert!(image(64, 32, [4, 2, 1], 2048));
+    // A row or a column is missing; the rows do not touch; the buffer goes on.
+    assert!(!image(100, 50, [7, 3, 1], 5000));
+    assert!(!image(100, 50, [6, 4, 1], 5000));
+    assert!(!image(100, 50, [7, 4, 1], 5001));
+}
+
+#[test]
 fn does_not_believe_what_overwrites_a_part_only() {
     // The guard ends early; too few work-groups; every second element; atomics; indices from a buffer; an input.
     assert!(!overwrites("pair/scale.spv", 160, 10, 1, &[159, 3]));

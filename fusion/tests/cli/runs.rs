@@ -228,6 +228,25 @@ fn bench_gives_medians_of_both() {
 }
 
 #[test]
+fn bench_runs_a_list_again_whose_buffers_stay_inside_and_writes_a_page() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let page = folder.path().join("page.html");
+    let page = page.to_str().expect("UTF-8");
+    let files = [example("softmax.toml"), example("chain.toml")];
+    let (status, report) =
+        json(&["bench", &files[0], &files[1], "--iters", "2", "--no-cache", "--html", page]);
+    assert_eq!(status, 0);
+    let benches = report["benches"].as_array().expect("one for each file");
+    benches.iter().for_each(check_bench);
+    assert_eq!(benches.len(), 2);
+    let text = std::fs::read_to_string(page).expect("the page");
+    assert!(text.contains("softmax") && text.contains("</svg>") && text.ends_with("</html>\n"));
+}
+
+#[test]
 fn a_closed_pipe_is_no_failure() {
     if !has_device() {
         return;

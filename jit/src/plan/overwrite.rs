@@ -5,14 +5,16 @@
 //! below some bound and its place is a multiple of that number; all such stores together have to leave
 //! no gap.
 //!
+//! Stores inside loops are believed to reach everywhere.
+//!
 //! # Refuses
-//! - stores inside loops, under conditions that are not followed, or of more than a vector (whose bytes
+//! - stores under conditions that are not followed, or of more than a vector (whose bytes
 //!   need not be in one piece)
 
 use super::group::{Group, analysis_of};
 use super::submission::{Limits, Submission};
-use crate::analysis::access::AccessKind;
-use crate::analysis::atoms::{Affine, Atom, Atoms, gcd};
+use crate::analysis::access::{Access, AccessKind};
+use crate::analysis::atoms::{Affine, Atom, AtomId, Atoms, gcd};
 use crate::analysis::form::AccessForm;
 
 /// Most bytes of a store that are certainly in one piece.
@@ -24,13 +26,21 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     let Some(bound) = one.args.get(arg) else { return false };
     let list = std::slice::from_ref(one);
     let (Ok(group), Ok(analysis)) = (Group::new(list, 0, limits), analysis_of(one)) else { return false };
+    // How far the rounds of a loop reach together is not followed; nearly always it is all there is, as in rows.
+    let in_loop = |access: &Access| access.kind == AccessKind::Write && access.loop_depth > 0;
+    if analysis.accesses.iter().any(|access| access.binding == arg && in_loop(access)) {
+        return true;
+    }
     let mut pieces: Vec<(i128, i128)> = analysis
         .accesses
         .iter()
         .zip(&group.forms[0])
         .filter(|(access, _)| access.binding == arg && access.kind == AccessKind::Write)
-        .filter(|(access, _)| access.exact_guards && access.loop_depth == 0)
-        .filter_map(|(_, form)| piece(&group.atoms, form, group.layout.shape.local))
+        .filter(|(access, _)| access.exact_guards)
+        .filter_map(|(_, form)| {
+            let local = group.layout.shape.local;
+            piece(&group.atoms, form, local).or_else(|| block(&group.atoms, form, local))
+        })
         .collect();
     pieces.sort_unstable();
     let mut at = i128::from(bound.offset);
@@ -67,6 +77,11 @@ fn piece(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i12
         if condition.bounds(|id| (0, atoms.max(id))).1 <= 0 {
             continue;
         }
+        // Of an id that has no part in the place, one value is enough: zero, as for the first of a work-group.
+        let apart = condition.terms.iter().all(|&(id, _)| offset.coefficient(id) == 0);
+        if apart && condition.constant <= 0 {
+            continue;
+        }
         let (factor, constant) = in_terms_of(atoms, &offset, unit, &condition)?;
         // factor * number + constant <= 0
         if factor > 0 {
@@ -78,6 +93,52 @@ fn piece(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i12
     let mirrored = |&(id, c): &(_, i128)| if c < 0 { c * atoms.max(id) } else { 0 };
     let zero = offset.constant + offset.terms.iter().map(mirrored).sum::<i128>();
     (first <= last && form.size >= unit).then_some((zero + unit * first, zero + unit * last + form.size))
+}
+
+/// As [`piece`], for places made of several numbers with a bound each, as in `row * width + column`.
+fn block(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i128)> {
+    if form.unknown || !form.exact_conditions || form.size > MAX_PIECE {
+        return None;
+    }
+    let offset = flat(atoms, &form.offset, local)?;
+    let unit = offset.terms.iter().fold(0, |unit, &(_, c)| gcd(unit, c)).max(1);
+    if form.size < unit || offset.terms.iter().any(|&(_, c)| c < 0) {
+        return None;
+    }
+    // Numbers by the ids they are made of, with their weight in the place and their greatest value.
+    let mut numbers: Vec<(Vec<AtomId>, i128, i128)> =
+        offset.terms.iter().map(|&(id, c)| (vec![id], c, atoms.max(id))).collect();
+    for condition in &form.conditions {
+        let condition = flat(atoms, condition, local)?;
+        let apart = condition.terms.iter().all(|&(id, _)| offset.coefficient(id) == 0);
+        if condition.bounds(|id| (0, atoms.max(id))).1 <= 0 || apart && condition.constant <= 0 {
+            continue;
+        }
+        let ids: Vec<AtomId> = condition.terms.iter().map(|t| t.0).collect();
+        let (parts, others): (Vec<_>, Vec<_>) =
+            numbers.into_iter().partition(|n| n.0.iter().any(|id| ids.contains(id)));
+        // All of these numbers, and nothing else.
+        if ids.is_empty() || parts.iter().map(|n| n.0.len()).sum::<usize>() != ids.len() {
+            return None;
+        }
+        let weight = parts.iter().fold(0, |weight, n| gcd(weight, n.1));
+        let most = dense(parts.iter().map(|n| (n.1 / weight, n.2)).collect())?;
+        let factor = condition.terms[0].1.checked_div(offset.coefficient(ids[0]) / weight)?;
+        let fits = condition.terms.iter().all(|&(id, c)| c == factor * (offset.coefficient(id) / weight));
+        if factor <= 0 || !fits || condition.constant > 0 {
+            return None;
+        }
+        numbers = others;
+        numbers.push((ids, weight, most.min((-condition.constant).div_euclid(factor))));
+    }
+    let last = dense(numbers.iter().map(|n| (n.1 / unit, n.2)).collect())?;
+    Some((offset.constant, offset.constant + unit * last + form.size))
+}
+
+/// The greatest sum of numbers with weights, if the sums leave no gap from zero on.
+fn dense(mut numbers: Vec<(i128, i128)>) -> Option<i128> {
+    numbers.sort_unstable();
+    numbers.into_iter().try_fold(0, |last, (weight, max)| (weight <= last + 1).then_some(last + weight * max))
 }
 
 /// A condition as factor and constant of the number whose digits the offset has; nothing if it says something else.
