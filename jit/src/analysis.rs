@@ -6,9 +6,11 @@
 //! or from anywhere.
 
 pub mod access;
+mod arith;
 pub(crate) mod atoms;
 pub(crate) mod build;
 pub(crate) mod cfg;
+mod condition;
 pub mod expr;
 pub(crate) mod form;
 pub(crate) mod layout;
@@ -17,6 +19,7 @@ pub(crate) mod straight;
 mod symbolic;
 pub(crate) mod trips;
 pub(crate) mod unroll;
+mod word;
 
 pub use access::{Access, AccessKind, KernelAnalysis};
 pub use relation::Relation;

@@ -6,6 +6,12 @@
 //! internalization; [`emit`] links one group into one module. Nothing here touches Vulkan, files,
 //! the environment or a clock.
 
+#[macro_use]
+mod mutation_macro;
+
+#[cfg(feature = "mutation")]
+pub mod mutation;
+
 pub mod kernel;
 
 pub mod analysis;

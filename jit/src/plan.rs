@@ -19,6 +19,7 @@ mod shape;
 mod step;
 mod submission;
 mod unroll;
+mod uses;
 
 pub use ingredients::Ingredients;
 pub use overwrite::overwrites;
@@ -32,6 +33,7 @@ pub use submission::{
 };
 
 use group::Group;
+use uses::Uses;
 
 use crate::Reason;
 
@@ -62,17 +64,18 @@ pub struct PlanError {
 /// [`PlanError`] if a submission cannot run on the device even alone.
 pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
+    let uses = Uses::of(list);
     let mut start = 0;
     while start < list.len() {
-        let (group, rejection) = grow(list, start, options, limits);
+        let (group, rejection) = grow(list, &uses, start, options, limits);
         let end = match group {
             Some(group) if group.end() - start > 1 => {
                 let end = group.end();
-                assemble::fused(list, group, options, limits, &mut plan);
+                assemble::fused(list, &uses, group, options, limits, &mut plan);
                 end
             }
             _ => {
-                plan.steps.push(plan_unfused_at(list, start, options.float, limits)?);
+                plan.steps.push(plan_unfused_at(list, &uses, start, options.float, limits)?);
                 assemble::report_unfused(list, start, limits, &mut plan);
                 start + 1
             }
@@ -89,18 +92,19 @@ pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
         }
         start = end;
     }
-    assemble::report_wishes(list, &mut plan);
+    assemble::report_wishes(list, &uses, &mut plan);
     Ok(plan)
 }
 
 /// The longest group from `start`, and what ended it.
 fn grow(
     list: &[Submission],
+    uses: &Uses,
     start: usize,
     options: &FuseOptions,
     limits: &Limits,
 ) -> (Option<Group>, Option<group::Rejection>) {
-    let mut group = match Group::new(list, start, limits) {
+    let mut group = match Group::new(list, uses, start, limits) {
         Ok(group) => group,
         Err(reason) => return (None, Some(reason.into())),
     };
@@ -110,7 +114,7 @@ fn grow(
         if let Err(reason) = budget.add(next, limits) {
             return (Some(group), Some(reason.into()));
         }
-        if let Err(rejection) = group.join(list, options, limits) {
+        if let Err(rejection) = group.join(list, uses, options, limits) {
             return (Some(group), Some(rejection));
         }
     }
@@ -123,11 +127,13 @@ fn grow(
 /// # Errors
 /// [`PlanError`] if the group counts exceed the device's limits and the kernel has no normal form.
 pub fn plan_unfused(one: &Submission, float: FloatMode, limits: &Limits) -> Result<Step, PlanError> {
-    plan_unfused_at(std::slice::from_ref(one), 0, float, limits)
+    let list = std::slice::from_ref(one);
+    plan_unfused_at(list, &Uses::of(list), 0, float, limits)
 }
 
 fn plan_unfused_at(
     list: &[Submission],
+    uses: &Uses,
     position: usize,
     float: FloatMode,
     limits: &Limits,
@@ -138,7 +144,7 @@ fn plan_unfused_at(
         return Ok(assemble::plain(one, position, float));
     };
     let failed = |reason: Reason| PlanError { submission: position, kernel: one.kernel.name.clone(), reason };
-    let group = Group::new(list, position, limits).map_err(|reason| match reason {
+    let group = Group::new(list, uses, position, limits).map_err(|reason| match reason {
         Reason::RangeTooLarge => {
             let (count, limit) = (one.groups[dim], limits.max_groups[dim]);
             failed(Reason::GroupCount { dim, count, limit })

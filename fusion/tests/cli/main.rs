@@ -3,6 +3,7 @@
 
 mod bad_files;
 mod cache;
+mod check;
 mod exit_status;
 mod inspect;
 mod process;

@@ -19,7 +19,7 @@ pub enum AccessKind {
 impl AccessKind {
     /// Whether memory can change.
     pub fn writes(self) -> bool {
-        self != Self::Read
+        self != Self::Read && !(mutant!(AtomicsAreReads) && self == Self::Atomic)
     }
 }
 
@@ -136,6 +136,9 @@ impl KernelAnalysis {
     /// Whether access `a` has happened whenever access `b` of the same invocation happens.
     pub(crate) fn precedes(&self, a: usize, b: usize) -> bool {
         let (first, second) = (&self.accesses[a], &self.accesses[b]);
+        if mutant!(AnyBlockDominates) {
+            return a < b;
+        }
         if first.at.0 == second.at.0 { first.at.1 < second.at.1 } else { self.dominance[a][b] }
     }
 

@@ -20,12 +20,14 @@ pub(crate) enum Atom {
     Quotient(Affine, i128),
     /// `form mod divisor`, form not negative.
     Remainder(Affine, i128),
-    /// A value of one member of the list about which only the range is known.
-    Free { member: u32, node: NodeId },
+    /// What a value of one member of the list, about which only the range is known, exceeds `base` by.
+    Free { member: u32, node: NodeId, base: i128 },
     /// An index into an array of `count` elements about which nothing else is known.
     Element { member: u32, node: NodeId, count: u64 },
     /// Stands for `group * size + local` of one dimension.
     Global(u8),
+    /// What memory that nothing in the list writes holds: one number, whoever reads it.
+    Cell { buffer: u64, offset: u64, width: u8 },
 }
 
 /// All atoms met while planning one list.
@@ -45,11 +47,11 @@ impl Atoms {
             return id;
         }
         let shared = match &atom {
-            Atom::Group(_) | Atom::Local(_) | Atom::Global(_) => true,
+            Atom::Group(_) | Atom::Local(_) | Atom::Global(_) | Atom::Cell { .. } => true,
             Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
                 base.terms.iter().all(|&(a, _)| self.is_shared(a))
             }
-            Atom::Free { .. } | Atom::Element { .. } => false,
+            Atom::Free { .. } | Atom::Element { .. } => mutant!(UnknownIsEqual),
         };
         let id = AtomId(self.list.len() as u32);
         let nesting = match &atom {
@@ -82,6 +84,12 @@ impl Atoms {
     /// Whether the atom is the same function of the invocation in every member of the list.
     pub(crate) fn is_shared(&self, id: AtomId) -> bool {
         self.list[id.0 as usize].2
+    }
+
+    /// Whether the atom is one number for all invocations.
+    pub(crate) fn is_uniform(&self, id: AtomId) -> bool {
+        matches!(self.get(id), Atom::Cell { .. })
+            || mutant!(UnknownIsEqual) && matches!(self.get(id), Atom::Free { .. })
     }
 }
 
@@ -167,6 +175,11 @@ impl Ranges {
         self.0.iter().find(|r| r.0 == id).map_or((0, atoms.max(id)), |r| (r.1, r.2))
     }
 
+    /// Whether some atom has no value left: what is under these facts does not happen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().any(|&(_, low, high)| low > high)
+    }
+
     fn tighten(&mut self, atoms: &Atoms, id: AtomId, low: Option<i128>, high: Option<i128>) -> bool {
         let (mut a, mut b) = self.get(atoms, id);
         let before = (a, b);
@@ -211,9 +224,53 @@ impl Ranges {
     }
 }
 
-/// Quotient or remainder of a form that is not negative by a positive constant.
-pub(crate) fn split(atoms: &mut Atoms, form: &Affine, divisor: i128, quotient: bool) -> Option<Affine> {
-    let bounds = |form: &Affine, atoms: &Atoms| form.bounds(|id| (0, atoms.max(id)));
+/// What is known of the values of forms: ranges of atoms, and facts about sums of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds<'a> {
+    pub(crate) ranges: &'a Ranges,
+    /// Each is at most zero.
+    pub(crate) facts: &'a [Affine],
+}
+
+impl Bounds<'_> {
+    /// Least and greatest value of a form.
+    pub(crate) fn of(&self, atoms: &Atoms, form: &Affine) -> (i128, i128) {
+        let (mut low, mut high) = form.bounds(|id| self.ranges.get(atoms, id));
+        let Some(&(_, lead)) = form.terms.first() else { return (low, high) };
+        for fact in self.facts.iter().filter(|f| f.terms.len() == form.terms.len()) {
+            // Proportional to the form: lead * fact = first * form, so first * form <= -lead * constant.
+            let first = fact.terms[0].1;
+            let same = fact.terms.iter().zip(&form.terms);
+            let proportional = |((id, f), (other, c)): (&(AtomId, i128), &(AtomId, i128))| {
+                id == other && f.checked_mul(lead).is_some() && f * lead == first * c
+            };
+            if !same.into_iter().all(proportional) {
+                continue;
+            }
+            let Some(most) = fact.constant.checked_mul(-lead.abs()) else { continue };
+            // With lead > 0: first * form <= most; with lead < 0 the sign of both sides turns.
+            let first = if lead > 0 { first } else { -first };
+            if first > 0 {
+                high = high.min(most.div_euclid(first).saturating_add(form.constant));
+            } else {
+                low = low.max((-(most.div_euclid(-first))).saturating_add(form.constant));
+            }
+        }
+        (low, high)
+    }
+}
+
+/// Quotient or remainder by a positive constant of a form that is not negative within `bounds`.
+pub(crate) fn split(
+    atoms: &mut Atoms,
+    form: &Affine,
+    divisor: i128,
+    quotient: bool,
+    bounds: Bounds<'_>,
+) -> Option<Affine> {
+    if divisor == 1 {
+        return Some(if quotient { form.clone() } else { Affine::default() });
+    }
     // If what the divisor leaves of every coefficient stays below it, that is the remainder.
     let mut whole = Affine::constant(form.constant.div_euclid(divisor));
     let mut rest = Affine::constant(form.constant.rem_euclid(divisor));
@@ -221,7 +278,7 @@ pub(crate) fn split(atoms: &mut Atoms, form: &Affine, divisor: i128, quotient: b
         whole.add_term(id, c.div_euclid(divisor));
         rest.add_term(id, c.rem_euclid(divisor));
     }
-    let (low, high) = bounds(&rest, atoms);
+    let (low, high) = bounds.of(atoms, &rest);
     if low >= 0 && high < divisor {
         return Some(if quotient { whole } else { rest });
     }
@@ -229,25 +286,51 @@ pub(crate) fn split(atoms: &mut Atoms, form: &Affine, divisor: i128, quotient: b
         return None;
     }
     // Else only whole multiples split off: a part of a coefficient would make the rest larger.
-    let mut whole = Affine::default();
+    let mut whole = Affine::constant(form.constant.div_euclid(divisor));
     let mut rest = form.clone();
+    rest.constant = form.constant.rem_euclid(divisor);
     for &(id, c) in &form.terms {
         if c % divisor == 0 {
             whole.add_term(id, c / divisor);
             rest.add_term(id, -c);
         }
     }
-    let (low, high) = bounds(&rest, atoms);
+    let (mut low, mut high) = bounds.of(atoms, &rest);
+    if low < 0 {
+        // What is left may be negative by itself where the whole form is not.
+        (whole, rest) = (Affine::default(), form.clone());
+        (low, high) = bounds.of(atoms, &rest);
+    }
     if low < 0 {
         return None;
     }
     if quotient {
+        // A quotient of a quotient is one by the product.
+        let (rest, divisor, high) = match nested_quotient(atoms, &rest) {
+            Some((base, first)) => {
+                let product = first.checked_mul(divisor)?;
+                let high = bounds.of(atoms, &base).1;
+                (base, product, high)
+            }
+            None => (rest, divisor, high),
+        };
         let atom = atoms.intern(Atom::Quotient(rest, divisor), high / divisor);
         whole.plus(&Affine::atom(atom), 1)
     } else if high < divisor {
         Some(rest)
     } else {
         Some(Affine::atom(atoms.intern(Atom::Remainder(rest, divisor), divisor - 1)))
+    }
+}
+
+/// What is divided and by what, if the form is nothing but a quotient.
+fn nested_quotient(atoms: &Atoms, form: &Affine) -> Option<(Affine, i128)> {
+    match (form.terms.as_slice(), form.constant) {
+        (&[(id, 1)], 0) => match atoms.get(id) {
+            Atom::Quotient(base, divisor) => Some((base.clone(), *divisor)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -88,6 +88,12 @@ impl Cfg {
         self.dominators[b].contains(a)
     }
 
+    /// The last block that every path to `block` passes.
+    pub(crate) fn idom(&self, block: usize) -> Option<usize> {
+        // A block comes after its dominators, so the last of them is the nearest.
+        (0..block).rev().find(|&other| self.dominates(other, block))
+    }
+
     pub(crate) fn post_dominates(&self, a: usize, b: usize) -> bool {
         self.post_dominators[b].contains(a)
     }

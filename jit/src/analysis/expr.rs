@@ -109,6 +109,17 @@ pub enum Node {
         /// Bytes per element.
         stride: u32,
     },
+    /// A scalar loaded from a fixed place of a buffer.
+    Cell {
+        /// SSA id of the load: two loads of one place may find different values.
+        id: u32,
+        /// Index into the kernel's bindings.
+        binding: u16,
+        /// Byte offset in the binding.
+        offset: u32,
+        /// Width in bits.
+        width: u8,
+    },
     /// An operation on two words of the same width.
     Binary {
         /// The operation.
@@ -196,6 +207,7 @@ impl Node {
         match self {
             Self::Const { width, .. }
             | Self::Push { width, .. }
+            | Self::Cell { width, .. }
             | Self::Binary { width, .. }
             | Self::Convert { width, .. }
             | Self::Join { width, .. }
@@ -271,7 +283,7 @@ impl Exprs {
             Node::Convert { a, .. } | Node::BoolNot(a) => all(&[*a]),
             Node::Select { condition, a, b, .. } => all(&[*condition, *a, *b]),
             // Which input was chosen, and what an unknown is, may change from round to round.
-            Node::Join { .. } | Node::Counter { .. } | Node::Opaque { .. } => false,
+            Node::Join { .. } | Node::Counter { .. } | Node::Cell { .. } | Node::Opaque { .. } => false,
         }
     }
 
@@ -358,6 +370,9 @@ impl Exprs {
             }
             Node::Length { binding, .. } => {
                 let _ = write!(out, "length({binding})");
+            }
+            Node::Cell { binding, offset, .. } => {
+                let _ = write!(out, "cell({binding})[{offset}]");
             }
             Node::Binary { op, a, b, .. } => match op {
                 BinaryOp::Add => binary(out, *a, "+", *b),

@@ -9,10 +9,11 @@
 
 use ahash::AHashMap;
 
-use super::access::{Access, KernelAnalysis};
-use super::atoms::{Affine, Atom, AtomId, Atoms, Ranges, gcd, rejoin, split};
-use super::expr::{BinaryOp, CompareOp, IdKind, Node, NodeId, mask, sign_extend};
+use super::access::{Access, Guard, KernelAnalysis};
+use super::atoms::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, rejoin};
+use super::expr::{IdKind, LoopBound, Node, NodeId, mask, sign_extend};
 use super::trips::Rounds;
+use super::word::{Value, as_signed, as_unsigned};
 
 /// How a member's ids follow from the ids of the fused kernel, and the numbers it was given.
 #[derive(Clone, Debug)]
@@ -29,6 +30,9 @@ pub(crate) struct Environment<'a> {
     pub(crate) push: &'a [u8],
     /// Byte length of each binding.
     pub(crate) lengths: &'a [u64],
+    /// For each binding that nothing in the list writes: its buffer and first byte. What is read there
+    /// at a fixed place is one value, in every invocation and every member.
+    pub(crate) constants: &'a [Option<(u64, u64)>],
     /// What the mapping itself guarantees: each form is at most zero.
     pub(crate) facts: Vec<Affine>,
 }
@@ -49,34 +53,104 @@ pub(crate) struct AccessForm {
     pub(crate) exact_conditions: bool,
     /// The index could not be followed: any byte of the accessor may be meant.
     pub(crate) unknown: bool,
+    /// Its guards contradict each other, with the numbers of this list: it does not happen.
+    pub(crate) never: bool,
     /// First byte of the accessor.
     pub(crate) accessor_start: i128,
 }
 
-/// A word: the form it is congruent to, and the form's range.
-#[derive(Clone, Debug)]
-struct Value {
-    form: Affine,
-    low: i128,
-    high: i128,
-}
-
 /// Puts numbers into the expressions of one member.
+///
+/// Values are worked out in a *context*: the guards of the access that is asked about, whose facts
+/// narrow the ranges of atoms. A form made in a context is right wherever its guards hold.
 pub(crate) struct Evaluator<'a> {
-    analysis: &'a KernelAnalysis,
+    pub(super) analysis: &'a KernelAnalysis,
     env: &'a Environment<'a>,
-    memo: Vec<Option<Value>>,
+    /// Values where only the mapping's own facts hold.
+    base: AHashMap<NodeId, Value>,
+    base_ranges: Ranges,
+    /// Values under the guards of the present context, and the ranges they rely on.
+    memo: AHashMap<NodeId, Value>,
+    pub(super) ranges: Ranges,
+    context: Option<Context>,
     /// Rounds of the loops whose counters have been met.
     rounds: AHashMap<NodeId, i128>,
 }
 
+/// What the guards of an access say.
+#[derive(Clone)]
+struct Context {
+    guards: Vec<Guard>,
+    facts: Vec<Affine>,
+    conditions: Vec<Affine>,
+    exact: bool,
+}
+
 impl<'a> Evaluator<'a> {
-    pub(crate) fn new(analysis: &'a KernelAnalysis, env: &'a Environment<'a>) -> Self {
-        Self { analysis, env, memo: vec![None; analysis.exprs.len()], rounds: AHashMap::new() }
+    pub(crate) fn new(atoms: &Atoms, analysis: &'a KernelAnalysis, env: &'a Environment<'a>) -> Self {
+        let mut base_ranges = Ranges::default();
+        base_ranges.apply(atoms, &env.facts);
+        Self {
+            analysis,
+            env,
+            base: AHashMap::new(),
+            ranges: base_ranges.clone(),
+            base_ranges,
+            memo: AHashMap::new(),
+            context: None,
+            rounds: AHashMap::new(),
+        }
+    }
+
+    /// Leaves the context of any access.
+    fn leave(&mut self) {
+        self.context = None;
+        self.memo.clear();
+        self.ranges = self.base_ranges.clone();
+    }
+
+    /// Goes to where all of `guards` hold.
+    fn enter(&mut self, atoms: &mut Atoms, guards: &[Guard]) -> Context {
+        if let Some(context) = self.context.as_ref().filter(|c| c.guards == guards) {
+            return context.clone();
+        }
+        self.leave();
+        let mut facts = self.env.facts.clone();
+        let mut conditions = facts.clone();
+        let mut exact = true;
+        // What has to hold for an access to happen is worked out without supposing that it does.
+        for guard in guards {
+            self.assume(atoms, guard.condition, guard.holds, &mut facts);
+            if !guard.ends_loop {
+                exact &= self.assume(atoms, guard.condition, guard.holds, &mut conditions);
+            }
+        }
+        let mut ranges = self.base_ranges.clone();
+        ranges.apply(atoms, &facts);
+        let context = Context { guards: guards.to_vec(), facts, conditions, exact };
+        self.context = Some(context);
+        self.ranges = ranges;
+        if self.ranges.is_empty() {
+            return self.context.clone().expect("invariant: set above");
+        }
+        // Once more with what is known now: a guard may keep another one from wrapping.
+        let mut facts = self.env.facts.clone();
+        for guard in guards {
+            self.assume(atoms, guard.condition, guard.holds, &mut facts);
+        }
+        let context = self.context.as_mut().expect("invariant: set above");
+        facts.retain(|fact| !context.facts.contains(fact) && !fact.terms.is_empty());
+        if !facts.is_empty() {
+            context.facts.extend(facts);
+            self.ranges.apply(atoms, &context.facts);
+            self.memo.clear();
+        }
+        context.clone()
     }
 
     /// Most rounds of all loops of the kernel together, if every loop's are known.
     pub(crate) fn loop_rounds(&mut self, atoms: &mut Atoms) -> Option<u128> {
+        self.leave();
         let analysis = self.analysis;
         let mut each: Vec<u128> = Vec::with_capacity(analysis.loops.len());
         let mut total = 0u128;
@@ -99,6 +173,7 @@ impl<'a> Evaluator<'a> {
 
     /// Rounds of a loop that goes round equally often in every invocation, and the atom that counts them.
     pub(crate) fn exact_rounds(&mut self, atoms: &mut Atoms, index: usize) -> Option<(AtomId, u32)> {
+        self.leave();
         let Rounds::Counter(node) = self.analysis.loops[index].rounds else { return None };
         let Node::Counter { width, init, step, bound: Some(bound), .. } = *self.analysis.exprs.get(node)
         else {
@@ -112,42 +187,40 @@ impl<'a> Evaluator<'a> {
         let step = self.value(atoms, step).form.constant;
         let last = limit.low - i128::from(!bound.inclusive);
         let least = if last < init.high { 0 } else { (last - init.high) / step + 1 };
-        let counter = atoms.find(&Atom::Free { member: self.env.member, node })?;
+        let counter = atoms.find(&Atom::Free { member: self.env.member, node, base: 0 })?;
         (bound.only_exit && least == most).then_some((counter, u32::try_from(most).ok()?))
     }
 
     /// The byte range of an access whose accessor starts at byte `base` of its memory object.
     pub(crate) fn access(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> AccessForm {
-        let mut facts = self.env.facts.clone();
-        let mut conditions = facts.clone();
-        let mut exact_conditions = true;
-        for guard in &access.guards {
-            self.assume(atoms, guard.condition, guard.holds, &mut facts);
-            if !guard.ends_loop {
-                exact_conditions &= self.assume(atoms, guard.condition, guard.holds, &mut conditions);
-            }
+        let base = if mutant!(IgnoreViewOffset) { 0 } else { base };
+        let Context { facts, conditions, exact, .. } = self.enter(atoms, &access.guards);
+        let never = self.ranges.is_empty() && !mutant!(ForgetGuards);
+        if never {
+            self.leave();
         }
         let mut offset = Affine::constant(i128::from(base) + i128::from(access.constant));
-        let mut ranges = Ranges::default();
-        ranges.apply(atoms, &facts);
         let mut unknown = false;
         for term in &access.terms {
-            let index = self.index(atoms, term.index, term.count, &ranges);
+            let index = self.index(atoms, term.index, term.count);
             match index.and_then(|index| offset.plus(&index, i128::from(term.stride))) {
                 Some(sum) => offset = sum,
                 None => unknown = true,
             }
         }
         let offset = rejoin(atoms, offset);
+        // The offset may be made of atoms that the facts speak of and that were not there before.
+        let mut ranges = self.ranges.clone();
         ranges.apply(atoms, &facts);
         AccessForm {
             offset,
-            size: i128::from(access.size),
-            facts,
-            ranges,
-            conditions,
-            exact_conditions,
+            size: if mutant!(IgnoreSize) { 1 } else { i128::from(access.size) },
+            facts: if mutant!(ForgetGuards) { Vec::new() } else { facts },
+            ranges: if mutant!(ForgetGuards) { Ranges::default() } else { ranges },
+            conditions: if mutant!(ForgetConditions) { Vec::new() } else { conditions },
+            exact_conditions: exact || mutant!(InexactIsExact),
             unknown,
+            never,
             accessor_start: i128::from(base),
         }
     }
@@ -155,30 +228,22 @@ impl<'a> Evaluator<'a> {
     /// The byte offset of the array element an access lies in, the start of the array left out.
     pub(crate) fn element(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> Option<Affine> {
         let index = access.element?.index?;
-        let mut ranges = Ranges::default();
-        let mut facts = self.env.facts.clone();
-        for guard in &access.guards {
-            self.assume(atoms, guard.condition, guard.holds, &mut facts);
+        self.enter(atoms, &access.guards);
+        if self.ranges.is_empty() {
+            self.leave();
         }
-        ranges.apply(atoms, &facts);
-        let form = self.index(atoms, index.node, None, &ranges)?;
+        let form = self.index(atoms, index.node, None)?;
         Affine::constant(i128::from(base)).plus(&rejoin(atoms, form), i128::from(index.stride))
     }
 
     /// An index as an exact integer. `count` elements exist where the type says so.
-    fn index(
-        &mut self,
-        atoms: &mut Atoms,
-        node: NodeId,
-        count: Option<u64>,
-        ranges: &Ranges,
-    ) -> Option<Affine> {
+    fn index(&mut self, atoms: &mut Atoms, node: NodeId, count: Option<u64>) -> Option<Affine> {
         let width = self.analysis.exprs.get(node).width();
         let value = self.value(atoms, node);
-        let (low, high) = value.form.bounds(|id| ranges.get(atoms, id));
+        let (low, high) = (value.low, value.high);
         // SPIR-V reads an index as a signed number.
         let half = 1i128 << (width - 1);
-        if low >= -half && high < half {
+        if low >= -half && high < half || mutant!(NoWrapOfIndices) {
             if let Some(count) = count
                 && (low < 0 || high >= i128::from(count))
                 && value.form.terms.iter().all(|&(id, _)| !atoms.is_shared(id))
@@ -196,21 +261,28 @@ impl<'a> Evaluator<'a> {
         Affine::atom(atoms.intern(atom, i128::from(count).max(1) - 1))
     }
 
-    fn free(&self, atoms: &mut Atoms, node: NodeId, max: i128) -> AtomId {
-        atoms.intern(Atom::Free { member: self.env.member, node }, max)
+    fn free(&self, atoms: &mut Atoms, node: NodeId, base: i128, max: i128) -> AtomId {
+        let member = if mutant!(UnknownIsEqual) { 0 } else { self.env.member };
+        atoms.intern(Atom::Free { member, node, base }, max)
     }
 
-    fn exact(&self, atoms: &Atoms, form: Affine) -> Value {
-        let (low, high) = form.bounds(|id| (0, atoms.max(id)));
+    /// What is known in the present context.
+    pub(super) fn bounds(&self) -> Bounds<'_> {
+        let facts = self.context.as_ref().map_or(self.env.facts.as_slice(), |c| &c.facts);
+        Bounds { ranges: &self.ranges, facts }
+    }
+
+    pub(super) fn exact(&self, atoms: &Atoms, form: Affine) -> Value {
+        let (low, high) = self.bounds().of(atoms, &form);
         Value { form, low, high }
     }
 
     /// A value of which only the range is known.
-    fn unknown(&self, atoms: &mut Atoms, node: NodeId, low: i128, high: i128) -> Value {
+    pub(super) fn unknown(&self, atoms: &mut Atoms, node: NodeId, low: i128, high: i128) -> Value {
         if low == high {
             return Value { form: Affine::constant(low), low, high };
         }
-        let id = self.free(atoms, node, high - low);
+        let id = self.free(atoms, node, low, high - low);
         // An atom first seen with another range keeps the looser one; so must the value.
         let high = low + atoms.max(id);
         let mut form = Affine::atom(id);
@@ -218,17 +290,19 @@ impl<'a> Evaluator<'a> {
         Value { form, low, high }
     }
 
-    fn any(&self, atoms: &mut Atoms, node: NodeId) -> Value {
+    pub(super) fn any(&self, atoms: &mut Atoms, node: NodeId) -> Value {
         let width = self.analysis.exprs.get(node).width();
         self.unknown(atoms, node, 0, i128::from(mask(width)))
     }
 
-    fn value(&mut self, atoms: &mut Atoms, node: NodeId) -> Value {
-        if let Some(value) = &self.memo[node.0 as usize] {
+    pub(super) fn value(&mut self, atoms: &mut Atoms, node: NodeId) -> Value {
+        let memo = if self.context.is_some() { &self.memo } else { &self.base };
+        if let Some(value) = memo.get(&node) {
             return value.clone();
         }
         let value = self.compute(atoms, node).unwrap_or_else(|| self.any(atoms, node));
-        self.memo[node.0 as usize] = Some(value.clone());
+        let memo = if self.context.is_some() { &mut self.memo } else { &mut self.base };
+        memo.insert(node, value.clone());
         value
     }
 
@@ -269,6 +343,12 @@ impl<'a> Evaluator<'a> {
                 let room = length.saturating_sub(u64::from(*offset));
                 Affine::constant(i128::from(room / u64::from((*stride).max(1))))
             }
+            Node::Cell { binding, offset, width, .. } => {
+                let (buffer, start) = self.env.constants.get(usize::from(*binding)).copied().flatten()?;
+                let buffer = if mutant!(CellsAreOne) { 0 } else { buffer };
+                let cell = Atom::Cell { buffer, offset: start + u64::from(*offset), width: *width };
+                Affine::atom(atoms.intern(cell, i128::from(mask(*width))))
+            }
             Node::Binary { op, width, a, b } => {
                 return self.binary(atoms, node, *op, *width, *a, *b);
             }
@@ -291,6 +371,7 @@ impl<'a> Evaluator<'a> {
                 return match self.decide(atoms, condition) {
                     Some(true) => Some(self.value(atoms, a)),
                     Some(false) => Some(self.value(atoms, b)),
+                    None if mutant!(SelectTakesFirst) => Some(self.value(atoms, a)),
                     None => self.hull(atoms, node, &[a, b]),
                 };
             }
@@ -329,7 +410,7 @@ impl<'a> Evaluator<'a> {
         width: u8,
         init: NodeId,
         step: NodeId,
-        bound: super::expr::LoopBound,
+        bound: LoopBound,
     ) -> Option<Value> {
         let meaning = if bound.signed { as_signed } else { as_unsigned };
         let init = meaning(&self.value(atoms, init), width)?;
@@ -347,301 +428,12 @@ impl<'a> Evaluator<'a> {
             return None;
         }
         let rounds = if last < init.low { 0 } else { (last - init.low) / step + 1 };
-        self.rounds.insert(node, rounds);
-        let iteration = self.free(atoms, node, rounds);
+        let rounds = if mutant!(OneRoundLess) { (rounds - 1).max(0) } else { rounds };
+        if self.context.is_none() {
+            self.rounds.insert(node, rounds);
+        }
+        let iteration = self.free(atoms, node, 0, rounds);
         let form = init.form.plus(&Affine::atom(iteration), step)?;
         Some(self.exact(atoms, form))
     }
-
-    fn binary(
-        &mut self,
-        atoms: &mut Atoms,
-        node: NodeId,
-        op: BinaryOp,
-        width: u8,
-        a: NodeId,
-        b: NodeId,
-    ) -> Option<Value> {
-        let left = self.value(atoms, a);
-        let right = self.value(atoms, b);
-        let constant = right.form.terms.is_empty().then_some(right.form.constant);
-        let form = match op {
-            BinaryOp::Add => left.form.plus(&right.form, 1)?,
-            BinaryOp::Sub => left.form.plus(&right.form, -1)?,
-            BinaryOp::Mul => match (left.form.terms.is_empty(), constant) {
-                (_, Some(factor)) => left.form.scaled(factor)?,
-                (true, None) => right.form.scaled(left.form.constant)?,
-                (false, None) => return None,
-            },
-            BinaryOp::Shl => {
-                let shift = constant.filter(|s| (0..i128::from(width)).contains(s))?;
-                left.form.scaled(1 << shift)?
-            }
-            BinaryOp::UDiv | BinaryOp::UMod => {
-                let divisor = as_unsigned(&right, width)?.form;
-                let divisor = divisor.terms.is_empty().then_some(divisor.constant).filter(|&d| d > 0)?;
-                return self.divide(atoms, node, &left, width, divisor, op == BinaryOp::UDiv);
-            }
-            BinaryOp::SDiv | BinaryOp::SRem | BinaryOp::SMod => {
-                let divisor = constant.filter(|&d| d > 0 && d < 1 << (width - 1))?;
-                let dividend = as_signed(&left, width)?;
-                if dividend.low < 0 {
-                    let (low, high) = match op {
-                        BinaryOp::SDiv => (dividend.low / divisor, dividend.high.max(0) / divisor),
-                        BinaryOp::SRem => (1 - divisor, divisor - 1),
-                        _ => (0, divisor - 1),
-                    };
-                    return Some(self.unknown(atoms, node, low, high));
-                }
-                return self.divide(atoms, node, &dividend, width, divisor, op == BinaryOp::SDiv);
-            }
-            BinaryOp::ShrLogical | BinaryOp::ShrArithmetic => {
-                let shift = constant.filter(|s| (0..i128::from(width)).contains(s))?;
-                let value = if op == BinaryOp::ShrArithmetic {
-                    as_signed(&left, width)?
-                } else {
-                    as_unsigned(&left, width)?
-                };
-                if value.low < 0 {
-                    return None;
-                }
-                return self.divide(atoms, node, &value, width, 1 << shift, true);
-            }
-            BinaryOp::And => {
-                let (value, bits) = match (constant, left.form.terms.is_empty()) {
-                    (Some(bits), _) => (&left, bits),
-                    (None, true) => (&right, left.form.constant),
-                    (None, false) => return None,
-                };
-                let bits = bits & i128::from(mask(width));
-                if (bits + 1) & bits == 0 {
-                    return self.divide(atoms, node, value, width, bits + 1, false);
-                }
-                return Some(self.unknown(atoms, node, 0, bits));
-            }
-            BinaryOp::Xor => return self.flip(atoms, node, &left, &right, width),
-            BinaryOp::Or => {
-                // Without a common bit, or is addition.
-                let bits = constant.filter(|&c| c >= 0)?;
-                let value = as_unsigned(&left, width)?;
-                let step = value.form.terms.iter().fold(value.form.constant, |g, t| gcd(g, t.1));
-                let lowest = if step == 0 { i128::MAX } else { 1 << step.trailing_zeros().min(100) };
-                if bits >= lowest {
-                    return None;
-                }
-                value.form.plus(&right.form, 1)?
-            }
-            BinaryOp::UMin | BinaryOp::UMax | BinaryOp::SMin | BinaryOp::SMax => {
-                let signed = matches!(op, BinaryOp::SMin | BinaryOp::SMax);
-                let meaning = if signed { as_signed } else { as_unsigned };
-                let (x, y) = (meaning(&left, width)?, meaning(&right, width)?);
-                let least = matches!(op, BinaryOp::UMin | BinaryOp::SMin);
-                return Some(if x.high <= y.low {
-                    if least { x } else { y }
-                } else if y.high <= x.low {
-                    if least { y } else { x }
-                } else if least {
-                    self.unknown(atoms, node, x.low.min(y.low), x.high.min(y.high))
-                } else {
-                    self.unknown(atoms, node, x.low.max(y.low), x.high.max(y.high))
-                });
-            }
-        };
-        Some(self.exact(atoms, form))
-    }
-
-    /// Quotient or remainder by a positive constant.
-    fn divide(
-        &mut self,
-        atoms: &mut Atoms,
-        node: NodeId,
-        value: &Value,
-        width: u8,
-        divisor: i128,
-        quotient: bool,
-    ) -> Option<Value> {
-        let power = divisor & (divisor - 1) == 0;
-        let value = match as_unsigned(value, width) {
-            Some(value) => value,
-            // Modulo a power of two, wrap-around does not matter: add multiples until it is positive.
-            None if !quotient && power => {
-                let mut form = value.form.clone();
-                form.constant = form
-                    .constant
-                    .checked_add((-value.low).max(0).div_euclid(divisor).checked_add(1)? * divisor)?;
-                self.exact(atoms, form)
-            }
-            None => {
-                return Some(if quotient {
-                    self.any(atoms, node)
-                } else {
-                    self.unknown(atoms, node, 0, divisor - 1)
-                });
-            }
-        };
-        let form = split(atoms, &value.form, divisor, quotient)?;
-        Some(self.exact(atoms, form))
-    }
-
-    /// Exclusive or with a constant.
-    fn flip(
-        &mut self,
-        atoms: &mut Atoms,
-        node: NodeId,
-        left: &Value,
-        right: &Value,
-        width: u8,
-    ) -> Option<Value> {
-        let (value, bits) = match (left.form.terms.is_empty(), right.form.terms.is_empty()) {
-            (_, true) => (left, right.form.constant),
-            (true, false) => (right, left.form.constant),
-            _ => return None,
-        };
-        let bits = bits & i128::from(mask(width));
-        let value = as_unsigned(value, width)?;
-        if bits == 0 {
-            return Some(value);
-        }
-        let above = 1i128 << (128 - bits.leading_zeros());
-        // x = high * above + low: only the low part changes.
-        let low = self.divide(atoms, node, &value, width, above, false)?;
-        let high = value.form.plus(&low.form, -1)?;
-        let flipped = if bits == above - 1 {
-            // All low bits flip: a subtraction.
-            Affine::constant(bits).plus(&low.form, -1)?
-        } else if bits & (bits - 1) == 0 {
-            // One bit flips: low + bit - 2 * (bit of low).
-            let of_low = self.divide(atoms, node, &low, width, bits, true)?;
-            low.form.plus(&Affine::constant(bits), 1)?.plus(&of_low.form, -2 * bits)?
-        } else {
-            self.unknown(atoms, node, 0, above - 1).form
-        };
-        let form = high.plus(&flipped, 1)?;
-        let exact = self.exact(atoms, form);
-        // The bound by atoms is loose where a form subtracts what it contains.
-        let high = value.high | bits;
-        Some(Value { form: exact.form, low: exact.low.max(0), high: exact.high.min(next_ones(high)) })
-    }
-
-    /// The truth of a condition that is the same for every invocation.
-    fn decide(&mut self, atoms: &mut Atoms, condition: NodeId) -> Option<bool> {
-        for truth in [true, false] {
-            let mut facts = Vec::new();
-            self.assume(atoms, condition, truth, &mut facts);
-            if facts.iter().any(|fact| fact.bounds(|id| (0, atoms.max(id))).0 > 0) {
-                return Some(!truth);
-            }
-        }
-        None
-    }
-
-    /// Adds what follows from `condition` being `truth`: forms that are at most zero. Returns whether
-    /// the facts say everything the condition says.
-    pub(crate) fn assume(
-        &mut self,
-        atoms: &mut Atoms,
-        condition: NodeId,
-        truth: bool,
-        facts: &mut Vec<Affine>,
-    ) -> bool {
-        // Nodes are shared, so a small condition can have any number of paths.
-        let mut budget = 64;
-        self.assume_within(atoms, condition, truth, facts, &mut budget)
-    }
-
-    fn assume_within(
-        &mut self,
-        atoms: &mut Atoms,
-        condition: NodeId,
-        truth: bool,
-        facts: &mut Vec<Affine>,
-        budget: &mut u32,
-    ) -> bool {
-        if *budget == 0 {
-            return false;
-        }
-        *budget -= 1;
-        match self.analysis.exprs.get(condition).clone() {
-            Node::Const { value, .. } => {
-                if (value != 0) != truth {
-                    facts.push(Affine::constant(1));
-                }
-                true
-            }
-            Node::BoolNot(inner) => self.assume_within(atoms, inner, !truth, facts, budget),
-            Node::BoolAnd(a, b) if truth => {
-                self.assume_within(atoms, a, true, facts, budget)
-                    & self.assume_within(atoms, b, true, facts, budget)
-            }
-            Node::BoolOr(a, b) if !truth => {
-                self.assume_within(atoms, a, false, facts, budget)
-                    & self.assume_within(atoms, b, false, facts, budget)
-            }
-            Node::Compare { op, width, a, b } => {
-                let (a, b) = (self.value(atoms, a), self.value(atoms, b));
-                let signed = matches!(op, CompareOp::SLess | CompareOp::SLessEqual);
-                let both = |meaning: fn(&Value, u8) -> Option<Value>| {
-                    Some((meaning(&a, width)?, meaning(&b, width)?))
-                };
-                let pair = match op {
-                    CompareOp::Equal | CompareOp::NotEqual => both(as_unsigned).or_else(|| both(as_signed)),
-                    _ if signed => both(as_signed),
-                    _ => both(as_unsigned),
-                };
-                let Some((a, b)) = pair else { return false };
-                let (Some(less), Some(more)) = (a.form.plus(&b.form, -1), b.form.plus(&a.form, -1)) else {
-                    return false;
-                };
-                let strictly = |mut form: Affine| {
-                    form.constant += 1;
-                    form
-                };
-                match (op, truth) {
-                    (CompareOp::Equal, true) | (CompareOp::NotEqual, false) => facts.extend([less, more]),
-                    (CompareOp::Equal, false) | (CompareOp::NotEqual, true) => {
-                        // Only `x != 0` of an unsigned x says anything about a range.
-                        if b.form == Affine::constant(0) && a.low >= 0 {
-                            facts.push(strictly(more));
-                            return true;
-                        }
-                        return false;
-                    }
-                    (CompareOp::ULess | CompareOp::SLess, true) => facts.push(strictly(less)),
-                    (CompareOp::ULessEqual | CompareOp::SLessEqual, true) => facts.push(less),
-                    (CompareOp::ULess | CompareOp::SLess, false) => facts.push(more),
-                    (CompareOp::ULessEqual | CompareOp::SLessEqual, false) => facts.push(strictly(more)),
-                }
-                true
-            }
-            _ => false,
-        }
-    }
-}
-
-/// The form as the number an unsigned reading of the word gives.
-fn as_unsigned(value: &Value, width: u8) -> Option<Value> {
-    shifted(value, width, 0)
-}
-
-/// The form as the number a signed reading of the word gives.
-fn as_signed(value: &Value, width: u8) -> Option<Value> {
-    shifted(value, width, -(1i128 << (width - 1)))
-}
-
-/// Moves the form by a multiple of 2^width into `start .. start + 2^width`, if one multiple does for
-/// all of its range.
-fn shifted(value: &Value, width: u8, start: i128) -> Option<Value> {
-    let period = 1i128 << width;
-    let shift = (value.low - start).div_euclid(period) * period;
-    if value.high - shift >= start + period {
-        return None;
-    }
-    let mut form = value.form.clone();
-    form.constant -= shift;
-    Some(Value { form, low: value.low - shift, high: value.high - shift })
-}
-
-/// The least number of the form 2^n - 1 that is not below `x`.
-fn next_ones(x: i128) -> i128 {
-    if x <= 0 { 0 } else { (1i128 << (128 - x.leading_zeros())) - 1 }
 }

@@ -10,7 +10,7 @@
 
 use smallvec::SmallVec;
 
-use super::atoms::{Affine, Atom, AtomId, Atoms, gcd};
+use super::atoms::{Affine, Atom, AtomId, Atoms, Bounds, gcd};
 use super::form::AccessForm;
 
 /// Which invocations can touch the same bytes through two accesses.
@@ -35,11 +35,15 @@ pub(crate) struct Shape {
 
 /// Relation of two accesses of the fused kernel, possibly of different members.
 pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &AccessForm) -> Relation {
+    if a.never || b.never {
+        return Relation::Disjoint;
+    }
     if a.unknown || b.unknown {
-        return Relation::Unrelated;
+        return if mutant!(UnknownIsDisjoint) { Relation::Disjoint } else { Relation::Unrelated };
     }
     let (mut a, mut b) = (a.clone(), b.clone());
-    weigh_alike(atoms, &mut a, &mut b);
+    align(atoms, &mut a, &b);
+    align(atoms, &mut b, &a);
     let merged = merge_dimensions(atoms, shape, &mut a, &mut b);
     let mut agreed = Agreed::default();
     for id in all_atoms(&a, &b) {
@@ -68,6 +72,8 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
     };
     let same_group = (0..3u8).all(|d| agreed_on(Atom::Group(d), shape.groups[usize::from(d)], d));
     let same_local = (0..3u8).all(|d| agreed_on(Atom::Local(d), shape.local[usize::from(d)], d));
+    let same_local = same_local || mutant!(GroupIsInvocation);
+    let same_group = same_group || mutant!(LocalIsEnough);
     match (same_group, same_local) {
         (true, true) => Relation::SameInvocation,
         (true, false) => Relation::SameGroup,
@@ -75,23 +81,19 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
     }
 }
 
-/// Gives an atom that one side pins to a value the weight it has on the other side: `c * x = d * x + (c - d) * v` where
-/// `x` is `v`. Members with fewer groups have their ids at other weights, and one value.
-fn weigh_alike(atoms: &Atoms, a: &mut AccessForm, b: &mut AccessForm) {
+/// Gives atoms that the guards of `a` pin to one value the weight they have in `b`, so that both sides
+/// have one digit in common: `c * x = d * x + (c - d) * v` where `x` is `v`.
+fn align(atoms: &Atoms, a: &mut AccessForm, b: &AccessForm) {
     for id in all_atoms(a, b) {
-        let (x, y) = (a.ranges.get(atoms, id), b.ranges.get(atoms, id));
-        let (ca, cb) = (a.offset.coefficient(id), b.offset.coefficient(id));
-        if ca == cb || ca == 0 || cb == 0 || !atoms.is_shared(id) {
+        let (low, high) = a.ranges.get(atoms, id);
+        let (own, other) = (a.offset.coefficient(id), b.offset.coefficient(id));
+        if low != high || own == other || !atoms.is_shared(id) {
             continue;
         }
-        let (side, value, by) = match (x.0 == x.1, y.0 == y.1) {
-            (_, true) => (&mut b.offset, y.0, cb - ca),
-            (true, false) => (&mut a.offset, x.0, ca - cb),
-            _ => continue,
-        };
-        if let Some(moved) = by.checked_mul(value).and_then(|m| side.constant.checked_add(m)) {
-            side.constant = moved;
-            side.add_term(id, -by);
+        let aligned = (own - other).checked_mul(low).and_then(|n| a.offset.constant.checked_add(n));
+        if let Some(constant) = aligned {
+            a.offset.constant = constant;
+            a.offset.add_term(id, other - own);
         }
     }
 }
@@ -132,7 +134,7 @@ fn merge_dimensions(atoms: &mut Atoms, shape: Shape, a: &mut AccessForm, b: &mut
         let used = a.offset.coefficient(local) != 0 || b.offset.coefficient(local) != 0;
         // A quotient or remainder of the id keeps its parts; merging only the visible ones is still
         // right, because the merged atom is a function of the same invocation.
-        if !used || !fits(&a.offset) || !fits(&b.offset) {
+        if !used || (!fits(&a.offset) || !fits(&b.offset)) && !mutant!(MergeWithoutFit) {
             continue;
         }
         let global = atoms.intern(Atom::Global(dim), i128::from(groups) * size - 1);
@@ -198,7 +200,15 @@ impl Digits {
             if x.0 > x.1 || y.0 > y.1 {
                 return None;
             }
-            if ca == cb && atoms.is_shared(id) {
+            if atoms.is_uniform(id) {
+                // One number on both sides.
+                digits.push(Digit {
+                    coefficient: ca - cb,
+                    low: x.0.max(y.0),
+                    high: x.1.min(y.1),
+                    atom: None,
+                });
+            } else if ca == cb && atoms.is_shared(id) {
                 digits.push(Digit { coefficient: ca, low: x.0 - y.1, high: x.1 - y.0, atom: Some(id) });
             } else {
                 // Different weights, or values that have nothing to do with each other.
@@ -215,6 +225,9 @@ impl Digits {
 
     /// Adds a digit with a positive coefficient; unattached ones of one coefficient become one.
     fn push(&mut self, mut digit: Digit) {
+        if digit.coefficient == 0 {
+            return;
+        }
         if digit.coefficient < 0 {
             digit = Digit {
                 coefficient: -digit.coefficient,
@@ -280,7 +293,7 @@ impl Digits {
             if first > last {
                 return Solution::Never;
             }
-            if first != 0 || last != 0 {
+            if (first != 0 || last != 0) && !(mutant!(AnyDigitIsZero) && digit.atom.is_some()) {
                 // This digit may be something else: it joins the window for those below it.
                 if first == last {
                     low = low.saturating_sub(digit.coefficient * first);
@@ -306,28 +319,7 @@ impl Digits {
 fn below(atoms: &Atoms, side: &AccessForm, limit: i128) -> (i128, i128) {
     let mut form = Affine::default();
     side.offset.terms.iter().filter(|t| t.1.abs() < limit).for_each(|&(id, c)| form.add_term(id, c));
-    let (mut low, mut high) = form.bounds(|id| side.ranges.get(atoms, id));
-    let Some(&(_, lead)) = form.terms.first() else { return (low, high) };
-    for fact in side.facts.iter().filter(|f| f.terms.len() == form.terms.len()) {
-        // Proportional to the form: lead * fact = first * form, so first * form <= -lead * constant.
-        let first = fact.terms[0].1;
-        let same = fact.terms.iter().zip(&form.terms);
-        let proportional = |((id, f), (other, c)): (&(AtomId, i128), &(AtomId, i128))| {
-            id == other && f.checked_mul(lead).is_some() && f * lead == first * c
-        };
-        if !same.into_iter().all(proportional) {
-            continue;
-        }
-        let Some(most) = fact.constant.checked_mul(-lead.abs()) else { continue };
-        // With lead > 0: first * form <= most; with lead < 0 the sign of both sides turns.
-        let first = if lead > 0 { first } else { -first };
-        if first > 0 {
-            high = high.min(most.div_euclid(first));
-        } else {
-            low = low.max(-(most.div_euclid(-first)));
-        }
-    }
-    (low, high)
+    Bounds { ranges: &side.ranges, facts: &side.facts }.of(atoms, &form)
 }
 
 fn div_up(a: i128, b: i128) -> i128 {
@@ -360,7 +352,7 @@ impl Agreed {
                     continue;
                 };
                 let remainder = atoms.find(&Atom::Remainder(base.clone(), *divisor));
-                let whole = remainder.is_some_and(|id| self.contains(id));
+                let whole = remainder.is_some_and(|id| self.contains(id)) || mutant!(QuotientIsWhole);
                 let task = (base.clone(), *divisor, whole);
                 if !done.contains(&task) {
                     next = Some(task);

@@ -25,6 +25,7 @@ impl<'a> Builder<'a> {
         let definition = self.definitions.get(&id).copied();
         if let Some(Definition::Local { block: home, .. }) = definition
             && !self.cfg.is_in_loop(block, self.cfg.innermost_loop(home))
+            && !mutant!(CounterOutlivesLoop)
         {
             return self.opaque(id, component);
         }
@@ -171,7 +172,7 @@ impl<'a> Builder<'a> {
                 _ => None,
             },
             Op::ExtInst => self.extended(inst, component, width, block),
-            Op::Load => self.load(inst, component, width, block),
+            Op::Load => self.load(inst, component, width),
             Op::ArrayLength => self.array_length(inst),
             Op::Phi => self.phi(id, inst, component, width, block),
             _ => None,
@@ -226,8 +227,8 @@ impl<'a> Builder<'a> {
         Some(value)
     }
 
-    /// A load that yields an id, a push constant or something unknown.
-    fn load(&mut self, inst: &Instruction, component: u32, width: u8, block: usize) -> Option<NodeId> {
+    /// A load that yields an id, a push constant, a scalar at a fixed place, or something unknown.
+    fn load(&mut self, inst: &Instruction, component: u32, width: u8) -> Option<NodeId> {
         let source = id_at(inst, 0)?;
         let pointer = match self.pointer(source) {
             Some(pointer) => pointer,
@@ -242,8 +243,13 @@ impl<'a> Builder<'a> {
                 self.chain(inst, block)?
             }
         };
-        let _ = block;
         match pointer.variable {
+            Variable::Buffer(binding) if pointer.terms.is_empty() => {
+                let offset = pointer.constant + u64::from(component) * u64::from(width / 8);
+                let (binding, offset) = (u16::try_from(binding).ok()?, u32::try_from(offset).ok()?);
+                let id = inst.result_id?;
+                (width >= 8).then(|| self.exprs.add(Node::Cell { id, binding, offset, width }))
+            }
             Variable::Push if pointer.terms.is_empty() => {
                 let offset = pointer.constant + u64::from(component) * u64::from(width / 8);
                 (width >= 8).then(|| self.exprs.add(Node::Push { offset: offset as u32, width }))
@@ -306,11 +312,12 @@ impl<'a> Builder<'a> {
             // A merge after a branch. Cut cycles through it before following its inputs.
             let placeholder = self.opaque(id, component);
             self.memo.insert((id, component), placeholder);
-            if let Some(node) = self.triangle(&inputs, component, width) {
+            if let Some(node) = self.chosen(&inputs, component, width, block) {
                 return Some(node);
             }
+            // As seen from the merge: what a loop that was left here has counted is not what it was inside.
             let inputs: Vec<NodeId> =
-                inputs.iter().map(|&(value, from)| self.component(value, component, from)).collect();
+                inputs.iter().map(|&(value, _)| self.component(value, component, block)).collect();
             let distinct: Vec<NodeId> = inputs.iter().copied().fold(Vec::new(), |mut seen, node| {
                 if !seen.contains(&node) {
                     seen.push(node);
@@ -341,33 +348,40 @@ impl<'a> Builder<'a> {
         Some(self.exprs.add(Node::Counter { id, width, init, step, bound }))
     }
 
-    /// The merge after `if (c) { .. }`: one input comes from the branch itself, the other from the
-    /// conditional block. Short-circuit `&&` and `||` are of this form.
-    fn triangle(&mut self, inputs: &[(u32, usize)], component: u32, width: u8) -> Option<NodeId> {
-        let &[first, second] = inputs else { return None };
-        for ((skipped, head), (entered, body)) in [(first, second), (second, first)] {
-            let Some((condition, on_true, on_false)) = self.cfg.conditional(self.function, head) else {
-                continue;
-            };
-            if self.cfg.predecessors[body] != [head]
-                || on_true == on_false
-                || (on_true != body && on_false != body)
-            {
-                continue;
-            }
-            let mut condition = self.component(condition, 0, head);
-            if on_false == body {
-                condition = self.exprs.not(condition);
-            }
-            let skipped = self.component(skipped, component, head);
-            let entered = self.component(entered, component, body);
-            return Some(if width == 1 {
-                self.exprs.choose(condition, entered, skipped)
-            } else {
-                self.exprs.add(Node::Select { width, condition, a: entered, b: skipped })
-            });
+    /// The merge after a branch with two ends: the condition chooses. Short-circuit `&&` and `||` are
+    /// of this form.
+    ///
+    /// Let `d` be the last block that all ways to the merge pass. If each input comes from `d` itself
+    /// or from behind one of its edges, where nothing else leads, the edge taken last decides.
+    fn chosen(&mut self, inputs: &[(u32, usize)], component: u32, width: u8, block: usize) -> Option<NodeId> {
+        let &[(x, x_from), (y, y_from)] = inputs else { return None };
+        let head = self.cfg.idom(block)?;
+        let (condition, on_true, on_false) = self.cfg.conditional(self.function, head)?;
+        if on_true == on_false {
+            return None;
         }
-        None
+        let behind = |target: usize, from: usize| {
+            if from == head {
+                target == block
+            } else {
+                self.cfg.predecessors[target] == [head] && self.cfg.dominates(target, from)
+            }
+        };
+        let (yes, no) = if behind(on_true, x_from) && behind(on_false, y_from) {
+            (x, y)
+        } else if behind(on_true, y_from) && behind(on_false, x_from) {
+            (y, x)
+        } else {
+            return None;
+        };
+        let condition = self.component(condition, 0, block);
+        let yes = self.component(yes, component, block);
+        let no = self.component(no, component, block);
+        Some(if width == 1 {
+            self.exprs.choose(condition, yes, no)
+        } else {
+            self.exprs.add(Node::Select { width, condition, a: yes, b: no })
+        })
     }
 
     /// The value behind phis that choose between one and the same value, which inlining and merging leave behind.

@@ -83,6 +83,9 @@ struct Instance {
 
 /// All instances of an access, or nothing if they cannot be enumerated.
 fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Vec<Instance>> {
+    if element.form.never && !mutant!(NobodyWrites) {
+        return Some(Vec::new());
+    }
     let analysis = analysis_of(&list[element.member]).ok()?;
     let access = &analysis.accesses[element.access];
     let mut whole_loops = true;
@@ -135,7 +138,7 @@ fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Ve
                 size: element.form.size,
                 facts,
                 conditions,
-                certain: certain && complete,
+                certain: certain && (complete || mutant!(InexactIsExact)),
             });
         }
         // The next combination.
@@ -164,7 +167,7 @@ fn collect_counters(atoms: &Atoms, id: AtomId, out: &mut Vec<AtomId>) {
         Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
             base.terms.iter().for_each(|&(inner, _)| collect_counters(atoms, inner, out));
         }
-        Atom::Group(_) | Atom::Local(_) | Atom::Global(_) => {}
+        Atom::Group(_) | Atom::Local(_) | Atom::Global(_) | Atom::Cell { .. } => {}
     }
 }
 
@@ -198,13 +201,16 @@ fn value(atoms: &Atoms, id: AtomId, values: &[(AtomId, i128)]) -> Option<i128> {
 
 /// Whether an instance of a write has happened before an instance of a read, if both happen.
 fn comes_before(list: &[Submission], write: (&Element, &Instance), read: (&Element, &Instance)) -> bool {
+    if mutant!(AnyOrderCovers) {
+        return true;
+    }
     if write.0.member != read.0.member {
         return write.0.member < read.0.member;
     }
     // In one kernel: by dominance, and in loops only within one iteration.
     let Ok(analysis) = analysis_of(&list[read.0.member]) else { return false };
     analysis.precedes(write.0.access, read.0.access)
-        && write.1.counters.iter().all(|c| read.1.counters.contains(c))
+        && (write.1.counters.iter().all(|c| read.1.counters.contains(c)) || mutant!(AnyRoundCovers))
 }
 
 /// Whether the same invocation has filled the bytes.
@@ -224,6 +230,10 @@ fn by_invocation(
             {
                 let start = instance.offset.constant;
                 pieces.push((start, start + instance.size));
+                // One write of all of it is what most reads find.
+                if start <= one.offset.constant && one.offset.constant + one.size <= start + instance.size {
+                    return true;
+                }
             }
         }
     }
@@ -241,6 +251,9 @@ fn happens_with(
         // It dominates the read.
         return analysis_of(&list[read.0.member]).is_ok_and(|a| a.precedes(write.0.access, read.0.access));
     }
+    if mutant!(AnyConditionCovers) {
+        return true;
+    }
     write.1.certain
         && write.1.conditions.iter().all(|fact| {
             let high = fact.bounds(|id| read.0.form.ranges.get(atoms, id)).1;
@@ -249,81 +262,97 @@ fn happens_with(
         })
 }
 
-/// Whether all invocations of the work-group together have filled the bytes, for every element of the
-/// group the read can mean: the writes are dense over the local ids and happen unconditionally.
+/// Whether the work-group has filled the bytes, for every element of the group the read can mean: by
+/// writes that are dense over the local ids and happen in all invocations, or by writes of one invocation
+/// that is always there.
 fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, Vec<Instance>)]) -> bool {
-    let is_group = |id| matches!(atoms.get(id), Atom::Group(_));
-    let groups =
-        |form: &Affine| -> Vec<_> { form.terms.iter().copied().filter(|&(id, _)| is_group(id)).collect() };
-    let locals =
-        |form: &Affine| -> Vec<_> { form.terms.iter().copied().filter(|&(id, _)| !is_group(id)).collect() };
+    let (groups, locals) = by_owner(atoms, &one.offset);
     let (mut low, mut high) = (one.offset.constant, one.offset.constant + one.size);
-    for (id, c) in locals(&one.offset) {
+    for (id, c) in locals {
         let (a, b) = read.form.ranges.get(atoms, id);
         low += (c * a).min(c * b);
         high += (c * a).max(c * b);
     }
-    let whole_groups = writes.iter().any(|(write, instances)| {
-        // What the same kernel wrote says nothing about how far other invocations have come.
-        if write.member >= read.member {
-            return false;
-        }
-        let mut shape = None;
-        let mut pieces = Vec::new();
-        for instance in instances {
-            let unconditional = instance.certain
-                && instance.conditions.iter().all(|f| f.bounds(|id| (0, atoms.max(id))).1 <= 0);
-            let digits = locals(&instance.offset);
-            let only_locals = digits.iter().all(|&(id, _)| matches!(atoms.get(id), Atom::Local(_)));
-            if !unconditional || !only_locals || groups(&instance.offset) != groups(&one.offset) {
-                return false;
-            }
-            if shape.get_or_insert_with(|| digits.clone()) != &digits {
-                return false;
-            }
-            pieces.push((instance.offset.constant, instance.offset.constant + instance.size));
-        }
-        let Some(mut digits) = shape else { return false };
-        let Some((mut start, mut dense)) = one_piece(pieces) else { return false };
-        digits.sort_by_key(|d| d.1.abs());
-        for (id, c) in digits {
-            if c.abs() > dense {
-                return false;
-            }
-            start += (c * atoms.max(id)).min(0);
-            dense += c.abs() * atoms.max(id);
-        }
-        start <= low && high <= start + dense
-    });
-    if whole_groups {
-        return true;
-    }
-    // Or one invocation of each group, the first one its guards allow, writes what all read.
+    // What all invocations write, by what the local ids contribute.
+    let mut dense: Vec<(Terms, Vec<(i128, i128)>)> = Vec::new();
     let mut pieces = Vec::new();
+    // What the same kernel wrote says nothing about how far other invocations have come.
     for (write, instances) in writes.iter().filter(|(write, _)| write.member < read.member) {
-        let witness = |id| match atoms.get(id) {
-            Atom::Local(_) => {
-                let first = write.form.ranges.get(atoms, id).0;
-                (first, first)
+        for instance in instances.iter().filter(|instance| instance.certain) {
+            let (owner, digits) = by_owner(atoms, &instance.offset);
+            let only_locals = digits.iter().all(|&(id, _)| matches!(atoms.get(id), Atom::Local(_)));
+            if owner != groups || !only_locals {
+                continue;
             }
-            _ => (0, atoms.max(id)),
-        };
-        for instance in instances {
-            let happens = instance.certain && instance.conditions.iter().all(|f| f.bounds(witness).1 <= 0);
-            let only_locals =
-                locals(&instance.offset).iter().all(|&(id, _)| matches!(atoms.get(id), Atom::Local(_)));
-            if happens && only_locals && groups(&instance.offset) == groups(&one.offset) {
-                let local = Affine { terms: locals(&instance.offset).into(), constant: 0 };
-                let start = instance.offset.constant + local.bounds(witness).0;
+            let start = instance.offset.constant;
+            let holds = |range: &dyn Fn(AtomId) -> (i128, i128)| {
+                instance.conditions.iter().all(|fact| fact.bounds(range).1 <= 0)
+            };
+            if holds(&|id| (0, atoms.max(id))) || mutant!(AnyGroupWriteCovers) {
+                match dense.iter_mut().find(|(known, _)| *known == digits) {
+                    Some((_, pieces)) => pieces.push((start, start + instance.size)),
+                    None => dense.push((digits, vec![(start, start + instance.size)])),
+                }
+                continue;
+            }
+            // The first invocation that the guards allow, if that one always is.
+            let first = |id| match atoms.get(id) {
+                Atom::Local(_) => (write.form.ranges.get(atoms, id).0, write.form.ranges.get(atoms, id).0),
+                _ => (0, atoms.max(id)),
+            };
+            if holds(&first) {
+                let start = start + digits.iter().map(|&(id, c)| c * first(id).0).sum::<i128>();
                 pieces.push((start, start + instance.size));
             }
         }
     }
+    for (mut digits, written) in dense {
+        digits.sort_by_key(|digit| digit.1.abs());
+        pieces.extend(runs(written).into_iter().map(|run| spread(atoms, &digits, run)));
+    }
     fills(pieces, low, high)
+}
+
+type Terms = SmallVec<[(AtomId, i128); 3]>;
+
+/// The terms of a form that the work-group decides, and the others.
+fn by_owner(atoms: &Atoms, form: &Affine) -> (Terms, Terms) {
+    form.terms.iter().copied().partition(|&(id, _)| matches!(atoms.get(id), Atom::Group(_)))
+}
+
+/// What all invocations together write, if one writes `run`: all from the first to the last, as long as
+/// the steps between them leave no gap. `digits` are in the order of their weights.
+fn spread(atoms: &Atoms, digits: &Terms, (mut start, end): (i128, i128)) -> (i128, i128) {
+    let mut length = end - start;
+    for &(id, c) in digits {
+        if c.abs() > length && !mutant!(GapsAreCovered) {
+            // One invocation's part is sure: that of the first.
+            return (start, start + length);
+        }
+        start += (c * atoms.max(id)).min(0);
+        length += c.abs() * atoms.max(id);
+    }
+    (start, start + length)
+}
+
+/// Pieces that touch, joined.
+fn runs(mut pieces: Vec<(i128, i128)>) -> Vec<(i128, i128)> {
+    pieces.sort_unstable();
+    let mut out: Vec<(i128, i128)> = Vec::new();
+    for (from, to) in pieces {
+        match out.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => out.push((from, to)),
+        }
+    }
+    out
 }
 
 /// Whether the pieces leave no gap in `first..last`.
 fn fills(mut pieces: Vec<(i128, i128)>, first: i128, last: i128) -> bool {
+    if mutant!(GapsAreCovered) && !pieces.is_empty() {
+        return true;
+    }
     pieces.sort_unstable();
     let mut at = first;
     for (from, to) in pieces {
@@ -333,17 +362,4 @@ fn fills(mut pieces: Vec<(i128, i128)>, first: i128, last: i128) -> bool {
         at = at.max(to);
     }
     at >= last
-}
-
-/// Start and length of the pieces if together they are one.
-fn one_piece(mut pieces: Vec<(i128, i128)>) -> Option<(i128, i128)> {
-    pieces.sort_unstable();
-    let (start, mut end) = *pieces.first()?;
-    for &(from, to) in &pieces {
-        if from > end {
-            return None;
-        }
-        end = end.max(to);
-    }
-    Some((start, end - start))
 }

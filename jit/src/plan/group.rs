@@ -6,10 +6,10 @@
 
 use ahash::AHashMap;
 
-use super::mapping::Layout;
-use super::recipe::Mapping;
+use super::mapping::{Layout, Shapes};
 use super::report::{BarrierReason, BarrierReport, TrustedReport};
 use super::submission::{BufferId, FuseOptions, Limits, Policy, Submission};
+use super::uses::Uses;
 use crate::Reason;
 use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
 use crate::analysis::atoms::Atoms;
@@ -21,6 +21,7 @@ use crate::reason::{AccessPair, AccessSite};
 pub(crate) struct Group {
     pub(crate) start: usize,
     pub(crate) layout: Layout,
+    shapes: Shapes,
     pub(crate) atoms: Atoms,
     /// Forms of the accesses of each member.
     pub(crate) forms: Vec<Vec<AccessForm>>,
@@ -85,22 +86,32 @@ pub(crate) fn analysis_of(submission: &Submission) -> Result<&KernelAnalysis, Re
 }
 
 impl Group {
-    /// A group of one.
-    pub(crate) fn new(list: &[Submission], start: usize, limits: &Limits) -> Result<Self, Reason> {
-        analysis_of(&list[start])?;
-        let layout = Layout::of(&[&list[start]], limits)?;
-        let mut group = Self {
+    fn empty(start: usize, layout: Layout, shapes: Shapes) -> Self {
+        Self {
             start,
             layout,
+            shapes,
             atoms: Atoms::default(),
             forms: Vec::new(),
             touched: AHashMap::new(),
             demands: Vec::new(),
             trusted: Vec::new(),
             rounds: Vec::new(),
-        };
+        }
+    }
+
+    /// A group of one.
+    pub(crate) fn new(
+        list: &[Submission],
+        uses: &Uses,
+        start: usize,
+        limits: &Limits,
+    ) -> Result<Self, Reason> {
+        analysis_of(&list[start])?;
+        let shapes = Shapes::of(&list[start]);
+        let mut group = Self::empty(start, shapes.layout(limits)?, shapes);
         // One kernel has nothing to be compared with.
-        group.add(list, start, &FuseOptions::default(), limits).map_err(|r| r.reason)?;
+        group.add(list, uses, start, &FuseOptions::default(), limits).map_err(|r| r.reason)?;
         Ok(group)
     }
 
@@ -112,49 +123,33 @@ impl Group {
     pub(crate) fn join(
         &mut self,
         list: &[Submission],
+        uses: &Uses,
         options: &FuseOptions,
         limits: &Limits,
     ) -> Result<(), Rejection> {
         let next = self.end();
         analysis_of(&list[next])?;
         compatible(&list[self.start], &list[next])?;
-        let layout = if self.fits(&list[next]) {
-            self.layout
-        } else {
-            let members: Vec<&Submission> = list[self.start..=next].iter().collect();
-            Layout::of(&members, limits)?
-        };
+        let shapes = self.shapes.with(&list[next]);
+        let layout = shapes.layout(limits)?;
         if layout == self.layout {
-            return self.add(list, next, options, limits);
+            self.add(list, uses, next, options, limits)?;
+            self.shapes = shapes;
+            return Ok(());
         }
         // Another mapping gives every member other ids: start over with it.
-        let mut group = Self {
-            start: self.start,
-            layout,
-            atoms: Atoms::default(),
-            forms: Vec::new(),
-            touched: AHashMap::new(),
-            demands: Vec::new(),
-            trusted: Vec::new(),
-            rounds: Vec::new(),
-        };
+        let mut group = Self::empty(self.start, layout, shapes);
         for position in self.start..=next {
-            group.add(list, position, options, limits)?;
+            group.add(list, uses, position, options, limits)?;
         }
         *self = group;
         Ok(())
     }
 
-    /// Whether the submission has exactly the shape the group has.
-    fn fits(&self, next: &Submission) -> bool {
-        self.layout.mapping == Mapping::Identity
-            && next.groups == self.layout.shape.groups
-            && next.kernel.interface.local_size == self.layout.shape.local
-    }
-
     fn add(
         &mut self,
         list: &[Submission],
+        uses: &Uses,
         position: usize,
         options: &FuseOptions,
         limits: &Limits,
@@ -162,18 +157,19 @@ impl Group {
         let submission = &list[position];
         let analysis = analysis_of(submission)?;
         let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
+        let constants = uses.constants(submission);
         let env = self
             .layout
-            .environment(&mut self.atoms, position, submission, &lengths)
+            .environment(&mut self.atoms, position, submission, &lengths, &constants)
             .ok_or(Reason::RangeTooLarge)?;
-        let mut evaluator = Evaluator::new(analysis, &env);
+        let mut evaluator = Evaluator::new(&self.atoms, analysis, &env);
         let forms: Vec<AccessForm> = analysis
             .accesses
             .iter()
             .map(|access| evaluator.access(&mut self.atoms, access, submission.args[access.binding].offset))
             .collect();
         let rounds = evaluator.loop_rounds(&mut self.atoms);
-        if let Some(limit) = limits.max_loop_rounds {
+        if let Some(limit) = limits.max_loop_rounds.filter(|_| !mutant!(IgnoreLoopLimit)) {
             let others: Option<u128> = self.rounds.iter().copied().sum();
             // A member without loops changes nothing for the others, known or not.
             let alone = rounds == Some(0) || others == Some(0);
@@ -190,12 +186,15 @@ impl Group {
             return Err(rejection);
         }
         for (number, (access, form)) in analysis.accesses.iter().zip(&forms).enumerate() {
+            if form.never {
+                continue;
+            }
             let touches = self.touched.entry(submission.args[access.binding].buffer).or_default();
             let (reads, writes) = (access.kind != AccessKind::Write, access.kind.writes());
             let same = |t: &&mut Touch| {
                 t.form.offset == form.offset
                     && t.form.size == form.size
-                    && t.form.facts == form.facts
+                    && (t.form.facts == form.facts || mutant!(MergeWhateverGuards))
                     && t.form.unknown == form.unknown
             };
             match touches.iter_mut().find(same) {
@@ -235,7 +234,7 @@ impl Group {
                 continue;
             };
             for touch in touches {
-                if !touch.writes && !access.kind.writes() {
+                if !touch.writes && !access.kind.writes() || forgotten(touch, access.kind) {
                     continue;
                 }
                 let relation = relate(&mut self.atoms, self.layout.shape, &touch.form, form);
@@ -273,42 +272,67 @@ impl Group {
     /// Places barriers: each as late as possible, so that one serves as many demands as it can.
     pub(crate) fn barriers(&self, options: &FuseOptions) -> (Vec<usize>, Vec<BarrierReport>) {
         let off = options.no_barriers && options.policy == Policy::Trust;
-        let mut kept: Vec<usize> = Vec::new();
+        let mut kept: Vec<(usize, BarrierReason)> = Vec::new();
         let mut demands: Vec<&Demand> =
             self.demands.iter().filter(|d| d.kind != DemandKind::Invocation).collect();
         demands.sort_by_key(|d| d.second);
-        let mut wanted: AHashMap<usize, BarrierReason> = AHashMap::new();
         for demand in demands {
             // A barrier after member `b` serves whatever was done up to `b`.
-            if kept.last().is_some_and(|&b| demand.first <= b) {
+            if kept.last().is_some_and(|&(b, _)| demand.first <= b || mutant!(OneBarrierIsEnough)) {
                 continue;
             }
-            let after = demand.second - 1;
-            kept.push(after);
             let reason = if demand.kind == DemandKind::Trusted {
                 BarrierReason::Trusted
             } else {
                 BarrierReason::SameGroup
             };
-            wanted.insert(after, reason);
+            kept.push((demand.second - 1, reason));
         }
-        let reports = (self.start..self.end().saturating_sub(1))
+        let reports = self.barrier_reports(&kept, off);
+        if off || mutant!(NoBarriers) {
+            return (Vec::new(), reports);
+        }
+        (kept.iter().map(|&(after, _)| after).collect(), reports)
+    }
+
+    /// What stands after each member but the last, and why.
+    fn barrier_reports(&self, kept: &[(usize, BarrierReason)], off: bool) -> Vec<BarrierReport> {
+        // How many demands of each sort begin and end here: at most all of one list, whatever its length.
+        let mut changes = vec![(0i64, 0i64); self.forms.len() + 1];
+        for demand in &self.demands {
+            let (from, to) = (demand.first - self.start, demand.second - self.start);
+            let private = demand.kind == DemandKind::Invocation;
+            for (at, step) in [(from, 1), (to, -1)] {
+                let count = if private { &mut changes[at].0 } else { &mut changes[at].1 };
+                *count += step;
+            }
+        }
+        let mut kept = kept.iter().copied().peekable();
+        let (mut private, mut shared) = (0, 0);
+        (self.start..self.end().saturating_sub(1))
             .map(|after| {
-                let spans = |d: &&Demand| d.first <= after && after < d.second;
-                let reason = match wanted.get(&after) {
+                let (a, b) = changes[after - self.start];
+                (private, shared) = (private + a, shared + b);
+                let here = kept.next_if(|&(at, _)| at == after);
+                let reason = match here {
                     Some(_) if off => BarrierReason::SwitchedOff,
-                    Some(reason) => *reason,
-                    None if self.demands.iter().filter(spans).any(|d| d.kind != DemandKind::Invocation) => {
-                        BarrierReason::Covered
-                    }
-                    None if self.demands.iter().any(|d| spans(&d)) => BarrierReason::SameInvocation,
+                    Some((_, reason)) => reason,
+                    None if shared > 0 => BarrierReason::Covered,
+                    None if private > 0 => BarrierReason::SameInvocation,
                     None => BarrierReason::NoDependency,
                 };
-                BarrierReport { after, kept: wanted.contains_key(&after) && !off, reason }
+                BarrierReport { after, kept: here.is_some() && !off, reason }
             })
-            .collect();
-        (if off { Vec::new() } else { kept }, reports)
+            .collect()
     }
+}
+
+/// One of the hazards, left out by a mutation.
+fn forgotten(touch: &Touch, kind: AccessKind) -> bool {
+    let (reads, writes) = (kind != AccessKind::Write, kind.writes());
+    mutant!(IgnoreReadAfterWrite) && touch.writes && !touch.reads && reads && !writes
+        || mutant!(IgnoreWriteAfterRead) && touch.reads && !touch.writes && writes && !reads
+        || mutant!(IgnoreWriteAfterWrite) && touch.writes && writes && !touch.reads && !reads
 }
 
 fn needs_glsl_memory_model(submission: &Submission) -> bool {

@@ -7,12 +7,16 @@
 
 use std::rc::Rc;
 
+use ahash::{AHashMap, AHashSet};
+use smallvec::SmallVec;
+
 use super::coverage::coverage;
 use super::group::{Group, analysis_of, site};
 use super::recipe::{Internal, SlotOf};
 use super::report::{BufferReport, TrustedReport};
 use super::submission::{BufferId, FuseOptions, Internalization, Policy, Promote, SmallScalars, Submission};
 use super::unroll::{self, Written};
+use super::uses::Uses;
 use crate::Reason;
 use crate::analysis::access::AccessKind;
 use crate::analysis::atoms::{Affine, Atom, AtomId, Atoms, gcd};
@@ -77,14 +81,15 @@ pub(crate) struct Element {
 }
 
 /// Folds the wishes of all uses of a buffer. Nobody asked: nothing.
-pub(crate) fn wish(list: &[Submission], buffer: BufferId) -> Result<Promote, Reason> {
+pub(crate) fn wish(list: &[Submission], uses: &Uses, buffer: BufferId) -> Result<Promote, Reason> {
     let mut wish: Option<Promote> = None;
-    for arg in list.iter().flat_map(|s| &s.args).filter(|a| a.buffer == buffer) {
-        wish = Some(match (wish, arg.promote) {
+    for &(submission, binding) in uses.of_buffer(buffer) {
+        wish = Some(match (wish, list[submission].args[binding].promote) {
             (None, p) => p,
             (Some(w), p) if w == p => w,
             (Some(Promote::Auto), p @ (Promote::Private | Promote::Local)) => p,
             (Some(w @ (Promote::Private | Promote::Local)), Promote::Auto) => w,
+            (Some(w), _) if mutant!(AnyWish) => w,
             _ => return Err(Reason::PromotionMismatch),
         });
     }
@@ -95,13 +100,14 @@ pub(crate) fn wish(list: &[Submission], buffer: BufferId) -> Result<Promote, Rea
 /// has left.
 pub(crate) fn decide(
     list: &[Submission],
+    uses: &Uses,
     group: &mut Group,
     buffer: BufferId,
     options: &FuseOptions,
     room: Room,
     report: &mut BufferReport,
 ) -> Option<Granted> {
-    let asked = match wish(list, buffer) {
+    let asked = match wish(list, uses, buffer) {
         Ok(Promote::None) => return None,
         Ok(asked) => asked,
         Err(reason) => {
@@ -119,7 +125,7 @@ pub(crate) fn decide(
     let mut first_reason = None;
     for &kind in kinds {
         let trusted = group.trusted.len();
-        match grant(list, group, buffer, kind, options, room) {
+        match grant(list, uses, group, buffer, kind, options, room) {
             // Private memory indexed at run time is not registers; whoever leaves the choice to us gets better.
             Ok(granted)
                 if asked == Promote::Auto && kind == Internalization::Private && granted.is_indexed() =>
@@ -144,6 +150,7 @@ pub(crate) fn decide(
 
 fn grant(
     list: &[Submission],
+    uses: &Uses,
     group: &mut Group,
     buffer: BufferId,
     kind: Internalization,
@@ -151,19 +158,18 @@ fn grant(
     room: Room,
 ) -> Result<Granted, Reason> {
     let members = group.start..group.end();
-    let outside = list
-        .iter()
-        .enumerate()
-        .any(|(n, s)| !members.contains(&n) && s.args.iter().any(|a| a.buffer == buffer));
-    if outside {
+    let outside = uses.of_buffer(buffer).iter().any(|(submission, _)| !members.contains(submission));
+    if outside && !mutant!(PromoteAcrossGroups) {
         return Err(Reason::SeveralGroups);
     }
-    let (elements, element_size, stride) = elements(list, group, buffer, room.small)?;
-    let needed =
-        if kind == Internalization::Private { Relation::SameInvocation } else { Relation::SameGroup };
-    let mut widen = vec![false; group.forms.len()];
+    let (elements, element_size, stride) = elements(list, uses, group, buffer, room.small)?;
+    let private = kind == Internalization::Private && !mutant!(LocalIsPrivate);
+    let needed = if private { Relation::SameInvocation } else { Relation::SameGroup };
+    let mut widen = AHashSet::new();
     ownership(list, group, &elements, needed, buffer, options, &mut widen)?;
-    coverage(list, group, &elements, kind, buffer, options)?;
+    if !mutant!(NoCoverage) {
+        coverage(list, group, &elements, kind, buffer, options)?;
+    }
     let (slots, places) = places(&group.atoms, &elements, kind, i128::from(stride))?;
     if kind == Internalization::Private && i128::from(slots) > MAX_PRIVATE_SLOTS {
         return Err(Reason::TooManySlots { slots: u64::from(slots), limit: MAX_PRIVATE_SLOTS as u64 });
@@ -173,46 +179,47 @@ fn grant(
     if kind == Internalization::Local && bytes > room.shared {
         return Err(Reason::SharedMemory { needed: bytes as u32, limit: room.shared as u32 });
     }
-    let mut uses: Vec<Use> = Vec::new();
-    for (position, submission) in list[members].iter().enumerate() {
-        let member = group.start + position;
-        for (binding, arg) in submission.args.iter().enumerate() {
-            if arg.buffer != buffer {
-                continue;
-            }
-            let slots = elements
-                .iter()
-                .zip(&places)
-                .filter(|(e, _)| e.member == member && e.binding == binding)
-                .map(|(_, place)| place.clone())
-                .collect();
-            uses.push(Use { member, binding, slots, widen_barriers: widen[position] });
+    let mut granted: Vec<Use> = Vec::new();
+    for &(member, binding) in uses.of_buffer(buffer) {
+        if !members.contains(&member) {
+            continue;
         }
+        let slots = elements
+            .iter()
+            .zip(&places)
+            .filter(|(e, _)| e.member == member && e.binding == binding)
+            .map(|(_, place)| place.clone())
+            .collect();
+        let widen_barriers = widen.contains(&member) && !mutant!(OwnBarriersStay);
+        granted.push(Use { member, binding, slots, widen_barriers });
     }
-    Ok(Granted { buffer, internal: Internal { kind, slots }, bytes, uses })
+    Ok(Granted { buffer, internal: Internal { kind, slots }, bytes, uses: granted })
 }
 
 /// All accesses of the group to the buffer, the size of an element and the stride between two.
 fn elements(
     list: &[Submission],
+    uses: &Uses,
     group: &mut Group,
     buffer: BufferId,
     small: SmallScalars,
 ) -> Result<(Vec<Element>, u64, u64), Reason> {
     let mut found = Vec::new();
     let mut shape: Option<(String, u64, u64)> = None;
-    let members = list.iter().enumerate().take(group.end()).skip(group.start);
-    for (position, submission) in members {
-        if !submission.args.iter().any(|arg| arg.buffer == buffer) {
-            continue;
-        }
+    let range = group.start..group.end();
+    let mut members: Vec<usize> = uses.of_buffer(buffer).iter().map(|&(member, _)| member).collect();
+    members.retain(|member| range.contains(member));
+    members.dedup();
+    for position in members {
+        let submission = &list[position];
         let analysis = analysis_of(submission)?;
         let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
+        let constants = uses.constants(submission);
         let env = group
             .layout
-            .environment(&mut group.atoms, position, submission, &lengths)
+            .environment(&mut group.atoms, position, submission, &lengths, &constants)
             .ok_or(Reason::RangeTooLarge)?;
-        let mut evaluator = Evaluator::new(analysis, &env);
+        let mut evaluator = Evaluator::new(&group.atoms, analysis, &env);
         let loops: Rc<[Written]> = unroll::loops(&mut group.atoms, analysis, &mut evaluator).into();
         let normal = submission.kernel.normal.as_ref().map_err(Clone::clone)?;
         for (number, access) in analysis.accesses.iter().enumerate() {
@@ -223,7 +230,7 @@ fn elements(
             if submission.kernel.interface.bindings[access.binding].kind != BindingKind::StorageBuffer {
                 return Err(Reason::UniformBuffer);
             }
-            if access.kind == AccessKind::Atomic {
+            if access.kind == AccessKind::Atomic && !mutant!(AtomicsMayBeInside) {
                 return Err(Reason::Atomic);
             }
             let index = access.element.and_then(|e| e.index).ok_or(Reason::ElementType)?;
@@ -270,18 +277,17 @@ fn ownership(
     needed: Relation,
     buffer: BufferId,
     options: &FuseOptions,
-    widen: &mut [bool],
+    widen: &mut AHashSet<usize>,
 ) -> Result<(), Reason> {
-    for (n, a) in elements.iter().enumerate() {
-        for b in &elements[n..] {
+    let shape = group.layout.shape;
+    let pairs = distinct(elements);
+    for (n, &a) in pairs.iter().enumerate() {
+        for &b in &pairs[n..] {
             if !a.kind.writes() && !b.kind.writes() {
                 continue;
             }
-            let relation = relate(&mut group.atoms, group.layout.shape, &a.form, &b.form);
-            if relation == Relation::SameGroup && a.member == b.member {
-                widen[a.member - group.start] = true;
-            }
-            if relation <= needed {
+            let relation = relate(&mut group.atoms, shape, &a.form, &b.form);
+            if relation <= needed || mutant!(NoOwnership) {
                 continue;
             }
             let reason = Reason::SharedElements {
@@ -297,7 +303,35 @@ fn ownership(
             group.trusted.push(TrustedReport { first: a.member, second: b.member, buffer, reason });
         }
     }
+    // What invocations exchange within one member is ordered by its own barriers.
+    for member in elements.chunk_by(|a, b| a.member == b.member) {
+        let exchanges = member.iter().enumerate().any(|(n, a)| {
+            member[n..].iter().any(|b| {
+                (a.kind.writes() || b.kind.writes())
+                    && relate(&mut group.atoms, shape, &a.form, &b.form) == Relation::SameGroup
+            })
+        });
+        if exchanges {
+            widen.insert(member[0].member);
+        }
+    }
     Ok(())
+}
+
+/// The first access of each form and kind: members of a long list tend to touch the same elements in
+/// the same way, and need not all be compared with all.
+fn distinct(elements: &[Element]) -> Vec<&Element> {
+    let mut known: AHashMap<(&Affine, i128, bool), SmallVec<[&Element; 1]>> = AHashMap::new();
+    let mut out = Vec::new();
+    for element in elements {
+        let key = (&element.form.offset, element.form.size, element.kind.writes());
+        let same = known.entry(key).or_default();
+        if !same.iter().any(|other| other.form.facts == element.form.facts) {
+            same.push(element);
+            out.push(element);
+        }
+    }
+    out
 }
 
 /// Number of slots and the place of each access.
@@ -372,7 +406,8 @@ fn places(
     for element in elements {
         let (_, rest) = split(&element.start);
         if rest.is_empty() {
-            places.push(SlotOf::Fixed(((element.start.constant - low) / step) as u32));
+            let slot = if mutant!(OneSlot) { 0 } else { (element.start.constant - low) / step };
+            places.push(SlotOf::Fixed(slot as u32));
             continue;
         }
         if unrolled {
@@ -393,7 +428,7 @@ fn places(
             }
         }
         // The index counts from the start of the accessor; `low` from that of the memory object.
-        let base = element.form.accessor_start - low;
+        let base = if mutant!(SlotsFromTheView) { -low } else { element.form.accessor_start - low };
         if uneven(base) {
             return Err(Reason::Slot);
         }

@@ -9,7 +9,7 @@
 use super::recipe::Mapping;
 use super::submission::{Limits, Submission};
 use crate::Reason;
-use crate::analysis::atoms::{Affine, Atom, Atoms, split};
+use crate::analysis::atoms::{Affine, Atom, Atoms, Bounds, Ranges, split};
 use crate::analysis::form::Environment;
 use crate::analysis::relation::Shape;
 
@@ -26,50 +26,85 @@ fn product(n: [u32; 3]) -> u128 {
     n.iter().map(|&n| u128::from(n)).product()
 }
 
-impl Layout {
+/// What the mapping has to know of the members of a group, kept up to date as they join.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shapes {
+    local: [u32; 3],
+    groups: [u32; 3],
+    /// A local size other than the first one.
+    other_local: Option<[u32; 3]>,
+    same_groups: bool,
+    largest: [u32; 3],
+    /// Local size of the first member that is not item-only.
+    fixed: Option<[u32; 3]>,
+    /// Most invocations of a group and of a member.
+    size: u32,
+    items: u128,
+}
+
+impl Shapes {
+    pub(crate) fn of(first: &Submission) -> Self {
+        let interface = &first.kernel.interface;
+        Self {
+            local: interface.local_size,
+            groups: first.groups,
+            other_local: None,
+            same_groups: true,
+            largest: first.groups,
+            fixed: (!interface.item_only).then_some(interface.local_size),
+            size: product(interface.local_size) as u32,
+            items: items(first),
+        }
+    }
+
+    /// The same with one more member.
+    pub(crate) fn with(mut self, next: &Submission) -> Self {
+        let interface = &next.kernel.interface;
+        if interface.local_size != self.local {
+            self.other_local.get_or_insert(interface.local_size);
+        }
+        self.same_groups &= next.groups == self.groups;
+        if product(next.groups) >= product(self.largest) {
+            self.largest = next.groups;
+        }
+        if !interface.item_only {
+            self.fixed.get_or_insert(interface.local_size);
+        }
+        self.size = self.size.max(product(interface.local_size) as u32);
+        self.items = self.items.max(items(next));
+        self
+    }
+
     /// The simplest mapping under which all members can run in one dispatch.
-    pub(crate) fn of(members: &[&Submission], limits: &Limits) -> Result<Self, Reason> {
-        let Some(first) = members.first() else {
-            return Err(Reason::Empty);
-        };
-        let local = first.kernel.interface.local_size;
-        let same_local = members.iter().all(|m| m.kernel.interface.local_size == local);
-        let same_groups = members.iter().all(|m| m.groups == first.groups);
-        if same_local && same_groups && within(first.groups, limits) {
-            return Ok(Self {
-                mapping: Mapping::Identity,
-                shape: Shape { groups: first.groups, local },
-                free: false,
-            });
-        }
-        if same_local {
-            let largest =
-                members.iter().map(|m| m.groups).max_by_key(|&g| product(g)).unwrap_or(first.groups);
+    pub(crate) fn layout(&self, limits: &Limits) -> Result<Layout, Reason> {
+        let local = self.local;
+        let Some(other) = self.other_local else {
+            if self.same_groups && within(self.groups, limits) {
+                return Ok(Layout {
+                    mapping: Mapping::Identity,
+                    shape: Shape { groups: self.groups, local },
+                    free: false,
+                });
+            }
+            let largest = self.largest;
             let groups = if within(largest, limits) { largest } else { fold(product(largest), limits)? };
-            return Ok(Self { mapping: Mapping::Groups, shape: Shape { groups, local }, free: false });
-        }
-        if let Some(other) = members.iter().find(|m| !m.kernel.interface.item_only) {
-            let want = other.kernel.interface.local_size;
-            let have =
-                members.iter().map(|m| m.kernel.interface.local_size).find(|&l| l != want).unwrap_or(want);
+            return Ok(Layout { mapping: Mapping::Groups, shape: Shape { groups, local }, free: false });
+        };
+        if let Some(want) = self.fixed.filter(|_| !mutant!(AnyKernelIsItemOnly)) {
+            let have = if want == local { other } else { local };
             return Err(Reason::LocalSize { have, want });
         }
-        let size = members
-            .iter()
-            .map(|m| product(m.kernel.interface.local_size) as u32)
-            .max()
-            .unwrap_or(1)
-            .min(limits.max_work_group_size[0])
-            .min(limits.max_work_group_invocations);
-        let items = members.iter().map(|m| items(m)).max().unwrap_or(1);
-        let groups = fold(items.div_ceil(u128::from(size)), limits)?;
+        let size = self.size.min(limits.max_work_group_size[0]).min(limits.max_work_group_invocations);
+        let groups = fold(self.items.div_ceil(u128::from(size)), limits)?;
         let shape = Shape { groups, local: [size, 1, 1] };
         if product(shape.groups) * u128::from(size) > u128::from(u32::MAX) {
             return Err(Reason::RangeTooLarge);
         }
-        Ok(Self { mapping: Mapping::Items, shape, free: false })
+        Ok(Layout { mapping: Mapping::Items, shape, free: false })
     }
+}
 
+impl Layout {
     /// Whether `member` keeps the group ids of the dispatch.
     pub(crate) fn keeps_groups(&self, member: &Submission) -> bool {
         self.mapping != Mapping::Items && member.groups == self.shape.groups
@@ -89,7 +124,7 @@ impl Layout {
             Mapping::Items => product(self.shape.groups) * product(self.shape.local),
             _ => product(self.shape.groups),
         };
-        self.total(member) != all
+        self.total(member) != all && !mutant!(NoRangeGuard)
     }
 
     /// Counts of the member in each dimension of what is renumbered.
@@ -110,6 +145,7 @@ impl Layout {
         position: usize,
         member: &'a Submission,
         lengths: &'a [u64],
+        constants: &'a [Option<(u64, u64)>],
     ) -> Option<Environment<'a>> {
         let Shape { groups, local } = self.shape;
         let group: [Affine; 3] = std::array::from_fn(|d| id(atoms, Atom::Group(d as u8), groups[d]));
@@ -157,6 +193,7 @@ impl Layout {
             local_size: size,
             push: &member.push,
             lengths,
+            constants,
             facts,
         })
     }
@@ -194,6 +231,8 @@ fn id(atoms: &mut Atoms, atom: Atom, count: u32) -> Affine {
 
 /// A linear number as coordinates.
 fn unfold(atoms: &mut Atoms, number: &Affine, counts: [u32; 3]) -> Option<[Affine; 3]> {
+    let ranges = Ranges::default();
+    let bounds = Bounds { ranges: &ranges, facts: &[] };
     let mut rest = number.clone();
     let mut out: [Affine; 3] = Default::default();
     for d in 0..2 {
@@ -206,8 +245,8 @@ fn unfold(atoms: &mut Atoms, number: &Affine, counts: [u32; 3]) -> Option<[Affin
         if count == 1 {
             continue;
         }
-        out[d] = split(atoms, &rest, count, false)?;
-        rest = split(atoms, &rest, count, true)?;
+        out[d] = split(atoms, &rest, count, false, bounds)?;
+        rest = split(atoms, &rest, count, true, bounds)?;
     }
     out[2] = rest;
     Some(out)

@@ -13,6 +13,7 @@
 
 use super::group::{Group, analysis_of};
 use super::submission::{Limits, Submission};
+use super::uses::Uses;
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::atoms::{Affine, Atom, AtomId, Atoms, gcd};
 use crate::analysis::form::AccessForm;
@@ -25,7 +26,9 @@ const MAX_PIECE: i128 = 16;
 pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     let Some(bound) = one.args.get(arg) else { return false };
     let list = std::slice::from_ref(one);
-    let (Ok(group), Ok(analysis)) = (Group::new(list, 0, limits), analysis_of(one)) else { return false };
+    let (Ok(group), Ok(analysis)) = (Group::new(list, &Uses::of(list), 0, limits), analysis_of(one)) else {
+        return false;
+    };
     // How far the rounds of a loop reach together is not followed; nearly always it is all there is, as in rows.
     let in_loop = |access: &Access| access.kind == AccessKind::Write && access.loop_depth > 0;
     if analysis.accesses.iter().any(|access| access.binding == arg && in_loop(access)) {
@@ -55,7 +58,7 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
 
 /// The bytes that all invocations together certainly write by one store, if they are in one piece.
 fn piece(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i128)> {
-    if form.unknown || !form.exact_conditions || form.size > MAX_PIECE {
+    if form.unknown || form.never || !form.exact_conditions || form.size > MAX_PIECE {
         return None;
     }
     let offset = flat(atoms, &form.offset, local)?;
@@ -97,7 +100,7 @@ fn piece(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i12
 
 /// As [`piece`], for places made of several numbers with a bound each, as in `row * width + column`.
 fn block(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i128)> {
-    if form.unknown || !form.exact_conditions || form.size > MAX_PIECE {
+    if form.unknown || form.never || !form.exact_conditions || form.size > MAX_PIECE {
         return None;
     }
     let offset = flat(atoms, &form.offset, local)?;

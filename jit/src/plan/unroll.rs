@@ -6,6 +6,7 @@
 
 use super::group::{Group, analysis_of};
 use super::submission::Submission;
+use super::uses::Uses;
 use crate::analysis::access::KernelAnalysis;
 use crate::analysis::atoms::{AtomId, Atoms};
 use crate::analysis::form::Evaluator;
@@ -47,16 +48,18 @@ pub(crate) fn loops(
 
 /// All such loops of a group, with their rounds. Loops that fill no register gain too: their loads are in flight
 /// together, and the driver sees which of them are the same.
-pub(crate) fn all(list: &[Submission], group: &mut Group) -> Vec<Vec<(u32, u32)>> {
+pub(crate) fn all(list: &[Submission], uses: &Uses, group: &mut Group) -> Vec<Vec<(u32, u32)>> {
     (group.start..group.end())
         .map(|position| {
             let submission = &list[position];
             let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
-            let environment = group.layout.environment(&mut group.atoms, position, submission, &lengths);
+            let constants = uses.constants(submission);
+            let environment =
+                group.layout.environment(&mut group.atoms, position, submission, &lengths, &constants);
             let (Ok(analysis), Some(env)) = (analysis_of(submission), environment) else {
                 return Vec::new();
             };
-            let mut evaluator = Evaluator::new(analysis, &env);
+            let mut evaluator = Evaluator::new(&group.atoms, analysis, &env);
             let found = loops(&mut group.atoms, analysis, &mut evaluator);
             found.iter().map(|l| (l.index, l.rounds)).collect()
         })

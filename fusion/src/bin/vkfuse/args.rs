@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Run-time kernel fusion for Vulkan compute.
 ///
-/// Exit status: 0 ran and all outputs are equal; 1 an output differs; 2 the file, a module or the
+/// Exit status: 0 ran and all outputs are equal; 1 an output differs, or `check` found something; 2 the file, a module or the
 /// command line is wrong; 3 no usable Vulkan device; 4 fusion was forced and the list is not one
 /// group; 5 the device failed.
 #[derive(Parser)]
@@ -19,6 +19,8 @@ pub(crate) struct CommandLine {
 pub(crate) enum Command {
     /// Run the fusion list of a pipeline file, unfused and fused, and compare the outputs.
     Run(RunArgs),
+    /// Look for races, accesses out of bounds and uninitialised reads in the list of a pipeline file.
+    Check(CheckArgs),
     /// Time the fusion list of a pipeline file, unfused and fused, warm.
     Bench(BenchArgs),
     /// Show a kernel module's interface and every buffer access in it.
@@ -45,6 +47,25 @@ pub(crate) struct RunArgs {
     /// Write the SPIR-V of each dispatch into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) dump_spirv: Option<PathBuf>,
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    /// The pipeline file.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Refuse files whose buffers have more than so many bytes together.
+    #[arg(long, value_name = "N", default_value_t = 64 << 20)]
+    pub(crate) max_bytes: u64,
+    /// Give up after so many instructions of all invocations together.
+    #[arg(long, value_name = "N", default_value_t = 1 << 32, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_steps: u64,
+    /// How many findings of each kind are listed; all are counted.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub(crate) list: usize,
     /// Print one JSON object and nothing else.
     #[arg(long)]
     pub(crate) json: bool,

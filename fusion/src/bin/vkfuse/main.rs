@@ -1,4 +1,4 @@
-//! The `vkfuse` command: run, bench and inspect fusion lists from files.
+//! The `vkfuse` command: run, check, bench and inspect fusion lists from files.
 //!
 //! `pipeline` turns a file into a checked model, `session` puts it on a device, `run` and `bench`
 //! drive it, `gather` and `outputs` collect what came of it, `report` prints that. Each command is
@@ -8,6 +8,7 @@ mod args;
 mod bench;
 mod bench_page;
 mod cache;
+mod check;
 mod compare;
 mod devices;
 mod gather;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
 fn execute(command: &Command, out: &mut dyn Write) -> Result<Status, Stop> {
     match command {
         Command::Run(args) => run::run(args, out),
+        Command::Check(args) => check::check(args, out),
         Command::Bench(args) => bench::bench(args, out),
         Command::Inspect(args) => inspect::inspect(args, out),
         Command::Devices(args) => devices::devices(args, out),

@@ -10,7 +10,7 @@ use vkfuse::{DeviceError, Error};
 pub(crate) enum Status {
     /// Ran, and nothing differs.
     Success = 0,
-    /// Ran, and an output differs.
+    /// Ran, and an output differs, or something was found.
     Different = 1,
     /// The file, a module or the command line is wrong.
     Wrong = 2,

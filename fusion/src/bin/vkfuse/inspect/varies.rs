@@ -58,6 +58,6 @@ fn visit(node: &Node, leaves: &mut Leaves, next: &mut Vec<NodeId>) {
         }
         Node::Select { condition, a, b, .. } => next.extend([*condition, *a, *b]),
         Node::Counter { init, step, .. } => next.extend([*init, *step]),
-        Node::Opaque { .. } => leaves.unknown = true,
+        Node::Cell { .. } | Node::Opaque { .. } => leaves.unknown = true,
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct BufferDecl {
     /// Elements.
     pub(crate) len: u64,
     pub(crate) init: Init,
+    /// Whether the file says what it holds at first.
+    pub(crate) initialised: bool,
     pub(crate) promote: Promotion,
     pub(crate) place: Place,
 }

@@ -126,6 +126,7 @@ fn buffer(folder: &Path, name: &str, node: &Node<'_>) -> Result<BufferDecl, Prob
             Some(init) => self::init(folder, &init, ty, len, seed)?,
             None => Init::Zeros,
         },
+        initialised: table.get("init").is_some(),
         promote: match table.get("promote") {
             Some(promote) => promotion(&promote)?,
             None => Promotion::None,

@@ -1,0 +1,139 @@
+//! `vkfuse check`: runs the list in the reference interpreter and reports what is wrong with its kernels.
+//!
+//! Needs no device. Each submission runs by itself, as in an unfused run, each complete before the next
+//! begins: what is found is a defect of a kernel or of its arguments, whether it is ever fused or not.
+//! Buffers for which the file gives no `init` count as uninitialised.
+
+mod report;
+
+use crate::args::CheckArgs;
+use crate::pipeline::check::{self, Checked};
+use crate::pipeline::{self, Pipeline, bind, contents};
+use crate::report::print_json;
+use crate::run::labels;
+use crate::stop::{Status, Stop};
+use report::Report;
+use std::io::Write;
+use vkfuse_jit::oracle::{Bind, Dispatch, Memory, ObjectId, Options, OracleError, Program, execute};
+use vkfuse_jit::plan::{Arg, BufferId, FloatMode, Limits, Promote, Step, Submission, plan_unfused};
+
+/// Checks the file and prints what was found.
+pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Stop> {
+    let pipeline = pipeline::load(&args.file)?;
+    contents::check_files(&pipeline)?;
+    keep_limit(&pipeline, args.max_bytes)?;
+    let checked = check::check(&pipeline)?;
+    let steps = steps(&pipeline, &checked)?;
+    let programs = programs(&pipeline, &steps)?;
+    let (mut memory, objects) = memory(&pipeline)?;
+    let dispatches: Vec<Dispatch<'_>> =
+        steps.iter().zip(&programs).map(|(step, program)| dispatch(step, program, &objects)).collect();
+    let options = Options { max_steps: args.max_steps, max_findings: args.list, ..Options::default() };
+    let findings =
+        execute(&dispatches, &mut memory, &options).map_err(|error| given_up(&pipeline, &error))?;
+    let report = Report::new(&pipeline, &steps, &findings);
+    if args.json {
+        print_json(out, &report)?;
+    } else {
+        report::print(out, &report, &labels(&pipeline))?;
+    }
+    Ok(if findings.is_clean() { Status::Success } else { Status::Different })
+}
+
+/// The interpreter keeps some twenty times the size of the buffers in notes.
+fn keep_limit(pipeline: &Pipeline, limit: u64) -> Result<(), Stop> {
+    let bytes = pipeline.buffers.iter().fold(0u64, |sum, buffer| sum.saturating_add(buffer.bytes()));
+    if bytes > limit {
+        return Err(Stop::wrong(format!(
+            "{}: the buffers have {bytes} bytes together, and the interpreter takes {limit}; make them smaller \
+             or raise --max-bytes",
+            pipeline.file.display()
+        )));
+    }
+    Ok(())
+}
+
+/// The submissions as they run unfused.
+fn steps(pipeline: &Pipeline, checked: &Checked) -> Result<Vec<Step>, Stop> {
+    // No device, no limits: nothing is folded.
+    let limits = Limits { max_groups: [u32::MAX; 3], ..Limits::default() };
+    let float = if pipeline.fusion.contract { FloatMode::Contract } else { FloatMode::Strict };
+    let submits = pipeline.submits.iter().zip(&checked.submits);
+    submits
+        .map(|(submit, checked)| {
+            let args = checked.args.iter().map(|&index| {
+                let arg = &submit.args[index];
+                let (offset, len) = bind::bytes(pipeline, arg);
+                let buffer = BufferId(arg.buffer as u64);
+                Arg { set: arg.set, binding: arg.binding, buffer, offset, len, promote: Promote::None }
+            });
+            let submission = Submission {
+                kernel: checked.kernel.clone(),
+                groups: checked.groups,
+                args: args.collect(),
+                push: checked.push.clone(),
+            };
+            plan_unfused(&submission, float, &limits)
+                .map_err(|error| pipeline.problem(&submit.place, error.to_string()).into())
+        })
+        .collect()
+}
+
+fn programs(pipeline: &Pipeline, steps: &[Step]) -> Result<Vec<Program>, Stop> {
+    let submits = pipeline.submits.iter().zip(steps);
+    submits
+        .map(|(submit, step)| {
+            let wrong = |message: String| Stop::from(pipeline.problem(&submit.kernel_place, message));
+            let words = step.build().map_err(|error| wrong(error.to_string()))?;
+            Program::decode(&words).map_err(|error| wrong(error.to_string()))
+        })
+        .collect()
+}
+
+fn memory(pipeline: &Pipeline) -> Result<(Memory, Vec<ObjectId>), Stop> {
+    let mut memory = Memory::new();
+    let mut objects = Vec::with_capacity(pipeline.buffers.len());
+    for buffer in &pipeline.buffers {
+        // `keep_limit` has made sure that the size fits.
+        let size = buffer.bytes() as usize;
+        objects.push(if buffer.initialised {
+            memory.add(contents::initial(pipeline, buffer)?.unwrap_or_else(|| vec![0; size]))
+        } else {
+            memory.add_uninitialised(size)
+        });
+    }
+    Ok((memory, objects))
+}
+
+fn dispatch<'a>(step: &Step, program: &'a Program, objects: &[ObjectId]) -> Dispatch<'a> {
+    let bindings = step.bindings.iter().map(|bound| Bind {
+        set: bound.set,
+        binding: bound.binding,
+        object: objects[bound.buffer.0 as usize],
+        offset: bound.offset,
+        len: bound.len,
+    });
+    Dispatch { program, groups: step.groups, bindings: bindings.collect(), push: step.push.to_vec() }
+}
+
+/// What stopped the interpreter, at the submission it was at.
+fn given_up(pipeline: &Pipeline, error: &OracleError) -> Stop {
+    let message = match error {
+        OracleError::StepLimit { steps, .. } => {
+            format!("given up after {steps} instructions; make the list smaller or raise --max-steps")
+        }
+        other => other.to_string(),
+    };
+    let at = match error {
+        OracleError::StepLimit { dispatch, .. }
+        | OracleError::MissingBinding { dispatch, .. }
+        | OracleError::BadRange { dispatch, .. }
+        | OracleError::Unreachable { dispatch, .. }
+        | OracleError::DivergentSubgroup { dispatch, .. } => pipeline.submits.get(*dispatch),
+        _ => None,
+    };
+    match at {
+        Some(submit) => pipeline.problem(&submit.place, message).into(),
+        None => Stop::wrong(format!("{}: {message}", pipeline.file.display())),
+    }
+}

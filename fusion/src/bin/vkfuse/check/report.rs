@@ -1,0 +1,221 @@
+//! What `vkfuse check` found, as one model, printed as JSON or as tables.
+
+use crate::pipeline::Pipeline;
+use crate::report::Table;
+use crate::report::json::FORMAT;
+use serde::Serialize;
+use std::io::{self, Write};
+use vkfuse_jit::oracle::{Access, Counted, Findings, ObjectId, Place};
+use vkfuse_jit::plan::Step;
+
+#[derive(Serialize)]
+pub(super) struct Report {
+    format: u32,
+    name: Option<String>,
+    clean: bool,
+    submissions: usize,
+    /// Instructions executed by all invocations together.
+    steps: u64,
+    races: Found<Race>,
+    out_of_bounds: Found<Touch>,
+    uninitialised: Found<Touch>,
+    divergent_barriers: Found<Barrier>,
+}
+
+/// All are counted, some are listed.
+#[derive(Serialize)]
+struct Found<T> {
+    count: u64,
+    list: Vec<T>,
+}
+
+/// Where in memory.
+#[derive(Serialize, Clone)]
+struct Spot {
+    submission: usize,
+    kernel: String,
+    /// `null` for shared memory and variables of the kernel.
+    buffer: Option<String>,
+    /// Element of the buffer; for an access out of bounds, of the argument; for a variable, its scalar.
+    index: u64,
+}
+
+#[derive(Serialize)]
+struct Race {
+    #[serde(flatten)]
+    spot: Spot,
+    first: Who,
+    second: Who,
+    note: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Touch {
+    #[serde(flatten)]
+    spot: Spot,
+    access: Who,
+}
+
+#[derive(Serialize)]
+struct Barrier {
+    submission: usize,
+    kernel: String,
+    group: [u32; 3],
+    waiting: [u32; 3],
+    missing: [u32; 3],
+    word: usize,
+}
+
+/// One access: which invocation did what through which binding.
+#[derive(Serialize)]
+struct Who {
+    kind: String,
+    /// `set.binding`, or what else it went through.
+    binding: String,
+    invocation: [u32; 3],
+    group: [u32; 3],
+    /// Of the instruction, in the module as it runs unfused.
+    word: usize,
+}
+
+impl Who {
+    fn new(access: &Access) -> Who {
+        let binding = match access.place {
+            Place::Binding { set, binding } => format!("{set}.{binding}"),
+            other => other.to_string(),
+        };
+        let (invocation, group) = (access.invocation, access.group);
+        Who { kind: access.kind.to_string(), binding, invocation, group, word: access.word }
+    }
+}
+
+impl Report {
+    pub(super) fn new(pipeline: &Pipeline, steps: &[Step], findings: &Findings) -> Report {
+        let at = Places { pipeline, steps };
+        let races = found(&findings.races, |race| Race {
+            spot: at.spot(race.dispatch, race.object, race.offset),
+            first: Who::new(&race.first),
+            second: Who::new(&race.second),
+            note: if race.barrier_without_memory {
+                Some("a barrier lies between, without semantics for this memory")
+            } else if race.maybe_ordered_by_atomics {
+                Some("unless atomics and memory barriers order them")
+            } else {
+                None
+            },
+        });
+        let out_of_bounds = found(&findings.out_of_bounds, |one| Touch {
+            spot: at.argument(one.dispatch, &one.access, one.offset),
+            access: Who::new(&one.access),
+        });
+        let uninitialised = found(&findings.uninitialised, |one| Touch {
+            spot: at.spot(one.dispatch, one.object, one.offset),
+            access: Who::new(&one.access),
+        });
+        let divergent_barriers = found(&findings.divergent_barriers, |one| Barrier {
+            submission: one.dispatch,
+            kernel: at.kernel(one.dispatch),
+            group: one.group,
+            waiting: one.waiting,
+            missing: one.missing,
+            word: one.word,
+        });
+        Report {
+            format: FORMAT,
+            name: pipeline.name.clone(),
+            clean: findings.is_clean(),
+            submissions: steps.len(),
+            steps: findings.steps,
+            races,
+            out_of_bounds,
+            uninitialised,
+            divergent_barriers,
+        }
+    }
+}
+
+fn found<T, U>(counted: &Counted<T>, make: impl Fn(&T) -> U) -> Found<U> {
+    Found { count: counted.count, list: counted.list.iter().map(make).collect() }
+}
+
+/// From the interpreter's numbers to the names of the file.
+struct Places<'a> {
+    pipeline: &'a Pipeline,
+    steps: &'a [Step],
+}
+
+impl Places<'_> {
+    fn kernel(&self, submission: usize) -> String {
+        self.pipeline.kernels[self.pipeline.submits[submission].kernel].name.clone()
+    }
+
+    /// A byte of a memory object, which is the buffer of the same number; or a scalar of a variable.
+    fn spot(&self, submission: usize, object: Option<ObjectId>, offset: u64) -> Spot {
+        let buffer = object.map(|object| &self.pipeline.buffers[object.0 as usize]);
+        let size = buffer.map_or(1, |buffer| buffer.ty.size() as u64);
+        let (kernel, buffer) = (self.kernel(submission), buffer.map(|buffer| buffer.name.clone()));
+        Spot { submission, kernel, buffer, index: offset / size }
+    }
+
+    /// A byte counted from the start of an argument.
+    fn argument(&self, submission: usize, access: &Access, offset: u64) -> Spot {
+        let Place::Binding { set, binding } = access.place else {
+            return self.spot(submission, None, offset);
+        };
+        let bindings = &self.steps[submission].bindings;
+        let bound = bindings.iter().find(|bound| (bound.set, bound.binding) == (set, binding));
+        self.spot(submission, bound.map(|bound| ObjectId(bound.buffer.0 as u32)), offset)
+    }
+}
+
+/// Prints the report for people. `labels` names the kernel of each submission.
+pub(super) fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> io::Result<()> {
+    let title = report.name.as_deref().unwrap_or("fusion list");
+    writeln!(out, "{title}, {} submissions, {} instructions\n", labels.len(), report.steps)?;
+    if report.clean {
+        return writeln!(out, "  nothing found");
+    }
+    let mut races = Table::new(&["race", "buffer", "element", "first", "second", "note"]);
+    for race in &report.races.list {
+        let [place, buffer, index] = cells(&race.spot);
+        let note = race.note.unwrap_or_default().to_owned();
+        races.row([place, buffer, index, who(&race.first), who(&race.second), note]);
+    }
+    print_counted(out, &races, report.races.count, report.races.list.len())?;
+    for (title, list) in [("out of bounds", &report.out_of_bounds), ("uninitialised", &report.uninitialised)]
+    {
+        let mut table = Table::new(&[title, "buffer", "element", "access"]);
+        for touch in &list.list {
+            let [place, buffer, index] = cells(&touch.spot);
+            table.row([place, buffer, index, who(&touch.access)]);
+        }
+        print_counted(out, &table, list.count, list.list.len())?;
+    }
+    let mut barriers = Table::new(&["barrier not reached by all", "work-group", "waits", "never comes"]);
+    for barrier in &report.divergent_barriers.list {
+        let place = format!("{} {}", barrier.submission, barrier.kernel);
+        barriers.row([place, id(barrier.group), id(barrier.waiting), id(barrier.missing)]);
+    }
+    print_counted(out, &barriers, report.divergent_barriers.count, report.divergent_barriers.list.len())
+}
+
+fn print_counted(out: &mut dyn Write, table: &Table, count: u64, listed: usize) -> io::Result<()> {
+    table.print(out)?;
+    match count - listed as u64 {
+        0 => Ok(()),
+        more => writeln!(out, "  and {more} more\n"),
+    }
+}
+
+fn cells(spot: &Spot) -> [String; 3] {
+    let place = format!("{} {}", spot.submission, spot.kernel);
+    [place, spot.buffer.clone().unwrap_or_else(|| "(kernel)".to_owned()), spot.index.to_string()]
+}
+
+fn who(who: &Who) -> String {
+    format!("{} of {} by {}", who.kind, who.binding, id(who.invocation))
+}
+
+fn id([x, y, z]: [u32; 3]) -> String {
+    format!("({x}, {y}, {z})")
+}

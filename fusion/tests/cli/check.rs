@@ -1,0 +1,114 @@
+//! `vkfuse check`: defects are found and named, sound files are clean. Needs no device.
+
+use crate::process::{changed, example, json, root, vkfuse};
+use serde_json::{Value, json};
+
+fn defect(name: &str) -> Value {
+    let (status, report) = json(&["check", &example(&format!("defects/{name}.toml"))]);
+    assert_eq!(status, 1, "{report:#}");
+    assert_eq!((&report["format"], &report["clean"]), (&json!(1), &json!(false)));
+    report
+}
+
+/// Demands that nothing was found but findings of one kind, and returns the first.
+fn only(report: &Value, kind: &str) -> Value {
+    for other in ["races", "out_of_bounds", "uninitialised", "divergent_barriers"] {
+        let count = report[other]["count"].as_u64().expect("a count");
+        assert_eq!(count > 0, other == kind, "{report:#}");
+    }
+    report[kind]["list"][0].clone()
+}
+
+#[test]
+fn a_race_names_both_invocations() {
+    let report = defect("race");
+    let race = only(&report, "races");
+    assert_eq!(
+        (&race["submission"], &race["kernel"], &race["buffer"]),
+        (&json!(0), &json!("shift"), &json!("x"))
+    );
+    let (first, second) = (&race["first"], &race["second"]);
+    assert_eq!((&first["binding"], &second["binding"]), (&json!("0.0"), &json!("0.0")));
+    // Element i is read by invocation i - 1 and written by invocation i.
+    let index = race["index"].as_u64().expect("an element");
+    let mut invocations = [first, second].map(|who| who["invocation"][0].as_u64().expect("an id"));
+    invocations.sort_unstable();
+    let mut expected = [index, (index + 255) % 256];
+    expected.sort_unstable();
+    assert_eq!(invocations, expected, "{race:#}");
+    assert!([first, second].iter().any(|who| who["kind"] == "write"), "{race:#}");
+}
+
+#[test]
+fn an_access_out_of_bounds_names_its_element() {
+    let report = defect("out_of_bounds");
+    let touch = only(&report, "out_of_bounds");
+    assert_eq!((&touch["buffer"], &touch["index"]), (&json!("x"), &json!(128)));
+    assert_eq!(touch["access"]["invocation"], json!([127, 0, 0]));
+    assert_eq!(touch["access"]["kind"], "read");
+    assert_eq!(report["out_of_bounds"]["count"], 1);
+}
+
+#[test]
+fn an_uninitialised_read_names_its_element() {
+    let report = defect("uninitialised");
+    let touch = only(&report, "uninitialised");
+    assert_eq!((&touch["submission"], &touch["buffer"]), (&json!(1), &json!("tmp")));
+    let index = touch["index"].as_u64().expect("an element");
+    assert!((100..128).contains(&index), "{touch:#}");
+    assert_eq!(touch["access"]["invocation"][0], index);
+    // 28 of them, of which 16 are listed.
+    assert_eq!(report["uninitialised"]["count"], 28);
+    assert_eq!(report["uninitialised"]["list"].as_array().map(Vec::len), Some(16));
+}
+
+#[test]
+fn a_table_for_people() {
+    let finished = vkfuse(&["check", &example("defects/race.toml"), "--list", "2"]);
+    assert_eq!(finished.status, 1);
+    assert!(finished.stdout.contains("write of 0.0 by ("), "{}", finished.stdout);
+    assert!(finished.stdout.contains(" more\n"), "{}", finished.stdout);
+    assert_eq!(finished.stderr, "");
+}
+
+/// None of the files that show how something is done does anything wrong.
+#[test]
+fn every_example_is_clean() {
+    let folder = root().join("examples/pipelines");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).expect("the examples are there") {
+        let path = entry.expect("a name").path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let (status, report) = json(&["check", &path.display().to_string()]);
+        assert_eq!(status, 0, "{}: {report:#}", path.display());
+        assert_eq!(report["clean"], true);
+        seen += 1;
+    }
+    assert!(seen >= 8, "{seen} examples");
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let file = example("defects/race.toml");
+    let finished = vkfuse(&["check", &file, "--max-bytes", "1023"]);
+    assert_eq!((finished.status, finished.stdout.as_str()), (2, ""));
+    assert!(
+        finished.stderr.contains("1024 bytes") && finished.stderr.contains("--max-bytes"),
+        "{}",
+        finished.stderr
+    );
+    assert_eq!(vkfuse(&["check", &file, "--max-bytes", "1024"]).status, 1);
+    let finished = vkfuse(&["check", &file, "--max-steps", "100"]);
+    assert_eq!((finished.status, finished.stdout.as_str()), (2, ""));
+    assert!(finished.stderr.contains("--max-steps"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_file_that_is_wrong() {
+    assert_eq!(vkfuse(&["check", "no/such/file.toml"]).status, 2);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = changed(folder.path(), "chain.toml", "format = 1", "format = 2");
+    assert_eq!(vkfuse(&["check", &file]).status, 2);
+}

@@ -1,0 +1,113 @@
+//! Rules of the analysis that can be weakened one at a time, to see that tests notice.
+//!
+//! Each rule reads its switch where it is applied (`mutant!(Rule)`). In a build without the feature
+//! `mutation` the switch is the constant `false`. A mutant is active on one thread only.
+
+use std::cell::Cell;
+
+thread_local! {
+    static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
+}
+
+/// Whether this mutant is active on this thread.
+pub fn is_active(mutant: Mutant) -> bool {
+    ACTIVE.get() == Some(mutant)
+}
+
+/// Runs `f` with one rule weakened.
+pub fn with<R>(mutant: Mutant, f: impl FnOnce() -> R) -> R {
+    struct Reset;
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            ACTIVE.set(None);
+        }
+    }
+    ACTIVE.set(Some(mutant));
+    let _reset = Reset;
+    f()
+}
+
+macro_rules! mutants {
+    ($($(#[load = $load:literal])? $name:ident: $what:literal,)*) => {
+        /// One weakened rule.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Mutant {
+            $(#[doc = $what] $name,)*
+        }
+
+        impl Mutant {
+            /// Every mutant.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// What is weakened.
+            pub fn what(self) -> &'static str {
+                match self {
+                    $(Self::$name => $what,)*
+                }
+            }
+
+            /// Whether it changes what is read off a kernel when it is loaded.
+            pub fn is_at_load(self) -> bool {
+                match self {
+                    $(Self::$name => false $(|| $load)?,)*
+                }
+            }
+        }
+    };
+}
+
+mutants! {
+    // Index expressions and guards.
+    NoWrap: "a word is taken for the number it is congruent to, whatever wraps",
+    NoWrapOfIndices: "an index is taken for the number it is congruent to, whatever wraps",
+    UnknownIsEqual: "a value that is not expressed counts as equal in all invocations",
+    CellsNeverChange: "what is read from memory counts as constant although the list writes it",
+    CellsAreOne: "what is read from one buffer counts as equal to what is read from another",
+    SelectTakesFirst: "a selection that is not decided takes its first value",
+    ExtremumIsFirst: "the least or greatest of two values is the first",
+    OneRoundLess: "loops go round once less than they do",
+    #[load = true] CounterOutlivesLoop: "a loop counter keeps its meaning after the loop",
+    ForgetGuards: "guards bound nothing",
+    ForgetConditions: "a write counts as unconditional",
+    InexactIsExact: "conditions that are not expressed count as always true",
+    // Pairs.
+    UnknownIsDisjoint: "an index that cannot be followed meets nobody",
+    AnyDigitIsZero: "a digit is zero whatever the smaller ones make up: no range condition on injectivity",
+    MergeWithoutFit: "group and local id are joined to the global id although their weights do not fit",
+    QuotientIsWhole: "who agrees on a quotient agrees on the whole",
+    GroupIsInvocation: "the same work-group counts as the same invocation",
+    LocalIsEnough: "agreeing on the local id counts as the same work-group",
+    IgnoreSize: "every access touches one byte",
+    IgnoreViewOffset: "every view starts where its buffer starts",
+    MergeWhateverGuards: "equal offsets under other guards count as one access",
+    // Hazards.
+    IgnoreReadAfterWrite: "a read after a write is no hazard",
+    IgnoreWriteAfterRead: "a write after a read is no hazard",
+    IgnoreWriteAfterWrite: "a write after a write is no hazard",
+    #[load = true] AtomicsAreReads: "atomic operations count as reads",
+    // Barriers.
+    NoBarriers: "no barrier is placed",
+    OneBarrierIsEnough: "one barrier serves whatever comes after it as well",
+    OwnBarriersStay: "a kernel's own barriers do not order what was promoted to shared memory",
+    // Mapping and limits.
+    NoRangeGuard: "members with less to do than the dispatch are not guarded",
+    AnyKernelIsItemOnly: "kernels that know their group are renumbered by invocation",
+    IgnoreLoopLimit: "the driver's limit on loop rounds is not kept",
+    IgnoreLimits: "limits on bindings, push constants and shared memory are not kept",
+    // Internalization.
+    LocalIsPrivate: "what the work-group shares is granted to the invocation",
+    NoOwnership: "a promotion is granted whoever touches the elements",
+    NoCoverage: "a promotion is granted without showing that reads find what was written",
+    AnyOrderCovers: "a write covers a read that comes before it",
+    AnyRoundCovers: "a write in one round of a loop covers a read in another",
+    AnyConditionCovers: "a conditional write covers a read under another condition",
+    AnyGroupWriteCovers: "a conditional write of the work-group covers all of it",
+    AnyBlockDominates: "within a kernel an earlier access has always happened",
+    NobodyWrites: "a write that no invocation can do covers a read",
+    GapsAreCovered: "one piece covers a read of several",
+    PromoteAcrossGroups: "a buffer is promoted although other groups use it",
+    AnyWish: "the first wish for a promotion goes before the others",
+    AtomicsMayBeInside: "a buffer with atomic operations is promoted",
+    OneSlot: "all elements of an invocation share a slot",
+    SlotsFromTheView: "the slot of an element counts from the start of the view",
+}

@@ -1,0 +1,17 @@
+//! The switch at each rule of the analysis that `mutation` can weaken.
+
+/// Whether a rule is weakened just now; never in a build without the feature `mutation`.
+#[cfg(feature = "mutation")]
+macro_rules! mutant {
+    ($rule:ident) => {
+        $crate::mutation::is_active($crate::mutation::Mutant::$rule)
+    };
+}
+
+/// Whether a rule is weakened just now; never in a build without the feature `mutation`.
+#[cfg(not(feature = "mutation"))]
+macro_rules! mutant {
+    ($rule:ident) => {
+        false
+    };
+}

@@ -1,0 +1,140 @@
+//! Two and three dimensions, tiles, and members of different shapes.
+
+use vkfuse_jit::Reason;
+use vkfuse_jit::analysis::AccessKind::{Read, Write};
+use vkfuse_jit::plan::{Internalization, Promote};
+
+use super::lab::{Lab, kernel};
+
+const GUARD: &str = "if (gid.x >= p.x || gid.y >= p.y || gid.z >= p.z) { return; }";
+const INDEX: &str = "(gid.z * p.y + gid.y) * p.x + gid.x";
+
+probes! {
+    fn three_dimensions_in_row_major_order_are_injective() {
+        let text = kernel("a z", "4, 2, 2", &format!("{GUARD} z[{INDEX}] = a[{INDEX}] + 1u;"));
+        Lab::new(512)
+            .promote(1, Promote::Private)
+            .submit(&text, [2, 4, 3], &[0, 1], &[7, 7, 5])
+            .submit(&text, [2, 4, 3], &[1, 2], &[7, 7, 5])
+            .check()
+            .fused(0)
+            .inside(1, Internalization::Private);
+    }
+
+    /// The same elements in another order of coordinates belong to other invocations.
+    fn column_major_after_row_major_splits() {
+        let row = kernel("a z", "4, 4", "z[gid.y * 16u + gid.x] = a[gid.y * 16u + gid.x] + 1u;");
+        let column = kernel("a z", "4, 4", "z[gid.y * 16u + gid.x] = a[gid.x * 16u + gid.y];");
+        Lab::new(256)
+            .submit(&row, [4, 4, 1], &[0, 1], &[])
+            .submit(&column, [4, 4, 1], &[1, 2], &[])
+            .check()
+            .split(2, Write, Read);
+    }
+
+    /// Rows of one length written, of another length read.
+    fn another_row_length_splits() {
+        let row = |width: u32| {
+            kernel("a z", "4, 4", &format!("z[gid.y * {width}u + gid.x] = a[gid.y * {width}u + gid.x] + 1u;"))
+        };
+        Lab::new(512)
+            .submit(&row(16), [4, 4, 1], &[0, 1], &[])
+            .submit(&row(17), [4, 4, 1], &[1, 2], &[])
+            .check()
+            .split(2, Write, Read);
+    }
+
+    /// A tile of each group, mirrored inside: shared memory of a tile's size.
+    fn a_tile_belongs_to_its_group() {
+        let write = kernel("a z", "4, 4", "z[gid.y * 16u + gid.x] = a[gid.y * 16u + gid.x] + 1u;");
+        let read = kernel(
+            "a z",
+            "4, 4",
+            "z[gid.y * 16u + gid.x] = a[(wid.y * 4u + 3u - lid.y) * 16u + wid.x * 4u + 3u - lid.x];",
+        );
+        Lab::new(256)
+            .promote(1, Promote::Local)
+            .submit(&write, [4, 4, 1], &[0, 1], &[])
+            .submit(&read, [4, 4, 1], &[1, 2], &[])
+            .check()
+            .fused(1);
+        // One element past the tile is the next group's.
+        let halo = kernel(
+            "a z",
+            "4, 4",
+            "z[gid.y * 16u + gid.x] = a[gid.y * 16u + min(gid.x + 1u, 15u)];",
+        );
+        Lab::new(256)
+            .submit(&write, [4, 4, 1], &[0, 1], &[])
+            .submit(&halo, [4, 4, 1], &[1, 2], &[])
+            .check()
+            .split(2, Write, Read);
+    }
+
+    /// Tiles laid out one after the other are shared memory with one slot for each element.
+    fn a_tile_in_one_piece_promotes_local() {
+        let own = "(wid.y * nwg.x + wid.x) * 16u + lid.y * 4u + lid.x";
+        let turned = "(wid.y * nwg.x + wid.x) * 16u + lid.x * 4u + lid.y";
+        let write = kernel("a z", "4, 4", &format!("z[{own}] = a[{own}] + 1u;"));
+        let read = kernel("a z", "4, 4", &format!("z[{own}] = a[{turned}];"));
+        Lab::new(256)
+            .promote(1, Promote::Local)
+            .submit(&write, [4, 4, 1], &[0, 1], &[])
+            .submit(&read, [4, 4, 1], &[1, 2], &[])
+            .check()
+            .fused(1)
+            .inside(1, Internalization::Local);
+    }
+
+    /// Other group counts: work-groups are renumbered in linear order.
+    fn other_group_counts_keep_linear_order() {
+        let text = kernel("a z", "8", "let i = (wid.y * nwg.x + wid.x) * 8u + lid.x; z[i] = a[i] + 1u;");
+        Lab::new(256)
+            .submit(&text, [6, 1, 1], &[0, 1], &[])
+            .submit(&text, [3, 2, 1], &[1, 2], &[])
+            .submit(&text, [2, 2, 1], &[2, 3], &[])
+            .check()
+            .fused(0);
+        let reversed = kernel("a z", "8", "z[gid.x] = a[wid.x * 8u + 7u - lid.x];");
+        Lab::new(256)
+            .submit(&text, [6, 1, 1], &[0, 1], &[])
+            .submit(&reversed, [5, 1, 1], &[1, 2], &[])
+            .check()
+            .fused(1);
+    }
+
+    /// Fewer rows of groups: the later kernel's share of the dispatch is its first row.
+    fn fewer_rows_of_groups_keep_linear_order() {
+        let text = kernel("a z", "4, 2", "let i = gid.y * 12u + gid.x; z[i] = a[i] + 1u;");
+        Lab::new(128)
+            .submit(&text, [3, 2, 1], &[0, 1], &[])
+            .submit(&text, [3, 1, 1], &[1, 2], &[])
+            .check()
+            .fused(0);
+    }
+
+    /// One dimension, then two: element `i` stays with one invocation.
+    fn other_local_sizes_keep_linear_order() {
+        let line = kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;");
+        let square = kernel("a z", "4, 4", "z[gid.y * 8u + gid.x] = a[gid.y * 8u + gid.x] * 2u;");
+        Lab::new(64)
+            .promote(1, Promote::Private)
+            .submit(&line, [8, 1, 1], &[0, 1], &[])
+            .submit(&square, [2, 2, 1], &[1, 2], &[])
+            .check()
+            .fused(0)
+            .inside(1, Internalization::Private);
+    }
+
+    /// A kernel that knows its group cannot be cut up.
+    fn another_local_size_of_a_kernel_that_reads_its_group_splits() {
+        let line = kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;");
+        let grouped = kernel("a z", "16", "z[gid.x] = a[gid.x] + wid.x;");
+        let checked = Lab::new(64)
+            .submit(&line, [8, 1, 1], &[0, 1], &[])
+            .submit(&grouped, [4, 1, 1], &[1, 2], &[])
+            .check();
+        assert_eq!(checked.plan.steps.len(), 2);
+        assert!(matches!(checked.plan.report.splits[0].reason, Reason::LocalSize { .. }));
+    }
+}

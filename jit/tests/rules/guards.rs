@@ -1,0 +1,141 @@
+//! Guards: what dominates an access bounds its index, and unequal guards are seen.
+
+use vkfuse_jit::Reason;
+use vkfuse_jit::analysis::AccessKind::{Read, Write};
+use vkfuse_jit::plan::{Internalization, Promote};
+
+use super::lab::{Lab, kernel};
+
+probes! {
+    /// Without its guard a 2-D index is not injective, with it it is.
+    fn row_major_needs_its_guard() {
+        let body = "z[gid.y * p.x + gid.x] = a[gid.y * p.x + gid.x] + 1u;";
+        let guarded = kernel("a z", "8, 4", &format!("if (gid.x >= p.x || gid.y >= p.y) {{ return; }} {body}"));
+        let nested = kernel("a z", "8, 4", &format!("if (gid.x < p.x) {{ if (gid.y < p.y) {{ {body} }} }}"));
+        for text in [&guarded, &nested] {
+            Lab::new(256)
+                .submit(text, [2, 2, 1], &[0, 1], &[11, 7])
+                .submit(text, [2, 2, 1], &[1, 2], &[11, 7])
+                .check()
+                .fused(0);
+        }
+        // Only reads may overlap without a race in the kernel itself.
+        let reader = kernel("a z", "8, 4", "z[gid.y * 16u + gid.x] = a[gid.y * p.x + gid.x];");
+        Lab::new(256)
+            .submit(&guarded, [2, 2, 1], &[0, 1], &[11, 7])
+            .submit(&reader, [2, 2, 1], &[1, 2], &[11, 7])
+            .check()
+            .split(2, Write, Read);
+        // A guard on the wrong side does not help.
+        let wrong = kernel(
+            "a z",
+            "8, 4",
+            "if (gid.y >= p.x) { return; } z[gid.y * 16u + gid.x] = a[gid.y * p.x + gid.x];",
+        );
+        Lab::new(256)
+            .submit(&guarded, [2, 2, 1], &[0, 1], &[11, 7])
+            .submit(&wrong, [2, 2, 1], &[1, 2], &[11, 7])
+            .check()
+            .split(2, Write, Read);
+    }
+
+    /// Half of the range each: the guards say that the two never meet.
+    fn guards_keep_accesses_apart() {
+        let low = kernel("a z", "8", "if (gid.x < 16u) { z[gid.x] = a[gid.x] + 1u; }");
+        let high = kernel("a z", "8", "if (gid.x >= 16u) { z[gid.x] = a[47u - gid.x] * 2u; }");
+        let all = kernel("a z", "8", "z[gid.x] = a[47u - gid.x];");
+        // 47 - i for i in 16..32 is 16..32: not what the first kernel wrote.
+        Lab::new(64)
+            .submit(&low, [4, 1, 1], &[0, 1], &[])
+            .submit(&high, [4, 1, 1], &[1, 2], &[])
+            .check()
+            .fused(0);
+        Lab::new(64)
+            .submit(&low, [4, 1, 1], &[0, 1], &[])
+            .submit(&all, [2, 1, 1], &[1, 2], &[])
+            .check()
+            .fused(0);
+    }
+
+    /// Two writers of the same elements, the first one under a guard: the second reaches further.
+    fn equal_offsets_under_other_guards_are_other_accesses() {
+        let first = kernel("a z", "8", "if (gid.x < 8u) { z[gid.x] = a[gid.x] + 1u; }");
+        let all = kernel("a z", "8", "z[gid.x] = a[gid.x] + 2u;");
+        let read = kernel("a z", "8", "if (gid.x < 16u) { z[gid.x] = a[31u - gid.x]; }");
+        Lab::new(64)
+            .submit(&first, [4, 1, 1], &[0, 1], &[])
+            .submit(&all, [4, 1, 1], &[0, 1], &[])
+            .submit(&read, [4, 1, 1], &[1, 2], &[])
+            .check()
+            .split(2, Write, Read);
+        Lab::new(64)
+            .submit(&first, [4, 1, 1], &[0, 1], &[])
+            .submit(&read, [4, 1, 1], &[1, 2], &[])
+            .check()
+            .fused(0);
+    }
+
+    /// A promoted buffer must have been written by whoever reads it, under the same condition at least.
+    fn a_read_under_a_wider_guard_keeps_the_buffer_in_memory() {
+        let write = kernel("a z", "8", "if (gid.x < p.x) { z[gid.x] = a[gid.x] + 1u; }");
+        let read = kernel("a z", "8", "if (gid.x < p.x) { z[gid.x] = a[gid.x] * 2u; }");
+        let lab = |first, second, kind| {
+            Lab::new(64)
+                .promote(1, kind)
+                .submit(&write, [4, 1, 1], &[0, 1], &[first])
+                .submit(&read, [4, 1, 1], &[1, 2], &[second])
+                .check()
+                .fused(0)
+        };
+        for (kind, got) in [(Promote::Private, Internalization::Private), (Promote::Local, Internalization::Local)] {
+            lab(29, 29, kind).inside(1, got);
+            lab(29, 12, kind).inside(1, got);
+            assert!(matches!(lab(12, 29, kind).refused(1), Reason::OldContents { .. }));
+        }
+    }
+
+    /// A condition that is not expressed may be false.
+    fn a_conditional_write_covers_nothing() {
+        let write = kernel("a b z", "8", "if (b[gid.x] > 3u) { z[gid.x] = a[gid.x] + 1u; }");
+        let even = kernel("a b z", "8", "if (gid.x % 2u == 0u) { z[gid.x] = a[gid.x] + b[gid.x]; }");
+        let read = kernel("a z", "8", "z[gid.x] = a[gid.x] * 2u;");
+        for text in [&write, &even] {
+            for kind in [Promote::Private, Promote::Local, Promote::Auto] {
+                let checked = Lab::new(64)
+                    .promote(2, kind)
+                    .submit(text, [4, 1, 1], &[0, 1, 2], &[])
+                    .submit(&read, [4, 1, 1], &[2, 3], &[])
+                    .check()
+                    .fused(0);
+                assert!(matches!(checked.refused(2), Reason::OldContents { .. }));
+            }
+        }
+        // Both branches together cover it.
+        let both = kernel(
+            "a b z",
+            "8",
+            "if (b[gid.x] > 3u) { z[gid.x] = a[gid.x]; } else { z[gid.x] = 7u; }",
+        );
+        Lab::new(64)
+            .submit(&both, [4, 1, 1], &[0, 1, 2], &[])
+            .submit(&read, [4, 1, 1], &[2, 3], &[])
+            .check()
+            .fused(0);
+    }
+
+    /// Work-groups that are not full: the others' part of shared memory was never written.
+    fn a_guard_inside_the_last_group_keeps_an_exchange_in_memory() {
+        let write = kernel("a z", "8", "if (gid.x < p.x) { z[gid.x] = a[gid.x] + 1u; }");
+        let mirror = kernel("a z", "8", "if (gid.x < p.x) { z[gid.x] = a[gid.x ^ 1u] * 2u; }");
+        let lab = |n| {
+            Lab::new(64)
+                .promote(1, Promote::Local)
+                .submit(&write, [4, 1, 1], &[0, 1], &[n])
+                .submit(&mirror, [4, 1, 1], &[1, 2], &[n])
+                .check()
+                .fused(1)
+        };
+        lab(32).inside(1, Internalization::Local);
+        assert!(matches!(lab(29).refused(1), Reason::OldContents { .. }));
+    }
+}

@@ -1,0 +1,128 @@
+//! The three hazards and atomics, each met by the same invocation, in the same work-group, and across.
+//!
+//! All kernels have work-groups of 8 and run 4 of them. The second access of each list goes through one of three
+//! indices: the invocation's own element, the mirrored one of its group, the mirrored one of the whole range.
+
+use vkfuse_jit::analysis::AccessKind::{self, Atomic, Read, Write};
+
+use super::lab::{Lab, kernel};
+
+const OWN: &str = "gid.x";
+const IN_GROUP: &str = "wid.x * 8u + 7u - lid.x";
+const ACROSS: &str = "31u - gid.x";
+
+/// A kernel that touches buffer `t` (and an output of its own) at `index`.
+fn touching(kind: AccessKind, index: &str, factor: u32) -> String {
+    match kind {
+        Read => kernel("a z", "8", &format!("z[gid.x] = a[{index}] * {factor}u;")),
+        Write => kernel("a z", "8", &format!("z[{index}] = a[gid.x] + {factor}u;")),
+        Atomic => kernel("a z:atomic<u32>", "8", &format!("atomicAdd(&z[{index}], a[gid.x] + {factor}u);")),
+    }
+}
+
+/// The two kernels on buffer 1, the second one through `index`.
+fn pair(first: AccessKind, second: AccessKind, index: &str) -> Lab {
+    let lab = Lab::new(32);
+    let buffers = |kind, other| if kind == Read { [1, other] } else { [other, 1] };
+    lab.submit(&touching(first, OWN, 3), [4, 1, 1], &buffers(first, 0), &[]).submit(
+        &touching(second, index, 5),
+        [4, 1, 1],
+        &buffers(second, 2),
+        &[],
+    )
+}
+
+fn same_invocation(first: AccessKind, second: AccessKind) {
+    pair(first, second, OWN).check().fused(0);
+}
+
+fn same_group(first: AccessKind, second: AccessKind) {
+    pair(first, second, IN_GROUP).check().fused(1);
+}
+
+fn across(first: AccessKind, second: AccessKind) {
+    pair(first, second, ACROSS).check().split(2, first, second);
+}
+
+probes! {
+    fn read_after_write_by_the_same_invocation_needs_nothing() { same_invocation(Write, Read); }
+    fn write_after_read_by_the_same_invocation_needs_nothing() { same_invocation(Read, Write); }
+    fn write_after_write_by_the_same_invocation_needs_nothing() { same_invocation(Write, Write); }
+
+    fn read_after_write_in_the_group_needs_a_barrier() { same_group(Write, Read); }
+    fn write_after_read_in_the_group_needs_a_barrier() { same_group(Read, Write); }
+    fn write_after_write_in_the_group_needs_a_barrier() { same_group(Write, Write); }
+
+    fn read_after_write_across_groups_splits() { across(Write, Read); }
+    fn write_after_read_across_groups_splits() { across(Read, Write); }
+    fn write_after_write_across_groups_splits() { across(Write, Write); }
+
+    /// Atomics are ordered with nothing but themselves, and unfused they are ordered with the other kernel's.
+    fn atomics_count_as_writes() {
+        for other in [Read, Write, Atomic] {
+            same_invocation(Atomic, other);
+            same_group(Atomic, other);
+            across(Atomic, other);
+            if other != Atomic {
+                same_invocation(other, Atomic);
+                same_group(other, Atomic);
+                across(other, Atomic);
+            }
+        }
+    }
+
+    fn reads_after_reads_need_nothing() {
+        for index in [OWN, IN_GROUP, ACROSS] {
+            pair(Read, Read, index).check().fused(0);
+        }
+    }
+
+    /// A sum over all groups is complete when the last one has added its part.
+    fn a_reduction_across_groups_splits() {
+        let sum = kernel("a z:atomic<u32>", "8", "atomicAdd(&z[0], a[gid.x]);");
+        let spread = kernel("a z", "8", "z[gid.x] = a[0] + gid.x;");
+        Lab::new(32)
+            .submit(&sum, [4, 1, 1], &[0, 1], &[])
+            .submit(&spread, [4, 1, 1], &[1, 2], &[])
+            .check()
+            .split(2, Atomic, Read);
+        // With one group there is a barrier to wait at.
+        Lab::new(32)
+            .submit(&sum, [1, 1, 1], &[0, 1], &[])
+            .submit(&spread, [1, 1, 1], &[1, 2], &[])
+            .check()
+            .fused(1);
+    }
+
+    /// The barrier is as late as possible, so that one serves several needs.
+    fn one_barrier_serves_all_it_lies_between() {
+        let copy = kernel("a z", "8", "z[gid.x] = a[gid.x];");
+        let mirror = touching(Read, IN_GROUP, 3);
+        Lab::new(32)
+            .submit(&copy, [4, 1, 1], &[0, 1], &[])
+            .submit(&copy, [4, 1, 1], &[0, 2], &[])
+            .submit(&mirror, [4, 1, 1], &[1, 3], &[])
+            .submit(&mirror, [4, 1, 1], &[2, 4], &[])
+            .check()
+            .fused(1);
+        // What was written after it needs another.
+        Lab::new(32)
+            .submit(&copy, [4, 1, 1], &[0, 1], &[])
+            .submit(&mirror, [4, 1, 1], &[1, 2], &[])
+            .submit(&mirror, [4, 1, 1], &[2, 3], &[])
+            .check()
+            .fused(2);
+    }
+
+    /// The hazard that decides may lie several kernels back.
+    fn hazards_reach_over_kernels_between() {
+        let copy = kernel("a z", "8", "z[gid.x] = a[gid.x];");
+        Lab::new(32)
+            .submit(&copy, [4, 1, 1], &[0, 1], &[])
+            .submit(&copy, [4, 1, 1], &[0, 2], &[])
+            .submit(&copy, [4, 1, 1], &[2, 3], &[])
+            .submit(&touching(Read, ACROSS, 3), [4, 1, 1], &[1, 4], &[])
+            .check()
+            .split(2, Write, Read);
+    }
+}

@@ -1,0 +1,183 @@
+//! Index expressions: what is followed exactly, what is not, and that wrap-around makes no false proof.
+//!
+//! Work-groups have 8 invocations, there are 4 of them; buffers have 64 elements; `p.x` is 32.
+
+use vkfuse_jit::analysis::AccessKind::{Read, Write};
+
+use super::lab::{Checked, Lab, kernel};
+
+/// Writes a buffer at one index, reads it at another.
+fn through(write: &str, read: &str) -> Checked {
+    guarded("", write, read)
+}
+
+fn guarded(guard: &str, write: &str, read: &str) -> Checked {
+    let first = kernel("a z", "8", &format!("let i = gid.x; {guard} z[{write}] = a[gid.x] + 3u;"));
+    let second = kernel("a z", "8", &format!("let i = gid.x; {guard} z[gid.x] = a[{read}] * 5u;"));
+    Lab::new(64)
+        .submit(&first, [4, 1, 1], &[0, 1], &[32, 4, 8])
+        .submit(&second, [4, 1, 1], &[1, 2], &[32, 4, 8])
+        .check()
+}
+
+/// Every form names the invocation's own element.
+fn own(forms: &[&str]) {
+    for form in forms {
+        for other in [forms[0], form] {
+            through(other, form).fused(0);
+            through(form, other).fused(0);
+        }
+    }
+}
+
+/// The element written by another invocation of the group.
+fn in_group(forms: &[&str]) {
+    for form in forms {
+        through("i", form).fused(1);
+        through(form, "i").fused(1);
+    }
+}
+
+fn across(forms: &[&str]) {
+    for form in forms {
+        through("i", form).split(2, Write, Read);
+    }
+}
+
+probes! {
+    fn sums_and_products_of_ids_are_exact() {
+        own(&["i", "wid.x * 8u + lid.x", "(wid.x << 3u) + lid.x", "i + p.x - p.x", "(2u * i + 6u) / 2u - 3u",
+            "wid.x * 8u + lix", "i * 1u", "i + (nwg.x - 4u)", "((i * 4u) + 4u) / p.y - 1u"]);
+    }
+
+    fn division_and_remainder_by_constants_are_exact() {
+        own(&["i", "(i / 8u) * 8u + i % 8u", "(i / 5u) * 5u + i % 5u", "(i / p.y) * p.y + i % p.y",
+            "(i / 3u / 2u) * 6u + i % 6u", "u32(i32(i) / 7) * 7u + u32(i32(i) % 7)"]);
+        in_group(&["(i / 8u) * 8u + 7u - i % 8u", "(i / p.z) * p.z + (p.z - 1u - i % p.z)"]);
+        across(&["(i / 5u) * 5u + 4u - i % 5u", "i / 2u", "(i * 3u) % p.x", "i % 8u"]);
+    }
+
+    fn masks_and_shifts_are_exact() {
+        own(&["i", "(i >> 3u << 3u) + (i & 7u)", "(i & 0xfffffff8u) + (i & 7u)", "(i >> 3u) * 8u | (i & 7u)",
+            "((i << 2u) | 1u) >> 2u"]);
+        in_group(&["i ^ 1u", "i ^ 7u", "(i & 0xfffffff8u) + (7u - (i & 7u))", "i ^ 4u"]);
+        across(&["i ^ 8u", "i ^ 31u", "(i << 1u) & 31u"]);
+    }
+
+    fn selections_with_a_known_condition_are_exact() {
+        own(&["i", "select(i + 1u, i, p.y == 4u)", "select(i, 0u, p.x < 4u)", "select(i, i, lid.x == 0u)"]);
+        across(&[
+            "select(i, 31u - i, p.y == 4u)",
+            "select(i, 31u - i, lid.x == 0u)",
+            "select(31u - i, i, lid.x == 0u)",
+        ]);
+    }
+
+    fn minimum_maximum_and_clamp_that_change_nothing_are_exact() {
+        own(&["i", "min(i, 63u)", "max(i, 0u)", "clamp(i, 0u, 31u)", "u32(clamp(i32(i), 0, 31))", "min(p.x - 1u, i)"]);
+        across(&["min(i, 30u)", "max(i, 1u)", "clamp(i, 4u, 7u)", "min(i + 1u, 31u)"]);
+    }
+
+    /// `i < n` is what makes them change nothing.
+    fn minimum_maximum_and_clamp_under_a_guard_are_exact() {
+        let guard = "if (i >= p.y * 5u) { return; }";
+        for form in ["min(i, 19u)", "clamp(i, 0u, p.y * 5u - 1u)", "u32(clamp(i32(i), 0, 19))"] {
+                guarded(guard, "i", form).fused(0);
+        }
+        for form in ["min(i, 18u)", "clamp(i, 1u, 19u)"] {
+            guarded(guard, "i", form).split(2, Write, Read);
+        }
+    }
+
+    /// A subtraction under the guard that keeps it from wrapping.
+    fn a_guard_keeps_a_subtraction_from_wrapping() {
+        let guard = "if (i < 4u) { return; }";
+        guarded(guard, "i", "((i - 4u) / 2u) * 2u + (i - 4u) % 2u + 4u").fused(0);
+    }
+
+    fn signed_arithmetic_is_exact() {
+        own(&["i", "u32(i32(i) + 5 - 5)", "u32(-(5 - (i32(i) + 5)))", "u32((i32(i) * 3) / 3)"]);
+        across(&["u32(31 - i32(i))"]);
+    }
+
+    fn small_distances_matter() {
+        // Another invocation's element, the neighbour's.
+        across(&["i + 1u", "min(i + 1u, 31u)"]);
+        // Elements that nobody wrote.
+        through("i", "i + 32u").fused(0);
+        through("2u * i", "2u * i + 1u").fused(0);
+        through("2u * i", "i").split(2, Write, Read);
+    }
+
+    /// Products that wrap in 32 bits: every index here is `i * 2^28` or so, reduced modulo the buffer.
+    fn wrap_around_makes_no_false_proof() {
+        // 2^29 * 8 = 2^32: element 0 again every eight invocations.
+        through("i", "(i * 0x20000000u) >> 29u").split(2, Write, Read);
+        // i * 0x10000001 = i + i * 2^28; after the mask that is i, modulo 16.
+        through("i", "(i * 0x10000001u) & 15u").split(2, Write, Read);
+        // (i + 2^31) * 2 = 2 i in 32 bits, (i + 2^31) * 2 / 2 is not i + 2^31.
+        through("i + 32u", "((i + 0x80000010u) * 2u) / 2u").split(2, Write, Read);
+        // Below zero and back: a remainder of what wrapped is not the remainder of the difference.
+        through("i", "(i - 5u) % 32u").split(2, Write, Read);
+        through("i", "((i - 5u) % 3u) + (i - 5u) / 3u * 3u + 5u").split(2, Write, Read);
+        // A comparison of what wrapped: `i - 1 < 31` leaves out 0, not 32 and above.
+        guarded("if (i - 1u >= 16u) { return; }", "i", "i").fused(0);
+        let far = "if (i - 16u < 4u) { return; }";
+        guarded(far, "31u - i", "i").split(2, Write, Read);
+        // 32-bit products of coordinates: the high half must not tell rows apart.
+        through("i", "((wid.x << 30u) << 2u) + lid.x").split(2, Write, Read);
+        through("i", "(wid.x * 0x40000000u) * 4u + lid.x").split(2, Write, Read);
+    }
+
+    /// An index that wraps to an element of the first group, in groups that its form puts far away.
+    fn an_index_that_wraps_is_not_far_away() {
+        let write = kernel("a z", "8", "z[gid.x] = a[gid.x];");
+        let read = kernel("a z", "8", "if (wid.x >= 1u) { z[gid.x] = a[(wid.x * 0x40000000u) * 4u + lid.x]; }");
+        Lab::new(64)
+            .submit(&write, [4, 1, 1], &[0, 1], &[])
+            .submit(&read, [4, 1, 1], &[1, 2], &[])
+            .check()
+            .split(2, Write, Read);
+    }
+
+    /// Invocations that share a quotient are not one invocation.
+    fn a_quotient_is_shared_by_the_group() {
+        let write = kernel("a z", "8", "if (gid.x % 2u == 0u) { z[gid.x / 2u] = a[gid.x]; }");
+        let read = kernel("a z", "8", "z[gid.x] = a[gid.x / 2u];");
+        Lab::new(64)
+            .submit(&write, [4, 1, 1], &[0, 1], &[])
+            .submit(&read, [4, 1, 1], &[1, 2], &[])
+            .check()
+            .fused(1);
+    }
+
+    /// The same kernel twice, each time with its own distance read from memory.
+    fn distances_from_memory_differ() {
+        let text = kernel("c a z", "8", "let k = gid.x + (c[p.y] & 63u); z[k] = a[k];");
+        let lab = |second| {
+            Lab::new(128)
+                .submit(&text, [4, 1, 1], &[0, 1, 2], &[0, 1])
+                .submit(&text, [4, 1, 1], &[second, 2, 3], &[0, 2])
+                .check()
+        };
+        lab(4).split(2, Write, Read);
+        lab(0).split(2, Write, Read);
+        // At one fixed place that nobody writes, it is one distance.
+        let fixed = kernel("c a z", "8", "let k = gid.x + (c[1] & 63u); z[k] = a[k];");
+        Lab::new(128)
+            .submit(&fixed, [4, 1, 1], &[0, 1, 2], &[])
+            .submit(&fixed, [4, 1, 1], &[4, 2, 3], &[])
+            .check()
+            .split(2, Write, Read);
+    }
+
+    /// Where wrapping does no harm it does not stop a proof: modulo 2^32 these are `i`.
+    fn congruent_forms_are_equal() {
+        own(&["i", "i - 5u + 5u", "i + 0xfffffff0u + 16u", "(i * 0xffffffffu) * 0xffffffffu", "~(~i)", "0u - (0u - i)"]);
+    }
+
+    /// A value from a buffer is not the same in two kernels, and not the same in two invocations.
+    fn what_is_not_expressed_is_unknown() {
+        across(&["(i + a[i]) % 32u", "select(i, 31u - i, a[i] > 3u)"]);
+    }
+}

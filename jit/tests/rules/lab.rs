@@ -1,0 +1,322 @@
+//! A bench for probes: write kernels in a line each, submit them, see what the planner makes of the list.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use vkfuse_jit::Reason;
+use vkfuse_jit::analysis::AccessKind;
+use vkfuse_jit::kernel::{Kernel, Module, Specialized};
+use vkfuse_jit::oracle::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, execute};
+use vkfuse_jit::plan::{
+    Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, Step, Submission, plan,
+    plan_unfused,
+};
+
+/// Declares probes: each is a test, and all of them are listed in `ALL`.
+macro_rules! probes {
+    ($($(#[$meta:meta])* fn $name:ident() $body:block)*) => {
+        $($(#[$meta])* #[test] fn $name() $body)*
+
+        /// The probes of this file by name.
+        #[cfg(feature = "mutation")]
+        pub(crate) const ALL: &[(&str, fn())] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+/// A WGSL kernel. `names` are its bindings in order: `a`..`m` are read, others written too; a name may carry an
+/// element type (`z:atomic<u32>`), `u32` otherwise; a name starting with `u_` is a uniform block `{ n, m }`.
+/// The body may use `gid`, `lid`, `wid`, `nwg`, `lix` and the push constants `p.x p.y p.z p.w`.
+pub(crate) fn kernel(names: &str, size: &str, body: &str) -> String {
+    let mut text = String::new();
+    if body.contains("p.") {
+        text.push_str("struct P { x: u32, y: u32, z: u32, w: u32 }\nvar<immediate> p: P;\n");
+    }
+    if names.contains("u_") {
+        text.push_str("struct U { n: u32, m: u32, k: vec2<u32> }\n");
+    }
+    for (binding, name) in names.split_whitespace().enumerate() {
+        let (name, element) = name.split_once(':').unwrap_or((name, "u32"));
+        let space = match name.as_bytes() {
+            [b'u', b'_', ..] => "uniform",
+            [b'a'..=b'm', ..] => "storage, read",
+            _ => "storage, read_write",
+        };
+        let ty = if space == "uniform" { "U".to_owned() } else { format!("array<{element}>") };
+        let _ = writeln!(text, "@group(0) @binding({binding}) var<{space}> {name}: {ty};");
+    }
+    // What is declared outside of `main` goes before a line of dashes.
+    let (outside, body) = body.split_once("---").unwrap_or(("", body));
+    text.push_str(outside);
+    let ids = [
+        ("gid", "global_invocation_id", "vec3<u32>"),
+        ("lid", "local_invocation_id", "vec3<u32>"),
+        ("wid", "workgroup_id", "vec3<u32>"),
+        ("nwg", "num_workgroups", "vec3<u32>"),
+        ("lix", "local_invocation_index", "u32"),
+    ];
+    let used: Vec<String> = ids
+        .iter()
+        .filter(|(short, ..)| body.contains(short))
+        .map(|(short, name, ty)| format!("@builtin({name}) {short}: {ty}"))
+        .collect();
+    let _ = write!(text, "@compute @workgroup_size({size})\nfn main({}) {{\n  {body}\n}}\n", used.join(", "));
+    text
+}
+
+thread_local! {
+    static KERNELS: RefCell<HashMap<String, Arc<Specialized>>> = RefCell::default();
+}
+
+/// Forgets the kernels of this thread, so that the next ones are analysed anew.
+#[cfg(feature = "mutation")]
+pub(crate) fn forget_kernels() {
+    KERNELS.with_borrow_mut(HashMap::clear);
+}
+
+fn load(text: &str) -> Arc<Specialized> {
+    if let Some(known) = KERNELS.with_borrow(|kernels| kernels.get(text).cloned()) {
+        return known;
+    }
+    let module = Module::from_wgsl("probe", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let kernel = Kernel::new(&module, None).expect("one entry point").specialize(&[]).expect("no constants");
+    KERNELS.with_borrow_mut(|kernels| kernels.insert(text.to_owned(), kernel.clone()));
+    kernel
+}
+
+/// What is bound: a whole buffer, or elements `first .. first + len` of it.
+#[derive(Clone, Copy)]
+pub(crate) struct View(u64, Option<(u64, u64)>);
+
+impl From<u64> for View {
+    fn from(buffer: u64) -> Self {
+        Self(buffer, None)
+    }
+}
+
+impl From<(u64, u64, u64)> for View {
+    fn from((buffer, first, len): (u64, u64, u64)) -> Self {
+        Self(buffer, Some((first, len)))
+    }
+}
+
+/// A list under construction over buffers of equally many `u32` elements.
+pub(crate) struct Lab {
+    elements: u64,
+    submissions: Vec<Submission>,
+    wishes: HashMap<u64, Promote>,
+    pub(crate) options: FuseOptions,
+    pub(crate) limits: Limits,
+}
+
+impl Lab {
+    pub(crate) fn new(elements: u64) -> Self {
+        let limits = Limits {
+            max_push_bytes: 256,
+            max_shared_bytes: 16 << 10,
+            max_storage_buffers: 16,
+            max_work_group_size: [256, 256, 64],
+            max_work_group_invocations: 256,
+            ..Limits::default()
+        };
+        Self {
+            elements,
+            submissions: Vec::new(),
+            wishes: HashMap::new(),
+            options: FuseOptions::default(),
+            limits,
+        }
+    }
+
+    /// Asks for a promotion of a buffer in what is submitted from here on.
+    pub(crate) fn promote(mut self, buffer: u64, promote: Promote) -> Self {
+        self.wishes.insert(buffer, promote);
+        self
+    }
+
+    pub(crate) fn submit(self, text: &str, groups: [u32; 3], buffers: &[u64], push: &[u32]) -> Self {
+        let views: Vec<View> = buffers.iter().map(|&b| b.into()).collect();
+        self.submit_views(text, groups, &views, push)
+    }
+
+    pub(crate) fn submit_views(mut self, text: &str, groups: [u32; 3], views: &[View], push: &[u32]) -> Self {
+        let kernel = load(text);
+        // A binding that the body does not mention is not part of the interface.
+        let args = kernel
+            .interface
+            .bindings
+            .iter()
+            .map(|binding| {
+                let View(buffer, part) = views[binding.binding as usize];
+                let (first, len) = part.unwrap_or((0, self.elements));
+                Arg {
+                    set: binding.set,
+                    binding: binding.binding,
+                    buffer: BufferId(buffer),
+                    offset: 4 * first,
+                    len: 4 * len,
+                    promote: self.wishes.get(&buffer).copied().unwrap_or_default(),
+                }
+            })
+            .collect();
+        let mut push: Vec<u8> = push.iter().flat_map(|word| word.to_le_bytes()).collect();
+        if kernel.interface.push.is_some() {
+            push.resize(16, 0);
+        }
+        self.submissions.push(Submission { kernel, groups, args, push: push.into() });
+        self
+    }
+
+    /// Plans the list, runs it unfused and as planned, and compares.
+    #[track_caller]
+    pub(crate) fn check(self) -> Checked {
+        let plan = plan(&self.submissions, &self.options, &self.limits).expect("the device can run it");
+        if let Err(what) = self.differ(&plan) {
+            panic!("wrong result: {what}\n{:#?}", plan.report);
+        }
+        Checked { plan }
+    }
+
+    fn differ(&self, plan: &Plan) -> Result<(), String> {
+        let contents = self.contents();
+        let unfused: Vec<Step> = self
+            .submissions
+            .iter()
+            .map(|s| plan_unfused(s, FloatMode::Strict, &self.limits))
+            .collect::<Result<_, _>>()
+            .map_err(|e| e.to_string())?;
+        let (expected, findings) = run(&contents, &unfused, Order::Forward)?;
+        // A probe that races by itself proves nothing.
+        assert!(findings.is_clean(), "the list as submitted is not clean: {}", first_of(&findings));
+        for order in Order::ALL {
+            let (got, findings) = run(&contents, &plan.steps, order)?;
+            if !findings.is_clean() {
+                return Err(format!("{order:?}: {}", first_of(&findings)));
+            }
+            for (buffer, (expected, got)) in expected.iter().zip(&got).enumerate() {
+                let inside = plan
+                    .report
+                    .buffers
+                    .iter()
+                    .any(|b| b.buffer.0 == buffer as u64 && b.got != Internalization::None);
+                // What stays inside is not written.
+                let expected = if inside { &contents[buffer] } else { expected };
+                if let Some(at) = expected.iter().zip(got).position(|(a, b)| a != b) {
+                    return Err(format!("{order:?}: buffer {buffer} differs at byte {at}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Initial contents: small numbers that differ from element to element and buffer to buffer.
+    fn contents(&self) -> Vec<Vec<u8>> {
+        let last = self.submissions.iter().flat_map(|s| &s.args).map(|a| a.buffer.0).max().unwrap_or(0);
+        (0..=last)
+            .map(|buffer| {
+                (0..self.elements as u32)
+                    .flat_map(|i| (i.wrapping_mul(7) % 61 + 100 * buffer as u32).to_le_bytes())
+                    .collect()
+            })
+            .collect()
+    }
+}
+
+fn run(contents: &[Vec<u8>], steps: &[Step], order: Order) -> Result<(Vec<Vec<u8>>, Findings), String> {
+    let mut memory = Memory::new();
+    let objects: Vec<ObjectId> = contents.iter().map(|bytes| memory.add(bytes.clone())).collect();
+    let programs: Vec<Program> = steps
+        .iter()
+        .map(|step| Program::decode(&step.build().map_err(|e| e.to_string())?).map_err(|e| e.to_string()))
+        .collect::<Result<_, String>>()?;
+    let dispatches: Vec<Dispatch<'_>> = steps
+        .iter()
+        .zip(&programs)
+        .map(|(step, program)| Dispatch {
+            program,
+            groups: step.groups,
+            bindings: step
+                .bindings
+                .iter()
+                .map(|b| Bind {
+                    set: b.set,
+                    binding: b.binding,
+                    object: objects[b.buffer.0 as usize],
+                    offset: b.offset,
+                    len: b.len,
+                })
+                .collect(),
+            push: step.push.to_vec(),
+        })
+        .collect();
+    let options = Options { order, seed: 1, ..Options::default() };
+    let findings = execute(&dispatches, &mut memory, &options).map_err(|e| e.to_string())?;
+    Ok((objects.iter().map(|&id| memory.bytes(id).to_vec()).collect(), findings))
+}
+
+/// One finding of each kind, as text.
+fn first_of(findings: &Findings) -> String {
+    let mut texts = Vec::new();
+    texts.extend(findings.races.list.first().map(ToString::to_string));
+    texts.extend(findings.out_of_bounds.list.first().map(ToString::to_string));
+    texts.extend(findings.uninitialised.list.first().map(ToString::to_string));
+    texts.extend(findings.divergent_barriers.list.first().map(ToString::to_string));
+    texts.join("; ")
+}
+
+/// A list whose planned form gives the results of the unfused one.
+pub(crate) struct Checked {
+    pub(crate) plan: Plan,
+}
+
+impl Checked {
+    fn cuts(&self) -> Vec<&str> {
+        self.plan.report.splits.iter().map(|s| s.detail.as_str()).collect()
+    }
+
+    /// Demands one dispatch with so many barriers.
+    #[track_caller]
+    pub(crate) fn fused(self, barriers: usize) -> Self {
+        let report = &self.plan.report;
+        assert_eq!(self.plan.steps.len(), 1, "split: {:?}", self.cuts());
+        let kept = report.groups[0].barriers.iter().filter(|b| b.kept).count();
+        assert_eq!(kept, barriers, "barriers: {:#?}", report.groups[0].barriers);
+        self
+    }
+
+    /// Demands so many dispatches, the first cut being for a pair of accesses of these kinds.
+    #[track_caller]
+    pub(crate) fn split(self, dispatches: usize, first: AccessKind, second: AccessKind) -> Self {
+        let report = &self.plan.report;
+        assert_eq!(self.plan.steps.len(), dispatches, "cuts: {:?}", self.cuts());
+        match &report.splits[0].reason {
+            Reason::CrossGroup(pair) => {
+                assert_eq!((pair.first.kind, pair.second.kind), (first, second), "{pair}");
+                assert!(pair.first.submission < pair.second.submission, "{pair}");
+                assert!(report.splits[0].buffer.is_some());
+            }
+            other => panic!("split for another reason: {other}"),
+        }
+        self
+    }
+
+    /// Demands that a buffer got a promotion.
+    #[track_caller]
+    pub(crate) fn inside(self, buffer: u64, kind: Internalization) -> Self {
+        let found = self.plan.report.buffers.iter().find(|b| b.buffer.0 == buffer);
+        let got = found.map(|b| b.got);
+        let why = found.and_then(|b| b.reason.as_ref()).map(Reason::detail);
+        assert_eq!(got, Some(kind), "buffer {buffer}: {why:?}");
+        self
+    }
+
+    /// Demands that a promotion was refused, and hands out why.
+    #[track_caller]
+    pub(crate) fn refused(&self, buffer: u64) -> &Reason {
+        let found = self.plan.report.buffers.iter().find(|b| b.buffer.0 == buffer);
+        let found = found.unwrap_or_else(|| panic!("nothing reported for buffer {buffer}"));
+        assert_eq!(found.got, Internalization::None, "{found:#?}");
+        found.reason.as_ref().expect("a refusal has a reason")
+    }
+}

@@ -1,0 +1,84 @@
+//! Limits of the device and what modules declare: each ends a group, and says so.
+
+use vkfuse_jit::Reason;
+use vkfuse_jit::plan::{Limits, Promote};
+
+use super::lab::{Checked, Lab, kernel};
+
+fn copy() -> String {
+    kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;")
+}
+
+fn limited(change: impl Fn(Limits) -> Limits, text: &str, push: [&[u32]; 2]) -> Checked {
+    let mut lab = Lab::new(64);
+    lab.limits = change(lab.limits);
+    lab.submit(text, [4, 1, 1], &[0, 1], push[0]).submit(text, [4, 1, 1], &[2, 3], push[1]).check()
+}
+
+#[track_caller]
+fn ended_by(checked: &Checked, reason: &Reason) {
+    assert_eq!(checked.plan.steps.len(), 2);
+    assert_eq!(&checked.plan.report.splits[0].reason, reason);
+}
+
+probes! {
+    fn bindings_are_limited() {
+        let limit = |n| move |l| Limits { max_storage_buffers: n, ..l };
+        limited(limit(4), &copy(), [&[], &[]]).fused(0);
+        ended_by(&limited(limit(3), &copy(), [&[], &[]]), &Reason::Bindings { needed: 4, limit: 3 });
+    }
+
+    fn push_constants_are_limited() {
+        let text = kernel("a z", "8", "z[gid.x] = a[gid.x] + p.x * p.y * p.z * p.w;");
+        let limit = |n| move |l| Limits { max_push_bytes: n, ..l };
+        // Equal values share a slot, others do not.
+        limited(limit(16), &text, [&[1, 2, 3, 4], &[4, 3, 2, 1]]).fused(0);
+        let checked = limited(limit(16), &text, [&[1, 2, 3, 4], &[1, 2, 3, 5]]);
+        ended_by(&checked, &Reason::PushConstants { needed: 20, limit: 16 });
+    }
+
+    fn shared_memory_is_limited() {
+        let text = kernel(
+            "a z",
+            "8",
+            "var<workgroup> part: array<u32, 8>;---part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[7u - lid.x];",
+        );
+        let limit = |n| move |l| Limits { max_shared_bytes: n, ..l };
+        limited(limit(64), &text, [&[], &[]]).fused(0);
+        ended_by(&limited(limit(63), &text, [&[], &[]]), &Reason::SharedMemory { needed: 64, limit: 63 });
+    }
+
+    fn loop_rounds_are_limited() {
+        let text = kernel(
+            "a z",
+            "8",
+            "var s = 0u; for (var k = 0u; k < p.x; k++) { s += a[gid.x] * k; } z[gid.x] = s;",
+        );
+        let limit = |n| move |l| Limits { max_loop_rounds: Some(n), ..l };
+        // The round that finds the loop at its end counts.
+        limited(limit(22), &text, [&[10], &[10]]).fused(0);
+        ended_by(&limited(limit(21), &text, [&[10], &[10]]), &Reason::LoopRounds { limit: 21 });
+    }
+
+    /// More groups than the device takes are folded, for fused groups and for single kernels.
+    fn group_counts_are_limited() {
+        let text = kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;");
+        let mut lab = Lab::new(64);
+        lab.limits.max_groups = [3, 3, 3];
+        lab.submit(&text, [7, 1, 1], &[0, 1], &[]).submit(&text, [5, 1, 1], &[1, 2], &[]).check().fused(0);
+    }
+
+    /// The uses of one buffer must agree on what is to become of it.
+    fn wishes_must_agree() {
+        for (first, second) in [(Promote::Private, Promote::Local), (Promote::Local, Promote::None)] {
+            let checked = Lab::new(64)
+                .promote(1, first)
+                .submit(&copy(), [4, 1, 1], &[0, 1], &[])
+                .promote(1, second)
+                .submit(&copy(), [4, 1, 1], &[1, 2], &[])
+                .check()
+                .fused(0);
+            assert_eq!(checked.refused(1), &Reason::PromotionMismatch);
+        }
+    }
+}

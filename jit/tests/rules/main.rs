@@ -1,0 +1,22 @@
+//! The rules of `docs/fusion-model.md`, probed one by one: small lists of WGSL kernels of which it is known whether
+//! they may be fused, with how many barriers, and what may stay inside.
+//!
+//! Every list is also run in the interpreter, unfused and as planned, under each of its orders, and all bytes are
+//! compared. The probes are data as well: `mutation` weakens one rule after the other and demands that some of them
+//! notice.
+
+#[macro_use]
+mod lab;
+
+mod dimensions;
+mod guards;
+mod hazards;
+mod indices;
+mod limits;
+mod loops;
+mod promotion;
+mod splits;
+mod views;
+
+#[cfg(feature = "mutation")]
+mod mutation;

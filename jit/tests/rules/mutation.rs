@@ -1,0 +1,86 @@
+//! Weakens one rule of the analysis after the other and demands that the probes, or random lists, notice.
+//!
+//! `cargo test -p vkfuse-jit --features mutation --test rules mutation -- --nocapture` prints what noticed. With
+//! `VKFUSE_MUTATION_LISTS=N` each mutant also meets N random lists, whatever the probes say; without, random lists
+//! are tried only on mutants that no probe notices.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use vkfuse_jit::fuzzing::smoke;
+use vkfuse_jit::mutation::{Mutant, with};
+
+use super::lab::forget_kernels;
+
+const PROBES: &[(&str, &[(&str, fn())])] = &[
+    ("hazards", super::hazards::ALL),
+    ("splits", super::splits::ALL),
+    ("indices", super::indices::ALL),
+    ("guards", super::guards::ALL),
+    ("dimensions", super::dimensions::ALL),
+    ("loops", super::loops::ALL),
+    ("views", super::views::ALL),
+    ("promotion", super::promotion::ALL),
+    ("limits", super::limits::ALL),
+];
+
+/// Names of the probes that fail under a mutant.
+fn noticing(mutant: Mutant) -> Vec<String> {
+    if mutant.is_at_load() {
+        forget_kernels();
+    }
+    let mut names = Vec::new();
+    for (file, probes) in PROBES {
+        for (name, probe) in *probes {
+            if with(mutant, || catch_unwind(probe)).is_err() {
+                names.push(format!("{file}::{name}"));
+            }
+        }
+    }
+    if mutant.is_at_load() {
+        forget_kernels();
+    }
+    names
+}
+
+/// Whether random lists come out wrong under a mutant.
+fn lists_notice(mutant: Mutant, lists: usize) -> bool {
+    (0..lists.div_ceil(50))
+        .any(|seed| with(mutant, || catch_unwind(AssertUnwindSafe(|| smoke(seed as u64, 50)))).is_err())
+}
+
+#[test]
+fn every_weakened_rule_is_noticed() {
+    let asked: usize = std::env::var("VKFUSE_MUTATION_LISTS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    // Failing probes are what is wanted here: their messages would bury the table.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut missed = Vec::new();
+    let mut table = String::new();
+    for &mutant in Mutant::ALL {
+        let names = noticing(mutant);
+        let lists = (asked > 0 || names.is_empty()).then(|| lists_notice(mutant, asked.max(200)));
+        let first = names.first().map_or("-", String::as_str);
+        let lists = match lists {
+            None => "not asked",
+            Some(true) => "wrong",
+            Some(false) => "right",
+        };
+        table.push_str(&format!("{mutant:?} | {} probes, first {first} | lists {lists}\n", names.len()));
+        if names.is_empty() && lists != "wrong" {
+            missed.push(format!("{mutant:?}: {}", mutant.what()));
+        }
+    }
+    std::panic::set_hook(hook);
+    println!("{table}");
+    assert!(missed.is_empty(), "nobody noticed: {missed:#?}");
+}
+
+/// The table above means something only if nothing fails without a mutant.
+#[test]
+fn nothing_is_noticed_where_nothing_is_weakened() {
+    for (file, probes) in PROBES {
+        for (name, probe) in *probes {
+            assert!(catch_unwind(probe).is_ok(), "{file}::{name}");
+        }
+    }
+}

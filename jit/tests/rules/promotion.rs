@@ -1,0 +1,210 @@
+//! Promotions: granted when proven, refused with the accesses that forbid it.
+
+use vkfuse_jit::Reason;
+use vkfuse_jit::plan::{Internalization, Limits, Promote};
+
+use super::lab::{Checked, Lab, kernel};
+
+fn copy() -> String {
+    kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;")
+}
+
+/// `write` into buffer 1 and `read` from it, with 4 groups of 8.
+fn pair(write: &str, read: &str, promote: Promote) -> Checked {
+    Lab::new(128)
+        .promote(1, promote)
+        .submit(write, [4, 1, 1], &[0, 1], &[])
+        .submit(read, [4, 1, 1], &[1, 2], &[])
+        .check()
+}
+
+probes! {
+    fn a_temporary_stays_in_registers() {
+        pair(&copy(), &copy(), Promote::Private).fused(0).inside(1, Internalization::Private);
+        pair(&copy(), &copy(), Promote::Auto).fused(0).inside(1, Internalization::Private);
+        pair(&copy(), &copy(), Promote::Local).fused(0).inside(1, Internalization::Local);
+    }
+
+    /// The first kernel to touch it reads it.
+    fn old_contents_are_needed_where_the_first_access_reads() {
+        for kind in [Promote::Private, Promote::Local, Promote::Auto] {
+            let checked = Lab::new(64)
+                .promote(1, kind)
+                .submit(&copy(), [4, 1, 1], &[1, 1], &[])
+                .submit(&copy(), [4, 1, 1], &[1, 2], &[])
+                .check()
+                .fused(0);
+            match checked.refused(1) {
+                Reason::OldContents { submission: 0, binding: (0, 0), .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// What is written later was not there before.
+    fn a_later_write_covers_no_earlier_read() {
+        for kind in [Promote::Private, Promote::Local] {
+            let checked = Lab::new(64)
+                .promote(1, kind)
+                .submit(&copy(), [4, 1, 1], &[1, 2], &[])
+                .submit(&copy(), [4, 1, 1], &[0, 1], &[])
+                .submit(&copy(), [4, 1, 1], &[1, 3], &[])
+                .check()
+                .fused(0);
+            assert!(matches!(checked.refused(1), Reason::OldContents { submission: 0, .. }));
+        }
+    }
+
+    /// An exchange in place: the kernel's own barrier orders it, in shared memory too.
+    fn a_kernels_own_barriers_order_what_was_promoted() {
+        let swap = kernel("z", "8", "let v = z[gid.x ^ 1u]; storageBarrier(); z[gid.x] = v + 1u;");
+        Lab::new(64)
+            .promote(1, Promote::Local)
+            .submit(&copy(), [4, 1, 1], &[0, 1], &[])
+            .submit(&swap, [4, 1, 1], &[1], &[])
+            .submit(&copy(), [4, 1, 1], &[1, 2], &[])
+            .check()
+            .fused(1)
+            .inside(1, Internalization::Local);
+    }
+
+    /// A kernel that writes, then reads back what it wrote, covers its read itself.
+    fn a_write_of_the_same_kernel_covers_what_it_dominates() {
+        let both = kernel("a z", "8", "z[gid.x] = a[gid.x]; z[gid.x] = z[gid.x] * 3u;");
+        pair(&both, &copy(), Promote::Private).fused(0).inside(1, Internalization::Private);
+        let late = kernel("a z", "8", "let old = z[gid.x]; z[gid.x] = a[gid.x] + old;");
+        let checked = pair(&late, &copy(), Promote::Private).fused(0);
+        assert!(matches!(checked.refused(1), Reason::OldContents { .. }));
+        let branch = kernel("a z", "8", "if (lid.x < 3u) { z[gid.x] = a[gid.x]; } z[gid.x] = z[gid.x] * 3u;");
+        let checked = pair(&branch, &copy(), Promote::Private).fused(0);
+        assert!(matches!(checked.refused(1), Reason::OldContents { .. }));
+    }
+
+    /// Elements only part of which was written.
+    fn a_component_covers_only_itself() {
+        let part = kernel("a:vec4<u32> z:vec4<u32>", "8", "z[gid.x].y = a[gid.x].x;");
+        let all = kernel("a:vec4<u32> z:vec4<u32>", "8", "z[gid.x] = a[gid.x];");
+        let one = kernel("a:vec4<u32> z:vec4<u32>", "8", "z[gid.x] = vec4(a[gid.x].y);");
+        pair(&part, &one, Promote::Private).fused(0).inside(1, Internalization::Private);
+        let checked = pair(&part, &all, Promote::Private).fused(0);
+        assert!(matches!(checked.refused(1), Reason::OldContents { .. }));
+    }
+
+    /// What the group writes and others of the group read, whoever wrote it.
+    fn one_invocation_writes_for_its_group() {
+        let first = kernel("a z", "8", "if (lid.x == 0u) { z[wid.x] = a[gid.x]; }");
+        let all = kernel("a z", "8", "z[gid.x] = a[wid.x] + lid.x;");
+        pair(&first, &all, Promote::Local).fused(1).inside(1, Internalization::Local);
+        let refused = pair(&first, &all, Promote::Private).fused(1);
+        assert!(matches!(refused.refused(1), Reason::SharedElements { between_groups: false, .. }));
+        // Where nobody may write, nobody may read.
+        let never = kernel("a z", "8", "if (lid.x == 8u) { z[wid.x] = a[gid.x]; }");
+        let checked = pair(&never, &all, Promote::Local);
+        checked.refused(1);
+    }
+
+    /// Shared memory that no barrier orders inside one kernel is not covered by its own writes.
+    fn an_exchange_inside_one_kernel_is_not_covered_by_itself() {
+        let both = kernel("a z", "8", "z[gid.x] = a[gid.x]; storageBarrier(); z[gid.x + 32u] = z[gid.x ^ 1u];");
+        let read = kernel("a z", "8", "z[gid.x] = a[gid.x + 32u];");
+        let checked = pair(&both, &read, Promote::Local).fused(0);
+        assert!(matches!(checked.refused(1), Reason::OldContents { .. }), "{:?}", checked.refused(1));
+    }
+
+    /// Elements far apart: the slot follows from the index.
+    fn slots_follow_from_the_index() {
+        // Each invocation has elements 2 i and 2 i + 64.
+        let write = kernel("a z", "8", "z[2u * gid.x] = a[gid.x]; z[2u * gid.x + 64u] = a[gid.x] + 9u;");
+        let read = kernel("a z", "8", "z[gid.x] = a[2u * gid.x + 64u] * 100u + a[2u * gid.x];");
+        pair(&write, &read, Promote::Private).fused(0).inside(1, Internalization::Private);
+        pair(&write, &read, Promote::Local).fused(0);
+        // Backwards: element 31 - i.
+        let write = kernel("a z", "8", "z[31u - gid.x] = a[gid.x];");
+        let read = kernel("a z", "8", "z[gid.x] = a[31u - gid.x] * 100u;");
+        pair(&write, &read, Promote::Private).fused(0).inside(1, Internalization::Private);
+    }
+
+    fn atomics_stay_in_memory() {
+        let count = kernel("a z:atomic<u32>", "8", "atomicAdd(&z[gid.x], a[gid.x]);");
+        for kind in [Promote::Private, Promote::Local] {
+            let checked = Lab::new(64)
+                .promote(1, kind)
+                .submit(&copy(), [4, 1, 1], &[0, 1], &[])
+                .submit(&count, [4, 1, 1], &[0, 1], &[])
+                .check()
+                .fused(0);
+            assert_eq!(checked.refused(1), &Reason::Atomic);
+        }
+    }
+
+    fn a_buffer_of_several_groups_stays_in_memory() {
+        let reversed = kernel("a z", "8", "z[gid.x] = a[31u - gid.x];");
+        let checked = Lab::new(32)
+            .promote(1, Promote::Private)
+            .submit(&copy(), [4, 1, 1], &[0, 1], &[])
+            .submit(&copy(), [4, 1, 1], &[1, 2], &[])
+            .submit(&reversed, [4, 1, 1], &[2, 3], &[])
+            .submit(&copy(), [4, 1, 1], &[1, 4], &[])
+            .check();
+        assert_eq!(checked.plan.steps.len(), 2);
+        assert_eq!(checked.refused(1), &Reason::SeveralGroups);
+    }
+
+    fn shared_memory_is_limited() {
+        let mirror = kernel("a z", "8", "z[gid.x] = a[gid.x ^ 1u];");
+        let lab = |bytes| {
+            let mut lab = Lab::new(64).promote(1, Promote::Local);
+            lab.limits = Limits { max_shared_bytes: bytes, ..lab.limits };
+            lab.submit(&copy(), [4, 1, 1], &[0, 1], &[]).submit(&mirror, [4, 1, 1], &[1, 2], &[]).check().fused(1)
+        };
+        lab(32).inside(1, Internalization::Local);
+        assert_eq!(lab(31).refused(1), &Reason::SharedMemory { needed: 32, limit: 31 });
+    }
+
+    /// The length of a promoted buffer is still its length.
+    fn lengths_survive_promotion() {
+        let write = kernel("a z", "8", "if (gid.x < arrayLength(&z)) { z[gid.x] = a[gid.x] + arrayLength(&z); }");
+        let read = kernel("a z", "8", "if (gid.x < arrayLength(&a)) { z[gid.x] = a[gid.x] * arrayLength(&a); }");
+        pair(&write, &read, Promote::Private).fused(0).inside(1, Internalization::Private);
+    }
+
+    /// A count that comes from a uniform buffer bounds both kernels alike.
+    fn a_count_from_a_uniform_buffer_bounds_a_promotion() {
+        let text = kernel("u_ a z", "8", "if (gid.x < u_.n) { z[gid.x] = a[gid.x] + 1u; }");
+        let lab = |second: u64| {
+            Lab::new(64)
+                .promote(2, Promote::Private)
+                .submit(&text, [4, 1, 1], &[0, 1, 2], &[])
+                .submit(&text, [4, 1, 1], &[second, 2, 3], &[])
+                .check()
+                .fused(0)
+        };
+        lab(0).inside(2, Internalization::Private);
+        // Another buffer, another count.
+        assert!(matches!(lab(4).refused(2), Reason::OldContents { .. }));
+    }
+
+    /// The same with a storage buffer that nothing in the list writes, and with one that is written.
+    fn a_count_in_memory_is_one_count_while_nobody_writes_it() {
+        let text = kernel("c a z", "8", "if (gid.x < c[0]) { z[gid.x] = a[gid.x] + 1u; }");
+        let set = kernel("a z", "1", "z[0] = a[3];");
+        let fill = |lab: Lab| {
+            lab.promote(2, Promote::Private)
+                .submit(&text, [4, 1, 1], &[0, 1, 2], &[])
+                .submit(&text, [4, 1, 1], &[0, 2, 3], &[])
+        };
+        fill(Lab::new(64)).check().fused(0).inside(2, Internalization::Private);
+        let written = fill(Lab::new(64).submit(&set, [1, 1, 1], &[1, 0], &[])).check();
+        written.refused(2);
+        // Raised between the two by the only invocation there is.
+        let raise = kernel("a z", "1", "z[0] = a[0] + 200u;");
+        let one = kernel("c a z", "1", "for (var i = 0u; i < 8u; i++) { if (i < c[0] % 8u) { z[i] = a[i]; } }");
+        let checked = Lab::new(64)
+            .promote(2, Promote::Private)
+            .submit(&one, [1, 1, 1], &[0, 1, 2], &[])
+            .submit(&raise, [1, 1, 1], &[1, 0], &[])
+            .submit(&one, [1, 1, 1], &[0, 2, 3], &[])
+            .check();
+        checked.refused(2);
+    }
+}
