@@ -22,6 +22,7 @@ use crate::{
     outcome::CancelCause,
     program::{CacheStats, Programs},
     queue::Queue,
+    rust::RustKernels,
     schedule::Schedule,
     stats::{Counters, Objects, Stats},
     vk::{DeviceInfo, Gpu, GpuOptions, UserBuffer},
@@ -41,6 +42,7 @@ pub(crate) struct ContextInner {
     /// Told whenever a list ended or a hold was released.
     pub(crate) changed: Condvar,
     pub(crate) programs: Programs,
+    pub(crate) rust: RustKernels,
     pub(crate) counters: Counters,
     pub(crate) limits: Limits,
     pub(crate) profiling: bool,
@@ -107,6 +109,7 @@ impl Context {
             schedule: Mutex::default(),
             changed: Condvar::new(),
             programs: Programs::new(&gpu, &limits, &options.cache),
+            rust: RustKernels::default(),
             counters: Counters::default(),
             limits,
             profiling: options.profiling,

@@ -12,6 +12,7 @@ use crate::{
     event::{Event, EventInner},
     jit::SpecValue,
     kernel::Kernel,
+    rust::Launch,
 };
 
 /// What a submit closure fills in. Every method returns the handler, so that calls can be chained.
@@ -29,6 +30,8 @@ pub(crate) struct Request {
     pub(crate) push: SmallVec<[u8; 32]>,
     pub(crate) spec: SmallVec<[(u32, SpecValue); 4]>,
     pub(crate) dispatch: Option<(Kernel, Size)>,
+    /// A kernel written in Rust; becomes a dispatch when the closure ends.
+    pub(crate) launch: Option<Box<Launch>>,
     pub(crate) after: SmallVec<[Arc<EventInner>; 2]>,
     /// What the kernel reaches by address.
     pub(crate) uses: SmallVec<[Accessor; 2]>,
@@ -100,13 +103,27 @@ impl Handler {
     }
 
     fn set_dispatch(&mut self, kernel: &Kernel, size: Size) -> &mut Handler {
-        if let Some((first, _)) = &self.request.dispatch {
-            let problem = SubmitError::SecondDispatch { first: first.name().to_owned() };
-            self.request.mistake.get_or_insert(Error::submit(kernel.name(), problem));
-        } else {
+        if self.is_first(kernel.name()) {
             self.request.dispatch = Some((kernel.clone(), size));
         }
         self
+    }
+
+    pub(crate) fn set_launch(&mut self, launch: Launch) {
+        if self.is_first(launch.name()) {
+            self.request.launch = Some(Box::new(launch));
+        }
+    }
+
+    /// Whether nothing is dispatched yet; if something is, that is a mistake.
+    fn is_first(&mut self, name: &str) -> bool {
+        let dispatched = self.request.dispatch.as_ref().map(|(first, _)| first.name());
+        let Some(first) = dispatched.or(self.request.launch.as_ref().map(|launch| launch.name())) else {
+            return true;
+        };
+        let problem = SubmitError::SecondDispatch { first: first.to_owned() };
+        self.request.mistake.get_or_insert(Error::submit(name, problem));
+        false
     }
 
     /// Orders the submission after the work of an event, besides what its buffers order it after.
@@ -120,9 +137,12 @@ impl Handler {
 
     /// Ends the closure's part.
     pub(crate) fn finish(self, context: &Arc<ContextInner>) -> Result<Request, Error> {
-        let request = self.request;
+        let mut request = self.request;
         if let Some(mistake) = request.mistake {
             return Err(mistake);
+        }
+        if let Some(launch) = request.launch.take() {
+            launch.resolve(context, &mut request)?;
         }
         let foreign = request.after.iter().any(|event| !Arc::ptr_eq(&event.context, context));
         if foreign {

@@ -31,6 +31,11 @@ impl Kernel {
         Ok(Kernel { context: context.clone(), jit, module: module.clone() })
     }
 
+    /// A kernel that was checked before.
+    pub(crate) fn from_parts(context: &Arc<ContextInner>, jit: jit::Kernel, module: Module) -> Kernel {
+        Kernel { context: context.clone(), jit, module }
+    }
+
     /// The name its module was loaded under.
     #[must_use]
     pub fn name(&self) -> &str {

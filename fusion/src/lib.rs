@@ -66,6 +66,7 @@ mod outcome;
 mod program;
 mod queue;
 mod report;
+pub mod rust;
 mod schedule;
 mod stats;
 mod vk;

@@ -214,6 +214,43 @@ pub enum SubmitError {
         /// Bytes allowed.
         limit: u32,
     },
+    /// A kernel written in Rust has no module.
+    #[error(transparent)]
+    NotLowered(vkfuse_kernel::LowerError),
+    /// A capture of host memory, where a kernel is submitted to a device.
+    #[error("`{capture}` is host memory; capture a buffer's accessor, or run the kernel on the host")]
+    HostMemory {
+        /// The accessor's path in the function object.
+        capture: String,
+    },
+    /// A capture of an accessor with elements of another size.
+    #[error("`{capture}` has elements of {needed} bytes, and the accessor's have {given}")]
+    ElementSize {
+        /// The accessor's path in the function object.
+        capture: String,
+        /// Bytes of the kernel's element.
+        needed: u64,
+        /// Bytes of the accessor's element.
+        given: u64,
+    },
+    /// A ranged accessor that leaves its accessor.
+    #[error("`{capture}`: elements {offset}..{end} are outside of the accessor's {elements}", end = offset + len)]
+    CaptureRange {
+        /// The accessor's path in the function object.
+        capture: String,
+        /// First element.
+        offset: u64,
+        /// Number of elements.
+        len: u64,
+        /// Number of elements there are.
+        elements: u64,
+    },
+    /// A lowered module is not what its signature says: a defect of the lowering.
+    #[error("the lowered module differs from its signature: {detail}")]
+    Signature {
+        /// In what.
+        detail: String,
+    },
     /// A dispatch of no work-groups.
     #[error("the dispatch of {groups:?} work-groups has a zero")]
     ZeroGroups {

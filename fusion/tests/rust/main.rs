@@ -1,0 +1,15 @@
+//! Kernels written in Rust, on a device and on the host.
+
+#![allow(unreachable_pub)]
+
+#[macro_use]
+#[path = "../support/mod.rs"]
+mod support;
+
+#[path = "../../../kernel/tests/bodies/kernels.rs"]
+mod kernels;
+
+mod chain;
+mod checked;
+mod device;
+mod mistakes;

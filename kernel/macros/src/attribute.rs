@@ -1,0 +1,333 @@
+//! `#[kernel]` and `#[device]`: functions with their staged copies.
+
+use std::collections::HashSet;
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{
+    Block, FnArg, Ident, ImplItem, ImplItemFn, ItemFn, ItemImpl, Pat, Result, ReturnType, Signature, Type,
+    Visibility, spanned::Spanned,
+};
+
+use crate::{
+    body::{Both, Returns, Walk, Want},
+    derive::root,
+    refuse,
+};
+
+/// A parameter: its name, its type without `&`, and whether it is a mutable local.
+struct Param<'a> {
+    name: &'a Ident,
+    ty: &'a Type,
+    /// Whether it is a value, and not a capture or an item.
+    value: bool,
+    mutable: bool,
+}
+
+fn params(signature: &Signature) -> Result<Vec<Param<'_>>> {
+    let mut params = Vec::new();
+    for input in &signature.inputs {
+        let FnArg::Typed(typed) = input else { continue };
+        let Pat::Ident(ident) = &*typed.pat else { return Err(refuse::binding(&typed.pat)) };
+        let ty = match &*typed.ty {
+            Type::Reference(reference) if reference.mutability.is_some() => {
+                return refuse::error(
+                    reference,
+                    "`&mut` in a kernel: let the function give the new value back",
+                );
+            }
+            Type::Reference(reference) => &*reference.elem,
+            ty => {
+                refuse::body_type(ty)?;
+                ty
+            }
+        };
+        let value = !matches!(&*typed.ty, Type::Reference(_)) && !is_item(ty);
+        params.push(Param { name: &ident.ident, ty, value, mutable: ident.mutability.is_some() });
+    }
+    Ok(params)
+}
+
+/// Whether a type is what tells items apart, by its name.
+fn is_item(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    path.path
+        .segments
+        .last()
+        .is_some_and(|last| ["Item", "GroupItem", "Task"].iter().any(|name| last.ident == name))
+}
+
+/// The type of a parameter's handle. For values it is said outright, so that type parameters follow from arguments.
+fn handle(ty: &Type, value: bool) -> TokenStream {
+    let root = root();
+    if value { quote!(#root::stage::Val<#ty>) } else { quote!(#root::stage::Staged<#ty>) }
+}
+
+fn check(signature: &Signature) -> Result<()> {
+    if let Some(token) = &signature.asyncness {
+        return refuse::error(
+            token,
+            "an `async` function in a kernel: events order kernels, not their parts",
+        );
+    }
+    if let Some(token) = &signature.constness {
+        return refuse::error(token, "a `const fn` in a kernel: leave `const` away");
+    }
+    if let Some(token) = &signature.unsafety {
+        return refuse::error(
+            token,
+            "an `unsafe` function in a kernel: put `unsafe` around what needs it, inside",
+        );
+    }
+    if let Some(receiver) = signature.receiver() {
+        if receiver.mutability.is_some() {
+            return refuse::error(
+                receiver,
+                "`&mut self` in a kernel: captures are read only; use `&self` and write through accessors",
+            );
+        }
+        if receiver.reference.is_none() {
+            return refuse::error(receiver, "`self` by value in a kernel: use `&self`");
+        }
+    }
+    Ok(())
+}
+
+/// A body's two copies, with what must surround them.
+fn bodies(block: &Block, params: &[Param<'_>], returns: Returns, captures: HashSet<String>) -> Result<Both> {
+    let root = root();
+    let mut walk = Walk::new(returns, captures);
+    params.iter().for_each(|param| walk.declare(param.name));
+    let want = if returns == Returns::Value { Want::Value } else { Want::Nothing };
+    let Both { host, staged } = walk.block(block, want);
+    walk.finish()?;
+    let variables = params.iter().map(|Param { name, mutable, .. }| {
+        if *mutable {
+            quote!(let #name = #root::stage::var(#name);)
+        } else {
+            quote!(let #name = #root::stage::bind(#name);)
+        }
+    });
+    let staged = match returns {
+        Returns::Value => quote!({ let __value = { #staged }; __ret.leave(__value); }),
+        Returns::Nothing => quote!({ #staged; __ret.leave(()); }),
+        Returns::Kernel => quote!({ #staged; }),
+    };
+    Ok(Both::new(host, quote!(#(#variables)* #staged)))
+}
+
+/// Lints that the copies would trip over where the body does not.
+fn allow() -> TokenStream {
+    quote!(#[allow(
+        unused_variables, unused_mut, unused_must_use, unused_parens, unused_braces, unused_labels, unused_assignments,
+        unreachable_code, dead_code, clippy::all, clippy::pedantic
+    )])
+}
+
+fn returns(signature: &Signature) -> Result<(Returns, TokenStream)> {
+    Ok(match &signature.output {
+        ReturnType::Default => (Returns::Nothing, quote!(())),
+        ReturnType::Type(_, ty) => match &**ty {
+            Type::Tuple(tuple) if tuple.elems.is_empty() => (Returns::Nothing, quote!(())),
+            ty => {
+                refuse::body_type(ty)?;
+                (Returns::Value, quote!(#ty))
+            }
+        },
+    })
+}
+
+/// The host's and the staged copy of a marked function; `staged_name` is what the latter is called.
+fn function(
+    vis: &Visibility,
+    attributes: &[syn::Attribute],
+    signature: &Signature,
+    block: &Block,
+    staged_name: &Ident,
+) -> Result<(TokenStream, TokenStream)> {
+    check(signature)?;
+    let (root, allow) = (root(), allow());
+    let params = params(signature)?;
+    let (returns, ret) = returns(signature)?;
+    let Both { host, staged } = bodies(block, &params, returns, HashSet::new())?;
+    let names: Vec<_> = params.iter().map(|p| p.name).collect();
+    let types = params.iter().map(|p| handle(p.ty, p.value));
+    let result = if returns == Returns::Value { quote!(#root::stage::Val<#ret>) } else { quote!(()) };
+    let (generics, _, bounds) = signature.generics.split_for_impl();
+    let name = signature.ident.to_string();
+    let this = signature.receiver().map(|_| quote!(__this: #root::stage::Staged<Self>,));
+    let this_name = signature.receiver().map(|_| quote!(__this,));
+    let lowered = quote! {
+        #[doc(hidden)]
+        #allow
+        #vis fn #staged_name #generics(#this #(#names: #types),*)
+            -> #result #bounds
+        {
+            use #root::stage::{Get as _, Set as _};
+            #root::stage::call::<#ret, _, _>(#name, (#this_name #(#names,)*), |(#this_name #(#names,)*), __ret| {
+                #staged
+            })
+        }
+    };
+    let host = quote!(#(#attributes)* #allow #vis #signature { #host });
+    Ok((host, lowered))
+}
+
+fn no_arguments(arguments: &TokenStream, attribute: &str) -> Result<()> {
+    if arguments.is_empty() {
+        return Ok(());
+    }
+    refuse::error(
+        arguments,
+        format!("`#[{attribute}]` takes no arguments: the range of a launch says how large groups are"),
+    )
+}
+
+/// `#[device]`
+pub(crate) fn device(arguments: TokenStream, input: TokenStream) -> Result<TokenStream> {
+    no_arguments(&arguments, "device")?;
+    if let Ok(item) = syn::parse2::<ItemImpl>(input.clone()) {
+        let (functions, _) = implementation(&item, None)?;
+        return Ok(functions);
+    }
+    let item: ItemFn = match syn::parse2(input.clone()) {
+        Ok(item) => item,
+        Err(_) => {
+            return refuse::error(
+                &input,
+                "`#[device]` on this: it marks functions and `impl` blocks without a trait",
+            );
+        }
+    };
+    let lower = Ident::new("lower", item.sig.ident.span());
+    let (vis, name) = (&item.vis, &item.sig.ident);
+    let (host, lowered) = function(vis, &item.attrs, &item.sig, &item.block, &lower)?;
+    // A type of the same name is in scope wherever the function is.
+    Ok(quote! {
+        #host
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, missing_docs, missing_debug_implementations)]
+        #vis enum #name {}
+        impl #name {
+            #lowered
+        }
+    })
+}
+
+/// The functions of an `impl`, twice; and its `run`, if it may have one.
+fn implementation(
+    item: &ItemImpl,
+    run: Option<&HashSet<String>>,
+) -> Result<(TokenStream, Option<ImplItemFn>)> {
+    if let Some((_, path, _)) = &item.trait_ {
+        return refuse::error(path, "an `impl` of a trait in a kernel: mark an `impl` without a trait");
+    }
+    let mut functions = TokenStream::new();
+    let mut entry = None;
+    for member in &item.items {
+        match member {
+            ImplItem::Fn(member) if member.sig.ident == "run" && run.is_some() => {
+                entry = Some(member.clone())
+            }
+            ImplItem::Fn(member) => {
+                let lower = format_ident!("__lower_{}", member.sig.ident);
+                let (host, lowered) =
+                    function(&member.vis, &member.attrs, &member.sig, &member.block, &lower)?;
+                functions.extend(host);
+                functions.extend(lowered);
+            }
+            other => functions.extend(quote!(#other)),
+        }
+    }
+    let (generics, _, bounds) = item.generics.split_for_impl();
+    let ty = &item.self_ty;
+    Ok((quote!(impl #generics #ty #bounds { #functions }), entry))
+}
+
+/// `#[kernel]`
+pub(crate) fn kernel(arguments: TokenStream, input: TokenStream) -> Result<TokenStream> {
+    no_arguments(&arguments, "kernel")?;
+    let item: ItemImpl = match syn::parse2(input.clone()) {
+        Ok(item) => item,
+        Err(_) => {
+            return refuse::error(
+                &input,
+                "`#[kernel]` on this: it goes on the `impl` block that has `run(&self, item)`",
+            );
+        }
+    };
+    expand(&item, &HashSet::new())
+}
+
+/// The kernel that an `impl` is. `captures` are names that stand for fields of `self`.
+pub(crate) fn expand(item: &ItemImpl, captures: &HashSet<String>) -> Result<TokenStream> {
+    let (root, allow) = (root(), allow());
+    let (functions, run) = implementation(item, Some(captures))?;
+    let Some(run) = run else {
+        return refuse::error(
+            &item.self_ty,
+            "`#[kernel]` on an `impl` without `run`: add `fn run(&self, item: Item<1>)`",
+        );
+    };
+    check(&run.sig)?;
+    if run.sig.receiver().is_none() {
+        return refuse::error(&run.sig, "`run` without `&self`: its captures are the fields of `self`");
+    }
+    if !run.sig.generics.params.is_empty() {
+        return refuse::error(&run.sig.generics, "type parameters on `run`: put them on the struct");
+    }
+    if returns(&run.sig)?.0 == Returns::Value {
+        return refuse::error(
+            &run.sig.output,
+            "`run` with a result: write it through an accessor, with `set`",
+        );
+    }
+    let params = params(&run.sig)?;
+    if params.len() > 1 {
+        return refuse::error(
+            &run.sig.inputs,
+            "`run` with several arguments: it takes the item, everything else is captured",
+        );
+    }
+    let Both { host, staged } = bodies(&run.block, &params, Returns::Kernel, captures.clone())?;
+    let (generics, _, bounds) = item.generics.split_for_impl();
+    let ty = &item.self_ty;
+    let name = type_name(ty);
+    let (signature, vis, attributes) = (&run.sig, &run.vis, &run.attrs);
+    let (item_type, item_name, call) = match params.first() {
+        Some(param) => {
+            let (ty, name) = (param.ty, param.name);
+            (quote!(#ty), quote!(#name), quote!(self.run(item)))
+        }
+        None => (quote!(#root::Task), quote!(__item), quote!(self.run())),
+    };
+    Ok(quote! {
+        #functions
+        impl #generics #ty #bounds {
+            #(#attributes)*
+            #allow
+            #vis #signature { #host }
+        }
+        #[automatically_derived]
+        impl #generics #root::KernelObject for #ty #bounds {
+            type Item = #item_type;
+            const NAME: &'static str = #name;
+            #[allow(unused_variables)]
+            fn call(&self, item: Self::Item) {
+                #call
+            }
+            #allow
+            fn lower(__this: #root::stage::Staged<Self>, #item_name: #root::stage::Staged<Self::Item>) {
+                use #root::stage::{Get as _, Set as _};
+                #staged
+            }
+        }
+    })
+}
+
+fn type_name(ty: &Type) -> String {
+    match ty {
+        Type::Path(path) => path.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default(),
+        ty => format!("{:?}", ty.span()),
+    }
+}

@@ -1,0 +1,239 @@
+//! Calls: of functions that numbers have, of accessors and items, and of marked functions.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::{Expr, ExprCall, ExprMethodCall, Path, PathArguments, Result, spanned::Spanned};
+
+use crate::{
+    body::{Both, Walk, Want},
+    derive::root,
+    expr::single,
+    refuse,
+};
+
+/// Functions of numbers, which are methods in Rust.
+const MATH: &[&str] = &[
+    "min",
+    "max",
+    "clamp",
+    "abs",
+    "signum",
+    "wrapping_add",
+    "wrapping_sub",
+    "wrapping_mul",
+    "count_ones",
+    "leading_zeros",
+    "trailing_zeros",
+    "reverse_bits",
+    "sqrt",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "recip",
+    "mul_add",
+    "copysign",
+    "is_nan",
+    "to_bits",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "exp",
+    "exp2",
+    "ln",
+    "log2",
+    "atan2",
+    "powf",
+];
+
+/// Methods of accessors, shared memory, constants and items.
+const HANDLES: &[&str] = &[
+    "get",
+    "set",
+    "get_unchecked",
+    "set_unchecked",
+    "len",
+    "is_empty",
+    "fetch_add",
+    "fetch_min",
+    "fetch_max",
+    "fetch_and",
+    "fetch_or",
+    "fetch_xor",
+    "exchange",
+    "compare_exchange",
+    "id",
+    "range",
+    "index",
+    "count",
+    "global",
+    "local",
+    "group",
+    "local_range",
+    "groups",
+    "local_index",
+    "barrier",
+    "sub_group_size",
+    "sub_group_lane",
+    "sub_group_sum",
+    "sub_group_min",
+    "sub_group_max",
+    "sub_group_all",
+    "sub_group_any",
+    "sub_group_first",
+    "sub_group_xor",
+];
+
+/// What to use instead of a method that kernels do not have.
+fn instead(name: &str) -> &'static str {
+    match name {
+        "pow" | "powi" => "multiply in a loop, or use `powf` on `f32`",
+        "checked_add" | "checked_sub" | "checked_mul" | "checked_div" | "overflowing_add"
+        | "saturating_add" | "saturating_sub" | "saturating_mul" | "overflowing_sub" | "overflowing_mul" => {
+            "arithmetic wraps: compare before it, or compute in a wider type"
+        }
+        "iter" | "iter_mut" | "into_iter" | "map" | "fold" | "sum" | "step_by" | "rev" | "enumerate"
+        | "zip" => "there are no iterators: use `for i in a..b` and an index, or `while` for other steps",
+        "unwrap" | "expect" | "ok" | "unwrap_or" => "there is no `Option` and no `Result`",
+        "clone" | "to_owned" | "copied" | "cloned" | "into" => {
+            "values are copied: leave it away, or use `as`"
+        }
+        "rem_euclid" | "div_euclid" => "use `%` and `/`, and correct by the sign",
+        "cbrt" | "hypot" | "log10" | "log" | "exp_m1" | "ln_1p" | "to_degrees" | "to_radians" => {
+            "make it of `sqrt`, `ln`, `exp` and arithmetic"
+        }
+        "fract" => "use `x - x.trunc()`",
+        "rotate_left" | "rotate_right" => "use `(x << n) | (x >> (32 - n))`",
+        _ => "write it as a function marked `#[device]` and call it by its name",
+    }
+}
+
+fn is_type_name(path: &Path) -> bool {
+    let count = path.segments.len();
+    count >= 2 && path.segments[count - 2].ident.to_string().starts_with(char::is_uppercase)
+}
+
+impl Walk {
+    pub(crate) fn method(&mut self, call: &ExprMethodCall) -> Result<Both> {
+        let (root, span) = (root(), call.span());
+        let name = call.method.to_string();
+        let on_self = matches!(&*call.receiver, Expr::Path(path) if path.path.is_ident("self"));
+        if on_self {
+            return self.own(call);
+        }
+        if let Some(turbofish) = &call.turbofish {
+            return refuse::error(turbofish, "type arguments of a method in a kernel: leave them away");
+        }
+        if MATH.contains(&name.as_str()) {
+            let all: Vec<&Expr> = [&*call.receiver].into_iter().chain(&call.args).collect();
+            return self.apply(&name, &all, span);
+        }
+        if !HANDLES.contains(&name.as_str()) {
+            return refuse::error(&call.method, format!("method `{name}` in a kernel: {}", instead(&name)));
+        }
+        let receiver = self.part(&call.receiver)?;
+        let arguments = self.arguments(call.args.iter())?;
+        let (host, staged, method) = (receiver.host, receiver.staged, &call.method);
+        let (host_args, staged_args) = (arguments.host, arguments.staged);
+        Ok(Both::new(
+            quote_spanned!(span=> (#host).#method(#host_args)),
+            quote_spanned!(span=> #root::stage::rd(#staged).#method(#staged_args)),
+        ))
+    }
+
+    /// A call of a function of the same `impl`.
+    fn own(&mut self, call: &ExprMethodCall) -> Result<Both> {
+        let span = call.span();
+        if call.method == "run" {
+            return refuse::error(
+                &call.method,
+                "a call of `run` in a kernel: put what both do into another function",
+            );
+        }
+        let Both { host, staged } = self.arguments(call.args.iter())?;
+        let (method, turbofish) = (&call.method, &call.turbofish);
+        let lower = format_ident!("__lower_{}", call.method, span = call.method.span());
+        Ok(Both::new(
+            quote_spanned!(span=> self.#method #turbofish(#host)),
+            quote_spanned!(span=> Self::#lower #turbofish(__this, #staged)),
+        ))
+    }
+
+    fn arguments<'a>(&mut self, all: impl Iterator<Item = &'a Expr>) -> Result<Both> {
+        let root = root();
+        let (mut hosts, mut stages) = (Vec::new(), Vec::new());
+        for e in all {
+            let Both { host, staged } = match e {
+                // Captures are passed by reference: the host has them in one place.
+                Expr::Reference(reference) if reference.mutability.is_none() => {
+                    let Both { host, staged } = self.part(&reference.expr)?;
+                    Both::new(quote!(&#host), quote!(#root::stage::rd(#staged)))
+                }
+                Expr::Reference(reference) => {
+                    return refuse::error(
+                        reference,
+                        "`&mut` in a kernel: let the function give the new value back",
+                    );
+                }
+                e => self.expr(e, Want::Value)?,
+            };
+            hosts.push(host);
+            stages.push(staged);
+        }
+        Ok(Both::new(quote!(#(#hosts),*), quote!(#(#stages),*)))
+    }
+
+    pub(crate) fn call(&mut self, call: &ExprCall) -> Result<Both> {
+        let (root, span) = (root(), call.span());
+        let Expr::Path(function) = &*call.func else {
+            return refuse::error(
+                &call.func,
+                "a call of a value in a kernel: call a function marked `#[device]` by its name",
+            );
+        };
+        let path = &function.path;
+        if let Some(name) = single(path) {
+            if self.is_local(name) || self.is_capture(name) {
+                return refuse::error(
+                    name,
+                    "a call of a value in a kernel: call a function marked `#[device]` by its name",
+                );
+            }
+            let text = name.to_string();
+            if text.starts_with(char::is_uppercase) {
+                return refuse::error(
+                    name,
+                    "a tuple struct or variant in a kernel: use a struct with named fields",
+                );
+            }
+        }
+        let Both { host, staged } = self.arguments(call.args.iter())?;
+        if path.segments.len() == 2 && path.segments[1].ident == "from_bits" {
+            let ty = &path.segments[0];
+            return Ok(Both::new(
+                quote_spanned!(span=> #root::host::ops::from_bits::<#ty>(#host)),
+                quote_spanned!(span=> #root::stage::from_bits::<#ty>(#staged)),
+            ));
+        }
+        let staged_path = staged_path(path, is_type_name(path) || function.qself.is_some());
+        Ok(Both::new(quote_spanned!(span=> #function(#host)), quote_spanned!(span=> #staged_path(#staged))))
+    }
+}
+
+/// The staged form of a function's path: `foo` has it as `foo::lower`, `Type::foo` as `Type::__lower_foo`.
+fn staged_path(path: &Path, associated: bool) -> TokenStream {
+    let mut path = path.clone();
+    let Some(last) = path.segments.last_mut() else { return quote!(#path) };
+    let arguments = std::mem::replace(&mut last.arguments, PathArguments::None);
+    if associated {
+        last.ident = format_ident!("__lower_{}", last.ident, span = last.ident.span());
+        return quote!(#path #arguments);
+    }
+    quote!(#path::lower #arguments)
+}

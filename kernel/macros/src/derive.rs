@@ -1,0 +1,215 @@
+//! The derives: what a struct's fields become.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Data, DeriveInput, Error, Fields, Ident, Result, Type, spanned::Spanned};
+
+use crate::refuse;
+
+/// Path of the crate that expanded code names.
+pub(crate) fn root() -> TokenStream {
+    quote!(::vkfuse::rust)
+}
+
+struct Struct<'a> {
+    fields: Vec<(&'a Ident, &'a Type)>,
+}
+
+fn fields<'a>(input: &'a DeriveInput, derive: &str) -> Result<Struct<'a>> {
+    let Data::Struct(data) = &input.data else {
+        return Err(Error::new(input.ident.span(), refuse::not_a_struct(&input.data, derive)));
+    };
+    let named = match &data.fields {
+        Fields::Named(named) => named.named.iter().collect::<Vec<_>>(),
+        Fields::Unnamed(_) => {
+            return Err(Error::new(
+                data.fields.span(),
+                format!("`{derive}` on a tuple struct: name the fields"),
+            ));
+        }
+        Fields::Unit => Vec::new(),
+    };
+    let mut fields = Vec::new();
+    for field in named {
+        refuse::capture_type(&field.ty)?;
+        if let Some(ident) = &field.ident {
+            fields.push((ident, &field.ty));
+        }
+    }
+    Ok(Struct { fields })
+}
+
+pub(crate) fn name_hash(name: &str) -> u64 {
+    name.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// `HasField` for each field: where it starts is behind the fields before it.
+fn has_fields(input: &DeriveInput, item: &Struct<'_>, value: bool) -> TokenStream {
+    let root = root();
+    let name = &input.ident;
+    let (generics, params, bounds) = input.generics.split_for_impl();
+    let mut before: Vec<&Type> = Vec::new();
+    let mut all = TokenStream::new();
+    for (k, (ident, ty)) in item.fields.iter().enumerate() {
+        let hash = name_hash(&ident.to_string());
+        let k = k as u32;
+        let position = if value {
+            quote!(at)
+        } else {
+            quote!(#(let at = <#before as #root::Capture>::advance(at);)* at)
+        };
+        all.extend(quote! {
+            impl #generics #root::capture::HasField<#hash> for #name #params #bounds {
+                type Type = #ty;
+                const INDEX: u32 = #k;
+                #[allow(clippy::let_and_return)]
+                fn position(at: #root::capture::Position) -> #root::capture::Position {
+                    #position
+                }
+            }
+        });
+        before.push(ty);
+    }
+    all
+}
+
+/// `#[derive(Captures)]`
+pub(crate) fn captures(input: &DeriveInput) -> Result<TokenStream> {
+    let item = fields(input, "Captures")?;
+    let root = root();
+    let name = &input.ident;
+    let (generics, params, bounds) = input.generics.split_for_impl();
+    let idents: Vec<_> = item.fields.iter().map(|f| f.0).collect();
+    let types: Vec<_> = item.fields.iter().map(|f| f.1).collect();
+    let names: Vec<_> = idents.iter().map(|ident| ident.to_string()).collect();
+    let fields = has_fields(input, &item, false);
+    Ok(quote! {
+        impl #generics #root::capture::Stage for #name #params #bounds {
+            type Kind = #root::stage::Composite;
+        }
+        #[automatically_derived]
+        impl #generics #root::Capture for #name #params #bounds {
+            #[allow(clippy::let_and_return)]
+            fn advance(at: #root::capture::Position) -> #root::capture::Position {
+                #(let at = <#types as #root::Capture>::advance(at);)*
+                at
+            }
+            #[allow(unused_variables, unused_assignments)]
+            fn describe(path: &str, at: #root::capture::Position, signature: &mut #root::Signature) {
+                #(
+                    <#types as #root::Capture>::describe(&#root::capture::join(path, #names), at, signature);
+                    let at = <#types as #root::Capture>::advance(at);
+                )*
+            }
+            #[allow(unused_variables, unused_assignments)]
+            fn bind(&self, at: #root::capture::Position, arguments: &mut #root::Arguments) {
+                #(
+                    <#types as #root::Capture>::bind(&self.#idents, at, arguments);
+                    let at = <#types as #root::Capture>::advance(at);
+                )*
+            }
+            fn begin_group(&self) {
+                #(<#types as #root::Capture>::begin_group(&self.#idents);)*
+            }
+        }
+        #fields
+    })
+}
+
+fn check_repr(input: &DeriveInput) -> Result<()> {
+    let mut is_c = false;
+    for attribute in input.attrs.iter().filter(|a| a.path().is_ident("repr")) {
+        attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("C") {
+                is_c = true;
+            } else if meta.path.is_ident("packed") {
+                return Err(meta
+                    .error("a packed struct has no layout on a device: take `packed` away, or keep bytes"));
+            } else if meta.input.peek(syn::token::Paren) {
+                let content;
+                syn::parenthesized!(content in meta.input);
+                content.parse::<TokenStream>()?;
+            }
+            Ok(())
+        })?;
+    }
+    if is_c {
+        return Ok(());
+    }
+    let message = "`Value` needs a layout that Rust promises: add `#[repr(C)]`";
+    Err(Error::new(input.ident.span(), message))
+}
+
+/// `#[derive(Value)]`
+pub(crate) fn value(input: &DeriveInput) -> Result<TokenStream> {
+    let item = fields(input, "Value")?;
+    check_repr(input)?;
+    if item.fields.is_empty() {
+        return Err(Error::new(
+            input.ident.span(),
+            "`Value` on a struct without fields: nothing to compute with",
+        ));
+    }
+    let root = root();
+    let name = &input.ident;
+    let (generics, params, bounds) = input.generics.split_for_impl();
+    let idents: Vec<_> = item.fields.iter().map(|f| f.0).collect();
+    let types: Vec<_> = item.fields.iter().map(|f| f.1).collect();
+    let names: Vec<_> = idents.iter().map(|ident| ident.to_string()).collect();
+    let fields = has_fields(input, &item, true);
+    let text = name.to_string();
+    Ok(quote! {
+        impl #generics #root::capture::Stage for #name #params #bounds {
+            type Kind = #root::stage::Plain;
+        }
+        #[automatically_derived]
+        impl #generics #root::Capture for #name #params #bounds {
+            fn advance(at: #root::capture::Position) -> #root::capture::Position {
+                #root::capture::plain::advance::<Self>(at)
+            }
+            fn plain_shape() -> ::core::option::Option<#root::Shape> {
+                ::core::option::Option::Some(<Self as #root::Value>::shape())
+            }
+            fn describe(path: &str, at: #root::capture::Position, signature: &mut #root::Signature) {
+                #root::capture::plain::describe::<Self>(path, at, signature);
+            }
+            fn bind(&self, at: #root::capture::Position, arguments: &mut #root::Arguments) {
+                #root::capture::plain::bind(self, at, arguments);
+            }
+        }
+        #[automatically_derived]
+        impl #generics #root::Value for #name #params #bounds {
+            fn shape() -> #root::Shape {
+                #root::Shape::Struct(#root::StructShape {
+                    name: #text,
+                    size: ::core::mem::size_of::<Self>() as u32,
+                    align: ::core::mem::align_of::<Self>() as u32,
+                    fields: ::std::vec![#(#root::FieldShape {
+                        name: #names,
+                        offset: ::core::mem::offset_of!(Self, #idents) as u32,
+                        shape: <#types as #root::Value>::shape(),
+                    }),*],
+                })
+            }
+            fn write(&self, bytes: &mut [u8]) {
+                #(
+                    let at = ::core::mem::offset_of!(Self, #idents);
+                    let end = at + ::core::mem::size_of::<#types>();
+                    <#types as #root::Value>::write(&self.#idents, &mut bytes[at..end]);
+                )*
+            }
+            fn zero() -> Self {
+                Self { #(#idents: <#types as #root::Value>::zero()),* }
+            }
+        }
+        impl #generics #name #params #bounds {
+            #[doc(hidden)]
+            #[allow(dead_code)]
+            pub fn __build() -> #root::stage::StructBuilder<Self> {
+                ::core::default::Default::default()
+            }
+        }
+        #fields
+    })
+}

@@ -1,0 +1,139 @@
+//! What is not lowered, and what to use instead.
+
+use syn::{Data, Error, Expr, Item, Pat, Result, Type, spanned::Spanned};
+
+pub(crate) fn error<T>(at: &impl Spanned, message: impl std::fmt::Display) -> Result<T> {
+    Err(Error::new(at.span(), message))
+}
+
+pub(crate) fn not_a_struct(data: &Data, derive: &str) -> String {
+    let (kind, instead) = match data {
+        Data::Enum(_) => ("an enum", "keep its number in a `u32` and `match` on that"),
+        _ => ("a union", "keep its bits in a `u32` and use `from_bits` or casts"),
+    };
+    format!("`{derive}` on {kind}, which has no form on a device: {instead}")
+}
+
+/// Types that a field or a variable cannot have, as far as that shows in their text.
+pub(crate) fn capture_type(ty: &Type) -> Result<()> {
+    let refused =
+        |what: &str, instead: &str| error(ty, format!("{what} cannot be a parameter of a kernel: {instead}"));
+    match ty {
+        Type::Reference(_) => refused("a reference", "copy the value, or pass a buffer's accessor"),
+        Type::Ptr(_) => refused("a pointer", "pass a buffer's accessor"),
+        Type::Slice(_) => refused("a slice", "pass a buffer's accessor, or an array `[T; N]`"),
+        Type::Tuple(_) => refused("a tuple", "use a struct with `#[repr(C)]` and `#[derive(Value)]`"),
+        Type::BareFn(_) => refused("a function pointer", "call a function marked `#[device]` by its name"),
+        Type::TraitObject(_) => refused("a trait object", "use a type parameter"),
+        Type::ImplTrait(_) => refused("`impl Trait`", "use a type parameter"),
+        Type::Array(array) => capture_type(&array.elem),
+        Type::Paren(paren) => capture_type(&paren.elem),
+        Type::Group(group) => capture_type(&group.elem),
+        Type::Path(path) => {
+            let Some(last) = path.path.segments.last() else { return Ok(()) };
+            match last.ident.to_string().as_str() {
+                "usize" => refused("`usize`, whose size is the machine's,", "use `u32`"),
+                "isize" => refused("`isize`, whose size is the machine's,", "use `i32`"),
+                "char" => refused("`char`", "use `u32`, or `u8` for ASCII"),
+                "u128" | "i128" => refused("a 128-bit integer", "use two `u64`"),
+                "String" => refused("`String`", "pass its bytes in a buffer"),
+                "Vec" => refused("`Vec`", "pass a buffer's accessor, or an array `[T; N]`"),
+                "Box" | "Rc" | "Arc" => {
+                    refused("a pointer to the heap", "copy the value, or pass a buffer's accessor")
+                }
+                "Option" => refused("`Option`", "use a struct of a `bool` and the value"),
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A type in a body.
+pub(crate) fn body_type(ty: &Type) -> Result<()> {
+    let refused = |what: &str, instead: &str| error(ty, format!("{what} in a kernel: {instead}"));
+    match ty {
+        Type::Reference(_) => {
+            refused("a reference", "copy the value; only captures are passed as `&`, to marked functions")
+        }
+        Type::Ptr(_) => refused("a pointer", "use an accessor and an index"),
+        Type::Tuple(tuple) if !tuple.elems.is_empty() => {
+            refused("a tuple", "use a struct with `#[repr(C)]` and `#[derive(Value)]`")
+        }
+        Type::Slice(_) => refused("a slice", "use an array `[T; N]`"),
+        Type::Path(path) => match path.path.segments.last().map(|s| s.ident.to_string()).as_deref() {
+            Some("usize") => refused("`usize`", "use `u32`, by which arrays and accessors are indexed"),
+            Some("isize") => refused("`isize`", "use `i32`"),
+            Some("char") => refused("`char`", "use `u32`, or `u8` for ASCII"),
+            Some("u128" | "i128") => refused("a 128-bit integer", "use two `u64`"),
+            _ => Ok(()),
+        },
+        Type::Array(array) => body_type(&array.elem),
+        _ => Ok(()),
+    }
+}
+
+/// An expression that no part of the lowering takes.
+pub(crate) fn expression(e: &Expr) -> Error {
+    let (what, instead) = match e {
+        Expr::Closure(_) => ("a closure", "write a function marked `#[device]`"),
+        Expr::Async(_) | Expr::Await(_) => ("`async`", "events order kernels, not their parts"),
+        Expr::Macro(mac) => {
+            let name = mac.mac.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+            let message = format!("macro `{name}!` in a kernel: {}", macro_instead(&name));
+            return Error::new(e.span(), message);
+        }
+        Expr::Reference(_) => {
+            ("a reference", "copy the value; only captures are passed as `&`, to marked functions")
+        }
+        Expr::Tuple(_) => ("a tuple", "use a struct with `#[repr(C)]` and `#[derive(Value)]`"),
+        Expr::Range(_) => ("a range outside of `for`", "keep its two ends"),
+        Expr::Try(_) => ("`?`", "there is no `Result` on a device: use `if` and an early `return`"),
+        Expr::TryBlock(_) => ("`try`", "use `if` and an early `return`"),
+        Expr::Let(_) => ("`if let` or `while let`", "use `match` on an integer, or `if` with a comparison"),
+        Expr::RawAddr(_) => ("a raw pointer", "use an accessor and an index"),
+        Expr::Const(_) => ("a `const` block", "name a `const` outside of the function"),
+        Expr::Infer(_) => ("`_`", "name the value"),
+        Expr::Yield(_) => ("`yield`", "write the values to a buffer"),
+        Expr::Unary(_) => ("`*`", "values are copied, there is nothing to follow: leave it away"),
+        _ => ("this expression", "the guide lists what kernels can contain"),
+    };
+    Error::new(e.span(), format!("{what} in a kernel: {instead}"))
+}
+
+pub(crate) fn macro_instead(name: &str) -> &'static str {
+    match name {
+        "println" | "print" | "eprintln" | "eprint" | "dbg" | "format" | "write" | "writeln" => {
+            "a device cannot print: write values to a buffer, or run the kernel on the host"
+        }
+        "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne"
+        | "panic" | "unreachable" | "todo" | "unimplemented" => {
+            "a device cannot panic: write a mark to a buffer, or check on the host"
+        }
+        "vec" => "a device has no heap: use an array `[value; N]`",
+        _ => "macros are not looked into: write what it expands to, or a function marked `#[device]`",
+    }
+}
+
+pub(crate) fn item(item: &Item) -> Error {
+    let (what, instead) = match item {
+        Item::Fn(_) => ("a function inside of a function", "write it outside, marked `#[device]`"),
+        Item::Static(_) => ("a `static`", "use a `const`, or pass a buffer"),
+        Item::Macro(_) => ("a macro", "write what it expands to"),
+        _ => ("an item inside of a function", "write it outside"),
+    };
+    Error::new(item.span(), format!("{what} in a kernel: {instead}"))
+}
+
+pub(crate) fn binding(pat: &Pat) -> Error {
+    let (what, instead) = match pat {
+        Pat::Tuple(_) | Pat::TupleStruct(_) | Pat::Struct(_) | Pat::Slice(_) => {
+            ("a pattern that takes a value apart", "name the value and use its fields")
+        }
+        Pat::Reference(_) => ("a reference pattern", "values are copied: leave `&` away"),
+        Pat::Ident(ident) if ident.by_ref.is_some() => ("`ref`", "values are copied: leave it away"),
+        Pat::Ident(_) => ("`@` in a pattern", "compare in a guard, `x if …`"),
+        _ => ("this pattern", "use a name"),
+    };
+    Error::new(pat.span(), format!("{what} in a kernel: {instead}"))
+}

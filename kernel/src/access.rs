@@ -1,0 +1,443 @@
+//! Accessors: what a kernel reads and writes.
+//!
+//! An accessor is made from a buffer of the runtime, or from host memory where a kernel runs on the host. An index that is
+//! out of range touches nothing: a read gives zero, a write is skipped.
+
+use std::{
+    any::Any,
+    fmt,
+    marker::PhantomData,
+    ops::Range,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytemuck::Pod;
+
+use crate::{
+    capture::{AccessorArg, Arguments, BindingParam, Capture, Mode, Position, Signature, Stage, Value, join},
+    stage::Composite,
+    value::Int32,
+};
+
+/// What an element of a buffer can be: a value without padding.
+pub trait Element: Value + Pod {}
+
+impl<T: Value + Pod> Element for T {}
+
+/// Memory that kernels on the host read and write. A handle; clones are the same memory.
+pub struct HostBuffer<T> {
+    data: Arc<Mutex<Vec<T>>>,
+}
+
+impl<T> Clone for HostBuffer<T> {
+    fn clone(&self) -> Self {
+        HostBuffer { data: self.data.clone() }
+    }
+}
+
+impl<T> fmt::Debug for HostBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostBuffer").field("len", &self.lock().len()).finish()
+    }
+}
+
+impl<T> HostBuffer<T> {
+    /// Memory that holds these elements.
+    #[must_use]
+    pub fn new(data: Vec<T>) -> HostBuffer<T> {
+        HostBuffer { data: Arc::new(Mutex::new(data)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<T>> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A copy of the elements.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T>
+    where
+        T: Clone,
+    {
+        self.lock().clone()
+    }
+}
+
+/// What an accessor stands for.
+enum Source<T> {
+    Host(HostBuffer<T>),
+    /// What the runtime made of a buffer.
+    Device(Arc<dyn Any + Send + Sync>),
+}
+
+impl<T> Clone for Source<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Source::Host(buffer) => Source::Host(buffer.clone()),
+            Source::Device(handle) => Source::Device(handle.clone()),
+        }
+    }
+}
+
+impl<T: Element> Source<T> {
+    fn with<R>(&self, index: Option<u32>, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let Source::Host(buffer) = self else { return None };
+        buffer.lock().get_mut(index? as usize).map(f)
+    }
+
+    fn len(&self) -> u32 {
+        match self {
+            Source::Host(buffer) => u32::try_from(buffer.lock().len()).unwrap_or(u32::MAX),
+            Source::Device(_) => 0,
+        }
+    }
+
+    fn argument(&self, range: Option<(u32, u32)>) -> AccessorArg {
+        let handle = match self {
+            Source::Host(_) => None,
+            Source::Device(handle) => Some(handle.clone()),
+        };
+        AccessorArg { handle, range }
+    }
+}
+
+/// What all accessors have: an element type, a mode, and maybe a range.
+#[doc(hidden)]
+pub trait Accessor: Capture + Stage<Kind = Composite> {
+    type Element: Element;
+    const MODE: Mode;
+    const RANGED: bool = false;
+    /// Runs something on an element of host memory, if it is there.
+    fn with<R>(&self, index: u32, f: impl FnOnce(&mut Self::Element) -> R) -> Option<R>;
+    /// Number of elements on the host.
+    fn host_len(&self) -> u32;
+    fn argument(&self, range: Option<(u32, u32)>) -> AccessorArg;
+}
+
+/// An accessor that reads.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(message = "`{Self}` does not read", note = "use `Read` or `ReadWrite`")]
+pub trait Reads: Accessor {}
+
+/// An accessor that writes.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(message = "`{Self}` does not write", note = "use `Write` or `ReadWrite`")]
+pub trait Writes: Accessor {}
+
+macro_rules! accessor {
+    ($(#[$doc:meta])* $name:ident, $mode:ident, $($can:ident)+) => {
+        $(#[$doc])*
+        pub struct $name<T> {
+            source: Source<T>,
+        }
+
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> Self {
+                $name { source: self.source.clone() }
+            }
+        }
+
+        impl<T> fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+
+        impl<T: Element> $name<T> {
+            /// An accessor of host memory.
+            #[must_use]
+            pub fn host(buffer: &HostBuffer<T>) -> Self {
+                $name { source: Source::Host(buffer.clone()) }
+            }
+
+            /// An accessor of what a runtime knows by a handle.
+            #[must_use]
+            pub fn device(handle: Arc<dyn Any + Send + Sync>) -> Self {
+                $name { source: Source::Device(handle) }
+            }
+        }
+
+        impl<T: Element> From<&HostBuffer<T>> for $name<T> {
+            fn from(buffer: &HostBuffer<T>) -> Self {
+                Self::host(buffer)
+            }
+        }
+
+        impl<T: Element> Stage for $name<T> {
+            type Kind = Composite;
+        }
+
+        impl<T: Element> Accessor for $name<T> {
+            type Element = T;
+            const MODE: Mode = Mode::$mode;
+            fn with<R>(&self, index: u32, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+                self.source.with(Some(index), f)
+            }
+            fn host_len(&self) -> u32 {
+                self.source.len()
+            }
+            fn argument(&self, range: Option<(u32, u32)>) -> AccessorArg {
+                self.source.argument(range)
+            }
+        }
+
+        impl<T: Element> Capture for $name<T> {
+            fn advance(at: Position) -> Position {
+                Position { params: at.params + 1, ..at }
+            }
+            fn describe(path: &str, at: Position, signature: &mut Signature) {
+                describe::<Self>(path, at, None, signature);
+            }
+            fn bind(&self, _: Position, arguments: &mut Arguments) {
+                arguments.accessors.push(self.argument(None));
+            }
+        }
+
+        $(impl<T: Element> $can for $name<T> {})+
+    };
+}
+
+accessor! {
+    /// Elements that a kernel reads.
+    Read, Read, Reads
+}
+accessor! {
+    /// Elements that a kernel writes.
+    Write, Write, Writes
+}
+accessor! {
+    /// Elements that a kernel reads and writes, also atomically.
+    ReadWrite, ReadWrite, Reads Writes
+}
+
+fn describe<A: Accessor>(path: &str, at: Position, range: Option<u32>, signature: &mut Signature) {
+    signature.bindings.push(BindingParam {
+        path: path.to_owned(),
+        binding: at.params,
+        element: A::Element::shape(),
+        mode: A::MODE,
+        range,
+    });
+}
+
+/// A part of what an accessor spans, of any offset and length: both travel with the plain values. Index 0 is the first
+/// element of the part, and what is outside of the part is out of range.
+#[derive(Clone, Debug)]
+pub struct Ranged<A> {
+    inner: A,
+    offset: u32,
+    len: u32,
+    marker: PhantomData<A>,
+}
+
+impl<A: Accessor> Ranged<A> {
+    /// The elements `range` of an accessor.
+    #[must_use]
+    pub fn new(inner: impl Into<A>, range: Range<u32>) -> Ranged<A> {
+        let len = range.end.saturating_sub(range.start);
+        Ranged { inner: inner.into(), offset: range.start, len, marker: PhantomData }
+    }
+}
+
+impl<A: Accessor> Stage for Ranged<A> {
+    type Kind = Composite;
+}
+
+impl<A: Accessor> Accessor for Ranged<A> {
+    type Element = A::Element;
+    const MODE: Mode = A::MODE;
+    const RANGED: bool = true;
+    fn with<R>(&self, index: u32, f: impl FnOnce(&mut A::Element) -> R) -> Option<R> {
+        if index >= self.len {
+            return None;
+        }
+        self.inner.with(self.offset.checked_add(index)?, f)
+    }
+    fn host_len(&self) -> u32 {
+        self.len
+    }
+    fn argument(&self, range: Option<(u32, u32)>) -> AccessorArg {
+        self.inner.argument(range)
+    }
+}
+
+impl<A: Accessor> Capture for Ranged<A> {
+    fn advance(at: Position) -> Position {
+        let at = at.aligned(4);
+        Position { params: at.params + 1, plain: at.plain + 8, ..at }
+    }
+    fn describe(path: &str, at: Position, signature: &mut Signature) {
+        let range = at.aligned(4).plain;
+        describe::<Self>(path, at, Some(range), signature);
+        u32::describe(&join(path, "offset"), at, signature);
+        u32::describe(&join(path, "len"), u32::advance(at), signature);
+    }
+    fn bind(&self, at: Position, arguments: &mut Arguments) {
+        self.offset.bind(at, arguments);
+        self.len.bind(u32::advance(at), arguments);
+        arguments.accessors.push(self.argument(Some((self.offset, self.len))));
+    }
+}
+
+impl<A: Reads> Reads for Ranged<A> {}
+impl<A: Writes> Writes for Ranged<A> {}
+
+/// What the methods of accessors are on the host. The lowered form has methods of the same names.
+macro_rules! methods {
+    ($name:ident<$param:ident: $bound:ident>, $element:ty, $($kind:ident)+) => {
+        $(methods!(@$kind $name<$param: $bound>, $element);)+
+    };
+    (@len $name:ident<$param:ident: $bound:ident>, $element:ty) => {
+        impl<$param: $bound> $name<$param> {
+            /// Number of elements.
+            #[must_use]
+            pub fn len(&self) -> u32 {
+                self.host_len()
+            }
+
+            /// Whether there are no elements.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.host_len() == 0
+            }
+        }
+    };
+    (@read $name:ident<$param:ident: $bound:ident>, $element:ty) => {
+        impl<$param: $bound> $name<$param> {
+            /// An element; zero where there is none.
+            #[must_use]
+            pub fn get(&self, index: u32) -> $element {
+                self.with(index, |element| *element).unwrap_or_else(<$element as Value>::zero)
+            }
+
+            /// An element, without a check on the device.
+            ///
+            /// # Safety
+            ///
+            /// The index is less than the length.
+            #[must_use]
+            #[allow(unsafe_code, reason = "on a device an index out of range would touch foreign memory")]
+            pub unsafe fn get_unchecked(&self, index: u32) -> $element {
+                self.get(index)
+            }
+        }
+    };
+    (@write $name:ident<$param:ident: $bound:ident>, $element:ty) => {
+        impl<$param: $bound> $name<$param> {
+            /// Writes an element; nothing where there is none.
+            pub fn set(&self, index: u32, value: $element) {
+                self.with(index, |element| *element = value);
+            }
+
+            /// Writes an element, without a check on the device.
+            ///
+            /// # Safety
+            ///
+            /// The index is less than the length.
+            #[allow(unsafe_code, reason = "on a device an index out of range would touch foreign memory")]
+            pub unsafe fn set_unchecked(&self, index: u32, value: $element) {
+                self.set(index, value);
+            }
+        }
+    };
+}
+
+methods! { Read<T: Element>, T, len read }
+methods! { Write<T: Element>, T, len write }
+methods! { ReadWrite<T: Element>, T, len read write }
+
+impl<A: Accessor> Ranged<A> {
+    /// Number of elements of the part.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether the part has no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<A: Reads> Ranged<A> {
+    /// An element of the part; zero where there is none.
+    #[must_use]
+    pub fn get(&self, index: u32) -> A::Element {
+        self.with(index, |element| *element).unwrap_or_else(<A::Element as Value>::zero)
+    }
+}
+
+impl<A: Writes> Ranged<A> {
+    /// Writes an element of the part; nothing where there is none.
+    pub fn set(&self, index: u32, value: A::Element) {
+        self.with(index, |element| *element = value);
+    }
+}
+
+/// What can be changed atomically.
+#[diagnostic::on_unimplemented(
+    message = "atomics take `u32` and `i32`, not `{Self}`",
+    note = "a float can be kept as its bits, with `to_bits` and `from_bits` around `compare_exchange`"
+)]
+pub trait Atomic: Element + Int32 {}
+
+impl Atomic for u32 {}
+impl Atomic for i32 {}
+
+macro_rules! atomics {
+    ($($(#[$doc:meta])* $name:ident |$old:ident, $value:ident| $new:expr;)+) => {
+        /// Each gives the element as it was before, zero where there is none, and is relaxed: it orders nothing else.
+        impl<T: Atomic> ReadWrite<T> {
+            $($(#[$doc])*
+            pub fn $name(&self, index: u32, $value: T) -> T {
+                let change = |element: &mut T| {
+                    let $old = *element;
+                    *element = $new;
+                    $old
+                };
+                self.with(index, change).unwrap_or_else(T::zero)
+            })+
+
+            /// Replaces the element if it is as expected.
+            pub fn compare_exchange(&self, index: u32, expected: T, value: T) -> T {
+                let change = |element: &mut T| {
+                    let old = *element;
+                    if old == expected {
+                        *element = value;
+                    }
+                    old
+                };
+                self.with(index, change).unwrap_or_else(T::zero)
+            }
+        }
+
+        impl<T: Atomic, const N: usize> crate::shared::Shared<T, N> {
+            $($(#[$doc])*
+            pub fn $name(&self, index: u32, $value: T) -> T {
+                let change = |element: &mut T| {
+                    let $old = *element;
+                    *element = $new;
+                    $old
+                };
+                self.with(index, change).unwrap_or_else(T::zero)
+            })+
+        }
+    };
+}
+
+atomics! {
+    /// Adds, wrapping.
+    fetch_add |old, value| old.kernel_add(value);
+    /// The lesser of both.
+    fetch_min |old, value| if value < old { value } else { old };
+    /// The greater of both.
+    fetch_max |old, value| if value > old { value } else { old };
+    /// Bitwise and.
+    fetch_and |old, value| old.kernel_and(value);
+    /// Bitwise or.
+    fetch_or |old, value| old.kernel_or(value);
+    /// Bitwise exclusive or.
+    fetch_xor |old, value| old.kernel_xor(value);
+    /// Replaces it.
+    exchange |old, value| value;
+}

@@ -1,0 +1,323 @@
+//! Reads and writes of buffers and work-group memory.
+
+use rspirv::{
+    dr::Operand,
+    spirv::{Op, StorageClass},
+};
+
+use super::{
+    Cap, Val,
+    builder::{Builder, Fit},
+    memory::Spot,
+    shape, with,
+};
+use crate::{
+    access::{Accessor, Atomic, ReadWrite, Reads, Writes},
+    capture::{Mode, Position, Value},
+    shape::Shape,
+    shared::{FIRST_SPEC, Shared, Spec},
+    value::Scalar,
+};
+
+/// What tells how an accessor is reached.
+struct Target {
+    param: u32,
+    mode: Mode,
+    element: Shape,
+    /// Byte offset of offset and length among the plain values.
+    range: Option<u32>,
+}
+
+impl Target {
+    fn of<A: Accessor>(at: Position) -> Target {
+        let range = A::RANGED.then(|| at.aligned(4).plain);
+        Target { param: at.params, mode: A::MODE, element: shape::<A::Element>(), range }
+    }
+}
+
+impl Builder {
+    fn target_length(&mut self, target: &Target) -> u32 {
+        match target.range {
+            Some(at) => self.plain_word(at + 4),
+            None => {
+                let variable = self.binding(target.param, &target.element, target.mode);
+                self.length(target.param, variable)
+            }
+        }
+    }
+
+    /// Whether an index is in range; none where the runtime sees to it.
+    fn in_range(&mut self, target: &Target, index: u32) -> Option<u32> {
+        if let Some(&to) = self.function().fits.get(&index) {
+            self.fits.insert(Fit { param: target.param, to });
+            if self.form.fitting {
+                return None;
+            }
+        }
+        let length = self.target_length(target);
+        let ok = self.compare(Op::ULessThan, index, length);
+        self.report_out_of_range(ok, target.param, index);
+        Some(ok)
+    }
+
+    fn spot(&mut self, target: &Target, index: u32) -> Spot {
+        let root = self.binding(target.param, &target.element, target.mode);
+        let zero = self.u32(0);
+        let index = match target.range {
+            Some(at) => {
+                let (ty, offset) = (self.u32_type(), self.plain_word(at));
+                self.op(Op::IAdd, ty, &[offset, index])
+            }
+            None => index,
+        };
+        Spot { root, class: StorageClass::StorageBuffer, indices: vec![zero, index] }
+    }
+
+    /// A value where a condition holds, and zero where not.
+    fn or_zero(&mut self, ok: Option<u32>, shape: &Shape, f: impl FnOnce(&mut Builder) -> u32) -> u32 {
+        let Some(ok) = ok else { return f(self) };
+        let ty = self.value_type(shape);
+        let (result, zero) = (self.local(ty), self.zero(shape));
+        self.store(result, zero);
+        self.when(ok, |b| {
+            let value = f(b);
+            b.store(result, value);
+        });
+        self.load(result, ty)
+    }
+
+    fn only_if(&mut self, ok: Option<u32>, f: impl FnOnce(&mut Builder)) {
+        match ok {
+            None => f(self),
+            Some(ok) => self.when(ok, f),
+        }
+    }
+}
+
+/// Reading accessors.
+pub trait Get {
+    /// The element.
+    type Element;
+    /// An element; zero where there is none.
+    fn get(self, index: Val<u32>) -> Val<Self::Element>;
+    /// An element, unchecked.
+    fn get_unchecked(self, index: Val<u32>) -> Val<Self::Element>;
+}
+
+/// Writing accessors.
+pub trait Set {
+    /// The element.
+    type Element;
+    /// Writes an element; nothing where there is none.
+    fn set(self, index: Val<u32>, value: Val<Self::Element>);
+    /// Writes an element, unchecked.
+    fn set_unchecked(self, index: Val<u32>, value: Val<Self::Element>);
+}
+
+impl<A: Reads> Get for Cap<A> {
+    type Element = A::Element;
+    fn get(self, index: Val<u32>) -> Val<A::Element> {
+        let target = Target::of::<A>(self.at);
+        with(|b| {
+            let ok = b.in_range(&target, index.id);
+            Val::new(b.or_zero(ok, &target.element, |b| {
+                let spot = b.spot(&target, index.id);
+                b.load_laid_out(&spot, &target.element)
+            }))
+        })
+    }
+    fn get_unchecked(self, index: Val<u32>) -> Val<A::Element> {
+        let target = Target::of::<A>(self.at);
+        with(|b| {
+            let spot = b.spot(&target, index.id);
+            Val::new(b.load_laid_out(&spot, &target.element))
+        })
+    }
+}
+
+impl<A: Writes> Set for Cap<A> {
+    type Element = A::Element;
+    fn set(self, index: Val<u32>, value: Val<A::Element>) {
+        let target = Target::of::<A>(self.at);
+        with(|b| {
+            let ok = b.in_range(&target, index.id);
+            b.only_if(ok, |b| {
+                let spot = b.spot(&target, index.id);
+                b.store_laid_out(&spot, &target.element, value.id);
+            });
+        });
+    }
+    fn set_unchecked(self, index: Val<u32>, value: Val<A::Element>) {
+        let target = Target::of::<A>(self.at);
+        with(|b| {
+            let spot = b.spot(&target, index.id);
+            b.store_laid_out(&spot, &target.element, value.id);
+        });
+    }
+}
+
+impl<A: Accessor> Cap<A> {
+    /// Number of elements.
+    pub fn len(self) -> Val<u32> {
+        let target = Target::of::<A>(self.at);
+        with(|b| Val::new(b.target_length(&target)))
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(self) -> Val<bool> {
+        super::eq(self.len(), super::constant(0))
+    }
+}
+
+/// Work-group memory.
+impl<T: Value, const N: usize> Get for Cap<Shared<T, N>> {
+    type Element = T;
+    fn get(self, index: Val<u32>) -> Val<T> {
+        let element = shape::<T>();
+        with(|b| {
+            let ok = b.shared_in_range(index.id, N as u32);
+            Val::new(b.or_zero(ok, &element, |b| {
+                let (pointer, ty) = b.shared_element::<T, N>(self.at, index.id);
+                b.load(pointer, ty)
+            }))
+        })
+    }
+    fn get_unchecked(self, index: Val<u32>) -> Val<T> {
+        with(|b| {
+            let (pointer, ty) = b.shared_element::<T, N>(self.at, index.id);
+            Val::new(b.load(pointer, ty))
+        })
+    }
+}
+
+impl<T: Value, const N: usize> Set for Cap<Shared<T, N>> {
+    type Element = T;
+    fn set(self, index: Val<u32>, value: Val<T>) {
+        with(|b| {
+            let ok = b.shared_in_range(index.id, N as u32);
+            b.only_if(ok, |b| {
+                let (pointer, _) = b.shared_element::<T, N>(self.at, index.id);
+                b.store(pointer, value.id);
+            });
+        });
+    }
+    fn set_unchecked(self, index: Val<u32>, value: Val<T>) {
+        with(|b| {
+            let (pointer, _) = b.shared_element::<T, N>(self.at, index.id);
+            b.store(pointer, value.id);
+        });
+    }
+}
+
+impl Builder {
+    fn shared_in_range(&mut self, index: u32, count: u32) -> Option<u32> {
+        let ok = self.below(index, count)?;
+        self.report_out_of_range(ok, u32::MAX, index);
+        Some(ok)
+    }
+
+    fn shared_element<T: Value, const N: usize>(&mut self, at: Position, index: u32) -> (u32, u32) {
+        let root = self.shared_variable(at.shared, &<[T; N]>::shape());
+        let ty = self.value_type(&T::shape());
+        (self.chain(StorageClass::Workgroup, root, &[index], ty), ty)
+    }
+}
+
+impl<T: Scalar> Cap<Spec<T>> {
+    /// The constant.
+    pub fn get(self) -> Val<T> {
+        with(|b| Val::new(b.spec(FIRST_SPEC + self.at.specs, T::TYPE, 0)))
+    }
+}
+
+/// Opcodes of `min` and `max` are different for signed and unsigned.
+fn by_sign<T: Atomic>(signed: Op, unsigned: Op) -> Op {
+    if T::TYPE.is_signed() { signed } else { unsigned }
+}
+
+/// Scope of an atomic operation on a buffer, on work-group memory.
+const DEVICE: u32 = 1;
+const WORKGROUP: u32 = 2;
+
+impl Builder {
+    fn atomic<T: Atomic>(&mut self, op: Op, pointer: u32, scope: u32, values: &[u32]) -> u32 {
+        let ty = self.scalar_type(T::TYPE);
+        let (scope, relaxed) = (self.u32(scope), self.u32(0));
+        let mut operands = vec![Operand::IdRef(pointer), Operand::IdScope(scope)];
+        operands.push(Operand::IdMemorySemantics(relaxed));
+        if op == Op::AtomicCompareExchange {
+            operands.push(Operand::IdMemorySemantics(relaxed));
+        }
+        operands.extend(values.iter().map(|&id| Operand::IdRef(id)));
+        self.emit(op, ty, operands)
+    }
+}
+
+impl<T: Atomic> Cap<ReadWrite<T>> {
+    fn atomic(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T> {
+        let target = Target::of::<ReadWrite<T>>(self.at);
+        with(|b| {
+            let ok = b.in_range(&target, index.id);
+            Val::new(b.or_zero(ok, &target.element, |b| {
+                let (spot, ty) = (b.spot(&target, index.id), b.scalar_type(T::TYPE));
+                let pointer = b.chain(spot.class, spot.root, &spot.indices, ty);
+                b.atomic::<T>(op, pointer, DEVICE, values)
+            }))
+        })
+    }
+
+    /// Replaces the element if it is as expected.
+    pub fn compare_exchange(self, index: Val<u32>, expected: Val<T>, value: Val<T>) -> Val<T> {
+        self.atomic(Op::AtomicCompareExchange, index, &[value.id, expected.id])
+    }
+}
+
+impl<T: Atomic, const N: usize> Cap<Shared<T, N>> {
+    fn atomic(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T> {
+        with(|b| {
+            let ok = b.shared_in_range(index.id, N as u32);
+            Val::new(b.or_zero(ok, &shape::<T>(), |b| {
+                let (pointer, _) = b.shared_element::<T, N>(self.at, index.id);
+                b.atomic::<T>(op, pointer, WORKGROUP, values)
+            }))
+        })
+    }
+}
+
+macro_rules! atomics {
+    ($($name:ident $op:expr;)+) => {
+        impl<T: Atomic> Cap<ReadWrite<T>> {
+            $(
+                /// The atomic operation of that name.
+                pub fn $name(self, index: Val<u32>, value: Val<T>) -> Val<T> {
+                    self.atomic($op, index, &[value.id])
+                }
+            )+
+        }
+        impl<T: Atomic, const N: usize> Cap<Shared<T, N>> {
+            $(
+                /// The atomic operation of that name.
+                pub fn $name(self, index: Val<u32>, value: Val<T>) -> Val<T> {
+                    self.atomic($op, index, &[value.id])
+                }
+            )+
+        }
+    };
+}
+
+atomics! {
+    fetch_add Op::AtomicIAdd;
+    fetch_min by_sign::<T>(Op::AtomicSMin, Op::AtomicUMin);
+    fetch_max by_sign::<T>(Op::AtomicSMax, Op::AtomicUMax);
+    fetch_and Op::AtomicAnd;
+    fetch_or Op::AtomicOr;
+    fetch_xor Op::AtomicXor;
+    exchange Op::AtomicExchange;
+}
+
+impl<T: Value, const N: usize> Cap<Shared<T, N>> {
+    /// Number of elements.
+    pub fn len(self) -> Val<u32> {
+        super::constant(N as u32)
+    }
+}

@@ -1,0 +1,124 @@
+//! `as` between numbers, with Rust's meaning.
+
+use rspirv::spirv::Op;
+
+use super::{Val, builder::Builder, with};
+use crate::{
+    shape::{ScalarType, Shape},
+    value::Scalar,
+};
+
+/// `a as U`
+pub fn cast<T: Scalar, U: Scalar>(a: Val<T>) -> Val<U> {
+    with(|b| Val::new(b.cast(a.id, T::TYPE, U::TYPE)))
+}
+
+impl Builder {
+    fn cast(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {
+        if from == to {
+            return a;
+        }
+        if let Some(bits) = self.known(a)
+            && to.is_int()
+        {
+            let sign = from.is_signed() && from.bits() < 64 && bits >> (from.bits() - 1) & 1 == 1;
+            let bits = if sign { bits | u64::MAX << from.bits() } else { bits };
+            return self.scalar(to, bits & (u64::MAX >> (64 - to.bits())));
+        }
+        let target = self.scalar_type(to);
+        match (from, to) {
+            (ScalarType::Bool, _) => {
+                let (one, zero) = (self.scalar(to, 1), self.scalar(to, 0));
+                self.op(Op::Select, target, &[a, one, zero])
+            }
+            (from, to) if from.is_float() && to.is_float() => self.op(Op::FConvert, target, &[a]),
+            (from, to) if from.is_float() => self.saturate(a, from, to),
+            (from, to) if to.is_float() => self.int_to_float(a, from, to),
+            (from, to) => self.int_to_int(a, from, to),
+        }
+    }
+
+    fn int_to_int(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {
+        let target = self.scalar_type(to);
+        if from.bits() == to.bits() {
+            return self.op(Op::Bitcast, target, &[a]);
+        }
+        // UConvert makes unsigned types only; the sign of the source decides how it is widened.
+        if from.is_signed() {
+            let wide = signed(to.bits());
+            let converted = self.same(Op::SConvert, &Shape::Scalar(wide), &[a]);
+            return if to.is_signed() { converted } else { self.op(Op::Bitcast, target, &[converted]) };
+        }
+        let wide = unsigned(to.bits());
+        let converted = self.same(Op::UConvert, &Shape::Scalar(wide), &[a]);
+        if to.is_signed() { self.op(Op::Bitcast, target, &[converted]) } else { converted }
+    }
+
+    fn int_to_float(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {
+        let (mut a, mut from) = (a, from);
+        if from.bits() < 32 {
+            let wide = if from.is_signed() { ScalarType::I32 } else { ScalarType::U32 };
+            a = self.int_to_int(a, from, wide);
+            from = wide;
+        }
+        let op = if from.is_signed() { Op::ConvertSToF } else { Op::ConvertUToF };
+        self.same(op, &Shape::Scalar(to), &[a])
+    }
+
+    /// Floats to integers: towards zero, to the nearest number of the type, and nothing to zero.
+    fn saturate(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {
+        let bits = to.bits();
+        let (low, high) = if to.is_signed() {
+            (-((1_u128 << (bits - 1)) as f64), (1_u128 << (bits - 1)) as f64)
+        } else {
+            (0.0, (1_u128 << bits) as f64)
+        };
+        let (low_float, high_float) = (self.float(from, low), self.float(from, high));
+        let zero = self.float(from, 0.0);
+        let (not_low, not_high) = (
+            self.compare(Op::FOrdGreaterThanEqual, a, low_float),
+            self.compare(Op::FOrdLessThan, a, high_float),
+        );
+        let fits = self.compare(Op::LogicalAnd, not_low, not_high);
+        let safe = self.same(Op::Select, &Shape::Scalar(from), &[fits, a, zero]);
+
+        let wide =
+            if bits < 32 { if to.is_signed() { ScalarType::I32 } else { ScalarType::U32 } } else { to };
+        let op = if to.is_signed() { Op::ConvertFToS } else { Op::ConvertFToU };
+        let converted = self.same(op, &Shape::Scalar(wide), &[safe]);
+        let converted = if wide == to { converted } else { self.int_to_int(converted, wide, to) };
+
+        let mask = u64::MAX >> (64 - bits);
+        let (least, greatest) = if to.is_signed() { (1 << (bits - 1), mask >> 1) } else { (0, mask) };
+        let (least, greatest) = (self.scalar(to, least), self.scalar(to, greatest));
+        let above = self.compare(Op::FOrdGreaterThanEqual, a, high_float);
+        let below = self.compare(Op::FOrdLessThan, a, low_float);
+        let shape = Shape::Scalar(to);
+        let low_done = self.same(Op::Select, &shape, &[below, least, converted]);
+        self.same(Op::Select, &shape, &[above, greatest, low_done])
+    }
+
+    /// A float constant; `value` is exact in both sizes.
+    pub(super) fn float(&mut self, ty: ScalarType, value: f64) -> u32 {
+        let bits = if ty == ScalarType::F32 { u64::from((value as f32).to_bits()) } else { value.to_bits() };
+        self.scalar(ty, bits)
+    }
+}
+
+fn signed(bits: u32) -> ScalarType {
+    match bits {
+        8 => ScalarType::I8,
+        16 => ScalarType::I16,
+        32 => ScalarType::I32,
+        _ => ScalarType::I64,
+    }
+}
+
+fn unsigned(bits: u32) -> ScalarType {
+    match bits {
+        8 => ScalarType::U8,
+        16 => ScalarType::U16,
+        32 => ScalarType::U32,
+        _ => ScalarType::U64,
+    }
+}

@@ -1,0 +1,169 @@
+//! The operators of Rust on staged values.
+
+use rspirv::spirv::Op;
+
+use super::{Val, builder::Builder, shape, with};
+use crate::{
+    shape::{ScalarType, Shape},
+    value::{Bits, Int, Number, Ordered, Scalar, Signed},
+};
+
+impl Builder {
+    /// An operation whose result has the type of its operands.
+    pub(super) fn same(&mut self, op: Op, shape: &Shape, ids: &[u32]) -> u32 {
+        let ty = self.value_type(shape);
+        self.op(op, ty, ids)
+    }
+
+    pub(super) fn compare(&mut self, op: Op, a: u32, b: u32) -> u32 {
+        let ty = self.bool_type();
+        self.op(op, ty, &[a, b])
+    }
+}
+
+/// The component type of a number or vector.
+fn component(shape: &Shape) -> ScalarType {
+    match shape {
+        Shape::Scalar(scalar) | Shape::Vector(scalar, _) => *scalar,
+        Shape::Array(element, _) => component(element),
+        Shape::Struct(_) => ScalarType::U32,
+    }
+}
+
+fn arithmetic<T: Number>(int: Op, float: Op, a: Val<T>, b: Val<T>) -> Val<T> {
+    let shape = shape::<T>();
+    let op = if component(&shape).is_float() { float } else { int };
+    with(|builder| Val::new(builder.same(op, &shape, &[a.id, b.id])))
+}
+
+/// `a + b`
+pub fn add<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
+    arithmetic(Op::IAdd, Op::FAdd, a, b)
+}
+
+/// `a - b`
+pub fn sub<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
+    arithmetic(Op::ISub, Op::FSub, a, b)
+}
+
+/// `a * b`
+pub fn mul<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
+    arithmetic(Op::IMul, Op::FMul, a, b)
+}
+
+/// `a / b`
+pub fn div<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
+    let shape = shape::<T>();
+    with(|builder| {
+        Val::new(match &shape {
+            _ if component(&shape).is_float() => builder.same(Op::FDiv, &shape, &[a.id, b.id]),
+            Shape::Vector(scalar, n) => {
+                let element = Shape::Scalar(*scalar);
+                let quotients: Vec<u32> = (0..*n)
+                    .map(|k| {
+                        let (a, b) = (builder.extract(&element, a.id, k), builder.extract(&element, b.id, k));
+                        builder.divide(*scalar, a, b)
+                    })
+                    .collect();
+                builder.same(Op::CompositeConstruct, &shape, &quotients)
+            }
+            _ => builder.divide(component(&shape), a.id, b.id),
+        })
+    })
+}
+
+/// `a % b`
+pub fn rem<T: Int>(a: Val<T>, b: Val<T>) -> Val<T> {
+    with(|builder| Val::new(builder.remainder(T::TYPE, a.id, b.id)))
+}
+
+/// `-a`
+pub fn neg<T: Signed>(a: Val<T>) -> Val<T> {
+    let shape = shape::<T>();
+    let op = if component(&shape).is_float() { Op::FNegate } else { Op::SNegate };
+    with(|builder| Val::new(builder.same(op, &shape, &[a.id])))
+}
+
+/// `!a`
+pub fn not<T: Bits>(a: Val<T>) -> Val<T> {
+    let op = if T::TYPE == ScalarType::Bool { Op::LogicalNot } else { Op::Not };
+    with(|builder| Val::new(builder.same(op, &shape::<T>(), &[a.id])))
+}
+
+fn bitwise<T: Bits>(int: Op, logical: Op, a: Val<T>, b: Val<T>) -> Val<T> {
+    let op = if T::TYPE == ScalarType::Bool { logical } else { int };
+    with(|builder| Val::new(builder.same(op, &shape::<T>(), &[a.id, b.id])))
+}
+
+/// `a & b`
+pub fn bitand<T: Bits>(a: Val<T>, b: Val<T>) -> Val<T> {
+    bitwise(Op::BitwiseAnd, Op::LogicalAnd, a, b)
+}
+
+/// `a | b`
+pub fn bitor<T: Bits>(a: Val<T>, b: Val<T>) -> Val<T> {
+    bitwise(Op::BitwiseOr, Op::LogicalOr, a, b)
+}
+
+/// `a ^ b`
+pub fn bitxor<T: Bits>(a: Val<T>, b: Val<T>) -> Val<T> {
+    bitwise(Op::BitwiseXor, Op::LogicalNotEqual, a, b)
+}
+
+/// `a << count`
+pub fn shl<T: Int, S: Int>(a: Val<T>, count: Val<S>) -> Val<T> {
+    with(|builder| Val::new(builder.shift(Op::ShiftLeftLogical, T::TYPE, S::TYPE, a.id, count.id)))
+}
+
+/// `a >> count`
+pub fn shr<T: Int, S: Int>(a: Val<T>, count: Val<S>) -> Val<T> {
+    let op = if T::TYPE.is_signed() { Op::ShiftRightArithmetic } else { Op::ShiftRightLogical };
+    with(|builder| Val::new(builder.shift(op, T::TYPE, S::TYPE, a.id, count.id)))
+}
+
+/// Opcodes of a comparison: floats, signed, unsigned.
+fn ordered<T: Scalar>(ops: [Op; 3], a: Val<T>, b: Val<T>) -> Val<bool> {
+    let [float, signed, unsigned] = ops;
+    let op = match T::TYPE {
+        scalar if scalar.is_float() => float,
+        scalar if scalar.is_signed() => signed,
+        _ => unsigned,
+    };
+    with(|builder| Val::new(builder.compare(op, a.id, b.id)))
+}
+
+/// `a == b`
+pub fn eq<T: Scalar>(a: Val<T>, b: Val<T>) -> Val<bool> {
+    if T::TYPE == ScalarType::Bool {
+        return with(|builder| Val::new(builder.compare(Op::LogicalEqual, a.id, b.id)));
+    }
+    ordered([Op::FOrdEqual, Op::IEqual, Op::IEqual], a, b)
+}
+
+/// `a != b`
+pub fn ne<T: Scalar>(a: Val<T>, b: Val<T>) -> Val<bool> {
+    if T::TYPE == ScalarType::Bool {
+        return with(|builder| Val::new(builder.compare(Op::LogicalNotEqual, a.id, b.id)));
+    }
+    ordered([Op::FUnordNotEqual, Op::INotEqual, Op::INotEqual], a, b)
+}
+
+/// `a < b`
+pub fn lt<T: Ordered>(a: Val<T>, b: Val<T>) -> Val<bool> {
+    ordered([Op::FOrdLessThan, Op::SLessThan, Op::ULessThan], a, b)
+}
+
+/// `a <= b`
+pub fn le<T: Ordered>(a: Val<T>, b: Val<T>) -> Val<bool> {
+    ordered([Op::FOrdLessThanEqual, Op::SLessThanEqual, Op::ULessThanEqual], a, b)
+}
+
+/// `a > b`
+pub fn gt<T: Ordered>(a: Val<T>, b: Val<T>) -> Val<bool> {
+    ordered([Op::FOrdGreaterThan, Op::SGreaterThan, Op::UGreaterThan], a, b)
+}
+
+/// `a >= b`
+pub fn ge<T: Ordered>(a: Val<T>, b: Val<T>) -> Val<bool> {
+    ordered([Op::FOrdGreaterThanEqual, Op::SGreaterThanEqual, Op::UGreaterThanEqual], a, b)
+}

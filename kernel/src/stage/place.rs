@@ -1,0 +1,404 @@
+//! Constants, locals and the parts of things: fields, elements, assignments.
+
+use rspirv::{
+    dr::Operand,
+    spirv::{Op, StorageClass},
+};
+
+use super::{
+    Cap, Place, Staged, Val,
+    builder::{Builder, PlaceData},
+    shape, with,
+};
+use crate::{
+    capture::{Capture, HasField, Stage, Value},
+    shape::Shape,
+    stage::{Composite, Plain},
+};
+
+/// A value that is known when the kernel is lowered.
+pub fn constant<T: Value>(value: T) -> Val<T> {
+    let shape = shape::<T>();
+    let mut bytes = vec![0; shape.size() as usize];
+    value.write(&mut bytes);
+    with(|b| Val::new(b.constant(&shape, &bytes)))
+}
+
+/// The value of whatever an expression names.
+pub trait Rd: Copy {
+    /// The handle of the value.
+    type Out;
+    /// Reads it.
+    fn rd(self) -> Self::Out;
+}
+
+impl<T: Stage> Rd for Val<T> {
+    type Out = Val<T>;
+    fn rd(self) -> Val<T> {
+        self
+    }
+}
+
+impl<T: Stage> Rd for Cap<T> {
+    type Out = Cap<T>;
+    fn rd(self) -> Cap<T> {
+        self
+    }
+}
+
+impl<T: Value> Rd for Place<T> {
+    type Out = Val<T>;
+    fn rd(self) -> Val<T> {
+        let shape = shape::<T>();
+        with(|b| Val::new(b.read_place(self.at, &shape)))
+    }
+}
+
+/// [`Rd::rd`].
+pub fn rd<X: Rd>(x: X) -> X::Out {
+    x.rd()
+}
+
+/// A `let mut`.
+pub fn var<T: Value>(value: Val<T>) -> Place<T> {
+    let shape = shape::<T>();
+    with(|b| {
+        let ty = b.value_type(&shape);
+        let root = b.local(ty);
+        b.store(root, value.id);
+        Place::new(b.place(root, Vec::new(), None))
+    })
+}
+
+/// A `let`: arrays are put where they can be indexed, everything else stays as it is.
+pub fn bind<X: Bind>(x: X) -> X {
+    x.bind()
+}
+
+/// What `let` takes.
+pub trait Bind: Copy {
+    /// The same, ready to be used often.
+    #[must_use]
+    fn bind(self) -> Self;
+}
+
+impl<T: Value> Bind for Val<T> {
+    fn bind(self) -> Self {
+        let shape = shape::<T>();
+        if shape.has_array() {
+            with(|b| {
+                let root = b.spill(self.id, &shape);
+                b.function().spilled.insert(self.id, root);
+            });
+        }
+        self
+    }
+}
+
+impl<T: Stage> Bind for Cap<T> {
+    fn bind(self) -> Self {
+        self
+    }
+}
+
+/// An assignment.
+pub fn assign<T: Value>(place: Place<T>, value: Val<T>) {
+    let shape = shape::<T>();
+    with(|b| b.write_place(place.at, &shape, value.id));
+}
+
+/// What has fields.
+pub trait FieldOf<const NAME: u64> {
+    /// The handle of the field.
+    type Out;
+    /// The field.
+    fn field(self) -> Self::Out;
+}
+
+impl<const NAME: u64, T: Value + HasField<NAME>> FieldOf<NAME> for Val<T>
+where
+    T::Type: Value,
+{
+    type Out = Val<T::Type>;
+    fn field(self) -> Self::Out {
+        let shape = shape::<T::Type>();
+        with(|b| Val::new(b.extract(&shape, self.id, T::INDEX)))
+    }
+}
+
+impl<const NAME: u64, T: Value + HasField<NAME>> FieldOf<NAME> for Place<T>
+where
+    T::Type: Value,
+{
+    type Out = Place<T::Type>;
+    fn field(self) -> Self::Out {
+        with(|b| {
+            let index = b.u32(T::INDEX);
+            Place::new(b.place_inside(self.at, index, None))
+        })
+    }
+}
+
+impl<const NAME: u64, T: HasField<NAME>> FieldOf<NAME> for Cap<T> {
+    type Out = Staged<T::Type>;
+    fn field(self) -> Self::Out {
+        <T::Type as Capture>::stage(T::position(self.at))
+    }
+}
+
+/// [`FieldOf::field`].
+pub fn field<const NAME: u64, X: FieldOf<NAME>>(x: X) -> X::Out {
+    x.field()
+}
+
+/// What can be indexed by a value.
+#[diagnostic::on_unimplemented(
+    message = "this is not indexed by a value in kernels",
+    note = "arrays of values are indexed by `u32`; of an array that contains accessors an element is chosen by a literal index, so use `match` for others; the elements of a buffer are read with `get` and written with `set`"
+)]
+pub trait IndexBy<I> {
+    /// The handle of the element.
+    type Out;
+    /// The element.
+    fn index(self, index: I) -> Self::Out;
+}
+
+impl<T: Value, const N: usize> IndexBy<Val<u32>> for Val<[T; N]> {
+    type Out = Val<T>;
+    fn index(self, index: Val<u32>) -> Val<T> {
+        let (array, element) = (shape::<[T; N]>(), shape::<T>());
+        if let Some(k) = with(|b| b.known(index.id)).filter(|&k| k < N as u64) {
+            return with(|b| Val::new(b.extract(&element, self.id, k as u32)));
+        }
+        let at = with(|b| {
+            let kept = b.function().spilled.get(&self.id).copied();
+            let root = kept.unwrap_or_else(|| b.spill(self.id, &array));
+            let ok = b.below(index.id, N as u32);
+            let root = b.place(root, Vec::new(), None);
+            b.place_at(root, index.id, ok)
+        });
+        Place::<T>::new(at).rd()
+    }
+}
+
+impl<T: Value, const N: usize> IndexBy<Val<u32>> for Place<[T; N]> {
+    type Out = Place<T>;
+    fn index(self, index: Val<u32>) -> Place<T> {
+        with(|b| {
+            let ok = b.below(index.id, N as u32);
+            Place::new(b.place_at(self.at, index.id, ok))
+        })
+    }
+}
+
+/// [`IndexBy::index`].
+pub fn index<I, X: IndexBy<I>>(x: X, index: I) -> X::Out {
+    x.index(index)
+}
+
+/// What can be indexed by a literal.
+pub trait IndexLit {
+    /// The handle of the element.
+    type Out;
+    /// The element.
+    fn index_lit(self, index: usize) -> Self::Out;
+}
+
+impl<T: Value, const N: usize> IndexLit for Val<[T; N]> {
+    type Out = Val<T>;
+    fn index_lit(self, index: usize) -> Val<T> {
+        let element = shape::<T>();
+        with(|b| Val::new(b.extract(&element, self.id, index as u32)))
+    }
+}
+
+impl<T: Value, const N: usize> IndexLit for Place<[T; N]> {
+    type Out = Place<T>;
+    fn index_lit(self, index: usize) -> Place<T> {
+        with(|b| {
+            let index = b.u32(index as u32);
+            Place::new(b.place_inside(self.at, index, None))
+        })
+    }
+}
+
+impl<T: Capture + Stage<Kind = Composite>, const N: usize> IndexLit for Cap<[T; N]> {
+    type Out = Cap<T>;
+    fn index_lit(self, index: usize) -> Cap<T> {
+        Cap::new((0..index).fold(self.at, |at, _| T::advance(at)))
+    }
+}
+
+/// [`IndexLit::index_lit`].
+pub fn index_lit<X: IndexLit>(x: X, index: usize) -> X::Out {
+    x.index_lit(index)
+}
+
+/// An array of values.
+pub fn array<T: Value, const N: usize>(values: [Val<T>; N]) -> Val<[T; N]> {
+    let ids = values.map(|value| value.id);
+    construct::<[T; N]>(&ids)
+}
+
+/// A vector of components.
+pub(crate) fn vector<T: Value>(parts: &[u32]) -> Val<T> {
+    construct(parts)
+}
+
+pub(super) fn construct<T: Value>(parts: &[u32]) -> Val<T> {
+    let shape = shape::<T>();
+    with(|b| {
+        let ty = b.value_type(&shape);
+        Val::new(b.op(Op::CompositeConstruct, ty, parts))
+    })
+}
+
+/// A struct whose fields are given one by one, in any order.
+#[derive(Debug)]
+pub struct StructBuilder<T> {
+    parts: Vec<(u32, u32)>,
+    ty: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T: Value> Default for StructBuilder<T> {
+    fn default() -> Self {
+        StructBuilder { parts: Vec::new(), ty: std::marker::PhantomData }
+    }
+}
+
+impl<T: Value> StructBuilder<T> {
+    /// Gives a field.
+    #[must_use]
+    pub fn with<const NAME: u64>(mut self, value: Val<T::Type>) -> Self
+    where
+        T: HasField<NAME>,
+        T::Type: Stage<Kind = Plain>,
+    {
+        self.parts.push((T::INDEX, value.id));
+        self
+    }
+
+    /// The struct.
+    #[must_use]
+    pub fn done(mut self) -> Val<T> {
+        self.parts.sort_unstable();
+        let ids: Vec<u32> = self.parts.iter().map(|&(_, id)| id).collect();
+        construct::<T>(&ids)
+    }
+}
+
+impl Builder {
+    pub(super) fn extract(&mut self, shape: &Shape, composite: u32, index: u32) -> u32 {
+        let ty = self.value_type(shape);
+        self.emit(Op::CompositeExtract, ty, vec![Operand::IdRef(composite), Operand::LiteralBit32(index)])
+    }
+
+    pub(super) fn place(&mut self, root: u32, indices: Vec<u32>, ok: Option<u32>) -> usize {
+        self.places.push(PlaceData { root, indices, ok });
+        self.places.len() - 1
+    }
+
+    /// A part of a place; `ok` is whether it is one.
+    fn place_inside(&mut self, at: usize, index: u32, ok: Option<u32>) -> usize {
+        let PlaceData { root, mut indices, ok: outer } = self.places[at].clone();
+        indices.push(index);
+        let ok = match (outer, ok) {
+            (Some(a), Some(b)) => {
+                let ty = self.bool_type();
+                Some(self.op(Op::LogicalAnd, ty, &[a, b]))
+            }
+            (a, b) => a.or(b),
+        };
+        self.place(root, indices, ok)
+    }
+
+    /// An element of an array in a place. Where the index is out of range, element 0 stands in.
+    fn place_at(&mut self, at: usize, index: u32, ok: Option<u32>) -> usize {
+        let mut safe = index;
+        if let Some(ok) = ok {
+            let (ty, zero) = (self.u32_type(), self.u32(0));
+            safe = self.op(Op::Select, ty, &[ok, index, zero]);
+            self.report_out_of_range(ok, u32::MAX, index);
+        }
+        self.place_inside(at, safe, ok)
+    }
+
+    /// Whether an index is below a constant; none where that is known.
+    pub(super) fn below(&mut self, index: u32, count: u32) -> Option<u32> {
+        if self.known(index).is_some_and(|k| k < u64::from(count)) {
+            return None;
+        }
+        let (ty, count) = (self.bool_type(), self.u32(count));
+        Some(self.op(Op::ULessThan, ty, &[index, count]))
+    }
+
+    /// Puts a value into memory; gives the variable.
+    pub(super) fn spill(&mut self, value: u32, shape: &Shape) -> u32 {
+        let ty = self.value_type(shape);
+        let root = self.local(ty);
+        self.store(root, value);
+        root
+    }
+
+    fn pointer_to(&mut self, at: usize, shape: &Shape) -> (u32, Option<u32>) {
+        let PlaceData { root, indices, ok } = self.places[at].clone();
+        let ty = self.value_type(shape);
+        (self.chain(StorageClass::Function, root, &indices, ty), ok)
+    }
+
+    fn read_place(&mut self, at: usize, shape: &Shape) -> u32 {
+        let (pointer, ok) = self.pointer_to(at, shape);
+        let ty = self.value_type(shape);
+        let value = self.load(pointer, ty);
+        match ok {
+            None => value,
+            Some(ok) => {
+                let zero = self.zero(shape);
+                self.choose(ok, shape, value, zero)
+            }
+        }
+    }
+
+    fn write_place(&mut self, at: usize, shape: &Shape, value: u32) {
+        let (pointer, ok) = self.pointer_to(at, shape);
+        match ok {
+            None => self.store(pointer, value),
+            Some(ok) => self.when(ok, |b| b.store(pointer, value)),
+        }
+    }
+
+    /// One of two values of any shape.
+    pub(super) fn choose(&mut self, condition: u32, shape: &Shape, yes: u32, no: u32) -> u32 {
+        let ty = self.value_type(shape);
+        match shape {
+            Shape::Scalar(_) => self.op(Op::Select, ty, &[condition, yes, no]),
+            Shape::Vector(_, n) => {
+                let bools = self.bool_type();
+                let bools = self.vector_type(bools, *n);
+                let condition = self.op(Op::CompositeConstruct, bools, &vec![condition; *n as usize]);
+                self.op(Op::Select, ty, &[condition, yes, no])
+            }
+            Shape::Array(..) | Shape::Struct(_) => {
+                // Before SPIR-V 1.4 there is no select of composites.
+                let result = self.local(ty);
+                self.store(result, no);
+                self.when(condition, |b| b.store(result, yes));
+                self.load(result, ty)
+            }
+        }
+    }
+
+    /// Does something where a condition holds.
+    pub(super) fn when(&mut self, condition: u32, f: impl FnOnce(&mut Builder)) {
+        if !self.reachable() {
+            return;
+        }
+        let (yes, merge) = (self.fresh(), self.fresh());
+        self.selection_merge(merge);
+        self.branch_if(condition, yes, merge);
+        self.label(yes);
+        f(self);
+        self.branch(merge);
+        self.label(merge);
+    }
+}

@@ -1,0 +1,206 @@
+//! Kernels that tests run on the host and on a device.
+
+use vkfuse::rust::{
+    Captures, GroupItem, Item, Ranged, Read, ReadWrite, Shared, Spec, Task, Value, Vec3, Write, device,
+    kernel, value::Float,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Value)]
+#[repr(C)]
+pub struct Padded {
+    pub letter: u8,
+    pub wide: u64,
+    pub small: i16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Value)]
+#[repr(C)]
+pub struct Outer {
+    pub flag: bool,
+    pub parts: [Padded; 2],
+}
+
+#[derive(Captures)]
+pub struct Document {
+    pub number: i32,
+    pub padded: Padded,
+    pub outer: Outer,
+    pub out: Write<u8>,
+}
+
+#[kernel]
+impl Document {
+    fn run(&self) {
+        let wide = self.padded.wide + self.outer.parts[1].wide;
+        if self.number == 55 && self.outer.flag && wide == 12 {
+            self.out.set(0, self.padded.letter);
+        }
+    }
+}
+
+#[derive(Captures)]
+pub struct Pair {
+    pub weight: f32,
+    pub data: Read<f32>,
+}
+
+#[derive(Captures)]
+pub struct Nested {
+    pub pairs: [Pair; 2],
+    pub part: Ranged<Read<f32>>,
+    pub out: Write<f32>,
+}
+
+#[kernel]
+impl Nested {
+    fn weighted(&self, pair: &Pair, i: u32) -> f32 {
+        pair.weight * pair.data.get(i)
+    }
+
+    fn run(&self, item: Item<1>) {
+        let i = item.index();
+        let both = self.weighted(&self.pairs[0], i) + self.weighted(&self.pairs[1], i);
+        self.out.set(i, both + self.part.get(i));
+    }
+}
+
+pub const LIMIT: u32 = 3;
+
+#[device]
+fn collatz(start: u32) -> u32 {
+    let mut n = start;
+    let mut steps = 0;
+    while n != 1 {
+        n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+        steps += 1;
+        if steps >= 1000 {
+            return u32::MAX;
+        }
+    }
+    steps
+}
+
+#[device]
+fn norm<T: Float>(x: T, y: T) -> T {
+    (x * x + y * y).sqrt()
+}
+
+#[device]
+fn first_factor(n: u32) -> u32 {
+    for k in 2..n {
+        if n % k == 0 {
+            return k;
+        }
+    }
+    n
+}
+
+#[derive(Captures)]
+pub struct Flow {
+    pub out: ReadWrite<u32>,
+}
+
+#[kernel]
+impl Flow {
+    fn run(&self, item: Item<1>) {
+        let i = item.id(0);
+        let mut table = [0_u32; 4];
+        for k in 0..=LIMIT {
+            table[k] = k * k;
+        }
+        table[i] += 100;
+        let mut sum = 0;
+        let mut k = 0;
+        loop {
+            k += 1;
+            if k == 2 {
+                continue;
+            }
+            if k > 6 {
+                break;
+            }
+            sum += table[k];
+        }
+        let word = match i {
+            0 => 7,
+            1 | 2 => 8,
+            n if n > 20 => n,
+            3..=9 => 9,
+            _ => 10,
+        };
+        let size = norm(3.0_f32, 4.0) as u32 + norm(6.0_f64, 8.0) as u32;
+        if first_factor(i + 9) == 3 || collatz(i + 1) > 5 {
+            sum ^= 0x80;
+        }
+        if i == 30 {
+            return;
+        }
+        self.out.set(i, sum * 1000 + word * 20 + size);
+    }
+}
+
+#[derive(Captures)]
+pub struct Meaning {
+    pub zero: i32,
+    pub out: Write<i32>,
+}
+
+#[kernel]
+impl Meaning {
+    fn run(&self, _item: Task) {
+        let zero = self.zero;
+        let least = i32::MIN + zero;
+        self.out.set(0, i32::MAX + 1 + zero);
+        self.out.set(1, 7 / zero);
+        self.out.set(2, 7 % zero);
+        self.out.set(3, least / (zero - 1));
+        self.out.set(4, least % (zero - 1));
+        self.out.set(5, 1 << (33 + zero));
+        self.out.set(6, (-7 + zero) % 3);
+        self.out.set(7, (-1.5_f32) as u32 as i32);
+        self.out.set(8, (f32::NAN) as i32);
+        self.out.set(9, 1e10_f32 as i32);
+        self.out.set(10, -least);
+        self.out.set(11, (300 + zero) as u8 as i32);
+        self.out.set(12, (200_u8 as i8) as i32);
+        self.out.set(13, (2.5_f32).round() as i32 + (-2.5_f32).round() as i32 * 10);
+    }
+}
+
+#[derive(Captures)]
+pub struct Reduce {
+    pub input: Read<u32>,
+    pub out: ReadWrite<u32>,
+    pub partial: Shared<u32, 16>,
+    pub factor: Spec<u32>,
+}
+
+#[kernel]
+impl Reduce {
+    fn run(&self, item: GroupItem<1>) {
+        let local = item.local(0);
+        self.partial.set(local, self.input.get(item.global(0)) * self.factor.get());
+        item.barrier();
+        let mut stride = item.local_range(0) / 2;
+        while stride > 0 {
+            if local < stride {
+                self.partial.set(local, self.partial.get(local) + self.partial.get(local + stride));
+            }
+            item.barrier();
+            stride /= 2;
+        }
+        let sum = item.sub_group_sum(1_u32);
+        if local == 0 {
+            self.out.set(item.group(0), self.partial.get(0));
+            self.out.fetch_add(3, sum);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable, Value)]
+#[repr(C)]
+pub struct Particle {
+    pub at: Vec3,
+    pub mass: f32,
+    pub spin: [f32; 4],
+}

@@ -1,0 +1,136 @@
+//! Bodies on the host: what each construct means there. Lowering each body also checks that it can be.
+
+#![allow(unreachable_pub)]
+
+extern crate vkfuse_kernel as vkfuse;
+
+mod kernels;
+
+use kernels::{Document, Flow, Meaning, Nested, Outer, Padded, Pair, Particle, Reduce};
+use vkfuse::rust::{
+    Form, HostBuffer, Item, KernelObject, Lowered, Ranged, ReadWrite, Shared, Signature, Spec, UVec3, Vec3,
+    Vec4, Write,
+    host::{on_host, on_host_groups, task_on_host},
+    kernel_fn,
+};
+
+fn lowers<K: KernelObject>(_: &K) {
+    for fitting in [false, true] {
+        for checking in [false, true] {
+            let form = Form { fitting, checking, ..Form::default() };
+            Lowered::of::<K>(form).expect("lowers");
+        }
+    }
+}
+
+#[test]
+fn a_captured_struct_of_structs() {
+    let out = HostBuffer::new(vec![0_u8; 4]);
+    let padded = Padded { letter: b'r', wide: 5, small: -3 };
+    let outer = Outer { flag: true, parts: [padded, Padded { wide: 7, ..padded }] };
+    let kernel = Document { number: 55, padded, outer, out: (&out).into() };
+    task_on_host(&kernel);
+    assert_eq!(out.to_vec(), [b'r', 0, 0, 0]);
+    lowers(&kernel);
+    let signature = Signature::of::<Document>();
+    let plain: Vec<(&str, u32)> = signature.plain.iter().map(|p| (p.path.as_str(), p.offset)).collect();
+    assert_eq!(plain, [("number", 0), ("padded", 8), ("outer", 32)]);
+    assert_eq!(signature.plain_bytes, 32 + 8 + 2 * 24);
+    assert_eq!(signature.bindings[0].path, "out");
+}
+
+#[test]
+fn accessors_in_structs_in_arrays() {
+    let (a, b) = (HostBuffer::new(vec![1.0_f32, 2.0]), HostBuffer::new(vec![10.0_f32, 20.0]));
+    let out = HostBuffer::new(vec![0.0_f32; 3]);
+    let pairs = [Pair { weight: 2.0, data: (&a).into() }, Pair { weight: 3.0, data: (&b).into() }];
+    let kernel = Nested { pairs, part: Ranged::new(&b, 1..2), out: (&out).into() };
+    on_host([4], &kernel);
+    assert_eq!(out.to_vec(), [2.0 + 30.0 + 20.0, 4.0 + 60.0, 0.0]);
+    lowers(&kernel);
+    let signature = Signature::of::<Nested>();
+    let paths: Vec<&str> = signature.bindings.iter().map(|b| b.path.as_str()).collect();
+    assert_eq!(paths, ["pairs[0].data", "pairs[1].data", "part", "out"]);
+    assert_eq!(signature.bindings[2].range, Some(8));
+}
+
+#[test]
+fn control_flow() {
+    let out = HostBuffer::new(vec![0_u32; 32]);
+    let kernel = Flow { out: (&out).into() };
+    on_host([40], &kernel);
+    lowers(&kernel);
+    let expected = |i: u32| {
+        let mut table = [0, 1, 4, 9];
+        if i < 4 {
+            table[i as usize] += 100;
+        }
+        let mut sum = table[1] + table[3];
+        let word = match i {
+            0 => 7,
+            1 | 2 => 8,
+            3..=9 => 9,
+            n if n > 20 => n,
+            _ => 10,
+        };
+        let mut steps = 0;
+        let mut n = i + 1;
+        while n != 1 {
+            n = if n.is_multiple_of(2) { n / 2 } else { 3 * n + 1 };
+            steps += 1;
+        }
+        let odd = !(i + 9).is_multiple_of(2) && (i + 9).is_multiple_of(3);
+        if odd || steps > 5 {
+            sum ^= 0x80;
+        }
+        if i == 30 { 0 } else { sum * 1000 + word * 20 + 15 }
+    };
+    assert_eq!(out.to_vec(), (0..32).map(expected).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_rust_would_panic_at() {
+    let out = HostBuffer::new(vec![99; 14]);
+    let kernel = Meaning { zero: 0, out: (&out).into() };
+    task_on_host(&kernel);
+    let expected = [i32::MIN, 7, 0, i32::MIN, 0, 2, -1, 0, 0, i32::MAX, i32::MIN, 44, -56, 3 - 30];
+    assert_eq!(out.to_vec(), expected);
+    lowers(&kernel);
+}
+
+#[test]
+fn groups_meet_at_barriers() {
+    let input = HostBuffer::new((0..48).collect());
+    let out = HostBuffer::new(vec![0; 4]);
+    let kernel =
+        Reduce { input: (&input).into(), out: (&out).into(), partial: Shared::new(), factor: Spec::new(2) };
+    on_host_groups([3], [16], &kernel);
+    let sum = |group: u32| 2 * (group * 16..group * 16 + 16).sum::<u32>();
+    assert_eq!(out.to_vec(), [sum(0), sum(1), sum(2), 24]);
+    lowers(&kernel);
+}
+
+#[test]
+fn a_closure_with_vectors_and_structs() {
+    let particles = HostBuffer::new(vec![Particle { mass: 2.0, ..Particle::default() }; 3]);
+    let step = Vec3::new(1.0, 2.0, 3.0);
+    let seen = HostBuffer::new(vec![Vec4::splat(0.0); 3]);
+    let kernel = kernel_fn!([p: ReadWrite<Particle> = &particles, step: Vec3, seen: Write<Vec4> = &seen]
+    |item: Item<2>| {
+        let i = item.index();
+        let mut one = p.get(i);
+        one.at = one.at + step * Vec3::splat(one.mass);
+        one.at.x += 0.5;
+        one.spin[i] = one.at.y;
+        p.set(i, Particle { spin: one.spin, mass: -one.mass, at: one.at });
+        seen.set(i, Vec4::new(item.id(0) as f32, item.id(1) as f32, item.range(0) as f32, 0.0));
+    });
+    on_host([2, 2], &kernel);
+    let mut expected = Particle { at: Vec3::new(2.5, 4.0, 6.0), mass: -2.0, spin: [0.0; 4] };
+    expected.spin[1] = 4.0;
+    assert_eq!(particles.to_vec()[1], expected);
+    assert_eq!(seen.to_vec()[2], Vec4::new(0.0, 1.0, 2.0, 0.0));
+    lowers(&kernel);
+    let sides = UVec3::new(1, 2, 3);
+    assert_eq!(sides.y, 2);
+}
