@@ -95,3 +95,31 @@ fn members_with_fewer_rows_fuse() {
     assert_eq!(plan.steps.len(), 2, "{:#?}", plan.report);
     assert!(plan.report.buffers.iter().all(|b| b.got == Internalization::None));
 }
+
+/// `all` of a comparison of vectors says as much as its parts.
+#[test]
+fn guards_on_vectors_are_understood() {
+    for guard in [
+        "!all(gid.xy < vec2<u32>(p.w, p.h))",
+        "any(gid.xy >= vec2<u32>(p.w, p.h))",
+        "!(all(gid.yx < vec2<u32>(p.h, p.w)))",
+    ] {
+        let body =
+            format!("if ({guard}) {{ return; }}\n z[gid.y * p.w + gid.x] = a[gid.y * p.w + gid.x] + 1u;");
+        let rows = kernel([3, 5], &body);
+        let tmp = (1, Promote::Private);
+        let size = [70, 10, 7];
+        let list = [submit(&rows, [4, 2, 1], size, [IN, tmp]), submit(&rows, [4, 2, 1], size, [tmp, OUT])];
+        let plan = planned(&list);
+        assert_eq!(plan.steps.len(), 1, "{guard}: {:#?}", plan.report);
+        assert_eq!(plan.report.buffers[0].got, Internalization::Private, "{guard}");
+    }
+    // `any` of the parts is not enough.
+    let wrong = kernel(
+        [3, 5],
+        "if (any(gid.xy < vec2<u32>(p.w, p.h))) { z[gid.y * p.w + gid.x] = a[gid.y * p.w + gid.x]; }",
+    );
+    let list = [IN, (1, Promote::None), OUT];
+    let submit = |n: usize| submit(&wrong, [4, 2, 1], [70, 10, 7], [list[n], list[n + 1]]);
+    assert_eq!(planned(&[submit(0), submit(1)]).steps.len(), 2);
+}

@@ -112,6 +112,19 @@ impl<'a> Builder<'a> {
                     Node::BoolOr(a, b)
                 }))
             }
+            Op::All | Op::Any => {
+                let vector = operand(0)?;
+                let count = self.types.components(self.definitions.get(&vector)?.inst().result_type?);
+                let mut whole = self.component(vector, 0, block);
+                for part in 1..count {
+                    let part = self.component(vector, part, block);
+                    whole = self.exprs.add(match op {
+                        Op::All => Node::BoolAnd(whole, part),
+                        _ => Node::BoolOr(whole, part),
+                    });
+                }
+                Some(whole)
+            }
             Op::LogicalNot => {
                 let a = self.component(operand(0)?, component, block);
                 Some(self.exprs.not(a))
