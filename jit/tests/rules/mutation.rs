@@ -11,7 +11,11 @@ use vkfuse_jit::mutation::{Mutant, with};
 
 use super::lab::forget_kernels;
 
-const PROBES: &[(&str, &[(&str, fn())])] = &[
+/// Probes by name.
+type Probes = &'static [(&'static str, fn())];
+
+/// The probes of each file.
+const PROBES: &[(&str, Probes)] = &[
     ("hazards", super::hazards::ALL),
     ("splits", super::splits::ALL),
     ("indices", super::indices::ALL),
@@ -45,7 +49,7 @@ fn noticing(mutant: Mutant) -> Vec<String> {
 /// Whether random lists come out wrong under a mutant.
 fn lists_notice(mutant: Mutant, lists: usize) -> bool {
     (0..lists.div_ceil(50))
-        .any(|seed| with(mutant, || catch_unwind(AssertUnwindSafe(|| smoke(seed as u64, 50)))).is_err())
+        .any(|seed| with(mutant, || catch_unwind(AssertUnwindSafe(|| smoke(seed as u64, 0, 50)))).is_err())
 }
 
 #[test]
