@@ -8,6 +8,7 @@ mod caches;
 mod contents;
 mod endings;
 mod order;
+mod same_bytes;
 mod threads;
 
 use support::Rig;
