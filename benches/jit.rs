@@ -69,6 +69,7 @@ fn chain(kernels: &[Arc<Specialized>; 2], count: usize) -> Vec<Submission> {
             let ((from, from_promote), (to, to_promote)) = (temporary(k), temporary(k + 1));
             Submission {
                 kernel: kernels[k % 2].clone(),
+                base: [0; 3],
                 groups: [ELEMENTS / 256, 1, 1],
                 args: [
                     argument(0, from, from_promote),

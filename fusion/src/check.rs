@@ -15,6 +15,7 @@ use crate::{
     jit::{Arg, Binding, BindingKind, FloatMode, Promote, Specialized, Submission, plan_unfused},
     kernel::check_device,
     schedule::Entry,
+    vk::DeviceError,
 };
 
 /// A submission that can be listed or run.
@@ -42,6 +43,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Che
     let fail = |problem| Error::submit(&kernel.name, problem);
 
     let groups = groups_of(&kernel, size).map_err(fail)?;
+    let base = request.base;
     push(&kernel, request.push.len()).map_err(fail)?;
     let mut args: SmallVec<[Arg; 8]> = SmallVec::with_capacity(request.args.len());
     let mut touches = Touches::with_capacity(request.args.len());
@@ -85,7 +87,14 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Che
         touches.push(accessor.buffer.touch(range, reads, accessor.access.may_write()));
         buffers.push(accessor.buffer.clone());
     }
-    let submission = Submission { kernel: kernel.clone(), groups, args, push: request.push };
+    let submission = Submission { kernel: kernel.clone(), base, groups, args, push: request.push };
+    for ((base, count), limit) in base.iter().zip(groups).zip(context.limits.max_groups) {
+        let end = u64::from(*base) + u64::from(count);
+        if *base > 0 && end > u64::from(limit) {
+            let (what, name) = ("the last work-group", "maxComputeWorkGroupCount");
+            return Err(DeviceError::OverLimit { what, asked: end, limit: limit.into(), name }.into());
+        }
+    }
     if groups.iter().zip(context.limits.max_groups).any(|(count, limit)| *count > limit) {
         // Whether such counts can be folded is for the planner to say, and better now than when a whole list ends.
         plan_unfused(&submission, FloatMode::Strict, &context.limits)
@@ -214,7 +223,7 @@ pub(crate) fn recorded(
             return Err(fail(SubmitError::EmptyRange { slot, buffer: format!("{:?}", arg.buffer) }));
         }
     }
-    Ok(Submission { kernel: kernel.clone(), groups, args: args.into(), push: bytes.into() })
+    Ok(Submission { kernel: kernel.clone(), base: [0; 3], groups, args: args.into(), push: bytes.into() })
 }
 
 /// Checks a submission again whose buffers were replaced by others of the same size.

@@ -32,6 +32,8 @@ pub(crate) struct Request {
     pub(crate) dispatch: Option<(Kernel, Size)>,
     /// A kernel written in Rust; becomes a dispatch when the closure ends.
     pub(crate) launch: Option<Box<Launch>>,
+    /// The first work-group.
+    pub(crate) base: [u32; 3],
     pub(crate) after: SmallVec<[Arc<EventInner>; 2]>,
     /// What the kernel reaches by address.
     pub(crate) uses: SmallVec<[Accessor; 2]>,
@@ -100,6 +102,13 @@ impl Handler {
     /// that it stays inside its data.
     pub fn dispatch_items(&mut self, kernel: &Kernel, items: [u32; 3]) -> &mut Handler {
         self.set_dispatch(kernel, Size::Items(items))
+    }
+
+    /// As [`dispatch`](Handler::dispatch), with work-group ids (and so global ids) that start at `base` instead of 0, as
+    /// `vkCmdDispatchBase` does. In a fusion list such a submission runs by itself.
+    pub fn dispatch_base(&mut self, kernel: &Kernel, base: [u32; 3], groups: [u32; 3]) -> &mut Handler {
+        self.request.base = base;
+        self.set_dispatch(kernel, Size::Groups(groups))
     }
 
     fn set_dispatch(&mut self, kernel: &Kernel, size: Size) -> &mut Handler {

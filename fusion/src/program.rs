@@ -367,6 +367,7 @@ impl ContextInner {
             bindings: &bindings,
             push_bytes: step.push.len() as u32,
             subgroups: uses_subgroups(words),
+            based: step.base != [0; 3],
             blob,
         };
         match self.gpu.pipeline(&source) {

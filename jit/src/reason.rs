@@ -33,6 +33,12 @@ pub enum Reason {
         /// Local size of the kernel that does not join.
         want: [u32; 3],
     },
+    /// A submission whose work-group ids do not start at 0.
+    #[error("work-group ids that start at {base:?}")]
+    BaseGroups {
+        /// The first work-group.
+        base: [u32; 3],
+    },
     /// Too many invocations to number them in 32 bits.
     #[error("too many invocations to map one range to another")]
     RangeTooLarge,

@@ -38,6 +38,7 @@ fn submit(
     };
     Submission {
         kernel: kernel.clone(),
+        base: [0; 3],
         groups,
         args: [(0, from), (1, to)].into_iter().map(arg).collect(),
         push: push.into_iter().flat_map(u32::to_le_bytes).collect(),

@@ -86,8 +86,8 @@ impl ContextInner {
                 touches.push(touch);
             }
             let pipeline = piece.program.pipeline.clone();
-            let (push, groups) = (piece.step.push, piece.step.groups);
-            let dispatch = Dispatch { pipeline, bindings, push, groups, keeps };
+            let (push, base, groups) = (piece.step.push, piece.step.base, piece.step.groups);
+            let dispatch = Dispatch { pipeline, bindings, push, base, groups, keeps };
             dispatches.push(Bound { label: piece.label, dispatch, touches, apart: piece.apart });
         }
 

@@ -265,6 +265,7 @@ impl<'a> Builder<'a> {
         }
         self.submissions.push(Submission {
             kernel: kernel.kernel.clone(),
+            base: [0; 3],
             groups: size.groups,
             args,
             push: push(kernel, recipe, &size, 1 + self.detail.below(4) as u32),

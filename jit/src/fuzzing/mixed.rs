@@ -33,6 +33,7 @@ pub(super) fn mixed(random: &mut Random, detail: &mut Random, pool: &Pool) -> Op
         let size = sized(detail, recipe, &size);
         submissions.push(Submission {
             kernel: kernel.kernel.clone(),
+            base: [0; 3],
             groups: size.groups,
             args: args(random, &buffers, &kernel.kernel.interface, uses, size.n).into(),
             push: push(kernel, recipe, &size, 1 + detail.below(4) as u32),

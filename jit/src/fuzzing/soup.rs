@@ -57,6 +57,7 @@ pub(super) fn soup(random: &mut Random, detail: &mut Random, pool: &Pool) -> Cas
         let push = [n, width, height, 1 + detail.below(5) as u32];
         submissions.push(Submission {
             kernel: chosen.kernel.clone(),
+            base: [0; 3],
             groups,
             args: chosen.kernel.interface.bindings.iter().zip(buffers).map(arg).collect(),
             push: push.iter().flat_map(|v| v.to_le_bytes()).collect(),

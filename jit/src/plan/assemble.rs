@@ -100,12 +100,13 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
     let size = interface.push.as_ref().map_or(0, |p| p.size as usize).next_multiple_of(4);
     let mut push: SmallVec<[u8; 64]> = SmallVec::from_slice(&one.push);
     push.resize(size, 0);
-    let recipe = Step::plain_recipe(&one.kernel, float);
+    let recipe = Step::plain_recipe(&one.kernel, float, one.base != [0; 3]);
     Step {
         key: *blake3::hash(&recipe).as_bytes(),
         recipe,
         bindings,
         push,
+        base: one.base,
         groups: one.groups,
         members: position..position + 1,
         source: Source::Plain { kernel: one.kernel.clone(), float },
@@ -260,6 +261,7 @@ fn step(
         recipe: encoded,
         bindings,
         push: push.into_bytes(),
+        base: [0; 3],
         groups: group.layout.shape.groups,
         members: range.clone(),
         source: Source::Fused {

@@ -78,6 +78,9 @@ impl From<Reason> for Rejection {
 
 /// The analysis of a kernel that can be fused.
 pub(crate) fn analysis_of(submission: &Submission) -> Result<&KernelAnalysis, Reason> {
+    if submission.base != [0; 3] {
+        return Err(Reason::BaseGroups { base: submission.base });
+    }
     let normal = submission.kernel.normal.as_ref().map_err(Clone::clone)?;
     match normal.analysis.escaped.first() {
         Some((_, instruction)) => Err(Reason::Untracked { instruction: instruction.clone() }),

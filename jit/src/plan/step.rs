@@ -42,6 +42,8 @@ pub struct Step {
     pub bindings: SmallVec<[Bound; 8]>,
     /// Push-constant bytes.
     pub push: SmallVec<[u8; 64]>,
+    /// The first work-group, as asked for; 0 in what is fused.
+    pub base: [u32; 3],
     /// Work-group counts.
     pub groups: [u32; 3],
     /// Submissions it does.
@@ -89,10 +91,14 @@ impl Step {
         }
     }
 
-    pub(crate) fn plain_recipe(kernel: &Specialized, float: FloatMode) -> Vec<u8> {
+    /// `based`: pipelines that may be dispatched from another work-group than 0 are made for that.
+    pub(crate) fn plain_recipe(kernel: &Specialized, float: FloatMode, based: bool) -> Vec<u8> {
         let mut recipe = b"vkfuse.plain".to_vec();
         recipe.push(u8::from(float == FloatMode::Strict));
         recipe.extend_from_slice(&kernel.hash);
+        if based {
+            recipe.extend_from_slice(b"base");
+        }
         recipe
     }
 }

@@ -43,6 +43,8 @@ pub enum Internalization {
 pub struct Submission {
     /// The kernel, with its specialization constants set.
     pub kernel: Arc<Specialized>,
+    /// The first work-group: `WorkgroupId` counts from it (`vkCmdDispatchBase`). Other than 0, it is not fused.
+    pub base: [u32; 3],
     /// Work-group counts.
     pub groups: [u32; 3],
     /// One argument per binding of the kernel.

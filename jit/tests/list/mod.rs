@@ -56,6 +56,12 @@ impl List {
                 promote: self.promotions.get(&buffer).copied().unwrap_or_default(),
             })
             .collect();
-        self.submissions.push(Submission { kernel: kernel.clone(), groups, args, push: push.into() });
+        self.submissions.push(Submission {
+            kernel: kernel.clone(),
+            base: [0; 3],
+            groups,
+            args,
+            push: push.into(),
+        });
     }
 }

@@ -164,7 +164,7 @@ impl Lab {
         if kernel.interface.push.is_some() {
             push.resize(16, 0);
         }
-        self.submissions.push(Submission { kernel, groups, args, push: push.into() });
+        self.submissions.push(Submission { kernel, base: [0; 3], groups, args, push: push.into() });
         self
     }
 

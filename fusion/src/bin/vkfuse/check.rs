@@ -68,6 +68,7 @@ fn steps(pipeline: &Pipeline, checked: &Checked) -> Result<Vec<Step>, Stop> {
                 Arg { set: arg.set, binding: arg.binding, buffer, offset, len, promote: Promote::None }
             });
             let submission = Submission {
+                base: [0; 3],
                 kernel: checked.kernel.clone(),
                 groups: checked.groups,
                 args: args.collect(),

@@ -86,6 +86,7 @@ fn add_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
         bindings: &ADD_BINDINGS,
         push_bytes: 8,
         subgroups: false,
+        based: false,
         blob: None,
     };
     gpu.pipeline(&source).unwrap().0
@@ -100,6 +101,7 @@ fn busy_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
         bindings: &[(0, 0, BindingKind::Storage)],
         push_bytes: 4,
         subgroups: false,
+        based: false,
         blob: None,
     };
     gpu.pipeline(&source).unwrap().0
@@ -120,6 +122,7 @@ fn add(pipeline: &Arc<Pipeline>, src: &Arc<Memory>, dst: &Arc<Memory>, k: u32) -
         pipeline: pipeline.clone(),
         bindings: smallvec![whole(0, 0, src), whole(0, 1, dst)],
         push: push(&[n, k]),
+        base: [0; 3],
         groups: [n.div_ceil(64), 1, 1],
         keeps: SmallVec::new(),
     }
@@ -131,6 +134,7 @@ fn busy(pipeline: &Arc<Pipeline>, data: &Arc<Memory>, rounds: u32) -> Command {
         pipeline: pipeline.clone(),
         bindings: smallvec![whole(0, 0, data)],
         push: push(&[rounds]),
+        base: [0; 3],
         groups: [1, 1, 1],
         keeps: SmallVec::new(),
     })
