@@ -1,6 +1,6 @@
 //! The cases of the hit path: the chain of four kernels on a thousand elements.
 
-use vkfuse::{Context, Event, Queue, QueueOptions};
+use vkfuse::{Context, Event, FusionProperties, FusionWrapper, Queue, QueueOptions};
 
 use crate::workloads::Chain;
 
@@ -11,12 +11,23 @@ const ELEMENTS: usize = 1 << 10;
 const SETS: usize = 400;
 
 /// Every case.
-pub(crate) const NAMES: [&str; 3] = ["same_buffers", "other_buffers", "unfused"];
+pub(crate) const NAMES: [&str; 5] =
+    ["same_buffers", "other_buffers", "kept", "kept_other_buffers", "unfused"];
+
+/// Runs the chain in fusion mode and keeps the list.
+fn keep(queue: &Queue, chain: &Chain) -> vkfuse::FusedList {
+    let fusion = FusionWrapper::new(queue).expect("the queue enables fusion");
+    fusion.start_fusion().expect("fusion mode");
+    chain.submit();
+    fusion.complete_and_keep(&FusionProperties::default()).expect("a fused dispatch").1
+}
 
 /// A case, warmed up: each call is one run, whose last event it returns.
 ///
 /// - `same_buffers`: `start_fusion`, four submissions, `complete_fusion`, again and again;
 /// - `other_buffers`: the same, each time on buffers that it did not see for long;
+/// - `kept`: a kept list is run again;
+/// - `kept_other_buffers`: a kept list gets another input and output, and is run;
 /// - `unfused`: the four submissions by themselves.
 pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event> {
     let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
@@ -34,9 +45,29 @@ pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event> {
                 chains[at].submit_fused()
             })
         }
+        "kept" => {
+            let list = keep(&queue, &chain(&queue));
+            Box::new(move || list.run().expect("a run"))
+        }
+        "kept_other_buffers" => {
+            let (first, others): (Chain, Vec<Chain>) =
+                (chain(&queue), (0..SETS).map(|_| chain(&queue)).collect());
+            let list = keep(&queue, &first);
+            let mut at = 0;
+            Box::new(move || {
+                at = (at + 1) % SETS;
+                let other = &others[at];
+                let list =
+                    list.rebind().buffer(first.input(), other.input()).buffer(first.out(), other.out());
+                list.finish().and_then(|list| list.run()).expect("a run")
+            })
+        }
         "unfused" => {
             let chain = chain(&queue);
-            Box::new(move || chain.submit().pop().expect("four events"))
+            Box::new(move || {
+                let [_, _, _, last] = chain.submit_each();
+                last
+            })
         }
         _ => panic!("there is no case {name}; there are {NAMES:?}"),
     };

@@ -19,6 +19,9 @@ use hit_cases::{NAMES, case};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
+    if arguments.iter().any(|argument| argument == "--names") {
+        return NAMES.iter().for_each(|name| println!("{name}"));
+    }
     if let Some(at) = arguments.iter().position(|argument| argument == "--repeat") {
         let name = arguments.get(at + 1).expect("a name");
         let count = arguments.get(at + 2).and_then(|count| count.parse().ok()).expect("a count");

@@ -68,8 +68,13 @@ impl Chain {
 
     /// Four submissions.
     pub(crate) fn submit(&self) -> Vec<Event> {
+        self.submit_each().into()
+    }
+
+    /// Four submissions, without a list of the events on the heap.
+    pub(crate) fn submit_each(&self) -> [Event; 4] {
         let (inputs, temporaries) = (&self.inputs, &self.temporaries);
-        vec![
+        [
             self.binary(&self.mul, &inputs[0], &inputs[1], &temporaries[0]),
             self.binary(&self.sub, &inputs[0], &inputs[2], &temporaries[1]),
             self.binary(&self.mul, &temporaries[1], &inputs[3], &temporaries[2]),
@@ -77,11 +82,21 @@ impl Chain {
         ]
     }
 
+    /// The first input.
+    pub(crate) fn input(&self) -> &Buffer<f32> {
+        &self.inputs[0]
+    }
+
+    /// The output.
+    pub(crate) fn out(&self) -> &Buffer<f32> {
+        &self.out
+    }
+
     /// Four submissions in fusion mode.
     pub(crate) fn submit_fused(&self) -> Event {
         let fusion = FusionWrapper::new(&self.queue).expect("the queue enables fusion");
         fusion.start_fusion().expect("fusion mode");
-        self.submit();
+        self.submit_each();
         fusion.complete_fusion(&FusionProperties::default()).expect("a fused dispatch")
     }
 

@@ -5,7 +5,10 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{AcqRel, Acquire, Relaxed, Release},
+        },
     },
 };
 
@@ -13,7 +16,7 @@ use bytemuck::Pod;
 
 use crate::{
     accessor::{Access, Accessor},
-    contents::Contents,
+    contents::SharedContents,
     context::{Context, ContextInner},
     error::{BufferError, Error, Unreadable},
     graph::Touch,
@@ -92,19 +95,23 @@ impl<T: Pod> Buffer<T> {
     /// A device without buffer addresses, or no memory left.
     pub fn device_address(&self) -> Result<u64, Error> {
         let memory = self.inner.memory(&mut self.inner.context.lock())?.clone();
-        self.inner.addressed.store(true, Relaxed);
+        if !self.inner.addressed.swap(true, AcqRel) {
+            // What is known about lists with it does not hold any more.
+            self.inner.version.fetch_add(1, Release);
+            self.inner.context.contents.fetch_add(1, Release);
+        }
         memory.device_address().ok_or_else(|| self.inner.error(BufferError::NoAddress))
     }
 
     /// Gives it a name for messages and reports.
     #[must_use]
     pub fn named(self, name: &str) -> Buffer<T> {
-        self.inner.properties().name = Some(Arc::from(name));
+        self.inner.change(|properties| properties.name = Some(Arc::from(name)));
         self
     }
 
     fn promoted(self, promote: Promote) -> Buffer<T> {
-        self.inner.properties().promote = promote;
+        self.inner.change(|properties| properties.promote = promote);
         self
     }
 
@@ -158,9 +165,9 @@ impl<T: Pod> Buffer<T> {
 const IMPORTED: u64 = 1 << 63;
 
 #[derive(Debug, Default)]
-pub(crate) struct Properties {
+struct Properties {
     name: Option<Arc<str>>,
-    pub(crate) promote: Promote,
+    promote: Promote,
 }
 
 /// What the handles of a buffer share.
@@ -176,8 +183,12 @@ pub(crate) struct BufferInner {
     properties: Mutex<Properties>,
     /// Whether somebody was told the address.
     pub(crate) addressed: AtomicBool,
+    /// Counts changes of the properties.
+    version: AtomicU64,
+    /// Whether a known list may name it.
+    pub(crate) known: AtomicBool,
     /// Ranges are those of the memory object, so that aliases can share it.
-    contents: Arc<Mutex<Contents>>,
+    contents: Arc<SharedContents>,
 }
 
 impl BufferInner {
@@ -192,6 +203,8 @@ impl BufferInner {
             memory: OnceLock::new(),
             properties: Mutex::default(),
             addressed: AtomicBool::new(false),
+            version: AtomicU64::new(0),
+            known: AtomicBool::new(false),
             contents: Arc::default(),
         })
     }
@@ -207,16 +220,24 @@ impl BufferInner {
             memory: OnceLock::from(memory),
             properties: Mutex::default(),
             addressed: AtomicBool::new(false),
+            version: AtomicU64::new(0),
+            known: AtomicBool::new(false),
             contents: context.alias_contents(alias),
         })
     }
 
-    pub(crate) fn properties(&self) -> std::sync::MutexGuard<'_, Properties> {
+    fn properties(&self) -> std::sync::MutexGuard<'_, Properties> {
         self.properties.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn contents(&self) -> std::sync::MutexGuard<'_, Contents> {
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    fn change(&self, change: impl FnOnce(&mut Properties)) {
+        change(&mut self.properties());
+        self.version.fetch_add(1, Release);
+    }
+
+    /// A number that is another one after any change of the properties.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Acquire)
     }
 
     fn absolute(&self, range: &Range<u64>) -> Range<u64> {
@@ -244,7 +265,7 @@ impl BufferInner {
 
     /// Why a part of it, in bytes from its start, cannot be read.
     pub(crate) fn unreadable(&self, range: &Range<u64>) -> Option<Unreadable> {
-        self.contents().unreadable(&self.absolute(range))
+        self.contents.unreadable(&self.absolute(range))
     }
 
     pub(crate) fn check_readable(&self, range: &Range<u64>) -> Result<(), Error> {
@@ -260,17 +281,19 @@ impl BufferInner {
         range: &Range<u64>,
         written: impl IntoIterator<Item = Range<u64>>,
     ) -> Option<Unreadable> {
-        let mut contents = self.contents().clone();
-        written.into_iter().for_each(|range| contents.written(&range));
-        contents.unreadable(&self.absolute(range))
+        self.contents.unreadable_after(&self.absolute(range), written)
     }
 
     pub(crate) fn written(&self, range: &Range<u64>) {
-        self.contents().written(&self.absolute(range));
+        if self.contents.written(&self.absolute(range)) {
+            self.context.contents.fetch_add(1, Release);
+        }
     }
 
     pub(crate) fn lost(&self, range: Range<u64>, why: Unreadable) {
-        self.contents().lost(self.absolute(&range), why);
+        if self.contents.lost(self.absolute(&range), why) {
+            self.context.contents.fetch_add(1, Release);
+        }
     }
 
     pub(crate) fn error(&self, problem: BufferError) -> Error {
@@ -303,5 +326,22 @@ impl BufferInner {
             let _ = self.memory.set(memory);
         }
         self.memory.get().map_or_else(|| self.allocate(), Ok)
+    }
+}
+
+impl Drop for BufferInner {
+    fn drop(&mut self) {
+        if !self.known.load(Acquire) {
+            return;
+        }
+        // What was recorded with its memory goes with it: now, or where the lock is held, when it is next looked at.
+        match self.context.schedule.try_lock() {
+            Ok(mut schedule) => {
+                let known = schedule.forget(self.id);
+                drop(schedule);
+                drop(known);
+            }
+            Err(_) => self.context.gone.lock().unwrap_or_else(PoisonError::into_inner).push(self.id),
+        }
     }
 }

@@ -9,7 +9,6 @@ use crate::{
     buffer::BufferInner,
     context::ContextInner,
     error::{BindingName, BuildError, Error, Slot, SubmitError},
-    event::EventInner,
     graph::{Touch, Touches},
     handler::{Request, Size},
     jit::{Arg, Binding, BindingKind, FloatMode, Promote, Specialized, Submission, plan_unfused},
@@ -26,23 +25,21 @@ pub(crate) struct Checked {
     pub(crate) touches: Touches,
     /// The buffer of each touch; same order.
     pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
-    /// What it was told to come after.
-    pub(crate) after: SmallVec<[Arc<EventInner>; 2]>,
 }
 
 /// Checks a submission.
-pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Checked, Error> {
-    let Some((kernel, size)) = request.dispatch else {
+pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Checked, Error> {
+    let Some((kernel, size)) = &request.dispatch else {
         return Err(Error::submit("?", SubmitError::NoDispatch));
     };
-    if !Arc::ptr_eq(&kernel.context, context) {
+    if !Arc::ptr_eq(&kernel.inner.context, context) {
         return Err(Error::submit(kernel.name(), SubmitError::Foreign { what: "kernel" }));
     }
-    let kernel = kernel.jit.specialize(&request.spec)?;
+    let kernel = kernel.inner.jit.specialize(&request.spec)?;
     check_device(context, &kernel)?;
     let fail = |problem| Error::submit(&kernel.name, problem);
 
-    let groups = groups_of(&kernel, size).map_err(fail)?;
+    let groups = groups_of(&kernel, *size).map_err(fail)?;
     let base = request.base;
     push(&kernel, request.push.len()).map_err(fail)?;
     let mut args: SmallVec<[Arg; 8]> = SmallVec::with_capacity(request.args.len());
@@ -87,7 +84,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Che
         touches.push(accessor.buffer.touch(range, reads, accessor.access.may_write()));
         buffers.push(accessor.buffer.clone());
     }
-    let submission = Submission { kernel: kernel.clone(), base, groups, args, push: request.push };
+    let submission = Submission { kernel: kernel.clone(), base, groups, args, push: request.push.clone() };
     for ((base, count), limit) in base.iter().zip(groups).zip(context.limits.max_groups) {
         let end = u64::from(*base) + u64::from(count);
         if *base > 0 && end > u64::from(limit) {
@@ -100,7 +97,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: Request) -> Result<Che
         plan_unfused(&submission, FloatMode::Strict, &context.limits)
             .map_err(|error| Error::Build { kernel: kernel.name.clone(), source: BuildError::Plan(error) })?;
     }
-    Ok(Checked { submission, touches, buffers, after: request.after })
+    Ok(Checked { submission, touches, buffers })
 }
 
 fn groups_of(kernel: &Specialized, size: Size) -> Result<[u32; 3], SubmitError> {

@@ -4,9 +4,69 @@
 //! memory then holds older bytes, and whoever reads them as if they were the result would be silently wrong. So such
 //! ranges are remembered, reading them is an error that names the buffer, and writing them makes them good again.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use crate::{error::Unreadable, graph::overlap};
+
+/// The contents of one memory object, shared by the buffers over it.
+#[derive(Debug, Default)]
+pub(crate) struct SharedContents {
+    /// Whether there is any range that cannot be read: what nearly every question comes to.
+    any: AtomicBool,
+    ranges: Mutex<Contents>,
+}
+
+impl SharedContents {
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why the range cannot be read, if it cannot.
+    pub(crate) fn unreadable(&self, range: &Range<u64>) -> Option<Unreadable> {
+        if self.any.load(Ordering::Acquire) { self.lock().unreadable(range) } else { None }
+    }
+
+    /// As [`SharedContents::unreadable`], once these ranges were written.
+    pub(crate) fn unreadable_after(
+        &self,
+        range: &Range<u64>,
+        written: impl IntoIterator<Item = Range<u64>>,
+    ) -> Option<Unreadable> {
+        let mut contents = self.lock().clone();
+        written.into_iter().for_each(|range| contents.written(&range));
+        contents.unreadable(range)
+    }
+
+    /// The part of the range that cannot be read is good again: it was written. Whether that changed anything.
+    pub(crate) fn written(&self, range: &Range<u64>) -> bool {
+        if !self.any.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut ranges = self.lock();
+        let changed = ranges.unreadable(range).is_some();
+        ranges.written(range);
+        self.any.store(!ranges.bad.is_empty(), Ordering::Release);
+        changed
+    }
+
+    /// The range holds nothing that may be read. Whether that is new.
+    pub(crate) fn lost(&self, range: Range<u64>, why: Unreadable) -> bool {
+        let mut ranges = self.lock();
+        let others = ranges.bad.iter().filter(|(bad, _)| overlap(bad, &range)).count();
+        if others == 1 && ranges.bad.iter().any(|(bad, known)| *bad == range && *known == why) {
+            return false;
+        }
+        ranges.lost(range, why);
+        self.any.store(!ranges.bad.is_empty(), Ordering::Release);
+        true
+    }
+}
 
 /// The ranges of one buffer that must not be read. Empty for nearly every buffer, nearly always.
 #[derive(Debug, Default, Clone)]

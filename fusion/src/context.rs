@@ -14,10 +14,12 @@ use bytemuck::Pod;
 
 use crate::{
     buffer::{Buffer, BufferInner},
-    contents::Contents,
+    contents::SharedContents,
     error::{BufferError, Error, FusionError},
-    jit::{Limits, Module, SmallScalars},
+    fusion::Builds,
+    jit::{BufferId, Limits, Module, SmallScalars},
     kernel::Kernel,
+    memo::{self, Memo},
     options::{ContextOptions, QueueOptions},
     outcome::CancelCause,
     program::{CacheStats, Programs},
@@ -43,12 +45,22 @@ pub(crate) struct ContextInner {
     pub(crate) changed: Condvar,
     pub(crate) programs: Programs,
     pub(crate) rust: RustKernels,
+    pub(crate) memo: Mutex<Memo>,
     pub(crate) counters: Counters,
     pub(crate) limits: Limits,
     pub(crate) profiling: bool,
     pub(crate) dump_spirv: Option<PathBuf>,
     queues: AtomicU64,
-    aliases: Mutex<AHashMap<u64, Weak<Mutex<Contents>>>>,
+    /// What is built in the background, and who waits for it.
+    pub(crate) builds: Mutex<Builds>,
+    pub(crate) built: Condvar,
+    /// For threads that outlive a call.
+    pub(crate) me: Weak<ContextInner>,
+    aliases: Mutex<AHashMap<u64, Weak<SharedContents>>>,
+    /// Counts changes of what can be read of any buffer.
+    pub(crate) contents: AtomicU64,
+    /// Buffers that are gone and that a known list may still name.
+    pub(crate) gone: Mutex<Vec<BufferId>>,
     /// Last, so that everything that needs the device is gone before it.
     pub(crate) gpu: Gpu,
 }
@@ -105,9 +117,10 @@ impl Context {
             shape: options.shape.unwrap_or_else(|| gpu.caps().shape()),
             small_scalars: SmallScalars { int8, int16, float16 },
         };
-        let inner = ContextInner {
+        let inner = |me: &Weak<ContextInner>| ContextInner {
             schedule: Mutex::default(),
             changed: Condvar::new(),
+            memo: Mutex::new(Memo::new(memo::CAPACITY)),
             programs: Programs::new(&gpu, &limits, &options.cache),
             rust: RustKernels::default(),
             counters: Counters::default(),
@@ -115,10 +128,15 @@ impl Context {
             profiling: options.profiling,
             dump_spirv: options.dump_spirv,
             queues: AtomicU64::new(0),
+            builds: Mutex::default(),
+            built: Condvar::new(),
+            me: me.clone(),
             aliases: Mutex::default(),
+            contents: AtomicU64::new(1),
+            gone: Mutex::default(),
             gpu,
         };
-        Context { inner: Arc::new(inner) }
+        Context { inner: Arc::new_cyclic(inner) }
     }
 
     /// The features that a device handed to [`Context::over`] must have been made with.
@@ -240,6 +258,7 @@ impl Context {
     }
 
     fn scratch_inner<T: Pod>(&self, len: usize) -> Result<Arc<BufferInner>, Error> {
+        self.inner.bury();
         let size = (len as u64)
             .checked_mul(size_of::<T>() as u64)
             .ok_or_else(|| Error::buffer("new", BufferError::TooLarge))?;
@@ -313,9 +332,20 @@ impl Context {
         result
     }
 
-    /// Forgets the pipelines kept in memory. The persistent store keeps what it has.
+    /// Waits until nothing is being built in the background
+    /// ([`FusionProperties::build_in_background`](crate::FusionProperties::build_in_background)). A program that ends
+    /// sooner takes the driver away from under the threads that build.
+    pub fn wait_for_builds(&self) {
+        self.inner.wait_for_builds();
+    }
+
+    /// Forgets the pipelines kept in memory, but for those of lists that are kept. The persistent store keeps what it has.
     pub fn clear_memory_cache(&self) {
         self.inner.programs.clear();
+        self.inner.memo.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let known = self.inner.lock().forget_all();
+        // Outside the lock: it frees much.
+        drop(known);
     }
 
     /// Changes how many pipelines are kept in memory, and how many bytes of code; 0 is no limit. What is over the limit
@@ -332,8 +362,17 @@ impl Context {
 }
 
 impl ContextInner {
+    /// Drops what was recorded with buffers that have gone meanwhile.
+    fn bury(&self) {
+        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
+        for buffer in gone {
+            let known = self.lock().forget(buffer);
+            drop(known);
+        }
+    }
+
     /// What is known about the contents of imported memory, shared by all buffers over the same vulkano buffer.
-    pub(crate) fn alias_contents(&self, alias: u64) -> Arc<Mutex<Contents>> {
+    pub(crate) fn alias_contents(&self, alias: u64) -> Arc<SharedContents> {
         let mut aliases = self.aliases.lock().unwrap_or_else(PoisonError::into_inner);
         aliases.retain(|_, contents| contents.strong_count() > 0);
         let known = aliases.get(&alias).and_then(Weak::upgrade);

@@ -16,19 +16,22 @@ use crate::{
 
 mod addressed;
 mod ahead;
+mod build;
 mod end;
 mod kept;
 mod rebind;
 mod run;
 
+pub(crate) use build::Builds;
 pub(crate) use end::panic_message;
 pub use kept::{FusedList, Rebind};
 
 /// How a list may be fused. The defaults prove everything and change no bit of any result.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct FusionProperties {
     no_barriers: bool,
     force: bool,
+    background: bool,
     policy: Policy,
     float: FloatMode,
 }
@@ -52,6 +55,15 @@ impl FusionProperties {
     #[must_use]
     pub fn force_fusion(mut self) -> FusionProperties {
         self.force = true;
+        self
+    }
+
+    /// Does not wait for fused code that is not in memory: the list runs unfused, with the outcome
+    /// [`Outcome::Building`](crate::Outcome::Building), while a thread of its own builds or loads the code. As soon as
+    /// that is there, lists of the same structure run fused. Without a memory cache this changes nothing.
+    #[must_use]
+    pub fn build_in_background(mut self) -> Self {
+        self.background = true;
         self
     }
 
@@ -80,6 +92,8 @@ impl FusionProperties {
 pub(crate) enum End {
     Cancel(CancelCause),
     Complete(FusionProperties),
+    /// As `Complete`, and the list's submissions are wanted afterwards.
+    Keep(FusionProperties),
 }
 
 /// Control of a queue's fusion mode. All wrappers of a queue control the same mode.
@@ -122,7 +136,7 @@ impl FusionWrapper {
                 Mode::Direct => {
                     let completion = EventInner::listed(context, self.queue.inner.id);
                     state.completion = Some(completion.clone());
-                    state.mode = Mode::Recording(List { entries: Vec::new(), completion });
+                    state.mode = Mode::Recording(List::new(completion));
                     return Ok(());
                 }
                 Mode::Recording(_) => return Err(FusionError::AlreadyFusing.into()),

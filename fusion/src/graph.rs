@@ -1,25 +1,27 @@
 //! The dependency graph of pending work.
 //!
-//! Every piece of work that reached a queue (a dispatch, a copy, an upload) is a node until it is known to be complete;
-//! an edge says that one has to see or spare the bytes of another. From the edges follow the only two things that order
-//! work: a pipeline barrier where both run on the same queue and none lies between them yet, and a wait for a time-line
-//! value where they run on different queues. Where there is no edge there is no barrier.
+//! Every piece of work that reached a queue (a dispatch, a copy, an upload) is known by what it touches until it is known
+//! to be complete. From that follow the only two things that order work: a pipeline barrier where both run on the same
+//! queue and none lies between them yet, and a wait for a time-line value where they run on different queues. Where there
+//! is no conflict there is no barrier.
 //!
 //! Two accesses conflict when their byte ranges of the same memory overlap and at least one of them writes.
 //!
+//! What is complete is not sought out: it is skipped, and dropped, where its memory is looked at again.
+//!
 //! Nothing here knows Vulkan's objects: the graph can be tested, and run under an interpreter, without a device.
 
-use std::{collections::VecDeque, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use ahash::AHashMap;
-use petgraph::{
-    dot::{Config, Dot},
-    stable_graph::{NodeIndex, StableDiGraph},
-    visit::IntoEdgeReferences,
-};
 use smallvec::SmallVec;
 
 use crate::vk::{Barrier, Point};
+
+mod dot;
+mod works;
+
+use works::{Work, WorkId, Works};
 
 /// One byte range that a piece of work reads, writes, or both.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,57 +69,73 @@ pub(crate) struct Needs {
     pub(crate) waits: SmallVec<[Point; 4]>,
 }
 
-#[derive(Debug)]
-struct Work {
-    label: Arc<str>,
-    stage: Stage,
-    point: Point,
-    /// Place in the order of everything that was ever added.
-    position: u64,
-    /// It ends with a barrier of its own, so nothing on its queue needs another one.
-    ordered: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hazard {
-    ReadAfterWrite,
-    WriteAfterRead,
-    WriteAfterWrite,
-}
-
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Access {
-    node: NodeIndex,
+    work: WorkId,
     range: Range<u64>,
+    reads: bool,
     writes: bool,
+}
+
+impl Access {
+    fn conflicts(&self, touch: &Touch) -> bool {
+        (touch.writes || self.writes) && overlap(&self.range, &touch.range)
+    }
 }
 
 /// One queue's line of work.
 #[derive(Debug, Default, Clone)]
 struct Lane {
-    /// Its pending nodes, oldest first.
-    order: VecDeque<NodeIndex>,
     /// `synced[from][to]`: work of stage `from` up to this position is ordered before all later work of stage `to`.
     synced: [[u64; 2]; 2],
+    /// The value of its time line that is known to be reached.
+    done: u64,
 }
 
-/// Nodes added but not submitted yet, so that they can be taken back.
+/// Work added but not submitted yet, so that it can be taken back.
 #[derive(Debug)]
 pub(crate) struct Batch {
     lane: u32,
-    nodes: SmallVec<[NodeIndex; 8]>,
-    /// The memory they touch, each once.
-    memories: SmallVec<[u64; 8]>,
+    works: SmallVec<[(WorkId, Touches); 1]>,
     synced_before: [[u64; 2]; 2],
+}
+
+/// The latest batch committed, if it can be repeated: see [`Graph::repeat`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Latest {
+    work: WorkId,
+    lane: u32,
+    waited: bool,
+}
+
+/// A mark that nothing was added since a batch was committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark(u64);
+
+impl Mark {
+    /// A number to keep it as; never 0.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The mark of a number; none of 0.
+    pub(crate) fn from_number(number: u64) -> Option<Mark> {
+        (number != 0).then_some(Mark(number))
+    }
 }
 
 /// The graph. One per context; the caller's lock guards it.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
-    graph: StableDiGraph<Work, Hazard>,
-    live: AHashMap<u64, Vec<Access>>,
+    works: Works,
+    live: AHashMap<u64, SmallVec<[Access; 3]>>,
     lanes: Vec<Lane>,
     position: u64,
+    /// Counts changes.
+    mark: u64,
+    latest: Option<Latest>,
+    /// How many memories there may be in `live` before those without pending work are dropped.
+    sweep_at: usize,
 }
 
 impl Graph {
@@ -131,12 +149,13 @@ impl Graph {
 
     /// Starts a submission to a queue.
     pub(crate) fn begin(&mut self, lane: u32) -> Batch {
-        Batch {
-            lane,
-            nodes: SmallVec::new(),
-            memories: SmallVec::new(),
-            synced_before: self.lane(lane).synced,
-        }
+        self.changed();
+        Batch { lane, works: SmallVec::new(), synced_before: self.lane(lane).synced }
+    }
+
+    fn changed(&mut self) {
+        self.mark += 1;
+        self.latest = None;
     }
 
     /// Adds a piece of work to a submission and says what it needs.
@@ -152,43 +171,19 @@ impl Graph {
         let lane = batch.lane;
         self.position += 1;
         let position = self.position;
-        let node = self.graph.add_node(Work {
-            label: label.clone(),
-            stage,
-            point: Point { queue: lane, value: u64::MAX },
-            position,
-            ordered: false,
-        });
-        batch.nodes.push(node);
-
+        let synced = self.lanes[lane as usize].synced;
         let mut needs = Needs::default();
         let mut from = [false; 2];
         for touch in touches {
-            let Some(accesses) = self.live.get(&touch.memory) else { continue };
-            for access in accesses {
-                if access.node == node
-                    || !overlap(&access.range, &touch.range)
-                    || !(touch.writes || access.writes)
-                {
-                    continue;
+            if let Some(accesses) = self.live.get_mut(&touch.memory) {
+                drop_done(&mut self.works, &self.lanes, accesses);
+                for access in accesses.iter().filter(|access| access.conflicts(touch)) {
+                    self.works.get(access.work).order(lane, stage, &synced, &mut from, &mut needs);
                 }
-                let hazard = match (access.writes, touch.writes) {
-                    (true, false) => Hazard::ReadAfterWrite,
-                    (false, _) => Hazard::WriteAfterRead,
-                    (true, true) if touch.reads => Hazard::ReadAfterWrite,
-                    (true, true) => Hazard::WriteAfterWrite,
-                };
-                self.graph.update_edge(access.node, node, hazard);
-                let earlier = &self.graph[access.node];
-                if earlier.point.queue == lane {
-                    if !earlier.ordered
-                        && earlier.position
-                            > self.lanes[lane as usize].synced[earlier.stage as usize][stage as usize]
-                    {
-                        from[earlier.stage as usize] = true;
-                    }
-                } else if !needs.waits.contains(&earlier.point) {
-                    needs.waits.push(earlier.point);
+            }
+            for (work, earlier) in &batch.works {
+                if earlier.iter().any(|earlier| earlier.conflicts(touch)) {
+                    self.works.get(*work).order(lane, stage, &synced, &mut from, &mut needs);
                 }
             }
         }
@@ -203,15 +198,9 @@ impl Graph {
         if let Some(barrier) = needs.barrier {
             self.synced(lane, barrier, position - 1);
         }
-
-        for touch in touches {
-            let access = Access { node, range: touch.range.clone(), writes: touch.writes };
-            self.live.entry(touch.memory).or_default().push(access);
-            if !batch.memories.contains(&touch.memory) {
-                batch.memories.push(touch.memory);
-            }
-        }
-        self.lane(lane).order.push_back(node);
+        let point = Point { queue: lane, value: u64::MAX };
+        let work = Work { label: label.clone(), stage, point, position, ordered: false, accesses: 0 };
+        batch.works.push((self.works.add(work), touches.into()));
         needs
     }
 
@@ -240,133 +229,136 @@ impl Graph {
         self.add(&mut batch, label, Stage::Transfer, std::slice::from_ref(touch));
         // What was submitted since the upload may be in the graph before it, so nothing is known about the rest.
         self.lane(point.queue).synced = synced;
-        for node in &batch.nodes {
-            self.graph[*node].ordered = true;
+        for (work, _) in &batch.works {
+            self.works.get_mut(*work).ordered = true;
         }
-        self.commit(&batch, point);
+        self.commit(batch, point);
     }
 
-    /// Gives the nodes of a submission their point.
-    pub(crate) fn commit(&mut self, batch: &Batch, point: Point) {
-        for node in &batch.nodes {
-            if let Some(work) = self.graph.node_weight_mut(*node) {
-                work.point = point;
+    /// Puts the work of a submission in force, at its point.
+    pub(crate) fn commit(&mut self, batch: Batch, point: Point) {
+        for (work, touches) in batch.works {
+            self.works.get_mut(work).point = point;
+            for touch in touches {
+                self.put(work, touch);
             }
+            self.works.drop_unused(work);
         }
-        for memory in &batch.memories {
-            self.prune(*memory, &batch.nodes);
+        if self.live.len() > self.sweep_at {
+            self.sweep();
         }
     }
 
-    /// Drops the accesses that new ones make superfluous: whoever conflicts with those conflicts with the new one too,
-    /// and the new one is ordered after them. Without this a buffer that is used all the time and never waited for
-    /// would collect accesses without end.
-    fn prune(&mut self, memory: u64, new: &[NodeIndex]) {
-        let Some(accesses) = self.live.get_mut(&memory) else { return };
-        let graph = &self.graph;
-        let old = std::mem::take(accesses);
-        for access in old {
-            if new.contains(&access.node) {
-                accesses.retain(|old| {
-                    let covered = access.range.start <= old.range.start && old.range.end <= access.range.end;
-                    // A later read stands for an earlier one only where one barrier would order both.
-                    let same_line = || {
-                        let (old, new) = (&graph[old.node], &graph[access.node]);
-                        old.point.queue == new.point.queue && old.stage == new.stage
-                    };
-                    old.node == access.node || !covered || !(access.writes || (!old.writes && same_line()))
-                });
+    /// Puts an access in force, and drops those that it makes superfluous: whoever conflicts with those conflicts with it
+    /// too, and it is ordered after them. Without this a buffer that is used all the time and never waited for would
+    /// collect accesses without end.
+    fn put(&mut self, work: WorkId, touch: Touch) {
+        let works = &mut self.works;
+        let accesses = self.live.entry(touch.memory).or_default();
+        accesses.retain(|old| {
+            let covered = touch.range.start <= old.range.start && old.range.end <= touch.range.end;
+            // A later read stands for an earlier one only where one barrier would order both.
+            let stays = old.work == work
+                || !covered
+                || !(touch.writes || (!old.writes && works.get(old.work).same_line(works.get(work))));
+            if !stays {
+                works.release(old.work);
             }
-            accesses.push(access);
-        }
+            stays
+        });
+        works.get_mut(work).accesses += 1;
+        accesses.push(Access { work, range: touch.range, reads: touch.reads, writes: touch.writes });
     }
 
     /// Takes back a submission that did not happen.
     pub(crate) fn roll_back(&mut self, batch: &Batch) {
-        for node in &batch.nodes {
-            self.graph.remove_node(*node);
+        for (work, _) in &batch.works {
+            self.works.drop_unused(*work);
         }
-        let graph = &self.graph;
-        for memory in &batch.memories {
-            if let Some(accesses) = self.live.get_mut(memory) {
-                accesses.retain(|access| graph.contains_node(access.node));
-            }
-        }
-        let lane = self.lane(batch.lane);
-        lane.order.retain(|node| !batch.nodes.contains(node));
-        lane.synced = batch.synced_before;
+        self.lane(batch.lane).synced = batch.synced_before;
     }
 
-    /// Forgets what is complete.
-    pub(crate) fn retire(&mut self, mut is_done: impl FnMut(Point) -> bool) {
-        let mut gone: SmallVec<[NodeIndex; 16]> = SmallVec::new();
-        for lane in &mut self.lanes {
-            let mut seen: Option<(Point, bool)> = None;
-            while let Some(node) = lane.order.front() {
-                let Some(work) = self.graph.node_weight(*node) else {
-                    lane.order.pop_front();
-                    continue;
-                };
-                let done = match seen {
-                    Some((point, done)) if point == work.point => done,
-                    _ => work.point.value != u64::MAX && is_done(work.point),
-                };
-                seen = Some((work.point, done));
-                if !done {
-                    break;
-                }
-                gone.push(*node);
-                lane.order.pop_front();
-            }
-        }
-        if gone.is_empty() {
-            return;
-        }
-        for node in &gone {
-            self.graph.remove_node(*node);
-        }
-        let graph = &self.graph;
+    /// Learns how far a queue's time line has come.
+    pub(crate) fn seen(&mut self, lane: u32, done: u64) {
+        let known = &mut self.lane(lane).done;
+        *known = done.max(*known);
+    }
+
+    /// Drops everything that is complete.
+    pub(crate) fn sweep(&mut self) {
+        let (works, lanes) = (&mut self.works, &self.lanes);
         self.live.retain(|_, accesses| {
-            accesses.retain(|access| graph.contains_node(access.node));
+            drop_done(works, lanes, accesses);
             !accesses.is_empty()
         });
+        self.sweep_at = (2 * self.live.len()).max(256);
     }
 
     /// The points of pending work that conflicts with an access from outside the graph, such as the host's.
     pub(crate) fn conflicts(&self, touch: &Touch) -> SmallVec<[Point; 4]> {
         let mut points: SmallVec<[Point; 4]> = SmallVec::new();
         for access in self.live.get(&touch.memory).into_iter().flatten() {
-            if (touch.writes || access.writes) && overlap(&access.range, &touch.range) {
-                let point = self.graph[access.node].point;
-                match points.iter_mut().find(|p| p.queue == point.queue) {
-                    Some(known) => known.value = known.value.max(point.value),
-                    None => points.push(point),
-                }
+            let point = self.works.get(access.work).point;
+            if !access.conflicts(touch) || is_done(&self.lanes, point) {
+                continue;
+            }
+            match points.iter_mut().find(|p| p.queue == point.queue) {
+                Some(known) => known.value = known.value.max(point.value),
+                None => points.push(point),
             }
         }
         points
     }
+}
 
-    /// The pending work and why it waits, in the DOT language.
-    pub(crate) fn dot(&self) -> String {
-        let node = |_: &_, (_, work): (NodeIndex, &Work)| {
-            format!(
-                "label=\"{}\\nqueue {} at {}\"",
-                work.label.escape_default(),
-                work.point.queue,
-                work.point.value
-            )
-        };
-        let edge = |_: &_, edge: <&StableDiGraph<Work, Hazard> as IntoEdgeReferences>::EdgeRef| {
-            let word = match edge.weight() {
-                Hazard::ReadAfterWrite => "read after write",
-                Hazard::WriteAfterRead => "write after read",
-                Hazard::WriteAfterWrite => "write after write",
-            };
-            format!("label=\"{word}\"")
-        };
-        let config = [Config::NodeNoLabel, Config::EdgeNoLabel];
-        format!("{:?}", Dot::with_attr_getters(&self.graph, &config, &edge, &node))
+fn is_done(lanes: &[Lane], point: Point) -> bool {
+    lanes.get(point.queue as usize).is_some_and(|lane| point.value <= lane.done)
+}
+
+fn drop_done(works: &mut Works, lanes: &[Lane], accesses: &mut SmallVec<[Access; 3]>) {
+    accesses.retain(|access| {
+        let done = is_done(lanes, works.get(access.work).point);
+        if done {
+            works.release(access.work);
+        }
+        !done
+    });
+}
+
+/// Submissions that are made again and again.
+impl Graph {
+    /// Puts in force, as [`commit`](Graph::commit) does, a submission of one piece of work that may be repeated.
+    pub(crate) fn commit_repeatable(&mut self, batch: Batch, point: Point, waited: bool) -> Mark {
+        let work = batch.works.first().map(|(work, touches)| (*work, touches.is_empty()));
+        let (lane, single) = (batch.lane, batch.works.len() == 1);
+        self.commit(batch, point);
+        if let Some((work, false)) = work
+            && single
+        {
+            self.latest = Some(Latest { work, lane, waited });
+        }
+        Mark(self.mark)
+    }
+
+    /// Whether the submission that left this mark was the last thing that happened, so that it can be made again with
+    /// nothing but itself to come after. Then says whether it is pending.
+    pub(crate) fn repeat(&mut self, mark: Mark, lane: u32) -> Option<bool> {
+        let latest = self.latest.filter(|latest| latest.lane == lane && !latest.waited)?;
+        (mark == Mark(self.mark)).then(|| !is_done(&self.lanes, self.works.get(latest.work).point))
+    }
+
+    /// Notes that the latest submission was made again, with a barrier for kernels before it or without: everything that
+    /// was to come after the earlier one now comes after this one.
+    pub(crate) fn repeated(&mut self, point: Point, barrier: bool) {
+        let Some(latest) = self.latest else { return };
+        if barrier {
+            let upto = self.position;
+            self.synced(latest.lane, Barrier::ComputeToCompute, upto);
+        }
+        self.position += 1;
+        let position = self.position;
+        let work = self.works.get_mut(latest.work);
+        (work.point, work.position) = (point, position);
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Request {
 }
 
 /// How much is dispatched.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     Groups([u32; 3]),
     Items([u32; 3]),
@@ -145,13 +145,13 @@ impl Handler {
     }
 
     /// Ends the closure's part.
-    pub(crate) fn finish(self, context: &Arc<ContextInner>) -> Result<Request, Error> {
-        let mut request = self.request;
-        if let Some(mistake) = request.mistake {
+    pub(crate) fn finish(&mut self, context: &Arc<ContextInner>) -> Result<&Request, Error> {
+        let request = &mut self.request;
+        if let Some(mistake) = request.mistake.take() {
             return Err(mistake);
         }
         if let Some(launch) = request.launch.take() {
-            launch.resolve(context, &mut request)?;
+            launch.resolve(context, request)?;
         }
         let foreign = request.after.iter().any(|event| !Arc::ptr_eq(&event.context, context));
         if foreign {

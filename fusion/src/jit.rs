@@ -14,5 +14,7 @@ pub use vkfuse_jit::{
 };
 pub(crate) use vkfuse_jit::{
     kernel::Kernel,
-    plan::{Arg, FuseOptions, Limits, Plan, SmallScalars, Step, Submission, overwrites, plan, plan_unfused},
+    plan::{
+        Arg, Bound, FuseOptions, Limits, Plan, SmallScalars, Step, Submission, overwrites, plan, plan_unfused,
+    },
 };

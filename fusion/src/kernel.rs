@@ -11,6 +11,12 @@ use crate::{
 /// One compute entry point of a module, checked against a context's device. A handle; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Kernel {
+    pub(crate) inner: Arc<KernelInner>,
+}
+
+/// What the handles of a kernel share. One allocation, so that a handle costs one count.
+#[derive(Debug)]
+pub(crate) struct KernelInner {
     pub(crate) context: Arc<ContextInner>,
     pub(crate) jit: jit::Kernel,
     module: Module,
@@ -28,36 +34,37 @@ impl Kernel {
         if let Ok(kernel) = jit.specialize(&[]) {
             check_device(context, &kernel)?;
         }
-        Ok(Kernel { context: context.clone(), jit, module: module.clone() })
+        let (context, module) = (context.clone(), module.clone());
+        Ok(Kernel { inner: Arc::new(KernelInner { context, jit, module }) })
     }
 
     /// A kernel that was checked before.
     pub(crate) fn from_parts(context: &Arc<ContextInner>, jit: jit::Kernel, module: Module) -> Kernel {
-        Kernel { context: context.clone(), jit, module }
+        Kernel { inner: Arc::new(KernelInner { context: context.clone(), jit, module }) }
     }
 
     /// The name its module was loaded under.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.jit.name()
+        self.inner.jit.name()
     }
 
     /// The name of the entry point.
     #[must_use]
     pub fn entry(&self) -> &str {
-        self.jit.entry()
+        self.inner.jit.entry()
     }
 
     /// Its module.
     #[must_use]
     pub fn module(&self) -> &Module {
-        &self.module
+        &self.inner.module
     }
 
     /// Its specialization constants, with their types and defaults.
     #[must_use]
     pub fn spec_constants(&self) -> &[SpecConstant] {
-        self.jit.spec_constants()
+        self.inner.jit.spec_constants()
     }
 
     /// The kernel with some constants given and the others at their defaults: its bindings, work-group size and so on.
@@ -66,13 +73,13 @@ impl Kernel {
     ///
     /// An unknown constant, or a value of the wrong type.
     pub fn specialized(&self, values: &[(u32, jit::SpecValue)]) -> Result<Arc<Specialized>, Error> {
-        Ok(self.jit.specialize(values)?)
+        Ok(self.inner.jit.specialize(values)?)
     }
 
     /// The context it belongs to.
     #[must_use]
     pub fn context(&self) -> Context {
-        Context { inner: self.context.clone() }
+        Context { inner: self.inner.context.clone() }
     }
 }
 

@@ -61,6 +61,7 @@ mod graph;
 mod handler;
 mod jit;
 mod kernel;
+mod memo;
 mod options;
 mod outcome;
 mod program;

@@ -26,6 +26,9 @@ pub enum Outcome {
         /// Why.
         reason: Reason,
     },
+    /// The list was completed, and ran unfused because its fused code is still being built in the background
+    /// ([`FusionProperties::build_in_background`](crate::FusionProperties::build_in_background)).
+    Building,
     /// It did not run: the event's `wait` returns the error.
     Failed,
 }
@@ -39,6 +42,7 @@ impl fmt::Display for Outcome {
             Outcome::Split => f.write_str("split"),
             Outcome::Cancelled { by } => write!(f, "cancelled by {by}"),
             Outcome::Refused { reason } => write!(f, "refused: {reason}"),
+            Outcome::Building => f.write_str("unfused while it is built"),
             Outcome::Failed => f.write_str("failed"),
         }
     }

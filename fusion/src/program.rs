@@ -121,6 +121,17 @@ impl Programs {
         }
     }
 
+    /// Whether the pipeline of a step is in memory.
+    pub(crate) fn has(&self, key: &[u8; 32]) -> bool {
+        let key = KernelKey { program: *key, entry: Step::ENTRY };
+        self.memory.as_ref().is_some_and(|memory| memory.kernels.peek(&key).is_some())
+    }
+
+    /// Whether pipelines are kept in memory.
+    pub(crate) fn keeps(&self) -> bool {
+        self.memory.is_some()
+    }
+
     pub(crate) fn clear(&self) {
         if let Some(memory) = &self.memory {
             memory.kernels.clear();

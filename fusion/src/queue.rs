@@ -54,6 +54,7 @@ impl Queue {
             profiling: options.profiling,
             mode: Mode::Direct,
             completion: None,
+            expected: None,
             last: None,
             tasks: SmallVec::new(),
         };
@@ -137,7 +138,7 @@ impl Queue {
     #[must_use]
     pub fn dependency_dot(&self) -> String {
         let mut schedule = self.inner.context.lock();
-        schedule.graph.retire(|point| self.inner.context.gpu.is_done(point));
+        self.inner.context.refresh(&mut schedule);
         schedule.graph.dot()
     }
 }
@@ -169,6 +170,7 @@ impl Schedule {
             profiling: false,
             mode: Mode::Direct,
             completion: None,
+            expected: None,
             last: None,
             tasks: SmallVec::new(),
         })

@@ -30,8 +30,14 @@ use crate::{
 };
 
 mod commit;
+mod known;
+mod replay;
+mod routine;
 
 pub(crate) use commit::{Piece, Work};
+pub(crate) use known::{Followed, Given, Known, KnownLists};
+pub(crate) use replay::Replay;
+pub(crate) use routine::{OldRead, Routine};
 
 /// A queue's number in its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,6 +49,7 @@ pub(crate) struct Schedule {
     pub(crate) graph: Graph,
     pub(crate) queues: AHashMap<QueueId, QueueState>,
     holds: Vec<Hold>,
+    pub(crate) known: KnownLists,
     next: u64,
 }
 
@@ -53,6 +60,8 @@ pub(crate) struct QueueState {
     pub(crate) lane: u32,
     pub(crate) profiling: bool,
     pub(crate) mode: Mode,
+    /// The known list that was run last: the next one is likely the same.
+    pub(crate) expected: Option<Arc<Known>>,
     /// The completion event of the latest list, until the next one starts.
     pub(crate) completion: Option<Arc<EventInner>>,
     /// The latest submission of this queue.
@@ -78,6 +87,8 @@ pub(crate) struct List {
     pub(crate) entries: Vec<Entry>,
     /// The event of the list and of every submission in it: they share their fate.
     pub(crate) completion: Arc<EventInner>,
+    /// A known list that it agrees with so far. Then there are no entries.
+    pub(crate) followed: Option<Followed>,
 }
 
 /// A listed submission.
@@ -90,6 +101,8 @@ pub(crate) struct Entry {
     /// The buffer of each touch.
     pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
     pub(crate) after: After,
+    /// What it was asked for; nothing where it cannot be compared with that.
+    pub(crate) given: Option<Given>,
 }
 
 /// What a submission was told to come after, besides what its buffers say.
@@ -167,9 +180,15 @@ impl Entry {
 }
 
 impl List {
+    /// An empty list.
+    pub(crate) fn new(completion: Arc<EventInner>) -> List {
+        List { entries: Vec::new(), completion, followed: None }
+    }
+
     /// Whether an access observes something in the list.
     fn observed_by(&self, touches: &[Touch], rule: Rule) -> bool {
-        self.entries.iter().flat_map(|entry| &entry.touches).any(|listed| {
+        let followed = self.followed.iter().flat_map(Followed::entries);
+        self.entries.iter().chain(followed).flat_map(|entry| &entry.touches).any(|listed| {
             touches.iter().any(|touch| match rule {
                 Rule::Conflict => touch.conflicts(listed),
                 Rule::Overlap => touch.overlaps(listed),
@@ -189,6 +208,17 @@ impl Schedule {
             };
             (Some(*id) != except && list.observed_by(touches, rule)).then_some(*id)
         })
+    }
+
+    /// Whether there is nothing that could be in anyone's way, but for a queue's own list.
+    fn quiet(&self, queue: QueueId) -> bool {
+        self.holds.is_empty()
+            && self.queues.iter().all(|(id, state)| *id == queue || matches!(state.mode, Mode::Direct))
+    }
+
+    /// Whether an access observes another queue's list, or has to wait for the host.
+    pub(crate) fn in_the_way(&self, touches: &[Touch], queue: QueueId) -> bool {
+        self.observed(touches, Some(queue), Rule::Conflict).is_some() || self.held(touches).is_some()
     }
 
     /// A hold in conflict with an access.
@@ -214,6 +244,13 @@ impl ContextInner {
     /// a deadlock of everybody else, so poisoning is ignored.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Schedule> {
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the graph how far the queues are known to have come.
+    pub(crate) fn refresh(&self, schedule: &mut Schedule) {
+        for lane in 0..self.gpu.queues() as u32 {
+            schedule.graph.seen(lane, self.gpu.done(lane));
+        }
     }
 
     /// Waits until something about queues or holds has changed.
@@ -257,7 +294,7 @@ impl ContextInner {
     ) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
         let mut schedule = self.observe(std::slice::from_ref(&touch), None, Rule::Conflict, cause)?;
         buffer.memory(&mut schedule)?;
-        schedule.graph.retire(|point| self.gpu.is_done(point));
+        self.refresh(&mut schedule);
         let points = schedule.graph.conflicts(&touch);
         let hold =
             self.hold_now(&mut schedule, buffer.name(), Touches::from_iter([touch]), thread::current().id());

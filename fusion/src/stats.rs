@@ -5,6 +5,8 @@ use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
+use crate::outcome::Outcome;
+
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
         /// What a context has done since it was made. A snapshot; subtract an earlier one to see what happened between.
@@ -80,6 +82,8 @@ counters! {
     jit_us,
     /// Microseconds spent in the driver's compiler.
     driver_us,
+    /// Lists, and submissions outside fusion mode, that were made again as they had been recorded.
+    made_again,
     /// Lists that became one kernel.
     lists_fused,
     /// Lists that became several kernels.
@@ -88,6 +92,22 @@ counters! {
     lists_cancelled,
     /// Lists that were completed and could not be fused at all.
     lists_refused,
+    /// Lists that were completed and ran unfused because their fused code was being built in the background.
+    lists_building,
+}
+
+impl Counters {
+    /// Counts a list that ended.
+    pub(crate) fn list(&self, outcome: &Outcome) {
+        let counter = match outcome {
+            Outcome::Fused => &self.lists_fused,
+            Outcome::Split => &self.lists_split,
+            Outcome::Refused { .. } => &self.lists_refused,
+            Outcome::Building => &self.lists_building,
+            _ => &self.lists_cancelled,
+        };
+        count(counter, 1);
+    }
 }
 
 /// Objects of the driver that a context has at one moment.

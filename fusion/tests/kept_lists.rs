@@ -89,6 +89,7 @@ fn runs_again_on_new_contents() {
         six.out.fill(-1).unwrap();
         one_dispatch(&rig, || six.list.run());
         six.assert(&six.out, 6 * factor);
+        assert_eq!(rig.context.stats().made_again, factor as u64 - 2);
     }
     assert!(six.tmp.download().is_err(), "the temporary stays inside in every run");
     rig.assert_no_validation_messages();

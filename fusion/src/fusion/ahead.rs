@@ -28,7 +28,10 @@ impl FusionWrapper {
             let state = schedule.queue(queue.inner.id);
             match mem::replace(&mut state.mode, Mode::Direct) {
                 Mode::Direct => return Err(FusionError::NotFusing.into()),
-                Mode::Recording(list) => break list,
+                Mode::Recording(mut list) => {
+                    list.unfold();
+                    break list;
+                }
                 ending @ Mode::Ending(_) => {
                     state.mode = ending;
                     schedule = context.wait_for_change(schedule);

@@ -3,20 +3,50 @@
 use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
-use super::{End, run::Prepared};
+use super::{End, FusionProperties, run::Prepared};
 use crate::{
-    buffer::BufferInner,
     context::ContextInner,
     error::{BuildError, Error, Unreadable},
     event::{Done, EventInner, Settled},
     outcome::Outcome,
-    schedule::{List, Mode, QueueId, Schedule, Work},
-    stats::count,
+    schedule::{List, Mode, QueueId, Replay, Routine, Schedule, Work},
     vk::Point,
 };
+
+/// Where a kept list has what is known of it, and the version of its buffers now.
+type KeptAs<'a> = (&'a OnceLock<(Routine, u64)>, u64);
+
+/// Where to note how a list can be run again.
+enum Remember<'a> {
+    No,
+    Known(&'a FusionProperties),
+    Kept(KeptAs<'a>),
+}
+
+impl Remember<'_> {
+    /// Whether it is worth it: a list that is recorded anew each time has to come a second time.
+    fn wants(&self, schedule: &mut Schedule, list: &List) -> bool {
+        match self {
+            Remember::No => false,
+            Remember::Known(_) => schedule.known.seen(&list.entries, true),
+            Remember::Kept((slot, _)) => slot.get().is_none(),
+        }
+    }
+
+    fn keep(&self, context: &ContextInner, schedule: &mut Schedule, list: &List, routine: Routine) {
+        match self {
+            Remember::No => {}
+            Remember::Known(properties) => {
+                schedule.known.put(context, &list.entries, Some((*properties).clone()), routine);
+            }
+            // Another thread may have been faster.
+            Remember::Kept((slot, version)) => drop(slot.set((routine, *version))),
+        }
+    }
+}
 
 /// When the list that was to be ended has ended.
 pub(super) enum Ended {
@@ -26,6 +56,8 @@ pub(super) enum Ended {
     Before(Arc<EventInner>),
     /// By this call.
     Now(Arc<List>),
+    /// By this call, as a list that is known.
+    Known(Arc<EventInner>),
 }
 
 impl ContextInner {
@@ -33,7 +65,7 @@ impl ContextInner {
     pub(crate) fn end_list(&self, queue: QueueId, end: &End) -> Result<Option<Arc<EventInner>>, Error> {
         Ok(match self.end(queue, end, None)? {
             Ended::Never => None,
-            Ended::Before(completion) => Some(completion),
+            Ended::Before(completion) | Ended::Known(completion) => Some(completion),
             Ended::Now(list) => Some(list.completion.clone()),
         })
     }
@@ -49,12 +81,20 @@ impl ContextInner {
             if of.is_some_and(|event| event.settled().is_some()) {
                 return Ok(Ended::Never);
             }
+            if let End::Complete(properties) = end
+                && let Some(list) = self.complete_known(&mut schedule, queue, properties)
+            {
+                // The list may have the last handles of buffers.
+                drop(schedule);
+                return Ok(Ended::Known(list.completion.clone()));
+            }
             let Some(state) = schedule.queues.get_mut(&queue) else { return Ok(Ended::Never) };
             match mem::replace(&mut state.mode, Mode::Direct) {
                 Mode::Direct => {
                     return Ok(state.completion.clone().map_or(Ended::Never, Ended::Before));
                 }
-                Mode::Recording(list) => {
+                Mode::Recording(mut list) => {
+                    list.unfold();
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone());
                     break list;
@@ -66,20 +106,28 @@ impl ContextInner {
             }
         };
         drop(schedule);
-        self.run_out(queue, &list, end)?;
+        self.run_out(queue, &list, end, None)?;
         Ok(Ended::Now(list))
     }
 
     /// Runs a list that its queue holds as ending, and makes the queue usable again.
-    pub(super) fn run_out(&self, queue: QueueId, list: &Arc<List>, end: &End) -> Result<(), Error> {
+    ///
+    /// A list that is kept has a place for how to run it again.
+    pub(super) fn run_out(
+        &self,
+        queue: QueueId,
+        list: &Arc<List>,
+        end: &End,
+        kept: Option<KeptAs<'_>>,
+    ) -> Result<(), Error> {
         let ending = Ending { context: self, queue, list };
-        let result = self.run_list(&ending, end);
+        let result = self.run_list(&ending, end, kept);
         drop(ending);
         result
     }
 
     /// Prepares the list outside the lock, then submits it and settles its events under it.
-    fn run_list(&self, ending: &Ending<'_>, end: &End) -> Result<(), Error> {
+    fn run_list(&self, ending: &Ending<'_>, end: &End, kept: Option<KeptAs<'_>>) -> Result<(), Error> {
         let (queue, list) = (ending.queue, ending.list);
         let prepared = catch_unwind(AssertUnwindSafe(|| self.prepare(list, end))).unwrap_or_else(|panic| {
             let source = BuildError::Panic(panic_message(&*panic));
@@ -87,7 +135,7 @@ impl ContextInner {
         });
         // Work is never lost for want of a fused kernel.
         let prepared = match (prepared, end) {
-            (Err(error), End::Complete(_)) => {
+            (Err(error), End::Complete(_) | End::Keep(_)) => {
                 tracing::warn!(%error, cause = error_source(&error), "a fusion list could not be built and runs unfused");
                 self.prepare_refused(list, &error)
             }
@@ -100,7 +148,14 @@ impl ContextInner {
             }
         }
         let result = match (prepared, waited) {
-            (Ok(prepared), Ok(())) => self.submit_list(&mut self.lock(), queue, list, prepared),
+            (Ok(prepared), Ok(())) => {
+                let remember = match (kept, end) {
+                    (Some(kept), _) => Remember::Kept(kept),
+                    (None, End::Complete(properties)) => Remember::Known(properties),
+                    _ => Remember::No,
+                };
+                self.submit_list(&mut self.lock(), queue, list, prepared, remember)
+            }
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
         // A list that could not be fused although that was forced has run.
@@ -112,27 +167,52 @@ impl ContextInner {
         result
     }
 
+    /// Runs the list of a queue as one that is known, if it is one. The list is to be dropped where no lock is held.
+    fn complete_known(
+        &self,
+        schedule: &mut Schedule,
+        queue: QueueId,
+        properties: &FusionProperties,
+    ) -> Option<List> {
+        let known = schedule.known_list(queue, properties)?;
+        // What fails here fails again on the long way, and is dealt with there.
+        let submitted = self.perform(schedule, queue, &known.routine).ok()?;
+        schedule.known.used(&known);
+        let state = schedule.queue(queue);
+        let Mode::Recording(list) = mem::replace(&mut state.mode, Mode::Direct) else { return None };
+        list.settle(known.routine.says(submitted));
+        state.expected = Some(known);
+        Some(list)
+    }
+
     fn submit_list(
         &self,
         schedule: &mut Schedule,
         queue: QueueId,
         list: &List,
         prepared: Prepared,
+        remember: Remember<'_>,
     ) -> Result<(), Error> {
-        let Prepared { pieces, mut report, forced } = prepared;
+        let Prepared { pieces, mut report, forced, planned } = prepared;
+        report.names = list.names();
         let state = schedule.queue(queue);
         let (lane, profile) = (state.lane, state.profiling || self.profiling);
         let done = if pieces.is_empty() {
             Done::Nothing
         } else {
-            let buffers: Vec<Arc<BufferInner>> =
-                list.entries.iter().flat_map(|entry| entry.buffers.iter().cloned()).collect();
             let waits: Vec<Point> =
                 list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
             let kept = list.kept_inside(&pieces);
-            let submitted =
-                self.commit(schedule, lane, Work { pieces, buffers: &buffers, waits: &waits, profile })?;
-            for (entry, position, is_kept) in kept {
+            let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
+            let readies = self.ready(schedule, pieces, buffers)?;
+            let again = planned && !profile && waits.is_empty() && self.programs.keeps();
+            let again = again && remember.wants(schedule, list);
+            let replay = if again { Replay::of(lane, &readies) } else { None };
+            let submitted = match &replay {
+                Some(replay) => self.play(schedule, replay)?,
+                None => self.commit(schedule, lane, Work { readies, waits: &waits, profile })?,
+            };
+            for &(entry, position, is_kept) in &kept {
                 let entry = &list.entries[entry];
                 let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);
                 if is_kept {
@@ -142,21 +222,18 @@ impl ContextInner {
                     entry.note_written_at(self, position);
                 }
             }
+            if let Some(replay) = replay {
+                let effects = list.effects(self, &kept);
+                remember.keep(self, schedule, list, Routine::new(replay, effects, Some(&report)));
+            }
             schedule.queue(queue).ran(submitted.point);
             Done::Gpu(submitted)
         };
-        let counter = match &report.outcome {
-            Outcome::Fused => &self.counters.lists_fused,
-            Outcome::Split => &self.counters.lists_split,
-            Outcome::Refused { .. } => &self.counters.lists_refused,
-            _ => &self.counters.lists_cancelled,
-        };
-        count(counter, 1);
+        self.counters.list(&report.outcome);
         tracing::info!(
             queue = queue.0, submissions = list.entries.len(), dispatches = report.steps.len(), outcome = %report.outcome,
             "fusion list ended"
         );
-        report.names = list.names();
         let outcome = report.outcome.clone();
         list.settle(Settled { result: Ok(done), outcome, report: Some(Arc::new(report)) });
         forced.map_or(Ok(()), Err)

@@ -1,6 +1,6 @@
 //! Lists that are kept, to be run again without being recorded again.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, atomic::Ordering};
 
 use bytemuck::{NoUninit, Pod};
 use smallvec::SmallVec;
@@ -18,7 +18,7 @@ use crate::{
     graph::Touches,
     outcome::{CancelCause, Outcome},
     queue::{Queue, readable},
-    schedule::{Entry, List, Mode, Rule},
+    schedule::{Entry, List, Mode, OldRead, QueueId, Routine, Rule},
 };
 
 /// A fusion list that was completed and kept: it can be run again without being recorded again. A handle; clones are the
@@ -63,6 +63,16 @@ pub(super) struct Kept {
     pub(super) entries: Vec<Entry>,
     /// What all of them touch, for finding who observes or is observed.
     touches: Touches,
+    reads: Vec<OldRead>,
+    /// How to run it again, once that was found out, and which version of its buffers that is for.
+    routine: OnceLock<(Routine, u64)>,
+}
+
+impl Kept {
+    /// A number that is another one after any change of the properties of its buffers.
+    fn version(&self) -> u64 {
+        self.entries.iter().flat_map(|entry| &entry.buffers).map(|buffer| buffer.version()).sum()
+    }
 }
 
 impl FusionWrapper {
@@ -73,12 +83,12 @@ impl FusionWrapper {
     /// As `complete_fusion`; and [`FusionError::NotKept`] if something else had ended the list before.
     pub fn complete_and_keep(&self, properties: &FusionProperties) -> Result<(Event, FusedList), Error> {
         let queue = self.queue();
-        match queue.inner.context.end(queue.inner.id, &End::Complete(properties.clone()), None)? {
+        match queue.inner.context.end(queue.inner.id, &End::Keep(properties.clone()), None)? {
             Ended::Now(list) => {
                 let kept = FusedList::new(queue, properties.clone(), list.entries.clone());
                 Ok((Event { inner: list.completion.clone() }, kept))
             }
-            Ended::Before(completion) => {
+            Ended::Before(completion) | Ended::Known(completion) => {
                 let outcome =
                     completion.settled().map_or(Outcome::Pending, |settled| settled.outcome.clone());
                 Err(FusionError::NotKept { outcome }.into())
@@ -91,7 +101,11 @@ impl FusionWrapper {
 impl FusedList {
     pub(super) fn new(queue: &Queue, properties: FusionProperties, entries: Vec<Entry>) -> FusedList {
         let touches = entries.iter().flat_map(|entry| entry.touches.iter().cloned()).collect();
-        FusedList { inner: Arc::new(Kept { queue: queue.clone(), properties, entries, touches }) }
+        let context = &queue.inner.context;
+        let reads =
+            (0..entries.len()).flat_map(|at| OldRead::of(context, &entries[..at], &entries[at])).collect();
+        let (queue, routine) = (queue.clone(), OnceLock::new());
+        FusedList { inner: Arc::new(Kept { queue, properties, entries, touches, reads, routine }) }
     }
 
     /// How many submissions it has.
@@ -199,6 +213,11 @@ impl ContextInner {
     /// Runs a kept list on a queue, or lists it there.
     fn run_kept(self: &Arc<Self>, queue: &Queue, kept: &Kept) -> Result<Event, Error> {
         let id = queue.inner.id;
+        if let Some(event) = self.run_kept_again(id, kept) {
+            return Ok(event);
+        }
+        // Before anything is planned: what changes later makes it another version.
+        let version = kept.version();
         let list = loop {
             let mut schedule =
                 self.observe(&kept.touches, Some(id), Rule::Conflict, CancelCause::OtherQueue)?;
@@ -207,11 +226,12 @@ impl ContextInner {
                 Mode::Ending(_) => drop(self.wait_for_change(schedule)),
                 Mode::Recording(list) => {
                     let event = Event { inner: list.completion.clone() };
+                    list.unfold();
                     list.extend(&kept.entries)?;
                     return Ok(event);
                 }
                 Mode::Direct => {
-                    let mut list = List { entries: Vec::new(), completion: EventInner::listed(self, id) };
+                    let mut list = List::new(EventInner::listed(self, id));
                     list.extend(&kept.entries)?;
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone());
@@ -219,8 +239,29 @@ impl ContextInner {
                 }
             }
         };
-        self.run_out(id, &list, &End::Complete(kept.properties.clone()))?;
+        let end = End::Complete(kept.properties.clone());
+        self.run_out(id, &list, &end, Some((&kept.routine, version)))?;
         Ok(Event { inner: list.completion.clone() })
+    }
+
+    /// Runs a kept list as it was run before. `None` where that is not known, or something is in the way.
+    fn run_kept_again(self: &Arc<Self>, id: QueueId, kept: &Kept) -> Option<Event> {
+        let (routine, version) = kept.routine.get()?;
+        let mut schedule = self.lock();
+        let state = schedule.queues.get(&id)?;
+        let direct = matches!(state.mode, Mode::Direct) && !state.profiling;
+        if !direct || state.lane != routine.replay.lane || schedule.in_the_way(&kept.touches, id) {
+            return None;
+        }
+        let settled = routine.settled(self.contents.load(Ordering::Acquire));
+        let as_before = || kept.version() == *version && kept.reads.iter().all(OldRead::is_readable);
+        if !settled && !as_before() {
+            return None;
+        }
+        let submitted = self.perform(&mut schedule, id, routine).ok()?;
+        let inner = EventInner::listed(self, id);
+        inner.settle(routine.says(submitted));
+        Some(Event { inner })
     }
 }
 

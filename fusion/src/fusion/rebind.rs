@@ -61,6 +61,8 @@ impl Shape {
         }
         self.same_overlaps(&with)?;
         for entry in entries {
+            // It is not what was asked for any more.
+            entry.given = None;
             self.rebind(entry, &with);
             check::rebound(context, entry)?;
         }

@@ -1,12 +1,16 @@
 //! From a list to dispatches: planned and fused, or one for each submission.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, PoisonError},
+    time::Instant,
+};
 
 use super::End;
 use crate::{
     context::ContextInner,
     error::{BuildError, Error, FusionError},
-    jit::{self, BufferId, FloatMode, Plan, Reason, Report, Step},
+    jit::{self, BufferId, FloatMode, FuseOptions, Plan, Reason, Report, Step, Submission},
+    memo::{Numbers, Planned},
     outcome::Outcome,
     program::micros,
     report::FusionReport,
@@ -20,6 +24,8 @@ pub(crate) struct Prepared {
     pub(crate) report: FusionReport,
     /// The error to return although the list runs.
     pub(crate) forced: Option<Error>,
+    /// It runs as planned: the same list would run the same way again.
+    pub(crate) planned: bool,
 }
 
 impl ContextInner {
@@ -27,29 +33,57 @@ impl ContextInner {
     pub(super) fn prepare(&self, list: &List, end: &End) -> Result<Prepared, Error> {
         let properties = match end {
             End::Cancel(by) => return self.prepare_unfused(list, Outcome::Cancelled { by: *by }),
-            End::Complete(properties) => properties,
+            End::Complete(properties) | End::Keep(properties) => properties,
         };
         if list.entries.is_empty() {
             return self.prepare_unfused(list, Outcome::Refused { reason: Reason::Empty });
         }
         let start = Instant::now();
         let (submissions, in_memory) = list.submissions(properties.policy);
-        let mut plan = jit::plan(&submissions, &properties.options(), &self.limits)
-            .map_err(|error| Error::Build { kernel: list.label(), source: BuildError::Plan(error) })?;
-        plan.report.buffers.extend(in_memory);
-        let plan_us = micros(start);
+        let (planned, numbers) = self.plan(list, &submissions, &properties.options())?;
+        let (plan, mut report) = (&planned.plan, numbers.report(&planned.plan.report));
+        report.buffers.extend(in_memory);
         if let Some(recorder) = &self.programs.recorder {
             recorder.record(&submissions, &properties.options());
         }
-        let outcome = outcome(&plan);
+        let outcome = outcome(plan);
         if properties.force && plan.steps.len() != 1 {
-            let reason = reason(&plan);
+            let reason = reason(plan);
             let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
             prepared.forced = Some(FusionError::Forced { reason }.into());
-            prepared.report.plan = plan.report;
+            prepared.report.plan = report;
             return Ok(prepared);
         }
-        self.pieces(list, plan.steps, outcome, plan.report, plan_us)
+        if properties.background && self.building(list, &plan.steps) {
+            let mut prepared = self.prepare_unfused(list, Outcome::Building)?;
+            prepared.report.plan = report;
+            return Ok(prepared);
+        }
+        let plan_us = micros(start);
+        let mut prepared = self.pieces(list, &plan.steps, outcome, report, plan_us)?;
+        for bound in prepared.pieces.iter_mut().flat_map(|piece| &mut piece.bindings) {
+            bound.buffer = numbers.buffer(bound.buffer);
+        }
+        prepared.planned = true;
+        Ok(prepared)
+    }
+
+    /// The plan of a list, with its buffers numbered: made before, or now.
+    fn plan(
+        &self,
+        list: &List,
+        submissions: &[Submission],
+        options: &FuseOptions,
+    ) -> Result<(Arc<Planned>, Numbers), Error> {
+        let memo = || self.memo.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(planned), numbers) = memo().get(submissions.iter(), options) {
+            return Ok((planned, numbers));
+        }
+        // Outside the lock: several threads may plan the same, and each gets the same plan.
+        let plan = jit::plan(submissions, options, &self.limits)
+            .map_err(|error| Error::Build { kernel: list.label(), source: BuildError::Plan(error) })?;
+        let planned = memo().put(submissions.iter(), options, plan);
+        Ok((planned, Numbers::of(submissions.iter())))
     }
 
     /// The same list after its fused code could not be built.
@@ -64,7 +98,7 @@ impl ContextInner {
             step.members = position..position + 1;
             steps.push(step);
         }
-        self.pieces(list, steps, outcome, Report::default(), 0.0)
+        self.pieces(list, &steps, outcome, Report::default(), 0.0)
     }
 
     /// One submission by itself.
@@ -78,20 +112,20 @@ impl ContextInner {
     fn pieces(
         &self,
         list: &List,
-        steps: Vec<Step>,
+        steps: &[Step],
         outcome: Outcome,
         plan: Report,
         plan_us: f64,
     ) -> Result<Prepared, Error> {
         let mut pieces = Vec::with_capacity(steps.len());
         let mut reports = Vec::with_capacity(steps.len());
-        for step in steps {
-            let label = list.labels(&step);
-            let (program, report) = self.program(&label, &step)?;
+        for (step, (program, mut report)) in steps.iter().zip(self.programs_of(list, steps)?) {
+            let label = list.labels(step);
+            report.members = step.members.clone();
             reports.push(report);
             let reaches = list.entries[step.members.clone()].iter().flat_map(Entry::reaches).collect();
             let apart = list.entries[step.members.clone()].iter().any(Entry::apart);
-            pieces.push(Piece { label, step, program, reaches, apart });
+            pieces.push(Piece::of(label, step, program, reaches, apart));
         }
         let report = FusionReport {
             outcome,
@@ -104,7 +138,7 @@ impl ContextInner {
             plan_us,
             names: Vec::new(),
         };
-        Ok(Prepared { pieces, report, forced: None })
+        Ok(Prepared { pieces, report, forced: None, planned: false })
     }
 }
 
@@ -130,7 +164,7 @@ impl List {
         names.join(" + ")
     }
 
-    fn labels(&self, step: &Step) -> Arc<str> {
+    pub(super) fn labels(&self, step: &Step) -> Arc<str> {
         match &self.entries[step.members.clone()] {
             [one] => one.label.clone(),
             several => Arc::from(several.iter().map(|entry| &*entry.label).collect::<Vec<_>>().join(" + ")),
@@ -155,8 +189,8 @@ impl List {
         for (number, entry) in self.entries.iter().enumerate() {
             for (position, touch) in entry.touches.iter().enumerate().filter(|(_, touch)| touch.writes) {
                 let reaches_memory =
-                    pieces.iter().filter(|piece| piece.step.members.contains(&number)).any(|piece| {
-                        piece.step.bindings.iter().any(|bound| {
+                    pieces.iter().filter(|piece| piece.members.contains(&number)).any(|piece| {
+                        piece.bindings.iter().any(|bound| {
                             let range = bound.offset..bound.offset.saturating_add(bound.len);
                             bound.writes
                                 && bound.buffer.0 == touch.memory

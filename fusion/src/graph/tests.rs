@@ -14,7 +14,7 @@ fn write(memory: u64, range: Range<u64>) -> Touch {
 fn submit(graph: &mut Graph, lane: u32, value: u64, stage: Stage, touches: &[Touch]) -> Needs {
     let mut batch = graph.begin(lane);
     let needs = graph.add(&mut batch, &Arc::from("work"), stage, touches);
-    graph.commit(&batch, Point { queue: lane, value });
+    graph.commit(batch, Point { queue: lane, value });
     needs
 }
 
@@ -103,11 +103,14 @@ fn what_is_done_is_forgotten() {
     let mut graph = Graph::default();
     submit(&mut graph, 0, 1, Stage::Compute, &[write(1, 0..16)]);
     submit(&mut graph, 0, 2, Stage::Compute, &[write(2, 0..16)]);
-    graph.retire(|point| point.value <= 1);
-    assert_eq!(graph.graph.node_count(), 1);
+    graph.seen(0, 1);
+    graph.sweep();
+    assert_eq!(graph.works.iter().count(), 1);
     assert_eq!(submit(&mut graph, 0, 3, Stage::Compute, &[read(1, 0..16)]).barrier, None);
-    graph.retire(|_| true);
+    graph.seen(0, 3);
+    graph.sweep();
     assert!(graph.live.is_empty());
+    assert_eq!(graph.works.iter().count(), 0);
 }
 
 #[test]
@@ -127,7 +130,7 @@ fn the_table_stays_small() {
     for value in 1..1000 {
         submit(&mut graph, 0, value, Stage::Compute, &[read(1, 0..16), write(2, 0..16)]);
     }
-    assert!(graph.live.values().map(Vec::len).sum::<usize>() <= 2);
+    assert!(graph.live.values().map(SmallVec::len).sum::<usize>() <= 2);
 }
 
 #[test]
@@ -149,4 +152,51 @@ fn dot_names_work_and_hazard() {
     submit(&mut graph, 0, 2, Stage::Compute, &[read(1, 0..16)]);
     let dot = graph.dot();
     assert!(dot.contains("read after write") && dot.contains("work"), "{dot}");
+}
+
+#[test]
+fn what_is_repeated_keeps_its_place() {
+    let mut graph = Graph::default();
+    let touches = [read(1, 0..16), write(2, 0..16)];
+    let mut batch = graph.begin(0);
+    graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &touches);
+    let mark = graph.commit_repeatable(batch, Point { queue: 0, value: 1 }, false);
+    assert_eq!(graph.repeat(mark, 0), Some(true));
+    assert_eq!(graph.repeat(mark, 1), None, "on another queue it is something else");
+    graph.repeated(Point { queue: 0, value: 2 }, true);
+    // Everybody now waits for the second run.
+    assert_eq!(graph.conflicts(&read(2, 0..4)).as_slice(), [Point { queue: 0, value: 2 }]);
+    let needs = submit(&mut graph, 1, 1, Stage::Compute, &[write(1, 0..16)]);
+    assert_eq!(needs.waits.as_slice(), [Point { queue: 0, value: 2 }]);
+    assert_eq!(graph.repeat(mark, 0), None, "something came between");
+}
+
+#[test]
+fn what_is_repeated_needs_its_barrier_until_it_is_complete() {
+    let mut graph = Graph::default();
+    let mut batch = graph.begin(0);
+    graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &[write(2, 0..16)]);
+    let mark = graph.commit_repeatable(batch, Point { queue: 0, value: 1 }, false);
+    graph.repeated(Point { queue: 0, value: 2 }, true);
+    graph.seen(0, 1);
+    assert_eq!(graph.repeat(mark, 0), Some(true));
+    graph.seen(0, 2);
+    assert_eq!(graph.repeat(mark, 0), Some(false));
+    graph.repeated(Point { queue: 0, value: 3 }, false);
+    // No barrier was recorded before the third run, so it needs one after it.
+    let needs = submit(&mut graph, 0, 4, Stage::Compute, &[read(2, 0..16)]);
+    assert_eq!(needs.barrier, Some(Barrier::ComputeToCompute));
+}
+
+#[test]
+fn dispatches_of_one_submission_see_each_other() {
+    let mut graph = Graph::default();
+    let mut batch = graph.begin(0);
+    let label: Arc<str> = Arc::from("work");
+    assert_eq!(graph.add(&mut batch, &label, Stage::Compute, &[write(1, 0..16)]).barrier, None);
+    let second = graph.add(&mut batch, &label, Stage::Compute, &[read(1, 8..9), write(2, 0..4)]);
+    assert_eq!(second.barrier, Some(Barrier::ComputeToCompute));
+    assert_eq!(graph.add(&mut batch, &label, Stage::Compute, &[read(1, 0..4)]).barrier, None);
+    graph.commit(batch, Point { queue: 0, value: 1 });
+    assert_eq!(graph.conflicts(&write(1, 0..16)).as_slice(), [Point { queue: 0, value: 1 }]);
 }

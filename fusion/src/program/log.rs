@@ -310,7 +310,7 @@ impl RecordedList {
                 .collect();
             crate::check::recorded(
                 &context.inner,
-                &kernel.jit.specialize(&values)?,
+                &kernel.inner.jit.specialize(&values)?,
                 one.groups,
                 &one.args,
                 &one.push,

@@ -120,7 +120,7 @@ impl Queue {
         for part in &parts {
             part.buffer.memory(&mut schedule)?;
         }
-        schedule.graph.retire(|point| context.gpu.is_done(point));
+        context.refresh(&mut schedule);
         let points: SmallVec<[Point; 4]> =
             touches.iter().flat_map(|touch| schedule.graph.conflicts(touch)).collect();
         let hold = context.hold_now(&mut schedule, buffer, touches, thread);

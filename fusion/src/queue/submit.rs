@@ -1,6 +1,9 @@
 //! Submitting kernels: checked, then listed or run.
 
-use std::sync::Arc;
+use std::{
+    slice,
+    sync::{Arc, atomic::Ordering},
+};
 
 use smallvec::SmallVec;
 
@@ -10,9 +13,9 @@ use crate::{
     error::{BufferError, Error, Slot, SubmitError},
     event::{Done, Event, EventInner, HostDone},
     fusion::End,
-    handler::{Handler, SubmitResult},
+    handler::{Handler, Request, SubmitResult},
     outcome::CancelCause,
-    schedule::{After, Entry, List, Mode, Piece, Rule, Work},
+    schedule::{After, Entry, Given, List, Mode, Piece, Replay, Routine, Rule, Work},
 };
 
 impl Queue {
@@ -40,12 +43,29 @@ impl Queue {
     pub fn submit<R: SubmitResult>(&self, describe: impl FnOnce(&mut Handler) -> R) -> Result<Event, Error> {
         let mut handler = Handler::new();
         describe(&mut handler).into_result()?;
+        if let Some(event) = self.again(&mut handler.request) {
+            return Ok(event);
+        }
         let context = &self.inner.context;
         let request = handler.finish(context)?;
-        let checked = check(context, request)?;
-        let after = checked.after.clone();
-        let entry = entry(checked);
-        self.place(entry, &after)
+        // Before anything is checked: a property that changes meanwhile makes it another request.
+        let given = Given::of(request);
+        let entry = entry(check(context, request)?, given);
+        self.place(entry, &request.after)
+    }
+
+    /// Lists or runs what was listed or run before in the same way. `None` where that is not known or not possible now.
+    fn again(&self, request: &mut Request) -> Option<Event> {
+        let (context, id) = (&self.inner.context, self.inner.id);
+        let mut schedule = context.lock();
+        let contents = context.contents.load(Ordering::Acquire);
+        if schedule.follow(id, request, contents) {
+            let Mode::Recording(list) = &schedule.queues.get(&id)?.mode else { return None };
+            return Some(Event { inner: list.completion.clone() });
+        }
+        let known = schedule.known_submission(id, request, contents)?;
+        let submitted = context.perform(&mut schedule, id, &known.routine).ok()?;
+        Some(EventInner::done(context, id, Done::Gpu(submitted)))
     }
 
     /// Lists or runs a submission, after everything that has to come before it.
@@ -69,6 +89,7 @@ impl Queue {
                     continue;
                 }
                 Mode::Recording(list) => {
+                    list.unfold();
                     readable(&entry, Some(list))?;
                     entry.after = settled(after)?;
                     let event = Event { inner: list.completion.clone() };
@@ -87,7 +108,7 @@ impl Queue {
                     let step = context.plain_step(&entry)?;
                     let (program, _) = context.program(&entry.label, &step)?;
                     let (reaches, apart) = (entry.reaches().collect(), entry.apart());
-                    piece = Some(Piece { label: entry.label.clone(), step, program, reaches, apart });
+                    piece = Some(Piece::of(entry.label.clone(), &step, program, reaches, apart));
                 }
                 continue;
             }
@@ -95,22 +116,38 @@ impl Queue {
             let state = schedule.queue(self.inner.id);
             let (lane, profile) = (state.lane, state.profiling || context.profiling);
             let pieces = piece.take().into_iter().collect();
-            let work = Work { pieces, buffers: &entry.buffers, waits: &entry.after.points, profile };
-            let submitted = context.commit(&mut schedule, lane, work)?;
+            let readies = context.ready(&mut schedule, pieces, entry.buffers.iter())?;
+            let again = !profile
+                && entry.after.points.is_empty()
+                && context.programs.keeps()
+                && schedule.known.seen(slice::from_ref(&entry), false);
+            let replay = if again { Replay::of(lane, &readies) } else { None };
+            let submitted = match &replay {
+                Some(replay) => context.play(&mut schedule, replay)?,
+                None => {
+                    let work = Work { readies, waits: &entry.after.points, profile };
+                    context.commit(&mut schedule, lane, work)?
+                }
+            };
             entry.note_written(context);
+            if let Some(replay) = replay {
+                let routine = Routine::new(replay, entry.effects(context), None);
+                schedule.known.put(context, slice::from_ref(&entry), None, routine);
+            }
             schedule.queue(self.inner.id).ran(submitted.point);
             return Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)));
         }
     }
 }
 
-fn entry(checked: Checked) -> Entry {
+fn entry(checked: Checked, given: Option<Given>) -> Entry {
     Entry {
         label: Arc::from(checked.submission.kernel.name.as_str()),
         submission: checked.submission,
         touches: checked.touches,
         buffers: checked.buffers,
         after: After::default(),
+        given,
     }
 }
 

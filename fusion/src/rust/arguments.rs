@@ -41,7 +41,7 @@ pub(super) fn bind(
     let kernel = stored.kernel(context)?;
     specs(&stored, launch, request);
     // The bindings that are left with these constants.
-    let interface = kernel.jit.specialize(&request.spec)?;
+    let interface = kernel.inner.jit.specialize(&request.spec)?;
     let params = accessors.len() as u32;
     for binding in &interface.interface.bindings {
         let accessor = match binding.binding {

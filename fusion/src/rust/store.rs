@@ -68,11 +68,11 @@ impl Stored {
         let module = Module::from_words(self.lowered.name, &self.lowered.words)?;
         let kernel = Kernel::new(context, &module, None)?;
         // With constants that do not work at their defaults there is no interface yet; submission checks what it binds.
-        if let Ok(specialized) = kernel.jit.specialize(&[]) {
+        if let Ok(specialized) = kernel.inner.jit.specialize(&[]) {
             check_signature(&self.lowered, &specialized.interface)
                 .map_err(|detail| Error::submit(self.lowered.name, SubmitError::Signature { detail }))?;
         }
-        let _ = self.loaded.set((module, kernel.jit.clone()));
+        let _ = self.loaded.set((module, kernel.inner.jit.clone()));
         Ok(kernel)
     }
 }

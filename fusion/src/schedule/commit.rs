@@ -1,6 +1,6 @@
 //! Handing work to the device: barriers and waits from the graph, everything in one submission.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use smallvec::SmallVec;
 
@@ -10,7 +10,7 @@ use crate::{
     context::ContextInner,
     error::{Error, SubmitError},
     graph::{Stage, Touch, Touches},
-    jit::Step,
+    jit::{Bound, Step},
     program::Program,
     vk::{Barrier, BoundMemory, Command, Dispatch, Point, Submitted},
 };
@@ -19,65 +19,82 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) label: Arc<str>,
-    pub(crate) step: Step,
     pub(crate) program: Arc<Program>,
+    pub(crate) bindings: SmallVec<[Bound; 8]>,
+    pub(crate) push: SmallVec<[u8; 64]>,
+    pub(crate) base: [u32; 3],
+    pub(crate) groups: [u32; 3],
+    /// The submissions that it does, by their places in the list.
+    pub(crate) members: Range<usize>,
     /// What it reaches by address rather than through a binding.
     pub(crate) reaches: SmallVec<[(Touch, Arc<BufferInner>); 2]>,
     /// It follows addresses, and nobody said where to: on its queue it is kept apart from everything.
     pub(crate) apart: bool,
 }
 
-/// A dispatch with its memory at hand.
-struct Bound {
-    label: Arc<str>,
-    dispatch: Dispatch,
-    touches: Touches,
-    apart: bool,
+impl Piece {
+    /// The dispatch of a step.
+    pub(crate) fn of(
+        label: Arc<str>,
+        step: &Step,
+        program: Arc<Program>,
+        reaches: SmallVec<[(Touch, Arc<BufferInner>); 2]>,
+        apart: bool,
+    ) -> Piece {
+        let (bindings, push, members) = (step.bindings.clone(), step.push.clone(), step.members.clone());
+        let (base, groups) = (step.base, step.groups);
+        Piece { label, program, bindings, push, base, groups, members, reaches, apart }
+    }
 }
+
+/// A dispatch with its memory at hand.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) label: Arc<str>,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) touches: Touches,
+    pub(crate) apart: bool,
+}
+
+pub(crate) type Readies = SmallVec<[Ready; 1]>;
 
 /// Dispatches that are submitted together, in order.
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
-    pub(crate) pieces: Vec<Piece>,
-    /// The buffers that the steps name by number.
-    pub(crate) buffers: &'a [Arc<BufferInner>],
+    pub(crate) readies: Readies,
     pub(crate) waits: &'a [Point],
     pub(crate) profile: bool,
 }
 
 impl ContextInner {
-    /// Submits dispatches to a queue. All of them, or none and an error.
-    pub(crate) fn commit(
+    /// Gives dispatches the memory that they name by number, which `buffers` has.
+    ///
+    /// What is allocated here is filled with zeros by a submission of its own, so this comes before the dispatches' own.
+    pub(crate) fn ready<'a>(
         &self,
         schedule: &mut Schedule,
-        lane: u32,
-        work: Work<'_>,
-    ) -> Result<Submitted, Error> {
-        // Memory first: what is allocated here is filled with zeros by a submission of its own.
-        let mut dispatches: SmallVec<[Bound; 4]> = SmallVec::with_capacity(work.pieces.len());
-        for piece in work.pieces {
-            let mut bindings = SmallVec::with_capacity(piece.step.bindings.len());
-            let mut touches = Touches::with_capacity(piece.step.bindings.len());
-            for bound in &piece.step.bindings {
+        pieces: Vec<Piece>,
+        buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
+    ) -> Result<Readies, Error> {
+        let mut readies = Readies::with_capacity(pieces.len());
+        for piece in pieces {
+            let mut bindings = SmallVec::with_capacity(piece.bindings.len());
+            let mut touches = Touches::with_capacity(piece.bindings.len());
+            for bound in &piece.bindings {
                 let range = bound.offset..bound.offset.saturating_add(bound.len);
-                let buffer = work
-                    .buffers
-                    .iter()
-                    .find(|b| {
-                        b.id == bound.buffer
-                            && b.base <= range.start
-                            && range.end <= b.base.saturating_add(b.size)
-                    })
+                let fits = |b: &&Arc<BufferInner>| {
+                    b.id == bound.buffer
+                        && b.base <= range.start
+                        && range.end <= b.base.saturating_add(b.size)
+                };
+                let buffer = buffers
+                    .clone()
+                    .find(fits)
                     .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: "buffer" }))?;
                 let memory = buffer.memory(schedule)?.clone();
                 let (set, binding) = (bound.set, bound.binding);
-                bindings.push(BoundMemory {
-                    set,
-                    binding,
-                    memory,
-                    offset: range.start - buffer.base,
-                    len: bound.len,
-                });
+                let offset = range.start - buffer.base;
+                bindings.push(BoundMemory { set, binding, memory, offset, len: bound.len });
                 touches.push(Touch { memory: buffer.id.0, range, reads: bound.reads, writes: bound.writes });
             }
             let mut keeps = SmallVec::new();
@@ -86,20 +103,29 @@ impl ContextInner {
                 touches.push(touch);
             }
             let pipeline = piece.program.pipeline.clone();
-            let (push, base, groups) = (piece.step.push, piece.step.base, piece.step.groups);
+            let (push, base, groups) = (piece.push, piece.base, piece.groups);
             let dispatch = Dispatch { pipeline, bindings, push, base, groups, keeps };
-            dispatches.push(Bound { label: piece.label, dispatch, touches, apart: piece.apart });
+            readies.push(Ready { label: piece.label, dispatch, touches, apart: piece.apart });
         }
+        Ok(readies)
+    }
 
-        schedule.graph.retire(|point| self.gpu.is_done(point));
+    /// Submits dispatches to a queue. All of them, or none and an error.
+    pub(crate) fn commit(
+        &self,
+        schedule: &mut Schedule,
+        lane: u32,
+        work: Work<'_>,
+    ) -> Result<Submitted, Error> {
+        self.refresh(schedule);
         let mut batch = schedule.graph.begin(lane);
         let mut waits: SmallVec<[Point; 4]> = SmallVec::from_slice(work.waits);
         if waits.iter().any(|point| point.queue == lane && point.value != 0) {
             // The device layer turns a wait for the same queue into a full barrier at the start.
             schedule.graph.ordered_so_far(&batch);
         }
-        let mut commands = Vec::with_capacity(dispatches.len() * 2);
-        for Bound { label, dispatch, touches, apart } in dispatches {
+        let mut commands: SmallVec<[Command; 2]> = SmallVec::with_capacity(work.readies.len() * 2);
+        for Ready { label, dispatch, touches, apart } in work.readies {
             if apart {
                 commands.push(Command::Barrier(Barrier::Full));
                 schedule.graph.ordered_so_far(&batch);
@@ -115,7 +141,7 @@ impl ContextInner {
         }
         match self.gpu.queue(lane as usize).submit(&commands, &waits, work.profile) {
             Ok(submitted) => {
-                schedule.graph.commit(&batch, submitted.point);
+                schedule.graph.commit(batch, submitted.point);
                 Ok(submitted)
             }
             Err(error) => {
@@ -134,15 +160,15 @@ impl ContextInner {
         transfers: &[Command],
         touches: &[Touch],
     ) -> Result<Submitted, Error> {
-        schedule.graph.retire(|point| self.gpu.is_done(point));
+        self.refresh(schedule);
         let mut batch = schedule.graph.begin(lane);
         let needs = schedule.graph.add(&mut batch, label, Stage::Transfer, touches);
-        let mut commands = Vec::with_capacity(transfers.len() + 1);
+        let mut commands: SmallVec<[Command; 2]> = SmallVec::with_capacity(transfers.len() + 1);
         commands.extend(needs.barrier.map(Command::Barrier));
-        commands.extend_from_slice(transfers);
+        commands.extend(transfers.iter().cloned());
         match self.gpu.queue(lane as usize).submit(&commands, &needs.waits, false) {
             Ok(submitted) => {
-                schedule.graph.commit(&batch, submitted.point);
+                schedule.graph.commit(batch, submitted.point);
                 Ok(submitted)
             }
             Err(error) => {

@@ -9,69 +9,56 @@ use std::{ptr, sync::Arc};
 use ash::vk;
 use vulkano::{VulkanObject, device::Device};
 
-use super::{Command, DeviceError, Memory, Pipeline, Profile, check::Needs, gpu::GpuInner, stats::Alive};
-
-/// What a pending submission keeps alive.
-#[derive(Debug)]
-enum Keep {
-    Memory { _memory: Arc<Memory> },
-    Pipeline { _pipeline: Arc<Pipeline> },
-}
+use super::{DeviceError, Profile, check::Needs, gpu::GpuInner, sheet::Sheet, stats::Alive};
 
 /// The reusable part of a submission.
 #[derive(Debug)]
 pub(super) struct Frame {
-    pool: vk::CommandPool,
-    commands: vk::CommandBuffer,
-    sets: SetPool,
+    pub(super) sheet: Sheet,
     queries: vk::QueryPool,
-    keeps: Vec<Keep>,
     profile: Option<Arc<Profile>>,
+    pool: vk::CommandPool,
     device: Arc<Device>,
     _alive: Alive,
 }
 
-/// A descriptor pool, large enough for one submission. Null until one needs it.
-#[derive(Debug, Default)]
-struct SetPool {
-    handle: vk::DescriptorPool,
-    capacity: Needs,
+/// Makes a command pool for queues of a family.
+pub(super) fn command_pool(
+    gpu: &GpuInner,
+    family: u32,
+    flags: vk::CommandPoolCreateFlags,
+) -> Result<vk::CommandPool, DeviceError> {
+    let info = vk::CommandPoolCreateInfo::default().flags(flags).queue_family_index(family);
+    let mut pool = vk::CommandPool::null();
+    let create = gpu.device.fns().v1_0.create_command_pool;
+    // SAFETY: the device is alive, `info` outlives the call, the family is one the device has queues of.
+    let result = unsafe { create(gpu.device.handle(), &info, ptr::null(), &mut pool) };
+    gpu.ok("vkCreateCommandPool", result)?;
+    Ok(pool)
+}
+
+/// Destroys a command pool with its command buffers.
+///
+/// # Safety
+///
+/// Nobody uses the pool, and none of its command buffers is pending, or the device is lost.
+pub(super) unsafe fn destroy_command_pool(device: &Device, pool: vk::CommandPool) {
+    // SAFETY: the caller's promise; destroying stays legal on a lost device.
+    unsafe { (device.fns().v1_0.destroy_command_pool)(device.handle(), pool, ptr::null()) };
 }
 
 impl Frame {
     /// Makes an empty frame for queues of a family.
     pub(super) fn new(gpu: &GpuInner, family: u32) -> Result<Frame, DeviceError> {
-        let mut frame = Frame {
-            pool: vk::CommandPool::null(),
-            commands: vk::CommandBuffer::null(),
-            sets: SetPool::default(),
-            queries: vk::QueryPool::null(),
-            keeps: Vec::new(),
-            profile: None,
-            device: gpu.device.clone(),
-            _alive: gpu.counters.live_frames.one_more(),
-        };
-        let fns = &gpu.device.fns().v1_0;
-        let info = vk::CommandPoolCreateInfo::default()
-            .flags(vk::CommandPoolCreateFlags::TRANSIENT)
-            .queue_family_index(family);
-        // SAFETY: the device is alive, `info` outlives the call, the family is one the device has queues of.
-        let result =
-            unsafe { (fns.create_command_pool)(gpu.device.handle(), &info, ptr::null(), &mut frame.pool) };
-        gpu.ok("vkCreateCommandPool", result)?;
-        let info = vk::CommandBufferAllocateInfo::default()
-            .command_pool(frame.pool)
-            .level(vk::CommandBufferLevel::PRIMARY)
-            .command_buffer_count(1);
-        // SAFETY: the pool was just made and nobody else knows it; there is room for the one buffer asked for.
-        let result =
-            unsafe { (fns.allocate_command_buffers)(gpu.device.handle(), &info, &mut frame.commands) };
-        gpu.ok("vkAllocateCommandBuffers", result)?;
-        Ok(frame)
-    }
-
-    pub(super) fn commands(&self) -> vk::CommandBuffer {
-        self.commands
+        let pool = command_pool(gpu, family, vk::CommandPoolCreateFlags::TRANSIENT)?;
+        // SAFETY: the pool was just made and nobody else knows it.
+        let sheet = unsafe { Sheet::new(gpu, pool) }.inspect_err(|_| {
+            // SAFETY: the same, and it has no command buffer.
+            unsafe { destroy_command_pool(&gpu.device, pool) }
+        })?;
+        let (queries, device) = (vk::QueryPool::null(), gpu.device.clone());
+        let _alive = gpu.counters.live_frames.one_more();
+        Ok(Frame { sheet, queries, profile: None, pool, device, _alive })
     }
 
     /// Makes the frame ready to be recorded: pools reset and large enough. The frame is not pending.
@@ -83,9 +70,7 @@ impl Frame {
             (fns.reset_command_pool)(self.device.handle(), self.pool, vk::CommandPoolResetFlags::empty())
         };
         gpu.ok("vkResetCommandPool", result)?;
-        if needs.sets > 0 {
-            self.sets.prepare(gpu, needs)?;
-        }
+        self.sheet.prepare(gpu, needs)?;
         if profile && self.queries == vk::QueryPool::null() {
             let info = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(2);
             // SAFETY: the device is alive and `info` outlives the call.
@@ -105,31 +90,9 @@ impl Frame {
         self.profile.as_ref()
     }
 
-    pub(super) fn queries(&self) -> vk::QueryPool {
-        self.queries
-    }
-
-    /// Keeps everything that the commands refer to.
-    pub(super) fn keep(&mut self, commands: &[Command]) {
-        for command in commands {
-            match command {
-                Command::Dispatch(dispatch) => {
-                    self.keeps.push(Keep::Pipeline { _pipeline: dispatch.pipeline.clone() });
-                    let bound = dispatch.bindings.iter().map(|bound| &bound.memory);
-                    for memory in bound.chain(&dispatch.keeps) {
-                        self.keeps.push(Keep::Memory { _memory: memory.clone() });
-                    }
-                }
-                Command::Copy { src, dst, .. } => {
-                    self.keeps.push(Keep::Memory { _memory: src.clone() });
-                    self.keeps.push(Keep::Memory { _memory: dst.clone() });
-                }
-                Command::Fill { dst, .. } | Command::Update { dst, .. } => {
-                    self.keeps.push(Keep::Memory { _memory: dst.clone() });
-                }
-                Command::Barrier(_) => {}
-            }
-        }
+    /// The queries to take the time with, if it is profiled.
+    pub(super) fn clock(&self) -> Option<vk::QueryPool> {
+        self.profile.is_some().then_some(self.queries)
     }
 
     /// Reads the timestamps of a complete submission.
@@ -160,84 +123,18 @@ impl Frame {
 
     /// Lets go of what was kept. The frame is not pending.
     pub(super) fn release(&mut self) {
-        self.keeps.clear();
+        self.sheet.release();
         self.profile = None;
-    }
-
-    /// A descriptor set of this submission.
-    pub(super) fn set(
-        &mut self,
-        gpu: &GpuInner,
-        layout: vk::DescriptorSetLayout,
-    ) -> Result<vk::DescriptorSet, DeviceError> {
-        let layouts = [layout];
-        let info =
-            vk::DescriptorSetAllocateInfo::default().descriptor_pool(self.sets.handle).set_layouts(&layouts);
-        let mut set = vk::DescriptorSet::null();
-        // SAFETY: the pool is this frame's own and `prepare` made it large enough; `info` outlives the call.
-        let result = unsafe {
-            (self.device.fns().v1_0.allocate_descriptor_sets)(self.device.handle(), &info, &mut set)
-        };
-        gpu.ok("vkAllocateDescriptorSets", result)?;
-        Ok(set)
-    }
-}
-
-impl SetPool {
-    fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
-        let fns = &gpu.device.fns().v1_0;
-        let device = gpu.device.handle();
-        let have = self.capacity;
-        let enough =
-            have.sets >= needs.sets && have.storage >= needs.storage && have.uniform >= needs.uniform;
-        if self.handle != vk::DescriptorPool::null() && enough {
-            // SAFETY: the frame is not pending, so no set of the pool is in use.
-            let result = unsafe {
-                (fns.reset_descriptor_pool)(device, self.handle, vk::DescriptorPoolResetFlags::empty())
-            };
-            return gpu.ok("vkResetDescriptorPool", result);
-        }
-        self.destroy(&gpu.device);
-        let capacity = Needs {
-            sets: needs.sets.max(have.sets).next_power_of_two(),
-            storage: needs.storage.max(have.storage).next_power_of_two(),
-            uniform: needs.uniform.max(have.uniform).next_power_of_two(),
-            host: false,
-        };
-        let sizes = [
-            vk::DescriptorPoolSize::default()
-                .ty(vk::DescriptorType::STORAGE_BUFFER)
-                .descriptor_count(capacity.storage),
-            vk::DescriptorPoolSize::default()
-                .ty(vk::DescriptorType::UNIFORM_BUFFER)
-                .descriptor_count(capacity.uniform),
-        ];
-        let info = vk::DescriptorPoolCreateInfo::default().max_sets(capacity.sets).pool_sizes(&sizes);
-        // SAFETY: the device is alive, `info` and the sizes outlive the call, no count is 0.
-        let result = unsafe { (fns.create_descriptor_pool)(device, &info, ptr::null(), &mut self.handle) };
-        gpu.ok("vkCreateDescriptorPool", result)?;
-        self.capacity = capacity;
-        Ok(())
-    }
-
-    fn destroy(&mut self, device: &Device) {
-        // SAFETY: the frame is not pending, so no set of the pool is in use; a null handle is allowed.
-        unsafe {
-            (device.fns().v1_0.destroy_descriptor_pool)(device.handle(), self.handle, ptr::null());
-        }
-        *self = SetPool::default();
     }
 }
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        let device = self.device.clone();
-        let fns = &device.fns().v1_0;
-        self.sets.destroy(&device);
+        let fns = &self.device.fns().v1_0;
         // SAFETY: a frame is dropped only when it is not pending, or when the device is lost, where destroying stays
         // legal; a null handle is allowed.
-        unsafe { (fns.destroy_query_pool)(device.handle(), self.queries, ptr::null()) };
-        // SAFETY: the same; the command buffer goes with its pool.
-        unsafe { (fns.destroy_command_pool)(device.handle(), self.pool, ptr::null()) };
+        unsafe { (fns.destroy_query_pool)(self.device.handle(), self.queries, ptr::null()) };
+        // SAFETY: the same; the pool is the frame's own.
+        unsafe { destroy_command_pool(&self.device, self.pool) };
     }
 }

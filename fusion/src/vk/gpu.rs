@@ -221,7 +221,7 @@ impl Gpu {
 
     /// The counters.
     pub(crate) fn stats(&self) -> GpuStats {
-        self.0.counters.read()
+        self.0.counters.read(self.0.queues.iter().map(QueueShared::counts))
     }
 
     /// Starts (or stops) keeping a description of every submission, for tests that look at barriers.

@@ -20,7 +20,9 @@
 //! | `module`, `driver_cache` | what exists while a pipeline is made |
 //! | `command` | what a submission is made of |
 //! | `check` | a command checked against limits and ranges before it is recorded |
-//! | `frame` | command buffer, descriptor pools and queries of one submission in flight |
+//! | `sheet` | a command buffer with its descriptor sets and what it keeps alive |
+//! | `frame` | sheet, command pool and queries of one submission in flight |
+//! | `tape` | submissions recorded once and made as often as wanted |
 //! | `record` | commands into a command buffer |
 //! | `queue` | submission, time line, retirement |
 //! | `wait` | polling and waiting |
@@ -55,8 +57,10 @@ mod pipeline;
 mod queue;
 mod record;
 mod select;
+mod sheet;
 mod spirv_caps;
 mod stats;
+mod tape;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -74,3 +78,4 @@ pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
 pub(crate) use queue::{GpuQueue, Point, Profile, Submitted};
 pub use select::DeviceSelector;
 pub(crate) use stats::GpuStats;
+pub(crate) use tape::Tape;

@@ -22,7 +22,14 @@ use vulkano::{
     sync::semaphore::{Semaphore, SemaphoreCreateInfo, SemaphoreType},
 };
 
-use super::{Command, DeviceError, Gpu, check, frame::Frame, gpu::GpuInner, record::record, stats::Recorded};
+use super::{
+    Command, DeviceError, Gpu, Tape, check,
+    frame::Frame,
+    gpu::GpuInner,
+    record::record,
+    stats::{Recorded, Submissions},
+    tape::TapePool,
+};
 
 /// Idle frames kept for later.
 const IDLE_FRAMES: usize = 32;
@@ -81,6 +88,7 @@ pub(super) struct QueueShared {
     /// Everything up to this value is complete, its frame retired.
     done: AtomicU64,
     state: Mutex<QueueState>,
+    pub(super) tapes: Arc<TapePool>,
     /// The lock of the Vulkan queue is inside; the user's own submissions go through it too.
     queue: Arc<Queue>,
 }
@@ -89,8 +97,16 @@ pub(super) struct QueueShared {
 struct QueueState {
     /// The latest value submitted.
     last: u64,
-    pending: VecDeque<(u64, Frame)>,
+    pending: VecDeque<(u64, Flight)>,
     idle: Vec<Frame>,
+    counts: Submissions,
+}
+
+/// What a pending submission occupies.
+#[derive(Debug)]
+enum Flight {
+    Frame(Frame),
+    Tape(Arc<Tape>),
 }
 
 impl QueueShared {
@@ -102,17 +118,26 @@ impl QueueShared {
         };
         let timeline = Semaphore::new(queue.device().clone(), info)
             .map_err(|e| DeviceError::call("vkCreateSemaphore", &e))?;
-        let (timeline, state) = (Arc::new(timeline), Mutex::default());
-        Ok(QueueShared { index, timeline, done: AtomicU64::new(0), state, queue })
+        let (timeline, state, tapes) = (Arc::new(timeline), Mutex::default(), TapePool::new(queue.device()));
+        Ok(QueueShared { index, timeline, done: AtomicU64::new(0), state, tapes, queue })
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn family(&self) -> u32 {
+        self.queue.queue_family_index()
+    }
+
     /// The latest value submitted.
     pub(super) fn last(&self) -> u64 {
         self.lock().last
+    }
+
+    /// What was submitted so far.
+    pub(super) fn counts(&self) -> Submissions {
+        self.lock().counts
     }
 
     /// The latest value seen complete.
@@ -132,7 +157,8 @@ impl QueueShared {
         if gpu.ok("vkGetSemaphoreCounterValue", result).is_err() {
             return;
         }
-        let mut retired: SmallVec<[Frame; 4]> = SmallVec::new();
+        let mut retired: SmallVec<[Frame; 2]> = SmallVec::new();
+        let mut tapes: SmallVec<[Arc<Tape>; 8]> = SmallVec::new();
         {
             let mut state = self.lock();
             if reached > state.last {
@@ -141,19 +167,23 @@ impl QueueShared {
                 return;
             }
             while state.pending.front().is_some_and(|(value, _)| *value <= reached) {
-                let Some((_, mut frame)) = state.pending.pop_front() else {
-                    break;
-                };
-                frame.read_profile(gpu);
-                retired.push(frame);
+                match state.pending.pop_front() {
+                    Some((_, Flight::Frame(mut frame))) => {
+                        frame.read_profile(gpu);
+                        retired.push(frame);
+                    }
+                    Some((_, Flight::Tape(tape))) => tapes.push(tape),
+                    None => break,
+                }
             }
             // Under the lock, after the profiles: who sees the value sees the times.
             self.done.fetch_max(reached, Ordering::AcqRel);
         }
+        // What is let go may free memory: not under the lock.
+        drop(tapes);
         if retired.is_empty() {
             return;
         }
-        // What is let go may free memory: not under the lock.
         for frame in &mut retired {
             frame.release();
         }
@@ -175,17 +205,20 @@ impl QueueShared {
         }
     }
 
-    /// Submits a recorded frame: the one place that does.
+    /// Submits what was recorded: the one place that does.
     fn send(
         &self,
         gpu: &GpuInner,
-        frame: Frame,
+        flight: Flight,
         waits: &[vk::SemaphoreSubmitInfo<'_>],
         recorded: Recorded,
-        lines: Vec<String>,
+        lines: &[String],
     ) -> Result<Submitted, DeviceError> {
-        let profile = frame.profile().cloned();
-        let commands = [vk::CommandBufferSubmitInfo::default().command_buffer(frame.commands())];
+        let (profile, buffer) = match &flight {
+            Flight::Frame(frame) => (frame.profile().cloned(), frame.sheet.commands()),
+            Flight::Tape(tape) => (None, tape.commands()),
+        };
+        let commands = [vk::CommandBufferSubmitInfo::default().command_buffer(buffer)];
         let mut state = self.lock();
         if gpu.lost.load(Ordering::Acquire) {
             return Err(DeviceError::Lost);
@@ -198,30 +231,30 @@ impl QueueShared {
             .signal_semaphore_infos(&signals)];
         let result = self.queue.with(|_guard| {
             // SAFETY: the queue's lock is held; command buffer, semaphores and all they refer to are alive, and stay
-            // so: the frame goes to `pending`. Values waited for were submitted; the value signalled is the next.
+            // so: the flight goes to `pending`. Values waited for were submitted; the value signalled is the next.
             unsafe { (gpu.calls.submit)(self.queue.handle(), 1, info.as_ptr(), vk::Fence::null()) }
         });
         let point = Point { queue: self.index, value };
         match result {
             vk::Result::SUCCESS => {
                 state.last = value;
-                state.pending.push_back((value, frame));
-                gpu.counters.submitted(recorded);
+                state.pending.push_back((value, flight));
+                state.counts.submitted(recorded);
                 if gpu.is_recording() {
-                    gpu.keep_recording(point, lines);
+                    gpu.keep_recording(point, lines.to_vec());
                 }
                 Ok(Submitted { point, profile })
             }
             vk::Result::ERROR_DEVICE_LOST => {
                 // The device may have begun it: it counts as pending, for ever.
-                state.pending.push_back((value, frame));
+                state.pending.push_back((value, flight));
                 drop(state);
                 Err(gpu.fail("vkQueueSubmit2", result))
             }
             other => {
                 // Nothing was submitted, and the value is still free.
                 drop(state);
-                drop(frame);
+                drop(flight);
                 Err(gpu.fail("vkQueueSubmit2", other))
             }
         }
@@ -256,6 +289,65 @@ impl QueueShared {
     }
 }
 
+impl Gpu {
+    /// Submits what was recorded for a queue by [`GpuQueue::record`]. Waits for points of other queues only: what has to
+    /// come after work of this queue starts with a barrier that was recorded with it.
+    pub(crate) fn play(
+        &self,
+        lane: u32,
+        tape: &Arc<Tape>,
+        waits: &[Point],
+    ) -> Result<Submitted, DeviceError> {
+        let gpu = &*self.0;
+        if self.is_lost() {
+            return Err(DeviceError::Lost);
+        }
+        if !tape.belongs_to(gpu.id, lane) {
+            return Err(DeviceError::Foreign { what: "recording" });
+        }
+        let shared = &gpu.queues[lane as usize];
+        let (_, semaphores) = self.resolve(lane, waits)?;
+        shared.collect(gpu);
+        self.throttle(lane)?;
+        shared.send(gpu, Flight::Tape(tape.clone()), &semaphores, tape.counts, &tape.lines)
+    }
+
+    /// Which waits become a barrier, and which semaphores the others are: the latest of each other queue.
+    fn resolve(
+        &self,
+        lane: u32,
+        waits: &[Point],
+    ) -> Result<(bool, SmallVec<[vk::SemaphoreSubmitInfo<'static>; 2]>), DeviceError> {
+        let mut latest: SmallVec<[Point; 4]> = SmallVec::new();
+        for point in waits.iter().filter(|point| point.value > 0) {
+            self.known(*point)?;
+            match latest.iter_mut().find(|other| other.queue == point.queue) {
+                Some(other) => other.value = other.value.max(point.value),
+                None => latest.push(*point),
+            }
+        }
+        let own = latest.iter().any(|point| point.queue == lane);
+        let semaphores = latest
+            .iter()
+            .filter(|point| point.queue != lane)
+            .map(|p| semaphore_info(&self.0.queues[p.queue as usize].timeline, p.value))
+            .collect();
+        Ok((own, semaphores))
+    }
+
+    /// Keeps the number of pending submissions bounded.
+    fn throttle(&self, lane: u32) -> Result<(), DeviceError> {
+        let oldest = {
+            let state = self.0.queues[lane as usize].lock();
+            (state.pending.len() >= MAX_PENDING).then(|| state.pending.front().map(|(v, _)| *v))
+        };
+        if let Some(Some(value)) = oldest {
+            self.wait(Point { queue: lane, value }, None)?;
+        }
+        Ok(())
+    }
+}
+
 impl GpuQueue {
     /// The point of the latest submission; value 0 before the first.
     pub(crate) fn last(&self) -> Point {
@@ -278,49 +370,16 @@ impl GpuQueue {
             return Err(DeviceError::Lost);
         }
         let needs = check::commands(gpu, commands)?;
-        let (entry_barrier, semaphores) = self.resolve(waits)?;
+        let (entry_barrier, semaphores) = self.gpu.resolve(self.index, waits)?;
         let shared = self.shared();
         shared.collect(gpu);
-        self.throttle()?;
+        self.gpu.throttle(self.index)?;
         let profile = profile && gpu.caps.timestamp_period > 0.0;
         let mut frame = shared.take_frame(gpu)?;
         frame.prepare(gpu, needs, profile)?;
-        let (recorded, lines) = record(gpu, &mut frame, commands, needs.surroundings(entry_barrier))?;
-        shared.send(gpu, frame, &semaphores, recorded, lines)
-    }
-
-    /// Which waits become a barrier, and which semaphores the others are: the latest of each other queue.
-    fn resolve(
-        &self,
-        waits: &[Point],
-    ) -> Result<(bool, SmallVec<[vk::SemaphoreSubmitInfo<'static>; 4]>), DeviceError> {
-        let mut latest: SmallVec<[Point; 4]> = SmallVec::new();
-        for point in waits.iter().filter(|point| point.value > 0) {
-            self.gpu.known(*point)?;
-            match latest.iter_mut().find(|other| other.queue == point.queue) {
-                Some(other) => other.value = other.value.max(point.value),
-                None => latest.push(*point),
-            }
-        }
-        let own = latest.iter().any(|point| point.queue == self.index);
-        let semaphores = latest
-            .iter()
-            .filter(|point| point.queue != self.index)
-            .map(|p| semaphore_info(&self.gpu.0.queues[p.queue as usize].timeline, p.value))
-            .collect();
-        Ok((own, semaphores))
-    }
-
-    /// Keeps the number of pending submissions bounded.
-    fn throttle(&self) -> Result<(), DeviceError> {
-        let oldest = {
-            let state = self.shared().lock();
-            (state.pending.len() >= MAX_PENDING).then(|| state.pending.front().map(|(v, _)| *v))
-        };
-        if let Some(Some(value)) = oldest {
-            self.gpu.wait(Point { queue: self.index, value }, None)?;
-        }
-        Ok(())
+        let (clock, around) = (frame.clock(), needs.surroundings(entry_barrier));
+        let (recorded, lines) = record(gpu, &mut frame.sheet, clock, commands, around)?;
+        shared.send(gpu, Flight::Frame(frame), &semaphores, recorded, &lines)
     }
 
     fn shared(&self) -> &QueueShared {

@@ -7,8 +7,8 @@ use vulkano::{VulkanObject, device::DeviceFunctions};
 use super::{
     Barrier, Command, DeviceError, Dispatch,
     check::{self, Needs},
-    frame::Frame,
     gpu::GpuInner,
+    sheet::Sheet,
     stats::Recorded,
 };
 
@@ -19,52 +19,55 @@ pub(super) struct Surroundings {
     pub(super) entry_barrier: bool,
     /// End by making writes visible to the host.
     pub(super) host: bool,
+    /// The recording is submitted any number of times, and may be pending more than once.
+    pub(super) again: bool,
 }
 
-/// Records checked commands into a prepared frame. The description is empty unless a test asked for it.
+/// Records checked commands into a prepared sheet, with a clock if the time is to be taken. The description is empty
+/// unless a test asked for it.
 pub(super) fn record(
     gpu: &GpuInner,
-    frame: &mut Frame,
+    sheet: &mut Sheet,
+    clock: Option<vk::QueryPool>,
     commands: &[Command],
     around: Surroundings,
 ) -> Result<(Recorded, Vec<String>), DeviceError> {
     let mut recorder = Recorder {
         gpu,
         fns: gpu.device.fns(),
-        to: frame.commands(),
+        to: sheet.commands(),
         bound: vk::Pipeline::null(),
         counts: Recorded::default(),
         lines: gpu.is_recording().then(Vec::new),
     };
-    recorder.begin()?;
+    recorder.begin(around.again)?;
     if around.entry_barrier {
         recorder.barrier(Barrier::Full, "barrier Full (wait)");
     }
-    let queries = frame.profile().is_some().then(|| frame.queries());
-    if let Some(queries) = queries {
+    if let Some(queries) = clock {
         recorder.start_clock(queries);
     }
     for command in commands {
         match command {
-            Command::Dispatch(dispatch) => recorder.dispatch(frame, dispatch)?,
+            Command::Dispatch(dispatch) => recorder.dispatch(sheet, dispatch)?,
             Command::Barrier(barrier) => recorder.barrier(*barrier, barrier.in_words()),
             transfer => recorder.transfer(transfer),
         }
     }
-    if let Some(queries) = queries {
+    if let Some(queries) = clock {
         recorder.stop_clock(queries);
     }
     if around.host {
         recorder.host_barrier();
     }
     recorder.end()?;
-    frame.keep(commands);
+    sheet.keep(commands);
     Ok((recorder.counts, recorder.lines.unwrap_or_default()))
 }
 
 impl Needs {
     pub(super) fn surroundings(self, entry_barrier: bool) -> Surroundings {
-        Surroundings { entry_barrier, host: self.host }
+        Surroundings { entry_barrier, host: self.host, again: false }
     }
 }
 
@@ -84,9 +87,14 @@ impl Recorder<'_> {
         }
     }
 
-    fn begin(&self) -> Result<(), DeviceError> {
-        let info = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
-        // SAFETY: the command buffer is in the initial state (its pool was reset) and owned here.
+    fn begin(&self, again: bool) -> Result<(), DeviceError> {
+        let usage = if again {
+            vk::CommandBufferUsageFlags::SIMULTANEOUS_USE
+        } else {
+            vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT
+        };
+        let info = vk::CommandBufferBeginInfo::default().flags(usage);
+        // SAFETY: the command buffer is in the initial state (it is new, or its pool was reset) and owned here.
         let result = unsafe { (self.fns.v1_0.begin_command_buffer)(self.to, &info) };
         self.gpu.ok("vkBeginCommandBuffer", result)
     }
@@ -139,18 +147,18 @@ impl Recorder<'_> {
         unsafe { (self.gpu.calls.timestamp)(self.to, stage, queries, query) };
     }
 
-    fn dispatch(&mut self, frame: &mut Frame, dispatch: &Dispatch) -> Result<(), DeviceError> {
+    fn dispatch(&mut self, sheet: &mut Sheet, dispatch: &Dispatch) -> Result<(), DeviceError> {
         let Dispatch { pipeline, push, base, groups, .. } = dispatch;
         self.note(|| format!("dispatch {groups:?} pipeline {}", pipeline.id()));
         self.counts.dispatches += 1;
         if self.bound != pipeline.handle() {
-            // SAFETY: the command buffer is being recorded; the pipeline is alive and stays so (the frame keeps it).
+            // SAFETY: the command buffer is being recorded; the pipeline is alive and stays so (the sheet keeps it).
             unsafe {
                 (self.fns.v1_0.cmd_bind_pipeline)(self.to, vk::PipelineBindPoint::COMPUTE, pipeline.handle());
             }
             self.bound = pipeline.handle();
         }
-        self.bind(frame, dispatch)?;
+        self.bind(sheet, dispatch)?;
         if !push.is_empty() {
             // SAFETY: the layout declares exactly these bytes for this stage (checked), and `push` outlives the call.
             unsafe {
@@ -176,7 +184,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    fn bind(&self, frame: &mut Frame, dispatch: &Dispatch) -> Result<(), DeviceError> {
+    fn bind(&self, sheet: &mut Sheet, dispatch: &Dispatch) -> Result<(), DeviceError> {
         let pipeline = &dispatch.pipeline;
         let buffers: SmallVec<[vk::DescriptorBufferInfo; 8]> = pipeline
             .bindings()
@@ -192,7 +200,7 @@ impl Recorder<'_> {
             .collect();
         for (number, set) in pipeline.sets().iter().enumerate().filter(|(_, set)| set.count > 0) {
             let target =
-                if set.pushed { vk::DescriptorSet::null() } else { frame.set(self.gpu, set.handle)? };
+                if set.pushed { vk::DescriptorSet::null() } else { sheet.set(self.gpu, set.handle)? };
             let writes: SmallVec<[vk::WriteDescriptorSet<'_>; 8]> = (set.first..set.first + set.count)
                 .map(|at| {
                     let (_, binding, kind) = pipeline.bindings()[at];
@@ -269,7 +277,7 @@ impl Recorder<'_> {
                     .src_offset(src.base() + src_offset)
                     .dst_offset(dst.base() + dst_offset)
                     .size(*len);
-                // SAFETY: the ranges lie inside their buffers and do not overlap (checked); the frame keeps both.
+                // SAFETY: the ranges lie inside their buffers and do not overlap (checked); the sheet keeps both.
                 unsafe {
                     (self.fns.v1_0.cmd_copy_buffer)(self.to, src.handle(), dst.handle(), 1, &region);
                 }
@@ -278,7 +286,7 @@ impl Recorder<'_> {
                 self.note(|| format!("fill {len}"));
                 self.counts.transfers += 1;
                 let at = dst.base() + offset;
-                // SAFETY: the range lies inside the buffer and is made of whole words (checked); the frame keeps it.
+                // SAFETY: the range lies inside the buffer and is made of whole words (checked); the sheet keeps it.
                 unsafe {
                     (self.fns.v1_0.cmd_fill_buffer)(self.to, dst.handle(), at, *len, *word);
                 }

@@ -19,6 +19,11 @@ const POLL: Duration = Duration::from_micros(50);
 const SLICE: Duration = Duration::from_millis(100);
 
 impl Gpu {
+    /// How far a queue is known to have come, without asking.
+    pub(crate) fn done(&self, lane: u32) -> u64 {
+        self.0.queues.get(lane as usize).map_or(0, super::queue::QueueShared::done)
+    }
+
     /// Whether a point is reached. Never blocks. Stays false for what was pending when the device was lost.
     pub(crate) fn is_done(&self, point: Point) -> bool {
         let Some(queue) = self.0.queues.get(point.queue as usize) else {

@@ -1,0 +1,82 @@
+//! The cold path in a new process: how long until the fused kernel can be submitted, by what the disk has.
+//!
+//! Starts itself again and again. `built` has an empty store and builds everything, `from disk` finds what an earlier
+//! process left. Prints medians in milliseconds: device creation, kernels (load, validate, normalise, analyse), and from
+//! `start_fusion` to submitted, of which planning, the JIT, and the driver.
+
+mod workloads;
+
+use std::{path::Path, process::Command, time::Instant};
+
+use vkfuse::{CacheOptions, Context, ContextOptions, QueueOptions};
+use workloads::Chain;
+
+const RUNS: usize = 15;
+
+const PARTS: [&str; 6] = ["device", "kernels", "list", "plan", "jit", "driver"];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--child") {
+        return child(Path::new(arguments.get(at + 1).expect("a folder")));
+    }
+    let folder = std::env::temp_dir().join(format!("vkfuse-cold-path-{}", std::process::id()));
+    println!("{:>10} {}", "", PARTS.map(|part| format!("{part:>9}")).join(""));
+    for (name, keep) in [("built", false), ("from disk", true)] {
+        let mut runs = Vec::new();
+        for run in 0..=RUNS {
+            if !keep {
+                let _ = std::fs::remove_dir_all(&folder);
+            }
+            let times = start(&folder);
+            // The first fills what is kept.
+            if run > 0 {
+                runs.push(times);
+            }
+        }
+        let median = |part: usize| {
+            let mut times: Vec<f64> = runs.iter().map(|run| run[part]).collect();
+            times.sort_by(f64::total_cmp);
+            times[RUNS / 2]
+        };
+        let medians: Vec<String> = (0..PARTS.len()).map(|part| format!("{:>9.2}", median(part))).collect();
+        println!("{name:>10} {}", medians.join(""));
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// The times of one new process, in milliseconds.
+fn start(folder: &Path) -> Vec<f64> {
+    let program = std::env::current_exe().expect("a path");
+    let output = Command::new(program).arg("--child").arg(folder).output().expect("a process");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("numbers");
+    let times: Vec<f64> = text.split_whitespace().map(|time| time.parse().expect("a number")).collect();
+    assert_eq!(times.len(), PARTS.len());
+    times
+}
+
+fn child(folder: &Path) {
+    let start = Instant::now();
+    let options = ContextOptions::from_env().cache(CacheOptions::new().directory(folder));
+    let context = Context::with(options).expect("a Vulkan device");
+    let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
+    let device = start.elapsed();
+    let chain = Chain::new(&context, &queue, 1 << 10, true);
+    let kernels = start.elapsed();
+    let event = chain.submit_fused();
+    let list = start.elapsed();
+    let report = event.report().expect("the list was completed");
+    let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+    let driver = report.driver_us + report.steps.iter().map(|step| step.load_us).sum::<f64>();
+    println!(
+        "{} {} {} {} {} {}",
+        ms(device),
+        ms(kernels - device),
+        ms(list - kernels),
+        report.plan_us / 1e3,
+        report.jit_us / 1e3,
+        driver / 1e3
+    );
+    event.wait().expect("the run");
+}

@@ -1,0 +1,166 @@
+//! A command buffer with what its commands refer to: descriptor sets, and everything that must stay alive.
+
+use std::{ptr, sync::Arc};
+
+use ash::vk;
+use vulkano::{VulkanObject, device::Device};
+
+use super::{Command, DeviceError, Memory, Pipeline, check::Needs, gpu::GpuInner};
+
+/// What the commands keep alive.
+#[derive(Debug)]
+enum Keep {
+    Memory { _memory: Arc<Memory> },
+    Pipeline { _pipeline: Arc<Pipeline> },
+}
+
+/// What commands are recorded into. Whoever owns the command buffer's pool frees the buffer.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    commands: vk::CommandBuffer,
+    sets: SetPool,
+    keeps: Vec<Keep>,
+}
+
+/// A descriptor pool, large enough for one recording. Null until one needs it.
+#[derive(Debug)]
+struct SetPool {
+    handle: vk::DescriptorPool,
+    capacity: Needs,
+    device: Arc<Device>,
+}
+
+impl Sheet {
+    /// Allocates a command buffer.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else uses the pool meanwhile.
+    pub(super) unsafe fn new(gpu: &GpuInner, pool: vk::CommandPool) -> Result<Sheet, DeviceError> {
+        let info = vk::CommandBufferAllocateInfo::default()
+            .command_pool(pool)
+            .level(vk::CommandBufferLevel::PRIMARY)
+            .command_buffer_count(1);
+        let mut commands = vk::CommandBuffer::null();
+        // SAFETY: device and pool are alive, nobody else uses the pool (the caller's promise), and there is room for the
+        // one buffer asked for.
+        let result = unsafe {
+            (gpu.device.fns().v1_0.allocate_command_buffers)(gpu.device.handle(), &info, &mut commands)
+        };
+        gpu.ok("vkAllocateCommandBuffers", result)?;
+        let sets = SetPool {
+            handle: vk::DescriptorPool::null(),
+            capacity: Needs::default(),
+            device: gpu.device.clone(),
+        };
+        Ok(Sheet { commands, sets, keeps: Vec::new() })
+    }
+
+    pub(super) fn commands(&self) -> vk::CommandBuffer {
+        self.commands
+    }
+
+    /// Makes room for descriptor sets. Nothing recorded here before is pending.
+    pub(super) fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
+        if needs.sets > 0 { self.sets.prepare(gpu, needs) } else { Ok(()) }
+    }
+
+    /// Keeps everything that the commands refer to.
+    pub(super) fn keep(&mut self, commands: &[Command]) {
+        for command in commands {
+            match command {
+                Command::Dispatch(dispatch) => {
+                    self.keeps.push(Keep::Pipeline { _pipeline: dispatch.pipeline.clone() });
+                    let bound = dispatch.bindings.iter().map(|bound| &bound.memory);
+                    for memory in bound.chain(&dispatch.keeps) {
+                        self.keeps.push(Keep::Memory { _memory: memory.clone() });
+                    }
+                }
+                Command::Copy { src, dst, .. } => {
+                    self.keeps.push(Keep::Memory { _memory: src.clone() });
+                    self.keeps.push(Keep::Memory { _memory: dst.clone() });
+                }
+                Command::Fill { dst, .. } | Command::Update { dst, .. } => {
+                    self.keeps.push(Keep::Memory { _memory: dst.clone() });
+                }
+                Command::Barrier(_) => {}
+            }
+        }
+    }
+
+    /// Lets go of what was kept. Nothing recorded here is pending.
+    pub(super) fn release(&mut self) {
+        self.keeps.clear();
+    }
+
+    /// A descriptor set of this recording.
+    pub(super) fn set(
+        &mut self,
+        gpu: &GpuInner,
+        layout: vk::DescriptorSetLayout,
+    ) -> Result<vk::DescriptorSet, DeviceError> {
+        let layouts = [layout];
+        let info =
+            vk::DescriptorSetAllocateInfo::default().descriptor_pool(self.sets.handle).set_layouts(&layouts);
+        let mut set = vk::DescriptorSet::null();
+        // SAFETY: the pool is this sheet's own and `prepare` made it large enough; `info` outlives the call.
+        let result =
+            unsafe { (gpu.device.fns().v1_0.allocate_descriptor_sets)(gpu.device.handle(), &info, &mut set) };
+        gpu.ok("vkAllocateDescriptorSets", result)?;
+        Ok(set)
+    }
+}
+
+impl SetPool {
+    fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
+        let device = self.device.clone();
+        let fns = &device.fns().v1_0;
+        let have = self.capacity;
+        let enough =
+            have.sets >= needs.sets && have.storage >= needs.storage && have.uniform >= needs.uniform;
+        if self.handle != vk::DescriptorPool::null() && enough {
+            let flags = vk::DescriptorPoolResetFlags::empty();
+            // SAFETY: nothing recorded with the pool is pending, so no set of it is in use.
+            let result = unsafe { (fns.reset_descriptor_pool)(device.handle(), self.handle, flags) };
+            return gpu.ok("vkResetDescriptorPool", result);
+        }
+        self.destroy();
+        let capacity = Needs {
+            sets: needs.sets.max(have.sets).next_power_of_two(),
+            storage: needs.storage.max(have.storage).next_power_of_two(),
+            uniform: needs.uniform.max(have.uniform).next_power_of_two(),
+            host: false,
+        };
+        let sizes = [
+            vk::DescriptorPoolSize::default()
+                .ty(vk::DescriptorType::STORAGE_BUFFER)
+                .descriptor_count(capacity.storage),
+            vk::DescriptorPoolSize::default()
+                .ty(vk::DescriptorType::UNIFORM_BUFFER)
+                .descriptor_count(capacity.uniform),
+        ];
+        let info = vk::DescriptorPoolCreateInfo::default().max_sets(capacity.sets).pool_sizes(&sizes);
+        // SAFETY: the device is alive, `info` and the sizes outlive the call, no count is 0.
+        let result =
+            unsafe { (fns.create_descriptor_pool)(device.handle(), &info, ptr::null(), &mut self.handle) };
+        gpu.ok("vkCreateDescriptorPool", result)?;
+        self.capacity = capacity;
+        Ok(())
+    }
+
+    fn destroy(&mut self) {
+        // SAFETY: nothing recorded with the pool is pending, so no set of it is in use, or the device is lost, where
+        // destroying stays legal; a null handle is allowed.
+        unsafe {
+            (self.device.fns().v1_0.destroy_descriptor_pool)(self.device.handle(), self.handle, ptr::null());
+        }
+        self.handle = vk::DescriptorPool::null();
+        self.capacity = Needs::default();
+    }
+}
+
+impl Drop for SetPool {
+    fn drop(&mut self) {
+        self.destroy();
+    }
+}
