@@ -56,7 +56,7 @@ impl ContextInner {
         thread::scope(|scope| {
             for _ in 1..threads {
                 // Where there can be no thread, the others do its part.
-                let _ = thread::Builder::new().name("vkfuse build".to_owned()).spawn_scoped(scope, &work);
+                let _ = thread::Builder::new().name("vkfuse build".to_owned()).spawn_scoped(scope, work);
             }
             work();
         });
