@@ -92,7 +92,7 @@ fn finish(
     version: (u8, u8),
 ) -> Result<Module, JitError> {
     let Shared { mut builder, bindings, push, .. } = shared;
-    bindings.decorate(&mut builder, &recipe.bindings);
+    bindings.decorate(&mut builder, &recipe.bindings, &entry::handed(recipe));
     push.declare(&mut builder, &recipe.push)?;
     let all = version >= (1, 4);
     let globals = builder.module.types_global_values.iter().filter(|inst| {

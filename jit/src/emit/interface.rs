@@ -78,7 +78,10 @@ impl Bindings {
     }
 
     /// Says what is known of each binding: drivers make a difference of it.
-    pub(crate) fn decorate(&self, builder: &mut Builder, unified: &[UnifiedBinding]) {
+    ///
+    /// `handed` are those that one member hands to another in memory. They are coherent, too, because a driver orders
+    /// only such accesses where it does not see that two indices are the same.
+    pub(crate) fn decorate(&self, builder: &mut Builder, unified: &[UnifiedBinding], handed: &[bool]) {
         for view in &self.0 {
             let facts = &unified[usize::from(view.binding)];
             builder.decorate(view.id, Decoration::DescriptorSet, &[0]);
@@ -89,7 +92,9 @@ impl Bindings {
             if facts.read_only {
                 builder.decorate(view.id, Decoration::NonWritable, &[]);
             }
-            if facts.coherent || view.coherent {
+            let beside = || self.0.iter().any(|v| v.binding == view.binding && v.beside);
+            let handed = handed[usize::from(view.binding)] && (!view.wide || beside());
+            if facts.coherent || view.coherent || handed {
                 builder.decorate(view.id, Decoration::Coherent, &[]);
             }
             let alone = facts.restrict && self.is_one_view(view.binding);
