@@ -360,6 +360,7 @@ impl<'a> Builder<'a> {
         match violation {
             Violation::Cover => {
                 self.bench = self.other_cover()?;
+                self.size.groups = [self.size.n.div_ceil(self.bench.items()), 1, 1];
             }
             Violation::View => {
                 let long = self.size.n > 64 && self.bench.dims == 1;
