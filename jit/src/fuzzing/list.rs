@@ -343,7 +343,12 @@ impl<'a> Builder<'a> {
                 !u.writes && u.pattern.certainly_crosses(bench, size) && !is_of_groups(u.pattern)
             }
             Violation::Slot => u.writes && u.pattern == Pattern::Slot,
-            Violation::Counter => u.writes && u.atomic && matches!(u.pattern, Pattern::Bin | Pattern::Zero),
+            Violation::Counter => {
+                u.writes
+                    && u.atomic
+                    && matches!(u.pattern, Pattern::Bin | Pattern::Zero)
+                    && u.pattern.certainly_crosses(bench, size)
+            }
             _ => u.writes && u.pattern == Pattern::Own,
         };
         let fresh = |l: &usize| {
