@@ -41,9 +41,24 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
     if a.unknown || b.unknown {
         return if mutant!(UnknownIsDisjoint) { Relation::Disjoint } else { Relation::Unrelated };
     }
-    let (mut a, mut b) = (a.clone(), b.clone());
-    align(atoms, &mut a, &b);
-    align(atoms, &mut b, &a);
+    let plain = relate_forms(atoms, shape, a.clone(), b.clone());
+    if matches!(plain, Relation::Disjoint | Relation::SameInvocation) {
+        return plain;
+    }
+    // Both ways of writing the places are exact, and either may show what the other does not.
+    let (mut x, mut y) = (a.clone(), b.clone());
+    let moved = align(atoms, &mut x, b);
+    if !align(atoms, &mut y, &x) && !moved {
+        return plain;
+    }
+    match relate_forms(atoms, shape, x, y) {
+        Relation::Unrelated => plain,
+        aligned => aligned,
+    }
+}
+
+/// As [`relate`], for forms that are known, as they are written.
+fn relate_forms(atoms: &mut Atoms, shape: Shape, mut a: AccessForm, mut b: AccessForm) -> Relation {
     let merged = merge_dimensions(atoms, shape, &mut a, &mut b);
     let mut agreed = Agreed::default();
     for id in all_atoms(&a, &b) {
@@ -82,8 +97,9 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
 }
 
 /// Gives atoms that the guards of `a` pin to one value the weight they have in `b`, so that both sides
-/// have one digit in common: `c * x = d * x + (c - d) * v` where `x` is `v`.
-fn align(atoms: &Atoms, a: &mut AccessForm, b: &AccessForm) {
+/// have one digit in common: `c * x = d * x + (c - d) * v` where `x` is `v`. Tells whether there was one.
+fn align(atoms: &Atoms, a: &mut AccessForm, b: &AccessForm) -> bool {
+    let mut moved = false;
     for id in all_atoms(a, b) {
         let (low, high) = a.ranges.get(atoms, id);
         let (own, other) = (a.offset.coefficient(id), b.offset.coefficient(id));
@@ -94,8 +110,10 @@ fn align(atoms: &Atoms, a: &mut AccessForm, b: &AccessForm) {
         if let Some(constant) = aligned {
             a.offset.constant = constant;
             a.offset.add_term(id, other - own);
+            moved = true;
         }
     }
+    moved
 }
 
 fn pinned(atoms: &Atoms, a: &AccessForm, b: &AccessForm, atom: &Atom) -> bool {
