@@ -21,8 +21,6 @@ pub(crate) fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) ->
         member(shared, &mut blocks, recipe, one, linked, linear);
         if recipe.barriers.contains(&number) {
             barrier(&mut shared.builder, &mut blocks.code);
-        } else if in_memory(recipe, number) {
-            keep_order(&mut shared.builder, &mut blocks.code);
         }
     }
     finish(shared, blocks)
@@ -87,16 +85,6 @@ fn guard(shared: &mut Shared, blocks: &mut Blocks, linear: Word, total: u16) -> 
     after
 }
 
-/// Whether a member up to this one and a later one reach the same buffer in memory, and one of them writes it.
-pub(super) fn in_memory(recipe: &Recipe, number: usize) -> bool {
-    let (before, after) = recipe.members.split_at((number + 1).min(recipe.members.len()));
-    (0..recipe.bindings.len()).any(|binding| {
-        let one = &recipe.bindings[binding];
-        let alone = one.read_only && one.restrict;
-        !alone && reaches(before, binding) && (!one.restrict || reaches(after, binding))
-    })
-}
-
 /// By binding: whether several members reach it, and one of them writes it.
 pub(crate) fn handed(recipe: &Recipe) -> Vec<bool> {
     let several = |binding: usize| {
@@ -109,18 +97,6 @@ pub(crate) fn handed(recipe: &Recipe) -> Vec<bool> {
 fn reaches(members: &[Member], binding: usize) -> bool {
     let mut targets = members.iter().flat_map(|m| &m.targets);
     targets.any(|target| matches!(target, Target::Bound(number) if usize::from(*number) == binding))
-}
-
-/// Keeps an invocation's accesses of memory in their order.
-///
-/// The order of one invocation's accesses of one place needs no barrier by the rules of SPIR-V. A driver that takes two
-/// ways of computing the same index for two places breaks them, and NVIDIA's does (580.159, with `i / 4 * 4 + i % 4` and
-/// `i`): a load came before the store it had to follow.
-pub(super) fn keep_order(builder: &mut Builder, code: &mut Code) {
-    let scope = builder.constant(Scope::Workgroup as u32);
-    let bits = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::UNIFORM_MEMORY;
-    let semantics = builder.constant(bits.bits());
-    code.effect(Op::MemoryBarrier, vec![Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)]);
 }
 
 /// A work-group barrier that hands over buffers and shared memory.

@@ -162,11 +162,8 @@ fn one_by_one(
     blocks.next(body);
     let distance = blocks.code.math(builder, Op::IMul, count, step);
     let item = blocks.code.math(builder, Op::IAdd, first, distance);
-    for (number, (member, linked)) in recipe.members.iter().zip(members).enumerate() {
+    for (member, linked) in recipe.members.iter().zip(members) {
         entry::member(shared, blocks, recipe, member, linked, Some(item));
-        if entry::in_memory(recipe, number) {
-            entry::keep_order(&mut shared.builder, &mut blocks.code);
-        }
     }
     blocks.code.effect(Op::Branch, vec![Operand::IdRef(next)]);
     blocks.next(next);

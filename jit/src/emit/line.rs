@@ -6,7 +6,6 @@ use rspirv::spirv::{Decoration, Op, StorageClass, Word};
 
 use super::JitError;
 use super::builder::{Builder, Code};
-use super::entry;
 use super::lanes::mirrored;
 use super::link::{Linked, Role, Shared};
 use crate::analysis::access::PushUse;
@@ -40,17 +39,6 @@ pub(super) struct Passed {
     /// Elements of all items as they are in memory, by the variable they are seen through, with its binding. Only of
     /// bindings nothing else overlaps.
     elements: AHashMap<Word, (u16, Value)>,
-    /// How earlier members reached each binding since memory was last ordered, and how the one being written did.
-    before: AHashMap<u16, Reached>,
-    now: AHashMap<u16, Reached>,
-}
-
-/// How a binding was reached.
-#[derive(Clone, Copy, Default)]
-struct Reached {
-    /// Element by element, at an index of its own.
-    narrow: bool,
-    stored: bool,
 }
 
 impl Passed {
@@ -226,11 +214,6 @@ impl<'a> Line<'a> {
         let Some(function) = self.normal.module.functions.first() else {
             return Err(self.error("no function"));
         };
-        for (binding, one) in std::mem::take(&mut passed.now) {
-            let known = passed.before.entry(binding).or_default();
-            known.narrow |= one.narrow;
-            known.stored |= one.stored;
-        }
         let mut came_from = None;
         for &number in &self.straight.blocks {
             let block = &function.blocks[number];
@@ -410,8 +393,6 @@ impl<'a> Line<'a> {
                     return self.wide_load(shared, code, passed, base, ty, at);
                 }
                 let pointers = self.pointers(shared, code, base, &indices, ty)?;
-                let binding = shared.bindings.binding_of(self.global(base)?);
-                self.reach(shared, code, passed, binding, Reached { narrow: true, stored: false });
                 let mut load = |pointer: Word| {
                     code.value(&mut shared.builder, Op::Load, ty, vec![Operand::IdRef(pointer)])
                 };
@@ -586,29 +567,6 @@ impl<'a> Line<'a> {
         Ok((code.value(builder, Op::AccessChain, ty, operands), vector, binding, view))
     }
 
-    /// Notes an access, and orders memory before it if an earlier member reached the place in another way.
-    fn reach(
-        &self,
-        shared: &mut Shared,
-        code: &mut Code,
-        passed: &mut Passed,
-        binding: Option<u16>,
-        how: Reached,
-    ) {
-        let Some(binding) = binding else { return };
-        // Bindings that overlap count as one.
-        let alone = self.recipe.bindings[usize::from(binding)].restrict;
-        let (binding, narrow) = if alone { (binding, how.narrow) } else { (u16::MAX, true) };
-        let other = |known: &Reached| (known.narrow || narrow) && (known.stored || how.stored);
-        if passed.before.get(&binding).is_some_and(other) {
-            entry::keep_order(&mut shared.builder, code);
-            passed.before.clear();
-        }
-        let known = passed.now.entry(binding).or_default();
-        known.narrow |= narrow;
-        known.stored |= how.stored;
-    }
-
     fn wide_load(
         &self,
         shared: &mut Shared,
@@ -622,7 +580,6 @@ impl<'a> Line<'a> {
         if let Some((_, value)) = passed.elements.get(&view) {
             return Ok(value.clone());
         }
-        self.reach(shared, code, passed, Some(binding), Reached { narrow: false, stored: false });
         let builder = &mut shared.builder;
         let all = code.value(builder, Op::Load, vector, vec![Operand::IdRef(pointer)]);
         let part = |n: usize| {
@@ -663,7 +620,6 @@ impl<'a> Line<'a> {
             Some(Role::Same) if self.is_wide(at) => {
                 let (pointer, vector, binding, view) = self.vector(shared, code, base, ty, at)?;
                 passed.elements.retain(|_, known| known.0 != binding);
-                self.reach(shared, code, passed, Some(binding), Reached { narrow: false, stored: true });
                 self.remember(shared, passed, (binding, view), &value);
                 let parts = (0..self.items.len()).map(|item| Operand::IdRef(value.of(item))).collect();
                 let all = code.value(&mut shared.builder, Op::CompositeConstruct, vector, parts);
@@ -674,7 +630,6 @@ impl<'a> Line<'a> {
                 let pointers = self.pointers(shared, code, base, &indices, ty)?;
                 let binding = shared.bindings.binding_of(self.global(base)?);
                 passed.elements.retain(|_, known| Some(known.0) != binding);
-                self.reach(shared, code, passed, binding, Reached { narrow: true, stored: true });
                 // Items that share a place leave there what the last of them stores, whichever that is.
                 let items = match (&pointers, &value) {
                     (Value::One(_), Value::One(_)) => 1,
