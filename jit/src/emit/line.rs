@@ -378,7 +378,7 @@ impl<'a> Line<'a> {
         let ty = self.global(old)?;
         match self.linked.roles.get(&base) {
             Some(Role::Virtual) => self.item(shared, code, &indices, ty),
-            Some(Role::Push) => self.argument(shared, code, passed, old, &indices, ty).map(Value::One),
+            Some(Role::Push) => self.argument(shared, code, passed, old, &indices, ty),
             Some(Role::Internal(binding)) => {
                 let place = self.place(*binding, at)?;
                 let (value, found) = passed
@@ -456,18 +456,25 @@ impl<'a> Line<'a> {
         old: Word,
         indices: &[Word],
         ty: Word,
-    ) -> Result<Word, JitError> {
+    ) -> Result<Value, JitError> {
         let PushUse::Leaves(leaves) = &self.normal.analysis.push else {
             // The block is kept as it is; every access to it has its own path.
             let block = self.normal.push_block.ok_or_else(|| self.error("no push-constant block"))?;
             let block = self.global(block)?;
             let slot = self.member.push.first().copied();
             let slot = slot.ok_or_else(|| self.error("push constants that were not planned"))?;
-            let indices: Vec<Word> =
-                indices.iter().map(|&i| Ok(self.value(i)?.of(0))).collect::<Result<_, JitError>>()?;
+            let indices: Vec<Value> = indices.iter().map(|&i| self.value(i)).collect::<Result<_, _>>()?;
             let Shared { builder, push, .. } = shared;
-            let pointer = push.pointer(builder, code, slot, block, &indices, ty);
-            return Ok(code.value(builder, Op::Load, ty, vec![Operand::IdRef(pointer)]));
+            let mut load = |item: usize| {
+                let path: Vec<Word> = indices.iter().map(|index| index.of(item)).collect();
+                let pointer = push.pointer(builder, code, slot, block, &path, ty);
+                code.value(builder, Op::Load, ty, vec![Operand::IdRef(pointer)])
+            };
+            let each = indices.iter().any(|index| matches!(index, Value::Each(_)));
+            return Ok(match each {
+                true => Value::Each((0..self.items.len()).map(load).collect()),
+                false => Value::One(load(0)),
+            });
         };
         let block = self.normal.push_block.ok_or_else(|| self.error("no push-constant block"))?;
         let offset = self.normal.types.constant_offset(block, indices);
@@ -476,7 +483,7 @@ impl<'a> Line<'a> {
         let leaf = leaves.iter().position(|l| l.offset == offset && l.ty == signature);
         let slot = leaf.and_then(|n| self.member.push.get(n)).copied();
         let slot = slot.ok_or_else(|| self.error("push constant that was not analysed"))?;
-        Ok(passed.push(shared, code, slot, ty))
+        Ok(Value::One(passed.push(shared, code, slot, ty)))
     }
 
     /// Buffer and slot of an access to an internalized binding.
