@@ -41,6 +41,14 @@ pub enum LowerError {
         /// Its name.
         function: &'static str,
     },
+    /// A literal index is out of range of an array whose length is a type parameter.
+    #[error("index {index} into an array of {len}; compare the length before it, or index by a `u32`")]
+    Index {
+        /// The index.
+        index: usize,
+        /// Number of elements.
+        len: usize,
+    },
 }
 
 /// A lowered function object.
@@ -71,7 +79,7 @@ impl Lowered {
     ///
     /// # Errors
     ///
-    /// What only shows when all functions are known: recursion.
+    /// What only shows when all functions and lengths are known: recursion, and literals that are out of range.
     pub fn of<K: KernelObject>(form: Form) -> Result<Lowered, LowerError> {
         let signature = Signature::of::<K>();
         let range_words = <K::Item as ItemKind>::RANGE_WORDS;

@@ -10,7 +10,7 @@ use vkfuse::{
 };
 
 use crate::{
-    kernels::{Document, Flow, Meaning, Nested, Outer, Padded, Pair, Particle, Reduce},
+    kernels::{Branches, Document, Flow, Meaning, Nested, Outer, Padded, Pair, Particle, Reduce},
     support::Rig,
 };
 
@@ -82,6 +82,20 @@ fn control_flow() {
 }
 
 #[test]
+fn arrays_in_branches() {
+    let rig = rig!();
+    let (host, device) = (HostBuffer::new(vec![0_u64; 6]), buffer(&rig, &[0_u64; 6]));
+    on_host([7], &Branches { table: [1, 2, 3, 4], out: (&host).into() });
+    rig.queue
+        .submit(|h| {
+            h.parallel_for(7, &Branches { table: [1, 2, 3, 4], out: (&device).into() });
+        })
+        .expect("submits");
+    assert_eq!(device.download().expect("downloads"), host.to_vec());
+    rig.assert_no_validation_messages();
+}
+
+#[test]
 fn what_rust_would_panic_at() {
     let rig = rig!();
     let (host, device) = (HostBuffer::new(vec![99; 14]), buffer(&rig, &[99; 14]));
@@ -149,7 +163,7 @@ fn a_closure_with_vectors_and_structs() {
 }
 
 #[derive(Captures)]
-struct Table {
+pub struct Table {
     table: [f32; 200],
     x: Read<u32>,
     y: Write<f32>,

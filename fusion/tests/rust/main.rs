@@ -13,3 +13,4 @@ mod chain;
 mod checked;
 mod device;
 mod mistakes;
+mod valid;

@@ -146,7 +146,9 @@ fn function(
     staged_name: &Ident,
 ) -> Result<(TokenStream, TokenStream)> {
     check(signature)?;
+    refuse::attributes(signature, block)?;
     let (root, allow) = (root(), allow());
+    let conditions = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     let params = params(signature)?;
     let (returns, ret) = returns(signature)?;
     let Both { host, staged } = bodies(block, &params, returns, HashSet::new())?;
@@ -158,6 +160,7 @@ fn function(
     let this = signature.receiver().map(|_| quote!(__this: #root::stage::Staged<Self>,));
     let this_name = signature.receiver().map(|_| quote!(__this,));
     let lowered = quote! {
+        #(#conditions)*
         #[doc(hidden)]
         #allow
         #vis fn #staged_name #generics(#this #(#names: #types),*)
@@ -270,6 +273,7 @@ pub(crate) fn expand(item: &ItemImpl, captures: &HashSet<String>) -> Result<Toke
         );
     };
     check(&run.sig)?;
+    refuse::attributes(&run.sig, &run.block)?;
     if run.sig.receiver().is_none() {
         return refuse::error(&run.sig, "`run` without `&self`: its captures are the fields of `self`");
     }

@@ -6,7 +6,7 @@ use syn::{Expr, ExprCall, ExprMethodCall, Path, PathArguments, Result, spanned::
 
 use crate::{
     body::{Both, Walk, Want},
-    derive::root,
+    derive::{root, root_at},
     expr::single,
     refuse,
 };
@@ -121,7 +121,7 @@ fn is_type_name(path: &Path) -> bool {
 
 impl Walk {
     pub(crate) fn method(&mut self, call: &ExprMethodCall) -> Result<Both> {
-        let (root, span) = (root(), call.span());
+        let (root, span) = (root_at(call.span()), call.span());
         let name = call.method.to_string();
         let on_self = matches!(&*call.receiver, Expr::Path(path) if path.path.is_ident("self"));
         if on_self {
@@ -190,7 +190,7 @@ impl Walk {
     }
 
     pub(crate) fn call(&mut self, call: &ExprCall) -> Result<Both> {
-        let (root, span) = (root(), call.span());
+        let (root, span) = (root_at(call.span()), call.span());
         let Expr::Path(function) = &*call.func else {
             return refuse::error(
                 &call.func,

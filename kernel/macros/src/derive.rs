@@ -1,7 +1,7 @@
 //! The derives: what a struct's fields become.
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
 use syn::{Data, DeriveInput, Error, Fields, Ident, Result, Type, spanned::Spanned};
 
 use crate::refuse;
@@ -9,6 +9,11 @@ use crate::refuse;
 /// Path of the crate that expanded code names.
 pub(crate) fn root() -> TokenStream {
     quote!(::vkfuse::rust)
+}
+
+/// The same where an error of the compiler is to point at a part of a body.
+pub(crate) fn root_at(span: Span) -> TokenStream {
+    quote_spanned!(span=> ::vkfuse::rust)
 }
 
 struct Struct<'a> {

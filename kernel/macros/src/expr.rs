@@ -6,13 +6,13 @@ use syn::{BinOp, Expr, ExprBinary, ExprStruct, Lit, Member, Path, Result, UnOp, 
 
 use crate::{
     body::{Both, Walk, Want},
-    derive::{name_hash, root},
+    derive::{name_hash, root, root_at},
     refuse,
 };
 
 /// The path of a function that both copies have under one name.
 fn both_ops(name: &str, span: Span) -> (TokenStream, TokenStream) {
-    let (root, name) = (root(), Ident::new(name, span));
+    let (root, name) = (root_at(span), Ident::new(name, span));
     (quote_spanned!(span=> #root::host::ops::#name), quote_spanned!(span=> #root::stage::#name))
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn single(path: &Path) -> Option<&Ident> {
 impl Walk {
     /// An expression.
     pub(crate) fn expr(&mut self, e: &Expr, want: Want) -> Result<Both> {
-        let (root, span) = (root(), e.span());
+        let (root, span) = (root_at(e.span()), e.span());
         match e {
             Expr::Lit(lit) => literal(&lit.lit, false),
             Expr::Paren(e) => {
@@ -118,8 +118,14 @@ impl Walk {
                     return refuse::error(ty, "`as _` in a kernel: name the type");
                 }
                 let Both { host, staged } = self.expr(&cast.expr, Want::Value)?;
+                if self.is_fixed(&cast.expr) {
+                    // Rust casts it: of a literal its type follows from what it is cast to.
+                    let cast = quote_spanned!(span=> ((#host) as #ty));
+                    return Ok(Both::new(cast.clone(), quote_spanned!(span=> #root::stage::constant(#cast))));
+                }
+                // The `let` keeps that from what is inside, as the staged copy has no such rule.
                 Ok(Both::new(
-                    quote_spanned!(span=> ((#host) as #ty)),
+                    quote_spanned!(span=> ({ let __from = #host; __from as #ty })),
                     quote_spanned!(span=> #root::stage::cast::<_, #ty>(#staged)),
                 ))
             }
@@ -150,6 +156,20 @@ impl Walk {
         }
     }
 
+    /// Whether it is a literal or a constant.
+    fn is_fixed(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Lit(_) => true,
+            Expr::Paren(e) => self.is_fixed(&e.expr),
+            Expr::Group(e) => self.is_fixed(&e.expr),
+            Expr::Unary(unary) => {
+                matches!((&unary.op, &*unary.expr), (UnOp::Neg(_), Expr::Lit(_)))
+            }
+            Expr::Path(path) => path.qself.is_some() || self.is_constant(&path.path),
+            _ => false,
+        }
+    }
+
     fn is_constant(&self, path: &Path) -> bool {
         match single(path) {
             Some(name) => !self.is_local(name) && !self.is_capture(name) && name != "self",
@@ -173,7 +193,7 @@ impl Walk {
     }
 
     fn binary(&mut self, binary: &ExprBinary) -> Result<Both> {
-        let (root, span) = (root(), binary.span());
+        let (root, span) = (root_at(binary.span()), binary.span());
         if is_assignment(&binary.op) {
             return self.assign(&binary.left, &binary.right, operator(&binary.op), span);
         }
@@ -247,7 +267,7 @@ impl Walk {
 
     /// A part of something, unread: a local, a capture, a field, an element.
     pub(crate) fn part(&mut self, e: &Expr) -> Result<Both> {
-        let (root, span) = (root(), e.span());
+        let (root, span) = (root_at(e.span()), e.span());
         match e {
             Expr::Paren(e) => self.part(&e.expr),
             Expr::Group(e) => self.part(&e.expr),
@@ -299,7 +319,7 @@ impl Walk {
 
     /// What is assigned to.
     fn place(&mut self, e: &Expr) -> Result<Both> {
-        let (root, span) = (root(), e.span());
+        let (root, span) = (root_at(e.span()), e.span());
         match e {
             Expr::Paren(e) => self.place(&e.expr),
             Expr::Group(e) => self.place(&e.expr),

@@ -6,7 +6,7 @@ use syn::{Expr, ExprForLoop, ExprIf, Label, Pat, RangeLimits, Result, spanned::S
 
 use crate::{
     body::{Both, Returns, Walk, Want},
-    derive::root,
+    derive::{root, root_at},
     refuse,
 };
 
@@ -23,7 +23,7 @@ fn no_label(label: &Option<Label>) -> Result<()> {
 impl Walk {
     /// Expressions that choose what is done next.
     pub(crate) fn control(&mut self, e: &Expr, want: Want) -> Result<Both> {
-        let (root, span) = (root(), e.span());
+        let (root, span) = (root_at(e.span()), e.span());
         match e {
             Expr::If(e) => self.branch(e, want),
             Expr::Match(e) => self.choice(e, want),
@@ -90,6 +90,12 @@ impl Walk {
                         (quote!(return), quote_spanned!(span=> #root::stage::return_unit()))
                     }
                     (None, _) => (quote!(return), quote_spanned!(span=> __ret.leave(()))),
+                    (Some(value), Returns::Kernel) => {
+                        return refuse::error(
+                            value,
+                            "`return` with a value in a kernel's `run`: write it through an accessor, with `set`",
+                        );
+                    }
                     (Some(value), _) => {
                         let Both { host, staged } = self.expr(value, Want::Value)?;
                         (quote_spanned!(span=> return #host), quote_spanned!(span=> __ret.leave(#staged)))
@@ -119,7 +125,7 @@ impl Walk {
     }
 
     fn branch(&mut self, e: &ExprIf, want: Want) -> Result<Both> {
-        let (root, span) = (root(), e.span());
+        let (root, span) = (root_at(e.span()), e.span());
         if let Expr::Let(_) = &*e.cond {
             return Err(refuse::expression(&e.cond));
         }
@@ -143,7 +149,7 @@ impl Walk {
     }
 
     fn for_loop(&mut self, e: &ExprForLoop) -> Result<Both> {
-        let (root, span) = (root(), e.span());
+        let (root, span) = (root_at(e.span()), e.span());
         no_label(&e.label)?;
         let mut over = &*e.expr;
         while let Expr::Paren(inner) = over {

@@ -6,7 +6,7 @@ use syn::{Arm, Expr, ExprMatch, Ident, Lit, Pat, RangeLimits, Result, spanned::S
 
 use crate::{
     body::{Both, Walk, Want},
-    derive::root,
+    derive::{root, root_at},
     refuse,
 };
 
@@ -18,7 +18,7 @@ struct Test {
 
 impl Walk {
     pub(crate) fn choice(&mut self, e: &ExprMatch, want: Want) -> Result<Both> {
-        let (root, span) = (root(), e.span());
+        let (root, span) = (root_at(e.span()), e.span());
         let on = self.expr(&e.expr, Want::Value)?;
         let mut hosts = TokenStream::new();
         let mut arms = Vec::new();
@@ -76,7 +76,7 @@ impl Walk {
     }
 
     fn test(&mut self, pat: &Pat) -> Result<Test> {
-        let (root, span) = (root(), pat.span());
+        let (root, span) = (root_at(pat.span()), pat.span());
         let condition = |condition| Ok(Test { condition: Some(condition), name: None });
         match pat {
             Pat::Wild(_) => Ok(Test { condition: None, name: None }),
@@ -120,7 +120,14 @@ impl Walk {
             Pat::Or(or) => {
                 let mut any: Option<TokenStream> = None;
                 for case in &or.cases {
-                    let Some(case) = self.test(case)?.condition else {
+                    let tested = self.test(case)?;
+                    if tested.name.is_some() {
+                        return refuse::error(
+                            case,
+                            "a name among alternatives in a kernel: name the value before the `match`",
+                        );
+                    }
+                    let Some(case) = tested.condition else {
                         return Ok(Test { condition: None, name: None });
                     };
                     any = Some(match any {

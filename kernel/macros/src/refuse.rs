@@ -1,6 +1,8 @@
 //! What is not lowered, and what to use instead.
 
-use syn::{Data, Error, Expr, Item, Pat, Result, Type, spanned::Spanned};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{Block, Data, Error, Expr, Item, Pat, Result, Signature, Type, spanned::Spanned};
 
 pub(crate) fn error<T>(at: &impl Spanned, message: impl std::fmt::Display) -> Result<T> {
     Err(Error::new(at.span(), message))
@@ -94,7 +96,6 @@ pub(crate) fn expression(e: &Expr) -> Error {
         Expr::RawAddr(_) => ("a raw pointer", "use an accessor and an index"),
         Expr::Const(_) => ("a `const` block", "name a `const` outside of the function"),
         Expr::Infer(_) => ("`_`", "name the value"),
-        Expr::Yield(_) => ("`yield`", "write the values to a buffer"),
         Expr::Unary(_) => ("`*`", "values are copied, there is nothing to follow: leave it away"),
         _ => ("this expression", "the guide lists what kernels can contain"),
     };
@@ -132,8 +133,52 @@ pub(crate) fn binding(pat: &Pat) -> Error {
         }
         Pat::Reference(_) => ("a reference pattern", "values are copied: leave `&` away"),
         Pat::Ident(ident) if ident.by_ref.is_some() => ("`ref`", "values are copied: leave it away"),
+        Pat::Lit(_) => ("a literal as a pattern", "compare with `if`"),
         Pat::Ident(_) => ("`@` in a pattern", "compare in a guard, `x if …`"),
         _ => ("this pattern", "use a name"),
     };
     Error::new(pat.span(), format!("{what} in a kernel: {instead}"))
+}
+
+/// Attributes that change nothing of what is computed.
+const QUIET: &[&str] = &["allow", "expect", "warn", "deny", "forbid", "doc", "rustfmt", "clippy"];
+
+/// Refuses attributes of parameters and inside of bodies, which would be in one copy only.
+pub(crate) fn attributes(signature: &Signature, block: &Block) -> Result<()> {
+    let mut found = Vec::new();
+    attributes_in(signature.inputs.to_token_stream(), &mut found);
+    attributes_in(block.to_token_stream(), &mut found);
+    let all = found.into_iter().reduce(|mut all, error| {
+        all.combine(error);
+        all
+    });
+    all.map_or(Ok(()), Err)
+}
+
+fn attributes_in(tokens: TokenStream, found: &mut Vec<Error>) {
+    let mut after_sign = false;
+    for token in tokens {
+        let sign = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '#');
+        if let TokenTree::Group(group) = &token {
+            if after_sign && group.delimiter() == Delimiter::Bracket {
+                found.extend(attribute(group.stream()));
+            } else {
+                attributes_in(group.stream(), found);
+            }
+        }
+        after_sign = sign;
+    }
+}
+
+fn attribute(content: TokenStream) -> Option<Error> {
+    let TokenTree::Ident(name) = content.into_iter().next()? else { return None };
+    let text = name.to_string();
+    if QUIET.contains(&text.as_str()) {
+        return None;
+    }
+    let instead = match text.as_str() {
+        "cfg" | "cfg_attr" => "use `if` with a `const`, or mark the whole function",
+        _ => "put it on the function",
+    };
+    Some(Error::new(name.span(), format!("attribute `{text}` inside of a kernel: {instead}")))
 }

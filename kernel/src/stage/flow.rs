@@ -61,8 +61,8 @@ impl Builder {
 pub fn if_value<R: Yield>(condition: Val<bool>, then: impl FnOnce() -> R, other: impl FnOnce() -> R) -> R {
     if !with(Builder::reachable) {
         // For their types alone.
-        let value = then();
-        other();
+        let value = apart(then);
+        apart(other);
         return value;
     }
     let (no, merge) = with(|b| {
@@ -83,8 +83,16 @@ pub fn if_value<R: Yield>(condition: Val<bool>, then: impl FnOnce() -> R, other:
     R::kept(slot)
 }
 
+/// Runs what is not always reached. What it put into memory is not there afterwards.
+fn apart<R>(f: impl FnOnce() -> R) -> R {
+    let spilled = with(|b| b.function().spilled.clone());
+    let result = f();
+    with(|b| b.function().spilled = spilled);
+    result
+}
+
 fn branch<R: Yield>(f: impl FnOnce() -> R, merge: u32, slot: &mut Option<u32>) -> bool {
-    let value = f();
+    let value = apart(f);
     let reached = with(Builder::reachable);
     if reached {
         value.keep(slot);
@@ -96,7 +104,7 @@ fn branch<R: Yield>(f: impl FnOnce() -> R, merge: u32, slot: &mut Option<u32>) -
 /// `if` without `else` and without a value.
 pub fn if_then(condition: Val<bool>, then: impl FnOnce()) {
     if !with(Builder::reachable) {
-        return then();
+        return apart(then);
     }
     let merge = with(|b| {
         let (yes, merge) = (b.fresh(), b.fresh());
@@ -112,11 +120,12 @@ pub fn if_then(condition: Val<bool>, then: impl FnOnce()) {
 /// The parts of a loop: what decides whether a round is done, the round, and what is done before the next.
 fn rounds(check: Option<&mut dyn FnMut() -> Val<bool>>, body: impl FnOnce(), next: impl FnOnce()) {
     if !with(Builder::reachable) {
-        if let Some(check) = check {
-            check();
-        }
-        body();
-        return;
+        return apart(|| {
+            if let Some(check) = check {
+                check();
+            }
+            body();
+        });
     }
     let (header, cont, merge) = with(|b| {
         let (header, first) = (b.fresh(), b.fresh());
@@ -140,7 +149,7 @@ fn rounds(check: Option<&mut dyn FnMut() -> Val<bool>>, body: impl FnOnce(), nex
         left = true;
     }
     with(|b| b.function().loops.push(Loop { merge, next: cont, left }));
-    body();
+    apart(body);
     with(|b| {
         if b.reachable() {
             b.branch(cont);

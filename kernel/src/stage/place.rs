@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     capture::{Capture, HasField, Stage, Value},
+    lowered::LowerError,
     shape::Shape,
     stage::{Composite, Plain},
 };
@@ -87,8 +88,10 @@ impl<T: Value> Bind for Val<T> {
         let shape = shape::<T>();
         if shape.has_array() {
             with(|b| {
-                let root = b.spill(self.id, &shape);
-                b.function().spilled.insert(self.id, root);
+                if !b.function().spilled.contains_key(&self.id) {
+                    let root = b.spill(self.id, &shape);
+                    b.function().spilled.insert(self.id, root);
+                }
             });
         }
         self
@@ -208,6 +211,7 @@ impl<T: Value, const N: usize> IndexLit for Val<[T; N]> {
     type Out = Val<T>;
     fn index_lit(self, index: usize) -> Val<T> {
         let element = shape::<T>();
+        check_literal(index, N);
         with(|b| Val::new(b.extract(&element, self.id, index as u32)))
     }
 }
@@ -215,6 +219,7 @@ impl<T: Value, const N: usize> IndexLit for Val<[T; N]> {
 impl<T: Value, const N: usize> IndexLit for Place<[T; N]> {
     type Out = Place<T>;
     fn index_lit(self, index: usize) -> Place<T> {
+        check_literal(index, N);
         with(|b| {
             let index = b.u32(index as u32);
             Place::new(b.place_inside(self.at, index, None))
@@ -225,7 +230,15 @@ impl<T: Value, const N: usize> IndexLit for Place<[T; N]> {
 impl<T: Capture + Stage<Kind = Composite>, const N: usize> IndexLit for Cap<[T; N]> {
     type Out = Cap<T>;
     fn index_lit(self, index: usize) -> Cap<T> {
+        check_literal(index, N);
         Cap::new((0..index).fold(self.at, |at, _| T::advance(at)))
+    }
+}
+
+/// Where the length is a parameter, Rust does not see that a literal is out of range.
+fn check_literal(index: usize, len: usize) {
+    if index >= len {
+        with(|b| b.fail(LowerError::Index { index, len }));
     }
 }
 

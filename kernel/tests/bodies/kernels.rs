@@ -167,6 +167,71 @@ impl Meaning {
     }
 }
 
+pub const TABLE: [u32; 4] = [10, 20, 30, 40];
+
+#[device]
+fn picked(from: [u32; 4], i: u32) -> u32 {
+    let mut sum = 0;
+    if i > 2 {
+        let inside = from;
+        sum += inside[i];
+    }
+    sum + from[i % 4]
+}
+
+#[device]
+fn elements<const N: usize>(of: [u32; N]) -> u32 {
+    of[0] + N as u32
+}
+
+/// Arrays that are named in one branch and indexed in another; casts of literals and of what only looks like them;
+/// negative patterns; conditional parts.
+#[derive(Captures)]
+pub struct Branches {
+    pub table: [u32; 4],
+    pub out: Write<u64>,
+}
+
+#[kernel]
+impl Branches {
+    #[cfg(any())]
+    fn chosen(&self) -> u32 {
+        1
+    }
+
+    #[cfg(not(any()))]
+    fn chosen(&self) -> u32 {
+        2
+    }
+
+    fn run(&self, item: Item<1>) {
+        let i = item.id(0);
+        let mut sum = 0;
+        if i % 2 == 0 {
+            let inside = TABLE;
+            sum += inside[i];
+        } else {
+            sum += 1;
+        }
+        sum += TABLE[i] + picked(self.table, i);
+        let mut k = 0;
+        while k < i {
+            let again = self.table;
+            sum += again[k];
+            k += 1;
+        }
+        sum += self.table[i % 4] * self.chosen() + elements([5, 6, i]);
+        let word = match i as i32 - 2 {
+            -2 => 1,
+            -1..=0 => 2,
+            _ => 3,
+        };
+        let wide = 0xffff_ffff as u64 + 3_000_000_000 as u64 + u32::MAX as u64;
+        let small = (if i > 1 { 1 } else { 100_000 * 100_000 }) as u64;
+        self.out.set(i, wide * word + small + sum as u64 + 0.1 as f32 as u64);
+    }
+}
+
 #[derive(Captures)]
 pub struct Reduce {
     pub input: Read<u32>,

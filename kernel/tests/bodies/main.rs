@@ -6,7 +6,7 @@ extern crate vkfuse_kernel as vkfuse;
 
 mod kernels;
 
-use kernels::{Document, Flow, Meaning, Nested, Outer, Padded, Pair, Particle, Reduce};
+use kernels::{Branches, Document, Flow, Meaning, Nested, Outer, Padded, Pair, Particle, Reduce};
 use vkfuse::rust::{
     Form, HostBuffer, Item, KernelObject, Lowered, Ranged, ReadWrite, Shared, Signature, Spec, UVec3, Vec3,
     Vec4, Write,
@@ -86,6 +86,26 @@ fn control_flow() {
         if i == 30 { 0 } else { sum * 1000 + word * 20 + 15 }
     };
     assert_eq!(out.to_vec(), (0..32).map(expected).collect::<Vec<_>>());
+}
+
+#[test]
+fn arrays_in_branches() {
+    let out = HostBuffer::new(vec![0_u64; 6]);
+    let table = [1, 2, 3, 4];
+    let kernel = Branches { table, out: (&out).into() };
+    on_host([7], &kernel);
+    lowers(&kernel);
+    let expected = |i: u32| {
+        let at = |array: [u32; 4], k: u32| array.get(k as usize).copied().unwrap_or(0);
+        let mut sum = if i.is_multiple_of(2) { at(kernels::TABLE, i) } else { 1 };
+        sum += at(kernels::TABLE, i) + if i > 2 { at(table, i) } else { 0 } + at(table, i % 4);
+        sum += (0..i).map(|k| at(table, k)).sum::<u32>() + 2 * at(table, i % 4) + 5 + 3;
+        let word = [1, 2, 2, 3, 3, 3][i as usize];
+        // Without a type an integer is `i32`, and wraps as one.
+        let small = if i > 1 { 1 } else { 100_000_i32.wrapping_mul(100_000) } as u64;
+        ((1 << 33) - 2 + 3_000_000_000_u64) * word + small + u64::from(sum)
+    };
+    assert_eq!(out.to_vec(), (0..6).map(expected).collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,0 +1,119 @@
+//! Functions that cannot be marked, by what stands around their bodies.
+
+extern crate vkfuse_kernel as vkfuse;
+
+use vkfuse::rust::{Captures, Item, Value, Write, device, kernel};
+
+#[derive(Captures)]
+struct Kernel {
+    out: Write<u32>,
+}
+
+#[kernel(64)]
+impl Kernel {
+    fn run(&self) {}
+}
+
+#[kernel]
+fn not_an_impl() {}
+
+#[kernel]
+impl Clone for Kernel {
+    fn clone(&self) -> Self {
+        Kernel { out: self.out.clone() }
+    }
+}
+
+#[kernel]
+impl Kernel {
+    fn other(&self) {}
+}
+
+#[kernel]
+impl Kernel {
+    fn run(item: Item<1>) {}
+}
+
+#[kernel]
+impl Kernel {
+    fn run(self, item: Item<1>) {}
+}
+
+#[kernel]
+impl Kernel {
+    fn run(&mut self, item: Item<1>) {}
+}
+
+#[kernel]
+impl Kernel {
+    fn run<T: Value>(&self, item: Item<1>) {}
+}
+
+#[kernel]
+impl Kernel {
+    fn run(&self, item: Item<1>) -> u32 {
+        item.id(0)
+    }
+}
+
+#[kernel]
+impl Kernel {
+    fn run(&self, item: Item<1>, factor: u32) {}
+}
+
+#[kernel]
+impl Kernel {
+    fn run(&self) {
+        return self.out.set(0, 1);
+    }
+}
+
+#[device(inline)]
+fn with_arguments() {}
+
+#[device]
+struct NotAFunction;
+
+#[device]
+async fn later() {}
+
+#[device]
+const fn constant() {}
+
+#[device]
+unsafe fn unsafe_one() {}
+
+#[device]
+fn takes_a_place(x: &mut u32) {}
+
+#[device]
+fn takes_apart((x, y): u32) {}
+
+#[device]
+fn conditional(#[cfg(debug_assertions)] x: u32) {}
+
+#[device]
+fn reference() -> &'static u32 {}
+
+#[device]
+fn pointer(x: *mut u32) {}
+
+#[device]
+fn tuple() -> (u32, u32) {}
+
+#[device]
+fn slice(x: [u32]) {}
+
+#[device]
+fn usize_one(x: usize) {}
+
+#[device]
+fn isize_one(x: [isize; 4]) {}
+
+#[device]
+fn char_one(x: char) {}
+
+#[device]
+fn wide(x: i128) {}
+
+fn main() {}
