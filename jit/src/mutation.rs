@@ -74,6 +74,7 @@ mutants! {
     UnknownIsDisjoint: "an index that cannot be followed meets nobody",
     AnyDigitIsZero: "a digit is zero whatever the smaller ones make up: no range condition on injectivity",
     MergeWithoutFit: "group and local id are joined to the global id although their weights do not fit",
+    FirstIsWhole: "who agrees with its work-group's first invocation is that invocation",
     QuotientIsWhole: "who agrees on a quotient agrees on the whole",
     GroupIsInvocation: "the same work-group counts as the same invocation",
     LocalIsEnough: "agreeing on the local id counts as the same work-group",

@@ -299,6 +299,33 @@ impl Exprs {
         }
     }
 
+    /// A comparison of two words; decided if both are constants.
+    pub(crate) fn compare(&mut self, op: CompareOp, width: u8, a: NodeId, b: NodeId) -> NodeId {
+        let (Node::Const { value: x, .. }, Node::Const { value: y, .. }) = (self.get(a), self.get(b)) else {
+            return self.add(Node::Compare { op, width, a, b });
+        };
+        let (x, y) = (*x, *y);
+        let signed = |value| sign_extend(value, width);
+        let holds = match op {
+            CompareOp::Equal => x == y,
+            CompareOp::NotEqual => x != y,
+            CompareOp::ULess => x < y,
+            CompareOp::ULessEqual => x <= y,
+            CompareOp::SLess => signed(x) < signed(y),
+            CompareOp::SLessEqual => signed(x) <= signed(y),
+        };
+        self.constant(u64::from(holds), 1)
+    }
+
+    /// `condition ? a : b` of words.
+    pub(crate) fn select(&mut self, width: u8, condition: NodeId, a: NodeId, b: NodeId) -> NodeId {
+        match self.get(condition) {
+            Node::Const { value: 0, .. } => b,
+            Node::Const { .. } => a,
+            _ => self.add(Node::Select { width, condition, a, b }),
+        }
+    }
+
     /// `condition ? a : b` of boolean nodes, as conjunction or disjunction where it is one.
     pub(crate) fn choose(&mut self, condition: NodeId, a: NodeId, b: NodeId) -> NodeId {
         let negated = self.not(condition);

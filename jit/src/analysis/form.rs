@@ -55,8 +55,8 @@ pub(crate) struct AccessForm {
     pub(crate) unknown: bool,
     /// Its guards contradict each other, with the numbers of this list: it does not happen.
     pub(crate) never: bool,
-    /// First byte of the accessor.
-    pub(crate) accessor_start: i128,
+    /// First byte of the accessor, and the one after its last.
+    pub(crate) accessor: (i128, i128),
 }
 
 /// Puts numbers into the expressions of one member.
@@ -209,6 +209,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         let offset = rejoin(atoms, offset);
+        let len = self.env.lengths.get(access.binding).map_or(i128::MAX >> 1, |&len| i128::from(len));
         // The offset may be made of atoms that the facts speak of and that were not there before.
         let mut ranges = self.ranges.clone();
         ranges.apply(atoms, &facts);
@@ -221,7 +222,7 @@ impl<'a> Evaluator<'a> {
             exact_conditions: exact || mutant!(InexactIsExact),
             unknown,
             never,
-            accessor_start: i128::from(base),
+            accessor: (i128::from(base), i128::from(base) + len),
         }
     }
 

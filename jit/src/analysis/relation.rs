@@ -39,27 +39,42 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
         return Relation::Disjoint;
     }
     if a.unknown || b.unknown {
-        return if mutant!(UnknownIsDisjoint) { Relation::Disjoint } else { Relation::Unrelated };
+        // What cannot be followed stays within its accessor all the same.
+        let apart = a.accessor.1 <= b.accessor.0 || b.accessor.1 <= a.accessor.0;
+        let disjoint = apart || mutant!(UnknownIsDisjoint);
+        return if disjoint { Relation::Disjoint } else { Relation::Unrelated };
     }
-    let plain = relate_forms(atoms, shape, a.clone(), b.clone());
+    let plain = relate_forms(atoms, shape, a.clone(), b.clone(), false);
     if matches!(plain, Relation::Disjoint | Relation::SameInvocation) {
         return plain;
     }
-    // Both ways of writing the places are exact, and either may show what the other does not.
+    // All ways of writing the places are exact, and any may show what the others do not.
     let (mut x, mut y) = (a.clone(), b.clone());
     let moved = align(atoms, &mut x, b);
-    if !align(atoms, &mut y, &x) && !moved {
-        return plain;
+    if align(atoms, &mut y, &x) || moved {
+        let aligned = relate_forms(atoms, shape, x, y, false);
+        if aligned != Relation::Unrelated {
+            return aligned;
+        }
     }
-    match relate_forms(atoms, shape, x, y) {
-        Relation::Unrelated => plain,
-        aligned => aligned,
+    match plain {
+        Relation::Unrelated => relate_forms(atoms, shape, a.clone(), b.clone(), true),
+        known => known,
     }
 }
 
-/// As [`relate`], for forms that are known, as they are written.
-fn relate_forms(atoms: &mut Atoms, shape: Shape, mut a: AccessForm, mut b: AccessForm) -> Relation {
-    let merged = merge_dimensions(atoms, shape, &mut a, &mut b);
+/// As [`relate`], for forms that are known, as they are written; `firsts` as for [`merge_dimensions`].
+fn relate_forms(
+    atoms: &mut Atoms,
+    shape: Shape,
+    mut a: AccessForm,
+    mut b: AccessForm,
+    firsts: bool,
+) -> Relation {
+    let merged = merge_dimensions(atoms, shape, &mut a, &mut b, firsts);
+    if firsts && !merged.contains(&Merged::First) {
+        return Relation::Unrelated;
+    }
     let mut agreed = Agreed::default();
     for id in all_atoms(&a, &b) {
         // An atom that the guards pin to one value on both sides is agreed on.
@@ -79,10 +94,14 @@ fn relate_forms(atoms: &mut Atoms, shape: Shape, mut a: AccessForm, mut b: Acces
     }
     agreed.close(atoms, &a, &b);
     let agreed_on = |atom: Atom, count: u32, dim: u8| {
+        let by_global = match merged[usize::from(dim)] {
+            Merged::No => false,
+            Merged::Both => true,
+            Merged::First => matches!(atom, Atom::Group(_)) || mutant!(FirstIsWhole),
+        };
         count <= 1
             || atoms.find(&atom).is_some_and(|id| agreed.contains(id))
-            || (merged[usize::from(dim)]
-                && atoms.find(&Atom::Global(dim)).is_some_and(|id| agreed.contains(id)))
+            || (by_global && atoms.find(&Atom::Global(dim)).is_some_and(|id| agreed.contains(id)))
             || pinned(atoms, &a, &b, &atom)
     };
     let same_group = (0..3u8).all(|d| agreed_on(Atom::Group(d), shape.groups[usize::from(d)], d));
@@ -134,10 +153,28 @@ fn all_atoms(a: &AccessForm, b: &AccessForm) -> SmallVec<[AtomId; 8]> {
     ids
 }
 
+/// What became of the ids of one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Merged {
+    No,
+    /// Both offsets go by the global id.
+    Both,
+    /// One goes by the global id, the other by that of its work-group's first invocation: who agrees on it is of one
+    /// work-group.
+    First,
+}
+
 /// Replaces `group * size + local` by one atom per dimension where both offsets allow it, so that a
-/// guard on the global id bounds one digit. Tells which dimensions were merged.
-fn merge_dimensions(atoms: &mut Atoms, shape: Shape, a: &mut AccessForm, b: &mut AccessForm) -> [bool; 3] {
-    let mut merged = [false; 3];
+/// guard on the global id bounds one digit. With `firsts`, `group * size` on one side is taken for the global id of the
+/// first invocation.
+fn merge_dimensions(
+    atoms: &mut Atoms,
+    shape: Shape,
+    a: &mut AccessForm,
+    b: &mut AccessForm,
+    firsts: bool,
+) -> [Merged; 3] {
+    let mut merged = [Merged::No; 3];
     for dim in 0..3u8 {
         let (groups, size) = (shape.groups[usize::from(dim)], shape.local[usize::from(dim)]);
         if groups <= 1 || size <= 1 {
@@ -147,18 +184,23 @@ fn merge_dimensions(atoms: &mut Atoms, shape: Shape, a: &mut AccessForm, b: &mut
         else {
             continue;
         };
-        let size = i128::from(size);
-        let fits = |form: &Affine| form.coefficient(group) == form.coefficient(local) * size;
-        let used = a.offset.coefficient(local) != 0 || b.offset.coefficient(local) != 0;
+        let (last, size) = (i128::from(groups) - 1, i128::from(size));
+        let weights = |form: &AccessForm| (form.offset.coefficient(group), form.offset.coefficient(local));
+        let fits = |form: &AccessForm| weights(form).0 == weights(form).1 * size;
         // A quotient or remainder of the id keeps its parts; merging only the visible ones is still
         // right, because the merged atom is a function of the same invocation.
-        if !used || (!fits(&a.offset) || !fits(&b.offset)) && !mutant!(MergeWithoutFit) {
-            continue;
-        }
-        let global = atoms.intern(Atom::Global(dim), i128::from(groups) * size - 1);
-        merged[usize::from(dim)] = true;
-        for form in [&mut *a, &mut *b] {
-            replace(&mut form.offset, group, local, global);
+        let used = weights(a).1 != 0 || weights(b).1 != 0;
+        let both = fits(a) && fits(b) || mutant!(MergeWithoutFit);
+        let same = weights(a).0 == weights(b).0;
+        let first = |of: &AccessForm, other: &AccessForm| weights(of).1 == 0 && fits(other) && same;
+        let (of_a, of_b) = (first(a, b), first(b, a));
+        merged[usize::from(dim)] = match used {
+            true if both => Merged::Both,
+            true if firsts && (of_a || of_b) => Merged::First,
+            _ => continue,
+        };
+        let global = atoms.intern(Atom::Global(dim), (last + 1) * size - 1);
+        for (form, is_first) in [(&mut *a, of_a && !both), (&mut *b, of_b && !both)] {
             let mut extra = Vec::new();
             for fact in &form.facts {
                 let c = fact.coefficient(local);
@@ -167,6 +209,19 @@ fn merge_dimensions(atoms: &mut Atoms, shape: Shape, a: &mut AccessForm, b: &mut
                     replace(&mut fact, group, local, global);
                     extra.push(fact);
                 }
+            }
+            if is_first {
+                // What bounds the invocation's id from above bounds that of the first of its work-group.
+                let mut ranges = form.ranges.clone();
+                ranges.apply(atoms, &extra);
+                let most = ranges.get(atoms, global).1.min(last * size);
+                let weight = form.offset.coefficient(group) / size;
+                form.offset.add_term(group, -weight * size);
+                form.offset.add_term(global, weight);
+                extra = vec![Affine::constant(-most)];
+                extra[0].add_term(global, 1);
+            } else {
+                replace(&mut form.offset, group, local, global);
             }
             form.ranges.apply(atoms, &extra);
             form.facts.extend(extra);

@@ -76,7 +76,7 @@ impl<'a> Builder<'a> {
             let a = self.component(a, component, block);
             let b = self.component(b, component, block);
             let width = self.exprs.get(a).width();
-            let node = self.exprs.add(Node::Compare { op: compare, width, a, b });
+            let node = self.exprs.compare(compare, width, a, b);
             return Some(if negate { self.exprs.not(node) } else { node });
         }
         match op {
@@ -141,7 +141,7 @@ impl<'a> Builder<'a> {
                 let condition = self.component(condition, if scalar { 0 } else { component }, block);
                 let a = self.component(operand(1)?, component, block);
                 let b = self.component(operand(2)?, component, block);
-                Some(self.exprs.add(Node::Select { width, condition, a, b }))
+                Some(self.exprs.select(width, condition, a, b))
             }
             Op::CompositeExtract => {
                 let source = operand(0)?;

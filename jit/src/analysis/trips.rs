@@ -6,7 +6,7 @@
 use rspirv::spirv::Op;
 
 use super::build::{Builder, Definition, id_at};
-use super::expr::{Node, NodeId};
+use super::expr::{Node, NodeId, sign_extend};
 use super::unroll::Unrollable;
 
 /// The loops of a kernel, outermost first.
@@ -62,7 +62,7 @@ impl Builder<'_> {
     }
 
     /// Whether the loop goes on only while `phi` is above zero, and each round divides it.
-    fn halves(&self, phi: u32, index: usize) -> bool {
+    fn halves(&mut self, phi: u32, index: usize) -> bool {
         let the_loop = &self.cfg.loops[index];
         let mut block = the_loop.header;
         let (condition, on_true, on_false) = loop {
@@ -92,8 +92,8 @@ impl Builder<'_> {
     }
 
     /// Whether the value a phi takes in the next round is itself divided by a constant above one.
-    fn is_divided(&self, phi: u32, index: usize) -> bool {
-        let Some(Definition::Local { inst, .. }) = self.definitions.get(&phi) else { return false };
+    fn is_divided(&mut self, phi: u32, index: usize) -> bool {
+        let Some(&Definition::Local { inst, .. }) = self.definitions.get(&phi) else { return false };
         inst.operands.chunks(2).all(|pair| {
             let (Some(value), Some(from)) = (
                 pair.first().and_then(|o| o.id_ref_any()),
@@ -104,10 +104,15 @@ impl Builder<'_> {
             if !self.cfg.loops[index].blocks.contains(from) {
                 return true;
             }
-            let Some(Definition::Local { inst: next, .. }) = self.definitions.get(&value) else {
+            let Some(&Definition::Local { inst: next, block }) = self.definitions.get(&value) else {
                 return false;
             };
-            let by = id_at(next, 1).and_then(|id| self.types.constant(id)).map_or(0, |c| c.0);
+            // A compiler may choose the divisor by a condition that is known.
+            let by = id_at(next, 1).map(|id| self.scalar(id, block));
+            let by = match by.map(|node| self.exprs.get(node)) {
+                Some(&Node::Const { value, width }) => sign_extend(value, width),
+                _ => 0,
+            };
             let least = match next.class.opcode {
                 Op::UDiv | Op::SDiv => 2,
                 Op::ShiftRightLogical | Op::ShiftRightArithmetic => 1,

@@ -66,8 +66,8 @@ impl Counts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     counts: BTreeMap<(Family, Legality), Counts>,
-    /// Reasons why legal lists were split, with how often and an example.
-    misses: BTreeMap<String, (usize, String)>,
+    /// Reasons why legal lists of a family were split, with how often and the first few of them.
+    misses: BTreeMap<(Family, String), (usize, Vec<String>)>,
     /// Buffers internalized.
     pub internalized: usize,
     /// Promotions refused.
@@ -85,7 +85,8 @@ impl Tally {
             Verdict::Undefined => counts.undefined += 1,
             Verdict::Equal { steps, submissions, one_group, internalized, refused, barriers, split } => {
                 if let (Legality::Legal, Some(why)) = (case.legality, split) {
-                    self.misses.entry(why).or_insert((0, name.to_owned())).0 += 1;
+                    let miss = self.misses.entry((case.family, why)).or_default();
+                    add_miss(miss, 1, &[name.to_owned()]);
                 }
                 match steps {
                     1 if submissions > 1 => {
@@ -107,8 +108,8 @@ impl Tally {
         for (key, counts) in &other.counts {
             self.counts.entry(*key).or_default().add(counts);
         }
-        for (why, (times, example)) in &other.misses {
-            self.misses.entry(why.clone()).or_insert((0, example.clone())).0 += times;
+        for (kind, (times, examples)) in &other.misses {
+            add_miss(self.misses.entry(kind.clone()).or_default(), *times, examples);
         }
         self.internalized += other.internalized;
         self.promotions_refused += other.promotions_refused;
@@ -123,6 +124,21 @@ impl Tally {
         };
         self.counts.iter().filter(|(key, _)| fits(key)).for_each(|(_, counts)| sum.add(counts));
         sum
+    }
+}
+
+/// Examples are kept one of each sequence of kernels: lists of a sequence have neighbouring numbers.
+fn add_miss(miss: &mut (usize, Vec<String>), times: usize, examples: &[String]) {
+    let sequence = |name: &str| {
+        let (seed, list) = name.split_once(':')?;
+        Some((seed.to_owned(), list.parse::<usize>().ok()? / 16))
+    };
+    miss.0 += times;
+    for example in examples {
+        let known = miss.1.iter().any(|other| sequence(other) == sequence(example));
+        if !known && miss.1.len() < 8 {
+            miss.1.push(example.clone());
+        }
     }
 }
 
@@ -152,8 +168,9 @@ impl fmt::Display for Tally {
             row("all", legality.name(), &self.of(None, Some(legality)))?;
         }
         row("all", "", &self.of(None, None))?;
-        for (why, (times, example)) in &self.misses {
-            writeln!(f, "legal and not fused: {times} times {why} (list {example})")?;
+        for ((family, why), (times, examples)) in &self.misses {
+            let (family, examples) = (family.name(), examples.join(", "));
+            writeln!(f, "legal and not fused: {family}, {times} times {why} (lists {examples})")?;
         }
         write!(
             f,

@@ -199,6 +199,7 @@ impl Group {
                     && t.form.size == form.size
                     && (t.form.facts == form.facts || mutant!(MergeWhateverGuards))
                     && t.form.unknown == form.unknown
+                    && (t.form.accessor == form.accessor || !form.unknown)
             };
             match touches.iter_mut().find(same) {
                 Some(touch) => {

@@ -428,7 +428,7 @@ fn places(
             }
         }
         // The index counts from the start of the accessor; `low` from that of the memory object.
-        let base = if mutant!(SlotsFromTheView) { -low } else { element.form.accessor_start - low };
+        let base = if mutant!(SlotsFromTheView) { -low } else { element.form.accessor.0 - low };
         if uneven(base) {
             return Err(Reason::Slot);
         }

@@ -71,6 +71,28 @@ probes! {
             .split(2, Write, Read);
     }
 
+    /// What a tile's first invocation wrote is read by all of its tile, also where the last tile of a row is cut off.
+    fn the_first_of_a_ragged_tile_is_its_groups() {
+        let guard = "if (gid.x < p.x && gid.y < p.y)";
+        let write = kernel("a z", "4, 4", &format!("{guard} {{ let i = gid.y * p.x + gid.x; z[i] = a[i] + 1u; }}"));
+        let read = |first: &str| {
+            let text = format!("{guard} {{ let i = gid.y * p.x + gid.x; z[i] = a[{first}] + i; }}");
+            kernel("a z", "4, 4", &text)
+        };
+        let lab = |first: &str, width: u32| {
+            Lab::new(256)
+                .submit(&write, [3, 3, 1], &[0, 1], &[width, 10])
+                .submit(&read(first), [3, 3, 1], &[1, 2], &[width, 10])
+                .check()
+        };
+        for width in [9, 10, 11, 12] {
+            lab("(wid.y * 4u) * p.x + wid.x * 4u", width).fused(1);
+            // The first of the next group, and the end of the row before.
+            lab("(wid.y * 4u) * p.x + min(wid.x * 4u + 4u, p.x - 1u)", width).split(2, Write, Read);
+            lab("max((wid.y * 4u) * p.x + wid.x * 4u, 1u) - 1u", width).split(2, Write, Read);
+        }
+    }
+
     /// Tiles laid out one after the other are shared memory with one slot for each element.
     fn a_tile_in_one_piece_promotes_local() {
         let own = "(wid.y * nwg.x + wid.x) * 16u + lid.y * 4u + lid.x";

@@ -60,6 +60,21 @@ probes! {
         ended_by(&limited(limit(21), &text, [&[10], &[10]]), &Reason::LoopRounds { limit: 21 });
     }
 
+    /// However long the first round's range is, a loop that halves it goes round at most as often as a word has bits; WGSL
+    /// wraps the division so that its divisor is chosen by a condition.
+    fn loops_that_halve_are_bounded() {
+        let text = kernel(
+            "a z",
+            "8",
+            "var s = 0u; for (var k = p.x; k > 0u; k = k / 2u) { s += a[gid.x] * k; } z[gid.x] = s;",
+        );
+        let limit = |n| move |l| Limits { max_loop_rounds: Some(n), ..l };
+        limited(limit(130), &text, [&[1000], &[1000]]).fused(0);
+        ended_by(&limited(limit(129), &text, [&[1000], &[1000]]), &Reason::LoopRounds { limit: 129 });
+        let stays = text.replace("k / 2u", "k / p.y");
+        ended_by(&limited(limit(130), &stays, [&[0, 1], &[0, 1]]), &Reason::LoopRounds { limit: 130 });
+    }
+
     /// More groups than the device takes are folded, for fused groups and for single kernels.
     fn group_counts_are_limited() {
         let text = kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;");

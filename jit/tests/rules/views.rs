@@ -78,6 +78,30 @@ probes! {
         assert!(bound.reads && bound.writes);
     }
 
+    /// An index that cannot be followed stays within what is bound, and so do several of them.
+    fn an_unknown_index_stays_within_its_view() {
+        let gather = kernel("a b z", "8", "z[gid.x] = a[b[gid.x] % 32u];");
+        let after = |first| {
+            Lab::new(128)
+                .submit_views(&copy(), [4, 1, 1], &[whole(0), part(1, 32, 32)], &[])
+                .submit_views(&gather, [4, 1, 1], &[part(1, first, 32), whole(3), whole(2)], &[])
+                .check()
+        };
+        after(64).fused(0);
+        after(0).fused(0);
+        after(40).split(2, Write, Read);
+        let between = |first| {
+            Lab::new(128)
+                .submit_views(&gather, [4, 1, 1], &[part(1, 0, 32), whole(3), whole(2)], &[])
+                .submit_views(&gather, [4, 1, 1], &[part(1, 32, 32), whole(3), whole(4)], &[])
+                .submit_views(&copy(), [4, 1, 1], &[whole(0), part(1, first, 32)], &[])
+                .check()
+        };
+        between(64).fused(0);
+        between(0).split(2, Read, Write);
+        between(32).split(2, Read, Write);
+    }
+
     /// Four words at a time and one at a time.
     fn views_of_another_element_width_are_compared_byte_by_byte() {
         let wide = kernel("a:vec4<u32> z:vec4<u32>", "8", "z[gid.x] = a[gid.x] + vec4(1u);");
