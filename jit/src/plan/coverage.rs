@@ -276,6 +276,11 @@ fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, 
     // What all invocations write, by what the local ids contribute.
     let mut dense: Vec<(Terms, Vec<(i128, i128)>)> = Vec::new();
     let mut pieces = Vec::new();
+    // Only work-groups that read are of interest.
+    let of_group = |id| match atoms.get(id) {
+        Atom::Group(_) => read.form.ranges.get(atoms, id),
+        _ => (0, atoms.max(id)),
+    };
     // What the same kernel wrote says nothing about how far other invocations have come.
     for (write, instances) in writes.iter().filter(|(write, _)| write.member < read.member) {
         for instance in instances.iter().filter(|instance| instance.certain) {
@@ -288,7 +293,7 @@ fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, 
             let holds = |range: &dyn Fn(AtomId) -> (i128, i128)| {
                 instance.conditions.iter().all(|fact| fact.bounds(range).1 <= 0)
             };
-            if holds(&|id| (0, atoms.max(id))) || mutant!(AnyGroupWriteCovers) {
+            if holds(&of_group) || mutant!(AnyGroupWriteCovers) {
                 match dense.iter_mut().find(|(known, _)| *known == digits) {
                     Some((_, pieces)) => pieces.push((start, start + instance.size)),
                     None => dense.push((digits, vec![(start, start + instance.size)])),
@@ -298,7 +303,7 @@ fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, 
             // The first invocation that the guards allow, if that one always is.
             let first = |id| match atoms.get(id) {
                 Atom::Local(_) => (write.form.ranges.get(atoms, id).0, write.form.ranges.get(atoms, id).0),
-                _ => (0, atoms.max(id)),
+                _ => of_group(id),
             };
             if holds(&first) {
                 let start = start + digits.iter().map(|&(id, c)| c * first(id).0).sum::<i128>();

@@ -75,7 +75,8 @@ pub(crate) fn forget_kernels() {
     KERNELS.with_borrow_mut(HashMap::clear);
 }
 
-fn load(text: &str) -> Arc<Specialized> {
+/// The kernel of a text, analysed once on each thread.
+pub(crate) fn load(text: &str) -> Arc<Specialized> {
     if let Some(known) = KERNELS.with_borrow(|kernels| kernels.get(text).cloned()) {
         return known;
     }
@@ -140,8 +141,18 @@ impl Lab {
         self.submit_views(text, groups, &views, push)
     }
 
-    pub(crate) fn submit_views(mut self, text: &str, groups: [u32; 3], views: &[View], push: &[u32]) -> Self {
-        let kernel = load(text);
+    pub(crate) fn submit_views(self, text: &str, groups: [u32; 3], views: &[View], push: &[u32]) -> Self {
+        self.submit_kernel(load(text), groups, views, push)
+    }
+
+    /// Submits a kernel that was loaded in another way.
+    pub(crate) fn submit_kernel(
+        mut self,
+        kernel: Arc<Specialized>,
+        groups: [u32; 3],
+        views: &[View],
+        push: &[u32],
+    ) -> Self {
         // A binding that the body does not mention is not part of the interface.
         let args = kernel
             .interface

@@ -17,6 +17,7 @@ mod loops;
 mod promotion;
 mod splits;
 mod views;
+mod weaknesses;
 
 #[cfg(feature = "mutation")]
 mod mutation;

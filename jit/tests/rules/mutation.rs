@@ -25,6 +25,7 @@ const PROBES: &[(&str, Probes)] = &[
     ("views", super::views::ALL),
     ("promotion", super::promotion::ALL),
     ("limits", super::limits::ALL),
+    ("weaknesses", super::weaknesses::ALL),
 ];
 
 /// Names of the probes that fail under a mutant.
