@@ -255,3 +255,80 @@ fn softmax_of_rows_keeps_its_powers_in_registers() {
     let powers = plan.report.buffers.iter().find(|b| b.buffer.0 == 2);
     assert_eq!(powers.map(|b| b.got), Some(Internalization::Private), "{:#?}", plan.report);
 }
+
+/// A kernel whose body sets `v` from `a[i]` and from something that each item picks for itself.
+fn picking(name: &str, declared: &str, body: &str) -> Arc<Specialized> {
+    let text = format!(
+        "struct P {{ n: u32, k: u32, q: array<u32, 4>, v: vec4<u32> }}\nvar<immediate> p: P;\n\
+         @group(0) @binding(0) var<storage, read> a: array<u32>;\n\
+         @group(0) @binding(1) var<storage, read_write> z: array<u32>;\n{declared}\n\
+         @compute @workgroup_size(32) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{\n\
+         let i = id.x; if (i >= p.n) {{ return; }}\n var v = a[i];\n{body}\n z[i] = v; }}"
+    );
+    let module = Module::from_wgsl(name, &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    Kernel::new(&module, None).expect("entry").specialize(&[]).expect("defaults")
+}
+
+/// The kernel twice in a row, and once more alone.
+fn check_picking(kernel: &Arc<Specialized>, straight: bool) {
+    let uniform = kernel.interface.bindings.len() == 3;
+    let words = [300u32, 3, 11, 22, 33, 44, 0, 0, 55, 66, 77, 88];
+    let push: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    for promote in [Promote::None, Promote::Private] {
+        for shape in shapes() {
+            let mut list = List::new(512);
+            list.promote(1, promote);
+            for (from, to) in [(0, 1), (1, 2)] {
+                let buffers: &[u64] = if uniform { &[from, to, 3] } else { &[from, to] };
+                list.submit(kernel, [10, 1, 1], buffers, &push);
+            }
+            let plan = check(&list, 4, 512, shape);
+            assert_eq!(plan.steps.len(), 1, "{}: {:#?}", kernel.name, plan.report);
+            let items = if straight { shape.items.min(4) } else { 1 };
+            assert_eq!(plan.report.groups[0].items_per_invocation, items, "{}", kernel.name);
+        }
+    }
+}
+
+/// What an item picks by its number is its own, however many items stand side by side.
+#[test]
+fn what_an_item_picks_is_its_own() {
+    let uniform = "@group(0) @binding(2) var<uniform> few: array<vec4<u32>, 4>;";
+    let constant = "const FEW = array<u32, 5>(3u, 1u, 4u, 1u, 5u);";
+    let straight = [
+        ("array", "", "v += p.q[i % 4u];"),
+        ("vector", "", "v += p.v[i % 4u];"),
+        ("by data", "", "v += p.q[v & 3u] * p.v[(v >> 2u) & 3u];"),
+        ("uniform", uniform, "v += few[i & 3u][(i >> 2u) & 3u];"),
+    ];
+    for (name, declared, body) in straight {
+        check_picking(&picking(name, declared, body), true);
+    }
+    let others = [
+        ("constant", constant, "v += FEW[i % 5u];"),
+        // Private arrays begin anew for each submission, and go on changing within one.
+        (
+            "private",
+            "var<private> few = array<u32, 3>(2u, 7u, 1u);",
+            "v += few[i % 3u]; few[i % 3u] = v; v ^= few[v % 3u];",
+        ),
+        ("own", "", "var few = array<u32, 4>(v, i, 5u, 6u); few[v & 3u] = 9u; v += few[i & 3u];"),
+    ];
+    for (name, declared, body) in others {
+        check_picking(&picking(name, declared, body), false);
+    }
+}
+
+/// What is picked under a condition alone is out of bounds without it, and a limit that is picked is no item's limit but one's.
+#[test]
+fn what_is_picked_under_a_condition_is_picked_under_it() {
+    for (name, body) in [
+        ("few", "if (i < 4u) { v += p.q[i]; }"),
+        ("else", "if (v > 3u) { v += 1u; } else { v += p.v[v]; }"),
+        ("limit", "if (v >= p.q[i & 3u]) { return; }"),
+        ("picked limit", "if (i >= p.q[i & 3u]) { return; }"),
+        ("quotient", "if (p.k == 0u) { return; } if (i >= p.n / p.k) { return; }"),
+    ] {
+        check_picking(&picking(name, "", body), false);
+    }
+}

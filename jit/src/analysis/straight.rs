@@ -171,11 +171,13 @@ impl<'a> Reader<'a> {
         Some(last)
     }
 
-    /// Whether an instruction must not run where the kernel would not have run it.
+    /// Whether an instruction must not run where the kernel would not have run it. A place that varies may be out of
+    /// bounds there.
     fn does_harm(&self, inst: &Instruction) -> bool {
         let reads_argument = || {
             let root = inst.operands.first().and_then(Operand::id_ref_any).and_then(|p| self.root(p));
             matches!(root, Some(StorageClass::PushConstant | StorageClass::Input))
+                && self.has_constant_path(inst)
         };
         match inst.class.opcode {
             Op::Store | Op::UDiv | Op::SDiv | Op::UMod | Op::SRem | Op::SMod => true,
@@ -324,6 +326,8 @@ impl<'a> Reader<'a> {
                 let push = ids.next().and_then(|p| self.root(p)) == Some(StorageClass::PushConstant);
                 push && self.has_constant_path(inst)
             }
+            // Computed before the guards before it are asked, which may be what keeps a divisor from being zero.
+            Op::UDiv if !self.divides_by_constant(inst) => false,
             Op::CopyObject
             | Op::Bitcast
             | Op::IAdd
@@ -335,13 +339,26 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn divides_by_constant(&self, inst: &Instruction) -> bool {
+        let divisor = inst.operands.get(1).and_then(Operand::id_ref_any);
+        divisor.and_then(|id| self.types.constant(id)).is_some_and(|c| c.0 != 0)
+    }
+
+    /// Whether all indices on the way from the variable are constants.
     fn has_constant_path(&self, load: &Instruction) -> bool {
-        let pointer = load.operands.first().and_then(Operand::id_ref_any);
-        let chain = pointer.and_then(|p| self.definitions.get(&p));
-        chain.is_some_and(|chain| {
-            let indices = chain.operands.iter().skip(1).filter_map(Operand::id_ref_any);
-            indices.into_iter().all(|index| self.types.constant(index).is_some())
-        })
+        let mut at = load.operands.first().and_then(Operand::id_ref_any);
+        loop {
+            let Some(inst) = at.and_then(|id| self.definitions.get(&id)) else { return false };
+            let mut indices = inst.operands.iter().skip(1).filter_map(Operand::id_ref_any);
+            match inst.class.opcode {
+                Op::Variable => return true,
+                Op::AccessChain | Op::InBoundsAccessChain
+                    if indices.all(|index| self.types.constant(index).is_some()) => {}
+                Op::CopyObject => {}
+                _ => return false,
+            }
+            at = inst.operands.first().and_then(Operand::id_ref_any);
+        }
     }
 }
 

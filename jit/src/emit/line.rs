@@ -232,8 +232,10 @@ impl<'a> Line<'a> {
 
     /// Where control came from is known, unless two sides meet.
     fn phi(&mut self, inst: &Instruction, came_from: Option<Word>) -> Result<(), JitError> {
-        let pair =
-            inst.operands.chunks(2).find(|pair| pair.get(1).and_then(Operand::id_ref_any) == came_from);
+        let mut pairs = inst.operands.chunks(2);
+        // With one edge there is nothing to choose, and the block before it on the line may be another side's.
+        let only = inst.operands.len() == 2;
+        let pair = pairs.find(|pair| only || pair.get(1).and_then(Operand::id_ref_any) == came_from);
         let id = pair.and_then(|pair| pair.first()?.id_ref_any());
         let id = id.ok_or_else(|| self.error("phi without the edge that is taken"))?;
         let value = self.value(id)?;

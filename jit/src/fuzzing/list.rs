@@ -14,7 +14,7 @@ use super::memory::Buffers;
 use super::pattern::{Form, Pattern};
 use super::pool::{Kind, Pool, PoolKernel, Use};
 use super::random::Random;
-use super::recipe::{Guard, Recipe, Role};
+use super::recipe::{Guard, Pick, Recipe, Role};
 use super::text::ORDERS;
 use crate::plan::{Arg, BufferId, Submission};
 
@@ -68,6 +68,9 @@ struct State {
     /// Read across groups and not written: anything may read it.
     read_only: bool,
 }
+
+/// Most bytes of push constants that a list's kernels take as whole blocks, so that devices with few have room.
+const MOST_PUSHED: usize = 72;
 
 /// A list being made.
 pub(super) struct Builder<'a> {
@@ -165,7 +168,16 @@ impl<'a> Builder<'a> {
 
     fn candidates(&self) -> Vec<Candidate<'a>> {
         let pool: &'a Pool = self.pool;
+        let pushed = |kernel: &PoolKernel| match &kernel.kind {
+            Kind::Known { recipe, .. } => recipe.pick.map_or(0, Pick::push_bytes),
+            Kind::Soup { .. } => 0,
+        };
+        let pushed: usize = self.kernels.iter().map(|kernel| pushed(kernel)).sum();
         let fits = |recipe: &Recipe| {
+            let push = recipe.pick.map_or(0, Pick::push_bytes);
+            if push > 0 && pushed + push > MOST_PUSHED {
+                return false;
+            }
             let placed = if self.by_items {
                 let b = recipe.bench;
                 recipe.item_only && b.dims == 1 && b.cover == Cover::One && b.element == self.bench.element
@@ -445,7 +457,15 @@ pub(super) fn push(kernel: &PoolKernel, recipe: &Recipe, size: &Size, k: u32) ->
         'd' => size.depth,
         _ => k,
     };
-    ORDERS[recipe.order].iter().map(value).flat_map(u32::to_le_bytes).collect()
+    let few = [7, size.n, k, 12];
+    let rest: &[u32] = match recipe.pick {
+        Some(Pick::Push) => &few,
+        // A vector begins at a multiple of sixteen bytes.
+        Some(Pick::PushVector) => &[1 << 30, 1 << 30, 1 << 30, few[0], few[1], few[2], few[3]],
+        _ => &[],
+    };
+    let fields = ORDERS[recipe.order].iter().map(value);
+    fields.chain(rest.iter().copied()).flat_map(u32::to_le_bytes).collect()
 }
 
 /// Elements an initial buffer of a type may hold.

@@ -6,7 +6,7 @@ use super::bench::{Bench, Cover};
 use super::open;
 use super::pattern::Pattern;
 use super::random::Random;
-use super::recipe::{Recipe, Role, Store};
+use super::recipe::{Pick, Recipe, Role, Store};
 use super::soup;
 use super::text::{CONSTANTS, stand_in};
 use crate::kernel::{Kernel, KernelError, Module, SpecValue, Specialized};
@@ -44,7 +44,7 @@ pub(crate) struct Use {
     pub(crate) atomic: bool,
     /// Whether all elements are read or written, whatever the data.
     pub(crate) all: bool,
-    /// Whether it is the table of [`Pattern::Table`].
+    /// Whether it is the table of [`Pattern::Table`], or of [`Pick::Uniform`].
     pub(crate) table: bool,
     /// Whether its length is the number of elements.
     pub(crate) by_length: bool,
@@ -65,6 +65,9 @@ impl Recipe {
         };
         let mut uses: Vec<Use> = self.reads.iter().map(|&p| one(p, self.reads_all())).collect();
         if self.reads.contains(&Pattern::Table) || self.write == Pattern::Table {
+            uses.push(Use { table: true, ..one(Pattern::Own, true) });
+        }
+        if self.pick == Some(Pick::Uniform) {
             uses.push(Use { table: true, ..one(Pattern::Own, true) });
         }
         if self.second {

@@ -48,6 +48,44 @@ pub(crate) enum Store {
     Atomic(u8),
 }
 
+/// A small table that each element picks a number from: something read at a place that varies, and no buffer of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pick {
+    /// An array among the push constants.
+    Push,
+    /// A component of a vector among the push constants.
+    PushVector,
+    /// A uniform buffer.
+    Uniform,
+    /// A constant array.
+    Constant,
+    /// An array of each invocation's own, which changes as it goes.
+    Private,
+}
+
+impl Pick {
+    const ALL: [Self; 6] =
+        [Self::Push, Self::Push, Self::PushVector, Self::Uniform, Self::Constant, Self::Private];
+
+    /// Bytes of push constants of a kernel that picks from those, which are kept in one block.
+    pub(crate) fn push_bytes(self) -> usize {
+        match self {
+            Self::Push => 36,
+            Self::PushVector => 48,
+            _ => 0,
+        }
+    }
+
+    /// How many numbers it has.
+    pub(crate) fn len(self) -> u32 {
+        match self {
+            Self::Push | Self::PushVector | Self::Uniform => 4,
+            Self::Constant => 5,
+            Self::Private => 3,
+        }
+    }
+}
+
 /// How the items beyond the last element are kept out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guard {
@@ -90,6 +128,7 @@ pub(crate) struct Recipe {
     pub(crate) variant: usize,
     /// The output is in descriptor set 1.
     pub(crate) far: bool,
+    pub(crate) pick: Option<Pick>,
 }
 
 const OWN: [Pattern; 8] = [
@@ -175,12 +214,14 @@ impl Recipe {
             order: random.below(3),
             variant: random.below(4),
             far: random.one_in(6),
+            pick: random.one_in(3).then(|| *random.pick(&Pick::ALL)),
         };
         if recipe.wide {
             recipe.reads.iter_mut().for_each(|p| *p = Pattern::Own);
             recipe.write = Pattern::Own;
             recipe.store = Store::Plain;
             recipe.second = false;
+            recipe.pick = None;
         }
         recipe
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::bench::{Cover, Element};
 use super::pattern::Pattern;
-use super::recipe::{Guard, Recipe, Store, Work};
+use super::recipe::{Guard, Pick, Recipe, Store, Work};
 
 /// A literal that stands for specialization constant `id` until [`super::open`] makes it one.
 pub(crate) const fn stand_in(id: u32) -> u32 {
@@ -43,16 +43,19 @@ impl Recipe {
     }
 
     fn declare(&self, out: &mut String) {
-        let fields: Vec<String> = ORDERS[self.order].iter().map(|f| format!("{f}: u32")).collect();
+        let mut fields: Vec<String> = ORDERS[self.order].iter().map(|f| format!("{f}: u32")).collect();
+        match self.pick {
+            Some(Pick::Push) => fields.push("q: array<u32, 4>".into()),
+            Some(Pick::PushVector) => fields.push("q: vec4<u32>".into()),
+            _ => {}
+        }
         let _ = writeln!(out, "struct P {{ {} }}\nvar<immediate> p: P;", fields.join(", "));
         let plain = self.bench.element.name();
         let element = if self.wide { format!("vec4<{plain}>") } else { plain.to_owned() };
         let mut binding = 0;
         let mut declare = |name: String, mode: &str, element: &str, set: u32| {
-            let _ = writeln!(
-                out,
-                "@group({set}) @binding({binding}) var<storage, {mode}> {name}: array<{element}>;"
-            );
+            let space = if mode.is_empty() { "uniform".to_owned() } else { format!("storage, {mode}") };
+            let _ = writeln!(out, "@group({set}) @binding({binding}) var<{space}> {name}: array<{element}>;");
             binding += 1;
         };
         for number in 0..self.reads.len() {
@@ -61,12 +64,20 @@ impl Recipe {
         if self.tables() > 0 {
             declare("table".into(), "read", "u32", 0);
         }
+        if self.pick == Some(Pick::Uniform) {
+            declare("few".into(), "", "vec4<u32>, 4", 0);
+        }
         if self.second {
             declare("more".into(), "read_write", &element, 0);
         }
         let atomic = matches!(self.store, Store::Atomic(_));
         let element = if atomic { format!("atomic<{element}>") } else { element };
         declare("z".into(), "read_write", &element, u32::from(self.far));
+        match self.pick {
+            Some(Pick::Constant) => out.push_str("const FEW = array<u32, 5>(3u, 1u, 4u, 1u, 5u);\n"),
+            Some(Pick::Private) => out.push_str("var<private> few = array<u32, 3>(2u, 7u, 1u);\n"),
+            _ => {}
+        }
         if !matches!(self.work, Work::Plain | Work::Loop) {
             let items = self.bench.items();
             let _ = writeln!(out, "var<workgroup> part: array<{plain}, {items}>;");
@@ -213,6 +224,13 @@ impl Recipe {
             };
             value = format!("({value} {op} {read})");
         }
+        if let Some(pick) = self.pick {
+            self.picked(out, pick);
+            value = match self.bench.element {
+                Element::U32 => format!("({value} + picked)"),
+                Element::F32 => format!("({value} + f32(picked % 16u) * 0.0625)"),
+            };
+        }
         let kind = |scalar: String| match (self.wide, self.bench.element) {
             (true, Element::U32) => format!("vec4<u32>({scalar})"),
             (true, Element::F32) => format!("vec4<f32>({scalar})"),
@@ -223,6 +241,25 @@ impl Recipe {
             Element::U32 => format!("({value} * 3u + {})", kind("p.k".into())),
             Element::F32 if self.variant == 3 => format!("({value} - {})", kind("f32(p.k) * 0.125".into())),
             Element::F32 => format!("({value} * 0.75 - {})", kind("0.3".into())),
+        }
+    }
+
+    /// The number that element `e` picks, into `picked`: of all elements, or of those alone that it has numbers for.
+    fn picked(&self, out: &mut String, pick: Pick) {
+        let of = |index: &str| match pick {
+            Pick::Push | Pick::PushVector => format!("p.q[{index}]"),
+            Pick::Uniform => format!("few[{index}][e % 3u]"),
+            Pick::Constant => format!("FEW[{index}]"),
+            Pick::Private => format!("few[{index}]"),
+        };
+        let len = pick.len();
+        let _ = if self.variant == 1 {
+            writeln!(out, "  var picked = 9u;\n  if (e < {len}u) {{ picked = {}; }}", of("e"))
+        } else {
+            writeln!(out, "  let picked = {};", of(&format!("(e / 2u) % {len}u")))
+        };
+        if pick == Pick::Private {
+            let _ = writeln!(out, "  few[e % {len}u] = picked + e;");
         }
     }
 
