@@ -17,6 +17,7 @@
 //!   last    32  BLAKE3 over all bytes before, in the domain "vkfuse-cache container v1"
 //! ```
 
+use std::io;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -25,7 +26,8 @@ use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use crate::store::reason::Miss;
 
 pub(crate) const MAGIC: [u8; 8] = *b"VKFUSE\0\n";
-pub(crate) const FORMAT: u32 = 1;
+/// `--cfg vkfuse_next_format` makes a build of the next version, to be run beside this one in a test.
+pub(crate) const FORMAT: u32 = if cfg!(vkfuse_next_format) { 2 } else { 1 };
 pub(crate) const HEADER: usize = 64;
 pub(crate) const TRAILER: usize = 32;
 pub(crate) const MAX_SECTIONS: usize = 64;
@@ -70,15 +72,45 @@ impl<'a> Container<'a> {
 }
 
 /// Writes a container. The caller has checked names and number of sections.
+///
+/// # Errors
+/// `OutOfMemory`, for sections may be large.
 pub(crate) fn encode<'a>(
     kind: Kind,
     bound: &[u8; 32],
     sections: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
+) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    out.try_reserve_exact(length(sections.clone()))?;
+    fill(&mut out, kind, bound, sections);
+    Ok(out)
+}
+
+/// The same for sections that are known to be small.
+pub(crate) fn encode_small<'a>(
+    kind: Kind,
+    bound: &[u8; 32],
+    sections: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
 ) -> Vec<u8> {
+    let mut out = Vec::with_capacity(length(sections.clone()));
+    fill(&mut out, kind, bound, sections);
+    out
+}
+
+/// The length of a container of these sections.
+fn length<'a>(sections: impl Iterator<Item = (&'a str, &'a [u8])>) -> usize {
+    let body: usize = sections.map(|(name, data)| 16 + name.len() + data.len()).sum();
+    HEADER + body + TRAILER
+}
+
+fn fill<'a>(
+    out: &mut Vec<u8>,
+    kind: Kind,
+    bound: &[u8; 32],
+    sections: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
+) {
     let count = sections.clone().count() as u32;
-    let body: usize = sections.clone().map(|(name, data)| 16 + name.len() + data.len()).sum();
-    let total = HEADER + body + TRAILER;
-    let mut out = Vec::with_capacity(total);
+    let total = length(sections.clone());
     out.extend_from_slice(&MAGIC);
     out.extend_from_slice(&FORMAT.to_le_bytes());
     out.extend_from_slice(&(kind as u32).to_le_bytes());
@@ -95,9 +127,8 @@ pub(crate) fn encode<'a>(
     for (_, data) in sections {
         out.extend_from_slice(data);
     }
-    let hash = checksum(&out);
+    let hash = checksum(out);
     out.extend_from_slice(&hash);
-    out
 }
 
 fn checksum(bytes: &[u8]) -> [u8; 32] {

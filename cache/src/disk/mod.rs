@@ -102,8 +102,11 @@ pub(crate) fn system() -> Option<Arc<dyn Disk>> {
 
 /// Reads at most `limit` bytes of a file whose length is known, and one more to see that it has not
 /// grown.
+///
+/// # Errors
+/// Those of reading, and `OutOfMemory` for a large file that there is no memory for.
 pub(crate) fn read_all(disk: &dyn Disk, file: &File, length: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; length + 1];
+    let mut bytes = zeros(length + 1)?;
     let mut filled = 0;
     while filled < bytes.len() {
         match disk.read(file, &mut bytes[filled..], filled as u64) {
@@ -119,6 +122,18 @@ pub(crate) fn read_all(disk: &dyn Disk, file: &File, length: usize) -> io::Resul
         }
     }
     bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// A buffer whose size a file has given. Small ones are made as everything else is.
+fn zeros(length: usize) -> io::Result<Vec<u8>> {
+    const LARGE: usize = 1 << 20;
+    if length < LARGE {
+        return Ok(vec![0; length]);
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length)?;
+    bytes.resize(length, 0);
     Ok(bytes)
 }
 

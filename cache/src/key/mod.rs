@@ -118,7 +118,7 @@ impl Key {
 
     pub(crate) fn from_parts(parts: [Part; 4]) -> Key {
         let sections = PartKind::ALL.iter().zip(&parts).map(|(kind, part)| (kind.name(), part.as_bytes()));
-        let source = container::encode(Kind::Source, &[0; 32], sections);
+        let source = container::encode_small(Kind::Source, &[0; 32], sections);
         let id = KeyId(*blake3::hash(&source).as_bytes());
         let hashes = PartKind::ALL.map(|kind| {
             let mut hasher = blake3::Hasher::new_derive_key("vkfuse-cache folder name v1");

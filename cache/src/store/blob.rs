@@ -91,19 +91,25 @@ pub(crate) fn read(
     driver: &Part,
 ) -> Result<Read<Vec<u8>>, Miss> {
     let path = place.sibling(&names::driver(driver), "blob");
-    let (bytes, file, meta) = inner.read(root, &path)?;
+    let (mut bytes, file, meta) = inner.read(root, &path)?;
+    let length = bytes.len() as u64;
     let container = container::decode(Kind::Blob, &bytes)?;
     if container.bound != key.id().0 || container.section("driver") != Some(driver.as_bytes()) {
         return Err(Miss::Binding);
     }
-    let blob = container.section("blob").ok_or(Miss::Malformed("blob without bytes"))?;
-    Ok(Read { value: blob.to_vec(), bytes: bytes.len() as u64, file, meta })
+    let sections = container.ranges().into_iter();
+    let blob = sections.rev().find(|(name, _)| name == "blob");
+    let (_, range) = blob.ok_or(Miss::Malformed("blob without bytes"))?;
+    // In place, for a blob may be large.
+    bytes.truncate(range.end);
+    bytes.drain(..range.start);
+    Ok(Read { value: bytes, bytes: length, file, meta })
 }
 
 /// Stores a blob beside its entry. Returns the size of its file.
 pub(crate) fn put(inner: &Inner, key: &Key, driver: &Part, blob: &[u8]) -> Result<u64, Skip> {
     let sections = [("driver", driver.as_bytes()), ("blob", blob)];
-    let bytes = container::encode(Kind::Blob, &key.id().0, sections.into_iter());
+    let bytes = container::encode(Kind::Blob, &key.id().0, sections.into_iter()).map_err(Fault::of("encode"))?;
     let length = bytes.len() as u64;
     check_size(inner, length)?;
     let root = inner.root_to_write()?;

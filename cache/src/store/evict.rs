@@ -2,7 +2,9 @@
 //!
 //! The store is counted without the lock; what is chosen is removed under the lock in small batches,
 //! and only if it is still the file that was counted, with the stamp that it had. So an entry that was
-//! used or replaced meanwhile stays, and the lock is never held for long.
+//! used or replaced meanwhile stays, and the lock is never held for long. Between two batches the lock
+//! is left alone for long enough that everybody who waits for it gets a turn: a kernel lock is not
+//! fair, and who takes it again at once wins it again and again.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -10,14 +12,16 @@ use std::time::{Duration, Instant};
 use crate::disk::{FileKind, Stamp};
 use crate::event::Event;
 use crate::store::inner::Inner;
-use crate::store::ledger::Ledger;
+use crate::store::ledger::{self, Ledger};
 use crate::store::names::{self, FOLDER_BYTES, Role};
 use crate::store::reason::Skip;
 use crate::store::scan::{self, Group, Piece};
 use crate::store::stats;
 
 /// How long one batch of removals may hold the lock.
-const BATCH: Duration = Duration::from_millis(20);
+const BATCH: Duration = Duration::from_millis(8);
+/// For how long at least the lock is then free: all who wait for it look at it within half of that.
+const REST: Duration = ledger::LONGEST_PAUSE.saturating_mul(2);
 
 /// What was removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -149,6 +153,8 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
         if done && empty.len() == 0 {
             break;
         }
+        // A machine that is slow to remove is as slow to wake who waits.
+        std::thread::sleep(REST.max(start.elapsed() / 2));
     }
     if pruned.files > 0 {
         stats::add(&inner.counters.evicted, pruned.files);

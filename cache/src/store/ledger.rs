@@ -22,6 +22,8 @@ pub(crate) const LOCK: &str = "lock";
 const MAGIC: [u8; 8] = *b"VKFSIZE1";
 const BODY: usize = 40;
 const LENGTH: usize = BODY + 32;
+/// Who waits for the lock looks at it at least this often.
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// How much is stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -99,7 +101,7 @@ impl<'a> Ledger<'a> {
                     return Err(Skip::LockTimeout);
                 }
                 std::thread::sleep(pause.min(left));
-                pause = (pause * 2).min(Duration::from_millis(5));
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
             let held = disk.meta(&file).map_err(Fault::of("stat"))?;
             match disk.meta_at(root, LOCK) {

@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::key::{Part, push_hex};
 
 pub(crate) const TMP: &str = "tmp";
-pub(crate) const VERSION: &str = "v1";
+/// The folder of this format version.
+pub(crate) const VERSION: &str = if cfg!(vkfuse_next_format) { "v2" } else { "v1" };
 /// Folder levels below the version folder.
 pub(crate) const LEVELS: usize = 4;
 /// Keys that may share one folder.

@@ -42,7 +42,7 @@ pub(crate) fn put(inner: &Inner, key: &Key, entry: &Entry) -> Result<u64, Skip> 
     if !entry.is_storable() {
         return Err(Skip::Malformed);
     }
-    let bytes = container::encode(Kind::Entry, &key.id().0, entry.sections());
+    let bytes = container::encode(Kind::Entry, &key.id().0, entry.sections()).map_err(Fault::of("encode"))?;
     let length = bytes.len() as u64;
     check_size(inner, length)?;
     let whole = names::disk_bytes(length)

@@ -6,6 +6,8 @@
 
 mod forks;
 mod hammer;
+mod limits;
+mod other;
 mod outside;
 mod payload;
 mod single;
@@ -36,7 +38,15 @@ pub(crate) fn spawn(role: &str, dir: &Path, seed: u64) -> Child {
 /// A worker that is started by another program, such as `nice`.
 pub(crate) fn spawn_under(program: &[&str], role: &str, dir: &Path, seed: u64) -> Child {
     let worker = std::env::current_exe().unwrap();
-    let mut words = program.iter().map(OsStr::new).chain([worker.as_os_str()]);
+    start(program.iter().map(OsStr::new).chain([worker.as_os_str()]), role, dir, seed)
+}
+
+/// A worker of another build of this test.
+pub(crate) fn spawn_of(build: &OsStr, role: &str, dir: &Path, seed: u64) -> Child {
+    start([build].into_iter(), role, dir, seed)
+}
+
+fn start<'a>(mut words: impl Iterator<Item = &'a OsStr>, role: &str, dir: &Path, seed: u64) -> Child {
     Command::new(words.next().unwrap())
         .args(words)
         .args(["--exact", "worker", "--nocapture", "--test-threads=1"])
@@ -81,7 +91,9 @@ fn worker() {
         "fork" => forks::fork_while_open(&dir),
         "hold-and-fork" => forks::hold_and_fork(&dir),
         "read" => outside::read(&dir, seed),
-        "few-handles" => outside::few_handles(&dir),
+        "few-handles" => limits::few_handles(&dir),
+        "little-memory" => limits::little_memory(&dir),
+        "no-memory" => limits::no_memory(&dir, argument),
         other => panic!("no role {other}"),
     }
 }

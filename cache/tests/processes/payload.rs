@@ -35,29 +35,52 @@ pub(crate) fn key(number: u64) -> Key {
     )
 }
 
+/// Bytes of one build of a key. Every page of 4 KiB is the same but for its number, which makes this
+/// cheap enough to be checked at every hit, and still shows pages that are missing or mixed.
 pub(crate) fn fill(number: u64, build: u64, length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
+    let mut page = [0; 4096];
     blake3::Hasher::new()
         .update(&number.to_le_bytes())
         .update(&build.to_le_bytes())
         .finalize_xof()
-        .fill(&mut bytes);
+        .fill(&mut page);
+    let mut bytes = Vec::with_capacity(length.next_multiple_of(page.len()));
+    for index in 0..length.div_ceil(page.len()) as u64 {
+        page[4088..].copy_from_slice(&index.to_le_bytes());
+        bytes.extend_from_slice(&page);
+    }
+    bytes.truncate(length);
     bytes
 }
 
 /// Every build of a key is different, and says so in both sections.
-pub(crate) fn payload(number: u64, build: u64, most: usize) -> Entry {
-    let length = 1024 + (fill(number, 0, 8)[0] as usize * most / 256);
+fn build_of(number: u64, build: u64, length: usize) -> Entry {
     Entry::new().with("spirv", fill(number, build, length)).with("report", build.to_le_bytes())
+}
+
+/// An entry of 1 KiB and up to `most` more, the same for every build of a key.
+pub(crate) fn payload(number: u64, build: u64, most: usize) -> Entry {
+    build_of(number, build, 1024 + (fill(number, 0, 8)[0] as usize * most / 256))
+}
+
+/// An entry of 1 KiB to `most`, as many of 1 to 2 KiB as of 512 KiB to 1 MiB.
+pub(crate) fn payload_of_any_size(number: u64, build: u64, most: usize) -> Entry {
+    let share = f64::from(fill(number, 0, 8)[0]) / 255.0;
+    build_of(number, build, (1024.0 * (most as f64 / 1024.0).powf(share)) as usize)
+}
+
+/// Which build of its key an entry is.
+pub(crate) fn build_in(entry: &Entry) -> Option<u64> {
+    let build = entry.section("report")?.try_into().ok()?;
+    Some(u64::from_le_bytes(build))
 }
 
 /// Whether an entry is one whole build of this key.
 pub(crate) fn is_right(number: u64, entry: &Entry) -> bool {
-    let build = entry.section("report").and_then(|bytes| bytes.try_into().ok());
-    let (Some(build), Some(code)) = (build, entry.section("spirv")) else {
+    let (Some(build), Some(code)) = (build_in(entry), entry.section("spirv")) else {
         return false;
     };
-    code == fill(number, u64::from_le_bytes(build), code.len())
+    code == fill(number, build, code.len())
 }
 
 pub(crate) fn config(dir: &Path, limit: u64) -> StoreConfig {
