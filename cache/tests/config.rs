@@ -186,6 +186,7 @@ fn any_value_is_taken_or_left_out() {
         Some(_) => 5_000_000,
         None => 100_000,
     };
+    println!("{runs} values");
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = move || {
         state ^= state << 13;

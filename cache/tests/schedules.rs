@@ -13,10 +13,12 @@ use vkfuse_cache::{BuildError, Failure, Hit, MemoryCache, MemoryLimits};
 type Cache = MemoryCache<u64, usize, &'static str>;
 
 fn schedules() -> usize {
-    match std::env::var_os("VKFUSE_LONG_TESTS") {
+    let schedules = match std::env::var_os("VKFUSE_LONG_TESTS") {
         Some(_) => 100_000,
         None => 10_000,
-    }
+    };
+    println!("{schedules} schedules");
+    schedules
 }
 
 /// One test at a time: every run of the scheduler numbers its threads alike, and the table of waiting

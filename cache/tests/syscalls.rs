@@ -28,7 +28,7 @@ mod linux {
     use std::process::{Command, ExitStatus};
     use std::time::{Duration, UNIX_EPOCH};
 
-    use vkfuse_cache::{Miss, Part, Store};
+    use vkfuse_cache::{Disabled, Miss, Part, Store};
 
     use crate::payload::{config, is_right, key, payload};
 
@@ -84,12 +84,17 @@ mod linux {
             kills += killed;
             faults += failed;
         }
+        let refusals = without_locks();
+        println!("{refusals} runs without locks");
         println!("{kills} kills at system calls, {faults} failing system calls: nothing lost, nothing wrong");
         assert!(kills > if is_long() { 500 } else { 150 } && faults > 20, "{kills} kills, {faults} faults");
     }
 
     /// The worker.
     fn work(role: &str, dir: &Path) {
+        if role.ends_with("without-locks") {
+            put_without_locks(dir, role == "forced-without-locks");
+        }
         let limit = SCENARIOS.iter().find(|scenario| scenario.name == role).map_or(0, |found| found.limit);
         let opens = matches!(role, "first-open" | "open");
         let mut store = (!opens).then(|| Store::open(config(dir, limit)));
@@ -212,6 +217,42 @@ mod linux {
             }
         }
         (kills, faults)
+    }
+
+    /// A file system without locks: the store is off and says so, or where that is asked for, publishes
+    /// without them and never evicts. Either way nobody waits and nothing is lost.
+    fn without_locks() -> usize {
+        let base = tempfile::tempdir().unwrap();
+        let (dir, log) = (base.path().join("cache"), base.path().join("calls"));
+        let mut runs = 0;
+        for code in ["ENOLCK", "ENOSYS", "EOPNOTSUPP", "EINVAL"] {
+            for (role, published) in [("without-locks", false), ("forced-without-locks", true)] {
+                let scenario = Scenario { name: role, limit: 0, evicts: false };
+                prepare(&scenario, &dir);
+                let words = ["-e", "trace=flock", "-e", &format!("inject=flock:error={code}")];
+                let status = run(&scenario, &dir, &log, &words.map(str::to_owned));
+                assert_eq!(status.code(), Some(if published { 10 } else { 11 }), "{role}, {code}");
+                // Without locks nothing is counted; the next process that has them does it.
+                if published {
+                    Store::open(config(&dir, 0)).prune_to(u64::MAX);
+                }
+                check(&scenario, &dir, &format!("{role}, {code}"));
+                runs += 1;
+            }
+        }
+        runs
+    }
+
+    /// Ends the worker with what became of a write.
+    fn put_without_locks(dir: &Path, forced: bool) -> ! {
+        let mut config = config(dir, 0);
+        config.allow_network = forced;
+        let store = Store::open(config);
+        assert_eq!(matches!(store.disabled_reason(), Some(Disabled::NoLocks(_))), !forced);
+        let is_published = store.put(&key(4), &payload(4, 1, 5000)).is_published();
+        assert_eq!(store.get(&key(4)).is_ok(), is_published);
+        drop(store);
+        std::process::exit(if is_published { 10 } else { 11 });
     }
 
     /// What must hold after whatever has happened, for the next process.

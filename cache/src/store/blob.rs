@@ -109,7 +109,8 @@ pub(crate) fn read(
 /// Stores a blob beside its entry. Returns the size of its file.
 pub(crate) fn put(inner: &Inner, key: &Key, driver: &Part, blob: &[u8]) -> Result<u64, Skip> {
     let sections = [("driver", driver.as_bytes()), ("blob", blob)];
-    let bytes = container::encode(Kind::Blob, &key.id().0, sections.into_iter()).map_err(Fault::of("encode"))?;
+    let bytes =
+        container::encode(Kind::Blob, &key.id().0, sections.into_iter()).map_err(Fault::of("encode"))?;
     let length = bytes.len() as u64;
     check_size(inner, length)?;
     let root = inner.root_to_write()?;

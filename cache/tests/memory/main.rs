@@ -19,10 +19,12 @@ pub(crate) fn unlimited<V>() -> Cache<V> {
 }
 
 pub(crate) fn rounds(quick: usize, long: usize) -> usize {
-    match std::env::var_os("VKFUSE_LONG_TESTS") {
+    let rounds = match std::env::var_os("VKFUSE_LONG_TESTS") {
         Some(_) => long,
         None => quick,
-    }
+    };
+    println!("{rounds} rounds");
+    rounds
 }
 
 /// Runs `work` in that many threads at once and gathers what they return.

@@ -19,7 +19,7 @@ const PARITY: u64 = if cfg!(vkfuse_next_format) { 0 } else { 1 };
 /// enough; where the store is ruined meanwhile, for a time.
 fn quota(is_ruined: bool) -> (u64, Duration) {
     match is_ruined {
-        true => (u64::MAX, Duration::from_secs(pick(2, 60))),
+        true => (u64::MAX, Duration::from_secs(pick(2, 120))),
         false => (pick(1_500, 31_250), Duration::from_secs(pick(60, 900))),
     }
 }

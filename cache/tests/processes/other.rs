@@ -9,7 +9,7 @@ use crate::hammer::{Report, watch};
 use crate::payload::{config, is_right, key, payload};
 use crate::{pick, spawn, spawn_of};
 
-/// This test, built with `--cfg vkfuse_next_format`; `./x other-build` makes it and says where it is.
+/// This test, built with `--cfg vkfuse_next_format`; `./x` makes it.
 fn other_build() -> Option<OsString> {
     let found = std::env::var_os("VKFUSE_OTHER_BUILD");
     if found.is_none() {

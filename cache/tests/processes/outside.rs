@@ -15,7 +15,7 @@ use crate::{pick, spawn, spawn_under};
 const FEW: u64 = 20;
 
 fn time_of_reading() -> Duration {
-    Duration::from_secs(pick(2, 300))
+    Duration::from_secs(pick(2, 120))
 }
 
 pub(crate) fn read(dir: &Path, seed: u64) {

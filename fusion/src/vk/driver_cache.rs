@@ -47,7 +47,8 @@ impl<'a> DriverCache<'a> {
         Ok(DriverCache { handle, device })
     }
 
-    /// The driver's data, or nothing where it is no more than a header or cannot be had: it is only a cache.
+    /// The driver's data, or nothing where it is no more than a header, has one that [`fits`] would not take back,
+    /// or cannot be had: it is only a cache.
     pub(super) fn data(&self, gpu: &Gpu) -> Option<Vec<u8>> {
         let get = self.device.fns().v1_0.get_pipeline_cache_data;
         let mut size = 0;
@@ -62,7 +63,7 @@ impl<'a> DriverCache<'a> {
         let result = unsafe { get(self.device.handle(), self.handle, &mut size, data.as_mut_ptr().cast()) };
         gpu.0.ok("vkGetPipelineCacheData", result).ok()?;
         data.truncate(size);
-        (data.len() > BLOB_HEADER).then_some(data)
+        fits(gpu, &data).then_some(data)
     }
 }
 

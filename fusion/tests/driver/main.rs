@@ -11,7 +11,7 @@ mod support;
 use std::{path::Path, sync::atomic::Ordering::SeqCst};
 
 use ash::vk;
-use mock::{BLOBS, CALLS, DATA, LIVE, OVERLAPS, WRONG_BLOBS};
+use mock::{BLOBS, CALLS, CHANGED, DATA, LIVE, OVERLAPS, PROPERTIES, WRONG_BLOBS};
 use vkfuse::{CacheOptions, Context, ContextOptions, Error, QueueOptions, Tier};
 
 const N: usize = 500;
@@ -158,6 +158,48 @@ fn a_blob_reaches_the_driver_only_whole() {
     run(&context(store(folder.path())).unwrap()).unwrap();
     assert_eq!(WRONG_BLOBS.load(SeqCst), 0);
     println!("{damaged} damaged blobs, none reached the driver");
+}
+
+/// Makes the driver say otherwise in one property, and waits until nothing has the old ones any more.
+fn change(property: usize) {
+    let properties = || format!("{:?}", mock::device().expect("a device").0.physical_device().properties());
+    let before = properties();
+    let has_changed = CHANGED.swap(property, SeqCst) != property;
+    let is_seen = (0..500).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        properties() != before
+    });
+    assert_eq!(is_seen, has_changed, "property {property}");
+}
+
+/// The code is found again, the blob of another driver is not; back with the old driver both are.
+#[test]
+fn a_changed_driver_keeps_the_code_and_gets_no_blob() {
+    let _alone = mock::alone();
+    let folder = tempfile::tempdir().unwrap();
+    DATA.store(mock::PAYLOAD, SeqCst);
+    let Some(first) = context(store(folder.path())) else { return };
+    assert_eq!(run(&first).unwrap(), Tier::Miss);
+    drop(first);
+    for (index, name) in PROPERTIES.into_iter().enumerate() {
+        change(index + 1);
+        let before = BLOBS.load(SeqCst);
+        let changed = context(store(folder.path())).unwrap();
+        let is_same_model = name == "deviceUUID";
+        run(&changed).unwrap();
+        assert_eq!(BLOBS.load(SeqCst) - before, u64::from(is_same_model), "blobs given, another {name}");
+        // What a known driver gets wrong is avoided, so that its code may differ.
+        let has_same_code = changed.cache_stats().store.hits == 1;
+        assert!(has_same_code || name == "driverID", "another {name} has the same code");
+        drop(changed);
+        change(0);
+        let again = context(store(folder.path())).unwrap();
+        let before = BLOBS.load(SeqCst);
+        run(&again).unwrap();
+        assert_eq!(BLOBS.load(SeqCst) - before, 1, "after another {name}");
+    }
+    assert_eq!(WRONG_BLOBS.load(SeqCst), 0);
+    println!("{} changed drivers, no blob of another reached one", PROPERTIES.len() - 1);
 }
 
 #[test]

@@ -38,6 +38,22 @@ pub(crate) static WRONG_BLOBS: AtomicU64 = AtomicU64::new(0);
 /// How often two threads were inside with the same pipeline cache.
 pub(crate) static OVERLAPS: AtomicU64 = AtomicU64::new(0);
 
+/// Which of `PROPERTIES` the driver says otherwise than it is, counted from 1.
+pub(crate) static CHANGED: AtomicUsize = AtomicUsize::new(0);
+
+/// What tells drivers and devices apart. The last tells apart two devices of one model, and nothing else.
+pub(crate) const PROPERTIES: [&str; 9] = [
+    "vendorID",
+    "deviceID",
+    "driverVersion",
+    "pipelineCacheUUID",
+    "driverID",
+    "driverName",
+    "driverInfo",
+    "driverUUID",
+    "deviceUUID",
+];
+
 pub(crate) const REAL: usize = 0;
 /// Nothing at all.
 pub(crate) const NOTHING: usize = 1;
@@ -56,6 +72,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
         counter.store(0, SeqCst);
     }
     DATA.store(REAL, SeqCst);
+    CHANGED.store(0, SeqCst);
     guard
 }
 
@@ -105,7 +122,16 @@ unsafe impl Loader for MockLoader {
         // SAFETY: the caller's own arguments.
         let real = unsafe { self.0.get_instance_proc_addr(instance, name) };
         // SAFETY: names are C strings.
-        if unsafe { CStr::from_ptr(name) } != c"vkGetDeviceProcAddr" {
+        let name = unsafe { CStr::from_ptr(name) };
+        if name == c"vkGetPhysicalDeviceProperties2"
+            && let Some(real) = real
+        {
+            let mut table = REAL_ONES.lock().unwrap_or_else(PoisonError::into_inner);
+            table.get_or_insert_default().insert("vkGetPhysicalDeviceProperties2", real as usize);
+            // SAFETY: the mock has the type of its name.
+            return unsafe { transmute(properties as vk::PFN_vkGetPhysicalDeviceProperties2) };
+        }
+        if name != c"vkGetDeviceProcAddr" {
             return real;
         }
         // SAFETY: that is the type of the function of that name.
@@ -141,6 +167,68 @@ unsafe extern "system" fn device_proc(device: vk::Device, name: *const c_char) -
     table.get_or_insert_default().insert(name, function as usize);
     // SAFETY: the mock has the type of its name.
     unsafe { transmute(mock) }
+}
+
+/// The real properties, one of them changed.
+unsafe extern "system" fn properties(
+    device: vk::PhysicalDevice,
+    out: *mut vk::PhysicalDeviceProperties2<'_>,
+) {
+    let real: vk::PFN_vkGetPhysicalDeviceProperties2 = real("vkGetPhysicalDeviceProperties2");
+    // SAFETY: the caller's own arguments.
+    unsafe { real(device, out) };
+    let Some(name) = CHANGED.load(SeqCst).checked_sub(1).map(|index| PROPERTIES[index]) else { return };
+    // SAFETY: the caller's structure, filled in.
+    let first = unsafe { &mut *out };
+    match name {
+        "vendorID" => first.properties.vendor_id ^= 1,
+        "deviceID" => first.properties.device_id ^= 1,
+        "driverVersion" => first.properties.driver_version ^= 1,
+        "pipelineCacheUUID" => first.properties.pipeline_cache_uuid[0] ^= 1,
+        _ => {}
+    }
+    let mut next = first.p_next.cast::<vk::BaseOutStructure<'_>>();
+    // SAFETY: a chain of structures that each begin with their type and a pointer to the next, of the caller.
+    while let Some(link) = unsafe { next.as_mut() } {
+        match link.s_type {
+            vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES => {
+                // SAFETY: the structure of that type.
+                let ids = unsafe { &mut *next.cast::<vk::PhysicalDeviceVulkan11Properties<'_>>() };
+                change_ids(name, &mut ids.driver_uuid, &mut ids.device_uuid);
+            }
+            vk::StructureType::PHYSICAL_DEVICE_ID_PROPERTIES => {
+                // SAFETY: the structure of that type.
+                let ids = unsafe { &mut *next.cast::<vk::PhysicalDeviceIDProperties<'_>>() };
+                change_ids(name, &mut ids.driver_uuid, &mut ids.device_uuid);
+            }
+            vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES => {
+                // SAFETY: the structure of that type.
+                let driver = unsafe { &mut *next.cast::<vk::PhysicalDeviceVulkan12Properties<'_>>() };
+                change_driver(name, &mut driver.driver_id, &mut driver.driver_name, &mut driver.driver_info);
+            }
+            vk::StructureType::PHYSICAL_DEVICE_DRIVER_PROPERTIES => {
+                // SAFETY: the structure of that type.
+                let driver = unsafe { &mut *next.cast::<vk::PhysicalDeviceDriverProperties<'_>>() };
+                change_driver(name, &mut driver.driver_id, &mut driver.driver_name, &mut driver.driver_info);
+            }
+            _ => {}
+        }
+        next = link.p_next;
+    }
+}
+
+fn change_ids(name: &str, driver: &mut [u8; 16], device: &mut [u8; 16]) {
+    driver[0] ^= u8::from(name == "driverUUID");
+    device[0] ^= u8::from(name == "deviceUUID");
+}
+
+fn change_driver(name: &str, id: &mut vk::DriverId, text: &mut [c_char; 256], info: &mut [c_char; 256]) {
+    match name {
+        "driverID" => *id = vk::DriverId::MESA_RADV,
+        "driverName" => text[0] ^= 1,
+        "driverInfo" => info[0] = 'x' as c_char,
+        _ => {}
+    }
 }
 
 /// A function that makes one handle: it fails where it is told to, and is counted.

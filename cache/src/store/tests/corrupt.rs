@@ -201,4 +201,5 @@ fn decoders_take_any_bytes() {
         let _ = crate::container::decode(crate::container::Kind::Entry, &bytes);
         let _ = crate::Part::from_bytes(&bytes[bytes.len().min(HEADER)..]);
     }
+    println!("{runs} inputs");
 }

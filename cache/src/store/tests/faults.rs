@@ -10,6 +10,7 @@ use crate::{Disabled, Miss, Outcome, Skip};
 
 const EINTR: i32 = 4;
 const EIO: i32 = 5;
+const ENOMEM: i32 = 12;
 const EACCES: i32 = 13;
 const EMFILE: i32 = 24;
 const ENOSPC: i32 = 28;
@@ -76,7 +77,7 @@ fn run(trouble: Trouble, at: usize, limit: u64) -> usize {
 fn survives_an_error_at_every_operation() {
     let long = std::env::var_os("VKFUSE_LONG_TESTS").is_some();
     let codes: &[i32] = match long {
-        true => &[EINTR, EIO, EACCES, EMFILE, ENOSPC, EROFS, ESTALE, EDQUOT],
+        true => &[EINTR, EIO, ENOMEM, EACCES, EMFILE, ENOSPC, EROFS, ESTALE, EDQUOT],
         false => &[],
     };
     let mut runs = 0;

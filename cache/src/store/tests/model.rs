@@ -67,10 +67,12 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn cases() -> u32 {
-    match std::env::var_os("VKFUSE_LONG_TESTS") {
+    let cases = match std::env::var_os("VKFUSE_LONG_TESTS") {
         Some(_) => 10_000,
         None => 25,
-    }
+    };
+    println!("{cases} traces");
+    cases
 }
 
 proptest! {
