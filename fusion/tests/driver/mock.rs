@@ -128,8 +128,11 @@ unsafe impl Loader for MockLoader {
         {
             let mut table = REAL_ONES.lock().unwrap_or_else(PoisonError::into_inner);
             table.get_or_insert_default().insert("vkGetPhysicalDeviceProperties2", real as usize);
+            let mock: vk::PFN_vkGetPhysicalDeviceProperties2 = properties;
             // SAFETY: the mock has the type of its name.
-            return unsafe { transmute(properties as vk::PFN_vkGetPhysicalDeviceProperties2) };
+            return Some(unsafe {
+                transmute::<vk::PFN_vkGetPhysicalDeviceProperties2, unsafe extern "system" fn()>(mock)
+            });
         }
         if name != c"vkGetDeviceProcAddr" {
             return real;
