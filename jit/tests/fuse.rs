@@ -239,10 +239,44 @@ fn enlarges_small_work_groups_of_kernels_that_do_not_care() {
 
 #[test]
 fn another_size_needs_no_new_kernel_of_another_shape() {
-    let keys = [1_000_003, 77, 4096, 1].map(|n| shaped(n, 256, 4, true, Promote::Private).steps[0].key);
-    assert!(keys.iter().all(|key| *key == keys[0]));
+    let key = |n| shaped(n, 256, 4, true, Promote::Private).steps[0].key;
+    let [torn, whole] = [[1_000_003, 77, 1, 4095], [1_000_000, 4, 4096, 80]].map(|sizes| sizes.map(key));
+    assert!(torn.iter().all(|key| *key == torn[0]));
+    // Nothing is left over where the invocations' items are all in range or all out of it.
+    assert!(whole.iter().all(|key| *key == whole[0]));
     let other = shaped(4096, 256, 4, false, Promote::Private).steps[0].key;
-    assert_ne!(other, keys[0]);
+    assert!(other != torn[0] && other != whole[0] && torn[0] != whole[0]);
+}
+
+/// Functions in the module of two kernels over 8192 elements, each with a number of work-groups and of elements.
+fn functions(calls: [(u32, u32); 2]) -> usize {
+    let mul = kernel("chain/mul.spv");
+    let mut list = List::new(1 << 13);
+    for ((groups, n), args) in calls.into_iter().zip([[0, 1, 2], [3, 4, 5]]) {
+        list.submit(&mul, [groups, 1, 1], &args, &n.to_le_bytes());
+    }
+    let limits = Limits { shape: ShapeFacts { group_size: 256, items: 4, vectors: true }, ..limits() };
+    let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
+    assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
+    let words = plan.steps[0].build().expect("the module stands");
+    let starts = std::iter::successors(Some(5), |&at| words.get(at).map(|word| at + (word >> 16) as usize));
+    const OP_FUNCTION: u32 = 54;
+    starts.filter_map(|at| words.get(at)).filter(|word| **word & 0xffff == OP_FUNCTION).count()
+}
+
+#[test]
+fn leaves_items_out_of_range_out_only_where_all_kernels_end_at_the_same_one() {
+    assert_eq!(functions([(16, 4096), (16, 4096)]), 1);
+    assert_eq!(functions([(16, 4096), (32, 4096)]), 1, "the second has work-groups with nothing to do");
+    assert_eq!(functions([(16, 8192), (16, 5000)]), 1, "both end where the work-groups do");
+    for calls in [
+        [(16, 4096), (16, 2048)],
+        [(16, 4096), (8, 4096)],
+        [(16, 4094), (16, 4094)],
+        [(16, 4096), (16, u32::MAX)].map(|(groups, n)| (groups, n - 1)),
+    ] {
+        assert!(functions(calls) > 1, "{calls:?}");
+    }
 }
 
 #[test]

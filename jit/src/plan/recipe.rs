@@ -8,7 +8,7 @@ use super::submission::{FloatMode, Internalization};
 use crate::kernel::BindingKind;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 4;
+pub(crate) const CODE_VERSION: u32 = 5;
 
 /// How the ids of the members follow from those of the fused kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +45,8 @@ pub(crate) struct Lanes {
     pub(crate) items: u32,
     /// They are next to each other; otherwise a work-group size apart.
     pub(crate) consecutive: bool,
+    /// All of them are in range for every member, or none is for any.
+    pub(crate) whole: bool,
 }
 
 /// One member.
@@ -215,6 +217,7 @@ impl Recipe {
         out.list(barriers, |out, &n| out.u32(n as u32));
         out.u32(lanes.map_or(0, |lanes| lanes.items));
         out.u32(u32::from(lanes.is_some_and(|lanes| lanes.consecutive)));
+        out.u32(u32::from(lanes.is_some_and(|lanes| lanes.whole)));
         out.u32(u32::from(*flat));
         out.0
     }

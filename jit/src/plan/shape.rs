@@ -23,6 +23,7 @@ use crate::analysis::access::Access;
 use crate::analysis::expr::{IdKind, Node};
 use crate::analysis::layout::Type;
 use crate::analysis::relation::Shape;
+use crate::analysis::straight::RangeGuard;
 use crate::kernel::{BindingKind, NormalKernel};
 
 /// What a device likes.
@@ -86,9 +87,13 @@ pub(crate) fn choose(
     let wides = wide.iter().flatten().filter(|&&w| w).count();
     let others = members.iter().map(|m| by_item(m, granted)).sum::<usize>() - wides;
     if wides == 0 || wides < others {
-        return Some(Chosen { lanes: Some(Lanes { items, consecutive: false }), wide: Vec::new() });
+        return Some(Chosen {
+            lanes: Some(Lanes { items, consecutive: false, whole: false }),
+            wide: Vec::new(),
+        });
     }
-    Some(Chosen { lanes: Some(Lanes { items, consecutive: true }), wide })
+    let whole = is_whole(members, u64::from(items));
+    Some(Chosen { lanes: Some(Lanes { items, consecutive: true, whole }), wide })
 }
 
 /// Whether it makes no difference which invocation does an item.
@@ -188,18 +193,36 @@ fn wide(member: &Submission, granted: &[Granted]) -> Vec<bool> {
 
 /// Items a member has work for, as far as its guards say.
 fn covered(member: &Submission, normal: &NormalKernel) -> u64 {
-    let most = total(member) as u64;
     let guards = normal.straight.iter().flat_map(|s| &s.guards);
-    let limits = guards.filter_map(|guard| {
-        let limit = number(member, normal, guard.limit, 8)?;
-        let inclusive = matches!(
-            (guard.op, guard.swapped),
-            (Op::ULessThanEqual | Op::SLessThanEqual | Op::UGreaterThan | Op::SGreaterThan, false)
-                | (Op::ULessThan | Op::SLessThan | Op::UGreaterThanEqual | Op::SGreaterThanEqual, true)
-        );
-        Some(u64::from(limit) + u64::from(inclusive))
-    });
-    limits.fold(most, u64::min)
+    guards.filter_map(|guard| end(member, normal, guard)).fold(total(member) as u64, u64::min)
+}
+
+/// Whether every member has work for the same first items, and these are full groups of `items`.
+fn is_whole(members: &[Submission], items: u64) -> bool {
+    let work = |member: &Submission| {
+        let normal = normal(member)?;
+        let mut ends = normal.straight.iter().flat_map(|s| &s.guards).map(|g| end(member, normal, g));
+        ends.try_fold(total(member) as u64, |least, end| Some(least.min(end?)))
+    };
+    let first = members.first().and_then(work);
+    first.is_some_and(|n| n.is_multiple_of(items)) && members.iter().all(|member| work(member) == first)
+}
+
+/// The first item that a guard turns away, if that is known.
+fn end(member: &Submission, normal: &NormalKernel, guard: &RangeGuard) -> Option<u64> {
+    let limit = number(member, normal, guard.limit, 8)?;
+    let inclusive = matches!(
+        (guard.op, guard.swapped),
+        (Op::ULessThanEqual | Op::SLessThanEqual | Op::UGreaterThan | Op::SGreaterThan, false)
+            | (Op::ULessThan | Op::SLessThan | Op::UGreaterThanEqual | Op::SGreaterThanEqual, true)
+    );
+    let signed =
+        matches!(guard.op, Op::SLessThan | Op::SLessThanEqual | Op::SGreaterThan | Op::SGreaterThanEqual);
+    // A negative limit turns all away.
+    if signed && (limit as i32) < 0 {
+        return Some(0);
+    }
+    Some(u64::from(limit) + u64::from(inclusive))
 }
 
 /// Value of an unsigned number made of arguments.
