@@ -115,6 +115,7 @@ impl Context {
             max_groups: limits.max_groups,
             max_loop_rounds: gpu.caps().max_loop_rounds,
             shape: options.shape.unwrap_or_else(|| gpu.caps().shape()),
+            max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
             small_scalars: SmallScalars { int8, int16, float16 },
         };
         let inner = |me: &Weak<ContextInner>| ContextInner {

@@ -51,7 +51,8 @@ impl FusionProperties {
         self
     }
 
-    /// Makes it an error if the list does not become one kernel. The list runs unfused then.
+    /// Fuses also where that is known to be slower, and makes it an error if the list does not become one kernel.
+    /// The list runs unfused then.
     #[must_use]
     pub fn force_fusion(mut self) -> FusionProperties {
         self.force = true;
@@ -83,7 +84,12 @@ impl FusionProperties {
     }
 
     fn options(&self) -> FuseOptions {
-        FuseOptions { policy: self.policy, no_barriers: self.no_barriers, float: self.float }
+        FuseOptions {
+            policy: self.policy,
+            no_barriers: self.no_barriers,
+            float: self.float,
+            force: self.force,
+        }
     }
 }
 

@@ -25,6 +25,16 @@ pub enum Reason {
     /// Two kernels touch the same bytes from different work-groups.
     #[error("cross-work-group dependency")]
     CrossGroup(Box<AccessPair>),
+    /// A work-group would hand single elements to all its invocations, and through memory.
+    #[error(
+        "handing elements to a whole work-group through memory is slower than two dispatches; promote the buffer"
+    )]
+    SlowBroadcast {
+        /// Bytes of the later kernel's buffers.
+        bytes: u64,
+        /// How many of them still pay, on this device.
+        limit: u64,
+    },
     /// Kernels with different local sizes of which one depends on its own.
     #[error("different local sizes")]
     LocalSize {

@@ -352,3 +352,37 @@ fn does_not_believe_what_overwrites_a_part_only() {
     assert!(!overwrites("pair/scale.spv", 160, 10, 0, &[160, 3]));
     assert!(!overwrites("pair/scale.spv", 160, 10, 9, &[160, 3]));
 }
+
+/// Which submissions of the softmax of 1,024 rows became one dispatch.
+fn softmax_groups(promote: Promote, max_broadcast_bytes: Option<u64>, force: bool) -> Vec<usize> {
+    let mut list = List::new(1 << 20);
+    let (x, most, powers, sum, out) = (0, 1, 2, 3, 4);
+    list.promote(most, promote);
+    list.promote(sum, promote);
+    let push = 1024u32.to_le_bytes();
+    for (name, buffers) in [
+        ("row_max", &[x, most][..]),
+        ("exp_sub", &[x, most, powers]),
+        ("row_sum", &[powers, sum]),
+        ("divide", &[powers, sum, out]),
+    ] {
+        list.submit(&kernel(&format!("softmax/{name}.spv")), [1024, 1, 1], buffers, &push);
+    }
+    let limits = Limits { max_broadcast_bytes, ..limits() };
+    let plan = plan(&list.submissions, &FuseOptions { force, ..FuseOptions::default() }, &limits);
+    let plan = plan.expect("plan");
+    for split in &plan.report.splits {
+        assert!(matches!(split.reason, Reason::SlowBroadcast { bytes: 12_582_912, .. }), "{split:?}");
+        assert!(split.buffer.is_some());
+    }
+    plan.report.groups.iter().map(|group| group.members.len()).collect()
+}
+
+#[test]
+fn does_not_hand_single_elements_through_memory_where_that_is_slow() {
+    assert_eq!(softmax_groups(Promote::None, None, false), [4]);
+    assert_eq!(softmax_groups(Promote::None, Some(1 << 20), false), [1, 2, 1]);
+    assert_eq!(softmax_groups(Promote::None, Some(16 << 20), false), [4], "small enough");
+    assert_eq!(softmax_groups(Promote::None, Some(1 << 20), true), [4], "the user insists");
+    assert_eq!(softmax_groups(Promote::Local, Some(1 << 20), false), [4], "they do not go through memory");
+}

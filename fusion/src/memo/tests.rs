@@ -89,6 +89,7 @@ fn a_kept_plan_is_the_plan() {
             policy: if random.one_in(8) { Policy::Trust } else { Policy::Prove },
             no_barriers: random.one_in(8),
             float: if random.one_in(8) { FloatMode::Contract } else { FloatMode::Strict },
+            force: random.one_in(8),
         };
         agrees(&mut memo, list, &options);
         let moved = moved(list, &mut random);

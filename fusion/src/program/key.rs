@@ -88,6 +88,8 @@ fn device(limits: &Limits) -> Part {
         max_groups,
         max_loop_rounds,
         shape,
+        // It decides what is fused with what, and each fused list is a recipe of its own.
+        max_broadcast_bytes: _,
         small_scalars,
     } = limits;
     let ShapeFacts { group_size, items, vectors } = shape;

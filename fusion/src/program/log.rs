@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! module HASH NAME WORDS                     name and words in hexadecimal, words as in the file
-//! list POLICY FLOAT BARRIERS SUBMISSION…     prove|trust strict|contract barriers|none
+//! list POLICY FLOAT BARRIERS FORCE SUBMISSION…     prove|trust strict|contract barriers|none free|forced
 //!   SUBMISSION = HASH/ENTRY/GROUPS/SPEC/PUSH/ARGUMENTS
 //! ```
 
@@ -116,10 +116,11 @@ fn checksum(line: &str) -> String {
 
 fn list(submissions: &[Submission], options: &FuseOptions) -> String {
     let mut line = format!(
-        "list {} {} {}",
+        "list {} {} {} {}",
         if options.policy == Policy::Trust { "trust" } else { "prove" },
         if options.float == FloatMode::Contract { "contract" } else { "strict" },
         if options.no_barriers { "none" } else { "barriers" },
+        if options.force { "forced" } else { "free" },
     );
     // The numbers of buffers differ from run to run; which of them are the same does not.
     let mut buffers: Vec<BufferId> = Vec::new();
@@ -214,6 +215,11 @@ fn parse(rest: &str, modules: &HashMap<String, Module>) -> Option<RecordedList> 
         no_barriers: match words.next()? {
             "barriers" => false,
             "none" => true,
+            _ => return None,
+        },
+        force: match words.next()? {
+            "free" => false,
+            "forced" => true,
             _ => return None,
         },
     };

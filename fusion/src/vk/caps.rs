@@ -241,6 +241,11 @@ impl Caps {
         ShapeFacts { group_size, items: 4, vectors: true }
     }
 
+    /// See [`Limits::max_broadcast_bytes`](crate::jit::Limits::max_broadcast_bytes). A processor's memory is its cache.
+    pub(crate) fn max_broadcast_bytes(&self) -> Option<u64> {
+        (!self.is_cpu).then_some(16 << 20)
+    }
+
     /// Whether modules with this SPIR-V capability (by its number) may be handed to the device as it was opened.
     pub(crate) fn supports(&self, capability: u32) -> bool {
         self.spirv_capabilities.binary_search(&capability).is_ok()

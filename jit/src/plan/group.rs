@@ -6,13 +6,14 @@
 
 use ahash::AHashMap;
 
+use super::internalize;
 use super::mapping::{Layout, Shapes};
 use super::report::{BarrierReason, BarrierReport, TrustedReport};
-use super::submission::{BufferId, FuseOptions, Limits, Policy, Submission};
+use super::submission::{BufferId, FuseOptions, Limits, Policy, Promote, Submission};
 use super::uses::Uses;
 use crate::Reason;
 use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
-use crate::analysis::atoms::Atoms;
+use crate::analysis::atoms::{Atom, AtomId, Atoms};
 use crate::analysis::form::{AccessForm, Evaluator};
 use crate::analysis::relation::{Relation, relate};
 use crate::reason::{AccessPair, AccessSite};
@@ -183,7 +184,7 @@ impl Group {
         }
         let demands = self.demands.len();
         let trusted = self.trusted.len();
-        if let Err(rejection) = self.compare(list, position, analysis, &forms, options) {
+        if let Err(rejection) = self.compare(list, uses, position, &forms, (options, limits)) {
             self.demands.truncate(demands);
             self.trusted.truncate(trusted);
             return Err(rejection);
@@ -227,11 +228,13 @@ impl Group {
     fn compare(
         &mut self,
         list: &[Submission],
+        uses: &Uses,
         position: usize,
-        analysis: &KernelAnalysis,
         forms: &[AccessForm],
-        options: &FuseOptions,
+        (options, limits): (&FuseOptions, &Limits),
     ) -> Result<(), Rejection> {
+        let analysis = analysis_of(&list[position])?;
+        let slow = if options.force { None } else { slow_broadcast(&list[position], limits) };
         for (number, (access, form)) in analysis.accesses.iter().zip(forms).enumerate() {
             let buffer = list[position].args[access.binding].buffer;
             let Some(touches) = self.touched.get(&buffer) else {
@@ -266,11 +269,24 @@ impl Group {
                 if kind == DemandKind::Group && needs_glsl_memory_model(&list[position]) {
                     return Err(Rejection { buffer: Some(buffer), reason: Reason::BarrierMemoryModel });
                 }
+                let is_handed = kind == DemandKind::Group && touch.writes && access.kind == AccessKind::Read;
+                if let Some(reason) = slow.as_ref().filter(|_| is_handed)
+                    && self.is_broadcast(form)
+                    && internalize::wish(list, uses, buffer) == Ok(Promote::None)
+                {
+                    return Err(Rejection { buffer: Some(buffer), reason: reason.clone() });
+                }
                 debug_assert!(touch.first <= touch.last);
                 self.demands.push(Demand { first: touch.last, second: position, buffer, kind });
             }
         }
         Ok(())
+    }
+
+    /// Whether all invocations of a work-group reach the same element.
+    fn is_broadcast(&self, form: &AccessForm) -> bool {
+        let by_group = |&(atom, _): &(AtomId, i128)| matches!(self.atoms.get(atom), Atom::Group(_));
+        !form.unknown && form.offset.terms.iter().all(by_group)
     }
 
     /// Places barriers: each as late as possible, so that one serves as many demands as it can.
@@ -329,6 +345,17 @@ impl Group {
             })
             .collect()
     }
+}
+
+/// Why a kernel should not take single elements from its work-group through memory, if it should not.
+///
+/// Measured on an H200 (driver 580.159.04), rows of 1,024, a kernel that reduces each row and one that uses the result on
+/// the row: fused they take 1.22 times as long as unfused at 8 M elements and 1.38 times at 134 M. Every invocation waits
+/// for the element in every round of its loop. Handing whole rows over through memory pays: 1.31 and 1.14 times faster.
+fn slow_broadcast(next: &Submission, limits: &Limits) -> Option<Reason> {
+    let limit = limits.max_broadcast_bytes?;
+    let bytes = next.args.iter().map(|arg| arg.len).sum();
+    (bytes > limit).then_some(Reason::SlowBroadcast { bytes, limit })
 }
 
 /// One of the hazards, left out by a mutation.

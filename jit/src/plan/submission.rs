@@ -99,6 +99,8 @@ pub struct FuseOptions {
     pub no_barriers: bool,
     /// Floating-point mode.
     pub float: FloatMode,
+    /// Fuse also where that is known to be slower than not to fuse.
+    pub force: bool,
 }
 
 /// Device limits a plan has to keep.
@@ -123,6 +125,9 @@ pub struct Limits {
     pub max_loop_rounds: Option<u64>,
     /// Which shape of dispatch the device likes best.
     pub shape: ShapeFacts,
+    /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory:
+    /// more is slower fused than not. `None` if that is never so.
+    pub max_broadcast_bytes: Option<u64>,
     /// Scalars narrower than 32 bits the device takes outside of buffers (`shaderInt8`, `shaderInt16`,
     /// `shaderFloat16`).
     pub small_scalars: SmallScalars,
@@ -141,6 +146,7 @@ impl Default for Limits {
             max_groups: [65_535; 3],
             max_loop_rounds: None,
             shape: ShapeFacts::default(),
+            max_broadcast_bytes: None,
             small_scalars: SmallScalars::default(),
         }
     }
