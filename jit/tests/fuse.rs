@@ -3,6 +3,7 @@
 mod list;
 
 use list::{List, kernel};
+use vkfuse_jit::kernel::{Kernel, Module};
 use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Promote, ShapeFacts, plan};
 use vkfuse_jit::{Reason, plan::Plan};
 
@@ -314,11 +315,62 @@ fn knows_which_kernels_overwrite_everything() {
 }
 
 #[test]
-fn believes_rows_and_their_first_items() {
+fn knows_rows_and_their_first_items() {
     // One result for each work-group, stored by its first item; elements of rows, stored in a loop.
     assert!(overwrites("softmax/row_max.spv", 4, 4, 1, &[1]));
     assert!(overwrites("softmax/exp_sub.spv", 4096, 4, 2, &[1024]));
     assert!(!overwrites("softmax/row_max.spv", 4, 3, 1, &[1]));
+    assert!(overwrites("softmax/exp_sub.spv", 4000, 4, 2, &[1000]));
+    // A row is missing, or the end of the last one.
+    assert!(!overwrites("softmax/exp_sub.spv", 4096, 3, 2, &[1024]));
+    assert!(!overwrites("softmax/exp_sub.spv", 4001, 4, 2, &[1000]));
+}
+
+/// What a loop in a WGSL kernel of 8 items writes; `work` writes `z`, whose first `n` elements are asked for.
+fn loop_overwrites(n: u32, groups: u32, work: &str) -> bool {
+    let text = format!(
+        "struct P {{ n: u32, k: u32 }}\nvar<immediate> p: P;\n\
+         @group(0) @binding(0) var<storage, read> a: array<u32>;\n\
+         @group(0) @binding(1) var<storage, read_write> z: array<u32>;\n\
+         @compute @workgroup_size(8) fn main(@builtin(global_invocation_id) id: vec3<u32>,\n\
+         @builtin(num_workgroups) groups: vec3<u32>) {{ let i = id.x; let all = 8u * groups.x;\n{work} }}"
+    );
+    let module = Module::from_wgsl("loop", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let kernel = Kernel::new(&module, None).expect("entry").specialize(&[]).expect("defaults");
+    let mut list = List::new(n);
+    let push: Vec<u8> = [100u32, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let bindings = &kernel.interface.bindings;
+    let buffers: Vec<u64> = bindings.iter().map(|b| b.binding.into()).collect();
+    let push = if kernel.interface.push.is_some() { &push[..] } else { &[] };
+    list.submit(&kernel, [groups, 1, 1], &buffers, push);
+    let z = bindings.iter().position(|b| b.binding == 1).expect("written");
+    vkfuse_jit::plan::overwrites(&list.submissions[0], z, &limits())
+}
+
+#[test]
+fn knows_what_loops_write() {
+    let strides = "for (var e = i; e < p.n; e += all) { z[e] = a[e]; }";
+    assert!(loop_overwrites(100, 2, strides) && loop_overwrites(99, 5, strides));
+    assert!(!loop_overwrites(101, 2, strides));
+    let blocks = "for (var j = 0u; j < p.k; j++) { let e = i * 3u + j; if (e < p.n) { z[e] = a[e]; } }";
+    assert!(loop_overwrites(100, 5, blocks) && loop_overwrites(96, 4, blocks));
+    assert!(!loop_overwrites(100, 4, blocks) && !loop_overwrites(101, 5, blocks));
+    let again = "for (var j = 0u; j < p.k; j++) { z[i] = a[i] + j; }";
+    assert!(loop_overwrites(40, 5, again) && !loop_overwrites(41, 5, again));
+    for part in [
+        // Every second; half of each block; until something is found; as often as memory says; never at all.
+        "for (var e = 2u * i; e < p.n; e += 2u * all) { z[e] = a[e]; }",
+        "for (var j = 0u; j < p.k; j++) { z[i * 4u + j] = j; }",
+        "for (var e = i; e < p.n; e += all) { if (a[e] == 7u) { break; } z[e] = a[e]; }",
+        "for (var e = i; e < p.n; e += all) { z[e] = a[e]; if (a[e] == 7u) { break; } }",
+        "for (var e = i; e < p.n; e += all) { if (a[e] == 7u) { continue; } z[e] = a[e]; }",
+        "for (var e = i; e < a[0]; e += all) { z[e] = a[e]; }",
+        "for (var j = 0u; j < p.k; j++) { for (var e = i; e != a[j]; e += all) { z[e] = a[e]; } }",
+        "for (var j = 5u; j < p.k; j++) { z[i] = a[i] + j; }",
+        "for (var j = i; j < p.k; j++) { z[i] = a[i] + j; }",
+    ] {
+        assert!(!loop_overwrites(16, 2, part), "{part}");
+    }
 }
 
 #[test]

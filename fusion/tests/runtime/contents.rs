@@ -162,6 +162,31 @@ fn a_kernel_that_writes_only_a_part_does_not_make_the_rest_good() {
     rig.assert_no_validation_messages();
 }
 
+/// As many rows as there are work-groups, in loops over the columns.
+#[test]
+fn what_loops_write_is_good_again_as_far_as_they_go() {
+    let rig = rig!();
+    let (a, tmp) = (iota(&rig), poison(&rig).named("tmp").promote_private());
+    let (x, most) = (rig.context.buffer_from(&[0.0_f32; N]).unwrap(), rig.context.buffer::<f32>(8).unwrap());
+    let rows = rig.kernel("softmax/exp_sub");
+    let write = |groups: u32| {
+        let event = rig.queue.submit(|h| {
+            h.arg(0, x.read()).arg(1, most.read()).arg(2, tmp.write()).push(&(N as u32 / 8));
+            h.dispatch(&rows, [groups, 1, 1]);
+        });
+        event.unwrap();
+    };
+    internalize(&rig, &tmp);
+    write(7);
+    let error = tmp.download().unwrap_err();
+    assert!(error.to_string().contains("tmp"), "{error}");
+    write(8);
+    tmp.download().unwrap();
+    scale(&rig, &rig.queue, &a, 2, &tmp).unwrap();
+    assert_eq!(tmp.download().unwrap(), multiples(2));
+    rig.assert_no_validation_messages();
+}
+
 #[test]
 fn a_list_that_writes_only_a_part_cannot_read_the_rest() {
     let rig = rig!();

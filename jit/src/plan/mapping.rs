@@ -33,10 +33,12 @@ pub(crate) struct Shapes {
     groups: [u32; 3],
     /// A local size other than the first one.
     other_local: Option<[u32; 3]>,
+    /// Local size of the last member.
+    last_local: [u32; 3],
     same_groups: bool,
     largest: [u32; 3],
-    /// Local size of the first member that is not item-only.
-    fixed: Option<[u32; 3]>,
+    /// Whether a member is not item-only.
+    fixed: bool,
     /// Most invocations of a group and of a member.
     size: u32,
     items: u128,
@@ -49,9 +51,10 @@ impl Shapes {
             local: interface.local_size,
             groups: first.groups,
             other_local: None,
+            last_local: interface.local_size,
             same_groups: true,
             largest: first.groups,
-            fixed: (!interface.item_only).then_some(interface.local_size),
+            fixed: !interface.item_only,
             size: product(interface.local_size) as u32,
             items: items(first),
         }
@@ -63,13 +66,12 @@ impl Shapes {
         if interface.local_size != self.local {
             self.other_local.get_or_insert(interface.local_size);
         }
+        self.last_local = interface.local_size;
         self.same_groups &= next.groups == self.groups;
         if product(next.groups) >= product(self.largest) {
             self.largest = next.groups;
         }
-        if !interface.item_only {
-            self.fixed.get_or_insert(interface.local_size);
-        }
+        self.fixed |= !interface.item_only;
         self.size = self.size.max(product(interface.local_size) as u32);
         self.items = self.items.max(items(next));
         self
@@ -90,7 +92,8 @@ impl Shapes {
             let groups = if within(largest, limits) { largest } else { fold(product(largest), limits)? };
             return Ok(Layout { mapping: Mapping::Groups, shape: Shape { groups, local }, free: false });
         };
-        if let Some(want) = self.fixed.filter(|_| !mutant!(AnyKernelIsItemOnly)) {
+        if self.fixed && !mutant!(AnyKernelIsItemOnly) {
+            let want = self.last_local;
             let have = if want == local { other } else { local };
             return Err(Reason::LocalSize { have, want });
         }

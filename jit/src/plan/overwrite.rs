@@ -3,20 +3,22 @@
 //! What was not written keeps its old bytes, which matters where those must not be read: after another
 //! kernel kept newer ones to itself. A store counts if it happens in every invocation whose number is
 //! below some bound and its place is a multiple of that number; all such stores together have to leave
-//! no gap.
-//!
-//! Stores inside loops are believed to reach everywhere.
+//! no gap. The rounds of counting loops around a store are numbers like the ids.
 //!
 //! # Refuses
-//! - stores under conditions that are not followed, or of more than a vector (whose bytes
-//!   need not be in one piece)
+//! - stores under conditions that are not followed, in loops that do not count or are left early, or of more than a
+//!   vector (whose bytes need not be in one piece)
+
+use smallvec::SmallVec;
 
 use super::group::{Group, analysis_of};
 use super::submission::{Limits, Submission};
 use super::uses::Uses;
-use crate::analysis::access::{Access, AccessKind};
+use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
 use crate::analysis::atoms::{Affine, Atom, AtomId, Atoms, gcd};
+use crate::analysis::expr::{Node, NodeId};
 use crate::analysis::form::AccessForm;
+use crate::analysis::trips::Rounds;
 
 /// Most bytes of a store that are certainly in one piece.
 const MAX_PIECE: i128 = 16;
@@ -29,20 +31,16 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     let (Ok(group), Ok(analysis)) = (Group::new(list, &Uses::of(list), 0, limits), analysis_of(one)) else {
         return false;
     };
-    // How far the rounds of a loop reach together is not followed; nearly always it is all there is, as in rows.
-    let in_loop = |access: &Access| access.kind == AccessKind::Write && access.loop_depth > 0;
-    if analysis.accesses.iter().any(|access| access.binding == arg && in_loop(access)) {
-        return true;
-    }
     let mut pieces: Vec<(i128, i128)> = analysis
         .accesses
         .iter()
         .zip(&group.forms[0])
         .filter(|(access, _)| access.binding == arg && access.kind == AccessKind::Write)
         .filter(|(access, _)| access.exact_guards)
-        .filter_map(|(_, form)| {
-            let local = group.layout.shape.local;
-            piece(&group.atoms, form, local).or_else(|| block(&group.atoms, form, local))
+        .filter_map(|(access, form)| {
+            let counters = counters(analysis, &group.atoms, access, form)?;
+            let flat = Flat { atoms: &group.atoms, local: group.layout.shape.local, counters };
+            piece(&flat, form).or_else(|| block(&flat, form))
         })
         .collect();
     pieces.sort_unstable();
@@ -56,12 +54,56 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     at >= i128::from(bound.offset) + i128::from(bound.len)
 }
 
+/// The numbers of the rounds of the loops around an access, if it happens in every round for which its guards hold.
+fn counters(
+    analysis: &KernelAnalysis,
+    atoms: &Atoms,
+    access: &Access,
+    form: &AccessForm,
+) -> Option<SmallVec<[AtomId; 2]>> {
+    let mut found: SmallVec<[AtomId; 2]> = SmallVec::new();
+    if access.loop_depth == 0 {
+        return Some(found);
+    }
+    for &(id, _) in [&form.offset].into_iter().chain(&form.conditions).flat_map(|form| &form.terms) {
+        let Atom::Free { node, .. } = atoms.get(id) else { continue };
+        let Node::Counter { bound: Some(bound), .. } = analysis.exprs.get(*node) else { return None };
+        // One of each loop, whose test comes before the access.
+        let of_loop = analysis.loops.iter().any(|one| one.rounds == Rounds::Counter(*node));
+        let tested = access.guards.iter().any(|g| compares(analysis, g.condition, [*node, bound.limit]));
+        if !of_loop || !tested || !bound.only_exit {
+            return None;
+        }
+        if !found.contains(&id) {
+            found.push(id);
+        }
+    }
+    (found.len() == access.loop_depth as usize).then_some(found)
+}
+
+/// Whether a condition compares these two values.
+fn compares(analysis: &KernelAnalysis, condition: NodeId, values: [NodeId; 2]) -> bool {
+    match *analysis.exprs.get(condition) {
+        Node::BoolNot(inner) => compares(analysis, inner, values),
+        Node::Compare { a, b, .. } => [a, b] == values || [b, a] == values,
+        _ => false,
+    }
+}
+
+/// What forms are made of here: work-group and local ids, and numbers of rounds.
+struct Flat<'a> {
+    atoms: &'a Atoms,
+    local: [u32; 3],
+    counters: SmallVec<[AtomId; 2]>,
+}
+
 /// The bytes that all invocations together certainly write by one store, if they are in one piece.
-fn piece(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i128)> {
+fn piece(flat: &Flat<'_>, form: &AccessForm) -> Option<(i128, i128)> {
+    let atoms = flat.atoms;
     if form.unknown || form.never || !form.exact_conditions || form.size > MAX_PIECE {
         return None;
     }
-    let offset = flat(atoms, &form.offset, local)?;
+    let offset = flat.form(&form.offset)?;
     let unit = offset.terms.iter().fold(0, |unit, &(_, c)| gcd(unit, c)).max(1);
     // The place in units is a number whose digits are ids, or their mirror image where the kernel counts backwards.
     let mut digits: Vec<(i128, i128)> =
@@ -76,7 +118,7 @@ fn piece(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i12
         last += weight * max;
     }
     for condition in &form.conditions {
-        let condition = flat(atoms, condition, local)?;
+        let condition = flat.form(condition)?;
         if condition.bounds(|id| (0, atoms.max(id))).1 <= 0 {
             continue;
         }
@@ -99,11 +141,12 @@ fn piece(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i12
 }
 
 /// As [`piece`], for places made of several numbers with a bound each, as in `row * width + column`.
-fn block(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i128)> {
+fn block(flat: &Flat<'_>, form: &AccessForm) -> Option<(i128, i128)> {
+    let atoms = flat.atoms;
     if form.unknown || form.never || !form.exact_conditions || form.size > MAX_PIECE {
         return None;
     }
-    let offset = flat(atoms, &form.offset, local)?;
+    let offset = flat.form(&form.offset)?;
     let unit = offset.terms.iter().fold(0, |unit, &(_, c)| gcd(unit, c)).max(1);
     if form.size < unit || offset.terms.iter().any(|&(_, c)| c < 0) {
         return None;
@@ -111,8 +154,11 @@ fn block(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(i128, i12
     // Numbers by the ids they are made of, with their weight in the place and their greatest value.
     let mut numbers: Vec<(Vec<AtomId>, i128, i128)> =
         offset.terms.iter().map(|&(id, c)| (vec![id], c, atoms.max(id))).collect();
-    for condition in &form.conditions {
-        let condition = flat(atoms, condition, local)?;
+    let mut conditions =
+        form.conditions.iter().map(|condition| flat.form(condition)).collect::<Option<Vec<Affine>>>()?;
+    // What bounds few numbers comes before what bounds them with others.
+    conditions.sort_by_key(|condition| condition.terms.len());
+    for condition in &conditions {
         let apart = condition.terms.iter().all(|&(id, _)| offset.coefficient(id) == 0);
         if condition.bounds(|id| (0, atoms.max(id))).1 <= 0 || apart && condition.constant <= 0 {
             continue;
@@ -163,24 +209,27 @@ fn in_terms_of(atoms: &Atoms, offset: &Affine, unit: i128, condition: &Affine) -
     (condition.terms.len() == offset.terms.len()).then_some((factor, constant))
 }
 
-/// The form over work-group and local ids alone.
-fn flat(atoms: &Atoms, form: &Affine, local: [u32; 3]) -> Option<Affine> {
-    let mut out = Affine::constant(form.constant);
-    for &(id, c) in &form.terms {
-        match atoms.get(id) {
-            Atom::Group(_) | Atom::Local(_) => out.add_term(id, c),
-            Atom::Global(d) => {
-                let size = i128::from(local[usize::from(*d)]);
-                // An id with one value only has no atom.
-                if let Some(group) = atoms.find(&Atom::Group(*d)) {
-                    out.add_term(group, c.checked_mul(size)?);
+impl Flat<'_> {
+    /// The form over these alone.
+    fn form(&self, form: &Affine) -> Option<Affine> {
+        let mut out = Affine::constant(form.constant);
+        for &(id, c) in &form.terms {
+            match self.atoms.get(id) {
+                Atom::Group(_) | Atom::Local(_) => out.add_term(id, c),
+                _ if self.counters.contains(&id) => out.add_term(id, c),
+                Atom::Global(d) => {
+                    let size = i128::from(self.local[usize::from(*d)]);
+                    // An id with one value only has no atom.
+                    if let Some(group) = self.atoms.find(&Atom::Group(*d)) {
+                        out.add_term(group, c.checked_mul(size)?);
+                    }
+                    if let Some(local) = self.atoms.find(&Atom::Local(*d)) {
+                        out.add_term(local, c);
+                    }
                 }
-                if let Some(local) = atoms.find(&Atom::Local(*d)) {
-                    out.add_term(local, c);
-                }
+                _ => return None,
             }
-            _ => return None,
         }
+        Some(out)
     }
-    Some(out)
 }

@@ -152,11 +152,15 @@ probes! {
     fn another_local_size_of_a_kernel_that_reads_its_group_splits() {
         let line = kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;");
         let grouped = kernel("a z", "16", "z[gid.x] = a[gid.x] + wid.x;");
-        let checked = Lab::new(64)
-            .submit(&line, [8, 1, 1], &[0, 1], &[])
-            .submit(&grouped, [4, 1, 1], &[1, 2], &[])
-            .check();
-        assert_eq!(checked.plan.steps.len(), 2);
-        assert!(matches!(checked.plan.report.splits[0].reason, Reason::LocalSize { .. }));
+        let (small, large) = ((&line, 8), (&grouped, 16));
+        for (first, second) in [(small, large), (large, small)] {
+            let checked = Lab::new(64)
+                .submit(first.0, [64 / first.1, 1, 1], &[0, 1], &[])
+                .submit(second.0, [64 / second.1, 1, 1], &[1, 2], &[])
+                .check();
+            assert_eq!(checked.plan.steps.len(), 2);
+            let reason = Reason::LocalSize { have: [first.1, 1, 1], want: [second.1, 1, 1] };
+            assert_eq!(checked.plan.report.splits[0].reason, reason);
+        }
     }
 }
