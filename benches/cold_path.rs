@@ -1,8 +1,8 @@
 //! The cold path in a new process: how long until the fused kernel can be submitted, by what the disk has.
 //!
 //! Starts itself again and again. `built` has an empty store and builds everything, `from disk` finds what an earlier
-//! process left. Prints medians in milliseconds: device creation, kernels (load, validate, normalise, analyse), and from
-//! `start_fusion` to submitted, of which planning, the JIT, and the driver.
+//! process left. Prints medians in milliseconds: device creation, two kernels (load, validate, normalise, analyse), eight
+//! buffers and their contents, and from `start_fusion` to submitted, of which planning, the JIT, and the driver.
 
 mod workloads;
 
@@ -13,7 +13,7 @@ use workloads::Chain;
 
 const RUNS: usize = 15;
 
-const PARTS: [&str; 6] = ["device", "kernels", "list", "plan", "jit", "driver"];
+const PARTS: [&str; 7] = ["device", "kernels", "buffers", "list", "plan", "jit", "driver"];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -62,18 +62,21 @@ fn child(folder: &Path) {
     let context = Context::with(options).expect("a Vulkan device");
     let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
     let device = start.elapsed();
-    let chain = Chain::new(&context, &queue, 1 << 10, true);
+    let both = Chain::kernels(&context);
     let kernels = start.elapsed();
+    let chain = Chain::of(both, &context, &queue, 1 << 10, true);
+    let buffers = start.elapsed();
     let event = chain.submit_fused();
     let list = start.elapsed();
     let report = event.report().expect("the list was completed");
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
     let driver = report.driver_us + report.steps.iter().map(|step| step.load_us).sum::<f64>();
     println!(
-        "{} {} {} {} {} {}",
+        "{} {} {} {} {} {} {}",
         ms(device),
         ms(kernels - device),
-        ms(list - kernels),
+        ms(buffers - kernels),
+        ms(list - buffers),
         report.plan_us / 1e3,
         report.jit_us / 1e3,
         driver / 1e3

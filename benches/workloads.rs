@@ -3,7 +3,10 @@
 // Every bench uses its own part of this module.
 #![allow(dead_code)]
 
-use std::path::{Path, PathBuf};
+use std::{
+    cell::OnceCell,
+    path::{Path, PathBuf},
+};
 
 use vkfuse::{
     Buffer, CacheOptions, Context, ContextOptions, DeviceKind, Event, FusionProperties, FusionWrapper,
@@ -38,7 +41,7 @@ pub(crate) struct Chain {
     queue: Queue,
     mul: Kernel,
     sub: Kernel,
-    by_hand: Kernel,
+    by_hand: OnceCell<Kernel>,
     inputs: Vec<Buffer<f32>>,
     temporaries: Vec<Buffer<f32>>,
     out: Buffer<f32>,
@@ -48,7 +51,22 @@ pub(crate) struct Chain {
 impl Chain {
     /// Buffers of `n` elements; `promoted` marks the temporaries `promote_private`.
     pub(crate) fn new(context: &Context, queue: &Queue, n: usize, promoted: bool) -> Chain {
-        let kernel = |name| context.load_spirv(shader(name)).expect("a checked-in kernel");
+        Chain::of(Chain::kernels(context), context, queue, n, promoted)
+    }
+
+    /// The two kernels that the chain is made of.
+    pub(crate) fn kernels(context: &Context) -> [Kernel; 2] {
+        ["chain/mul", "chain/sub"].map(|name| context.load_spirv(shader(name)).expect("a checked-in kernel"))
+    }
+
+    /// Buffers for kernels that are loaded already.
+    pub(crate) fn of(
+        [mul, sub]: [Kernel; 2],
+        context: &Context,
+        queue: &Queue,
+        n: usize,
+        promoted: bool,
+    ) -> Chain {
         let data: Vec<f32> = (0..n).map(|i| (i % 1009) as f32 / 1009.0).collect();
         let temporary = |_| {
             let buffer = context.buffer(n).expect("a temporary");
@@ -56,9 +74,9 @@ impl Chain {
         };
         Chain {
             queue: queue.clone(),
-            mul: kernel("chain/mul"),
-            sub: kernel("chain/sub"),
-            by_hand: kernel("chain/fused"),
+            mul,
+            sub,
+            by_hand: OnceCell::new(),
             inputs: (0..4).map(|_| context.buffer_from(&data).expect("an input")).collect(),
             temporaries: (0..3).map(temporary).collect(),
             out: context.buffer(n).expect("the output"),
@@ -102,13 +120,15 @@ impl Chain {
 
     /// The kernel that somebody wrote by hand for the whole chain.
     pub(crate) fn submit_by_hand(&self) -> Event {
+        let load = || self.mul.context().load_spirv(shader("chain/fused")).expect("a checked-in kernel");
+        let by_hand = self.by_hand.get_or_init(load);
         self.queue
             .submit(|h| {
                 for (binding, input) in (0..).zip(&self.inputs) {
                     h.arg(binding, input.read());
                 }
                 h.arg(4, self.out.write());
-                h.push(&self.n).dispatch_items(&self.by_hand, [self.n, 1, 1]);
+                h.push(&self.n).dispatch_items(by_hand, [self.n, 1, 1]);
             })
             .expect("a submission")
     }
