@@ -44,12 +44,14 @@ pub struct Counts {
     pub refused: usize,
     /// Those that became one dispatch of one work-group.
     pub one_group: usize,
+    /// Those, of the split and refused, that need more push constants or bindings in one kernel than the device has.
+    pub limited: usize,
 }
 
 impl Counts {
-    /// Lists that became one dispatch, of those that could.
+    /// Lists that became one dispatch, of those that could on this device.
     pub fn share_fused(&self) -> f64 {
-        self.fused as f64 / (self.lists - self.undefined).max(1) as f64
+        self.fused as f64 / (self.lists - self.undefined - self.limited).max(1) as f64
     }
 
     fn add(&mut self, other: &Self) {
@@ -59,6 +61,7 @@ impl Counts {
         self.split += other.split;
         self.refused += other.refused;
         self.one_group += other.one_group;
+        self.limited += other.limited;
     }
 }
 
@@ -84,6 +87,8 @@ impl Tally {
         match verdict {
             Verdict::Undefined => counts.undefined += 1,
             Verdict::Equal { steps, submissions, one_group, internalized, refused, barriers, split } => {
+                counts.limited +=
+                    usize::from(split.as_ref().is_some_and(|why| why.starts_with("device limit")));
                 if let (Legality::Legal, Some(why)) = (case.legality, split) {
                     let miss = self.misses.entry((case.family, why)).or_default();
                     add_miss(miss, 1, &[name.to_owned()]);
@@ -150,7 +155,7 @@ impl fmt::Display for Tally {
             writeln!(
                 f,
                 "{family:<12} {legality:<10} {:>7} lists {:>6} undefined  fused {:>6} ({:>5.2} %)  split {:>6} \
-                 ({:>5.2} %)  refused {:>6} ({:>5.2} %)",
+                 ({:>5.2} %)  refused {:>6} ({:>5.2} %)  over a device limit {:>5}",
                 c.lists,
                 c.undefined,
                 c.fused,
@@ -158,7 +163,8 @@ impl fmt::Display for Tally {
                 c.split,
                 share(c.split),
                 c.refused,
-                share(c.refused)
+                share(c.refused),
+                c.limited
             )
         };
         for ((family, legality), counts) in &self.counts {
