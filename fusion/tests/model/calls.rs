@@ -28,7 +28,7 @@ fn pattern(value: u32, len: usize) -> Vec<u32> {
 }
 
 /// The result of something that may only fail because a buffer holds nothing readable.
-fn unless_lost<T>(result: Result<T, Error>, lost: bool) -> Result<Option<T>, String> {
+pub fn unless_lost<T>(result: Result<T, Error>, lost: bool) -> Result<Option<T>, String> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if lost && is_unreadable(&error) => Ok(None),
@@ -63,6 +63,8 @@ impl World<'_> {
                 self.submit(memory, queue % queues, call, *after, *closure).map(drop)
             }
             Op::Complete { queue, force } => self.complete(memory, queue % queues, *force),
+            Op::Keep { queue } => self.keep(memory, queue % queues),
+            Op::Again { kept, queue, changed } => self.again(memory, *kept, queue % queues, *changed),
             Op::Cancel { queue } => {
                 let queue = queue % queues;
                 self.slots[queue].wrapper.cancel_fusion().map_err(|error| error.to_string())?;
@@ -495,6 +497,7 @@ impl World<'_> {
             }
             Op::NewQueue { queue, keep_wrapper } if !self.shared_queues => {
                 let queue = queue % queues;
+                self.kept.retain(|kept| kept.queue != queue);
                 let fresh = Slot::new(World::new_queue(self.rig));
                 let old = std::mem::replace(&mut self.slots[queue], fresh);
                 if *keep_wrapper {

@@ -37,7 +37,12 @@ pub struct Call {
     /// How many elements fewer than there are.
     pub fewer: usize,
     pub factor: u32,
+    /// The first work-group.
+    pub base: usize,
 }
+
+/// Items of a work-group.
+const ITEMS: usize = 16;
 
 impl Call {
     pub fn random(random: &mut Random, buffers: usize) -> Call {
@@ -60,7 +65,8 @@ impl Call {
         };
         let promote = [promotion(), promotion(), promotion()];
         let fewer = if random.once_in(6) { 20 } else { 0 };
-        Call { kind, buffers: bufs, parts, promote, fewer, factor: 2 + random.below(3) as u32 }
+        let base = if !matches!(kind, Sum | Address) && random.once_in(10) { 1 } else { 0 };
+        Call { kind, buffers: bufs, parts, promote, fewer, factor: 2 + random.below(3) as u32, base }
     }
 
     /// How many buffers it takes; and for each whether it reads and writes it.
@@ -76,8 +82,20 @@ impl Call {
         }
     }
 
-    fn count(&self) -> usize {
+    /// Elements, those before the first work-group included.
+    pub fn count(&self) -> usize {
         self.parts[0].range().len() - self.fewer
+    }
+
+    /// Whether a buffer is one of its arguments.
+    pub fn uses(&self, buffer: usize) -> bool {
+        self.buffers[..self.accesses().len()].contains(&buffer)
+    }
+
+    /// Takes another buffer for one.
+    pub fn replace(&mut self, old: usize, new: usize) {
+        let taken = self.accesses().len();
+        self.buffers[..taken].iter_mut().filter(|buffer| **buffer == old).for_each(|buffer| *buffer = new);
     }
 
     /// What it touches, with the promotions in effect.
@@ -155,7 +173,14 @@ impl Call {
         if matches!(self.kind, Kind::Scale | Kind::InPlace) {
             h.push(&self.factor);
         }
-        h.spec(0, 16u32).dispatch_items(&rig.kernel(name), [n, 1, 1]);
+        let kernel = rig.kernel(name);
+        h.spec(0, ITEMS as u32);
+        if self.base > 0 {
+            let groups = n.div_ceil(ITEMS as u32) - self.base as u32;
+            h.dispatch_base(&kernel, [self.base as u32, 0, 0], [groups, 1, 1]);
+        } else {
+            h.dispatch_items(&kernel, [n, 1, 1]);
+        }
     }
 
     /// Does to the model what the kernel does to memory. What it certainly overwrites can be read again, and a kernel that
@@ -163,7 +188,7 @@ impl Call {
     pub fn apply(&self, memory: &mut [Memory]) {
         let [_, y, z] = self.buffers;
         let target = match self.kind {
-            _ if self.fewer > 0 => None,
+            _ if self.fewer > 0 || self.base > 0 => None,
             Kind::Add => Some((z, self.parts[2])),
             Kind::Scale | Kind::Reverse => Some((y, self.parts[1])),
             _ => None,
@@ -182,20 +207,19 @@ impl Call {
         let [x, y, z] = self.buffers;
         let [at_x, at_y, at_z] = self.parts.map(|part| part.range().start);
         let n = self.count();
+        let items = ITEMS * self.base..n;
         let source = memory[x].data[at_x..at_x + n].to_vec();
         match self.kind {
             Kind::Add | Kind::Address => {
                 let other = memory[y].data[at_y..at_y + n].to_vec();
-                for i in 0..n {
+                for i in items {
                     memory[z].set(at_z + i, source[i].wrapping_add(other[i]));
                 }
             }
-            Kind::Scale => (0..n).for_each(|i| memory[y].set(at_y + i, source[i].wrapping_mul(self.factor))),
-            Kind::InPlace => {
-                (0..n).for_each(|i| memory[x].set(at_x + i, source[i].wrapping_mul(self.factor)))
-            }
-            Kind::Reverse => (0..n).for_each(|i| memory[y].set(at_y + n - 1 - i, source[i])),
-            Kind::Even => (0..n).step_by(2).for_each(|i| memory[y].set(at_y + i, source[i])),
+            Kind::Scale => items.for_each(|i| memory[y].set(at_y + i, source[i].wrapping_mul(self.factor))),
+            Kind::InPlace => items.for_each(|i| memory[x].set(at_x + i, source[i].wrapping_mul(self.factor))),
+            Kind::Reverse => items.for_each(|i| memory[y].set(at_y + n - 1 - i, source[i])),
+            Kind::Even => (2 * items.start..n).step_by(2).for_each(|i| memory[y].set(at_y + i, source[i])),
             Kind::Sum => {
                 let sum = source.iter().fold(memory[y].data[at_y], |sum, value| sum.wrapping_add(*value));
                 memory[y].set(at_y, sum);

@@ -15,29 +15,105 @@ pub type Pick = usize;
 
 #[derive(Clone, Debug)]
 pub enum Op {
-    Start { queue: Pick },
-    Complete { queue: Pick, force: bool },
-    Cancel { queue: Pick },
-    Scope { queue: Pick, calls: Vec<Call>, end: Closure },
-    Submit { queue: Pick, call: Call, after: Option<Pick>, closure: Closure },
-    Copy { queue: Pick, from: (Pick, Part), to: (Pick, Part) },
-    Fill { queue: Pick, to: (Pick, Part), value: u32 },
-    Update { queue: Pick, to: (Pick, Part), value: u32 },
-    Task { queue: Pick, reads: (Pick, Part), writes: (Pick, Part), value: u32, slow: bool, end: Closure },
-    Upload { to: (Pick, Part), value: u32 },
-    Download { from: (Pick, Part) },
-    Stale { from: Pick },
-    HostRead { from: Pick },
-    HostWrite { to: Pick, value: u32 },
-    HostFill { to: Pick, value: u32 },
-    Replace { buffer: Pick },
-    Wait { event: Pick },
-    WaitFor { event: Pick, micros: u64 },
-    Poll { event: Pick },
-    WaitAll { events: Vec<Pick> },
-    WaitQueue { queue: Pick },
+    Start {
+        queue: Pick,
+    },
+    Complete {
+        queue: Pick,
+        force: bool,
+    },
+    Cancel {
+        queue: Pick,
+    },
+    /// Completes a list and keeps it.
+    Keep {
+        queue: Pick,
+    },
+    /// Runs a kept list, with another buffer in place of one or with another scalar if there is a pair.
+    Again {
+        kept: Pick,
+        queue: Pick,
+        changed: Option<(Pick, Pick)>,
+    },
+    Scope {
+        queue: Pick,
+        calls: Vec<Call>,
+        end: Closure,
+    },
+    Submit {
+        queue: Pick,
+        call: Call,
+        after: Option<Pick>,
+        closure: Closure,
+    },
+    Copy {
+        queue: Pick,
+        from: (Pick, Part),
+        to: (Pick, Part),
+    },
+    Fill {
+        queue: Pick,
+        to: (Pick, Part),
+        value: u32,
+    },
+    Update {
+        queue: Pick,
+        to: (Pick, Part),
+        value: u32,
+    },
+    Task {
+        queue: Pick,
+        reads: (Pick, Part),
+        writes: (Pick, Part),
+        value: u32,
+        slow: bool,
+        end: Closure,
+    },
+    Upload {
+        to: (Pick, Part),
+        value: u32,
+    },
+    Download {
+        from: (Pick, Part),
+    },
+    Stale {
+        from: Pick,
+    },
+    HostRead {
+        from: Pick,
+    },
+    HostWrite {
+        to: Pick,
+        value: u32,
+    },
+    HostFill {
+        to: Pick,
+        value: u32,
+    },
+    Replace {
+        buffer: Pick,
+    },
+    Wait {
+        event: Pick,
+    },
+    WaitFor {
+        event: Pick,
+        micros: u64,
+    },
+    Poll {
+        event: Pick,
+    },
+    WaitAll {
+        events: Vec<Pick>,
+    },
+    WaitQueue {
+        queue: Pick,
+    },
     WaitContext,
-    NewQueue { queue: Pick, keep_wrapper: bool },
+    NewQueue {
+        queue: Pick,
+        keep_wrapper: bool,
+    },
     ForgetCode,
     Graph,
 }
@@ -55,9 +131,15 @@ impl Op {
         };
         match random.below(100) {
             0..=11 => Op::Start { queue },
-            12..=18 => Op::Complete { queue, force: random.once_in(8) },
+            12..=16 => Op::Complete { queue, force: random.once_in(8) },
+            17..=18 => Op::Keep { queue },
             19..=20 => Op::Cancel { queue },
-            21..=27 => Op::Scope {
+            21..=22 => Op::Again {
+                kept: event,
+                queue,
+                changed: random.once_in(3).then(|| (buffer, random.below(buffers as u64))),
+            },
+            23..=27 => Op::Scope {
                 queue,
                 calls: (0..1 + random.below(4)).map(|_| Call::random(random, buffers)).collect(),
                 end: closure(random, 3),

@@ -152,6 +152,7 @@ fn run_calls(engine: &Engine, seed: u64, shape: Shape, calls: &Calls) -> Result<
             slots,
             groups: if strict { vec![own] } else { vec![own, shared_group.clone()] },
             events: Vec::new(),
+            kept: Vec::new(),
             strict,
             dispatches: (shape.kind == Kind::Solo).then(|| rig.context.stats().dispatches),
             alone: shape.kind == Kind::Solo,

@@ -56,7 +56,7 @@ fn memory_handles_and_threads_stay_flat() {
     let _alone = ALONE.lock();
     let cache = CacheOptions::new().no_disk().memory_entries(PIPELINES);
     let Some(engine) = Engine::with(ContextOptions::from_env().validation(true).cache(cache)) else { return };
-    let seconds = number("VKFUSE_SOAK_SECONDS").unwrap_or(20);
+    let seconds = number("VKFUSE_SOAK_SECONDS").unwrap_or(60);
     let (started, next) = (Instant::now(), AtomicU64::new(number("VKFUSE_MODEL_FIRST").unwrap_or(1 << 32)));
     let mut samples: Vec<Sample> = Vec::new();
     let mut calls = 0;

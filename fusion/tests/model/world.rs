@@ -6,6 +6,7 @@ use vkfuse::{CancelCause, Error, Event, FusionWrapper, Outcome, Queue, QueueOpti
 
 use super::{
     data::{Memory, Touch},
+    kept::Kept,
     kernels::Call,
     support::Rig,
 };
@@ -41,6 +42,7 @@ pub struct Noted {
 pub struct Listed {
     pub event: usize,
     pub touches: Vec<Touch>,
+    pub call: Call,
 }
 
 /// A queue as the model sees it.
@@ -74,6 +76,8 @@ pub struct World<'a> {
     pub slots: Vec<Slot>,
     pub groups: Vec<Group>,
     pub events: Vec<Noted>,
+    /// Lists that were kept.
+    pub kept: Vec<Kept>,
     /// Nobody else uses the queues and buffers: every outcome is known.
     pub strict: bool,
     /// Nobody else uses the context: dispatches so far.
@@ -198,7 +202,7 @@ impl World<'_> {
         let state = if listed { State::Listed } else { State::Direct };
         let event = self.note(event, queue, state);
         match &mut self.slots[queue].list {
-            Some(list) => list.push(Listed { event, touches }),
+            Some(list) => list.push(Listed { event, touches, call: call.clone() }),
             None => self.count(1),
         }
     }

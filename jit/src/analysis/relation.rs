@@ -44,7 +44,7 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
         let disjoint = apart || mutant!(UnknownIsDisjoint);
         return if disjoint { Relation::Disjoint } else { Relation::Unrelated };
     }
-    let plain = relate_forms(atoms, shape, a.clone(), b.clone(), false);
+    let plain = relate_forms(atoms, shape, a.clone(), b.clone(), Join::Both);
     if matches!(plain, Relation::Disjoint | Relation::SameInvocation) {
         return plain;
     }
@@ -52,27 +52,42 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
     let (mut x, mut y) = (a.clone(), b.clone());
     let moved = align(atoms, &mut x, b);
     if align(atoms, &mut y, &x) || moved {
-        let aligned = relate_forms(atoms, shape, x, y, false);
+        let aligned = relate_forms(atoms, shape, x, y, Join::Both);
         if aligned != Relation::Unrelated {
             return aligned;
         }
     }
     match plain {
-        Relation::Unrelated => relate_forms(atoms, shape, a.clone(), b.clone(), true),
+        Relation::Unrelated => {
+            let others = [Join::Nothing, Join::Firsts].into_iter();
+            let mut found = others.map(|join| relate_forms(atoms, shape, a.clone(), b.clone(), join));
+            found.find(|&other| other != Relation::Unrelated).unwrap_or(plain)
+        }
         known => known,
     }
 }
 
-/// As [`relate`], for forms that are known, as they are written; `firsts` as for [`merge_dimensions`].
+/// Where group and local id become the global id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Join {
+    /// Nowhere.
+    Nothing,
+    /// In dimensions where both forms allow it.
+    Both,
+    /// Also where only one has both ids: the other is taken for that of its work-group's first invocation.
+    Firsts,
+}
+
+/// As [`relate`], for forms that are known, in one way of writing them.
 fn relate_forms(
     atoms: &mut Atoms,
     shape: Shape,
     mut a: AccessForm,
     mut b: AccessForm,
-    firsts: bool,
+    join: Join,
 ) -> Relation {
-    let merged = merge_dimensions(atoms, shape, &mut a, &mut b, firsts);
-    if firsts && !merged.contains(&Merged::First) {
+    let merged = merge_dimensions(atoms, shape, &mut a, &mut b, join);
+    if join == Join::Firsts && !merged.contains(&Merged::First) {
         return Relation::Unrelated;
     }
     let mut agreed = Agreed::default();
@@ -165,16 +180,18 @@ enum Merged {
 }
 
 /// Replaces `group * size + local` by one atom per dimension where both offsets allow it, so that a
-/// guard on the global id bounds one digit. With `firsts`, `group * size` on one side is taken for the global id of the
-/// first invocation.
+/// guard on the global id bounds one digit.
 fn merge_dimensions(
     atoms: &mut Atoms,
     shape: Shape,
     a: &mut AccessForm,
     b: &mut AccessForm,
-    firsts: bool,
+    join: Join,
 ) -> [Merged; 3] {
     let mut merged = [Merged::No; 3];
+    if join == Join::Nothing {
+        return merged;
+    }
     for dim in 0..3u8 {
         let (groups, size) = (shape.groups[usize::from(dim)], shape.local[usize::from(dim)]);
         if groups <= 1 || size <= 1 {
@@ -196,7 +213,7 @@ fn merge_dimensions(
         let (of_a, of_b) = (first(a, b), first(b, a));
         merged[usize::from(dim)] = match used {
             true if both => Merged::Both,
-            true if firsts && (of_a || of_b) => Merged::First,
+            true if join == Join::Firsts && (of_a || of_b) => Merged::First,
             _ => continue,
         };
         let global = atoms.intern(Atom::Global(dim), (last + 1) * size - 1);

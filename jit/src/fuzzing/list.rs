@@ -70,7 +70,7 @@ struct State {
 }
 
 /// Most bytes of push constants that a list's kernels take as whole blocks, so that devices with few have room.
-const MOST_PUSHED: usize = 72;
+const MOST_PUSHED: usize = 48;
 
 /// A list being made.
 pub(super) struct Builder<'a> {

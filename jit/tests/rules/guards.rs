@@ -7,6 +7,19 @@ use vkfuse_jit::plan::{Internalization, Promote};
 use super::lab::{Lab, kernel};
 
 probes! {
+    /// A guard that leaves one group makes a remainder a sum, which is the group's all the same.
+    fn a_rotation_in_the_only_group_that_writes_needs_a_barrier() {
+        let rotate = kernel("a z", "8", "if (gid.x < p.x) { z[wid.x * 8u + (lid.x + 1u) % 8u] = a[gid.x]; }");
+        let copy = kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;");
+        for n in [7, 8, 20] {
+            Lab::new(64)
+                .submit(&rotate, [3, 1, 1], &[0, 1], &[n])
+                .submit(&copy, [3, 1, 1], &[1, 2], &[])
+                .check()
+                .fused(1);
+        }
+    }
+
     /// Without its guard a 2-D index is not injective, with it it is.
     fn row_major_needs_its_guard() {
         let body = "z[gid.y * p.x + gid.x] = a[gid.y * p.x + gid.x] + 1u;";
