@@ -43,6 +43,9 @@ impl Builder {
         if from.bits() == to.bits() {
             return self.op(Op::Bitcast, target, &[a]);
         }
+        if from == ScalarType::I32 && to.bits() == 64 {
+            return self.widen(a, target);
+        }
         // UConvert makes unsigned types only; the sign of the source decides how it is widened.
         if from.is_signed() {
             let wide = signed(to.bits());
@@ -52,6 +55,17 @@ impl Builder {
         let wide = unsigned(to.bits());
         let converted = self.same(Op::UConvert, &Shape::Scalar(wide), &[a]);
         if to.is_signed() { self.op(Op::Bitcast, target, &[converted]) } else { converted }
+    }
+
+    /// `i32` to 64 bits, as the pair of its words: Mesa 22.3 compares what `SConvert` gives with constants as if it had no
+    /// sign.
+    fn widen(&mut self, a: u32, target: u32) -> u32 {
+        let int = self.scalar_type(ScalarType::I32);
+        let count = self.u32(31);
+        let high = self.op(Op::ShiftRightArithmetic, int, &[a, count]);
+        let pair = self.vector_type(int, 2);
+        let pair = self.op(Op::CompositeConstruct, pair, &[a, high]);
+        self.op(Op::Bitcast, target, &[pair])
     }
 
     fn int_to_float(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {

@@ -66,13 +66,12 @@ pub fn abs<T: SignedScalar>(a: Val<T>) -> Val<T> {
 
 /// One with its sign; integers that are zero, and what is no number, stay as they are.
 pub fn signum<T: SignedScalar>(a: Val<T>) -> Val<T> {
-    let (zero, one) = (super::constant(T::ZERO), super::constant(T::ONE));
-    let minus = super::neg(one);
+    let (one, minus) = (super::constant(T::ONE), super::constant(T::ONE.kernel_neg()));
     if T::TYPE.is_float() {
         let negative = with(|b| Val::new(b.sign_bit(T::TYPE, a.id)));
         return select(super::ne(a, a), a, select(negative, minus, one));
     }
-    select(super::lt(a, zero), minus, select(super::gt(a, zero), one, zero))
+    clamp(a, minus, one)
 }
 
 /// `a + b`, wrapping as all arithmetic does.

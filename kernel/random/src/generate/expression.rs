@@ -1,0 +1,197 @@
+//! Expressions of a wanted type.
+
+use super::Writer;
+
+pub(super) const INTS: [&str; 8] = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"];
+const FLOATS: [&str; 2] = ["f32", "f64"];
+
+pub(super) fn is_float(ty: &str) -> bool {
+    ty.starts_with('f')
+}
+
+fn is_signed(ty: &str) -> bool {
+    ty.starts_with('i')
+}
+
+fn bits(ty: &str) -> u32 {
+    ty[1..].parse().unwrap_or(32)
+}
+
+impl Writer {
+    fn literal(&mut self, ty: &str) -> String {
+        if ty == "bool" {
+            return self.random.of(&["true", "false"]).to_owned();
+        }
+        if is_float(ty) {
+            let all = ["0.5", "1.0", "2.5", "3.0", "7.25", "100.0", "65536.0", "-1.5", "-4.0", "0.0"];
+            let number = self.random.of(&all);
+            let literal = format!("{}_{ty}", number.trim_start_matches('-'));
+            return if number.starts_with('-') { format!("(-{literal})") } else { literal };
+        }
+        let all = u64::MAX >> (64 - bits(ty));
+        let top = if is_signed(ty) { all >> 1 } else { all };
+        let value = match self.random.below(6) {
+            0 => 0,
+            1 => 1,
+            2 => top,
+            3 => self.random.next() & top,
+            _ => self.random.next() % 16,
+        };
+        if is_signed(ty) && self.random.one_in(4) {
+            return if self.random.one_in(6) { format!("{ty}::MIN") } else { format!("(-{value}_{ty})") };
+        }
+        format!("{value}_{ty}")
+    }
+
+    fn leaf(&mut self, ty: &'static str) -> String {
+        let of_type = self.names.iter().filter(|name| name.1 == ty).map(|name| name.0.clone());
+        let known: Vec<String> = of_type.collect();
+        if !known.is_empty() && !self.random.one_in(4) {
+            let k = self.random.below(known.len());
+            return known[k].clone();
+        }
+        // A value of another type that there is, cast.
+        if ty != "bool" && !self.names.is_empty() && !self.random.one_in(3) {
+            let k = self.random.below(self.names.len());
+            let (name, from) = self.names[k].clone();
+            if from != "bool" || !is_float(ty) {
+                return format!("({name} as {ty})");
+            }
+        }
+        self.literal(ty)
+    }
+
+    pub(super) fn expr(&mut self, ty: &'static str, depth: usize) -> String {
+        if depth == 0 || self.random.one_in(8) {
+            return self.leaf(ty);
+        }
+        if self.random.one_in(10) {
+            let (c, a, b) =
+                (self.expr("bool", depth - 1), self.expr(ty, depth - 1), self.expr(ty, depth - 1));
+            return format!("(if {c} {{ {a} }} else {{ {b} }})");
+        }
+        match ty {
+            "bool" => self.condition(depth - 1),
+            ty if is_float(ty) => self.float(ty, depth - 1),
+            ty => self.int(ty, depth - 1),
+        }
+    }
+
+    fn condition(&mut self, depth: usize) -> String {
+        match self.random.below(5) {
+            0 => {
+                let op = self.random.of(&["&&", "||", "&", "|", "^", "=="]);
+                format!("({} {op} {})", self.expr("bool", depth), self.expr("bool", depth))
+            }
+            1 => format!("(!{})", self.expr("bool", depth)),
+            _ => {
+                let ty = if self.random.one_in(4) { self.random.of(&FLOATS) } else { self.random.of(&INTS) };
+                let op = self.random.of(&["<", "<=", ">", ">=", "==", "!="]);
+                format!("({} {op} {})", self.expr(ty, depth), self.expr(ty, depth))
+            }
+        }
+    }
+
+    fn int(&mut self, ty: &'static str, depth: usize) -> String {
+        match self.random.below(15) {
+            0..=5 => {
+                let op = self.random.of(&["+", "-", "*", "/", "%", "&", "|", "^"]);
+                format!("({} {op} {})", self.expr(ty, depth), self.expr(ty, depth))
+            }
+            6 => {
+                let (op, by) = (self.random.of(&["<<", ">>"]), self.random.of(&INTS));
+                format!("({} {op} {})", self.expr(ty, depth), self.expr(by, depth))
+            }
+            7 if is_signed(ty) => format!("(-{})", self.expr(ty, depth)),
+            8 if is_signed(ty) => {
+                let name = self.random.of(&["abs", "signum"]);
+                format!("({}).{name}()", self.expr(ty, depth))
+            }
+            7 | 8 => format!("(!{})", self.expr(ty, depth)),
+            9 => {
+                let name = self.random.of(&["min", "max", "wrapping_add", "wrapping_sub", "wrapping_mul"]);
+                format!("({}).{name}({})", self.expr(ty, depth), self.expr(ty, depth))
+            }
+            10 if ty == "u32" && !self.arrays.is_empty() => self.element(depth),
+            10 if ty == "u32" => {
+                let from = self.random.of(&["u32", "i32"]);
+                let name = self.random.of(&["count_ones", "leading_zeros", "trailing_zeros"]);
+                format!("({}).{name}()", self.expr(from, depth))
+            }
+            11 if bits(ty) == 32 => format!("({}).reverse_bits()", self.expr(ty, depth)),
+            12 if ty == "u32" && !self.functions.is_empty() && self.random.one_in(4) => {
+                let k = self.random.below(self.functions.len());
+                let arguments = [("u32", 1), ("i32", 1), ("f32", 0)].map(|(ty, depth)| self.expr(ty, depth));
+                format!("{}({})", self.functions[k], arguments.join(", "))
+            }
+            _ => {
+                let from = match self.random.below(6) {
+                    0 => "bool",
+                    1 => self.random.of(&FLOATS),
+                    _ => self.random.of(&INTS),
+                };
+                format!("({} as {ty})", self.expr(from, depth))
+            }
+        }
+    }
+
+    /// An element of an array, now and then out of range.
+    pub(super) fn element(&mut self, depth: usize) -> String {
+        let k = self.random.below(self.arrays.len());
+        let (name, len) = self.arrays[k].clone();
+        if self.random.one_in(3) {
+            return format!("{name}[{}]", self.random.next() as u32 % len);
+        }
+        format!("{name}[({} % {})]", self.expr("u32", depth), len + 1)
+    }
+
+    /// Sums stay far from the ends of the type: one factor of a product is small.
+    fn float(&mut self, ty: &'static str, depth: usize) -> String {
+        match self.random.below(10) {
+            0..=2 => {
+                let op = self.random.of(&["+", "-"]);
+                format!("({} {op} {})", self.expr(ty, depth), self.expr(ty, depth))
+            }
+            3 => {
+                let by = self.random.of(&["0.5", "3.0", "1.25", "7.0", "0.75"]);
+                format!("({} * {by})", self.expr(ty, depth))
+            }
+            4 => {
+                // Products of whatever there is, bounded on both sides.
+                let (a, b) = (self.expr(ty, depth), self.expr(ty, depth));
+                format!("(({a}).clamp(-1000.0, 1000.0).round() * ({b}).clamp(-64.0, 64.0).trunc())")
+            }
+            5 => format!("(-{})", self.expr(ty, depth)),
+            6 => {
+                let name = self.random.of(&["floor", "ceil", "trunc", "round", "abs"]);
+                format!("({}).{name}()", self.expr(ty, depth))
+            }
+            7 => {
+                let name = self.random.of(&["min", "max"]);
+                format!("({}).{name}({})", self.expr(ty, depth), self.expr(ty, depth))
+            }
+            _ => {
+                let from =
+                    if self.random.one_in(3) { self.random.of(&FLOATS) } else { self.random.of(&INTS) };
+                format!("({} as {ty})", self.expr(from, depth))
+            }
+        }
+    }
+
+    /// Any value as 32 bits.
+    pub(super) fn result(&mut self, depth: usize) -> String {
+        match self.random.below(12) {
+            0 => format!("({} as u32)", self.expr("bool", depth)),
+            1 | 2 => format!("bits({})", self.expr("f32", depth)),
+            3 => format!("bits_wide({})", self.expr("f64", depth)),
+            4 | 5 => {
+                let ty = self.random.of(&["u64", "i64"]);
+                format!("fold({} as u64)", self.expr(ty, depth))
+            }
+            _ => {
+                let ty = self.random.of(&INTS);
+                format!("({} as u32)", self.expr(ty, depth))
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Small programs: loops, branches, early returns, arrays, structs, calls.
+
+use super::{Function, Writer, expression::is_float};
+
+/// A name that can be assigned to, and its type.
+type Variable = (String, &'static str);
+
+impl Writer {
+    pub(super) fn program(&mut self, k: usize, out: &mut String) -> Function {
+        self.parameters();
+        let mut text = format!("#[device]\nfn p{k}(x: u32, y: i32, z: f32) -> u32 {{\n");
+        let mut vars: Vec<Variable> = Vec::new();
+        for (n, ty) in ["u32", "i32", "u8", "i64", "bool", "f32"].into_iter().enumerate() {
+            let value = self.expr(ty, 1);
+            text += &format!("let mut v{n}: {ty} = {value};\n");
+            vars.push((format!("v{n}"), ty));
+            self.names.push((format!("v{n}"), ty));
+        }
+        let len = 2 + self.random.below(6) as u32;
+        text += &format!("let mut a = [x; {len}];\n");
+        self.arrays.push(("a".to_owned(), len));
+        if self.random.one_in(2) {
+            let (first, second) = (self.expr("u32", 1), self.expr("i16", 1));
+            text += &format!("let mut s = Part {{ word: {first}, small: {second}, many: [v0, x, 3] }};\n");
+            text += "let mut t = [s; 2];\nt[1].word += 1;\n";
+            for (name, ty) in
+                [("s.word", "u32"), ("s.small", "i16"), ("t[1].word", "u32"), ("t[v0 % 3].small", "i16")]
+            {
+                vars.push((name.to_owned(), ty));
+                self.names.push((name.to_owned(), ty));
+            }
+            self.arrays.extend([("s.many".to_owned(), 3), ("t[v0 % 3].many".to_owned(), 3)]);
+        }
+        self.statements(&mut text, &vars, 3, false);
+        text +=
+            "let mut sum = v0 ^ (v1 as u32) ^ (v2 as u32 * 3) ^ fold(v3 as u64) ^ (v4 as u32) ^ bits(v5);\n";
+        for (name, len) in &self.arrays {
+            text += &format!("for k in 0..{len} {{\nsum = sum * 31 + {name}[k];\n}}\n");
+        }
+        for (name, ty) in &vars[6..] {
+            text += &format!("sum = sum * 7 + ({name} as {ty} as u32);\n");
+        }
+        *out += &(text + "sum\n}\n");
+        Function { call: format!("[p{k}(x, y, z), 0, 0]"), last: "" }
+    }
+
+    /// Statements. `vars` are the names that can be assigned to.
+    fn statements(&mut self, out: &mut String, vars: &[Variable], depth: usize, looped: bool) {
+        for _ in 0..1 + self.random.below(4) {
+            match self.random.below(if depth == 0 { 4 } else { 11 }) {
+                0..=2 => self.assignment(out, vars),
+                3 => {
+                    let (place, value) = (self.element(1), self.expr("u32", 2));
+                    let op = self.random.of(&["", "+", "^"]);
+                    *out += &format!("{place} {op}= {value};\n");
+                }
+                4 | 5 => self.branch(out, vars, depth, looped),
+                6 => {
+                    let value = self.expr("u32", 1);
+                    *out += &format!("match {value} % 7 {{\n0 => {{\n");
+                    self.statements(out, vars, depth - 1, looped);
+                    let guard = self.expr("bool", 1);
+                    *out += &format!("}}\n1 | 5 if {guard} => {{\n");
+                    self.statements(out, vars, depth - 1, looped);
+                    *out += "}\n2..=3 => {}\nn => {\nv0 += n;\n";
+                    self.statements(out, vars, depth - 1, looped);
+                    *out += "}\n}\n";
+                }
+                7 => {
+                    // Named in a branch, indexed in it and outside.
+                    let condition = self.expr("bool", 2);
+                    let k = self.random.below(self.arrays.len());
+                    let name = self.arrays[k].0.clone();
+                    *out += &format!(
+                        "if {condition} {{\nlet kept = {name};\nv0 ^= kept[v0 % 4] + TABLE[v0 % 5];\n}}\n"
+                    );
+                }
+                _ => self.repeated(out, vars, depth),
+            }
+        }
+    }
+
+    fn assignment(&mut self, out: &mut String, vars: &[Variable]) {
+        let k = self.random.below(vars.len());
+        let (var, ty) = vars[k].clone();
+        let value = self.expr(ty, 2);
+        if is_float(ty) {
+            // What a loop makes of it stays bounded, and whole.
+            *out += &format!("{var} = ({value}).clamp(-1000.0, 1000.0).round();\n");
+            return;
+        }
+        let op = match ty {
+            "bool" => self.random.of(&["", "&", "|", "^"]),
+            _ => self.random.of(&["", "", "+", "-", "*", "/", "%", "&", "|", "^"]),
+        };
+        *out += &format!("{var} {op}= {value};\n");
+    }
+
+    fn branch(&mut self, out: &mut String, vars: &[Variable], depth: usize, looped: bool) {
+        let condition = self.expr("bool", 2);
+        *out += &format!("if {condition} {{\n");
+        self.statements(out, vars, depth - 1, looped);
+        if looped && self.random.one_in(3) {
+            *out += self.random.of(&["break;\n", "continue;\n"]);
+        } else if self.random.one_in(12) {
+            let value = self.result(1);
+            *out += &format!("return {value};\n");
+        }
+        if self.random.one_in(2) {
+            *out += "} else {\n";
+            self.statements(out, vars, depth - 1, looped);
+        }
+        *out += "}\n";
+    }
+
+    /// A loop of a few rounds.
+    fn repeated(&mut self, out: &mut String, vars: &[Variable], depth: usize) {
+        let kind = self.random.below(3);
+        let name = format!("{}{}", ["k", "n", "l"][kind], self.names.len());
+        let mut ty = "u32";
+        match kind {
+            0 => {
+                ty = self.random.of(&["u32", "i32", "u8", "i64"]);
+                let (first, count) = (self.random.below(3), self.random.below(5));
+                let range = self.random.of(&["..", "..="]);
+                *out += &format!("for {name} in {first}{range}{}_{ty} {{\n", first + count);
+            }
+            1 => {
+                let condition = self.expr("bool", 1);
+                *out +=
+                    &format!("let mut {name} = 0_u32;\nwhile {name} < 4 && {condition} {{\n{name} += 1;\n");
+            }
+            _ => {
+                *out +=
+                    &format!("let mut {name} = 0_u32;\nloop {{\n{name} += 1;\nif {name} > 3 {{\nbreak;\n}}\n")
+            }
+        }
+        self.names.push((name, ty));
+        self.statements(out, vars, depth - 1, true);
+        self.names.pop();
+        *out += "}\n";
+    }
+}

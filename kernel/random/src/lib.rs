@@ -1,0 +1,115 @@
+//! Random kernels written in Rust, for the test that host and device agree on them. `build.rs` writes them.
+
+#![allow(
+    missing_docs,
+    missing_debug_implementations,
+    unused_parens,
+    unused_comparisons,
+    unused_variables,
+    clippy::all,
+    reason = "generated code is not written to be read"
+)]
+
+pub mod bounds;
+
+use vkfuse::{
+    Buffer, Error, Queue,
+    rust::{Captures, HostBuffer, Item, Read, Value, Write, device, host::on_host, kernel},
+};
+
+/// What all items are given: one of each for an item.
+pub struct Inputs<'a> {
+    pub x: &'a [u32],
+    pub y: &'a [i32],
+    pub z: &'a [f32],
+}
+
+impl Inputs<'_> {
+    /// Number of items.
+    pub fn len(&self) -> u32 {
+        self.x.len() as u32
+    }
+}
+
+/// The inputs in buffers, and the results: result and two arguments of its last step.
+pub struct OnDevice {
+    pub x: Buffer<u32>,
+    pub y: Buffer<i32>,
+    pub z: Buffer<f32>,
+    pub out: Buffer<[u32; 3]>,
+}
+
+/// A kernel of several functions.
+pub struct Case {
+    /// Names of the functions, and of the last step of those whose result is only bounded.
+    pub functions: &'static [(&'static str, &'static str)],
+    /// Runs it on the host; results by item, [`PER_KERNEL`] for each.
+    pub host: fn(&Inputs<'_>) -> Vec<[u32; 3]>,
+    /// Runs it on a device, into `out`.
+    pub device: fn(&Queue, &OnDevice, u32) -> Result<(), Error>,
+}
+
+macro_rules! case {
+    ($kernel:ident, $functions:expr) => {
+        Case {
+            functions: &$functions,
+            host: |inputs| {
+                let (x, y) = (HostBuffer::new(inputs.x.to_vec()), HostBuffer::new(inputs.y.to_vec()));
+                let z = HostBuffer::new(inputs.z.to_vec());
+                let out = HostBuffer::new(vec![[0; 3]; inputs.x.len() * PER_KERNEL]);
+                let kernel = $kernel { x: (&x).into(), y: (&y).into(), z: (&z).into(), out: (&out).into() };
+                on_host([inputs.len()], &kernel);
+                out.to_vec()
+            },
+            device: |queue, on, count| {
+                let OnDevice { x, y, z, out } = on;
+                let kernel = $kernel { x: x.into(), y: y.into(), z: z.into(), out: out.into() };
+                queue.submit(|h| {
+                    h.parallel_for(count, &kernel);
+                })?;
+                Ok(())
+            },
+        }
+    };
+}
+
+const TABLE: [u32; 4] = [0x1234_5678, 9, 0x8000_0001, 77];
+
+#[derive(Clone, Copy, Value)]
+#[repr(C)]
+struct Part {
+    word: u32,
+    small: i16,
+    many: [u32; 3],
+}
+
+/// The bits of a float; a zero has no sign.
+#[device]
+fn bits(x: f32) -> u32 {
+    if x == 0.0 { 0 } else { x.to_bits() }
+}
+
+/// The bits of a float, folded.
+#[device]
+fn bits_wide(x: f64) -> u32 {
+    if x == 0.0 { 0 } else { fold(x.to_bits()) }
+}
+
+#[device]
+fn fold(x: u64) -> u32 {
+    (x ^ (x >> 32)) as u32
+}
+
+/// Of moderate size.
+#[device]
+fn plain(x: f32) -> f32 {
+    x.clamp(-1e6, 1e6)
+}
+
+/// Of moderate size, and not near to zero.
+#[device]
+fn divisor(x: f32) -> f32 {
+    if x.abs() < 0.125 { 2.5 } else { plain(x) }
+}
+
+include!(concat!(env!("OUT_DIR"), "/generated.rs"));
