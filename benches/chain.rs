@@ -1,4 +1,5 @@
-//! The chain of four kernels over sizes: unfused, fused, fused with private temporaries, and written by hand.
+//! The chain of four kernels over sizes: unfused, fused, fused with private temporaries, with its kernels in Rust,
+//! and written by hand.
 //!
 //! `chain/gpu` is the time between timestamps on the device, `chain/wall` the time until the host sees completion.
 
@@ -15,10 +16,12 @@ fn chain(criterion: &mut Criterion) {
     for n in workloads::sizes(&context) {
         let plain = Chain::new(&context, &queue, n, false);
         let promoted = Chain::new(&context, &queue, n, true);
-        let variants: [(&str, &dyn Fn() -> Vec<Event>); 4] = [
+        let variants: [(&str, &dyn Fn() -> Vec<Event>); 6] = [
             ("unfused", &|| plain.submit()),
             ("fused", &|| vec![plain.submit_fused()]),
             ("promoted", &|| vec![promoted.submit_fused()]),
+            ("fused, in Rust", &|| vec![plain.submit_fused_rust()]),
+            ("promoted, in Rust", &|| vec![promoted.submit_fused_rust()]),
             ("by hand", &|| vec![plain.submit_by_hand()]),
         ];
         for clock in ["gpu", "wall"] {

@@ -11,7 +11,40 @@ use std::{
 use vkfuse::{
     Buffer, CacheOptions, Context, ContextOptions, DeviceKind, Event, FusionProperties, FusionWrapper,
     Kernel, Queue, QueueOptions,
+    rust::{Captures, Item, Read, Write, kernel},
 };
+
+/// `z = x * y`, as `shaders/chain/mul.comp`.
+#[derive(Captures)]
+struct Mul {
+    x: Read<f32>,
+    y: Read<f32>,
+    z: Write<f32>,
+}
+
+#[kernel]
+impl Mul {
+    fn run(&self, item: Item<1>) {
+        let i = item.index();
+        self.z.set(i, self.x.get(i) * self.y.get(i));
+    }
+}
+
+/// `z = x - y`, as `shaders/chain/sub.comp`.
+#[derive(Captures)]
+struct Sub {
+    x: Read<f32>,
+    y: Read<f32>,
+    z: Write<f32>,
+}
+
+#[kernel]
+impl Sub {
+    fn run(&self, item: Item<1>) {
+        let i = item.index();
+        self.z.set(i, self.x.get(i) - self.y.get(i));
+    }
+}
 
 /// A context without disk cache, and a queue that can fuse and takes times.
 pub(crate) fn open() -> (Context, Queue) {
@@ -115,6 +148,30 @@ impl Chain {
         let fusion = FusionWrapper::new(&self.queue).expect("the queue enables fusion");
         fusion.start_fusion().expect("fusion mode");
         self.submit_each();
+        fusion.complete_fusion(&FusionProperties::default()).expect("a fused dispatch")
+    }
+
+    /// [`Chain::submit_fused`] with the kernels written in Rust.
+    pub(crate) fn submit_fused_rust(&self) -> Event {
+        let (i, t) = (&self.inputs, &self.temporaries);
+        let mul = |x: &Buffer<f32>, y: &Buffer<f32>, z: &Buffer<f32>| {
+            let kernel = Mul { x: x.into(), y: y.into(), z: z.into() };
+            self.queue.submit(|h| {
+                h.parallel_for(self.n, &kernel);
+            })
+        };
+        let sub = |x: &Buffer<f32>, y: &Buffer<f32>, z: &Buffer<f32>| {
+            let kernel = Sub { x: x.into(), y: y.into(), z: z.into() };
+            self.queue.submit(|h| {
+                h.parallel_for(self.n, &kernel);
+            })
+        };
+        let fusion = FusionWrapper::new(&self.queue).expect("the queue enables fusion");
+        fusion.start_fusion().expect("fusion mode");
+        mul(&i[0], &i[1], &t[0]).expect("a submission");
+        sub(&i[0], &i[2], &t[1]).expect("a submission");
+        mul(&t[1], &i[3], &t[2]).expect("a submission");
+        sub(&t[0], &t[2], &self.out).expect("a submission");
         fusion.complete_fusion(&FusionProperties::default()).expect("a fused dispatch")
     }
 
