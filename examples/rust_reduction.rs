@@ -10,7 +10,7 @@ use vkfuse::{
 };
 
 /// Items of a work-group.
-const LOCAL: u32 = 64;
+const LOCAL: u32 = 256;
 const GROUPS: u32 = 100;
 
 /// An input and how much it counts.
@@ -43,7 +43,7 @@ impl Mix {
 struct Sum {
     input: Read<u32>,
     sums: Write<u32>,
-    partial: Shared<u32, 64>,
+    partial: Shared<u32, 256>,
 }
 
 #[kernel]
