@@ -88,8 +88,8 @@ fn many_entries_among_many_foreign_files() {
     let mut config = StoreConfig::at(&dir);
     config.max_size = 0;
     let store = Store::open(config.clone());
-    let count = pick(3_000, 100_000);
-    let foreign = pick(5_000, 1_000_000);
+    let count = pick(1_000, 100_000);
+    let foreign = pick(2_000, 1_000_000);
     let put = |number| assert!(store.put(&key(number), &entry(number)).is_published());
     let get = |number| assert_eq!(store.get(&key(number)), Ok(entry(number)));
     (0..100).for_each(put);
