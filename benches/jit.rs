@@ -1,5 +1,5 @@
-//! The JIT by number of kernels: planning (trace, legality, key) and building (linking, internalization, emission)
-//! apart. No driver and no device take part.
+//! The JIT by number of kernels: what is done once per kernel (validation, normal form, analysis), planning (trace,
+//! legality, key) and building (linking, internalization, emission) apart. No driver and no device take part.
 //!
 //! The list is a chain in which every kernel takes the result of the one before; all results but the last are
 //! promoted to private memory.
@@ -17,7 +17,7 @@ const ELEMENTS: u32 = 1 << 20;
 fn jit(criterion: &mut Criterion) {
     let kernels = ["mul", "sub"].map(load);
     let options = FuseOptions::default();
-    // A desktop device's limits; the least that Vulkan demands would not take 64 kernels.
+    // A desktop device's limits; the least that Vulkan demands would not take so many kernels.
     let limits = Limits {
         max_work_group_size: [1024; 3],
         max_work_group_invocations: 1024,
@@ -26,8 +26,9 @@ fn jit(criterion: &mut Criterion) {
     };
 
     let mut group = criterion.benchmark_group("jit");
+    group.bench_function("load", |bencher| bencher.iter(|| load("mul")));
     group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2)).sample_size(20);
-    for count in [1, 2, 4, 8, 16, 32, 64] {
+    for count in [1, 2, 4, 8, 16, 32, 64, 128, 256] {
         let list = chain(&kernels, count);
         group.bench_function(BenchmarkId::new("plan", count), |bencher| {
             bencher.iter(|| plan(&list, &options, &limits));
