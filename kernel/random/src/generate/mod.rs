@@ -45,7 +45,7 @@ const LAST: [(&str, &str, &str, &str); 20] = [
     ("asin", "plain(a).clamp(-1.0, 1.0)", "0.0", "a.asin()"),
     ("acos", "plain(a).clamp(-1.0, 1.0)", "0.0", "a.acos()"),
     ("atan", "plain(a)", "0.0", "a.atan()"),
-    ("atan2", "plain(a)", "divisor(b)", "a.atan2(b)"),
+    ("atan2", "divisor(a)", "divisor(b)", "a.atan2(b)"),
     ("sinh", "plain(a).clamp(-10.0, 10.0)", "0.0", "a.sinh()"),
     ("cosh", "plain(a).clamp(-10.0, 10.0)", "0.0", "a.cosh()"),
     ("tanh", "plain(a).clamp(-10.0, 10.0)", "0.0", "a.tanh()"),
