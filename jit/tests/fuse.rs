@@ -438,3 +438,33 @@ fn does_not_hand_single_elements_through_memory_where_that_is_slow() {
     assert_eq!(softmax_groups(Promote::None, Some(1 << 20), true), [4], "the user insists");
     assert_eq!(softmax_groups(Promote::Local, Some(1 << 20), false), [4], "they do not go through memory");
 }
+
+/// Ids that a module gives a decoration, each with its first operand, if it has one.
+fn decorated(words: &[u32], decoration: u32) -> Vec<(u32, Option<u32>)> {
+    const OP_DECORATE: u32 = 71;
+    let starts = std::iter::successors(Some(5), |&at| words.get(at).map(|word| at + (word >> 16) as usize));
+    let instructions = starts.filter_map(|at| words.get(at..at + (words.get(at)? >> 16) as usize));
+    let decorates = |i: &&[u32]| i[0] & 0xffff == OP_DECORATE && i[2] == decoration;
+    instructions.filter(decorates).map(|i| (i[1], i.get(3).copied())).collect()
+}
+
+#[test]
+fn what_is_seen_through_overlapping_bindings_is_coherent() {
+    let mul = kernel("chain/mul.spv");
+    let mut list = List::new(1 << 13);
+    for args in [[0, 1, 2], [2, 3, 4]] {
+        list.submit(&mul, [16, 1, 1], &args, &4096u32.to_le_bytes());
+    }
+    list.submissions[1].args[0].len -= 64;
+    let limits = Limits { shape: ShapeFacts { group_size: 256, items: 4, vectors: true }, ..limits() };
+    let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
+    assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
+    let words = plan.steps[0].build().expect("the module stands");
+    let (is_coherent, binding) = (23, 33);
+    // The third argument, and the same memory as the next kernel sees it.
+    let overlapping = |&(_, binding): &(u32, Option<u32>)| matches!(binding, Some(2 | 3));
+    let coherent = decorated(&words, is_coherent);
+    let views: Vec<_> = decorated(&words, binding).into_iter().filter(overlapping).collect();
+    assert!(views.len() >= 2);
+    assert!(views.iter().all(|(view, _)| coherent.contains(&(*view, None))), "{views:?} {coherent:?}");
+}

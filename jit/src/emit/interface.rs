@@ -93,7 +93,7 @@ impl Bindings {
                 builder.decorate(view.id, Decoration::NonWritable, &[]);
             }
             let beside = || self.0.iter().any(|v| v.binding == view.binding && v.beside);
-            let handed = handed[usize::from(view.binding)] && (!view.wide || beside());
+            let handed = handed[usize::from(view.binding)] && (!view.wide || !facts.restrict || beside());
             if facts.coherent || view.coherent || handed {
                 builder.decorate(view.id, Decoration::Coherent, &[]);
             }
