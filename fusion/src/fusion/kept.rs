@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// A fusion list that was completed and kept: it can be run again without being recorded again. A handle; clones are the
-/// same list. It keeps its buffers alive.
+/// same list. It keeps its buffers and its queue alive: dropping all other handles of the queue does not end fusion mode.
 ///
 /// ```no_run
 /// # use vkfuse::{Context, Error, FusionProperties, FusionWrapper, QueueOptions};
