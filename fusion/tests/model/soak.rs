@@ -115,7 +115,8 @@ fn memory_handles_and_threads_stay_flat() {
     assert!(last.objects.buffers <= warm.objects.buffers, "{warm:?} {last:?}");
     assert!(last.objects.pipelines <= PIPELINES as u64 + 8, "{last:?}");
     assert!(last.objects.submissions <= warm.objects.submissions.max(32), "{warm:?} {last:?}");
-    assert!(last.heap <= warm.heap + (64 << 10), "{warm:?} {last:?}");
+    // A table may double once more; a leak of a byte a call would be some hundred KiB in a minute.
+    assert!(last.heap <= warm.heap + (192 << 10), "{warm:?} {last:?}");
     // The driver's compiler and the layers never settle to the byte, and a pipeline takes some 200 KiB there.
     let filled = (PIPELINES as u64).saturating_sub(warm.objects.pipelines) * 320;
     assert!(last.resident <= warm.resident + warm.resident / 4 + (32 << 10) + filled, "{warm:?} {last:?}");
