@@ -49,6 +49,22 @@ impl ScalarType {
         !self.is_float() && self != ScalarType::Bool
     }
 
+    /// What values of the type are held in on a device: integers narrower than 32 bits in 32, see `stage::narrow`.
+    #[must_use]
+    pub fn held(self) -> ScalarType {
+        match self {
+            ScalarType::I8 | ScalarType::I16 => ScalarType::I32,
+            ScalarType::U8 | ScalarType::U16 => ScalarType::U32,
+            other => other,
+        }
+    }
+
+    /// The number that the low bits are, extended by its sign.
+    pub(crate) fn extend(self, bits: u64) -> u64 {
+        let unused = 64 - self.bits();
+        if self.is_signed() { ((bits << unused) as i64 >> unused) as u64 } else { bits << unused >> unused }
+    }
+
     /// Whether it is an integer with a sign.
     #[must_use]
     pub fn is_signed(self) -> bool {

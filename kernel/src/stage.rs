@@ -16,6 +16,7 @@ mod int;
 mod item;
 mod math;
 mod memory;
+mod narrow;
 mod operators;
 mod place;
 mod plain;

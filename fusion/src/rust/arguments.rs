@@ -132,16 +132,17 @@ fn specs(stored: &Stored, launch: &Launch, request: &mut Request) {
     }
 }
 
+/// The constant as the module declares it: narrow integers are 32 bits there.
 fn spec_value(scalar: ScalarType, bytes: &[u8]) -> SpecValue {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);
     let bits = u64::from_ne_bytes(wide);
     match scalar {
         ScalarType::Bool => SpecValue::Bool(bits != 0),
-        ScalarType::I8 => SpecValue::I8(bits as i8),
-        ScalarType::U8 => SpecValue::U8(bits as u8),
-        ScalarType::I16 => SpecValue::I16(bits as i16),
-        ScalarType::U16 => SpecValue::U16(bits as u16),
+        ScalarType::I8 => SpecValue::I32((bits as i8).into()),
+        ScalarType::U8 => SpecValue::U32((bits as u8).into()),
+        ScalarType::I16 => SpecValue::I32((bits as i16).into()),
+        ScalarType::U16 => SpecValue::U32((bits as u16).into()),
         ScalarType::I32 => SpecValue::I32(bits as i32),
         ScalarType::U32 => SpecValue::U32(bits as u32),
         ScalarType::I64 => SpecValue::I64(bits as i64),

@@ -13,4 +13,5 @@ mod chain;
 mod checked;
 mod device;
 mod mistakes;
+mod narrow;
 mod valid;

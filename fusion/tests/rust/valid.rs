@@ -11,6 +11,7 @@ use vkfuse::rust::{
 use crate::{
     device::Table,
     kernels::{Branches, Document, Flow, Meaning, Nested, Particle, Reduce},
+    narrow::Narrow,
 };
 
 #[device]
@@ -235,7 +236,8 @@ fn all_modules_are_valid() {
     check::<Integers>(&mut count);
     check::<Composites>(&mut count);
     check::<Groups>(&mut count);
-    assert_eq!(count, 11 * 6);
+    check::<Narrow>(&mut count);
+    assert_eq!(count, 12 * 6);
 }
 
 /// The check can fail.

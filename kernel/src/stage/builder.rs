@@ -90,7 +90,7 @@ pub(crate) struct Builder {
     next: u32,
     globals: HashMap<(Op, Option<u32>, Vec<Operand>), u32>,
     pub(super) memory_types: HashMap<Shape, u32>,
-    /// Integer constants by id.
+    /// Integer constants by id, extended by their sign.
     pub(super) known: HashMap<u32, u64>,
     capabilities: BTreeSet<u32>,
     extensions: BTreeSet<&'static str>,

@@ -21,9 +21,7 @@ impl Builder {
         if let Some(bits) = self.known(a)
             && to.is_int()
         {
-            let sign = from.is_signed() && from.bits() < 64 && bits >> (from.bits() - 1) & 1 == 1;
-            let bits = if sign { bits | u64::MAX << from.bits() } else { bits };
-            return self.scalar(to, bits & (u64::MAX >> (64 - to.bits())));
+            return self.scalar(to, bits);
         }
         let target = self.scalar_type(to);
         match (from, to) {
@@ -39,6 +37,17 @@ impl Builder {
     }
 
     fn int_to_int(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {
+        let converted = self.resize(a, from.held(), to.held());
+        // What the type has room for needs no wrap.
+        let wider = to.bits() > from.bits() && (to.is_signed() || !from.is_signed());
+        if wider { converted } else { self.wrap(converted, to) }
+    }
+
+    /// Between integers of 32 and 64 bits.
+    fn resize(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {
+        if from == to {
+            return a;
+        }
         let target = self.scalar_type(to);
         if from.bits() == to.bits() {
             return self.op(Op::Bitcast, target, &[a]);
@@ -69,12 +78,6 @@ impl Builder {
     }
 
     fn int_to_float(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {
-        let (mut a, mut from) = (a, from);
-        if from.bits() < 32 {
-            let wide = if from.is_signed() { ScalarType::I32 } else { ScalarType::U32 };
-            a = self.int_to_int(a, from, wide);
-            from = wide;
-        }
         let op = if from.is_signed() { Op::ConvertSToF } else { Op::ConvertUToF };
         self.same(op, &Shape::Scalar(to), &[a])
     }
@@ -96,11 +99,8 @@ impl Builder {
         let fits = self.compare(Op::LogicalAnd, not_low, not_high);
         let safe = self.same(Op::Select, &Shape::Scalar(from), &[fits, a, zero]);
 
-        let wide =
-            if bits < 32 { if to.is_signed() { ScalarType::I32 } else { ScalarType::U32 } } else { to };
         let op = if to.is_signed() { Op::ConvertFToS } else { Op::ConvertFToU };
-        let converted = self.same(op, &Shape::Scalar(wide), &[safe]);
-        let converted = if wide == to { converted } else { self.int_to_int(converted, wide, to) };
+        let converted = self.same(op, &Shape::Scalar(to), &[safe]);
 
         let mask = u64::MAX >> (64 - bits);
         let (least, greatest) = if to.is_signed() { (1 << (bits - 1), mask >> 1) } else { (0, mask) };
@@ -120,19 +120,9 @@ impl Builder {
 }
 
 fn signed(bits: u32) -> ScalarType {
-    match bits {
-        8 => ScalarType::I8,
-        16 => ScalarType::I16,
-        32 => ScalarType::I32,
-        _ => ScalarType::I64,
-    }
+    if bits == 32 { ScalarType::I32 } else { ScalarType::I64 }
 }
 
 fn unsigned(bits: u32) -> ScalarType {
-    match bits {
-        8 => ScalarType::U8,
-        16 => ScalarType::U16,
-        32 => ScalarType::U32,
-        _ => ScalarType::U64,
-    }
+    if bits == 32 { ScalarType::U32 } else { ScalarType::U64 }
 }

@@ -8,15 +8,14 @@ use crate::shape::{ScalarType, Shape};
 impl Builder {
     /// The divisor, or one where dividing by it is not defined: zero, and minus one below the least number.
     fn divisor(&mut self, ty: ScalarType, a: u32, b: u32) -> u32 {
-        let mask = u64::MAX >> (64 - ty.bits());
         let known = self.known(b);
-        if known.is_some_and(|b| b != 0 && !(ty.is_signed() && b == mask)) {
+        if known.is_some_and(|b| b != 0 && !(ty.is_signed() && b == u64::MAX)) {
             return b;
         }
         let (zero, one) = (self.scalar(ty, 0), self.scalar(ty, 1));
         let mut bad = self.compare(Op::IEqual, b, zero);
         if ty.is_signed() {
-            let (least, minus) = (self.scalar(ty, 1 << (ty.bits() - 1)), self.scalar(ty, mask));
+            let (least, minus) = (self.scalar(ty, 1 << (ty.bits() - 1)), self.scalar(ty, u64::MAX));
             let (low, all) = (self.compare(Op::IEqual, a, least), self.compare(Op::IEqual, b, minus));
             let overflows = self.compare(Op::LogicalAnd, low, all);
             bad = self.compare(Op::LogicalOr, bad, overflows);
@@ -52,6 +51,7 @@ impl Builder {
                 self.same(Op::BitwiseAnd, &Shape::Scalar(by), &[count, mask])
             }
         };
-        self.same(op, &Shape::Scalar(ty), &[a, count])
+        let shifted = self.same(op, &Shape::Scalar(ty), &[a, count]);
+        if op == Op::ShiftLeftLogical { self.wrap(shifted, ty) } else { shifted }
     }
 }

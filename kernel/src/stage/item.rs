@@ -198,7 +198,8 @@ impl<const D: usize> Cap<GroupItem<D>> {
     /// The sum over the sub-group.
     pub fn sub_group_sum<T: Ordered>(self, value: Val<T>) -> Val<T> {
         let op = if T::TYPE.is_float() { Op::GroupNonUniformFAdd } else { Op::GroupNonUniformIAdd };
-        Self::sub_group(op, Capability::GroupNonUniformArithmetic, true, &[value.id])
+        let sum: Val<T> = Self::sub_group(op, Capability::GroupNonUniformArithmetic, true, &[value.id]);
+        with(|b| Val::new(b.wrap(sum.id, T::TYPE)))
     }
 
     /// The least over the sub-group.

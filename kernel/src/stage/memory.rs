@@ -57,8 +57,10 @@ impl Builder {
         let ty = self.value_type(shape);
         match self.parts(shape) {
             None => {
-                let pointer = self.chain(spot.class, spot.root, &spot.indices, ty);
-                self.load(pointer, ty)
+                let stored = self.memory_type(shape);
+                let pointer = self.chain(spot.class, spot.root, &spot.indices, stored);
+                let loaded = self.load(pointer, stored);
+                self.widened(loaded, shape)
             }
             Some(parts) => {
                 let mut values = Vec::new();
@@ -74,9 +76,10 @@ impl Builder {
     /// Stores a value to where it has the layout of buffers.
     pub(super) fn store_laid_out(&mut self, spot: &Spot, shape: &Shape, value: u32) {
         let Some(parts) = self.parts(shape) else {
-            let ty = self.value_type(shape);
+            let ty = self.memory_type(shape);
             let pointer = self.chain(spot.class, spot.root, &spot.indices, ty);
-            return self.store(pointer, value);
+            let stored = self.narrowed(value, shape);
+            return self.store(pointer, stored);
         };
         for (k, part) in parts.iter().enumerate() {
             let ty = self.value_type(part);

@@ -33,7 +33,10 @@ fn component(shape: &Shape) -> ScalarType {
 fn arithmetic<T: Number>(int: Op, float: Op, a: Val<T>, b: Val<T>) -> Val<T> {
     let shape = shape::<T>();
     let op = if component(&shape).is_float() { float } else { int };
-    with(|builder| Val::new(builder.same(op, &shape, &[a.id, b.id])))
+    with(|builder| {
+        let result = builder.same(op, &shape, &[a.id, b.id]);
+        Val::new(builder.wrap(result, component(&shape)))
+    })
 }
 
 /// `a + b`
@@ -81,13 +84,20 @@ pub fn rem<T: Int>(a: Val<T>, b: Val<T>) -> Val<T> {
 pub fn neg<T: Signed>(a: Val<T>) -> Val<T> {
     let shape = shape::<T>();
     let op = if component(&shape).is_float() { Op::FNegate } else { Op::SNegate };
-    with(|builder| Val::new(builder.same(op, &shape, &[a.id])))
+    with(|builder| {
+        let result = builder.same(op, &shape, &[a.id]);
+        Val::new(builder.wrap(result, component(&shape)))
+    })
 }
 
 /// `!a`
 pub fn not<T: Bits>(a: Val<T>) -> Val<T> {
     let op = if T::TYPE == ScalarType::Bool { Op::LogicalNot } else { Op::Not };
-    with(|builder| Val::new(builder.same(op, &shape::<T>(), &[a.id])))
+    with(|builder| {
+        let result = builder.same(op, &shape::<T>(), &[a.id]);
+        // The ones above an unsigned number go; those above a signed one are its sign.
+        Val::new(if T::TYPE.is_signed() { result } else { builder.wrap(result, T::TYPE) })
+    })
 }
 
 fn bitwise<T: Bits>(int: Op, logical: Op, a: Val<T>, b: Val<T>) -> Val<T> {

@@ -123,7 +123,14 @@ impl Builder {
                 self.op(Op::Bitcast, ty, &[pair])
             }
             size => {
-                let shift = self.u32(8 * (at % 4));
+                let from = 8 * (at % 4);
+                if scalar.is_signed() {
+                    let (up, down) = (self.u32(32 - 8 * size - from), self.u32(32 - 8 * size));
+                    let low = self.op(Op::Bitcast, ty, &[low]);
+                    let high = self.op(Op::ShiftLeftLogical, ty, &[low, up]);
+                    return self.op(Op::ShiftRightArithmetic, ty, &[high, down]);
+                }
+                let shift = self.u32(from);
                 let shifted = self.op(Op::ShiftRightLogical, word, &[low, shift]);
                 let mask = self.u32(u32::MAX >> (32 - 8 * size));
                 let bits = self.op(Op::BitwiseAnd, word, &[shifted, mask]);
@@ -131,9 +138,7 @@ impl Builder {
                     let zero = self.u32(0);
                     return self.op(Op::INotEqual, ty, &[bits, zero]);
                 }
-                let narrow = self.scalar_type(if size == 1 { ScalarType::U8 } else { ScalarType::U16 });
-                let narrowed = self.op(Op::UConvert, narrow, &[bits]);
-                if scalar.is_signed() { self.op(Op::Bitcast, ty, &[narrowed]) } else { narrowed }
+                bits
             }
         }
     }

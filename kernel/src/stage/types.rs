@@ -29,18 +29,20 @@ impl Builder {
             return self.bool_type();
         }
         match scalar {
-            ScalarType::I8 | ScalarType::U8 => self.capability(Capability::Int8),
-            ScalarType::I16 | ScalarType::U16 => self.capability(Capability::Int16),
             ScalarType::I64 | ScalarType::U64 => self.capability(Capability::Int64),
             ScalarType::F64 => self.capability(Capability::Float64),
             _ => {}
         }
-        let bits = Operand::LiteralBit32(scalar.bits());
+        let scalar = scalar.held();
         if scalar.is_float() {
-            return self.global(Op::TypeFloat, None, vec![bits]);
+            return self.global(Op::TypeFloat, None, vec![Operand::LiteralBit32(scalar.bits())]);
         }
-        let sign = Operand::LiteralBit32(u32::from(scalar.is_signed()));
-        self.global(Op::TypeInt, None, vec![bits, sign])
+        self.int_type(scalar.bits(), scalar.is_signed())
+    }
+
+    pub(super) fn int_type(&mut self, bits: u32, signed: bool) -> u32 {
+        let operands = vec![Operand::LiteralBit32(bits), Operand::LiteralBit32(u32::from(signed))];
+        self.global(Op::TypeInt, None, operands)
     }
 
     pub(super) fn vector_type(&mut self, component: u32, n: u32) -> u32 {
@@ -78,7 +80,7 @@ impl Builder {
             return id;
         }
         let id = match shape {
-            Shape::Scalar(scalar) => return self.scalar_type(*scalar),
+            Shape::Scalar(scalar) => return self.stored_type(*scalar),
             Shape::Vector(_, n) if *n != 3 => return self.value_type(shape),
             Shape::Vector(scalar, n) => {
                 let component = self.scalar_type(*scalar);
@@ -130,21 +132,16 @@ impl Builder {
     /// A constant from its bits.
     pub(super) fn scalar(&mut self, scalar: ScalarType, bits: u64) -> u32 {
         let ty = self.scalar_type(scalar);
+        let value = if scalar.is_int() { scalar.extend(bits) } else { bits };
         let (op, operands) = match scalar {
             ScalarType::Bool if bits & 1 == 1 => (Op::ConstantTrue, Vec::new()),
             ScalarType::Bool => (Op::ConstantFalse, Vec::new()),
-            _ if scalar.size() == 8 => (Op::Constant, vec![Operand::LiteralBit64(bits)]),
-            // Narrow integers fill a word, by their sign.
-            ScalarType::I8 => (Op::Constant, vec![Operand::LiteralBit32(bits as i8 as u32)]),
-            ScalarType::I16 => (Op::Constant, vec![Operand::LiteralBit32(bits as i16 as u32)]),
-            ScalarType::U8 => (Op::Constant, vec![Operand::LiteralBit32(u32::from(bits as u8))]),
-            ScalarType::U16 => (Op::Constant, vec![Operand::LiteralBit32(u32::from(bits as u16))]),
-            _ => (Op::Constant, vec![Operand::LiteralBit32(bits as u32)]),
+            _ if scalar.size() == 8 => (Op::Constant, vec![Operand::LiteralBit64(value)]),
+            _ => (Op::Constant, vec![Operand::LiteralBit32(value as u32)]),
         };
         let id = self.global(op, Some(ty), operands);
         if scalar.is_int() {
-            let mask = u64::MAX >> (64 - scalar.bits());
-            self.known.insert(id, bits & mask);
+            self.known.insert(id, value);
         }
         id
     }
@@ -184,7 +181,7 @@ impl Builder {
         self.constant(shape, &vec![0; shape.size() as usize])
     }
 
-    /// The number that an id is known to be.
+    /// The number that an id is known to be, extended by its sign to 64 bits.
     pub(super) fn known(&self, id: u32) -> Option<u64> {
         self.known.get(&id).copied()
     }
