@@ -119,7 +119,7 @@ fn rename(report: &mut Report, mut to: impl FnMut(BufferId) -> BufferId) {
     let Report { groups: _, splits, buffers, trusted } = report;
     splits.iter_mut().filter_map(|split| split.buffer.as_mut()).for_each(|buffer| *buffer = to(*buffer));
     buffers.iter_mut().for_each(|report| report.buffer = to(report.buffer));
-    trusted.iter_mut().for_each(|report| report.buffer = to(report.buffer));
+    trusted.iter_mut().for_each(|report| report.buffer = report.buffer.map(&mut to));
 }
 
 impl Memo {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use vkfuse_jit::kernel::{Kernel, Module};
 
 /// Kernels that have no normal form, and a word of the reason.
-const NOT_FUSABLE: &[(&str, &str)] = &[("forms/image.spv", "image"), ("pair/addresses.spv", "address")];
+const NOT_FUSABLE: &[(&str, &str)] = &[("forms/image.spv", "image")];
 
 #[test]
 fn every_checked_in_kernel_loads() {

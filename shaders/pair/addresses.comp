@@ -1,5 +1,5 @@
 // z = x + y on i32 through device addresses wrapped in a struct by value in the push constants.
-// Runs as it is; it has no bindings that fusion could follow.
+// It has no bindings that fusion could follow: it fuses only when it is trusted.
 #version 450
 #extension GL_EXT_buffer_reference : require
 layout(local_size_x = 16, local_size_x_id = 0) in;

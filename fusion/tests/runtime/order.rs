@@ -1,6 +1,6 @@
 //! Order by what is touched: barriers only where needed, host access and host tasks in their place.
 
-use vkfuse::{BufferError, Error, QueueOptions};
+use vkfuse::{BufferError, Error, FusionProperties, Outcome, Policy, QueueOptions};
 
 use crate::{N, add, iota, multiples, poison, scale, support::Rig};
 
@@ -182,6 +182,35 @@ fn add_by_address(
         }
         h.push(&px).push(&py).push(&pz).push(&(N as u32)).dispatch_items(&kernel, [N as u32, 1, 1]);
     })
+}
+
+#[test]
+fn kernels_that_follow_addresses_fuse_when_trusted() {
+    let rig = rig!();
+    for declare in [false, true] {
+        let (a, b, c, d) = (iota(&rig), poison(&rig), poison(&rig), poison(&rig));
+        let run = |factor: i32| {
+            rig.queue.fuse_with(&FusionProperties::new().policy(Policy::Trust), |queue| {
+                scale(&rig, queue, &a, factor, &b)?;
+                add_by_address(&rig, [&a, &b, &c], declare)?;
+                add_by_address(&rig, [&c, &c, &d], declare)?;
+                scale(&rig, queue, &d, 10, &b).map(drop)
+            })
+        };
+        for factor in [2, 3] {
+            let before = rig.context.stats();
+            let event = run(factor).unwrap();
+            event.wait().unwrap();
+            assert_eq!(event.outcome(), Outcome::Fused);
+            assert_eq!((rig.context.stats() - before).dispatches, 1);
+            let report = event.report().unwrap();
+            assert_eq!(report.plan.trusted.iter().filter(|pair| pair.buffer.is_none()).count(), 3);
+            assert!(report.plan.groups[0].barriers.iter().all(|barrier| barrier.kept), "{report:#?}");
+            assert_eq!(d.download().unwrap(), multiples(2 + 2 * factor));
+            assert_eq!(b.download().unwrap(), multiples(10 * (2 + 2 * factor)));
+        }
+    }
+    rig.assert_no_validation_messages();
 }
 
 #[test]

@@ -313,7 +313,9 @@ impl<'a> Builder<'a> {
 
     fn push_load(&mut self, pointer: &Pointer) {
         let (scalar, count) = match self.types.get(pointer.pointee) {
-            Type::Int { .. } | Type::Float { .. } => (self.types.span(pointer.pointee, pointer.matrix), 1),
+            Type::Int { .. } | Type::Float { .. } | Type::Pointer { .. } => {
+                (self.types.span(pointer.pointee, pointer.matrix), 1)
+            }
             // A column of a row-major matrix is not in one piece.
             Type::Vector { element, count } if pointer.row_stride.is_none() => {
                 (self.types.span(*element, pointer.matrix), *count)

@@ -210,6 +210,7 @@ impl Types {
     pub(crate) fn span(&self, id: u32, matrix: MatrixLayout) -> u64 {
         match self.get(id) {
             Type::Int { width, .. } | Type::Float { width } => u64::from(*width) / 8,
+            Type::Pointer { class: StorageClass::PhysicalStorageBuffer, .. } => 8,
             Type::Vector { element, count } => self.span(*element, matrix) * u64::from(*count),
             Type::Matrix { column, count } => {
                 let (rows, scalar) = match self.get(*column) {
@@ -300,7 +301,12 @@ impl Types {
                 }
                 write!(out, "}}")
             }
-            Type::Pointer { .. } | Type::Other => write!(out, "?{id}"),
+            Type::Pointer { pointee, .. } => {
+                out.push('*');
+                self.write_signature(*pointee, MatrixLayout::default(), out);
+                Ok(())
+            }
+            Type::Other => write!(out, "?{id}"),
         };
     }
 }

@@ -11,7 +11,9 @@
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Function, Instruction, Module, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, FunctionControl, MemorySemantics, Op, StorageClass, Word};
+use rspirv::spirv::{
+    BuiltIn, Decoration, FunctionControl, MemoryAccess, MemorySemantics, Op, StorageClass, Word,
+};
 
 use super::JitError;
 use super::builder::{Builder, Code};
@@ -178,7 +180,8 @@ impl Linker<'_> {
                 self.map.insert(old, id);
             }
         }
-        if builder.module.memory_model.is_none() {
+        // The memory model is everybody's; addresses may be one member's alone.
+        if builder.module.memory_model.is_none() || self.kernel.interface.uses_device_addresses {
             builder.module.memory_model = module.memory_model.clone();
         }
     }
@@ -462,12 +465,31 @@ impl Linker<'_> {
         }
         let ty = inst.result_type.map(|t| self.mapped(t)).transpose()?;
         let result = inst.result_id.map(|r| self.mapped(r)).transpose()?;
-        let operands = self.operands(&inst.operands)?;
+        let mut operands = self.operands(&inst.operands)?;
+        self.keep_order(inst, &mut operands);
         if let (Some(old), Some(ty)) = (inst.result_id, ty) {
             self.value_types.insert(old, ty);
         }
         code.0.push(Instruction::new(inst.class.opcode, ty, result, operands));
         Ok(())
+    }
+
+    /// Loads and stores through device addresses are volatile: nothing else tells the driver that another member may
+    /// reach the same memory.
+    fn keep_order(&self, inst: &Instruction, operands: &mut [Operand]) {
+        let pointer =
+            matches!(inst.class.opcode, Op::Load | Op::Store).then(|| inst.operands[0].id_ref_any());
+        let ty = pointer.flatten().and_then(|pointer| self.value_types.get(&pointer));
+        let ty = ty.and_then(|ty| self.shared.builder.definitions.get(ty));
+        let physical = Operand::StorageClass(StorageClass::PhysicalStorageBuffer);
+        if ty.is_none_or(|ty| ty.operands.first() != Some(&physical)) {
+            return;
+        }
+        for operand in operands {
+            if let Operand::MemoryAccess(access) = operand {
+                *access |= MemoryAccess::VOLATILE;
+            }
+        }
     }
 
     /// A chain into a built-in that is a Private variable now.

@@ -4,6 +4,7 @@
 //! - storage buffers are `Block` structures in the `StorageBuffer` class; the older spelling
 //!   (`BufferBlock` in `Uniform`, SPIR-V 1.0 to 1.2) is converted, pointer types included
 //! - no `OpCopyMemory`: it is a load and a store
+//! - types stand before what is made of them; there is no `OpTypeForwardPointer`
 //! - the version is 1.3 or later, function control masks are empty
 //!
 //! # Requires
@@ -14,6 +15,7 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Decoration, FunctionControl, Op, StorageClass};
 
 use super::defs::Defs;
+use super::reason::KernelReason;
 use super::resource::{Kind, Role, variables};
 
 /// The lowest version in which the normal form can be written without extensions: Vulkan 1.1's.
@@ -174,6 +176,39 @@ fn retype(module: &mut Module, buffers: &AHashSet<u32>) {
     if let Some(header) = &mut module.header {
         header.bound = bound;
     }
+}
+
+/// Puts every type behind those it is made of, so that none has to be announced.
+pub(super) fn order_types(module: &mut Module) -> Result<(), KernelReason> {
+    if !module.types_global_values.iter().any(|inst| inst.class.opcode == Op::TypeForwardPointer) {
+        return Ok(());
+    }
+    let mut globals: Vec<Option<Instruction>> = module.types_global_values.drain(..).map(Some).collect();
+    let numbered = globals.iter().flatten().enumerate();
+    let at: AHashMap<u32, usize> =
+        numbered.filter_map(|(number, inst)| Some((inst.result_id?, number))).collect();
+    // Depth first: what is open when it is met again is made of itself.
+    let mut open = vec![false; globals.len()];
+    let mut stack: Vec<usize> = (0..globals.len()).rev().collect();
+    while let Some(&top) = stack.last() {
+        let Some(inst) = globals[top].as_ref().filter(|i| i.class.opcode != Op::TypeForwardPointer) else {
+            stack.pop();
+            continue;
+        };
+        let parts = inst.result_type.into_iter().chain(inst.operands.iter().filter_map(Operand::id_ref_any));
+        let missing: Vec<usize> =
+            parts.filter_map(|id| at.get(&id).copied()).filter(|&part| globals[part].is_some()).collect();
+        if missing.is_empty() {
+            stack.pop();
+            module.types_global_values.extend(globals[top].take());
+        } else if missing.iter().any(|&part| open[part]) || open[top] {
+            return Err(KernelReason::RecursivePointers);
+        } else {
+            open[top] = true;
+            stack.extend(missing);
+        }
+    }
+    Ok(())
 }
 
 /// Raises the version to the floor and drops the extensions it makes core.

@@ -136,6 +136,7 @@ pub(super) fn build(plain: &Module) -> Result<Module, KernelReason> {
     unwrap::run(&mut module);
     lower::storage_class(&mut module);
     lower::raise_version(&mut module);
+    lower::order_types(&mut module)?;
     forward::run(&mut module);
     prune::prune(&mut module);
     refuse::declarations(&module)?;

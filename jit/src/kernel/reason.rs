@@ -26,6 +26,12 @@ pub enum KernelReason {
     /// It addresses memory by device addresses.
     #[error("it uses device addresses")]
     DeviceAddresses,
+    /// It uses an addressing model other than Logical and PhysicalStorageBuffer64.
+    #[error("it uses addressing model {0}")]
+    AddressingModel(String),
+    /// Pointers of one of its types lead to a structure that holds pointers of the same type.
+    #[error("it follows pointers that lead to pointers of the same type")]
+    RecursivePointers,
     /// It uses a memory model other than GLSL450 and Vulkan.
     #[error("it uses memory model {0}")]
     MemoryModel(String),

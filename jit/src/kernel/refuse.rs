@@ -2,7 +2,7 @@
 //!
 //! # Refuses
 //! - capabilities outside the list below, unless nothing of them is used
-//! - resources that are not single buffers; device addresses; other memory models
+//! - resources that are not single buffers; other memory models
 //! - pointers into buffers, shared memory or push constants used other than by access chains, loads,
 //!   stores and atomics
 //! - volatile accesses; execution modes that concern a whole entry point; foreign instruction sets
@@ -79,13 +79,15 @@ const KNOWN: &[Capability] = &[
     Capability::UniformBufferArrayNonUniformIndexing,
     Capability::VariablePointersStorageBuffer,
     Capability::VariablePointers,
+    // Whoever plans with such a kernel does not know what memory it touches.
+    Capability::PhysicalStorageBufferAddresses,
 ];
 
 /// Checks what is declared: capabilities, models, modes, resources.
 pub(super) fn declarations(module: &Module) -> Result<(), KernelReason> {
     let (addressing, memory) = models(module);
-    if addressing != AddressingModel::Logical {
-        return Err(KernelReason::DeviceAddresses);
+    if !matches!(addressing, AddressingModel::Logical | AddressingModel::PhysicalStorageBuffer64) {
+        return Err(KernelReason::AddressingModel(format!("{addressing:?}")));
     }
     if !matches!(memory, MemoryModel::GLSL450 | MemoryModel::Vulkan) {
         return Err(KernelReason::MemoryModel(format!("{memory:?}")));
@@ -220,8 +222,6 @@ fn is_unknown(op: Op) -> bool {
             | Op::PtrNotEqual
             | Op::PtrDiff
             | Op::ImageTexelPointer
-            | Op::ConvertUToPtr
-            | Op::ConvertPtrToU
             | Op::Kill
     )
 }

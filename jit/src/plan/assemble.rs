@@ -226,17 +226,20 @@ fn step(
         let submission = &list[position];
         members.push(member(submission, position, &group.layout, granted, &mut bindings, &mut push));
     }
+    // An address may lead into any of the buffers.
+    let addressed = list[range.clone()].iter().any(|s| s.kernel.interface.uses_device_addresses);
     let unified = bindings
         .iter()
         .enumerate()
         .map(|(n, bound)| UnifiedBinding {
             kind: bound.kind,
-            read_only: !bindings.iter().any(|b| overlaps(b, bound) && b.writes),
-            coherent: group
-                .demands
-                .iter()
-                .any(|d| d.buffer == bound.buffer && d.kind != DemandKind::Invocation),
-            restrict: !bindings.iter().enumerate().any(|(m, b)| m != n && overlaps(b, bound)),
+            read_only: !addressed && !bindings.iter().any(|b| overlaps(b, bound) && b.writes),
+            coherent: addressed
+                || group
+                    .demands
+                    .iter()
+                    .any(|d| d.buffer == Some(bound.buffer) && d.kind != DemandKind::Invocation),
+            restrict: !addressed && !bindings.iter().enumerate().any(|(m, b)| m != n && overlaps(b, bound)),
         })
         .collect();
     let mut recipe = Recipe {

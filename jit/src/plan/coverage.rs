@@ -61,7 +61,7 @@ pub(crate) fn coverage(
         if options.policy == Policy::Prove {
             return Err(reason);
         }
-        group.trusted.push(TrustedReport { first: member, second: member, buffer, reason });
+        group.trusted.push(TrustedReport { first: member, second: member, buffer: Some(buffer), reason });
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
 use crate::analysis::atoms::{Atom, AtomId, Atoms};
 use crate::analysis::form::{AccessForm, Evaluator};
 use crate::analysis::relation::{Relation, relate};
+use crate::kernel::KernelReason;
 use crate::reason::{AccessPair, AccessSite};
 
 /// A consecutive part of the list that becomes one dispatch.
@@ -40,7 +41,8 @@ pub(crate) struct Group {
 pub(crate) struct Demand {
     pub(crate) first: usize,
     pub(crate) second: usize,
-    pub(crate) buffer: BufferId,
+    /// None for memory that is reached by device addresses.
+    pub(crate) buffer: Option<BufferId>,
     pub(crate) kind: DemandKind,
 }
 
@@ -233,6 +235,7 @@ impl Group {
         forms: &[AccessForm],
         (options, limits): (&FuseOptions, &Limits),
     ) -> Result<(), Rejection> {
+        self.compare_addresses(list, position, options)?;
         let analysis = analysis_of(&list[position])?;
         let slow = if options.force { None } else { slow_broadcast(&list[position], limits) };
         for (number, (access, form)) in analysis.accesses.iter().zip(forms).enumerate() {
@@ -260,7 +263,7 @@ impl Group {
                         self.trusted.push(TrustedReport {
                             first: touch.last,
                             second: position,
-                            buffer,
+                            buffer: Some(buffer),
                             reason,
                         });
                         DemandKind::Trusted
@@ -277,9 +280,36 @@ impl Group {
                     return Err(Rejection { buffer: Some(buffer), reason: reason.clone() });
                 }
                 debug_assert!(touch.first <= touch.last);
-                self.demands.push(Demand { first: touch.last, second: position, buffer, kind });
+                self.demands.push(Demand { first: touch.last, second: position, buffer: Some(buffer), kind });
             }
         }
+        Ok(())
+    }
+
+    /// Device addresses may lead anywhere: nothing is proven of such a kernel. Under policy `trust` it has a barrier
+    /// before and after it.
+    fn compare_addresses(
+        &mut self,
+        list: &[Submission],
+        position: usize,
+        options: &FuseOptions,
+    ) -> Result<(), Rejection> {
+        let is_addressed = |&at: &usize| list[at].kernel.interface.uses_device_addresses;
+        let first = if is_addressed(&position) {
+            (self.start..position).last()
+        } else {
+            (self.start..position).rev().find(is_addressed)
+        };
+        let Some(first) = first else { return Ok(()) };
+        let reason = Reason::Kernel(KernelReason::DeviceAddresses);
+        if options.policy == Policy::Prove {
+            return Err(reason.into());
+        }
+        if needs_glsl_memory_model(&list[position]) {
+            return Err(Reason::BarrierMemoryModel.into());
+        }
+        self.trusted.push(TrustedReport { first, second: position, buffer: None, reason });
+        self.demands.push(Demand { first, second: position, buffer: None, kind: DemandKind::Trusted });
         Ok(())
     }
 

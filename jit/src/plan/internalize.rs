@@ -300,7 +300,12 @@ fn ownership(
             if options.policy == Policy::Prove {
                 return Err(reason);
             }
-            group.trusted.push(TrustedReport { first: a.member, second: b.member, buffer, reason });
+            group.trusted.push(TrustedReport {
+                first: a.member,
+                second: b.member,
+                buffer: Some(buffer),
+                reason,
+            });
         }
     }
     // What invocations exchange within one member is ordered by its own barriers.

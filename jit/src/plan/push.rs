@@ -23,22 +23,20 @@ impl PushBlock {
         let normal = member.kernel.normal.as_ref().map_err(Clone::clone)?;
         match &normal.analysis.push {
             PushUse::None => Ok(Vec::new()),
-            PushUse::Leaves(leaves) => {
-                Ok(leaves.iter().map(|leaf| self.add_leaf(leaf, &member.push)).collect())
-            }
+            PushUse::Leaves(leaves) => Ok(leaves.iter().map(|leaf| self.add_leaf(leaf, member)).collect()),
             PushUse::Block => {
                 let size = member.kernel.interface.push.as_ref().map_or(0, |p| p.size) as usize;
                 let block = normal.push_block.map(|ty| normal.types.signature(ty)).unwrap_or_default();
                 let bytes = padded(&member.push, 0, size);
-                Ok(vec![self.add(format!("!{block}"), 16, &bytes)])
+                Ok(vec![self.add(slot_type(format!("!{block}"), member), 16, &bytes)])
             }
         }
     }
 
-    fn add_leaf(&mut self, leaf: &PushLeaf, push: &[u8]) -> u16 {
+    fn add_leaf(&mut self, leaf: &PushLeaf, member: &Submission) -> u16 {
         let align = leaf.scalar * leaf.count.next_power_of_two();
-        let bytes = padded(push, leaf.offset as usize, leaf.size as usize);
-        self.add(leaf.ty.clone(), align, &bytes)
+        let bytes = padded(&member.push, leaf.offset as usize, leaf.size as usize);
+        self.add(slot_type(leaf.ty.clone(), member), align, &bytes)
     }
 
     /// A slot for an unsigned number.
@@ -76,6 +74,15 @@ impl PushBlock {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
         self.bytes
     }
+}
+
+/// The type of a slot. That of a pointer is a kernel's own: types that look alike may differ in decorations.
+fn slot_type(signature: String, member: &Submission) -> String {
+    if !signature.contains('*') {
+        return signature;
+    }
+    let hash = member.kernel.hash.iter().map(|byte| format!("{byte:02x}"));
+    signature + "@" + &hash.collect::<String>()
 }
 
 /// Bytes of a range, with zeros for what is not there.

@@ -100,8 +100,8 @@ pub struct TrustedReport {
     pub first: usize,
     /// Position of the later one.
     pub second: usize,
-    /// The buffer.
-    pub buffer: BufferId,
+    /// The buffer; none for memory that is reached by device addresses.
+    pub buffer: Option<BufferId>,
     /// What prove would have said.
     pub reason: Reason,
 }

@@ -110,7 +110,7 @@ fn trusted(pair: &TrustedReport, name: impl Fn(BufferId) -> Option<String>) -> T
     Trusted {
         first: pair.first,
         second: pair.second,
-        buffer: name(pair.buffer),
+        buffer: pair.buffer.and_then(name),
         reason: pair.reason.to_string(),
     }
 }

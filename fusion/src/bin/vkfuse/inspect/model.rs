@@ -3,7 +3,9 @@
 use super::varies;
 use serde::Serialize;
 use vkfuse_jit::analysis::{Access, AccessKind, KernelAnalysis};
-use vkfuse_jit::kernel::{BindingKind, Interface, Kernel, ScalarClass, SpecConstant, SpecValue, Specialized};
+use vkfuse_jit::kernel::{
+    BindingKind, Interface, Kernel, KernelReason, ScalarClass, SpecConstant, SpecValue, Specialized,
+};
 
 #[derive(Serialize)]
 pub(super) struct Inspection {
@@ -94,6 +96,10 @@ impl Entry {
     pub(super) fn new(kernel: &Kernel, specialized: &Specialized) -> Entry {
         let interface = &specialized.interface;
         let (not_fusible, accesses) = match &specialized.normal {
+            Ok(normal) if interface.uses_device_addresses => {
+                let reason = format!("{}, so only under policy trust", KernelReason::DeviceAddresses);
+                (Some(reason), accesses(interface, &normal.analysis))
+            }
             Ok(normal) => (None, accesses(interface, &normal.analysis)),
             Err(reason) => (Some(reason.to_string()), Vec::new()),
         };
