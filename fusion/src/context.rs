@@ -17,7 +17,7 @@ use crate::{
     contents::SharedContents,
     error::{BufferError, Error, FusionError},
     fusion::Builds,
-    jit::{BufferId, Limits, Module, SmallScalars},
+    jit::{self, BufferId, Limits, Module, SmallScalars},
     kernel::Kernel,
     memo::{self, Memo},
     options::{ContextOptions, QueueOptions},
@@ -180,7 +180,8 @@ impl Context {
     ///
     /// As [`Context::load_spirv`].
     pub fn kernel_from_bytes(&self, name: &str, bytes: &[u8]) -> Result<Kernel, Error> {
-        self.kernel(&Module::from_bytes(name, bytes)?, None)
+        let forms = self.inner.programs.forms();
+        Kernel::checked(&self.inner, jit::Kernel::from_bytes(name, bytes, forms)?)
     }
 
     /// Takes the words of a SPIR-V module with exactly one compute entry point. The name is for messages.
@@ -189,7 +190,8 @@ impl Context {
     ///
     /// As [`Context::load_spirv`].
     pub fn kernel_from_words(&self, name: &str, words: &[u32]) -> Result<Kernel, Error> {
-        self.kernel(&Module::from_words(name, words)?, None)
+        let forms = self.inner.programs.forms();
+        Kernel::checked(&self.inner, jit::Kernel::from_words(name, words, forms)?)
     }
 
     /// Compiles WGSL text with exactly one compute entry point. The name is for messages.
@@ -199,7 +201,8 @@ impl Context {
     /// The text does not parse or validate; and as [`Context::load_spirv`].
     #[cfg(feature = "wgsl")]
     pub fn kernel_from_wgsl(&self, name: &str, text: &str) -> Result<Kernel, Error> {
-        self.kernel(&Module::from_wgsl(name, text)?, None)
+        let forms = self.inner.programs.forms();
+        Kernel::checked(&self.inner, jit::Kernel::from_wgsl(name, text, forms)?)
     }
 
     /// Takes one entry point of a module: by name, or the only one there is.
@@ -208,7 +211,8 @@ impl Context {
     ///
     /// No such entry point, or no name where there are several; a kernel that needs what the device lacks.
     pub fn kernel(&self, module: &Module, entry: Option<&str>) -> Result<Kernel, Error> {
-        Kernel::new(&self.inner, module, entry)
+        let forms = self.inner.programs.forms();
+        Kernel::checked(&self.inner, jit::Kernel::with_forms(module, entry, forms)?)
     }
 
     /// A buffer of so many zeros.
@@ -293,7 +297,7 @@ impl Context {
     #[must_use]
     pub fn stats(&self) -> Stats {
         let gpu = self.inner.gpu.stats();
-        Stats {
+        let mut stats = Stats {
             dispatches: gpu.dispatches,
             submits: gpu.submits,
             barriers: gpu.barriers,
@@ -302,7 +306,9 @@ impl Context {
             driver_compiles: gpu.pipelines,
             validation_messages: self.inner.gpu.validation_messages(),
             ..self.inner.counters.snapshot()
-        }
+        };
+        self.inner.programs.count_into(&mut stats);
+        stats
     }
 
     /// Objects of the driver that exist now.

@@ -13,7 +13,7 @@ pub use vkfuse_jit::{
     },
 };
 pub(crate) use vkfuse_jit::{
-    kernel::Kernel,
+    kernel::{FORM_TOOLS, FormStore, Kernel, Origin},
     plan::{
         Arg, Bound, FuseOptions, Limits, Plan, SmallScalars, Step, Submission, overwrites, plan, plan_unfused,
     },

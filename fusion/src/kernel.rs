@@ -19,28 +19,22 @@ pub struct Kernel {
 pub(crate) struct KernelInner {
     pub(crate) context: Arc<ContextInner>,
     pub(crate) jit: jit::Kernel,
-    module: Module,
 }
 
 impl Kernel {
-    pub(crate) fn new(
-        context: &Arc<ContextInner>,
-        module: &Module,
-        entry: Option<&str>,
-    ) -> Result<Kernel, Error> {
-        let jit = jit::Kernel::new(module, entry)?;
+    /// Checks a kernel against the device.
+    pub(crate) fn checked(context: &Arc<ContextInner>, jit: jit::Kernel) -> Result<Kernel, Error> {
         // With other constants it may need other things: submission checks again. A kernel whose defaults do not work at
         // all, as where one divides by a constant that defaults to 0, is for submission to judge too.
         if let Ok(kernel) = jit.specialize(&[]) {
             check_device(context, &kernel)?;
         }
-        let (context, module) = (context.clone(), module.clone());
-        Ok(Kernel { inner: Arc::new(KernelInner { context, jit, module }) })
+        Ok(Kernel::from_parts(context, jit))
     }
 
     /// A kernel that was checked before.
-    pub(crate) fn from_parts(context: &Arc<ContextInner>, jit: jit::Kernel, module: Module) -> Kernel {
-        Kernel { inner: Arc::new(KernelInner { context: context.clone(), jit, module }) }
+    pub(crate) fn from_parts(context: &Arc<ContextInner>, jit: jit::Kernel) -> Kernel {
+        Kernel { inner: Arc::new(KernelInner { context: context.clone(), jit }) }
     }
 
     /// The name its module was loaded under.
@@ -58,7 +52,7 @@ impl Kernel {
     /// Its module.
     #[must_use]
     pub fn module(&self) -> &Module {
-        &self.inner.module
+        self.inner.jit.module()
     }
 
     /// Its specialization constants, with their types and defaults.

@@ -121,6 +121,7 @@ pub struct CacheOptions {
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) disk: Disk,
     pub(crate) verify: Option<bool>,
+    pub(crate) look_only: bool,
     pub(crate) record: Option<PathBuf>,
     pub(crate) events: Events,
 }
@@ -172,6 +173,13 @@ impl CacheOptions {
     #[must_use]
     pub fn verify(mut self, on: bool) -> CacheOptions {
         self.verify = Some(on);
+        self
+    }
+
+    /// Looks into the store and writes nothing to it. Driver blobs are not looked for: to load one leaves a mark.
+    #[must_use]
+    pub fn look_only(mut self, on: bool) -> CacheOptions {
+        self.look_only = on;
         self
     }
 

@@ -6,12 +6,14 @@
 //! first to need a step builds it; others who need it meanwhile wait for that.
 
 mod ahead;
+mod forms;
 mod keep;
 mod key;
 mod log;
 
 use std::{fs, io::Write, path::Path, sync::Arc, time::Instant};
 
+use forms::Forms;
 use smallvec::SmallVec;
 use vkfuse_cache::{self as cache, Entry, Failure, Hit, MemoryCache, MemoryStats, Store, StoreStats};
 
@@ -19,10 +21,10 @@ use crate::{
     context::ContextInner,
     environment,
     error::{BuildError, DeviceError, Error},
-    jit::{BindingKind, Limits, Step},
+    jit::{BindingKind, FormStore, Limits, Step},
     options::{CacheOptions, Disk},
     report::{StepReport, Tier},
-    stats::count,
+    stats::{Stats, count},
     vk::{self, Gpu, Pipeline, PipelineOrigin, PipelineSource},
 };
 
@@ -67,6 +69,9 @@ pub(crate) struct Programs {
     pub(crate) identity: Identity,
     /// Whether what the store has is built all the same, and compared.
     verify: bool,
+    /// Whether nothing is written to the store.
+    look_only: bool,
+    forms: Option<Arc<Forms>>,
     pub(crate) recorder: Option<log::Recorder>,
 }
 
@@ -112,11 +117,14 @@ impl Programs {
         if let Some(reason) = store.disabled_reason() {
             tracing::debug!(%reason, "no persistent cache");
         }
+        let verify = options.verify.unwrap_or_else(environment::verify);
         Programs {
             memory,
+            forms: Forms::new(&store, verify, options.look_only),
             store,
             identity: Identity::new(gpu, limits),
-            verify: options.verify.unwrap_or_else(environment::verify),
+            verify,
+            look_only: options.look_only,
             recorder: options.record.clone().or_else(environment::record).map(log::Recorder::new),
         }
     }
@@ -125,6 +133,18 @@ impl Programs {
     pub(crate) fn has(&self, key: &[u8; 32]) -> bool {
         let key = KernelKey { program: *key, entry: Step::ENTRY };
         self.memory.as_ref().is_some_and(|memory| memory.kernels.peek(&key).is_some())
+    }
+
+    /// Where the normal forms of kernels are kept.
+    pub(crate) fn forms(&self) -> Option<Arc<dyn FormStore>> {
+        self.forms.clone().map(|forms| forms as Arc<dyn FormStore>)
+    }
+
+    /// Counts what became of kernels' normal forms.
+    pub(crate) fn count_into(&self, stats: &mut Stats) {
+        if let Some(forms) = &self.forms {
+            forms.count_into(stats);
+        }
     }
 
     /// Whether pipelines are kept in memory.
@@ -297,7 +317,9 @@ impl ContextInner {
         // What the store does with it is its own affair, and in its own counters.
         if let Some(key) = &key {
             count(&self.counters.disk_misses, 1);
-            let _ = programs.store.put(key, &Entry::new().with(SPIRV, bytes(&words)));
+            if !programs.look_only {
+                let _ = programs.store.put(key, &Entry::new().with(SPIRV, bytes(&words)));
+            }
         }
         Ok(Code { words })
     }
@@ -316,7 +338,8 @@ impl ContextInner {
         }
         let programs = &self.programs;
         let stores = programs.store.is_enabled();
-        let key = (stores && programs.identity.replaces.is_none()).then(|| programs.identity.key(step));
+        let blobs = stores && !programs.look_only && programs.identity.replaces.is_none();
+        let key = blobs.then(|| programs.identity.key(step));
         let code_bytes = bytes(words);
         let driver = programs.identity.driver(&code_bytes);
         let load = key.as_ref().and_then(|key| programs.store.begin_load(key, &driver).ok());

@@ -3,19 +3,24 @@
 //! A [`Module`] is checked SPIR-V. A [`Kernel`] is one of its compute entry points. A [`Specialized`]
 //! kernel has all its constants fixed; it holds what runs unfused ([`Plain`]), what can be fused
 //! ([`NormalKernel`]) or the reason why not ([`KernelReason`]), and what both show to the outside
-//! ([`Interface`]). All of this happens once for each kernel and may take milliseconds.
+//! ([`Interface`]). All of this happens once for each kernel and may take milliseconds; with a [`FormStore`] most of it
+//! happens once for all processes.
 //!
 //! The files in order of the work: `guard` (bytes that may be anything), `words`, `value`, `fold`, `spec`,
 //! `survey`,
 //! `specialize` (constants, on words), `load` (words to module), `prune`, `strict`, `plain`, then
-//! `refuse`, `lower`, `split`, `unwrap`, `forward`, `normal`, and `resource`, `pointers`, `layout`, `reflect`.
+//! `refuse`, `lower`, `split`, `unwrap`, `forward`, `normal`, and `resource`, `pointers`, `layout`, `reflect`. All of
+//! these are called from `form`; `form_bytes` and `kept` are about keeping the result.
 
 pub(crate) mod defs;
 mod entry;
 mod error;
 mod fold;
+mod form;
+mod form_bytes;
 mod forward;
 mod guard;
+mod kept;
 mod layout;
 mod load;
 mod lower;
@@ -43,9 +48,11 @@ mod words;
 
 pub use entry::{Kernel, Specialized};
 pub use error::KernelError;
+pub use kept::{FORM_TOOLS, FORM_VERSION, FormStore, Origin};
 pub use module::Module;
 pub use normal::NormalKernel;
 pub use plain::Plain;
 pub use reason::{KernelReason, Place};
 pub use reflect::{Binding, BindingKind, Interface, PushLayout, PushMember, ScalarClass};
 pub use spec::{SpecConstant, SpecType, SpecValue};
+pub use tools::tool_runs;

@@ -6,6 +6,7 @@ mod kernel {
     mod entry;
     mod hostile;
     mod identity;
+    mod kept;
     mod large;
     mod normal;
     mod plain;

@@ -194,8 +194,9 @@ impl Store {
         lookup::peek(self.inner().ok_or(Miss::Disabled)?, key)
     }
 
-    /// The stored key with the fewest differences from this one, and these. Takes time in proportion to the store.
-    pub fn nearest(&self, key: &Key) -> Option<(KeyId, Vec<Difference>)> {
+    /// The stored key with the fewest differences from this one, among those that are `like` it, and these. Takes time in
+    /// proportion to the store.
+    pub fn nearest(&self, key: &Key, like: impl Fn(&Key) -> bool) -> Option<(KeyId, Vec<Difference>)> {
         let inner = self.inner()?;
         let root = inner.root();
         let groups = scan::scan(inner, &root).ok()?.groups;
@@ -203,6 +204,7 @@ impl Store {
             let place = Place { folder: group.folder.clone(), number: group.number };
             read_key(inner, &root, &place.source()).ok()
         });
+        let keys = keys.filter(like);
         keys.map(|other| (other.id(), key.differs(&other))).min_by_key(|(id, list)| (list.len(), *id))
     }
 

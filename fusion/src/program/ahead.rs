@@ -69,7 +69,7 @@ impl ContextInner {
     /// Looks where the code of every step is, and changes nothing.
     pub(crate) fn explain(self: &Arc<Self>, steps: &[Labelled]) -> Vec<Explanation> {
         let context = Context { inner: self.clone() };
-        let artifacts = [Artifact::Pipeline, Artifact::Code, Artifact::DriverBlob];
+        let artifacts = [Artifact::Pipeline, Artifact::Form, Artifact::Code, Artifact::DriverBlob];
         let refused: Vec<(Artifact, NotCacheable)> = artifacts
             .into_iter()
             .filter_map(|artifact| Some((artifact, context.is_cacheable(artifact).err()?)))
@@ -95,7 +95,7 @@ impl Programs {
             Ok(_) => None,
             Err(_) => self
                 .store
-                .nearest(&key)
+                .nearest(&key, |other| !super::key::is_of_form(other))
                 .map(|(id, list)| (format!("{id:#}"), list.iter().map(difference).collect())),
         };
         let (pipeline_in_memory, code_in_memory) = self.in_memory(step);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use vkfuse_cache::Disabled;
 
-use crate::context::Context;
+use crate::{context::Context, jit::FORM_TOOLS};
 
 /// Something that the caches may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,6 +12,8 @@ use crate::context::Context;
 pub enum Artifact {
     /// A pipeline, ready to be dispatched, in memory.
     Pipeline,
+    /// What the tools make of a kernel when it is loaded, in the persistent store.
+    Form,
     /// SPIR-V, in the persistent store.
     Code,
     /// What the driver made of it, in the persistent store.
@@ -28,6 +30,9 @@ pub enum NotCacheable {
     /// There is no persistent store.
     #[error("there is no persistent store: {0}")]
     NoStore(Disabled),
+    /// SPIRV-Tools are the installed ones, which may be others the next time.
+    #[error("kernels are normalised by installed tools, which may be others the next time")]
+    InstalledTools,
     /// The driver takes code from files, whose contents no key can name.
     #[error("{variable} makes the driver take code from files, which no key can name")]
     Replaced {
@@ -53,6 +58,9 @@ impl Context {
         }
         if let Some(reason) = programs.store.disabled_reason() {
             return Err(NotCacheable::NoStore(reason.clone()));
+        }
+        if artifact == Artifact::Form && FORM_TOOLS.is_none() {
+            return Err(NotCacheable::InstalledTools);
         }
         if artifact == Artifact::DriverBlob {
             return match &programs.identity.replaces {

@@ -1,10 +1,10 @@
 //! Keys: what code and driver blobs depend on, and why something cannot be kept.
 
-use vkfuse_cache::{Key, KeyId, MemoryKey, Part};
+use vkfuse_cache::{Key, KeyId, MemoryKey, Part, PartKind};
 
 use crate::{
     environment,
-    jit::{Limits, ShapeFacts, Step},
+    jit::{Limits, Origin, ShapeFacts, Step},
     vk::Gpu,
 };
 
@@ -63,7 +63,7 @@ impl Identity {
             }
         }
         let options = Part::new()
-            .str("generator", concat!("vkfuse ", env!("CARGO_PKG_VERSION")))
+            .str("generator", GENERATOR)
             .u32("code version", made_of.code_version)
             .bool("strict floats", made_of.strict)
             .str("entry", Step::ENTRY);
@@ -75,6 +75,28 @@ impl Identity {
         self.driver.clone().bytes("code", blake3::hash(code).as_bytes())
     }
 }
+
+/// The store's key of a kernel's normal form. It depends on no device.
+pub(crate) fn of_form(origin: &Origin<'_>) -> Key {
+    // All of it by name: a new ingredient does not compile until it is here.
+    let Origin { module, words, entry, spec, version, tools } = origin;
+    let device = Part::new().str("device", "any");
+    let image = Part::new().bytes("module", module).u64("words", *words).str("entry", entry);
+    let mut constants = Part::new();
+    for (id, bits) in *spec {
+        constants = constants.u64(&format!("constant {id}"), *bits);
+    }
+    let options = Part::new().str("generator", GENERATOR).u32(FORM_VERSION, *version).str("tools", tools);
+    Key::new(device, image, constants, options)
+}
+
+/// Whether a key is that of a kernel's normal form.
+pub(crate) fn is_of_form(key: &Key) -> bool {
+    key.part(PartKind::Options).fields().iter().any(|field| field.name == FORM_VERSION)
+}
+
+const GENERATOR: &str = concat!("vkfuse ", env!("CARGO_PKG_VERSION"));
+const FORM_VERSION: &str = "normal form version";
 
 fn device(limits: &Limits) -> Part {
     // All of them by name: a new limit does not compile until it is here.
@@ -153,6 +175,31 @@ mod tests {
             let changed = device(&limits);
             assert!(seen.iter().all(|part| part.as_bytes() != changed.as_bytes()), "{limits:?}");
             seen.push(changed);
+        }
+    }
+
+    #[test]
+    fn every_ingredient_of_a_form_changes_its_key() {
+        const SPEC: &[(u32, u64)] = &[(3, 7), (4, 1)];
+        let usual =
+            Origin { module: [1; 32], words: 9, entry: "main", spec: SPEC, version: 1, tools: "tools 1" };
+        let others = [
+            Origin { module: [2; 32], ..usual },
+            Origin { words: 10, ..usual },
+            Origin { entry: "mai", ..usual },
+            Origin { spec: &SPEC[..1], ..usual },
+            Origin { spec: &[(3, 7), (4, 2)], ..usual },
+            Origin { spec: &[(3, 7), (5, 1)], ..usual },
+            Origin { version: 2, ..usual },
+            Origin { tools: "tools 2", ..usual },
+        ];
+        let usual = of_form(&usual);
+        assert!(is_of_form(&usual));
+        let mut seen = vec![usual];
+        for origin in others {
+            let key = of_form(&origin);
+            assert!(!seen.contains(&key), "{origin:?}");
+            seen.push(key);
         }
     }
 

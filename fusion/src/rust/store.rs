@@ -11,7 +11,7 @@ use vkfuse_kernel::{Form, KernelObject, LowerError, Lowered, Mode, PlainIn};
 use crate::{
     context::ContextInner,
     error::{Error, SubmitError},
-    jit::{self, BindingKind, Interface, Module},
+    jit::{self, BindingKind, Interface},
     kernel::Kernel,
 };
 
@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) lowered: Lowered,
-    loaded: OnceLock<(Module, jit::Kernel)>,
+    loaded: OnceLock<jit::Kernel>,
 }
 
 /// A form of a type.
@@ -62,17 +62,18 @@ impl RustKernels {
 impl Stored {
     /// The kernel, loaded and checked against its signature.
     pub(crate) fn kernel(&self, context: &Arc<ContextInner>) -> Result<Kernel, Error> {
-        if let Some((module, jit)) = self.loaded.get() {
-            return Ok(Kernel::from_parts(context, jit.clone(), module.clone()));
+        if let Some(jit) = self.loaded.get() {
+            return Ok(Kernel::from_parts(context, jit.clone()));
         }
-        let module = Module::from_words(self.lowered.name, &self.lowered.words)?;
-        let kernel = Kernel::new(context, &module, None)?;
+        let forms = context.programs.forms();
+        let jit = jit::Kernel::from_words(self.lowered.name, &self.lowered.words, forms)?;
+        let kernel = Kernel::checked(context, jit)?;
         // With constants that do not work at their defaults there is no interface yet; submission checks what it binds.
         if let Ok(specialized) = kernel.inner.jit.specialize(&[]) {
             check_signature(&self.lowered, &specialized.interface)
                 .map_err(|detail| Error::submit(self.lowered.name, SubmitError::Signature { detail }))?;
         }
-        let _ = self.loaded.set((module, kernel.inner.jit.clone()));
+        let _ = self.loaded.set(kernel.inner.jit.clone());
         Ok(kernel)
     }
 }

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ahash::AHashMap;
 
 use super::error::KernelError;
-use super::module::Module;
-use super::normal::{self, NormalKernel};
+use super::form::Form;
+use super::guard;
+use super::kept::{self, FORM_TOOLS, FORM_VERSION, FormStore, Origin};
+use super::module::{Contents, Module};
+use super::normal::NormalKernel;
 use super::plain::{self, Plain};
-use super::reflect::{self, Interface};
+use super::reflect::Interface;
 use super::spec::{self, SpecConstant, SpecValue};
-use super::specialize::{self, Source};
-use super::{load, tools};
 use crate::Reason;
 
 /// One compute entry point of a module. Cheap to clone; clones share what was specialised.
@@ -25,6 +26,7 @@ struct Inner {
     module: Module,
     entry: String,
     entry_id: u32,
+    forms: Option<Arc<dyn FormStore>>,
     specialised: Mutex<AHashMap<Key, Arc<Slot>>>,
 }
 
@@ -65,6 +67,18 @@ impl Kernel {
     /// # Errors
     /// [`KernelError::NoComputeEntry`], [`KernelError::UnknownEntry`], [`KernelError::AmbiguousEntry`].
     pub fn new(module: &Module, entry: Option<&str>) -> Result<Kernel, KernelError> {
+        Kernel::with_forms(module, entry, None)
+    }
+
+    /// Chooses an entry point as [`Kernel::new`] does. What becomes of it is taken from a store, and kept there.
+    ///
+    /// # Errors
+    /// As [`Kernel::new`].
+    pub fn with_forms(
+        module: &Module,
+        entry: Option<&str>,
+        forms: Option<Arc<dyn FormStore>>,
+    ) -> Result<Kernel, KernelError> {
         let available = module.entry_points();
         let index = match (entry, available) {
             (_, []) => {
@@ -91,9 +105,75 @@ impl Kernel {
                 module: module.clone(),
                 entry: available[index].clone(),
                 entry_id: module.entry_ids()[index],
+                forms,
                 specialised: Mutex::default(),
             }),
         })
+    }
+
+    /// The only compute entry point of a module in bytes of either byte order. If the store has its form with all
+    /// constants at their defaults, then the module was found to be valid when that was made, and is not validated again.
+    ///
+    /// # Errors
+    /// As [`Module::from_bytes`] and [`Kernel::new`].
+    pub fn from_bytes(
+        name: &str,
+        bytes: &[u8],
+        forms: Option<Arc<dyn FormStore>>,
+    ) -> Result<Kernel, KernelError> {
+        Kernel::load(name, guard::from_bytes(name, bytes)?, forms)
+    }
+
+    /// The only compute entry point of a module in words of either byte order, as [`Kernel::from_bytes`].
+    ///
+    /// # Errors
+    /// As [`Module::from_words`] and [`Kernel::new`].
+    pub fn from_words(
+        name: &str,
+        words: &[u32],
+        forms: Option<Arc<dyn FormStore>>,
+    ) -> Result<Kernel, KernelError> {
+        Kernel::load(name, guard::from_words(name, words.to_vec())?, forms)
+    }
+
+    /// The only compute entry point of a WGSL text, as [`Kernel::from_bytes`].
+    ///
+    /// # Errors
+    /// As [`Module::from_wgsl`] and [`Kernel::new`].
+    #[cfg(feature = "wgsl")]
+    pub fn from_wgsl(
+        name: &str,
+        text: &str,
+        forms: Option<Arc<dyn FormStore>>,
+    ) -> Result<Kernel, KernelError> {
+        Kernel::from_words(name, &super::wgsl::compile(name, text)?, forms)
+    }
+
+    fn load(name: &str, words: Vec<u32>, forms: Option<Arc<dyn FormStore>>) -> Result<Kernel, KernelError> {
+        let contents = Contents::of(&words);
+        let (Some(_), [entry]) = (&forms, contents.entry_points()) else {
+            return Kernel::with_forms(&Module::checked(name, words, contents)?, None, forms);
+        };
+        let values = spec::resolve(name, contents.spec_constants(), &[])?;
+        let (kernel, specialized) = match kept::find(forms.as_deref(), &origin(&contents, entry, &values)) {
+            Some(mut form) => {
+                let repaired = form.repaired.take();
+                let module = Module::known(name, words, repaired, contents);
+                let kernel = Kernel::with_forms(&module, None, forms)?;
+                let specialized = kernel.specialized(&values, form);
+                (kernel, Ok(specialized))
+            }
+            // It has been looked for, so it is made now.
+            None => {
+                let kernel = Kernel::with_forms(&Module::checked(name, words, contents)?, None, forms)?;
+                let specialized = kernel.make(&values);
+                (kernel, specialized)
+            }
+        };
+        let slot = Arc::new(OnceLock::from(specialized.map(Arc::new)));
+        let table = kernel.inner.specialised.lock();
+        table.unwrap_or_else(PoisonError::into_inner).insert(values, slot);
+        Ok(kernel)
     }
 
     /// Name of the module.
@@ -136,33 +216,25 @@ impl Kernel {
     }
 
     fn build(&self, values: &[(u32, u64)]) -> Result<Specialized, KernelError> {
-        let source = Source {
-            module: self.name(),
-            words: self.inner.module.words(),
-            entry: self.entry(),
-            entry_id: self.inner.entry_id,
-        };
-        let specialised = specialize::apply(&source, values)?;
-        let mut module = load::module(&specialised.words)
-            .map_err(|detail| KernelError::Decode { module: self.name().to_owned(), detail })?;
-        let (plain, ids) = plain::build(&mut module);
-        // Values can make a module invalid that was valid with its defaults: an array of length zero,
-        // say. A module without constants was checked when it was loaded.
-        if !values.is_empty() || cfg!(debug_assertions) {
-            tools::validate(&plain.strict).map_err(|complaint| complaint.into_error(self.name()))?;
+        let Inner { module, entry, forms, .. } = &*self.inner;
+        match kept::find(forms.as_deref(), &origin(module.contents(), entry, values)) {
+            Some(form) => Ok(self.specialized(values, form)),
+            None => self.make(values),
         }
-        let names = self.inner.module.names().iter();
-        let names = names.filter_map(|(id, name)| Some((*ids.get(id)?, name.clone())));
-        let normal = normal::build(&module);
-        let interface = reflect::reflect(
-            self.name(),
-            &module,
-            normal.as_ref().ok(),
-            specialised.local_size,
-            &names.collect(),
-        )?;
+    }
+
+    /// Makes what the store has not, and keeps it there.
+    fn make(&self, values: &[(u32, u64)]) -> Result<Specialized, KernelError> {
+        let Inner { module, entry, entry_id, forms, .. } = &*self.inner;
+        let form = Form::make(module, entry, *entry_id, values)?;
+        kept::keep(forms.as_deref(), &origin(module.contents(), entry, values), &form);
+        Ok(self.specialized(values, form))
+    }
+
+    fn specialized(&self, values: &[(u32, u64)], form: Form) -> Specialized {
+        let Form { repaired: _, interface, plain, normal } = form;
         let normal = normal.map(|module| NormalKernel::new(module, &interface.bindings));
-        Ok(Specialized {
+        Specialized {
             name: self.name().to_owned(),
             entry: self.entry().to_owned(),
             hash: plain::hash(&plain.contract, self.entry()),
@@ -171,8 +243,14 @@ impl Kernel {
             interface,
             plain,
             normal: normal.map_err(Reason::from),
-        })
+        }
     }
+}
+
+fn origin<'a>(module: &Contents, entry: &'a str, spec: &'a [(u32, u64)]) -> Origin<'a> {
+    let (hash, words) = module.identity();
+    let tools = FORM_TOOLS.unwrap_or_default();
+    Origin { module: hash, words, entry, spec, version: FORM_VERSION, tools }
 }
 
 impl fmt::Debug for Kernel {

@@ -20,11 +20,49 @@ pub struct Module {
 struct Inner {
     name: String,
     words: Vec<u32>,
+    /// Whether something was put right in the words.
+    repaired: bool,
+    contents: Contents,
+}
+
+/// What is read off the words as they were given, valid or not.
+pub(super) struct Contents {
     entry_points: Vec<String>,
     entry_ids: Vec<u32>,
     names: AHashMap<u32, String>,
     spec_constants: Vec<SpecConstant>,
     hash: [u8; 32],
+    words: u64,
+}
+
+impl Contents {
+    /// Reads words that passed the input checks.
+    pub(super) fn of(words: &[u32]) -> Contents {
+        let (entry_ids, entry_points) = compute_entries(words).unzip();
+        let names: AHashMap<u32, String> = words::instructions(words)
+            .take_while(|inst| inst.op() != Some(Op::Function))
+            .filter(|inst| inst.op() == Some(Op::Name))
+            .filter_map(|inst| Some((inst.at(0), words::string(inst.from(1))?.0)))
+            .collect();
+        let spec_constants = spec::reflect(words, &names);
+        let mut hasher = blake3::Hasher::new_derive_key("vkfuse module, version 1");
+        words::hash(&mut hasher, words);
+        let hash = *hasher.finalize().as_bytes();
+        Contents { entry_points, entry_ids, names, spec_constants, hash, words: words.len() as u64 }
+    }
+
+    /// Content hash and number of the words.
+    pub(super) fn identity(&self) -> ([u8; 32], u64) {
+        (self.hash, self.words)
+    }
+
+    pub(super) fn entry_points(&self) -> &[String] {
+        &self.entry_points
+    }
+
+    pub(super) fn spec_constants(&self) -> &[SpecConstant] {
+        &self.spec_constants
+    }
 }
 
 impl Module {
@@ -33,7 +71,7 @@ impl Module {
     /// # Errors
     /// Whatever is wrong with the bytes, see [`KernelError`]. Never panics.
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Module, KernelError> {
-        Module::checked(name, guard::from_bytes(name, bytes)?)
+        Module::guarded(name, guard::from_bytes(name, bytes)?)
     }
 
     /// Loads SPIR-V words of either byte order. `name` is for messages only.
@@ -41,7 +79,7 @@ impl Module {
     /// # Errors
     /// Whatever is wrong with the words, see [`KernelError`]. Never panics.
     pub fn from_words(name: &str, words: &[u32]) -> Result<Module, KernelError> {
-        Module::checked(name, guard::from_words(name, words.to_vec())?)
+        Module::guarded(name, guard::from_words(name, words.to_vec())?)
     }
 
     /// Compiles WGSL text.
@@ -53,34 +91,29 @@ impl Module {
         Module::from_words(name, &super::wgsl::compile(name, text)?)
     }
 
-    fn checked(name: &str, words: Vec<u32>) -> Result<Module, KernelError> {
+    fn guarded(name: &str, words: Vec<u32>) -> Result<Module, KernelError> {
+        let contents = Contents::of(&words);
+        Module::checked(name, words, contents)
+    }
+
+    /// A module of words that were read and not validated.
+    pub(super) fn checked(name: &str, words: Vec<u32>, contents: Contents) -> Result<Module, KernelError> {
         load::module(&load::decodable(&words))
             .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
         let valid = validate(&words).map_err(|complaint| complaint.into_error(name))?;
-        let (entry_ids, entry_points) = compute_entries(&words).unzip();
-        let names: AHashMap<u32, String> = words::instructions(&words)
-            .take_while(|inst| inst.op() != Some(Op::Function))
-            .filter(|inst| inst.op() == Some(Op::Name))
-            .filter_map(|inst| Some((inst.at(0), words::string(inst.from(1))?.0)))
-            .collect();
-        let spec_constants = spec::reflect(&words, &names);
-        let mut hasher = blake3::Hasher::new_derive_key("vkfuse module, version 1");
-        for word in &words {
-            hasher.update(&word.to_le_bytes());
-        }
-        let hash = *hasher.finalize().as_bytes();
-        let words = valid.unwrap_or(words);
-        Ok(Module {
-            inner: Arc::new(Inner {
-                name: name.to_owned(),
-                words,
-                entry_points,
-                entry_ids,
-                names,
-                spec_constants,
-                hash,
-            }),
-        })
+        Ok(Module::known(name, words, valid, contents))
+    }
+
+    /// A module of words that are known to be valid, or to be so with what was put right in them.
+    pub(super) fn known(
+        name: &str,
+        words: Vec<u32>,
+        repaired: Option<Vec<u32>>,
+        contents: Contents,
+    ) -> Module {
+        let name = name.to_owned();
+        let (repaired, words) = (repaired.is_some(), repaired.unwrap_or(words));
+        Module { inner: Arc::new(Inner { name, words, repaired, contents }) }
     }
 
     /// The name it was loaded under.
@@ -95,26 +128,35 @@ impl Module {
 
     /// Names of the compute entry points, in order.
     pub fn entry_points(&self) -> &[String] {
-        &self.inner.entry_points
+        &self.inner.contents.entry_points
     }
 
     /// Content hash of the words.
     pub fn hash(&self) -> [u8; 32] {
-        self.inner.hash
+        self.inner.contents.hash
     }
 
     /// Result ids of the entry points' functions.
     pub(super) fn entry_ids(&self) -> &[u32] {
-        &self.inner.entry_ids
+        &self.inner.contents.entry_ids
+    }
+
+    pub(super) fn contents(&self) -> &Contents {
+        &self.inner.contents
+    }
+
+    /// Whether something was put right in its words.
+    pub(super) fn is_repaired(&self) -> bool {
+        self.inner.repaired
     }
 
     /// Debug names by id.
     pub(super) fn names(&self) -> &AHashMap<u32, String> {
-        &self.inner.names
+        &self.inner.contents.names
     }
 
     pub(super) fn spec_constants(&self) -> &[SpecConstant] {
-        &self.inner.spec_constants
+        &self.inner.contents.spec_constants
     }
 }
 

@@ -4,8 +4,7 @@ use ahash::AHashMap;
 use rspirv::binary::Assemble;
 use rspirv::dr::Module;
 
-use super::prune;
-use super::strict;
+use super::{prune, strict, words};
 
 /// The two forms of a kernel that runs unfused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +36,6 @@ pub(super) fn hash(contract: &[u32], entry: &str) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("vkfuse kernel identity, version 1");
     hasher.update(&(entry.len() as u64).to_le_bytes());
     hasher.update(entry.as_bytes());
-    for word in contract {
-        hasher.update(&word.to_le_bytes());
-    }
+    words::hash(&mut hasher, contract);
     *hasher.finalize().as_bytes()
 }

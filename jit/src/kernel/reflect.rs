@@ -13,7 +13,7 @@ use super::defs::Defs;
 use super::error::KernelError;
 use super::layout;
 use super::pointers::{Roots, Touch, is_atomic, touch, touch_handle};
-use super::resource::{Kind, Role, Variable, variables};
+use super::resource::{self, Kind, Role, Variable, variables};
 
 /// Vulkan devices offer 128 to 4096 bytes; anything over this is a broken module, and its members are
 /// not worth listing.
@@ -194,7 +194,7 @@ fn bindings(
             set: place.set,
             binding: place.binding,
             kind: match kind {
-                _ if array && buffer => BindingKind::Other("array of buffers"),
+                _ if array && buffer => BindingKind::Other(resource::BUFFER_ARRAY),
                 Kind::StorageBuffer => BindingKind::StorageBuffer,
                 Kind::UniformBuffer => BindingKind::UniformBuffer,
                 Kind::Other(kind) => BindingKind::Other(kind),

@@ -36,6 +36,31 @@ pub(crate) enum Kind {
     Other(&'static str),
 }
 
+const SAMPLER: &str = "sampler";
+const SAMPLED: &str = "combined image sampler";
+const ACCELERATION: &str = "acceleration structure";
+const OPAQUE: &str = "opaque resource";
+const STORAGE_TEXELS: &str = "storage texel buffer";
+const UNIFORM_TEXELS: &str = "uniform texel buffer";
+const STORAGE_IMAGE: &str = "storage image";
+const SAMPLED_IMAGE: &str = "sampled image";
+
+/// What an array of buffers is called.
+pub(super) const BUFFER_ARRAY: &str = "array of buffers";
+
+/// All names of what is no single buffer.
+pub(super) const KINDS: [&str; 9] = [
+    BUFFER_ARRAY,
+    SAMPLER,
+    SAMPLED,
+    ACCELERATION,
+    OPAQUE,
+    STORAGE_TEXELS,
+    UNIFORM_TEXELS,
+    STORAGE_IMAGE,
+    SAMPLED_IMAGE,
+];
+
 /// Lists the global variables, in order.
 pub(crate) fn variables(module: &Module, defs: &Defs<'_>) -> Vec<Variable> {
     let globals = module.types_global_values.iter();
@@ -82,11 +107,11 @@ fn kind(class: StorageClass, ty: u32, defs: &Defs<'_>) -> Kind {
         StorageClass::Uniform if buffer_block => Kind::StorageBuffer,
         StorageClass::Uniform => Kind::UniformBuffer,
         _ => Kind::Other(match defs.op(ty) {
-            Some(Op::TypeSampler) => "sampler",
-            Some(Op::TypeSampledImage) => "combined image sampler",
-            Some(Op::TypeAccelerationStructureKHR) => "acceleration structure",
+            Some(Op::TypeSampler) => SAMPLER,
+            Some(Op::TypeSampledImage) => SAMPLED,
+            Some(Op::TypeAccelerationStructureKHR) => ACCELERATION,
             Some(Op::TypeImage) => image_kind(ty, defs),
-            _ => "opaque resource",
+            _ => OPAQUE,
         }),
     }
 }
@@ -97,9 +122,9 @@ fn image_kind(ty: u32, defs: &Defs<'_>) -> &'static str {
     // 1: sampled, 2: read and written without a sampler (SPIR-V, "OpTypeImage").
     let storage = operands.get(5) == Some(&Operand::LiteralBit32(2));
     match (buffer, storage) {
-        (true, true) => "storage texel buffer",
-        (true, false) => "uniform texel buffer",
-        (false, true) => "storage image",
-        (false, false) => "sampled image",
+        (true, true) => STORAGE_TEXELS,
+        (true, false) => UNIFORM_TEXELS,
+        (false, true) => STORAGE_IMAGE,
+        (false, false) => SAMPLED_IMAGE,
     }
 }

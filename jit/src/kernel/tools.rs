@@ -1,5 +1,7 @@
 //! The two C++ tools: spirv-val and spirv-opt, behind functions that take and give words.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use spirv_tools::TargetEnv;
 use spirv_tools::error::SpirvResult;
 use spirv_tools::opt::{Optimizer, Options, Passes};
@@ -10,6 +12,24 @@ use super::error::KernelError;
 /// Every module up to SPIR-V 1.6 is accepted in this environment. Whether the *device* takes it is the
 /// runtime's question.
 const ENV: TargetEnv = TargetEnv::Vulkan_1_3;
+
+/// The tools, their version and the rules that they apply here, for what is kept of their work. `None` for installed
+/// tools, which may be others the next time. The version is the one that the manifest pins.
+pub(super) const IDENTITY: Option<&str> = if cfg!(feature = "compiled-spirv-tools") {
+    Some(
+        "spirv-tools 0.13.3, spirv-tools-sys 0.13.3, Vulkan 1.3, scalar block layout, spirv-opt without floats",
+    )
+} else {
+    None
+};
+
+/// How many times either tool was run.
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
+/// How many times this process has run spirv-val or spirv-opt through this crate.
+pub fn tool_runs() -> u64 {
+    RUNS.load(Relaxed)
+}
 
 /// SPIR-V's rules without Vulkan's.
 const UNIVERSAL: TargetEnv = TargetEnv::Universal_1_6;
@@ -74,6 +94,7 @@ pub(super) fn validate_strictly(words: &[u32]) -> Result<(), Complaint> {
 }
 
 fn validate_for(env: TargetEnv, words: &[u32]) -> Result<(), Complaint> {
+    RUNS.fetch_add(1, Relaxed);
     let validator = spirv_tools::val::create(Some(env));
     validator.validate(words, Some(validator_options())).map_err(|error| {
         let not_run = matches!(error.inner, SpirvResult::Unsupported | SpirvResult::EndOfStream);
@@ -88,6 +109,7 @@ fn validate_for(env: TargetEnv, words: &[u32]) -> Result<(), Complaint> {
 /// Runs spirv-opt passes, in order, on a module that [`validate`] accepts. The optimizer validates
 /// again, and cannot be told not to; SPIR-V's own rules are enough then.
 pub(super) fn optimize(words: &[u32], passes: &[Passes]) -> Result<Vec<u32>, Complaint> {
+    RUNS.fetch_add(1, Relaxed);
     let mut optimizer = spirv_tools::opt::create(Some(UNIVERSAL));
     for pass in passes {
         optimizer.register_pass(*pass);

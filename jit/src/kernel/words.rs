@@ -65,6 +65,17 @@ pub(super) fn string(words: &[u32]) -> Option<(String, usize)> {
     None
 }
 
+/// Hashes words in little-endian order.
+pub(super) fn hash(hasher: &mut blake3::Hasher, words: &[u32]) {
+    let mut bytes = [0; 1024];
+    for chunk in words.chunks(bytes.len() / 4) {
+        for (place, word) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(chunk) {
+            *place = word.to_le_bytes();
+        }
+        hasher.update(&bytes[..chunk.len() * 4]);
+    }
+}
+
 /// Appends one instruction.
 pub(super) fn push(out: &mut Vec<u32>, op: Op, operands: &[u32]) {
     out.push(((operands.len() as u32 + 1) << 16) | op as u32);

@@ -50,9 +50,11 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
             let entries = with_bar(|progress| store.verify(progress));
             let rebuilt = match files[..] {
                 [] => None,
-                _ => {
-                    Some(ahead::warm(&ahead::context(args, work.device.as_deref(), true)?, files, work.jobs))
-                }
+                _ => Some(ahead::warm(
+                    &ahead::context(args, work.device.as_deref(), ahead::Use::Verify)?,
+                    files,
+                    work.jobs,
+                )),
             };
             verify(args.json, &entries, rebuilt.as_ref(), out)
         }
@@ -157,7 +159,7 @@ fn verify(
 
 /// Builds what the files need.
 fn warm(args: &CacheArgs, files: &[PathBuf], work: &WorkArgs, out: &mut dyn Write) -> Result<Status, Stop> {
-    let context = ahead::context(args, work.device.as_deref(), false)?;
+    let context = ahead::context(args, work.device.as_deref(), ahead::Use::Fill)?;
     if let Err(reason) = context.is_cacheable(vkfuse::Artifact::Code) {
         return Err(Stop::wrong(reason.to_string()));
     }

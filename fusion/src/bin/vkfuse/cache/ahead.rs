@@ -43,10 +43,21 @@ pub(super) struct Outcome {
     pub(super) verified: (u64, u64),
 }
 
+/// What the store is wanted for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// To be filled.
+    Fill,
+    /// To be looked at.
+    Look,
+    /// To be compared with what is built now.
+    Verify,
+}
+
 /// A device with the store that is meant.
-pub(super) fn context(args: &CacheArgs, device: Option<&str>, verify: bool) -> Result<Context, Stop> {
-    let mut cache = CacheOptions::new().verify(verify);
-    if verify {
+pub(super) fn context(args: &CacheArgs, device: Option<&str>, wanted: Use) -> Result<Context, Stop> {
+    let mut cache = CacheOptions::new().verify(wanted == Use::Verify).look_only(wanted == Use::Look);
+    if wanted == Use::Verify {
         // What is in memory would not be looked up in the store.
         cache = cache.no_memory();
     }

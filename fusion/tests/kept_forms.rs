@@ -1,0 +1,235 @@
+//! What the tools make of kernels, kept in the persistent store: found by other processes, refused when damaged.
+
+#[macro_use]
+mod support;
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use support::{Rig, shader};
+use vkfuse::{Artifact, CacheOptions, Context, ContextOptions, QueueOptions, SpecValue, Stats};
+use vkfuse_cache::{Entry, Store, StoreConfig};
+use vkfuse_jit::kernel::tool_runs;
+
+const N: usize = 300;
+
+/// The count of runs of the tools is the process's.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn open(folder: &Path) -> Option<Context> {
+    let cache = CacheOptions::new().directory(folder);
+    let rig = Rig::with(ContextOptions::from_env().validation(true).cache(cache))?;
+    Some(rig.context.clone())
+}
+
+/// Loads a kernel and runs it fused with itself; says how often the tools ran meanwhile, and what was counted.
+fn run(context: &Context) -> (u64, Stats) {
+    let (before, runs) = (context.stats(), tool_runs());
+    let queue = context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+    let scale = context.load_spirv(shader("pair/scale")).unwrap();
+    let data: Vec<i32> = (0..N as i32).collect();
+    let (a, tmp, out) = (
+        context.buffer_from(&data).unwrap(),
+        context.scratch::<i32>(N).unwrap(),
+        context.buffer::<i32>(N).unwrap(),
+    );
+    let fused = queue.fuse(|queue| {
+        for (from, to) in [(&a, &tmp), (&tmp, &out)] {
+            queue.submit(|h| {
+                h.arg(0, from.read()).arg(1, to.write()).push(&(N as u32)).push(&7);
+                h.dispatch_items(&scale, [N as u32, 1, 1]);
+            })?;
+        }
+        Ok(())
+    });
+    fused.unwrap();
+    let expected: Vec<i32> = data.iter().map(|value| value * 49).collect();
+    assert_eq!(out.download().unwrap(), expected);
+    assert_eq!(context.validation_messages(), 0);
+    (tool_runs() - runs, context.stats() - before)
+}
+
+/// All files below a folder that hold, or name, a form.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let store = Store::open(StoreConfig::at(folder));
+    let entries = store.entries(&mut |_| {});
+    let forms = entries.iter().filter(|entry| entry.sections.iter().any(|(name, _)| name == "form"));
+    let file = |entry: &vkfuse_cache::EntryInfo, end| {
+        folder.join("v1").join(entry.folder.trim_start_matches("v1/")).join(format!("{}.{end}", entry.number))
+    };
+    forms.flat_map(|entry| ["src", "bin"].map(|end| file(entry, end))).collect()
+}
+
+/// The other process of the test below.
+#[test]
+#[ignore = "a part of another test"]
+fn child() {
+    let folder = std::env::var_os("VKFUSE_TEST_FOLDER").expect("a folder");
+    let context = open(Path::new(&folder)).expect("a device");
+    let (runs, stats) = run(&context);
+    println!("runs={runs} hits={} misses={} jit={}", stats.form_hits, stats.form_misses, stats.jit_builds);
+}
+
+#[test]
+fn a_second_process_runs_no_tool() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    if open(folder.path()).is_none() {
+        return;
+    }
+    let start = || {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "child", "--ignored", "--nocapture"]);
+        let output = command.env("VKFUSE_TEST_FOLDER", folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let from = text.find("runs=").expect("its counts");
+        text[from..].lines().next().unwrap().to_owned()
+    };
+    let first = start();
+    assert!(!first.starts_with("runs=0 ") && first.ends_with("hits=0 misses=1 jit=1"), "{first}");
+    for _ in 0..2 {
+        assert_eq!(start(), "runs=0 hits=1 misses=0 jit=0");
+    }
+}
+
+#[test]
+fn damaged_entries_are_refused_and_put_right() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let Some(context) = open(folder.path()) else { return };
+    let load = || {
+        let (before, runs) = (context.stats(), tool_runs());
+        let kernel = context.load_spirv(shader("pair/scale")).unwrap();
+        let form = kernel.specialized(&[]).unwrap();
+        let normal = form.normal.as_ref().map(|normal| format!("{:?}", normal.module)).unwrap();
+        let stats = context.stats() - before;
+        ((stats.form_hits, stats.form_misses), tool_runs() > runs, (form.plain.clone(), normal))
+    };
+    let (made, _, sound) = load();
+    assert_eq!(made, (0, 1));
+    let all = files(folder.path());
+    assert_eq!(all.len(), 2);
+    let long = std::env::var_os("VKFUSE_LONG_TESTS").is_some();
+    let mut spoilt = 0;
+    for file in &all {
+        let bytes = std::fs::read(file).unwrap();
+        let step = if long { 1 } else { bytes.len() / 40 };
+        for at in (0..bytes.len()).step_by(step) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            for other in [flipped, bytes[..at].to_vec(), [&bytes[..], &bytes[..=at]].concat()] {
+                std::fs::write(file, other).unwrap();
+                let (counts, ran, form) = load();
+                assert_eq!((counts, ran), ((0, 1), true), "{} at {at}", file.display());
+                assert_eq!(form, sound);
+                let (counts, ran, form) = load();
+                assert_eq!((counts, ran), ((1, 0), false), "{} at {at}: put right", file.display());
+                assert_eq!(form, sound);
+                spoilt += 1;
+            }
+        }
+    }
+    println!("{spoilt} damaged entries refused and put right");
+}
+
+/// A sound entry with the bytes of another form, or with none, as no checksum can tell.
+#[test]
+fn sound_entries_of_other_contents_are_made_anew() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let Some(context) = open(folder.path()) else { return };
+    context.load_spirv(shader("pair/scale")).unwrap();
+    let store = Store::open(StoreConfig::at(folder.path()));
+    let info = store.entries(&mut |_| {}).remove(0);
+    let key = info.key.clone().unwrap();
+    let form = store.read(&info).unwrap().section("form").unwrap().to_vec();
+    let half = form[..form.len() / 2].to_vec();
+    for entry in [Entry::new(), Entry::new().with("spirv", form.clone()), Entry::new().with("form", half)] {
+        assert!(store.put(&key, &entry).is_published());
+        let before = context.stats();
+        context.load_spirv(shader("pair/scale")).unwrap();
+        let stats = context.stats() - before;
+        assert_eq!(stats.form_misses, 1);
+        assert_eq!(store.peek(&key).unwrap().section("form"), Some(&form[..]));
+    }
+}
+
+#[test]
+fn refuses_invalid_modules_with_a_store_too() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let Some(context) = open(folder.path()) else { return };
+    let plain = Context::with(ContextOptions::from_env().cache(CacheOptions::off())).unwrap();
+    let mut bytes = std::fs::read(shader("pair/scale")).unwrap();
+    context.kernel_from_bytes("scale", &bytes).unwrap();
+    // Without the return of its last function.
+    let at = bytes.len() - 8;
+    bytes.drain(at..at + 4);
+    let words = plain.kernel_from_bytes("scale", &bytes).unwrap_err().to_string();
+    for _ in 0..3 {
+        assert_eq!(context.kernel_from_bytes("scale", &bytes).unwrap_err().to_string(), words);
+    }
+    assert_eq!(context.stats().form_hits, 0);
+    assert_eq!(context.cache_stats().store.published, 1);
+}
+
+#[test]
+fn other_constants_are_another_entry() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let Some(context) = open(folder.path()) else { return };
+    let path = shader("groups/exclusive_scan");
+    let kernel = context.load_spirv(&path).unwrap();
+    let operator = |value| [(kernel.spec_constants()[0].id, SpecValue::U32(value))];
+    let (values, others) = (operator(1), operator(2));
+    kernel.specialized(&values).unwrap();
+    assert_eq!((context.stats().form_hits, context.stats().form_misses), (0, 2));
+    drop((kernel, context));
+    let context = open(folder.path()).unwrap();
+    let kernel = context.load_spirv(&path).unwrap();
+    kernel.specialized(&values).unwrap();
+    assert_eq!((context.stats().form_hits, context.stats().form_misses), (2, 0));
+    kernel.specialized(&others).unwrap();
+    assert_eq!((context.stats().form_hits, context.stats().form_misses), (2, 1));
+}
+
+#[test]
+fn verifying_compares_forms_and_looking_writes_nothing() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let with = |options: CacheOptions| {
+        let cache = options.directory(folder.path());
+        Context::with(ContextOptions::from_env().cache(cache)).unwrap()
+    };
+    let Some(_) = Rig::open() else { return };
+    let look = with(CacheOptions::new().look_only(true));
+    run(&look);
+    assert_eq!((look.stats().form_misses, look.cache_stats().store.published), (1, 0));
+    assert_eq!(look.is_cacheable(Artifact::Form), Ok(()));
+    run(&with(CacheOptions::new()));
+    let verify = with(CacheOptions::new().verify(true).no_memory());
+    run(&verify);
+    let stats = verify.stats();
+    assert_eq!((stats.form_hits, stats.disk_verified, stats.disk_different), (0, 2, 0));
+    drop(verify);
+    // Another form under the same key, as if the key had forgotten something.
+    let store = Store::open(StoreConfig::at(folder.path()));
+    let forms = store.entries(&mut |_| {}).into_iter().filter(|entry| entry.sections[0].0 == "form");
+    for info in forms {
+        let mut form = store.read(&info).unwrap().section("form").unwrap().to_vec();
+        form.push(0);
+        assert!(store.put(info.key.as_ref().unwrap(), &Entry::new().with("form", form)).is_published());
+    }
+    for different in [1, 0] {
+        let verify = with(CacheOptions::new().verify(true));
+        verify.load_spirv(shader("pair/scale")).unwrap();
+        assert_eq!(verify.stats().disk_different, different);
+    }
+}

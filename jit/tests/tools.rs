@@ -1,0 +1,48 @@
+//! How often the tools run. Alone in its process, because that is what is counted.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use vkfuse_jit::kernel::{FORM_TOOLS, FormStore, Kernel, Origin, tool_runs};
+
+#[derive(Debug, Default)]
+struct Shelf(Mutex<HashMap<String, Vec<u8>>>);
+
+impl FormStore for Shelf {
+    fn find(&self, origin: &Origin<'_>) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().get(&format!("{origin:?}")).cloned()
+    }
+
+    fn keep(&self, origin: &Origin<'_>, form: &[u8]) {
+        self.0.lock().unwrap().insert(format!("{origin:?}"), form.to_vec());
+    }
+}
+
+#[test]
+fn a_kept_kernel_costs_no_run_of_the_tools() {
+    let shelf = Arc::new(Shelf::default());
+    let load = |name: &str| {
+        let before = tool_runs();
+        let path = format!("{}/tests/kernels/{name}.spv", env!("CARGO_MANIFEST_DIR"));
+        let bytes = std::fs::read(path).unwrap();
+        let kernel = Kernel::from_bytes(name, &bytes, Some(shelf.clone())).unwrap();
+        kernel.specialize(&[]).unwrap();
+        tool_runs() - before
+    };
+    for name in ["chain", "spec", "shared", "hlsl", "image"] {
+        assert!(load(name) >= 1, "{name}");
+        assert_eq!(load(name), 0, "{name}");
+    }
+}
+
+/// The version in the identity is the one that is built.
+#[test]
+fn the_tools_are_the_pinned_ones() {
+    let manifest = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml")).unwrap();
+    for name in ["spirv-tools", "spirv-tools-sys"] {
+        let line = manifest.lines().find(|line| line.starts_with(&format!("{name} = "))).expect("pinned");
+        let version = line.split('=').nth(3).and_then(|rest| rest.split('"').next()).expect("a version");
+        let tools = FORM_TOOLS.expect("compiled tools");
+        assert!(tools.contains(&format!("{name} {version},")), "{tools}: not {name} {version}");
+    }
+}
