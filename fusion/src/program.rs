@@ -11,11 +11,11 @@ mod keep;
 mod key;
 mod log;
 
-use std::{fs, io::Write, path::Path, sync::Arc, time::Instant};
+use std::{cell::OnceCell, fs, io::Write, path::Path, sync::Arc, time::Instant};
 
 use forms::Forms;
 use smallvec::SmallVec;
-use vkfuse_cache::{self as cache, Entry, Failure, Hit, MemoryCache, MemoryStats, Store, StoreStats};
+use vkfuse_cache::{self as cache, Entry, Failure, Hit, Key, MemoryCache, MemoryStats, Store, StoreStats};
 
 use crate::{
     context::ContextInner,
@@ -45,6 +45,19 @@ pub(crate) struct Program {
 #[derive(Debug)]
 pub(crate) struct Code {
     words: Arc<[u32]>,
+}
+
+/// A step that is wanted, and its key in the store once somebody asks for that: it takes longer to write than to look up.
+struct Wanted<'a> {
+    label: &'a str,
+    step: &'a Step,
+    key: OnceCell<Key>,
+}
+
+impl Wanted<'_> {
+    fn key(&self, identity: &Identity) -> &Key {
+        self.key.get_or_init(|| identity.key(self.step))
+    }
 }
 
 /// The section of an entry that holds the code.
@@ -231,10 +244,11 @@ impl ContextInner {
             driver_us: 0.0,
             load_us: 0.0,
         };
+        let wanted = Wanted { label, step, key: OnceCell::new() };
         let Some(memory) = &self.programs.memory else {
             report.memory = Tier::Off;
-            let code = self.load_or_build(label, step, &mut report)?;
-            let (program, _) = self.make_pipeline(label, step, &code, &mut report)?;
+            let code = self.load_or_build(&wanted, &mut report)?;
+            let (program, _) = self.make_pipeline(&wanted, &code, &mut report)?;
             return Ok((Arc::new(program), report));
         };
         let key = KernelKey { program: step.key, entry: Step::ENTRY };
@@ -242,8 +256,8 @@ impl ContextInner {
             let mut mine = report.clone();
             mine.memory = Tier::Miss;
             let result = self
-                .code(label, step, memory, &mut mine)
-                .and_then(|code| self.make_pipeline(label, step, &code, &mut mine));
+                .code(&wanted, memory, &mut mine)
+                .and_then(|code| self.make_pipeline(&wanted, &code, &mut mine));
             report = mine;
             result.map_err(classed)
         });
@@ -261,25 +275,23 @@ impl ContextInner {
     /// The code of a step, from the map of programs or from behind it.
     fn code(
         &self,
-        label: &str,
-        step: &Step,
+        wanted: &Wanted<'_>,
         memory: &Memory,
         report: &mut StepReport,
     ) -> Result<Arc<Code>, Error> {
-        let built = memory.programs.get_or_build(step.key, || {
-            let code = self.load_or_build(label, step, report).map_err(classed)?;
+        let built = memory.programs.get_or_build(wanted.step.key, || {
+            let code = self.load_or_build(wanted, report).map_err(classed)?;
             let weight = (code.words.len() * 4) as u64;
             Ok((code, weight))
         });
-        built.map(|(code, _)| code).map_err(|failure| error_of(label, failure))
+        built.map(|(code, _)| code).map_err(|failure| error_of(wanted.label, failure))
     }
 
     /// Takes the code from the store or builds it.
-    fn load_or_build(&self, label: &str, step: &Step, report: &mut StepReport) -> Result<Code, Error> {
-        let programs = &self.programs;
-        let key = programs.store.is_enabled().then(|| programs.identity.key(step));
-        let stored =
-            key.as_ref().and_then(|key| programs.store.get(key).ok()).and_then(|entry| spirv(&entry));
+    fn load_or_build(&self, wanted: &Wanted<'_>, report: &mut StepReport) -> Result<Code, Error> {
+        let (programs, Wanted { label, step, .. }) = (&self.programs, wanted);
+        let key = programs.store.is_enabled().then(|| wanted.key(&programs.identity));
+        let stored = key.and_then(|key| programs.store.get(key).ok()).and_then(|entry| spirv(&entry));
         report.disk = match (&key, &stored) {
             (None, _) => Tier::Off,
             (_, Some(_)) => Tier::Hit,
@@ -294,7 +306,7 @@ impl ContextInner {
         let start = Instant::now();
         let words = step
             .build()
-            .map_err(|error| Error::Build { kernel: label.to_owned(), source: BuildError::Jit(error) })?;
+            .map_err(|error| Error::Build { kernel: (*label).to_owned(), source: BuildError::Jit(error) })?;
         report.jit_us = micros(start);
         count(&self.counters.jit_builds, 1);
         count(&self.counters.jit_us, report.jit_us as u64);
@@ -315,7 +327,7 @@ impl ContextInner {
             report.disk = Tier::Miss;
         }
         // What the store does with it is its own affair, and in its own counters.
-        if let Some(key) = &key {
+        if let Some(key) = key {
             count(&self.counters.disk_misses, 1);
             if !programs.look_only {
                 let _ = programs.store.put(key, &Entry::new().with(SPIRV, bytes(&words)));
@@ -327,22 +339,21 @@ impl ContextInner {
     /// Has the driver make a pipeline. Also says what it weighs.
     fn make_pipeline(
         &self,
-        label: &str,
-        step: &Step,
+        wanted: &Wanted<'_>,
         code: &Code,
         report: &mut StepReport,
     ) -> Result<(Program, u64), Error> {
-        let words = &code.words;
+        let (words, Wanted { label, step, .. }) = (&code.words, wanted);
         if let Some(folder) = &self.dump_spirv {
             dump(folder, &step.key, words);
         }
         let programs = &self.programs;
         let stores = programs.store.is_enabled();
         let blobs = stores && !programs.look_only && programs.identity.replaces.is_none();
-        let key = blobs.then(|| programs.identity.key(step));
+        let key = blobs.then(|| wanted.key(&programs.identity));
         let code_bytes = bytes(words);
         let driver = programs.identity.driver(&code_bytes);
-        let load = key.as_ref().and_then(|key| programs.store.begin_load(key, &driver).ok());
+        let load = key.and_then(|key| programs.store.begin_load(key, &driver).ok());
         let made = self.ask_driver(step, words, load.as_ref().map(|load| load.bytes()));
         let (pipeline, origin) = match made {
             Ok(made) => made,
@@ -351,7 +362,8 @@ impl ContextInner {
                 if let Some(load) = load {
                     load.reject();
                 }
-                return Err(Error::Build { kernel: label.to_owned(), source: BuildError::Driver(error) });
+                let kernel = (*label).to_owned();
+                return Err(Error::Build { kernel, source: BuildError::Driver(error) });
             }
         };
         report.driver_blob = match (stores, &load) {
@@ -372,7 +384,7 @@ impl ContextInner {
             None => {}
         }
         // What a driver says after its device is lost is not kept.
-        if let (Some(key), Some(blob), false) = (&key, &origin.blob, self.gpu.is_lost()) {
+        if let (Some(key), Some(blob), false) = (key, &origin.blob, self.gpu.is_lost()) {
             let _ = programs.store.put_blob(key, &driver, blob);
         }
         // A pipeline's own memory is the driver's secret; its code is the nearest that can be known.

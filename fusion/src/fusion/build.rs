@@ -38,8 +38,9 @@ impl ContextInner {
         steps: &[Step],
     ) -> Result<Vec<(Arc<Program>, StepReport)>, Error> {
         let missing = steps.iter().filter(|step| !self.programs.has(&step.key)).count();
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let threads = missing.min(cores).min(MAX_THREADS);
+        // How many cores there are is read from files: only where it matters.
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        let threads = if missing < 2 { 1 } else { missing.min(cores()).min(MAX_THREADS) };
         if threads < 2 {
             return steps.iter().map(|step| self.program(&list.labels(step), step)).collect();
         }
