@@ -9,6 +9,7 @@ mod support;
 #[path = "../../../kernel/tests/bodies/kernels.rs"]
 mod kernels;
 
+mod casts;
 mod chain;
 mod checked;
 mod device;

@@ -1,6 +1,6 @@
 //! `as` between numbers, with Rust's meaning.
 
-use rspirv::spirv::Op;
+use rspirv::spirv::{GlslStd450Op as GLOp, Op};
 
 use super::{Val, builder::Builder, with};
 use crate::{
@@ -99,8 +99,7 @@ impl Builder {
         let fits = self.compare(Op::LogicalAnd, not_low, not_high);
         let safe = self.same(Op::Select, &Shape::Scalar(from), &[fits, a, zero]);
 
-        let op = if to.is_signed() { Op::ConvertFToS } else { Op::ConvertFToU };
-        let converted = self.same(op, &Shape::Scalar(to), &[safe]);
+        let converted = self.towards_zero(safe, from, to);
 
         let mask = u64::MAX >> (64 - bits);
         let (least, greatest) = if to.is_signed() { (1 << (bits - 1), mask >> 1) } else { (0, mask) };
@@ -110,6 +109,44 @@ impl Builder {
         let shape = Shape::Scalar(to);
         let low_done = self.same(Op::Select, &shape, &[below, least, converted]);
         self.same(Op::Select, &shape, &[above, greatest, low_done])
+    }
+
+    /// A float that is in range of the integer.
+    fn towards_zero(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {
+        match (to.bits() == 64, to.is_signed()) {
+            (false, true) => self.same(Op::ConvertFToS, &Shape::Scalar(to), &[a]),
+            (false, false) => self.same(Op::ConvertFToU, &Shape::Scalar(to), &[a]),
+            (true, false) => self.words_of(a, from),
+            (true, true) => self.words_with_sign(a, from),
+        }
+    }
+
+    /// A float from 0 to below 2^64 as `u64`, word by word: NVIDIA's 580 converts to 32 bits at the most, and to the
+    /// nearest number of those, if only low bits are used. All steps are exact: both halves are parts of the same
+    /// digits, and what is lost of a number below one is no whole number.
+    fn words_of(&mut self, a: u32, from: ScalarType) -> u32 {
+        let float = Shape::Scalar(from);
+        let (down, up) = (self.float(from, 1.0 / 4_294_967_296.0), self.float(from, 4_294_967_296.0));
+        let scaled = self.same(Op::FMul, &float, &[a, down]);
+        let high = self.glsl(GLOp::Trunc, &float, &[scaled]);
+        let above = self.same(Op::FMul, &float, &[high, up]);
+        let low = self.same(Op::FSub, &float, &[a, above]);
+
+        let word = Shape::Scalar(ScalarType::U32);
+        let words = [low, high].map(|half| self.same(Op::ConvertFToU, &word, &[half]));
+        let pair = self.same(Op::CompositeConstruct, &Shape::Vector(ScalarType::U32, 2), &words);
+        self.same(Op::Bitcast, &Shape::Scalar(ScalarType::U64), &[pair])
+    }
+
+    /// A float from -2^63 to below 2^63 as `i64`.
+    fn words_with_sign(&mut self, a: u32, from: ScalarType) -> u32 {
+        let size = self.glsl(GLOp::FAbs, &Shape::Scalar(from), &[a]);
+        let (size, zero) = (self.words_of(size, from), self.float(from, 0.0));
+        let long = Shape::Scalar(ScalarType::I64);
+        let size = self.same(Op::Bitcast, &long, &[size]);
+        let negated = self.same(Op::SNegate, &long, &[size]);
+        let negative = self.compare(Op::FOrdLessThan, a, zero);
+        self.same(Op::Select, &long, &[negative, negated, size])
     }
 
     /// A float constant; `value` is exact in both sizes.
