@@ -1,5 +1,7 @@
 //! How often the tools run. Alone in its process, because that is what is counted.
 
+#![cfg(feature = "compiled-spirv-tools")]
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
