@@ -47,12 +47,16 @@ impl Sample {
     }
 }
 
-/// The process's threads. The kernel counts one that was joined for a moment longer, so the least of several looks.
+/// The process's threads, without those that Mesa adds as it needs them to write its shader cache. The kernel counts one
+/// that was joined for a moment longer, so the least of several looks.
 fn threads() -> Option<usize> {
-    let look = || Some(fs::read_dir("/proc/self/task").ok()?.count());
+    let ours = |task: std::io::Result<fs::DirEntry>| {
+        let name = fs::read_to_string(task.ok()?.path().join("comm")).ok()?;
+        (!name.contains(":disk$")).then_some(())
+    };
     let looks = (0..20).map(|_| {
         thread::sleep(Duration::from_millis(10));
-        look()
+        Some(fs::read_dir("/proc/self/task").ok()?.filter_map(ours).count())
     });
     looks.min().flatten()
 }
