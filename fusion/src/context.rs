@@ -308,6 +308,7 @@ impl Context {
             ..self.inner.counters.snapshot()
         };
         self.inner.programs.count_into(&mut stats);
+        stats.add(&self.inner.lock().counts);
         stats
     }
 

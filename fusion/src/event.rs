@@ -25,7 +25,9 @@ pub struct Event {
 pub(crate) struct EventInner {
     pub(crate) context: Arc<ContextInner>,
     pub(crate) queue: QueueId,
-    /// Empty while the submission is listed.
+    /// What was known when it was made.
+    at_once: Option<Settled>,
+    /// Otherwise empty while the submission is listed.
     settled: OnceLock<Settled>,
 }
 
@@ -86,14 +88,19 @@ impl HostDone {
 impl EventInner {
     /// An event of a listed submission or list.
     pub(crate) fn listed(context: &Arc<ContextInner>, queue: QueueId) -> Arc<EventInner> {
-        Arc::new(EventInner { context: context.clone(), queue, settled: OnceLock::new() })
+        Arc::new(EventInner { context: context.clone(), queue, at_once: None, settled: OnceLock::new() })
+    }
+
+    /// An event of work of which all is known.
+    pub(crate) fn at_once(context: &Arc<ContextInner>, queue: QueueId, settled: Settled) -> Event {
+        let (context, at_once) = (context.clone(), Some(settled));
+        Event { inner: Arc::new(EventInner { context, queue, at_once, settled: OnceLock::new() }) }
     }
 
     /// An event of work that was handed over.
     pub(crate) fn done(context: &Arc<ContextInner>, queue: QueueId, done: Done) -> Event {
-        let inner = EventInner::listed(context, queue);
-        inner.settle(Settled { result: Ok(done), outcome: Outcome::Unfused, report: None });
-        Event { inner }
+        let settled = Settled { result: Ok(done), outcome: Outcome::Unfused, report: None };
+        EventInner::at_once(context, queue, settled)
     }
 
     /// Says what became of it. The first word counts.
@@ -102,7 +109,7 @@ impl EventInner {
     }
 
     pub(crate) fn settled(&self) -> Option<&Settled> {
-        self.settled.get()
+        self.at_once.as_ref().or_else(|| self.settled.get())
     }
 }
 

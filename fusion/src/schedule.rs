@@ -26,6 +26,7 @@ use crate::{
     graph::{Graph, Touch, Touches},
     jit::{self, Submission},
     outcome::CancelCause,
+    stats::Stats,
     vk::Point,
 };
 
@@ -50,6 +51,8 @@ pub(crate) struct Schedule {
     pub(crate) queues: AHashMap<QueueId, QueueState>,
     holds: Vec<Hold>,
     pub(crate) known: KnownLists,
+    /// What is counted under this lock; the other counters of a context are atomic.
+    pub(crate) counts: Stats,
     next: u64,
 }
 

@@ -47,6 +47,13 @@ macro_rules! counters {
             }
         }
 
+        impl Stats {
+            /// Adds what this crate counted elsewhere.
+            pub(crate) fn add(&mut self, other: &Stats) {
+                $(self.$name += other.$name;)+
+            }
+        }
+
         impl Sub for Stats {
             type Output = Stats;
 
@@ -103,17 +110,16 @@ counters! {
     lists_building,
 }
 
-impl Counters {
+impl Stats {
     /// Counts a list that ended.
-    pub(crate) fn list(&self, outcome: &Outcome) {
-        let counter = match outcome {
-            Outcome::Fused => &self.lists_fused,
-            Outcome::Split => &self.lists_split,
-            Outcome::Refused { .. } => &self.lists_refused,
-            Outcome::Building => &self.lists_building,
-            _ => &self.lists_cancelled,
-        };
-        count(counter, 1);
+    pub(crate) fn list(&mut self, outcome: &Outcome) {
+        *match outcome {
+            Outcome::Fused => &mut self.lists_fused,
+            Outcome::Split => &mut self.lists_split,
+            Outcome::Refused { .. } => &mut self.lists_refused,
+            Outcome::Building => &mut self.lists_building,
+            _ => &mut self.lists_cancelled,
+        } += 1;
     }
 }
 

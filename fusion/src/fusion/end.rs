@@ -229,7 +229,7 @@ impl ContextInner {
             schedule.queue(queue).ran(submitted.point);
             Done::Gpu(submitted)
         };
-        self.counters.list(&report.outcome);
+        schedule.counts.list(&report.outcome);
         tracing::info!(
             queue = queue.0, submissions = list.entries.len(), dispatches = report.steps.len(), outcome = %report.outcome,
             "fusion list ended"

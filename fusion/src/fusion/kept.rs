@@ -259,9 +259,7 @@ impl ContextInner {
             return None;
         }
         let submitted = self.perform(&mut schedule, id, routine).ok()?;
-        let inner = EventInner::listed(self, id);
-        inner.settle(routine.says(submitted));
-        Some(Event { inner })
+        Some(EventInner::at_once(self, id, routine.says(submitted)))
     }
 }
 

@@ -20,7 +20,6 @@ use crate::{
     jit,
     outcome::Outcome,
     report::{FusionReport, Tier},
-    stats::count,
     vk::Submitted,
 };
 
@@ -107,10 +106,10 @@ impl ContextInner {
             }
         }
         schedule.queue(queue).ran(submitted.point);
-        count(&self.counters.memory_hits, routine.dispatches);
-        count(&self.counters.made_again, 1);
+        schedule.counts.memory_hits += routine.dispatches;
+        schedule.counts.made_again += 1;
         if routine.report.is_some() {
-            self.counters.list(&routine.outcome);
+            schedule.counts.list(&routine.outcome);
             tracing::info!(queue = queue.0, dispatches = routine.dispatches, outcome = %routine.outcome, "fusion list ran again");
         }
         Ok(submitted)

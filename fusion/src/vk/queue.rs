@@ -34,8 +34,11 @@ use super::{
 /// Idle frames kept for later.
 const IDLE_FRAMES: usize = 32;
 
+/// Pending submissions up to which nobody looks whether they are complete: looking costs about as much as submitting.
+const FEW_PENDING: u64 = 8;
+
 /// Submissions that may be pending before `submit` waits for the oldest.
-const MAX_PENDING: usize = 1024;
+const MAX_PENDING: u64 = 1024;
 
 /// A moment in the work of one queue: reached once everything submitted up to it is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,6 +100,7 @@ pub(super) struct QueueShared {
 struct QueueState {
     /// The latest value submitted.
     last: u64,
+    /// With the values that complete them. A recording that is submitted several times on end is here once.
     pending: VecDeque<(u64, Flight)>,
     idle: Vec<Frame>,
     counts: Submissions,
@@ -107,6 +111,27 @@ struct QueueState {
 enum Flight {
     Frame(Frame),
     Tape(Arc<Tape>),
+}
+
+/// What a submission is about to occupy.
+enum FlightRef<'a> {
+    Frame(Frame),
+    Tape(&'a Arc<Tape>),
+}
+
+impl QueueState {
+    /// Notes a submission as pending.
+    fn takes_off(&mut self, value: u64, flight: FlightRef<'_>) {
+        let flight = match (flight, self.pending.back_mut()) {
+            (FlightRef::Tape(tape), Some((latest, Flight::Tape(same)))) if Arc::ptr_eq(tape, same) => {
+                *latest = value;
+                return;
+            }
+            (FlightRef::Tape(tape), _) => Flight::Tape(tape.clone()),
+            (FlightRef::Frame(frame), _) => Flight::Frame(frame),
+        };
+        self.pending.push_back((value, flight));
+    }
 }
 
 impl QueueShared {
@@ -205,21 +230,26 @@ impl QueueShared {
         }
     }
 
+    /// How many submissions nobody saw complete.
+    fn unseen(&self, state: &QueueState) -> u64 {
+        state.last.saturating_sub(self.done())
+    }
+
     /// Submits what was recorded: the one place that does.
     fn send(
         &self,
         gpu: &GpuInner,
-        flight: Flight,
+        mut state: MutexGuard<'_, QueueState>,
+        flight: FlightRef<'_>,
         waits: &[vk::SemaphoreSubmitInfo<'_>],
         recorded: Recorded,
         lines: &[String],
     ) -> Result<Submitted, DeviceError> {
         let (profile, buffer) = match &flight {
-            Flight::Frame(frame) => (frame.profile().cloned(), frame.sheet.commands()),
-            Flight::Tape(tape) => (None, tape.commands()),
+            FlightRef::Frame(frame) => (frame.profile().cloned(), frame.sheet.commands()),
+            FlightRef::Tape(tape) => (None, tape.commands()),
         };
         let commands = [vk::CommandBufferSubmitInfo::default().command_buffer(buffer)];
-        let mut state = self.lock();
         if gpu.lost.load(Ordering::Acquire) {
             return Err(DeviceError::Lost);
         }
@@ -238,7 +268,7 @@ impl QueueShared {
         match result {
             vk::Result::SUCCESS => {
                 state.last = value;
-                state.pending.push_back((value, flight));
+                state.takes_off(value, flight);
                 state.counts.submitted(recorded);
                 if gpu.is_recording() {
                     gpu.keep_recording(point, lines.to_vec());
@@ -247,7 +277,7 @@ impl QueueShared {
             }
             vk::Result::ERROR_DEVICE_LOST => {
                 // The device may have begun it: it counts as pending, for ever.
-                state.pending.push_back((value, flight));
+                state.takes_off(value, flight);
                 drop(state);
                 Err(gpu.fail("vkQueueSubmit2", result))
             }
@@ -307,9 +337,14 @@ impl Gpu {
         }
         let shared = &gpu.queues[lane as usize];
         let (_, semaphores) = self.resolve(lane, waits)?;
-        shared.collect(gpu);
-        self.throttle(lane)?;
-        shared.send(gpu, Flight::Tape(tape.clone()), &semaphores, tape.counts, &tape.lines)
+        let mut state = shared.lock();
+        if shared.unseen(&state) >= FEW_PENDING {
+            drop(state);
+            shared.collect(gpu);
+            self.throttle(lane)?;
+            state = shared.lock();
+        }
+        shared.send(gpu, state, FlightRef::Tape(tape), &semaphores, tape.counts, &tape.lines)
     }
 
     /// Which waits become a barrier, and which semaphores the others are: the latest of each other queue.
@@ -318,6 +353,9 @@ impl Gpu {
         lane: u32,
         waits: &[Point],
     ) -> Result<(bool, SmallVec<[vk::SemaphoreSubmitInfo<'static>; 2]>), DeviceError> {
+        if waits.is_empty() {
+            return Ok((false, SmallVec::new()));
+        }
         let mut latest: SmallVec<[Point; 4]> = SmallVec::new();
         for point in waits.iter().filter(|point| point.value > 0) {
             self.known(*point)?;
@@ -337,11 +375,12 @@ impl Gpu {
 
     /// Keeps the number of pending submissions bounded.
     fn throttle(&self, lane: u32) -> Result<(), DeviceError> {
+        let shared = &self.0.queues[lane as usize];
         let oldest = {
-            let state = self.0.queues[lane as usize].lock();
-            (state.pending.len() >= MAX_PENDING).then(|| state.pending.front().map(|(v, _)| *v))
+            let state = shared.lock();
+            (shared.unseen(&state) >= MAX_PENDING).then(|| state.last + 1 - MAX_PENDING)
         };
-        if let Some(Some(value)) = oldest {
+        if let Some(value) = oldest {
             self.wait(Point { queue: lane, value }, None)?;
         }
         Ok(())
@@ -379,7 +418,7 @@ impl GpuQueue {
         frame.prepare(gpu, needs, profile)?;
         let (clock, around) = (frame.clock(), needs.surroundings(entry_barrier));
         let (recorded, lines) = record(gpu, &mut frame.sheet, clock, commands, around)?;
-        shared.send(gpu, Flight::Frame(frame), &semaphores, recorded, &lines)
+        shared.send(gpu, shared.lock(), FlightRef::Frame(frame), &semaphores, recorded, &lines)
     }
 
     fn shared(&self) -> &QueueShared {
