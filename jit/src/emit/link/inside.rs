@@ -1,0 +1,177 @@
+//! Accesses to what is no buffer any more: push constants of the fused block, and buffers that stay inside the kernel.
+
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{Op, Word};
+
+use super::Linker;
+use crate::analysis::access::PushUse;
+use crate::emit::JitError;
+use crate::emit::builder::Code;
+use crate::emit::internal::InternalVariable;
+use crate::plan::recipe::{SlotOf, Target};
+
+impl Linker<'_> {
+    fn result(&mut self, inst: &Instruction) -> Result<(Word, Word), JitError> {
+        let (Some(ty), Some(result)) = (inst.result_type, inst.result_id) else {
+            return Err(self.error("load without a result"));
+        };
+        let (ty, new) = (self.mapped(ty)?, self.mapped(result)?);
+        self.value_types.insert(result, ty);
+        Ok((ty, new))
+    }
+
+    pub(super) fn push_load(
+        &mut self,
+        inst: &Instruction,
+        indices: &[Word],
+        code: &mut Code,
+    ) -> Result<(), JitError> {
+        let (ty, result) = self.result(inst)?;
+        let indices: Vec<Word> = indices.iter().map(|&i| self.mapped(i)).collect::<Result<_, _>>()?;
+        let pointer = match &self.normal.analysis.push {
+            PushUse::Leaves(leaves) => {
+                let offset = self.push_offset(inst)?;
+                let signature = inst.result_type.map(|t| self.normal.types.signature(t)).unwrap_or_default();
+                let leaf = leaves.iter().position(|l| l.offset == offset && l.ty == signature);
+                let slot = leaf.and_then(|n| self.member.push.get(n)).copied();
+                let slot = slot.ok_or_else(|| self.error("push constant that was not analysed"))?;
+                let shared = &mut *self.shared;
+                shared.push.pointer(&mut shared.builder, code, slot, ty, &[], ty)
+            }
+            _ => {
+                let block = self.normal.push_block.ok_or_else(|| self.error("no push-constant block"))?;
+                let block = self.mapped(block)?;
+                let slot = self.member.push.first().copied();
+                let slot = slot.ok_or_else(|| self.error("push constants that were not planned"))?;
+                let shared = &mut *self.shared;
+                shared.push.pointer(&mut shared.builder, code, slot, block, &indices, ty)
+            }
+        };
+        code.0.push(Instruction::new(Op::Load, Some(ty), Some(result), vec![Operand::IdRef(pointer)]));
+        Ok(())
+    }
+
+    /// Byte offset of a load from the member's own block, all indices being constants.
+    fn push_offset(&self, inst: &Instruction) -> Result<u32, JitError> {
+        let pointer = inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
+        let indices = self.chains.get(&pointer).map(|c| c.1.as_slice()).unwrap_or(&[]);
+        let block = self.normal.push_block.ok_or_else(|| self.error("no push-constant block"))?;
+        let offset = self.normal.types.constant_offset(block, indices);
+        offset.ok_or_else(|| self.error("push constant at a varying offset"))
+    }
+
+    fn internal(&mut self, binding: usize, indices: &[Word]) -> Result<(InternalVariable, SlotOf), JitError> {
+        let Target::Internal { index, slots, .. } = &self.member.targets[binding] else {
+            return Err(self.error("binding that is not internalized"));
+        };
+        let (index, slots) = (usize::from(*index), slots.clone());
+        let slot = self.accesses.get(&self.at).and_then(|&(_, nth)| slots.get(nth)).cloned();
+        let slot = slot.ok_or_else(|| self.error("access that was not analysed"))?;
+        let slot = match slot {
+            SlotOf::Unrolled { first, by } => {
+                let round = |index: u32| i64::from(self.rounds.get(&index).copied().unwrap_or(0));
+                let slot =
+                    by.iter().fold(i64::from(first), |slot, &(index, slots)| slot + slots * round(index));
+                SlotOf::Fixed(slot as u32)
+            }
+            slot => slot,
+        };
+        if let Some(variable) = self.shared.internal[index] {
+            return Ok((variable, slot));
+        }
+        let element = self.element_type(binding, indices)?;
+        let variable = InternalVariable::new(&mut self.shared.builder, &self.recipe.internal[index], element);
+        self.shared.internal[index] = Some(variable);
+        Ok((variable, slot))
+    }
+
+    /// Type of the elements of the array an access goes through.
+    fn element_type(&self, binding: usize, indices: &[Word]) -> Result<Word, JitError> {
+        let access = self.normal.analysis.accesses.iter().find(|a| a.binding == binding);
+        let element = access.and_then(|a| a.element?.index).map(|i| i.ty);
+        let element = element.filter(|_| indices.len() >= 2);
+        self.mapped(element.ok_or_else(|| self.error("access that is not to an element"))?)
+    }
+
+    /// The path of an access inside its variable.
+    fn path(
+        &mut self,
+        binding: usize,
+        indices: &[Word],
+        code: &mut Code,
+    ) -> Result<(InternalVariable, Vec<Word>), JitError> {
+        let (variable, slot) = self.internal(binding, indices)?;
+        let [_, index, rest @ ..] = indices else {
+            return Err(self.error("access that is not to an element"));
+        };
+        let new = self.mapped(*index)?;
+        let ty = self.value_types.get(index).copied();
+        let ty = ty.or_else(|| self.shared.builder.definitions.get(&new)?.result_type).unwrap_or(0);
+        let shared = &mut *self.shared;
+        let mut path = variable.place(&mut shared.builder, code, &mut shared.inputs, &slot, (new, ty));
+        for &id in rest {
+            path.push(self.mapped(id)?);
+        }
+        Ok((variable, path))
+    }
+
+    pub(super) fn internal_load(
+        &mut self,
+        inst: &Instruction,
+        binding: usize,
+        indices: &[Word],
+        code: &mut Code,
+    ) -> Result<(), JitError> {
+        let (ty, result) = self.result(inst)?;
+        let (variable, path) = self.path(binding, indices, code)?;
+        variable.load(&mut self.shared.builder, code, &path, ty, result);
+        Ok(())
+    }
+
+    pub(super) fn internal_store(
+        &mut self,
+        inst: &Instruction,
+        binding: usize,
+        indices: &[Word],
+        code: &mut Code,
+    ) -> Result<(), JitError> {
+        let value = inst.operands.get(1).and_then(Operand::id_ref_any);
+        let value = value.ok_or_else(|| self.error("store without a value"))?;
+        let new = self.mapped(value)?;
+        let ty = self.value_types.get(&value).copied();
+        let ty = ty.or_else(|| self.shared.builder.definitions.get(&new)?.result_type);
+        let ty = ty.ok_or_else(|| self.error("stored value without a type"))?;
+        let (variable, path) = self.path(binding, indices, code)?;
+        variable.store(&mut self.shared.builder, code, &path, ty, new);
+        Ok(())
+    }
+
+    pub(super) fn internal_length(
+        &mut self,
+        inst: &Instruction,
+        binding: usize,
+        code: &mut Code,
+    ) -> Result<(), JitError> {
+        let (_, result) = self.result(inst)?;
+        let Target::Internal { lengths, .. } = &self.member.targets[binding] else {
+            return Err(self.error("binding that is not internalized"));
+        };
+        let query = inst.result_id.unwrap_or(0);
+        let slot = match self.lengths.get(&query).copied() {
+            Some(slot) => slot,
+            None => {
+                let at = self.next_length.entry(binding).or_default();
+                let slot = lengths.get(*at).copied();
+                *at += 1;
+                let slot = slot.ok_or_else(|| self.error("length that was not planned"))?;
+                self.lengths.insert(query, slot);
+                slot
+            }
+        };
+        let shared = &mut *self.shared;
+        let value = shared.push.load_u32(&mut shared.builder, code, slot);
+        let ty = shared.builder.u32();
+        code.0.push(Instruction::new(Op::CopyObject, Some(ty), Some(result), vec![Operand::IdRef(value)]));
+        Ok(())
+    }
+}
