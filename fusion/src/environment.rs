@@ -47,15 +47,20 @@ pub(crate) fn profiling() -> bool {
     flag("VKFUSE_PROFILING")
 }
 
-/// `VKFUSE_SHAPE`; what cannot be read counts as unset.
+/// `VKFUSE_SHAPE`; what cannot be read counts as unset, with a warning.
 pub(crate) fn shape() -> Option<ShapeFacts> {
-    parse_shape(variable("VKFUSE_SHAPE")?.to_str()?)
+    let value = variable("VKFUSE_SHAPE")?;
+    let shape = value.to_str().and_then(parse_shape);
+    if shape.is_none() {
+        tracing::warn!(?value, "VKFUSE_SHAPE is not GROUP, GROUPxITEMS or GROUPxITEMSv: it is left aside");
+    }
+    shape
 }
 
 fn parse_shape(text: &str) -> Option<ShapeFacts> {
     let (text, vectors) = text.strip_suffix('v').map_or((text, false), |rest| (rest, true));
     let (group, items) = text.split_once('x').unwrap_or((text, "1"));
-    let (group_size, items) = (group.parse().ok()?, items.parse().ok()?);
+    let (group_size, items) = (group.parse().ok()?, items.parse().ok().filter(|&items: &u32| items > 0)?);
     Some(ShapeFacts { group_size, items, vectors })
 }
 
@@ -153,6 +158,7 @@ mod tests {
         assert_eq!(parse_shape("0x8"), shape(0, 8, false));
         assert_eq!(parse_shape("256x4v"), shape(256, 4, true));
         assert_eq!(parse_shape("256x"), None);
+        assert_eq!(parse_shape("64x0"), None);
         assert_eq!(parse_shape("wide"), None);
     }
 
