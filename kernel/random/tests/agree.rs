@@ -70,6 +70,7 @@ fn host_and_device_agree() {
         out: context.buffer(x.len() * PER_KERNEL).expect("a buffer"),
     };
     let (start, mut exact, mut bounded, mut differing) = (Instant::now(), 0, 0, Vec::new());
+    let mut counts = std::collections::BTreeMap::new();
     let mut distinct = std::collections::HashSet::new();
     for case in cases() {
         let names = case.functions;
@@ -83,6 +84,7 @@ fn host_and_device_agree() {
             let Some((name, last)) = names.get(function) else { continue };
             distinct.insert(host[0]);
             if let Some(how) = differs(last, *device, *host) {
+                *counts.entry(*name).or_insert(0) += 1;
                 differing.push(format!("{name} on x {}, y {}, z {}: {how}", x[item], y[item], z[item]));
             }
         }
@@ -96,7 +98,11 @@ fn host_and_device_agree() {
         start.elapsed().as_secs_f64(),
         context.device_info().name
     );
-    assert!(differing.is_empty(), "{:#?}", &differing[..differing.len().min(20)]);
+    assert!(
+        differing.is_empty(),
+        "differ by function: {counts:?}\n{:#?}",
+        &differing[..differing.len().min(20)]
+    );
     assert!(exact > 0 && bounded > 0 && distinct.len() > exact);
     assert_eq!(context.stats().validation_messages, 0);
 }
