@@ -21,6 +21,7 @@ mod operators;
 mod place;
 mod plain;
 mod types;
+mod wide;
 
 pub use access::{Get, Set};
 pub(crate) use builder::{Builder, Fit, FitTo, with};

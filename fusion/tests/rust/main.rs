@@ -16,3 +16,4 @@ mod device;
 mod mistakes;
 mod narrow;
 mod valid;
+mod wide;

@@ -134,8 +134,7 @@ impl Builder {
 
         let word = Shape::Scalar(ScalarType::U32);
         let words = [low, high].map(|half| self.same(Op::ConvertFToU, &word, &[half]));
-        let pair = self.same(Op::CompositeConstruct, &Shape::Vector(ScalarType::U32, 2), &words);
-        self.same(Op::Bitcast, &Shape::Scalar(ScalarType::U64), &[pair])
+        self.long(words)
     }
 
     /// A float from -2^63 to below 2^63 as `i64`.

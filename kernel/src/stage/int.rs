@@ -8,8 +8,7 @@ use crate::shape::{ScalarType, Shape};
 impl Builder {
     /// The divisor, or one where dividing by it is not defined: zero, and minus one below the least number.
     fn divisor(&mut self, ty: ScalarType, a: u32, b: u32) -> u32 {
-        let known = self.known(b);
-        if known.is_some_and(|b| b != 0 && !(ty.is_signed() && b == u64::MAX)) {
+        if self.is_fit(ty, b) {
             return b;
         }
         let (zero, one) = (self.scalar(ty, 0), self.scalar(ty, 1));
@@ -25,6 +24,9 @@ impl Builder {
     }
 
     pub(super) fn divide(&mut self, ty: ScalarType, a: u32, b: u32) -> u32 {
+        if self.is_long(ty, b) {
+            return self.quotient_and_remainder(ty, a, b).0;
+        }
         let b = self.divisor(ty, a, b);
         let op = if ty.is_signed() { Op::SDiv } else { Op::UDiv };
         self.same(op, &Shape::Scalar(ty), &[a, b])
@@ -32,6 +34,9 @@ impl Builder {
 
     /// The remainder has the sign of the dividend. Vulkan leaves `OpSRem` undefined for negative operands.
     pub(super) fn remainder(&mut self, ty: ScalarType, a: u32, b: u32) -> u32 {
+        if self.is_long(ty, b) {
+            return self.quotient_and_remainder(ty, a, b).1;
+        }
         let (shape, b) = (Shape::Scalar(ty), self.divisor(ty, a, b));
         if !ty.is_signed() {
             return self.same(Op::UMod, &shape, &[a, b]);
@@ -39,6 +44,48 @@ impl Builder {
         let quotient = self.same(Op::SDiv, &shape, &[a, b]);
         let product = self.same(Op::IMul, &shape, &[quotient, b]);
         self.same(Op::ISub, &shape, &[a, product])
+    }
+
+    /// Whether everything can be divided by it: a constant other than zero and minus one.
+    fn is_fit(&self, ty: ScalarType, b: u32) -> bool {
+        self.known(b).is_some_and(|b| b != 0 && !(ty.is_signed() && b == u64::MAX))
+    }
+
+    /// Whether a division is one of 64 bits by anything else.
+    fn is_long(&self, ty: ScalarType, b: u32) -> bool {
+        ty.bits() == 64 && !self.is_fit(ty, b)
+    }
+
+    /// Quotient and remainder of 64 bits: those of the magnitudes, with their signs; a divisor of zero counts as one.
+    fn quotient_and_remainder(&mut self, ty: ScalarType, a: u32, b: u32) -> (u32, u32) {
+        let (long, shape) = (Shape::Scalar(ScalarType::U64), Shape::Scalar(ty));
+        let (zero, one) = (self.scalar(ScalarType::U64, 0), self.scalar(ScalarType::U64, 1));
+        let ((a, a_sign), (b, b_sign)) = if ty.is_signed() {
+            let (a, b) = (self.magnitude(a), self.magnitude(b));
+            ((a.0, Some(a.1)), (b.0, Some(b.1)))
+        } else {
+            ((a, None), (b, None))
+        };
+        let bad = self.compare(Op::IEqual, b, zero);
+        let b = self.same(Op::Select, &long, &[bad, one, b]);
+        let (quotient, remainder) = self.divide_long(a, b);
+        let remainder = self.same(Op::Select, &long, &[bad, zero, remainder]);
+        let (Some(a_sign), Some(b_sign)) = (a_sign, b_sign) else { return (quotient, remainder) };
+        let sign = self.compare(Op::LogicalNotEqual, a_sign, b_sign);
+        let (quotient, remainder) = (self.negated(sign, quotient), self.negated(a_sign, remainder));
+        (self.same(Op::Bitcast, &shape, &[quotient]), self.same(Op::Bitcast, &shape, &[remainder]))
+    }
+
+    /// The absolute value of an integer, which is less itself twice where its sign is set. A choice between it and minus
+    /// it is what NVIDIA's 580 makes the absolute value of a float of, wrongly, after a conversion.
+    pub(super) fn abs(&mut self, ty: ScalarType, a: u32) -> u32 {
+        let (held, one) = (Shape::Scalar(ty), self.u32(1));
+        let last = self.u32(ty.held().bits() - 1);
+        let sign = self.same(Op::ShiftRightArithmetic, &held, &[a, last]);
+        let negative = self.same(Op::BitwiseAnd, &held, &[a, sign]);
+        let twice = self.same(Op::ShiftLeftLogical, &held, &[negative, one]);
+        let size = self.same(Op::ISub, &held, &[a, twice]);
+        self.wrap(size, ty)
     }
 
     /// Shifts by the low bits of the count, as many as the width has use for.

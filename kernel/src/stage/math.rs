@@ -61,7 +61,7 @@ pub fn abs<T: SignedScalar>(a: Val<T>) -> Val<T> {
     if T::TYPE.is_float() {
         return extended(GLOp::FAbs, &[a.id]);
     }
-    select(super::lt(a, super::constant(T::ZERO)), super::neg(a), a)
+    with(|b| Val::new(b.abs(T::TYPE, a.id)))
 }
 
 /// One with its sign; integers that are zero, and what is no number, stay as they are.
