@@ -51,6 +51,10 @@ pub fn sub<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
 
 /// `a * b`
 pub fn mul<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
+    let shape = shape::<T>();
+    if matches!(shape, Shape::Scalar(ScalarType::U64 | ScalarType::I64)) {
+        return with(|builder| Val::new(builder.product_long(&shape, a.id, b.id)));
+    }
     arithmetic(Op::IMul, Op::FMul, a, b)
 }
 

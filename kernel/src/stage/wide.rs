@@ -101,8 +101,17 @@ impl Builder {
         (digit, left)
     }
 
+    /// The product of two numbers of 64 bits, signed or not: NVIDIA's 580 takes the lowest bit of a quotient or
+    /// remainder for one when it is multiplied in 64 bits.
+    pub(super) fn product_long(&mut self, shape: &Shape, a: u32, b: u32) -> u32 {
+        let (a, b) = (self.words(a), self.words(b));
+        let words = self.product(a, b);
+        let product = self.long(words);
+        if *shape == LONG { product } else { self.same(Op::Bitcast, shape, &[product]) }
+    }
+
     /// The lower two words of a product.
-    pub(super) fn product(&mut self, [a0, a1]: Words, [b0, b1]: Words) -> Words {
+    fn product(&mut self, [a0, a1]: Words, [b0, b1]: Words) -> Words {
         let word = Operand::IdRef(self.u32_type());
         let pair = self.global(Op::TypeStruct, None, vec![word.clone(), word]);
         let both = self.op(Op::UMulExtended, pair, &[a0, b0]);
