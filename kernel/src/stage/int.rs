@@ -76,8 +76,8 @@ impl Builder {
         (self.same(Op::Bitcast, &shape, &[quotient]), self.same(Op::Bitcast, &shape, &[remainder]))
     }
 
-    /// The absolute value of an integer, which is less itself twice where its sign is set. A choice between it and minus
-    /// it is what NVIDIA's 580 makes the absolute value of a float of, wrongly, after a conversion.
+    /// The absolute value of an integer, which is less itself twice where its sign is set. With a selection between it and
+    /// minus it, NVIDIA's driver 580.159.04 computes the bounded absolute value of a float made of it wrongly.
     pub(super) fn abs(&mut self, ty: ScalarType, a: u32) -> u32 {
         let (held, one) = (Shape::Scalar(ty), self.u32(1));
         let last = self.u32(ty.held().bits() - 1);

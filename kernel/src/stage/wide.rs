@@ -1,4 +1,5 @@
-//! Integers of 64 bits, by their words: NVIDIA's 580 takes some remainders of 64 bits for others.
+//! Integers of 64 bits, by their words: NVIDIA's driver 580.159.04 computes bits of 64-bit quotients and remainders wrongly
+//! where they are multiplied with.
 
 use rspirv::{
     dr::Operand,
