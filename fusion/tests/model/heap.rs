@@ -32,3 +32,17 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// Has the C allocator, which driver and layers use, give back the pages that it keeps for later. It has an arena for
+/// each thread and never shrinks most of them on its own, so that one large compilation in each makes the process grow for
+/// a long time.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    {
+        unsafe extern "C" {
+            fn malloc_trim(pad: usize) -> std::ffi::c_int;
+        }
+        // SAFETY: it may be called at any time, from any thread.
+        unsafe { malloc_trim(0) };
+    }
+}

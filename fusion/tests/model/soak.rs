@@ -17,7 +17,7 @@ use super::{
 /// What the process has.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
-    /// Resident memory in KiB, that of driver and layers included.
+    /// Resident memory in KiB, that of driver and layers included, after the C allocator gave back what it has no use for.
     resident: u64,
     /// Bytes of the Rust heap.
     heap: usize,
@@ -32,6 +32,7 @@ impl Sample {
     fn take(context: &Context) -> Option<Sample> {
         let objects = context.objects();
         context.clear_memory_cache();
+        heap::give_back();
         let status = fs::read_to_string("/proc/self/status").ok()?;
         let value = |name: &str| {
             let line = status.lines().find(|line| line.starts_with(name))?;
