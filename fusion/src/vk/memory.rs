@@ -30,7 +30,6 @@ pub(crate) struct Memory {
     handle: vk::Buffer,
     /// Where the range starts in the buffer.
     base: u64,
-    #[allow(dead_code, reason = "nothing dispatches kernels that follow addresses yet")]
     address: Option<u64>,
     host: Option<HostView>,
     /// Whether the host could see the bytes at all, through this crate or its own mapping.
@@ -122,7 +121,6 @@ impl Memory {
     }
 
     /// The address kernels see, where the device has addresses.
-    #[allow(dead_code, reason = "nothing dispatches kernels that follow addresses yet")]
     pub(crate) fn device_address(&self) -> Option<u64> {
         self.address
     }
