@@ -9,6 +9,7 @@ pub mod access;
 mod arith;
 pub(crate) mod atoms;
 pub(crate) mod build;
+mod bytes;
 pub(crate) mod cfg;
 mod condition;
 pub mod expr;

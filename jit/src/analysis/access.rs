@@ -1,7 +1,10 @@
 //! Every access of a kernel to its buffers: where, how wide, under which guards.
 
 use ahash::AHashMap;
+use smallvec::SmallVec;
 
+use super::bytes::Pieces;
+use super::cfg::Place;
 use super::expr::{Exprs, NodeId};
 use super::trips::LoopRounds;
 
@@ -34,16 +37,24 @@ pub struct Access {
     pub constant: u64,
     /// The dynamic indices and their strides in bytes.
     pub terms: Vec<Term>,
-    /// Bytes touched, from the first to the last.
+    /// Bytes touched, from the first to the last: the hull, which is all that two accesses can meet in.
     pub size: u64,
+    /// Exactly the bytes touched, counted from the first, if they are known: without padding, and in pieces where the
+    /// layout is strided. What was certainly written is said of these, never of the hull.
+    pub(crate) pieces: Option<Pieces>,
+    /// Whether the pieces are those of a whole element of the array it goes through.
+    pub(crate) whole_element: bool,
     /// Conditions that held on the way.
     pub guards: Vec<Guard>,
-    /// Whether the access happens whenever all guards hold.
+    /// Whether the access happens wherever all guards hold that are not of past loops, once in each round of the loops
+    /// around it that is done (`Cfg::guards`).
     pub exact_guards: bool,
     /// Block and position of the instruction.
     pub at: (usize, usize),
     /// Number of loops around the access.
     pub loop_depth: u32,
+    /// The loops around it, outermost first: their numbers, and where the access lies in their rounds.
+    pub(crate) loops: SmallVec<[(usize, Place); 2]>,
     /// The element of the block's array it goes through, if that is how it starts.
     pub(crate) element: Option<Element>,
 }
@@ -109,8 +120,9 @@ pub struct Guard {
     pub condition: NodeId,
     /// Whether it was true or false.
     pub holds: bool,
-    /// It is what ended a loop the access comes after: it holds sooner or later.
-    pub ends_loop: bool,
+    /// It was asked in a loop that the access comes after. It held in the last round if the access happens, which is no
+    /// condition of its happening: that is what leads out of the loop on every way.
+    pub in_past_loop: bool,
 }
 
 /// What the analysis of one kernel found.
@@ -130,6 +142,18 @@ pub struct KernelAnalysis {
     pub(crate) push: PushUse,
     /// Bindings reached in a way the analysis does not follow.
     pub(crate) escaped: Vec<(usize, String)>,
+}
+
+impl Access {
+    /// Bytes that a store has certainly written, counted from the first: no more than it writes.
+    pub(crate) fn written(&self) -> &[(u64, u64)] {
+        self.pieces.as_deref().unwrap_or(&[])
+    }
+
+    /// Bytes that a load asks for, counted from the first: no fewer than it reads.
+    pub(crate) fn read(&self) -> Pieces {
+        self.pieces.clone().unwrap_or_else(|| Pieces::from_slice(&[(0, self.size)]))
+    }
 }
 
 impl KernelAnalysis {

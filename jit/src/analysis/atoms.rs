@@ -22,6 +22,8 @@ pub(crate) enum Atom {
     Remainder(Affine, i128),
     /// What a value of one member of the list, about which only the range is known, exceeds `base` by.
     Free { member: u32, node: NodeId, base: i128 },
+    /// The number of rounds a loop of one member has done before, each time it is entered; the node is its counter.
+    Round { member: u32, node: NodeId },
     /// An index into an array of `count` elements about which nothing else is known.
     Element { member: u32, node: NodeId, count: u64 },
     /// Stands for `group * size + local` of one dimension.
@@ -51,7 +53,7 @@ impl Atoms {
             Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
                 base.terms.iter().all(|&(a, _)| self.is_shared(a))
             }
-            Atom::Free { .. } | Atom::Element { .. } => mutant!(UnknownIsEqual),
+            Atom::Free { .. } | Atom::Round { .. } | Atom::Element { .. } => mutant!(UnknownIsEqual),
         };
         let id = AtomId(self.list.len() as u32);
         let nesting = match &atom {
@@ -89,7 +91,7 @@ impl Atoms {
     /// Whether the atom is one number for all invocations.
     pub(crate) fn is_uniform(&self, id: AtomId) -> bool {
         matches!(self.get(id), Atom::Cell { .. })
-            || mutant!(UnknownIsEqual) && matches!(self.get(id), Atom::Free { .. })
+            || mutant!(UnknownIsEqual) && matches!(self.get(id), Atom::Free { .. } | Atom::Round { .. })
     }
 }
 

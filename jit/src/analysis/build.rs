@@ -274,14 +274,15 @@ impl<'a> Builder<'a> {
             Variable::Push => return self.push_load(&pointer),
             Variable::BuiltIn(_) => return,
         };
-        let guards = self.cfg.guards(self.function, at.0);
-        let (edges, exact_guards) = guards;
+        let (edges, exact_guards) = self.cfg.guards(self.function, at.0);
+        let around = (0..self.cfg.loops.len()).filter(|&l| self.cfg.is_in_loop(at.0, Some(l)));
+        let loops = around.map(|l| (l, self.cfg.place_in(self.function, l, at.0, &edges))).collect();
         let guards = edges
             .into_iter()
             .map(|edge| Guard {
                 condition: self.boolean(edge.condition, edge.block),
                 holds: edge.taken,
-                ends_loop: !self.cfg.is_in_loop(at.0, self.cfg.innermost_loop(edge.block)),
+                in_past_loop: edge.in_past_loop,
             })
             .collect();
         let size = match (pointer.row_stride, self.types.get(pointer.pointee)) {
@@ -290,16 +291,23 @@ impl<'a> Builder<'a> {
             }
             _ => self.types.span(pointer.pointee, pointer.matrix),
         };
+        let pieces = self.types.pieces(pointer.pointee, pointer.matrix, pointer.row_stride);
+        let element = pointer.element.and_then(|e| e.index);
+        let whole_element = pieces.is_some()
+            && element.is_some_and(|e| pieces == self.types.pieces(e.ty, MatrixLayout::default(), None));
         accesses.push(Access {
             binding,
             kind,
             constant: pointer.constant,
             terms: pointer.terms,
             size,
+            pieces,
+            whole_element,
             guards,
             exact_guards,
             at,
             loop_depth: self.cfg.loop_depth(at.0),
+            loops,
             element: pointer.element,
         });
     }

@@ -1,4 +1,4 @@
-//! Control flow of one function: predecessors, dominators, post-dominators, loops.
+//! Control flow of one function: predecessors, dominators, loops, and what certainly happens.
 //!
 //! Everything is by block index in the order of the module, which SPIR-V demands to be one in which
 //! a block comes after its immediate dominator. Kernels are small, so dominance is kept as one bit
@@ -13,7 +13,6 @@ pub(crate) struct Cfg {
     pub(crate) successors: Vec<Vec<usize>>,
     pub(crate) predecessors: Vec<Vec<usize>>,
     dominators: Vec<BitSet>,
-    post_dominators: Vec<BitSet>,
     /// Natural loops, outermost first.
     pub(crate) loops: Vec<Loop>,
     /// Innermost loop of each block.
@@ -46,6 +45,38 @@ pub(crate) struct Edge {
     pub(crate) condition: u32,
     /// Whether the condition held.
     pub(crate) taken: bool,
+    /// Whether it lies in a loop that what it leads to comes after: it was taken when the loop was passed for the last
+    /// time, if the loop was left that way.
+    pub(crate) in_past_loop: bool,
+}
+
+/// The first branch of every round of a loop, if one side of it leaves the loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Test {
+    /// The blocks from the header to the branch: each round passes them once, the round that is left there included.
+    pub(crate) prefix: Vec<usize>,
+    /// Id of the condition.
+    pub(crate) condition: u32,
+    /// What it is when the loop goes on.
+    pub(crate) stays: bool,
+}
+
+impl Test {
+    /// The block that ends in the branch.
+    pub(crate) fn block(&self) -> usize {
+        self.prefix[self.prefix.len() - 1]
+    }
+}
+
+/// Where a block of a loop lies in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Before the test: once more than the test lets the loop go on.
+    BeforeTest,
+    /// Behind the side of the test that goes on.
+    AfterTest,
+    /// The loop has no test that could be read off, or the block can be reached around it.
+    Unclear,
 }
 
 impl Cfg {
@@ -73,11 +104,9 @@ impl Cfg {
                 }
             }
         }
-        let dominators = dominance(count, &[0], &predecessors, &successors);
-        let exits: Vec<usize> = (0..count).filter(|&b| successors[b].is_empty()).collect();
-        let post_dominators = dominance(count, &exits, &successors, &predecessors);
+        let dominators = dominance(count, &predecessors, &successors);
         let (loops, innermost) = natural_loops(count, &successors, &predecessors, &dominators);
-        Self { successors, predecessors, dominators, post_dominators, loops, innermost, label_index }
+        Self { successors, predecessors, dominators, loops, innermost, label_index }
     }
 
     pub(crate) fn block_of_label(&self, label: u32) -> Option<usize> {
@@ -92,10 +121,6 @@ impl Cfg {
     pub(crate) fn idom(&self, block: usize) -> Option<usize> {
         // A block comes after its dominators, so the last of them is the nearest.
         (0..block).rev().find(|&other| self.dominates(other, block))
-    }
-
-    pub(crate) fn post_dominates(&self, a: usize, b: usize) -> bool {
-        self.post_dominators[b].contains(a)
     }
 
     pub(crate) fn innermost_loop(&self, block: usize) -> Option<usize> {
@@ -116,13 +141,19 @@ impl Cfg {
         block == 0 || self.dominators[block].contains(0)
     }
 
-    /// The conditional edges every path to `block` has taken last, outermost first, and whether they
-    /// are *exact*: `block` runs whenever all of them were taken.
+    /// The conditional edges every path to `block` has taken last, outermost first, and whether they are *exact*.
+    ///
+    /// Let `L1 .. Ln` be the loops around the block, outermost first. The guards are exact if
+    ///
+    /// - whenever the kernel runs to a return, and every guard outside of `L1` holds, `L1` is entered;
+    /// - in every round of `Lj` that is done, where every guard directly in it holds, `Lj+1` (or the block) is entered
+    ///   before the round or the loop ends.
+    ///
+    /// Which rounds are done is not said here. Loops that are passed on the way are passed in whatever way they are
+    /// left: a `return` inside, or an exit that leads past the block, makes the guards inexact. That they end at all
+    /// is not asked, see `docs/fusion-model.md`.
     pub(crate) fn guards(&self, function: &dr::Function, block: usize) -> (Vec<Edge>, bool) {
         let mut edges = Vec::new();
-        let mut exact = true;
-        // From here on the walk must show that reaching `from` leads to the next edge.
-        let mut from = 0;
         for branch in 0..self.successors.len() {
             if !self.dominates(branch, block) || branch == block {
                 continue;
@@ -133,19 +164,117 @@ impl Cfg {
             let edge_to = |target: usize| {
                 on_true != on_false && self.predecessors[target].len() == 1 && self.dominates(target, block)
             };
-            let (taken, target) = if edge_to(on_true) {
-                (true, on_true)
-            } else if edge_to(on_false) {
-                (false, on_false)
-            } else {
-                continue;
-            };
-            exact &= self.post_dominates(branch, from);
-            edges.push(Edge { block: branch, condition, taken });
-            from = target;
+            let taken = edge_to(on_true);
+            if taken || edge_to(on_false) {
+                let in_past_loop = !self.is_in_loop(block, self.innermost_loop(branch));
+                edges.push(Edge { block: branch, condition, taken, in_past_loop });
+            }
         }
-        exact &= self.post_dominates(block, from);
+        let not_taken = |edge: &Edge| {
+            let (_, on_true, on_false) = self.conditional(function, edge.block)?;
+            Some((edge.block, if edge.taken { on_false } else { on_true }))
+        };
+        let closed: Vec<(usize, usize)> =
+            edges.iter().filter(|edge| !edge.in_past_loop).filter_map(not_taken).collect();
+        let (mut from, mut region) = (0, None);
+        let mut exact = true;
+        for around in (0..self.loops.len()).filter(|&l| self.loops[l].blocks.contains(block)) {
+            let header = self.loops[around].header;
+            exact = exact && self.is_passed(function, from, header, region, &closed);
+            (from, region) = (header, Some(around));
+        }
+        exact = exact && self.is_passed(function, from, block, region, &closed);
         (edges, exact)
+    }
+
+    /// Whether every way from `from` that takes none of the closed edges, and comes to an end of the region, passes `to`
+    /// before. The region is a loop, and its end the end of a round or of the loop; or it is the function, which ends
+    /// where it returns.
+    fn is_passed(
+        &self,
+        function: &dr::Function,
+        from: usize,
+        to: usize,
+        region: Option<usize>,
+        closed: &[(usize, usize)],
+    ) -> bool {
+        let header = region.map(|l| self.loops[l].header);
+        let mut seen = BitSet::single(self.successors.len(), from);
+        let mut stack = vec![from];
+        while let Some(block) = stack.pop() {
+            if block == to {
+                continue;
+            }
+            if self.successors[block].is_empty() {
+                return false;
+            }
+            for &next in &self.successors[block] {
+                if closed.contains(&(block, next)) || self.is_ignored_exit(function, block, next, region) {
+                    continue;
+                }
+                if Some(next) == header || !self.is_in_loop(next, region) {
+                    return false;
+                }
+                if !seen.contains(next) {
+                    seen.insert(next);
+                    stack.push(next);
+                }
+            }
+        }
+        true
+    }
+
+    /// Only for the mutant that takes the test of a loop for its only exit.
+    fn is_ignored_exit(
+        &self,
+        function: &dr::Function,
+        block: usize,
+        next: usize,
+        region: Option<usize>,
+    ) -> bool {
+        let inner = self.innermost_loop(block).filter(|&l| Some(l) != region);
+        mutant!(LoopsEndByTheirTest)
+            && inner.is_some_and(|l| {
+                !self.loops[l].blocks.contains(next)
+                    && self.test_of(function, l).is_some_and(|test| test.block() != block)
+            })
+    }
+
+    /// The test of a loop: the first branch after its header, if it decides whether the loop goes on.
+    pub(crate) fn test_of(&self, function: &dr::Function, which: usize) -> Option<Test> {
+        let the_loop = &self.loops[which];
+        let mut prefix = vec![the_loop.header];
+        let (condition, on_true, on_false) = loop {
+            let block = prefix[prefix.len() - 1];
+            if let Some(found) = self.conditional(function, block) {
+                break found;
+            }
+            match self.successors[block].as_slice() {
+                [next] if the_loop.blocks.contains(*next) && *next != the_loop.header => prefix.push(*next),
+                _ => return None,
+            }
+        };
+        match (the_loop.blocks.contains(on_true), the_loop.blocks.contains(on_false)) {
+            (true, false) => Some(Test { prefix, condition, stays: true }),
+            (false, true) => Some(Test { prefix, condition, stays: false }),
+            _ => None,
+        }
+    }
+
+    /// Where a block of a loop lies in its rounds; `edges` are the block's guards.
+    pub(crate) fn place_in(
+        &self,
+        function: &dr::Function,
+        which: usize,
+        block: usize,
+        edges: &[Edge],
+    ) -> Place {
+        let Some(test) = self.test_of(function, which) else { return Place::Unclear };
+        if test.prefix.contains(&block) {
+            return Place::BeforeTest;
+        }
+        let goes_on = |edge: &Edge| edge.block == test.block() && edge.taken == test.stays;
+        if edges.iter().any(goes_on) { Place::AfterTest } else { Place::Unclear }
     }
 
     /// The condition and both targets, if `block` ends in a conditional branch.
@@ -170,16 +299,14 @@ fn branch_targets(last: &dr::Instruction) -> Vec<u32> {
     }
 }
 
-/// Dominator sets by iteration; `roots` dominate only themselves.
-fn dominance(count: usize, roots: &[usize], into: &[Vec<usize>], out_of: &[Vec<usize>]) -> Vec<BitSet> {
+/// Dominator sets by iteration, from the entry.
+fn dominance(count: usize, into: &[Vec<usize>], out_of: &[Vec<usize>]) -> Vec<BitSet> {
     let mut sets = vec![BitSet::full(count); count];
-    for &root in roots {
-        sets[root] = BitSet::single(count, root);
-    }
-    let mut work: std::collections::VecDeque<usize> =
-        roots.iter().flat_map(|&r| out_of[r].iter().copied()).collect();
+    let Some(entry) = sets.first_mut() else { return sets };
+    *entry = BitSet::single(count, 0);
+    let mut work: std::collections::VecDeque<usize> = out_of[0].iter().copied().collect();
     while let Some(block) = work.pop_front() {
-        if roots.contains(&block) {
+        if block == 0 {
             continue;
         }
         let mut set = BitSet::full(count);
@@ -192,9 +319,9 @@ fn dominance(count: usize, roots: &[usize], into: &[Vec<usize>], out_of: &[Vec<u
             work.extend(out_of[block].iter().copied());
         }
     }
-    // What no root reaches keeps the full set: claim nothing about it but itself.
+    // What the entry does not reach keeps the full set: claim nothing about it but itself.
     let mut reached = vec![false; count];
-    let mut stack: Vec<usize> = roots.to_vec();
+    let mut stack = vec![0];
     while let Some(block) = stack.pop() {
         if !std::mem::replace(&mut reached[block], true) {
             stack.extend(out_of[block].iter().copied());

@@ -8,9 +8,11 @@
 //! stands between the two. Otherwise the result is a fresh free atom: unknown, never guessed.
 
 use ahash::AHashMap;
+use smallvec::SmallVec;
 
 use super::access::{Access, Guard, KernelAnalysis};
 use super::atoms::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, rejoin};
+use super::cfg::Place;
 use super::expr::{IdKind, LoopBound, Node, NodeId, mask, sign_extend};
 use super::trips::Rounds;
 use super::word::{Value, as_signed, as_unsigned};
@@ -47,10 +49,15 @@ pub(crate) struct AccessForm {
     pub(crate) facts: Vec<Affine>,
     /// Ranges of atoms under those facts.
     pub(crate) ranges: Ranges,
-    /// What has to hold for the access to happen: the facts, but for those that end loops.
+    /// What has to hold for the access to happen: the facts, but for those of past loops.
     pub(crate) conditions: Vec<Affine>,
-    /// Whether the conditions say everything those guards say.
-    pub(crate) exact_conditions: bool,
+    /// Whether the access happens wherever the conditions hold: in every invocation that runs to its end, and in every
+    /// round of the loops around the access but for what `begun` says.
+    pub(crate) certain: bool,
+    /// What counts the rounds of the loops around the access, outermost first. Complete if the access is `certain`.
+    pub(crate) counters: SmallVec<[AtomId; 2]>,
+    /// For loops that are tested after the access only: the counter, and the last round that is certainly begun.
+    pub(crate) begun: SmallVec<[(AtomId, i128); 1]>,
     /// The index could not be followed: any byte of the accessor may be meant.
     pub(crate) unknown: bool,
     /// Its guards contradict each other, with the numbers of this list: it does not happen.
@@ -121,7 +128,7 @@ impl<'a> Evaluator<'a> {
         // What has to hold for an access to happen is worked out without supposing that it does.
         for guard in guards {
             self.assume(atoms, guard.condition, guard.holds, &mut facts);
-            if !guard.ends_loop {
+            if !guard.in_past_loop {
                 exact &= self.assume(atoms, guard.condition, guard.holds, &mut conditions);
             }
         }
@@ -174,11 +181,26 @@ impl<'a> Evaluator<'a> {
     /// Rounds of a loop that goes round equally often in every invocation, and the atom that counts them.
     pub(crate) fn exact_rounds(&mut self, atoms: &mut Atoms, index: usize) -> Option<(AtomId, u32)> {
         self.leave();
-        let Rounds::Counter(node) = self.analysis.loops[index].rounds else { return None };
-        let Node::Counter { width, init, step, bound: Some(bound), .. } = *self.analysis.exprs.get(node)
-        else {
-            return None;
-        };
+        let (least, most) = self.rounds_of(atoms, index)?;
+        let (node, bound) = self.counted(index)?;
+        let counter = atoms.find(&self.round(node))?;
+        (bound.only_exit && least == most).then_some((counter, u32::try_from(most).ok()?))
+    }
+
+    /// The counter of a loop, and what it is tested against.
+    fn counted(&self, index: usize) -> Option<(NodeId, LoopBound)> {
+        let Rounds::Counter(node) = self.analysis.loops.get(index)?.rounds else { return None };
+        match *self.analysis.exprs.get(node) {
+            Node::Counter { bound: Some(bound), .. } => Some((node, bound)),
+            _ => None,
+        }
+    }
+
+    /// Fewest and most rounds of a loop that counts, each time it is entered, if its test is all that ends it. Outside of
+    /// any context.
+    fn rounds_of(&mut self, atoms: &mut Atoms, index: usize) -> Option<(i128, i128)> {
+        let (node, bound) = self.counted(index)?;
+        let Node::Counter { width, init, step, .. } = *self.analysis.exprs.get(node) else { return None };
         self.value(atoms, node);
         let most = *self.rounds.get(&node)?;
         let meaning = if bound.signed { as_signed } else { as_unsigned };
@@ -187,13 +209,37 @@ impl<'a> Evaluator<'a> {
         let step = self.value(atoms, step).form.constant;
         let last = limit.low - i128::from(!bound.inclusive);
         let least = if last < init.high { 0 } else { (last - init.high) / step + 1 };
-        let counter = atoms.find(&Atom::Free { member: self.env.member, node, base: 0 })?;
-        (bound.only_exit && least == most).then_some((counter, u32::try_from(most).ok()?))
+        Some((least, most))
+    }
+
+    /// What counts the rounds of the loops around an access, if each of them is left by its test alone and it is known
+    /// which rounds come to the access.
+    fn counters(&self, atoms: &Atoms, access: &Access) -> Option<SmallVec<[AtomId; 2]>> {
+        let counter = |&(index, place): &(usize, Place)| {
+            let (node, bound) = self.counted(index)?;
+            let known = bound.only_exit && place != Place::Unclear;
+            known.then(|| atoms.find(&self.round(node))).flatten()
+        };
+        access.loops.iter().map(counter).collect()
+    }
+
+    /// For each loop around an access that is tested after it only: the last round that is certainly begun.
+    fn begun(&mut self, atoms: &mut Atoms, access: &Access) -> SmallVec<[Option<i128>; 2]> {
+        if access.loops.iter().any(|&(_, place)| place == Place::BeforeTest) {
+            self.leave();
+        }
+        let last = |&(index, place): &(usize, Place)| {
+            // The first round is begun whatever the test will say.
+            let least = || self.rounds_of(atoms, index).map_or(0, |(least, _)| least);
+            (place == Place::BeforeTest && !mutant!(EveryRoundIsBegun)).then(least)
+        };
+        access.loops.iter().map(last).collect()
     }
 
     /// The byte range of an access whose accessor starts at byte `base` of its memory object.
     pub(crate) fn access(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> AccessForm {
         let base = if mutant!(IgnoreViewOffset) { 0 } else { base };
+        let begun = self.begun(atoms, access);
         let Context { facts, conditions, exact, .. } = self.enter(atoms, &access.guards);
         let never = self.ranges.is_empty() && !mutant!(ForgetGuards);
         if never {
@@ -209,6 +255,12 @@ impl<'a> Evaluator<'a> {
             }
         }
         let offset = rejoin(atoms, offset);
+        let counters = self.counters(atoms, access);
+        let exact = exact || mutant!(InexactIsExact);
+        let certain = access.exact_guards && exact && counters.is_some();
+        let counters = counters.unwrap_or_default();
+        // Outside of the loop's own test nothing says how far a loop goes whose counter is not among these.
+        let begun = counters.iter().zip(begun).filter_map(|(&id, last)| Some((id, last?))).collect();
         let len = self.env.lengths.get(access.binding).map_or(i128::MAX >> 1, |&len| i128::from(len));
         // The offset may be made of atoms that the facts speak of and that were not there before.
         let mut ranges = self.ranges.clone();
@@ -219,7 +271,9 @@ impl<'a> Evaluator<'a> {
             facts: if mutant!(ForgetGuards) { Vec::new() } else { facts },
             ranges: if mutant!(ForgetGuards) { Ranges::default() } else { ranges },
             conditions: if mutant!(ForgetConditions) { Vec::new() } else { conditions },
-            exact_conditions: exact || mutant!(InexactIsExact),
+            certain,
+            counters,
+            begun,
             unknown,
             never,
             accessor: (i128::from(base), i128::from(base) + len),
@@ -263,8 +317,22 @@ impl<'a> Evaluator<'a> {
     }
 
     fn free(&self, atoms: &mut Atoms, node: NodeId, base: i128, max: i128) -> AtomId {
-        let member = if mutant!(UnknownIsEqual) { 0 } else { self.env.member };
-        atoms.intern(Atom::Free { member, node, base }, max)
+        atoms.intern(Atom::Free { member: self.member(), node, base }, max)
+    }
+
+    /// What counts the rounds of a loop.
+    fn round(&self, node: NodeId) -> Atom {
+        let member = self.member();
+        if mutant!(RoundIsValue) {
+            Atom::Free { member, node, base: 0 }
+        } else {
+            Atom::Round { member, node }
+        }
+    }
+
+    /// The member, to tell its unknowns from those of others.
+    fn member(&self) -> u32 {
+        if mutant!(UnknownIsEqual) { 0 } else { self.env.member }
     }
 
     /// What is known in the present context.
@@ -433,8 +501,8 @@ impl<'a> Evaluator<'a> {
         if self.context.is_none() {
             self.rounds.insert(node, rounds);
         }
-        let iteration = self.free(atoms, node, 0, rounds);
-        let form = init.form.plus(&Affine::atom(iteration), step)?;
+        let round = self.round(node);
+        let form = init.form.plus(&Affine::atom(atoms.intern(round, rounds)), step)?;
         Some(self.exact(atoms, form))
     }
 }

@@ -11,6 +11,7 @@
 //!
 //! # Guarantees
 //! - every effect of the kernel lies on the line: what a guard turns away has nothing left to do
+//! - of each guard it is known whether what it turns away has done anything before
 //! - each guard compares the item's number with a value that is the same for all invocations
 
 use ahash::AHashMap;
@@ -51,6 +52,8 @@ pub(crate) struct RangeGuard {
     pub(crate) limit: u32,
     /// Whether the limit is the left operand.
     pub(crate) swapped: bool,
+    /// Whether nothing comes before it that has an effect: an item it turns away has done nothing at all.
+    pub(crate) first: bool,
 }
 
 /// The straight line through the only function of a module, if its body is one.
@@ -97,14 +100,18 @@ impl<'a> Reader<'a> {
     fn run(&self) -> Option<Straight> {
         let mut line = Straight { blocks: Vec::new(), guards: Vec::new(), choices: Vec::new() };
         let mut at = 0;
+        let mut first = true;
         loop {
             let last = self.add(&mut line, at, false)?;
+            // Stores are the only effects on a line.
+            let body = &self.function.blocks[at].instructions;
+            first &= body.iter().all(|inst| inst.class.opcode != Op::Store);
             at = match last.class.opcode {
                 Op::Return => return Some(line),
                 Op::Branch => self.target(last, 0)?,
                 Op::BranchConditional => match self.guard(last.operands.first()?.id_ref_any()?) {
                     Some(guard) if self.leaves(last, guard) => {
-                        line.guards.push(guard);
+                        line.guards.push(RangeGuard { first, ..guard });
                         self.target(last, if guard.in_range { 1 } else { 2 })?
                     }
                     _ => self.choice(&mut line, at, false)?,
@@ -289,6 +296,7 @@ impl<'a> Reader<'a> {
             op,
             limit,
             swapped,
+            first: false,
         })
     }
 

@@ -449,22 +449,8 @@ impl<'a> Builder<'a> {
     fn bound_of(&mut self, counter: u32, own_loop: usize) -> Option<LoopBound> {
         let cfg = self.cfg;
         let the_loop = &cfg.loops[own_loop];
-        let mut block = the_loop.header;
-        let (condition, on_true, on_false) = loop {
-            if let Some(found) = cfg.conditional(self.function, block) {
-                break found;
-            }
-            match cfg.successors[block].as_slice() {
-                [next] if the_loop.blocks.contains(*next) && *next != the_loop.header => block = *next,
-                _ => return None,
-            }
-        };
-        let stays = match (the_loop.blocks.contains(on_true), the_loop.blocks.contains(on_false)) {
-            (true, false) => true,
-            (false, true) => false,
-            _ => return None,
-        };
-        let Definition::Local { inst, .. } = self.definitions.get(&condition).copied()? else {
+        let test = cfg.test_of(self.function, own_loop)?;
+        let Definition::Local { inst, .. } = self.definitions.get(&test.condition).copied()? else {
             return None;
         };
         let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
@@ -473,7 +459,7 @@ impl<'a> Builder<'a> {
             SGreaterThan as SG, SGreaterThanEqual as SGE, SLessThan as SL, SLessThanEqual as SLE,
             UGreaterThan as UG, UGreaterThanEqual as UGE, ULessThan as UL, ULessThanEqual as ULE,
         };
-        let (left, right, inclusive, signed) = match (inst.class.opcode, stays) {
+        let (left, right, inclusive, signed) = match (inst.class.opcode, test.stays) {
             (UL, true) => (a, b, false, false),
             (SL, true) => (a, b, false, true),
             (ULE, true) => (a, b, true, false),
@@ -496,7 +482,8 @@ impl<'a> Builder<'a> {
             return None;
         }
         let limit = self.scalar(right, the_loop.header);
-        Some(LoopBound { limit, inclusive, signed, only_exit: the_loop.is_left_only_from(block, cfg) })
+        let only_exit = the_loop.is_left_only_from(test.block(), cfg) || mutant!(OtherExitsAreNotTaken);
+        Some(LoopBound { limit, inclusive, signed, only_exit })
     }
 }
 

@@ -63,36 +63,26 @@ impl Builder<'_> {
 
     /// Whether the loop goes on only while `phi` is above zero, and each round divides it.
     fn halves(&mut self, phi: u32, index: usize) -> bool {
-        let the_loop = &self.cfg.loops[index];
-        let mut block = the_loop.header;
-        let (condition, on_true, on_false) = loop {
-            if let Some(found) = self.cfg.conditional(self.function, block) {
-                break found;
-            }
-            match self.cfg.successors[block].as_slice() {
-                [next] if the_loop.blocks.contains(*next) && *next != the_loop.header => block = *next,
-                _ => return false,
-            }
-        };
-        let stays = match (the_loop.blocks.contains(on_true), the_loop.blocks.contains(on_false)) {
-            (true, false) => true,
-            (false, true) => false,
-            _ => return false,
-        };
+        let Some(test) = self.cfg.test_of(self.function, index) else { return false };
         let zero = |id: Option<u32>| id.and_then(|id| self.types.constant(id)).is_some_and(|c| c.0 == 0);
-        let Some(Definition::Local { inst, .. }) = self.definitions.get(&condition) else { return false };
+        let Some(Definition::Local { inst, .. }) = self.definitions.get(&test.condition) else {
+            return false;
+        };
         let (a, b) = (id_at(inst, 0), id_at(inst, 1));
-        let positive = match (inst.class.opcode, stays) {
+        let positive = match (inst.class.opcode, test.stays) {
             (Op::UGreaterThan | Op::SGreaterThan | Op::INotEqual, true) => a == Some(phi) && zero(b),
             (Op::ULessThanEqual | Op::SLessThanEqual | Op::IEqual, false) => a == Some(phi) && zero(b),
             (Op::ULessThan | Op::SLessThan, true) => zero(a) && b == Some(phi),
             _ => false,
         };
-        positive && self.is_divided(phi, index)
+        // Shifting a number below zero ends at -1.
+        let below_zero = matches!(inst.class.opcode, Op::SGreaterThan | Op::SLessThan | Op::SLessThanEqual);
+        positive && self.is_divided(phi, index, below_zero)
     }
 
-    /// Whether the value a phi takes in the next round is itself divided by a constant above one.
-    fn is_divided(&mut self, phi: u32, index: usize) -> bool {
+    /// Whether the value a phi takes in the next round is itself divided by a constant above one. `below_zero`: the
+    /// loop also ends at a number below zero.
+    fn is_divided(&mut self, phi: u32, index: usize, below_zero: bool) -> bool {
         let Some(&Definition::Local { inst, .. }) = self.definitions.get(&phi) else { return false };
         inst.operands.chunks(2).all(|pair| {
             let (Some(value), Some(from)) = (
@@ -115,7 +105,8 @@ impl Builder<'_> {
             };
             let least = match next.class.opcode {
                 Op::UDiv | Op::SDiv => 2,
-                Op::ShiftRightLogical | Op::ShiftRightArithmetic => 1,
+                Op::ShiftRightLogical => 1,
+                Op::ShiftRightArithmetic if below_zero => 1,
                 _ => return false,
             };
             id_at(next, 0) == Some(phi) && by >= least && by < 64

@@ -3,8 +3,9 @@
 //! Where all items of an invocation are in range, and that is nearly everywhere, the members' straight lines are
 //! written out for all of them side by side: every load of the items stands before what needs it, so the loads are
 //! in flight together, and four neighbouring elements are one access. What a member hands to a later one inside the
-//! kernel is passed on as a value. Where some item is out of range the members run as functions, item by item; where the
-//! numbers of the call exclude that some items are in range and some are not, this part is left out. A driver that
+//! kernel is passed on as a value. Where some item is out of range the members run as functions, item by item. Where the
+//! numbers of the call say that an invocation's items are all in range or have nothing to do, in every member, this part
+//! is left out (`plan::shape::is_whole`; it is in the recipe). A driver that
 //! computes both sides of every branch, as llvmpipe does, is a quarter faster without it.
 //!
 //! # Requires

@@ -6,6 +6,8 @@
 //! certainly happened fill its bytes: by the same invocation, or, in shared memory, by all invocations
 //! of the work-group.
 
+use std::rc::Rc;
+
 use smallvec::SmallVec;
 
 use super::group::{Group, analysis_of, site};
@@ -13,7 +15,7 @@ use super::internalize::Element;
 use super::report::TrustedReport;
 use super::submission::{BufferId, FuseOptions, Internalization, Policy, Submission};
 use crate::Reason;
-use crate::analysis::access::AccessKind;
+use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
 use crate::analysis::atoms::{Affine, Atom, AtomId, Atoms};
 use crate::analysis::expr::Node;
 
@@ -72,13 +74,22 @@ struct Instance {
     counters: SmallVec<[(AtomId, i128); 2]>,
     /// Offset over atoms of the invocation alone.
     offset: Affine,
-    size: i128,
+    /// Bytes from there that it writes, or asks for.
+    pieces: Rc<[(i128, i128)]>,
     /// What holds when it happens, as far as it says something of the invocation alone.
     facts: Vec<Affine>,
     /// What has to hold for it to happen.
     conditions: Vec<Affine>,
     /// Whether it happens in every invocation in which the conditions hold.
     certain: bool,
+}
+
+impl Instance {
+    /// The bytes it writes or asks for, less what the invocation contributes to their place.
+    fn placed(&self) -> impl Iterator<Item = (i128, i128)> + '_ {
+        let start = self.offset.constant;
+        self.pieces.iter().map(move |&(from, to)| (start + from, start + to))
+    }
 }
 
 /// All instances of an access, or nothing if they cannot be enumerated.
@@ -88,26 +99,24 @@ fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Ve
     }
     let analysis = analysis_of(&list[element.member]).ok()?;
     let access = &analysis.accesses[element.access];
-    let mut whole_loops = true;
+    let pieces = pieces(access);
     // Only counters the offset depends on have to be fixed; others are left to the facts.
     let mut needed: Vec<AtomId> = Vec::new();
     element.form.offset.terms.iter().for_each(|&(id, _)| collect_counters(atoms, id, &mut needed));
     let mut count = 1i128;
     for &id in &needed {
-        let Atom::Free { node, .. } = atoms.get(id) else { return None };
-        let Node::Counter { bound: Some(bound), .. } = analysis.exprs.get(*node) else { return None };
-        whole_loops &= bound.only_exit;
+        if !is_counter(analysis, atoms, id) {
+            return None;
+        }
         let (low, high) = element.form.ranges.get(atoms, id);
         count = count.checked_mul((high - low + 1).max(0))?;
         if count > MAX_INSTANCES {
             return None;
         }
     }
-    let certain = access.exact_guards
-        && element.form.exact_conditions
-        && whole_loops
-        // An access in a loop whose counter is not fixed happens an unknown number of times.
-        && access.loop_depth <= needed.len() as u32;
+    // An access in a loop whose counter is not fixed happens an unknown number of times.
+    let counters = &element.form.counters;
+    let certain = element.form.certain && counters.iter().all(|id| needed.contains(id));
     let mut out = Vec::with_capacity(count as usize);
     let mut values: SmallVec<[(AtomId, i128); 2]> =
         needed.iter().map(|&id| (id, element.form.ranges.get(atoms, id).0)).collect();
@@ -131,11 +140,13 @@ fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Ve
         };
         let (facts, _) = fix(&element.form.facts);
         let (conditions, complete) = fix(&element.form.conditions);
+        let begun = |&(id, last): &(AtomId, i128)| values.iter().any(|v| v.0 == id && v.1 <= last);
+        let certain = certain && element.form.begun.iter().all(begun);
         if happens {
             out.push(Instance {
                 counters: values.clone(),
                 offset,
-                size: element.form.size,
+                pieces: pieces.clone(),
                 facts,
                 conditions,
                 certain: certain && (complete || mutant!(InexactIsExact)),
@@ -156,10 +167,36 @@ fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Ve
     }
 }
 
+/// The bytes that a write has certainly written, or that a read asks for, from its offset on.
+///
+/// Who writes a whole element counts as writing what pads it: all accesses to a buffer that stays inside see elements of
+/// one type and layout, so nobody reads that.
+fn pieces(access: &Access) -> Rc<[(i128, i128)]> {
+    let stride = access.element.and_then(|e| e.index).map_or(0, |index| index.stride);
+    let wide = |&(from, to): &(u64, u64)| (i128::from(from), i128::from(to));
+    match access.kind {
+        AccessKind::Read => access.read().iter().map(wide).collect(),
+        _ if mutant!(PaddingIsWritten) => Rc::new([(0, i128::from(access.size))]),
+        _ if access.whole_element && access.size <= stride => Rc::new([(0, i128::from(stride))]),
+        _ => access.written().iter().map(wide).collect(),
+    }
+}
+
+/// Whether an atom counts the rounds of a loop.
+fn is_counter(analysis: &KernelAnalysis, atoms: &Atoms, id: AtomId) -> bool {
+    match atoms.get(id) {
+        Atom::Round { .. } => true,
+        Atom::Free { node, .. } if mutant!(RoundIsValue) => {
+            matches!(analysis.exprs.get(*node), Node::Counter { .. })
+        }
+        _ => false,
+    }
+}
+
 /// Free atoms a form depends on, also inside quotients and remainders.
 fn collect_counters(atoms: &Atoms, id: AtomId, out: &mut Vec<AtomId>) {
     match atoms.get(id) {
-        Atom::Free { .. } | Atom::Element { .. } => {
+        Atom::Free { .. } | Atom::Round { .. } | Atom::Element { .. } => {
             if !out.contains(&id) {
                 out.push(id);
             }
@@ -221,6 +258,7 @@ fn by_invocation(
     one: &Instance,
     writes: &[(&Element, Vec<Instance>)],
 ) -> bool {
+    let needed: Vec<(i128, i128)> = one.placed().collect();
     let mut pieces: Vec<(i128, i128)> = Vec::new();
     for (write, instances) in writes {
         for instance in instances {
@@ -228,16 +266,16 @@ fn by_invocation(
                 && comes_before(list, (write, instance), (read, one))
                 && happens_with(list, atoms, (write, instance), (read, one))
             {
-                let start = instance.offset.constant;
-                pieces.push((start, start + instance.size));
                 // One write of all of it is what most reads find.
-                if start <= one.offset.constant && one.offset.constant + one.size <= start + instance.size {
+                let all = |part: &(i128, i128)| instance.placed().any(|p| p.0 <= part.0 && part.1 <= p.1);
+                if needed.iter().all(all) {
                     return true;
                 }
+                pieces.extend(instance.placed());
             }
         }
     }
-    fills(pieces, one.offset.constant, one.offset.constant + one.size)
+    fills(pieces, &needed)
 }
 
 /// Whether `write` happens in every invocation in which `read` does.
@@ -267,7 +305,8 @@ fn happens_with(
 /// that is always there.
 fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, Vec<Instance>)]) -> bool {
     let (groups, locals) = by_owner(atoms, &one.offset);
-    let (mut low, mut high) = (one.offset.constant, one.offset.constant + one.size);
+    let mut low = one.placed().map(|p| p.0).min().unwrap_or(one.offset.constant);
+    let mut high = one.placed().map(|p| p.1).max().unwrap_or(one.offset.constant);
     for (id, c) in locals {
         let (a, b) = read.form.ranges.get(atoms, id);
         low += (c * a).min(c * b);
@@ -289,14 +328,13 @@ fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, 
             if owner != groups || !only_locals {
                 continue;
             }
-            let start = instance.offset.constant;
             let holds = |range: &dyn Fn(AtomId) -> (i128, i128)| {
                 instance.conditions.iter().all(|fact| fact.bounds(range).1 <= 0)
             };
             if holds(&of_group) || mutant!(AnyGroupWriteCovers) {
                 match dense.iter_mut().find(|(known, _)| *known == digits) {
-                    Some((_, pieces)) => pieces.push((start, start + instance.size)),
-                    None => dense.push((digits, vec![(start, start + instance.size)])),
+                    Some((_, pieces)) => pieces.extend(instance.placed()),
+                    None => dense.push((digits, instance.placed().collect())),
                 }
                 continue;
             }
@@ -306,8 +344,8 @@ fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, 
                 _ => of_group(id),
             };
             if holds(&first) {
-                let start = start + digits.iter().map(|&(id, c)| c * first(id).0).sum::<i128>();
-                pieces.push((start, start + instance.size));
+                let by = digits.iter().map(|&(id, c)| c * first(id).0).sum::<i128>();
+                pieces.extend(instance.placed().map(|(from, to)| (from + by, to + by)));
             }
         }
     }
@@ -315,7 +353,7 @@ fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, 
         digits.sort_by_key(|digit| digit.1.abs());
         pieces.extend(runs(written).into_iter().map(|run| spread(atoms, &digits, run)));
     }
-    fills(pieces, low, high)
+    fills(pieces, &[(low, high)])
 }
 
 type Terms = SmallVec<[(AtomId, i128); 3]>;
@@ -353,18 +391,11 @@ fn runs(mut pieces: Vec<(i128, i128)>) -> Vec<(i128, i128)> {
     out
 }
 
-/// Whether the pieces leave no gap in `first..last`.
-fn fills(mut pieces: Vec<(i128, i128)>, first: i128, last: i128) -> bool {
+/// Whether the pieces leave no gap in any of the ranges.
+fn fills(pieces: Vec<(i128, i128)>, ranges: &[(i128, i128)]) -> bool {
     if mutant!(GapsAreCovered) && !pieces.is_empty() {
         return true;
     }
-    pieces.sort_unstable();
-    let mut at = first;
-    for (from, to) in pieces {
-        if from > at {
-            break;
-        }
-        at = at.max(to);
-    }
-    at >= last
+    let runs = runs(pieces);
+    ranges.iter().all(|range| runs.iter().any(|run| run.0 <= range.0 && range.1 <= run.1))
 }

@@ -3,25 +3,17 @@
 //! What was not written keeps its old bytes, which matters where those must not be read: after another
 //! kernel kept newer ones to itself. A store counts if it happens in every invocation whose number is
 //! below some bound and its place is a multiple of that number; all such stores together have to leave
-//! no gap. The rounds of counting loops around a store are numbers like the ids.
+//! no gap. The rounds of counting loops around a store are numbers like the ids. Padding is not written.
 //!
 //! # Refuses
-//! - stores under conditions that are not followed, in loops that do not count or are left early, or of more than a
-//!   vector (whose bytes need not be in one piece)
-
-use smallvec::SmallVec;
+//! - stores under conditions that are not followed, in loops that do not count or are left early
 
 use super::group::{Group, analysis_of};
 use super::submission::{Limits, Submission};
 use super::uses::Uses;
-use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
+use crate::analysis::access::AccessKind;
 use crate::analysis::atoms::{Affine, Atom, AtomId, Atoms, gcd};
-use crate::analysis::expr::{Node, NodeId};
 use crate::analysis::form::AccessForm;
-use crate::analysis::trips::Rounds;
-
-/// Most bytes of a store that are certainly in one piece.
-const MAX_PIECE: i128 = 16;
 
 /// Whether the submission certainly writes all bytes of its argument number `arg`.
 #[must_use]
@@ -36,11 +28,19 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
         .iter()
         .zip(&group.forms[0])
         .filter(|(access, _)| access.binding == arg && access.kind == AccessKind::Write)
-        .filter(|(access, _)| access.exact_guards)
-        .filter_map(|(access, form)| {
-            let counters = counters(analysis, &group.atoms, access, form)?;
+        // Of what comes before a loop's test only, not every round is certain for which the conditions hold.
+        .filter(|(_, form)| form.certain && form.begun.is_empty())
+        .flat_map(|(access, form)| {
+            let counters = &form.counters;
             let flat = Flat { atoms: &group.atoms, local: group.layout.shape.local, counters };
-            piece(&flat, form).or_else(|| block(&flat, form))
+            let whole = [(0, access.size)];
+            let parts = if mutant!(PaddingIsOverwritten) { &whole[..] } else { access.written() };
+            let each = |&(from, to): &(u64, u64)| {
+                let (from, size) = (i128::from(from), i128::from(to) - i128::from(from));
+                let (first, end) = piece(&flat, form, size).or_else(|| block(&flat, form, size))?;
+                Some((first + from, end + from))
+            };
+            parts.iter().filter_map(each).collect::<Vec<_>>()
         })
         .collect();
     pieces.sort_unstable();
@@ -54,53 +54,17 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     at >= i128::from(bound.offset) + i128::from(bound.len)
 }
 
-/// The numbers of the rounds of the loops around an access, if it happens in every round for which its guards hold.
-fn counters(
-    analysis: &KernelAnalysis,
-    atoms: &Atoms,
-    access: &Access,
-    form: &AccessForm,
-) -> Option<SmallVec<[AtomId; 2]>> {
-    let mut found: SmallVec<[AtomId; 2]> = SmallVec::new();
-    if access.loop_depth == 0 {
-        return Some(found);
-    }
-    for &(id, _) in [&form.offset].into_iter().chain(&form.conditions).flat_map(|form| &form.terms) {
-        let Atom::Free { node, .. } = atoms.get(id) else { continue };
-        let Node::Counter { bound: Some(bound), .. } = analysis.exprs.get(*node) else { return None };
-        // One of each loop, whose test comes before the access.
-        let of_loop = analysis.loops.iter().any(|one| one.rounds == Rounds::Counter(*node));
-        let tested = access.guards.iter().any(|g| compares(analysis, g.condition, [*node, bound.limit]));
-        if !of_loop || !tested || !bound.only_exit {
-            return None;
-        }
-        if !found.contains(&id) {
-            found.push(id);
-        }
-    }
-    (found.len() == access.loop_depth as usize).then_some(found)
-}
-
-/// Whether a condition compares these two values.
-fn compares(analysis: &KernelAnalysis, condition: NodeId, values: [NodeId; 2]) -> bool {
-    match *analysis.exprs.get(condition) {
-        Node::BoolNot(inner) => compares(analysis, inner, values),
-        Node::Compare { a, b, .. } => [a, b] == values || [b, a] == values,
-        _ => false,
-    }
-}
-
 /// What forms are made of here: work-group and local ids, and numbers of rounds.
 struct Flat<'a> {
     atoms: &'a Atoms,
     local: [u32; 3],
-    counters: SmallVec<[AtomId; 2]>,
+    counters: &'a [AtomId],
 }
 
-/// The bytes that all invocations together certainly write by one store, if they are in one piece.
-fn piece(flat: &Flat<'_>, form: &AccessForm) -> Option<(i128, i128)> {
+/// The bytes that all invocations together certainly write by one store of `size` bytes, if they are in one piece.
+fn piece(flat: &Flat<'_>, form: &AccessForm, size: i128) -> Option<(i128, i128)> {
     let atoms = flat.atoms;
-    if form.unknown || form.never || !form.exact_conditions || form.size > MAX_PIECE {
+    if form.unknown || form.never {
         return None;
     }
     let offset = flat.form(&form.offset)?;
@@ -137,18 +101,18 @@ fn piece(flat: &Flat<'_>, form: &AccessForm) -> Option<(i128, i128)> {
     }
     let mirrored = |&(id, c): &(_, i128)| if c < 0 { c * atoms.max(id) } else { 0 };
     let zero = offset.constant + offset.terms.iter().map(mirrored).sum::<i128>();
-    (first <= last && form.size >= unit).then_some((zero + unit * first, zero + unit * last + form.size))
+    (first <= last && size >= unit).then_some((zero + unit * first, zero + unit * last + size))
 }
 
 /// As [`piece`], for places made of several numbers with a bound each, as in `row * width + column`.
-fn block(flat: &Flat<'_>, form: &AccessForm) -> Option<(i128, i128)> {
+fn block(flat: &Flat<'_>, form: &AccessForm, size: i128) -> Option<(i128, i128)> {
     let atoms = flat.atoms;
-    if form.unknown || form.never || !form.exact_conditions || form.size > MAX_PIECE {
+    if form.unknown || form.never {
         return None;
     }
     let offset = flat.form(&form.offset)?;
     let unit = offset.terms.iter().fold(0, |unit, &(_, c)| gcd(unit, c)).max(1);
-    if form.size < unit || offset.terms.iter().any(|&(_, c)| c < 0) {
+    if size < unit || offset.terms.iter().any(|&(_, c)| c < 0) {
         return None;
     }
     // Numbers by the ids they are made of, with their weight in the place and their greatest value.
@@ -181,7 +145,7 @@ fn block(flat: &Flat<'_>, form: &AccessForm) -> Option<(i128, i128)> {
         numbers.push((ids, weight, most.min((-condition.constant).div_euclid(factor))));
     }
     let last = dense(numbers.iter().map(|n| (n.1 / unit, n.2)).collect())?;
-    Some((offset.constant, offset.constant + unit * last + form.size))
+    Some((offset.constant, offset.constant + unit * last + size))
 }
 
 /// The greatest sum of numbers with weights, if the sums leave no gap from zero on.

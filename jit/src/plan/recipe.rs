@@ -45,7 +45,7 @@ pub(crate) struct Lanes {
     pub(crate) items: u32,
     /// They are next to each other; otherwise a work-group size apart.
     pub(crate) consecutive: bool,
-    /// All of them are in range for every member, or none is for any.
+    /// All of them are in range for every member, or none has anything to do in any.
     pub(crate) whole: bool,
 }
 

@@ -191,18 +191,24 @@ fn wide(member: &Submission, granted: &[Granted]) -> Vec<bool> {
     normal.analysis.accesses.iter().map(is_wide).collect()
 }
 
-/// Items a member has work for, as far as its guards say.
+/// Items that pass all guards of a member, as far as they are known.
 fn covered(member: &Submission, normal: &NormalKernel) -> u64 {
     let guards = normal.straight.iter().flat_map(|s| &s.guards);
     guards.filter_map(|guard| end(member, normal, guard)).fold(total(member) as u64, u64::min)
 }
 
-/// Whether every member has work for the same first items, and these are full groups of `items`.
+/// Whether the same first items do all of their work in every member and the others nothing, and these are full groups
+/// of `items`. An item that a guard turns away after it has stored something has done a part of its work.
 fn is_whole(members: &[Submission], items: u64) -> bool {
+    let least = |member: &Submission, normal: &NormalKernel, first: bool| {
+        let guards = normal.straight.iter().flat_map(|s| &s.guards).filter(|guard| guard.first || !first);
+        let mut ends = guards.map(|guard| end(member, normal, guard));
+        ends.try_fold(total(member) as u64, |least, end| Some(least.min(end?)))
+    };
     let work = |member: &Submission| {
         let normal = normal(member)?;
-        let mut ends = normal.straight.iter().flat_map(|s| &s.guards).map(|g| end(member, normal, g));
-        ends.try_fold(total(member) as u64, |least, end| Some(least.min(end?)))
+        let (all, some) = (least(member, normal, false)?, least(member, normal, true)?);
+        (all == some || mutant!(EffectsComeAfterGuards)).then_some(all)
     };
     let first = members.first().and_then(work);
     first.is_some_and(|n| n.is_multiple_of(items)) && members.iter().all(|member| work(member) == first)

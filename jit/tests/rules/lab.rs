@@ -14,6 +14,8 @@ use vkfuse_jit::plan::{
     plan_unfused,
 };
 
+use super::glsl::compile;
+
 /// Declares probes: each is a test, and all of them are listed in `ALL`.
 macro_rules! probes {
     ($($(#[$meta:meta])* fn $name:ident() $body:block)*) => {
@@ -75,12 +77,16 @@ pub(crate) fn forget_kernels() {
     KERNELS.with_borrow_mut(HashMap::clear);
 }
 
-/// The kernel of a text, analysed once on each thread.
+/// The kernel of a text in WGSL or GLSL, analysed once on each thread.
 pub(crate) fn load(text: &str) -> Arc<Specialized> {
     if let Some(known) = KERNELS.with_borrow(|kernels| kernels.get(text).cloned()) {
         return known;
     }
-    let module = Module::from_wgsl("probe", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let module = match text.strip_prefix("#version") {
+        Some(_) => Module::from_bytes("probe", &compile(text)),
+        None => Module::from_wgsl("probe", text),
+    };
+    let module = module.unwrap_or_else(|e| panic!("{e}\n{text}"));
     let kernel = Kernel::new(&module, None).expect("one entry point").specialize(&[]).expect("no constants");
     KERNELS.with_borrow_mut(|kernels| kernels.insert(text.to_owned(), kernel.clone()));
     kernel

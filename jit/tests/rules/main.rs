@@ -8,7 +8,9 @@
 #[macro_use]
 mod lab;
 
+mod certain;
 mod dimensions;
+mod glsl;
 mod guards;
 mod hazards;
 mod indices;

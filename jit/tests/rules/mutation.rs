@@ -2,7 +2,7 @@
 //!
 //! `cargo test -p vkfuse-jit --features mutation --test rules mutation -- --nocapture` prints what noticed. With
 //! `VKFUSE_MUTATION_LISTS=N` each mutant also meets N random lists, whatever the probes say; without, random lists
-//! are tried only on mutants that no probe notices.
+//! are tried only on mutants that no probe notices. `VKFUSE_MUTANTS=NAME,NAME` tries those mutants only.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,6 +22,7 @@ const PROBES: &[(&str, Probes)] = &[
     ("guards", super::guards::ALL),
     ("dimensions", super::dimensions::ALL),
     ("loops", super::loops::ALL),
+    ("certain", super::certain::ALL),
     ("views", super::views::ALL),
     ("promotion", super::promotion::ALL),
     ("limits", super::limits::ALL),
@@ -61,7 +62,10 @@ fn every_weakened_rule_is_noticed() {
     std::panic::set_hook(Box::new(|_| {}));
     let mut missed = Vec::new();
     let mut table = String::new();
-    for &mutant in Mutant::ALL {
+    let only = std::env::var("VKFUSE_MUTANTS").unwrap_or_default();
+    let is_meant =
+        |mutant: &Mutant| only.is_empty() || only.split(',').any(|one| one == format!("{mutant:?}"));
+    for &mutant in Mutant::ALL.iter().filter(|mutant| is_meant(mutant)) {
         let names = noticing(mutant);
         let lists = (asked > 0 || names.is_empty()).then(|| lists_notice(mutant, asked.max(200)));
         let first = names.first().map_or("-", String::as_str);

@@ -1,0 +1,11 @@
+// z[i] += x[i] for the first n.
+#version 450
+layout(local_size_x = 64) in;
+layout(push_constant) uniform Push { uint n; };
+layout(std430, set = 0, binding = 0) buffer X { int x[]; };
+layout(std430, set = 0, binding = 1) buffer Z { int z[]; };
+
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i < n) z[i] += x[i];
+}
