@@ -58,6 +58,7 @@ mod memory;
 mod program;
 mod schedule;
 mod shadow;
+mod trace;
 
 pub use error::OracleError;
 pub use finding::{
@@ -66,6 +67,7 @@ pub use finding::{
 pub use memory::{Memory, ObjectId};
 pub use program::Program;
 pub use schedule::Order;
+pub use trace::{Touched, Trace};
 
 use machine::Machine;
 
@@ -133,6 +135,25 @@ pub fn execute(
     memory: &mut Memory,
     options: &Options,
 ) -> Result<Findings, OracleError> {
+    run(dispatches, memory, options, None)
+}
+
+/// Does what [`execute`] does, and adds every access to a buffer to a trace.
+pub fn execute_traced(
+    dispatches: &[Dispatch<'_>],
+    memory: &mut Memory,
+    options: &Options,
+    trace: &mut Trace,
+) -> Result<Findings, OracleError> {
+    run(dispatches, memory, options, Some(trace))
+}
+
+fn run(
+    dispatches: &[Dispatch<'_>],
+    memory: &mut Memory,
+    options: &Options,
+    mut trace: Option<&mut Trace>,
+) -> Result<Findings, OracleError> {
     let size = u64::from(options.subgroup_size);
     if !options.subgroup_size.is_power_of_two() || size > 128 {
         return Err(OracleError::Limit {
@@ -143,7 +164,8 @@ pub fn execute(
     }
     let mut findings = Findings::default();
     for (index, dispatch) in dispatches.iter().enumerate() {
-        if let Some(mut machine) = Machine::new(index, dispatch, memory, options, &mut findings)? {
+        let trace = trace.as_deref_mut();
+        if let Some(mut machine) = Machine::new(index, dispatch, memory, options, &mut findings, trace)? {
             machine.run()?;
         }
     }

@@ -26,7 +26,7 @@ pub use overwrite::overwrites;
 pub use report::{
     BarrierReason, BarrierReport, BufferReport, GroupReport, Report, SplitReport, TrustedReport,
 };
-pub use step::{Bound, Step};
+pub use step::{Bound, Placement, Step};
 pub use submission::{
     Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Policy, Promote, ShapeFacts,
     SmallScalars, Submission,

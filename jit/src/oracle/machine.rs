@@ -13,6 +13,7 @@ use super::input::{Position, unfold};
 use super::memory::Memory;
 use super::program::{Edge, Inst, Program};
 use super::schedule::{Order, Random};
+use super::trace::Trace;
 use super::{Dispatch, Options};
 use access::Site;
 use world::World;
@@ -58,6 +59,7 @@ impl<'a> Machine<'a> {
         memory: &'a mut Memory,
         options: &'a Options,
         findings: &'a mut Findings,
+        trace: Option<&'a mut Trace>,
     ) -> Result<Option<Self>, OracleError> {
         let program = dispatch.program;
         let product = |sizes: [u32; 3]| sizes.iter().fold(1u128, |all, size| all * u128::from(*size));
@@ -81,7 +83,7 @@ impl<'a> Machine<'a> {
             let limit = options.max_lanes;
             return Err(OracleError::Limit { what: "the lanes of a work-group", asked: lanes, limit });
         }
-        let world = World::new(index, dispatch, memory, size, options, findings)?;
+        let world = World::new(index, dispatch, memory, size, options, findings, trace)?;
         Ok(Some(Self {
             program,
             options,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::recipe::Recipe;
+use super::recipe::{Mapping, Recipe};
 use super::submission::{BufferId, FloatMode};
 use crate::emit::{self, JitError};
 use crate::kernel::{BindingKind, Specialized};
@@ -51,6 +51,22 @@ pub struct Step {
     pub(crate) source: Source,
 }
 
+/// How a fused dispatch numbers the work of its members. Linear numbers count dimension x first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Each invocation has the ids that it has in the member.
+    Same,
+    /// Work-group `n` of the dispatch, in linear order, is work-group `n` of the member; local ids stay.
+    ByGroup,
+    /// Global invocations are numbered in linear order over the member's whole range.
+    ByItem {
+        /// Consecutive numbers that one invocation does, or numbers a work-group size apart.
+        items: u32,
+        /// Whether an invocation's numbers are next to each other.
+        consecutive: bool,
+    },
+}
+
 /// What a step is built from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
@@ -75,6 +91,17 @@ impl Step {
             Source::Plain { kernel, .. } => kernel.interface.local_size,
             Source::Fused { recipe, .. } => recipe.local_size,
         }
+    }
+
+    /// Which invocation of the dispatch does what, for a step that runs several kernels.
+    pub fn placement(&self) -> Option<Placement> {
+        let Source::Fused { recipe, .. } = &self.source else { return None };
+        let (items, consecutive) = recipe.lanes.map_or((1, false), |lanes| (lanes.items, lanes.consecutive));
+        Some(match recipe.mapping {
+            Mapping::Identity => Placement::Same,
+            Mapping::Groups => Placement::ByGroup,
+            Mapping::Items => Placement::ByItem { items, consecutive },
+        })
     }
 
     /// The SPIR-V of this step. The only slow part of planning: call it on a cache miss.

@@ -4,7 +4,9 @@ use super::world::World;
 use crate::oracle::arith::{self, Num};
 use crate::oracle::finding::AccessKind;
 use crate::oracle::program::{AtomicOp, POISON, Span};
+use crate::oracle::memory::ObjectId;
 use crate::oracle::shadow::Touch;
+use crate::oracle::trace::Touched;
 
 /// Where an instruction accesses memory.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +27,23 @@ impl World<'_> {
             slot: site.meta as u16,
             kind,
         }
+    }
+
+    /// Writes an access down where a trace is kept.
+    #[inline]
+    fn note(&mut self, touch: Touch, object: usize, start: usize, width: usize) {
+        let Some(trace) = &mut self.trace else { return };
+        let binding = self.program.bindings.get(touch.slot as usize);
+        trace.touches.push(Touched {
+            dispatch: self.dispatch as u32,
+            invocation: touch.invocation,
+            object: ObjectId(object as u32),
+            offset: start as u64,
+            bytes: width as u32,
+            kind: touch.kind,
+            set: binding.map_or(0, |binding| binding.set),
+            binding: binding.map_or(0, |binding| binding.binding),
+        });
     }
 
     /// The bytes of a scalar in its object, if they are inside the binding.
@@ -57,6 +76,7 @@ impl World<'_> {
             if let Some(other) = target.shadow.touch(start, width, touch, &self.buffers) {
                 reports.race.get_or_insert((object, start, other));
             }
+            self.note(touch, object, start, width);
         }
         self.report(touch, site, reports);
     }
@@ -78,6 +98,7 @@ impl World<'_> {
             if let Some(other) = target.shadow.touch(start, width, touch, &self.buffers) {
                 reports.race.get_or_insert((object, start, other));
             }
+            self.note(touch, object, start, width);
         }
         self.report(touch, site, reports);
     }
@@ -221,6 +242,7 @@ impl World<'_> {
         }
         reports.race =
             target.shadow.touch(start, width, touch, &self.buffers).map(|other| (object, start, other));
+        self.note(touch, object, start, width);
         self.report(touch, site, reports);
         old
     }

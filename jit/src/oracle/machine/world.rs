@@ -6,6 +6,7 @@ use crate::oracle::input::Position;
 use crate::oracle::memory::{Memory, Object};
 use crate::oracle::program::{Covers, Program};
 use crate::oracle::shadow::{Now, Shadow};
+use crate::oracle::trace::Trace;
 use crate::oracle::{Dispatch, Options};
 
 /// The bytes behind a binding.
@@ -22,6 +23,8 @@ pub(super) struct World<'a> {
     pub(super) dispatch: usize,
     pub(super) groups: [u32; 3],
     pub(super) findings: &'a mut Findings,
+    /// Where every access to a buffer is noted, if somebody wants to know.
+    pub(super) trace: Option<&'a mut Trace>,
     pub(super) max_findings: usize,
     pub(super) slots: Vec<Slot>,
     pub(super) objects: &'a mut [Object],
@@ -55,6 +58,7 @@ impl<'a> World<'a> {
         size: u32,
         options: &Options,
         findings: &'a mut Findings,
+        trace: Option<&'a mut Trace>,
     ) -> Result<Self, OracleError> {
         let program = dispatch.program;
         let objects = memory.objects.as_mut_slice();
@@ -87,6 +91,7 @@ impl<'a> World<'a> {
             dispatch: index,
             groups: dispatch.groups,
             findings,
+            trace,
             max_findings: options.max_findings,
             slots,
             objects,

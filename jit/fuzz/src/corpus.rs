@@ -1,0 +1,242 @@
+//! Lists with all their modules in one file, for machines without a front end.
+//!
+//! A file is a sequence of sections, one for each pool: the modules, then lists that name them by number. Numbers are
+//! LEB128; a section begins with its length, so that a reader skips those that are not its own. Contents of buffers are
+//! not stored, they follow from seeds.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek as _, SeekFrom, Write};
+use std::path::Path;
+
+use vkfuse_jit::plan::Promote;
+
+use crate::judge;
+use crate::list::{Bound, List, Object, Shot};
+use crate::pool::{self, Pool, PoolKernel, Source};
+
+const MAGIC: &[u8; 8] = b"vkfuzz\x00\x01";
+
+/// A pool and the numbers and lists over it.
+pub struct Section {
+    /// The seed that they come from.
+    pub seed: u64,
+    /// The kernels.
+    pub pool: Pool,
+    /// Lists with a defined result.
+    pub lists: Vec<(usize, List)>,
+}
+
+fn bad(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.into())
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.0.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number as u8);
+    }
+
+    fn numbers(&mut self, numbers: impl IntoIterator<Item = u32>) {
+        numbers.into_iter().for_each(|number| self.number(u64::from(number)));
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn number(&mut self) -> io::Result<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = self.0.split_first().ok_or_else(|| bad("a section ends early"))?;
+            self.0 = rest;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(bad("a number is too long"))
+    }
+
+    fn word(&mut self) -> io::Result<u32> {
+        u32::try_from(self.number()?).map_err(|_| bad("a number is too large"))
+    }
+
+    fn words<const N: usize>(&mut self) -> io::Result<[u32; N]> {
+        let mut out = [0; N];
+        for word in &mut out {
+            *word = self.word()?;
+        }
+        Ok(out)
+    }
+}
+
+/// Drops names and other text that is for people.
+fn stripped(words: &[u32]) -> Vec<u32> {
+    let mut out = words[..5].to_vec();
+    let mut at = 5;
+    while at < words.len() {
+        let len = ((words[at] >> 16) as usize).max(1);
+        let inst = &words[at..(at + len).min(words.len())];
+        // OpSourceContinued to OpString, OpLine, OpNoLine, OpModuleProcessed.
+        if !matches!(words[at] & 0xffff, 2..=8 | 317 | 330) {
+            out.extend_from_slice(inst);
+        }
+        at += len;
+    }
+    out
+}
+
+fn section(seed: u64, pool: &Pool, lists: &[(usize, List)]) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.number(seed);
+    out.number(pool.kernels.len() as u64);
+    for kernel in &pool.kernels {
+        let words = stripped(&kernel.words);
+        out.number(words.len() as u64);
+        out.numbers([u32::from(kernel.constant)]);
+        words.iter().for_each(|word| out.0.extend_from_slice(&word.to_le_bytes()));
+    }
+    out.number(lists.len() as u64);
+    for (number, list) in lists {
+        out.number(*number as u64);
+        out.numbers([list.shape, list.objects.len() as u32, list.shots.len() as u32]);
+        for object in &list.objects {
+            out.numbers([object.len, object.seed, object.promote as u32]);
+        }
+        for shot in &list.shots {
+            out.numbers([shot.kernel as u32]);
+            out.numbers(shot.groups);
+            out.numbers(shot.push);
+            out.numbers([shot.constant.map_or(0, |value| value + 1), shot.bound.len() as u32]);
+            for b in &shot.bound {
+                out.numbers([b.set, b.binding, b.object as u32, b.offset, b.len]);
+            }
+        }
+    }
+    out.0
+}
+
+fn parse(bytes: &[u8]) -> io::Result<Section> {
+    let mut from = Reader(bytes);
+    let seed = from.number()?;
+    let mut kernels = Vec::new();
+    for _ in 0..from.number()? {
+        let [len, constant] = from.words()?;
+        let size = len as usize * 4;
+        let bytes = from.0.get(..size).ok_or_else(|| bad("a module ends early"))?;
+        let words: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        from.0 = &from.0[size..];
+        let entry = pool::load(&words).map_err(bad)?;
+        kernels.push(PoolKernel {
+            source: Source::Words,
+            words,
+            entry,
+            ports: Vec::new(),
+            local: [1; 3],
+            two_dimensions: false,
+            constant: constant == 1,
+            features: Vec::new(),
+        });
+    }
+    let mut lists = Vec::new();
+    for _ in 0..from.number()? {
+        let number = from.number()? as usize;
+        let [shape, objects, shots] = from.words()?;
+        let mut list = List { shots: Vec::new(), objects: Vec::new(), shape };
+        for _ in 0..objects {
+            let [len, seed, promote] = from.words()?;
+            let promote = [Promote::None, Promote::Private, Promote::Local, Promote::Auto]
+                .into_iter()
+                .find(|p| *p as u32 == promote)
+                .ok_or_else(|| bad("an unknown promotion"))?;
+            list.objects.push(Object { len, seed, promote });
+        }
+        for _ in 0..shots {
+            let [kernel] = from.words()?;
+            if kernel as usize >= kernels.len() {
+                return Err(bad("an unknown kernel"));
+            }
+            let (groups, push) = (from.words()?, from.words()?);
+            let [constant, bindings] = from.words()?;
+            let mut bound = Vec::new();
+            for _ in 0..bindings {
+                let [set, binding, object, offset, len] = from.words()?;
+                if object >= objects {
+                    return Err(bad("an unknown buffer"));
+                }
+                bound.push(Bound { set, binding, object: object as usize, offset, len });
+            }
+            list.shots.push(Shot {
+                kernel: kernel as usize,
+                groups,
+                push,
+                constant: constant.checked_sub(1),
+                bound,
+            });
+        }
+        lists.push((number, list));
+    }
+    let pool = Pool { kernels, blocks: Vec::new(), local: [1; 3], rejected: Vec::new() };
+    Ok(Section { seed, pool, lists })
+}
+
+/// Writes lists of so many pools to a file; only those that have a defined result. Says how many there are.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write(path: &Path, first: u64, pools: u64, kernels: usize, lists: usize) -> io::Result<usize> {
+    let mut file = BufWriter::new(File::create(path)?);
+    file.write_all(MAGIC)?;
+    let mut written = 0;
+    for seed in first..first + pools {
+        let pool = Pool::new(seed, kernels);
+        let all = (0..lists).map(|number| (number, List::new(&pool, seed, number)));
+        let kept: Vec<(usize, List)> =
+            all.filter(|(_, list)| list.is_aligned() && judge::defined(&pool, list).is_ok()).collect();
+        written += kept.len();
+        let bytes = section(seed, &pool, &kept);
+        file.write_all(&(bytes.len() as u64).to_le_bytes())?;
+        file.write_all(&bytes)?;
+    }
+    file.flush()?;
+    Ok(written)
+}
+
+/// Reads the sections of a file whose number, counted from 0, is `part` modulo `parts`, one by one.
+///
+/// # Errors
+/// If the file cannot be read, or `each` fails.
+pub fn read(
+    path: &Path,
+    part: u64,
+    parts: u64,
+    each: &mut dyn FnMut(Section) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut magic = [0; 8];
+    file.read_exact(&mut magic)?;
+    if &magic != MAGIC {
+        return Err(bad("not a file of lists"));
+    }
+    for number in 0.. {
+        let mut len = [0; 8];
+        match file.read_exact(&mut len) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+            result => result?,
+        }
+        let len = u64::from_le_bytes(len);
+        if number % parts.max(1) != part {
+            file.seek(SeekFrom::Current(len as i64))?;
+            continue;
+        }
+        let mut bytes = Vec::new();
+        file.by_ref().take(len).read_to_end(&mut bytes)?;
+        each(parse(&bytes)?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Whether a promotion could be right, judged by who touched what when each submission ran by itself.
+//!
+//! What is kept inside of a fused dispatch has one owner for each byte (an invocation, or a work-group), and every byte that
+//! is read was written before by that owner.
+
+use vkfuse_jit::oracle::{AccessKind, Trace};
+use vkfuse_jit::plan::{Internalization, Plan, Submission};
+
+use crate::owner;
+
+/// What is wrong with a promotion, as text.
+pub(crate) fn wrong(list: &[Submission], plan: &Plan, trace: &Trace, lens: &[usize]) -> Option<String> {
+    for buffer in plan.report.buffers.iter().filter(|b| b.got != Internalization::None) {
+        let object = buffer.buffer.0 as u32;
+        let mut writers = vec![u32::MAX; lens[object as usize]];
+        let mut home = None;
+        for touched in trace.touches.iter().filter(|t| t.object.0 == object) {
+            let at = touched.dispatch as usize;
+            let Some(step) = plan.steps.iter().position(|s| s.members.contains(&at)) else { continue };
+            let Some(placement) = plan.steps[step].placement() else {
+                return Some(format!("buffer {object} was promoted, but submission {at} runs by itself"));
+            };
+            if *home.get_or_insert(step) != step {
+                return Some(format!("buffer {object} was promoted, but two dispatches use it"));
+            }
+            let owner = owner::of(&plan.steps[step], placement, &list[at], touched.invocation);
+            let owner = if buffer.got == Internalization::Private { owner.item } else { owner.group };
+            let bytes = touched.offset as usize..touched.offset as usize + touched.bytes as usize;
+            match touched.kind {
+                AccessKind::Read => {
+                    if let Some(&writer) = writers[bytes].iter().find(|&&writer| writer != owner) {
+                        let who =
+                            if writer == u32::MAX { "nobody".to_owned() } else { format!("owner {writer}") };
+                        return Some(format!(
+                            "buffer {object} became {:?}, but submission {at} reads byte {} as owner {owner}, which {who} wrote",
+                            buffer.got, touched.offset
+                        ));
+                    }
+                }
+                AccessKind::Write => {
+                    if let Some(&writer) =
+                        writers[bytes.clone()].iter().find(|&&w| w != owner && w != u32::MAX)
+                    {
+                        return Some(format!(
+                            "buffer {object} became {:?}, but owners {writer} and {owner} write byte {}",
+                            buffer.got, touched.offset
+                        ));
+                    }
+                    writers[bytes].fill(owner);
+                }
+                _ => {
+                    return Some(format!(
+                        "buffer {object} was promoted, but submission {at} has atomics on it"
+                    ));
+                }
+            }
+        }
+    }
+    None
+}

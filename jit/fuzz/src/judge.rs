@@ -1,0 +1,323 @@
+//! The judgement on one list.
+
+use rspirv::binary::Assemble as _;
+use vkfuse_jit::kernel::BindingKind;
+use vkfuse_jit::oracle::{AccessKind, Order, Program, Trace};
+use vkfuse_jit::plan::{
+    BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, Submission,
+    overwrites, plan, plan_unfused,
+};
+
+use crate::compile;
+use crate::inside;
+use crate::list::List;
+use crate::meet::Touches;
+use crate::pool::Pool;
+use crate::run::{self, Outcome};
+use crate::views;
+
+/// What is wrong, by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// The form of a kernel that is fused gives other bytes than the kernel.
+    Form,
+    /// Members whose accesses lose their order.
+    Order,
+    /// A barrier is missing between members.
+    Barrier,
+    /// A uniform view of memory that another member writes.
+    Uniform,
+    /// A promotion that the accesses do not allow.
+    Promotion,
+    /// Variables on memory that members hand over are not coherent.
+    Coherence,
+    /// A kernel is said to overwrite what it leaves as it was.
+    Contents,
+    /// The bytes differ.
+    Bytes,
+    /// The fused run reads what nobody wrote, races, or leaves its buffers.
+    Findings,
+    /// A module is not valid.
+    Invalid,
+    /// Something could not be planned, built or run.
+    Internal,
+}
+
+/// A wrong plan.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{class:?}: {what}\n{report}")]
+pub struct Failure {
+    /// What is wrong, by kind.
+    pub class: Class,
+    /// What is wrong.
+    pub what: String,
+    /// What the planner said.
+    pub report: String,
+}
+
+/// How a list came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The list itself has no defined result, for this reason.
+    Undefined(&'static str),
+    /// It cannot be run here, for this reason.
+    Skipped(String),
+    /// Right.
+    Right {
+        /// Dispatches.
+        steps: usize,
+        /// Submissions.
+        submissions: usize,
+        /// Promotions granted.
+        internalized: usize,
+        /// Promotions refused.
+        refused: usize,
+        /// Barriers placed.
+        barriers: usize,
+        /// Why it was cut first.
+        split: Option<String>,
+    },
+}
+
+/// Group size, items of an invocation, vectors: what devices like, by turns.
+const SHAPES: [(u32, u32, bool); 8] = [
+    (0, 1, false),
+    (0, 1, false),
+    (0, 4, true),
+    (16, 4, true),
+    (0, 4, false),
+    (64, 1, false),
+    (7, 2, false),
+    (8, 4, true),
+];
+
+/// What the device of a list can do.
+pub(crate) fn limits(list: &List) -> Limits {
+    let (group_size, items, vectors) = SHAPES[list.shape as usize % SHAPES.len()];
+    Limits {
+        shape: ShapeFacts { group_size, items, vectors },
+        max_push_bytes: 256,
+        max_shared_bytes: 32 << 10,
+        max_storage_buffers: 16,
+        max_work_group_size: [256, 256, 64],
+        max_work_group_invocations: 256,
+        ..Limits::default()
+    }
+}
+
+/// Judges one list.
+///
+/// # Errors
+/// [`Failure`] if what was planned is wrong.
+pub fn judge(pool: &Pool, list: &List) -> Result<Verdict, Failure> {
+    let submissions = match list.submissions(pool) {
+        Ok(submissions) => submissions,
+        Err(error) => return Ok(Verdict::Skipped(error)),
+    };
+    let contents: Vec<Vec<u8>> = list.objects.iter().map(|o| o.contents()).collect();
+    Case { list, submissions, contents }.judge()
+}
+
+/// Bytes of all objects after a defined list, or why there are none.
+pub(crate) fn defined(pool: &Pool, list: &List) -> Result<Vec<Vec<u8>>, Verdict> {
+    let submissions = list.submissions(pool).map_err(Verdict::Skipped)?;
+    let contents: Vec<Vec<u8>> = list.objects.iter().map(|o| o.contents()).collect();
+    let case = Case { list, submissions, contents };
+    case.unfused(&limits(list)).map(|(outcome, _)| outcome.bytes)
+}
+
+struct Case<'a> {
+    list: &'a List,
+    submissions: Vec<Submission>,
+    contents: Vec<Vec<u8>>,
+}
+
+impl Case<'_> {
+    /// The run of the list as it stands, and its steps.
+    fn unfused(&self, limits: &Limits) -> Result<(Outcome, Vec<Step>), Verdict> {
+        let steps: Vec<Step> = self
+            .submissions
+            .iter()
+            .map(|s| plan_unfused(s, FloatMode::Strict, limits))
+            .collect::<Result<_, _>>()
+            .map_err(|error| Verdict::Skipped(error.to_string()))?;
+        let built = run::programs(&steps).map_err(Verdict::Skipped)?;
+        let outcome =
+            run::run(&self.contents, &steps, &built, Order::Forward, None).map_err(Verdict::Skipped)?;
+        let findings = &outcome.findings;
+        if !findings.races.is_empty() {
+            return Err(Verdict::Undefined("a race"));
+        }
+        if !findings.out_of_bounds.is_empty() {
+            return Err(Verdict::Undefined("out of bounds"));
+        }
+        if !findings.uninitialised.is_empty() {
+            return Err(Verdict::Undefined("uninitialised variables"));
+        }
+        if !findings.divergent_barriers.is_empty() {
+            return Err(Verdict::Undefined("divergent barriers"));
+        }
+        if self.submissions.iter().any(|s| s.kernel.interface.has_atomics) {
+            let again =
+                run::run(&self.contents, &steps, &built, Order::Reverse, None).map_err(Verdict::Skipped)?;
+            if again.bytes != outcome.bytes {
+                return Err(Verdict::Undefined("the order of atomics"));
+            }
+        }
+        Ok((outcome, steps))
+    }
+
+    /// Who touches what, of those accesses that make a difference: loads that nothing needs are not in the forms that are
+    /// fused, so the forms are what runs here. They have to give the bytes that the kernels give.
+    fn trace(&self, steps: &[Step], expected: &Outcome) -> Result<Trace, Failure> {
+        let fail = |class, what: String| Failure { class, what, report: String::new() };
+        let mut built = run::programs(steps).map_err(|error| fail(Class::Internal, error))?;
+        for (submission, built) in self.submissions.iter().zip(&mut built) {
+            if let Ok(normal) = &submission.kernel.normal {
+                let words = normal.module.assemble();
+                built.program =
+                    Program::decode(&words).map_err(|error| fail(Class::Form, error.to_string()))?;
+            }
+        }
+        let mut trace = Trace::default();
+        let outcome = run::run(&self.contents, steps, &built, Order::Forward, Some(&mut trace))
+            .map_err(|error| fail(Class::Form, error))?;
+        match self.difference(expected, &outcome, &[]) {
+            Some((object, byte)) => Err(fail(Class::Form, format!("buffer {object} differs at byte {byte}"))),
+            None if !outcome.findings.is_clean() => {
+                Err(fail(Class::Form, format!("{:#?}", outcome.findings)))
+            }
+            None => Ok(trace),
+        }
+    }
+
+    fn judge(&self) -> Result<Verdict, Failure> {
+        let limits = limits(self.list);
+        let (expected, steps) = match self.unfused(&limits) {
+            Ok(run) => run,
+            Err(verdict) => return Ok(verdict),
+        };
+        let trace = self.trace(&steps, &expected)?;
+        let fail = |class, what: String| Failure { class, what, report: String::new() };
+        let lens: Vec<usize> = self.contents.iter().map(Vec::len).collect();
+        self.overwritten(&limits, &trace)?;
+        let plan = plan(&self.submissions, &FuseOptions::default(), &limits)
+            .map_err(|error| fail(Class::Internal, error.to_string()))?;
+        let fail = |class, what: String| Failure { class, what, report: format!("{:#?}", plan.report) };
+        let handed = self.placed(&plan, &trace, &lens)?;
+        if let Some(what) = inside::wrong(&self.submissions, &plan, &trace, &lens) {
+            return Err(fail(Class::Promotion, what));
+        }
+        let built = run::programs(&plan.steps).map_err(|error| fail(Class::Internal, error))?;
+        for ((step, built), handed) in plan.steps.iter().zip(&built).zip(&handed) {
+            compile::validate(&built.words).map_err(|error| fail(Class::Invalid, error))?;
+            let incoherent = views::incoherent(&built.words);
+            let bad = step.bindings.iter().find(|b| {
+                let storage = b.kind == BindingKind::StorageBuffer;
+                storage && handed.contains(&(b.buffer.0 as u32)) && incoherent.contains(&(b.set, b.binding))
+            });
+            if let Some(b) = bad {
+                let what =
+                    format!("binding {}.{} on buffer {} is not coherent", b.set, b.binding, b.buffer.0);
+                return Err(fail(Class::Coherence, what));
+            }
+        }
+        let inside: Vec<BufferId> =
+            plan.report.buffers.iter().filter(|b| b.got != Internalization::None).map(|b| b.buffer).collect();
+        for order in Order::ALL {
+            let got = run::run(&self.contents, &plan.steps, &built, order, None)
+                .map_err(|error| fail(Class::Internal, error))?;
+            if let Some((object, byte)) = self.difference(&expected, &got, &inside) {
+                return Err(fail(
+                    Class::Bytes,
+                    format!("buffer {object} differs at byte {byte} ({order:?})"),
+                ));
+            }
+            if !got.findings.is_clean() {
+                return Err(fail(Class::Findings, format!("{order:?}: {:#?}", got.findings)));
+            }
+        }
+        let asked = plan.report.buffers.iter().filter(|b| b.asked != Promote::None);
+        Ok(Verdict::Right {
+            steps: plan.steps.len(),
+            submissions: self.submissions.len(),
+            internalized: inside.len(),
+            refused: asked.filter(|b| b.got == Internalization::None).count(),
+            barriers: plan.report.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
+            split: plan.report.splits.first().map(|s| s.reason.to_string()),
+        })
+    }
+
+    /// Judges groups and barriers; gives for each step the objects that members hand over.
+    fn placed(&self, plan: &Plan, trace: &Trace, lens: &[usize]) -> Result<Vec<Vec<u32>>, Failure> {
+        let mut handed = vec![Vec::new(); plan.steps.len()];
+        for (number, step) in plan.steps.iter().enumerate() {
+            let Some(touches) = Touches::of(&self.submissions, step, trace, lens) else { continue };
+            handed[number] = touches.handed();
+            let groups = plan.report.groups.iter().filter(|g| g.members == step.members);
+            let barriers: Vec<usize> =
+                groups.flat_map(|g| &g.barriers).filter(|b| b.kept).map(|b| b.after).collect();
+            if let Some(wrong) = touches.wrong(&barriers) {
+                let class = match (wrong.uniform, wrong.no_barrier) {
+                    (true, _) => Class::Uniform,
+                    (_, true) => Class::Barrier,
+                    _ => Class::Order,
+                };
+                let what = format!(
+                    "submissions {} and {} meet at byte {} of buffer {}",
+                    wrong.first, wrong.second, wrong.byte, wrong.object
+                );
+                return Err(Failure { class, what, report: format!("{:#?}", plan.report) });
+            }
+        }
+        Ok(handed)
+    }
+
+    /// Judges what is said about overwriting: every byte of the range has to be written.
+    fn overwritten(&self, limits: &Limits, trace: &Trace) -> Result<(), Failure> {
+        for (number, submission) in self.submissions.iter().enumerate() {
+            for (at, arg) in submission.args.iter().enumerate() {
+                if !overwrites(submission, at, limits) {
+                    continue;
+                }
+                let mut written = vec![false; arg.len as usize];
+                let mine = trace.touches.iter().filter(|t| {
+                    t.dispatch as usize == number
+                        && u64::from(t.object.0) == arg.buffer.0
+                        && t.offset >= arg.offset
+                });
+                let mut early = None;
+                for t in mine {
+                    let first = (t.offset - arg.offset) as usize;
+                    let end = (first + t.bytes as usize).min(written.len());
+                    let bytes = &mut written[first.min(end)..end];
+                    if t.kind == AccessKind::Write {
+                        bytes.fill(true);
+                    } else if bytes.contains(&false) {
+                        early.get_or_insert(t.offset);
+                    }
+                }
+                let left = written.iter().position(|written| !written).map(|byte| byte as u64 + arg.offset);
+                if let Some(byte) = left.or(early) {
+                    let what = format!(
+                        "submission {number} is said to overwrite buffer {}, but not byte {byte}",
+                        arg.buffer.0
+                    );
+                    return Err(Failure { class: Class::Contents, what, report: String::new() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn difference(&self, expected: &Outcome, got: &Outcome, inside: &[BufferId]) -> Option<(usize, usize)> {
+        for (object, (want, got)) in expected.bytes.iter().zip(&got.bytes).enumerate() {
+            // What stays inside is not written: it must be as it was.
+            let want = if inside.contains(&BufferId(object as u64)) { &self.contents[object] } else { want };
+            if let Some(byte) = want.iter().zip(got).position(|(a, b)| a != b) {
+                return Some((object, byte));
+            }
+        }
+        None
+    }
+}

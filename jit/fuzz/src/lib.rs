@@ -1,0 +1,44 @@
+//! Random lists of compute kernels, and a judge of what a planner makes of them.
+//!
+//! The kernels are random GLSL, HLSL and SPIR-V assembly ([`Pool`]), compiled by the installed front end and put
+//! through the optimizer in random ways. A [`List`] submits some of them on common buffers. [`judge`] runs the list as
+//! it stands in the interpreter, which writes down who touched what, and from that alone says whether the groups,
+//! barriers and promotions that the planner granted could be right; then it runs what was planned, in hostile orders,
+//! and compares.
+//!
+//! Nothing here is shared with the generator in `vkfuse_jit::fuzzing`: not the language, not the way of making kernels
+//! and lists, not the check.
+//!
+//! The files in order of the work: `random`, `tree` (statements), `layout` (types), `place` (indices), `kernel` (a kernel as
+//! data and as text), `body` (random ones), `spirv` (random assembly), `compile`, `pool`, `list`, `run` (in the
+//! interpreter), `owner` (who does what in a plan), `meet` (the judgement on groups), `inside` (on promotions), `views`
+//! (on decorations), `judge`, `shrink`, `dump`, `tally`, `corpus`.
+
+mod body;
+mod compile;
+pub mod corpus;
+mod dump;
+mod inside;
+mod judge;
+mod kernel;
+mod layout;
+mod list;
+mod meet;
+mod owner;
+mod place;
+mod pool;
+mod random;
+mod run;
+mod shrink;
+mod spirv;
+mod tally;
+mod tree;
+mod views;
+
+pub use compile::{has_front_end, validate};
+pub use dump::{describe, dump};
+pub use judge::{Class, Failure, Verdict, judge};
+pub use list::List;
+pub use pool::Pool;
+pub use shrink::shrunk;
+pub use tally::{Counts, Tally};

@@ -1,0 +1,116 @@
+//! What lists contained, and what became of them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::judge::Verdict;
+use crate::list::List;
+use crate::pool::Pool;
+
+/// How lists came out.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// All of them.
+    pub lists: usize,
+    /// With no defined result.
+    pub undefined: usize,
+    /// That could not be run.
+    pub skipped: usize,
+    /// Nothing was fused.
+    pub unfused: usize,
+    /// Something was fused, but not all.
+    pub split: usize,
+    /// One dispatch.
+    pub fused: usize,
+    /// Lists with a promotion granted.
+    pub internalized: usize,
+    /// Lists with a promotion refused.
+    pub refused: usize,
+    /// Lists with a barrier.
+    pub barriers: usize,
+}
+
+/// Counts by what lists contain.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// All lists.
+    pub all: Counts,
+    /// Lists that contain something.
+    pub by_feature: BTreeMap<&'static str, Counts>,
+    /// Why lists have no defined result, or could not be run.
+    pub reasons: BTreeMap<String, usize>,
+    /// Why they were cut.
+    pub splits: BTreeMap<String, usize>,
+}
+
+impl Counts {
+    fn add(&mut self, verdict: &Verdict) {
+        self.lists += 1;
+        match verdict {
+            Verdict::Undefined(_) => self.undefined += 1,
+            Verdict::Skipped(_) => self.skipped += 1,
+            Verdict::Right { steps, submissions, internalized, refused, barriers, .. } => {
+                self.unfused += usize::from(steps == submissions);
+                self.split += usize::from(steps < submissions && *steps > 1);
+                self.fused += usize::from(*steps == 1 && *submissions > 1);
+                self.internalized += usize::from(*internalized > 0);
+                self.refused += usize::from(*refused > 0);
+                self.barriers += usize::from(*barriers > 0);
+            }
+        }
+    }
+}
+
+impl Tally {
+    /// Counts a list.
+    pub fn count(&mut self, pool: &Pool, list: &List, verdict: &Verdict) {
+        self.all.add(verdict);
+        let mut features: Vec<&'static str> =
+            list.shots.iter().flat_map(|shot| pool.kernels[shot.kernel].features.iter().copied()).collect();
+        if list.shots.iter().any(|shot| shot.groups.contains(&0)) {
+            features.push("no work-groups");
+        }
+        if list.shots.iter().any(|shot| shot.push[0] <= 1) {
+            features.push("n is 0 or 1");
+        }
+        if list.shots.iter().any(|shot| shot.bound.iter().any(|b| b.offset > 0)) {
+            features.push("views at an offset");
+        }
+        features.sort_unstable();
+        features.dedup();
+        for feature in features {
+            self.by_feature.entry(feature).or_default().add(verdict);
+        }
+        match verdict {
+            Verdict::Undefined(reason) => *self.reasons.entry((*reason).to_owned()).or_default() += 1,
+            Verdict::Skipped(reason) => {
+                let reason = reason.lines().next().unwrap_or("").chars().take(90).collect();
+                *self.reasons.entry(reason).or_default() += 1;
+            }
+            Verdict::Right { split: Some(split), .. } => {
+                *self.splits.entry(split.chars().take(70).collect()).or_default() += 1;
+            }
+            Verdict::Right { .. } => {}
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = ["lists", "undef", "skip", "unfused", "split", "fused", "inside", "refused", "barrier"];
+        write!(f, "{:34}", "")?;
+        head.iter().try_for_each(|name| write!(f, "{name:>8}"))?;
+        let rows = std::iter::once((&"all", &self.all)).chain(&self.by_feature);
+        for (name, c) in rows {
+            write!(f, "\n{name:34}")?;
+            let Counts { lists, undefined, skipped, unfused, split, fused, internalized, refused, barriers } =
+                *c;
+            let row = [lists, undefined, skipped, unfused, split, fused, internalized, refused, barriers];
+            row.iter().try_for_each(|n| write!(f, "{n:>8}"))?;
+        }
+        writeln!(f, "\nnot run, or without a defined result:")?;
+        self.reasons.iter().try_for_each(|(reason, n)| writeln!(f, "{n:>8} {reason}"))?;
+        writeln!(f, "cut first because of:")?;
+        self.splits.iter().try_for_each(|(reason, n)| writeln!(f, "{n:>8} {reason}"))
+    }
+}

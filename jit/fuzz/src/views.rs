@@ -1,0 +1,65 @@
+//! Which variables of a module may be cached.
+
+use std::collections::{HashMap, HashSet};
+
+use rspirv::spirv::{Decoration, Op};
+
+/// Bindings of which some variable is not `Coherent`.
+pub(crate) fn incoherent(words: &[u32]) -> HashSet<(u32, u32)> {
+    let mut sets: HashMap<u32, u32> = HashMap::new();
+    let mut bindings: HashMap<u32, u32> = HashMap::new();
+    let mut coherent: HashSet<u32> = HashSet::new();
+    let mut pointees: HashMap<u32, u32> = HashMap::new();
+    let mut types: HashMap<u32, u32> = HashMap::new();
+    let mut parts: HashMap<u32, (Op, u32)> = HashMap::new();
+    let mut at = 5;
+    while at < words.len() {
+        let len = (words[at] >> 16) as usize;
+        let inst = &words[at..(at + len.max(1)).min(words.len())];
+        let operand = |n: usize| inst.get(n).copied().unwrap_or(0);
+        match Op::from_u32(words[at] & 0xffff) {
+            Some(Op::Decorate) => match Decoration::from_u32(operand(2)) {
+                Some(Decoration::DescriptorSet) => drop(sets.insert(operand(1), operand(3))),
+                Some(Decoration::Binding) => drop(bindings.insert(operand(1), operand(3))),
+                Some(Decoration::Coherent | Decoration::Volatile) => drop(coherent.insert(operand(1))),
+                _ => {}
+            },
+            Some(Op::MemberDecorate) => {
+                if let Some(Decoration::Coherent | Decoration::Volatile) = Decoration::from_u32(operand(3)) {
+                    coherent.insert(operand(1));
+                }
+            }
+            Some(Op::TypePointer) => drop(pointees.insert(operand(1), operand(3))),
+            Some(op @ (Op::TypeStruct | Op::TypeArray | Op::TypeRuntimeArray | Op::TypeVector)) => {
+                parts.insert(operand(1), (op, operand(2)));
+            }
+            Some(Op::Variable) => drop(types.insert(operand(2), operand(1))),
+            _ => {}
+        }
+        at += len.max(1);
+    }
+    let mut found: HashMap<(u32, u32), (u32, bool)> = HashMap::new();
+    for (variable, &binding) in &bindings {
+        let block = types.get(variable).and_then(|pointer| pointees.get(pointer));
+        if coherent.contains(variable) || block.is_some_and(|block| coherent.contains(block)) {
+            continue;
+        }
+        let at = (sets.get(variable).copied().unwrap_or(0), binding);
+        let (count, vectors) = found.entry(at).or_insert((0, true));
+        *count += 1;
+        *vectors &= block.is_some_and(|&block| holds_vectors(block, &parts));
+    }
+    // An invocation goes either through one view by vectors or through the others, so that one needs nothing.
+    found.into_iter().filter(|(_, (count, vectors))| *count > 1 || !vectors).map(|(at, _)| at).collect()
+}
+
+/// Whether a type is a block of nothing but an array of vectors.
+fn holds_vectors(mut ty: u32, parts: &HashMap<u32, (Op, u32)>) -> bool {
+    while let Some(&(op, part)) = parts.get(&ty) {
+        if op == Op::TypeVector {
+            return true;
+        }
+        ty = part;
+    }
+    false
+}
