@@ -6,6 +6,10 @@ use crate::place::{Family, ROOM};
 use crate::random::Random;
 use crate::tree::Stmt;
 
+/// The home of counters, and of cells.
+pub(crate) const COUNTERS: usize = usize::MAX;
+pub(crate) const CELLS: usize = usize::MAX - 1;
+
 /// What the kernels of a pool have in common, so that lists of them fit together now and then.
 #[derive(Clone, Debug)]
 pub(crate) struct Theme {
@@ -17,6 +21,10 @@ pub(crate) struct Theme {
     pub(crate) grouped: u32,
     /// How many of a hundred kernels are short and straight.
     pub(crate) straight: u32,
+    /// Kernels keep to the pool's families and rarely to anything else, so that much can be promoted.
+    pub(crate) tidy: bool,
+    /// Kernels take a number from one small buffer that nobody writes.
+    pub(crate) cells: bool,
 }
 
 impl Theme {
@@ -27,10 +35,18 @@ impl Theme {
         } else {
             random.one(&[[4, 1, 1], [8, 1, 1], [8, 1, 1], [16, 1, 1], [16, 1, 1], [32, 1, 1], [6, 1, 1]])
         };
-        let grouped = random.one(&[0, 0, 30, 60, 100]);
-        let families = (0..random.between(1, 3)).map(|_| Family::random(random, grouped > 50)).collect();
-        let blocks = (0..random.between(2, 3)).map(|_| Block::random(random, ROOM)).collect();
-        Self { blocks, families, local, two_dimensions, grouped, straight: random.one(&[20, 40, 70]) }
+        let tidy = random.percent(65);
+        let grouped = if tidy { random.one(&[0, 0, 0, 40, 100]) } else { random.one(&[0, 0, 30, 60, 100]) };
+        let count = if tidy { 1 } else { random.between(1, 3) };
+        let mut families: Vec<Family> = (0..count).map(|_| Family::random(random, grouped > 50)).collect();
+        if tidy && random.percent(25) {
+            families = vec![Family::Own];
+        }
+        let count = if tidy { random.between(1, 2) } else { random.between(2, 3) };
+        let blocks = (0..count).map(|_| Block::random(random, ROOM)).collect();
+        let cells = families.iter().any(|family| matches!(family, Family::Cell(..))) || random.percent(15);
+        let straight = random.one(&[20, 40, 80]);
+        Self { blocks, families, local, two_dimensions, grouped, straight, tidy, cells }
     }
 }
 
@@ -100,8 +116,9 @@ impl Body<'_> {
     fn family(&mut self) -> Family {
         let grouped = self.kernel.grouped;
         let own = *self.random.pick(&self.theme.families);
-        let mut family = match self.random.below(20) {
-            0..=14 => own,
+        let most = if self.theme.tidy { 40 } else { 20 };
+        let mut family = match self.random.below(most) {
+            0..=14 | 20.. => own,
             15 | 16 => own.perturbed(self.random),
             _ => Family::random(self.random, grouped),
         };
@@ -112,8 +129,23 @@ impl Body<'_> {
     }
 
     fn declare(&mut self) {
+        if self.theme.cells && self.is_glsl() {
+            let words = Array { element: Type::Scalar(Scalar::U32), len: None };
+            let block = Block { packing: Packing::Std430, header: 0, arrays: vec![words] };
+            let qualifier = self.random.one(&["", "readonly "]);
+            let cells = Binding {
+                set: 0,
+                binding: 0,
+                block,
+                home: CELLS,
+                role: Role::Cells,
+                uniform: false,
+                qualifier,
+            };
+            self.kernel.bindings.push(cells);
+        }
         let inputs = self.random.one(&[1, 1, 1, 2, 0]);
-        let outputs = self.random.one(&[1, 1, 1, 2]);
+        let outputs = self.random.one(&[1, 1, 1, 1, 1, 2]);
         for _ in 0..inputs {
             self.bind(Role::Input);
         }
@@ -130,10 +162,12 @@ impl Body<'_> {
         if self.is_glsl() && self.random.percent(8) {
             self.bind(Role::Counters);
         }
-        if self.is_glsl() && self.random.percent(20) {
+        let uniform = if self.theme.tidy { 6 } else { 20 };
+        if self.is_glsl() && self.random.percent(uniform) {
             self.bind_uniform();
         }
-        if self.is_glsl() && self.random.percent(12) {
+        let again = if self.theme.families == [Family::Own] { 20 } else { 12 };
+        if self.is_glsl() && self.random.percent(again) {
             self.bind_again();
         }
         self.kernel.constant = self.is_glsl() && self.random.percent(15);
@@ -153,8 +187,8 @@ impl Body<'_> {
         if role == Role::Counters {
             let words = Array { element: Type::Scalar(Scalar::U32), len: None };
             block = Block { packing: Packing::Std430, header: 0, arrays: vec![words] };
-            own = usize::MAX;
-        } else if self.is_glsl() && self.random.percent(12) {
+            own = COUNTERS;
+        } else if self.is_glsl() && self.random.percent(if self.theme.tidy { 5 } else { 12 }) {
             // The same memory seen otherwise.
             match self.random.below(4) {
                 0 => block.header = 0,
@@ -199,8 +233,13 @@ impl Body<'_> {
 
     /// A second variable on a binding that there is already.
     fn bind_again(&mut self) {
-        let candidates: Vec<Binding> =
-            self.kernel.bindings.iter().filter(|b| !b.uniform && b.role != Role::Counters).cloned().collect();
+        let candidates: Vec<Binding> = self
+            .kernel
+            .bindings
+            .iter()
+            .filter(|b| !b.uniform && !matches!(b.role, Role::Counters | Role::Cells))
+            .cloned()
+            .collect();
         if candidates.is_empty() {
             return;
         }
@@ -240,13 +279,20 @@ impl Body<'_> {
                 _ => {}
             }
         }
-        let cell = if cells.is_empty() || self.random.percent(15) {
+        let dedicated = self.kernel.bindings.iter().position(|b| b.role == Role::Cells);
+        let cell = if let Some(number) = dedicated {
+            format!("b{number}.a0[{}]", self.random.one(&[0, 0, 0, 1]))
+        } else if cells.is_empty() || self.random.percent(15) {
             "p.m & 7u".to_owned()
         } else {
             let cell = self.random.pick(&cells).clone();
             if self.random.percent(40) { format!("{cell} & 7u") } else { cell }
         };
         stmts.push(Stmt::line(format!("uint c0 = {cell};")));
+        if self.random.percent(if dedicated.is_some() { 60 } else { 5 }) {
+            let limit = self.random.one(&[100, 32, 8]);
+            stmts.push(Stmt::line(format!("if (c0 >= {limit}u) return;")));
+        }
         stmts
     }
 
@@ -379,7 +425,7 @@ impl Body<'_> {
             4 => ("5u".to_owned(), false),
             5..=7 => ("p.m".to_owned(), true),
             8 => ("(u0 & 3u)".to_owned(), true),
-            _ => ("c0".to_owned(), false),
+            _ => ("(c0 & 7u)".to_owned(), false),
         };
         let limit = if self.kernel.constant && self.random.percent(30) { "sc".to_owned() } else { limit };
         let (head, tail, small) = match self.random.below(8) {
@@ -391,7 +437,11 @@ impl Body<'_> {
             5 => (format!("{{ uint {name} = 0u; while ({name}++ < {limit}) {{"), "} }".to_owned(), false),
             _ => (
                 format!("{{ uint {name} = 0u; do {{"),
-                format!("}} while (++{name} < {limit} && {name} < 20u); }}"),
+                if self.random.percent(50) {
+                    format!("}} while (++{name} < {limit}); }}")
+                } else {
+                    format!("}} while ({name}++ < {limit}); }}")
+                },
                 small,
             ),
         };
@@ -463,8 +513,9 @@ impl Body<'_> {
             let (name, small) = self.random.pick(&self.loops).clone();
             return if small && self.random.percent(80) { name } else { format!("({name} & 3u)") };
         }
-        match self.random.below(10) {
-            0..=5 => "0u".to_owned(),
+        let most = if self.theme.tidy { 24 } else { 10 };
+        match self.random.below(most) {
+            0..=5 | 10.. => "0u".to_owned(),
             6 => "1u".to_owned(),
             7 => "2u".to_owned(),
             8 => "3u".to_owned(),
@@ -480,15 +531,16 @@ impl Body<'_> {
                 family.index(&j, "g", size)
             }
             Role::PerGroup => "w".to_owned(),
+            Role::Cells => "0u".to_owned(),
             Role::Counters => self.random.one(&["g & 7u", "0u", "u0 & 15u"]).to_owned(),
             Role::Input => {
-                if self.random.percent(5) {
+                if self.random.percent(if self.theme.tidy { 1 } else { 5 }) {
                     return "(u0 & 63u)".to_owned();
                 }
                 let family = self.family();
                 let j = self.own();
                 let index = family.index(&j, "g", size);
-                match self.random.below(20) {
+                match self.random.below(if self.theme.tidy { 80 } else { 20 }) {
                     0 => format!("{index} + 1u"),
                     1 => format!("min({index}, p.n)"),
                     2 => format!("({index}) % 128u"),
@@ -524,6 +576,11 @@ impl Body<'_> {
         let readable: Vec<usize> = (0..self.kernel.bindings.len())
             .filter(|&n| matches!(self.kernel.bindings[n].role, Role::Input | Role::Owned(_)))
             .collect();
+        let inputs: Vec<usize> =
+            readable.iter().copied().filter(|&n| self.kernel.bindings[n].role == Role::Input).collect();
+        if self.theme.tidy && !inputs.is_empty() && self.random.percent(85) {
+            return Some(*self.random.pick(&inputs));
+        }
         (!readable.is_empty()).then(|| *self.random.pick(&readable))
     }
 
@@ -731,7 +788,8 @@ impl Body<'_> {
         let (place, scalar) = self.place(number);
         let value = self.scalar(scalar);
         let narrow = matches!(scalar, Scalar::U8 | Scalar::U16);
-        let op = if narrow { "=" } else { self.random.one(&["=", "=", "=", "=", "+="]) };
+        let sums = if self.theme.tidy { 5 } else { 20 };
+        let op = if !narrow && self.random.percent(sums) { "+=" } else { "=" };
         vec![Stmt::line(format!("{place} {op} {value};"))]
     }
 

@@ -21,6 +21,8 @@ pub(crate) enum Role {
     PerGroup,
     /// Atomic operations only.
     Counters,
+    /// A few numbers that all invocations read.
+    Cells,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 use vkfuse_jit::kernel::SpecValue;
 use vkfuse_jit::plan::{Arg, BufferId, Promote, Submission};
 
+use crate::body::CELLS;
 use crate::place::ROOM;
 use crate::pool::{Pool, Port};
 use crate::random::Random;
@@ -45,6 +46,9 @@ pub struct List {
     pub(crate) shape: u32,
 }
 
+/// A binding of a submission that has as many elements as there are items, and their bytes.
+type Exact = (usize, usize, u32);
+
 /// How many lists in a row submit the same kernels, on other sizes.
 pub(crate) const REPEATS: usize = 8;
 
@@ -56,7 +60,7 @@ impl Object {
         let mut words = Vec::with_capacity(self.len as usize / 4);
         for number in 0..self.len / 4 {
             let word = match random.below(20) {
-                _ if number < 4 => random.between(0, 7),
+                _ if number < 4 => random.one(&[0, 1, 2, 3, 3, 4, 5, 6, 6, 7]),
                 0 => random.one(&[
                     0x7fc0_1234,
                     0xffc0_0001,
@@ -88,6 +92,7 @@ impl List {
         let mut lens: Vec<u32> = Vec::new();
         let mut shots: Vec<Shot> = Vec::new();
         let mut last = None;
+        let mut exact: Vec<Exact> = Vec::new();
         let room =
             |home: usize| pool.blocks.get(home).map_or(1024, |block| block.bytes(ROOM).next_multiple_of(64));
         for _ in 0..count {
@@ -97,6 +102,7 @@ impl List {
                 if bound.iter().any(|b| (b.set, b.binding) == (port.set, port.binding)) {
                     continue;
                 }
+                let cells = port.home == CELLS;
                 let fits = |&object: &usize, random: &mut Random| {
                     let free = !bound.iter().any(|b| b.object == object) || random.percent(6);
                     free && (objects[object] == port.home
@@ -107,7 +113,9 @@ impl List {
                     .filter(|o| candidates.contains(o) && random.percent(if port.writes { 25 } else { 70 }));
                 let object = match follow {
                     Some(object) => object,
-                    None if !candidates.is_empty() && random.percent(55) => *random.pick(&candidates),
+                    None if !candidates.is_empty() && (cells || random.percent(55)) => {
+                        *random.pick(&candidates)
+                    }
                     None => {
                         objects.push(port.home);
                         lens.push(room(port.home));
@@ -116,6 +124,7 @@ impl List {
                 };
                 let len = lens[object];
                 let offset = match random.below(24) {
+                    _ if cells => 0,
                     0 => 16,
                     1 => 64,
                     2 => port.header.next_multiple_of(16),
@@ -127,6 +136,9 @@ impl List {
                     range = range.min(port.least);
                 } else if random.percent(5) {
                     range = (range / 2).next_multiple_of(4).max(port.least.min(range));
+                }
+                if let Some(step) = port.step.filter(|_| port.writes && random.percent(12)) {
+                    exact.push((shots.len(), bound.len(), step));
                 }
                 bound.push(Bound { set: port.set, binding: port.binding, object, offset, len: range });
             }
@@ -146,7 +158,11 @@ impl List {
             .collect();
         // Nobody would ask to promote what nobody writes.
         let shape = random.word() % 8;
-        numbers(pool, &mut detail, &mut shots);
+        let total = numbers(pool, &mut detail, &mut shots);
+        for (shot, at, step) in exact {
+            let bound = &mut shots[shot].bound[at];
+            bound.len = bound.len.min((total * step).max(16));
+        }
         wishes.resize(lens.len(), Promote::None);
         let objects = lens
             .iter()
@@ -205,8 +221,8 @@ impl Shot {
     }
 }
 
-/// Group counts and push constants.
-fn numbers(pool: &Pool, detail: &mut Random, shots: &mut [Shot]) {
+/// Group counts and push constants; the number of items of most submissions.
+fn numbers(pool: &Pool, detail: &mut Random, shots: &mut [Shot]) -> u32 {
     let items: u32 = pool.local.iter().product();
     let most = (96 / items).clamp(1, 6);
     let mut groups = detail.between(1, most);
@@ -245,4 +261,5 @@ fn numbers(pool: &Pool, detail: &mut Random, shots: &mut [Shot]) {
         shot.push = [n, m, stride, shot.groups[0] * kernel.local[0], f.to_bits()];
         shot.constant = kernel.constant.then(|| detail.one(&[3, 1, 4, 0]));
     }
+    total
 }

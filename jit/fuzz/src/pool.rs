@@ -33,6 +33,8 @@ pub(crate) struct Port {
     pub(crate) header: u32,
     /// Bytes of a block of fixed size, or of one element.
     pub(crate) least: u32,
+    /// Bytes of an element, if the block is one open array.
+    pub(crate) step: Option<u32>,
 }
 
 /// A kernel that can be submitted.
@@ -118,9 +120,11 @@ pub(crate) fn build(source: Source) -> Result<PoolKernel, String> {
             binding: b.binding,
             home: b.home,
             uniform: b.uniform,
-            writes: b.role != Role::Input,
+            writes: !matches!(b.role, Role::Input | Role::Cells),
             header: b.block.header_bytes(),
             least: b.block.bytes(1),
+            step: (b.block.arrays.len() == 1 && b.block.arrays[0].len.is_none())
+                .then(|| b.block.bytes(2) - b.block.bytes(1)),
         })
         .collect();
     let (local, two_dimensions, constant) = (kernel.local, kernel.two_dimensions, kernel.constant);

@@ -25,6 +25,7 @@ pub(crate) fn source(random: &mut Random, theme: &Theme) -> Result<PoolKernel, S
         writes: binding == 1,
         header: 0,
         least: 4,
+        step: Some(4),
     };
     Ok(PoolKernel {
         source: Source::Assembly { text, treatment },

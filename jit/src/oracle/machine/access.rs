@@ -3,8 +3,8 @@
 use super::world::World;
 use crate::oracle::arith::{self, Num};
 use crate::oracle::finding::AccessKind;
-use crate::oracle::program::{AtomicOp, POISON, Span};
 use crate::oracle::memory::ObjectId;
+use crate::oracle::program::{AtomicOp, POISON, Span};
 use crate::oracle::shadow::Touch;
 use crate::oracle::trace::Touched;
 
