@@ -11,7 +11,14 @@ mod keep;
 mod key;
 mod log;
 
-use std::{cell::OnceCell, fs, io::Write, path::Path, sync::Arc, time::Instant};
+use std::{
+    cell::OnceCell,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
 
 use forms::Forms;
 use smallvec::SmallVec;
@@ -21,7 +28,7 @@ use crate::{
     context::ContextInner,
     environment,
     error::{BuildError, DeviceError, Error},
-    jit::{BindingKind, FormStore, Limits, Step},
+    jit::{BindingKind, FormStore, JitError, Limits, Step},
     options::{CacheOptions, Disk},
     report::{StepReport, Tier},
     stats::{Stats, count},
@@ -304,9 +311,7 @@ impl ContextInner {
             return Ok(Code { words: words.clone() });
         }
         let start = Instant::now();
-        let words = step
-            .build()
-            .map_err(|error| Error::Build { kernel: (*label).to_owned(), source: BuildError::Jit(error) })?;
+        let words = step.build().map_err(|error| self.not_built(label, step, error))?;
         report.jit_us = micros(start);
         count(&self.counters.jit_builds, 1);
         count(&self.counters.jit_us, report.jit_us as u64);
@@ -336,6 +341,23 @@ impl ContextInner {
         Ok(Code { words })
     }
 
+    /// What comes of code that the JIT itself does not let through: an error, said loudly, and never a pipeline.
+    fn not_built(&self, label: &str, step: &Step, error: JitError) -> Error {
+        let folder = self.dump_spirv.as_ref().filter(|_| !error.words.is_empty());
+        let file =
+            folder.map(|folder| dump(folder, &format!("{}.invalid", hex(&step.key[..8])), &error.words));
+        let module = file
+            .map_or_else(|| "not kept: VKFUSE_DUMP_SPIRV keeps it".to_owned(), |f| f.display().to_string());
+        tracing::error!(
+            kernel = label,
+            pass = error.pass,
+            detail = error.detail,
+            module,
+            "the code made for a list is wrong"
+        );
+        Error::Build { kernel: label.to_owned(), source: BuildError::Jit(error) }
+    }
+
     /// Has the driver make a pipeline. Also says what it weighs.
     fn make_pipeline(
         &self,
@@ -345,7 +367,7 @@ impl ContextInner {
     ) -> Result<(Program, u64), Error> {
         let (words, Wanted { label, step, .. }) = (&code.words, wanted);
         if let Some(folder) = &self.dump_spirv {
-            dump(folder, &step.key, words);
+            dump(folder, &hex(&step.key[..8]), words);
         }
         let programs = &self.programs;
         let stores = programs.store.is_enabled();
@@ -469,12 +491,12 @@ pub(crate) fn micros(since: Instant) -> f64 {
 }
 
 /// Writes the code of a step for people to look at. Failing to is no failure of the run.
-fn dump(folder: &Path, key: &[u8; 32], words: &[u32]) {
-    let name = hex(&key[..8]);
+fn dump(folder: &Path, name: &str, words: &[u32]) -> PathBuf {
     let path = folder.join(format!("{name}.spv"));
     if let Err(error) = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bytes(words))) {
         tracing::warn!(path = %path.display(), %error, "cannot write SPIR-V");
     }
+    path
 }
 
 /// Whether a module declares one of the capabilities of sub-group operations.

@@ -86,8 +86,11 @@ mutants! {
     IgnoreWriteAfterRead: "a write after a read is no hazard",
     IgnoreWriteAfterWrite: "a write after a write is no hazard",
     #[load = true] AtomicsAreReads: "atomic operations count as reads",
+    ViewsAreApart: "two variables never reach the same byte",
+    UniformsAreCoherent: "a uniform buffer over memory that another member writes is as good as a storage buffer",
     // Barriers.
     NoBarriers: "no barrier is placed",
+    SilentlyWithoutBarriers: "a barrier that was switched off is not listed as trusted",
     OneBarrierIsEnough: "one barrier serves whatever comes after it as well",
     OwnBarriersStay: "a kernel's own barriers do not order what was promoted to shared memory",
     // Mapping and limits.

@@ -12,6 +12,7 @@
 //!   memory barriers alone is not modelled, so kernels that rely on it are reported.
 //! - **Accesses out of bounds** of the bound range or of a declared array. They read zero, or write nothing.
 //! - **Uninitialised reads** of buffers marked so and of variables. They read garbage.
+//! - **Changed constants**: bytes that are read through a uniform buffer and written in the same dispatch.
 //! - **Divergent barriers**, which some invocations of the group never reach.
 //!
 //! Races are noticed under every order, because they follow from who touched what, not from the values
@@ -48,7 +49,9 @@
 //! ```
 
 mod arith;
+mod claims;
 mod compute;
+mod constants;
 mod decode;
 mod error;
 mod finding;
@@ -60,9 +63,11 @@ mod schedule;
 mod shadow;
 mod trace;
 
+pub use claims::{Claim, FalseClaim, claims};
 pub use error::OracleError;
 pub use finding::{
-    Access, AccessKind, Counted, DivergentBarrier, Findings, OutOfBounds, Place, Race, Uninitialised,
+    Access, AccessKind, ChangedConstant, Counted, DivergentBarrier, Findings, OutOfBounds, Place, Race,
+    Uninitialised,
 };
 pub use memory::{Memory, ObjectId};
 pub use program::Program;

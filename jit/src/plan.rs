@@ -64,7 +64,7 @@ pub struct PlanError {
 /// [`PlanError`] if a submission cannot run on the device even alone.
 pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
-    let uses = Uses::of(list);
+    let uses = Uses::of(list).under(options.policy, list);
     let mut start = 0;
     while start < list.len() {
         let (group, rejection) = grow(list, &uses, start, options, limits);

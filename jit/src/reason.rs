@@ -25,6 +25,9 @@ pub enum Reason {
     /// Two kernels touch the same bytes from different work-groups.
     #[error("cross-work-group dependency")]
     CrossGroup(Box<AccessPair>),
+    /// One kernel writes bytes that another reads as a uniform buffer.
+    #[error("written by one kernel and a uniform buffer of another")]
+    UniformWritten(Box<AccessPair>),
     /// A work-group would hand single elements to all its invocations, and through memory.
     #[error(
         "handing elements to a whole work-group through memory is slower than two dispatches; promote the buffer"
@@ -58,6 +61,9 @@ pub enum Reason {
     /// A barrier between kernels needs the GLSL450 memory model.
     #[error("a barrier between kernels of the Vulkan memory model is not supported")]
     BarrierMemoryModel,
+    /// A barrier that is needed between kernels was switched off. Only in lists of what was trusted.
+    #[error("a barrier is needed between them and was switched off")]
+    BarrierSwitchedOff,
     /// Kernels that declare different floating-point modes.
     #[error("different floating-point execution modes")]
     FloatControls,
@@ -224,7 +230,7 @@ impl Reason {
     /// More than the one-line message: the accesses, where there are any.
     pub fn detail(&self) -> String {
         match self {
-            Self::CrossGroup(pair) => pair.to_string(),
+            Self::CrossGroup(pair) | Self::UniformWritten(pair) => pair.to_string(),
             Self::SharedElements { pair, .. } => format!("{self}: {pair}"),
             Self::OldContents { submission, binding, index } => {
                 format!(

@@ -2,22 +2,26 @@
 //!
 //! What a kernel does with an address is not followed. A buffer whose address somebody was told can be read by any kernel
 //! that follows addresses, so nothing of it may stay inside a fused kernel. Under [`Policy::Trust`] that is believed not to
-//! happen, except where the list itself says that it does.
+//! happen, and listed, except where the list itself says that it does.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::{
     buffer::BufferInner,
-    jit::{BufferReport, Internalization, Policy, Promote, Reason, Submission},
+    jit::{BufferReport, Internalization, Policy, Promote, Reason, Submission, TrustedReport},
     schedule::{Entry, List},
 };
 
 impl List {
-    /// The submissions for the planner, and a report on every buffer that is kept in memory although it asked for
-    /// something else.
-    pub(super) fn submissions(&self, policy: Policy) -> (Vec<Submission>, Vec<BufferReport>) {
+    /// The submissions for the planner, a report on every buffer that is kept in memory although it asked for
+    /// something else, and what is believed of those that are not.
+    pub(super) fn submissions(
+        &self,
+        policy: Policy,
+    ) -> (Vec<Submission>, Vec<BufferReport>, Vec<TrustedReport>) {
         let mut reports: Vec<BufferReport> = Vec::new();
-        let submission = |entry: &Entry| {
+        let mut believed: Vec<TrustedReport> = Vec::new();
+        let submission = |(position, entry): (usize, &Entry)| {
             let mut submission = entry.submission.clone();
             for (arg, buffer) in submission.args.iter_mut().zip(&entry.buffers) {
                 if arg.promote != Promote::None && self.is_addressed(buffer, policy) {
@@ -30,11 +34,21 @@ impl List {
                         });
                     }
                     arg.promote = Promote::None;
+                } else if arg.promote != Promote::None && buffer.addressed.load(Relaxed) {
+                    match believed.iter_mut().find(|one| one.buffer == Some(arg.buffer)) {
+                        Some(known) => known.second = position,
+                        None => believed.push(TrustedReport {
+                            first: position,
+                            second: position,
+                            buffer: Some(arg.buffer),
+                            reason: Reason::Addressed,
+                        }),
+                    }
                 }
             }
             submission
         };
-        (self.entries.iter().map(submission).collect(), reports)
+        (self.entries.iter().enumerate().map(submission).collect(), reports, believed)
     }
 
     fn is_addressed(&self, buffer: &BufferInner, policy: Policy) -> bool {

@@ -137,7 +137,7 @@ impl ContextInner {
         let prepared = match (prepared, end) {
             (Err(error), End::Complete(_) | End::Keep(_)) => {
                 tracing::warn!(%error, cause = error_source(&error), "a fusion list could not be built and runs unfused");
-                self.prepare_refused(list, &error)
+                self.prepare_refused(list, end, &error)
             }
             (prepared, _) => prepared,
         };

@@ -9,7 +9,7 @@ use super::End;
 use crate::{
     context::ContextInner,
     error::{BuildError, Error, FusionError},
-    jit::{self, BufferId, FloatMode, FuseOptions, Plan, Reason, Report, Step, Submission},
+    jit::{self, BufferId, FloatMode, FuseOptions, Internalization, Plan, Reason, Report, Step, Submission},
     memo::{Numbers, Planned},
     outcome::Outcome,
     program::micros,
@@ -39,9 +39,14 @@ impl ContextInner {
             return self.prepare_unfused(list, Outcome::Refused { reason: Reason::Empty });
         }
         let start = Instant::now();
-        let (submissions, in_memory) = list.submissions(properties.policy);
+        let (submissions, in_memory, believed) = list.submissions(properties.policy);
         let (planned, numbers) = self.plan(list, &submissions, &properties.options())?;
         let (plan, mut report) = (&planned.plan, numbers.report(&planned.plan.report));
+        let is_inside = |buffer: BufferId| {
+            report.buffers.iter().any(|b| b.buffer == buffer && b.got != Internalization::None)
+        };
+        let believed = believed.into_iter().filter(|one| one.buffer.is_some_and(is_inside));
+        report.trusted.extend(believed.collect::<Vec<_>>());
         report.buffers.extend(in_memory);
         if let Some(recorder) = &self.programs.recorder {
             recorder.record(&submissions, &properties.options());
@@ -87,8 +92,19 @@ impl ContextInner {
     }
 
     /// The same list after its fused code could not be built.
-    pub(super) fn prepare_refused(&self, list: &List, error: &Error) -> Result<Prepared, Error> {
-        self.prepare_unfused(list, Outcome::Refused { reason: Reason::Internal { what: error.to_string() } })
+    pub(super) fn prepare_refused(&self, list: &List, end: &End, error: &Error) -> Result<Prepared, Error> {
+        let what = match std::error::Error::source(error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+        let reason = Reason::Internal { what };
+        let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
+        if let End::Complete(properties) | End::Keep(properties) = end
+            && properties.force
+        {
+            prepared.forced = Some(FusionError::Forced { reason }.into());
+        }
+        Ok(prepared)
     }
 
     fn prepare_unfused(&self, list: &List, outcome: Outcome) -> Result<Prepared, Error> {

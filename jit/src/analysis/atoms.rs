@@ -108,6 +108,11 @@ const MAX_NESTING: u8 = 6;
 /// Beyond this no number of a kernel is meaningful; forms that reach it are given up.
 const HUGE: i128 = 1 << 90;
 
+/// The same for coefficients and terms. Atoms stay below 2^65, so the bounds of a form, and of the difference of two, stay
+/// below 2^123: no sum of theirs overflows, whether or not the build checks that.
+const STEEP: i128 = 1 << 50;
+const LONG: usize = 32;
+
 impl Affine {
     pub(crate) fn constant(constant: i128) -> Self {
         Self { terms: SmallVec::new(), constant }
@@ -136,13 +141,10 @@ impl Affine {
 
     /// `self + factor * other`, or nothing if the numbers leave all bounds.
     pub(crate) fn plus(&self, other: &Self, factor: i128) -> Option<Self> {
-        if factor.abs() > HUGE {
-            return None;
-        }
         let mut sum = self.clone();
-        sum.constant += other.constant.checked_mul(factor)?;
+        sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;
         for &(id, c) in &other.terms {
-            sum.add_term(id, c.checked_mul(factor)?);
+            sum.add_term(id, c.checked_mul(factor).filter(|c| c.unsigned_abs() < HUGE.unsigned_abs())?);
         }
         sum.is_sane().then_some(sum)
     }
@@ -152,7 +154,9 @@ impl Affine {
     }
 
     fn is_sane(&self) -> bool {
-        self.constant.abs() < HUGE && self.terms.iter().all(|t| t.1.abs() < HUGE)
+        self.terms.len() <= LONG
+            && self.constant.unsigned_abs() < HUGE.unsigned_abs()
+            && self.terms.iter().all(|t| t.1.unsigned_abs() < STEEP.unsigned_abs())
     }
 
     /// Least and greatest value, with `range` giving each atom's.
@@ -369,4 +373,34 @@ pub(crate) fn gcd(a: i128, b: i128) -> i128 {
         (a, b) = (b, a % b);
     }
     a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever is multiplied and added up, bounds are exact or there is no form.
+    #[test]
+    fn forms_are_given_up_before_their_bounds_overflow() {
+        let mut atoms = Atoms::default();
+        let widest = i128::from(u64::MAX);
+        let mut sum = Affine::default();
+        let mut terms = 0;
+        for node in 0..64 {
+            let id = atoms.intern(Atom::Cell { buffer: node, offset: 0, width: 64 }, widest);
+            let mut form = Affine::atom(id);
+            while let Some(steeper) = form.scaled(-0x7fff) {
+                form = steeper;
+            }
+            assert!(form.scaled(i128::MAX).is_none() && form.scaled(i128::MIN).is_none());
+            let Some(more) = sum.plus(&form, 1) else { break };
+            (sum, terms) = (more, terms + 1);
+        }
+        assert!((1..=LONG).contains(&terms), "{terms}");
+        let difference = sum.bounds(|id| (-atoms.max(id), atoms.max(id)));
+        let exact = sum.terms.iter().map(|t| t.1.abs()).sum::<i128>().checked_mul(widest);
+        assert_eq!(Some(difference.1), exact);
+        assert!(difference.0.checked_sub(difference.1).is_some());
+        assert!(Affine::constant(HUGE - 1).plus(&Affine::constant(1), 1).is_none());
+    }
 }

@@ -31,11 +31,12 @@ pub(super) fn as_signed(value: &Value, width: u8) -> Option<Value> {
 /// all of its range.
 fn shifted(value: &Value, width: u8, start: i128) -> Option<Value> {
     let period = 1i128 << width;
-    let shift = (value.low - start).div_euclid(period) * period;
-    if value.high - shift >= start + period && !mutant!(NoWrap) {
+    let shift = value.low.checked_sub(start)?.div_euclid(period).checked_mul(period)?;
+    let high = value.high.checked_sub(shift)?;
+    if high >= start + period && !mutant!(NoWrap) {
         return None;
     }
     let mut form = value.form.clone();
-    form.constant -= shift;
-    Some(Value { form, low: value.low - shift, high: value.high - shift })
+    form.constant = form.constant.checked_sub(shift)?;
+    Some(Value { form, low: value.low - shift, high })
 }

@@ -85,18 +85,15 @@ fn guard(shared: &mut Shared, blocks: &mut Blocks, linear: Word, total: u16) -> 
     after
 }
 
-/// By binding: whether several members reach it, and one of them writes it.
-pub(crate) fn handed(recipe: &Recipe) -> Vec<bool> {
-    let several = |binding: usize| {
-        recipe.members.iter().filter(|m| reaches(std::slice::from_ref(m), binding)).count() > 1
-    };
-    let all = recipe.bindings.iter().enumerate();
-    all.map(|(binding, one)| !one.restrict || !one.read_only && several(binding)).collect()
-}
-
-fn reaches(members: &[Member], binding: usize) -> bool {
-    let mut targets = members.iter().flat_map(|m| &m.targets);
-    targets.any(|target| matches!(target, Target::Bound(number) if usize::from(*number) == binding))
+/// By binding: whether several uses reach it, of several members or of one.
+pub(crate) fn several(recipe: &Recipe) -> Vec<bool> {
+    let mut uses = vec![0; recipe.bindings.len()];
+    for target in recipe.members.iter().flat_map(|m| &m.targets) {
+        if let Target::Bound(number) = target {
+            uses[usize::from(*number)] += 1;
+        }
+    }
+    uses.into_iter().map(|uses| uses > 1).collect()
 }
 
 /// A work-group barrier that hands over buffers and shared memory.

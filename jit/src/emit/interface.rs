@@ -69,19 +69,29 @@ impl Bindings {
         self.0.iter_mut().filter(|v| v.id == variable).for_each(|v| v.beside = true);
     }
 
-    /// Whether no invocation reaches one place of the binding through two variables. An invocation goes either
-    /// through the wide view or item by item.
+    /// Whether an invocation reaches the binding through one variable only: it goes either through the wide view or
+    /// item by item.
     fn is_one_view(&self, binding: u16) -> bool {
         let views = || self.0.iter().filter(|v| v.binding == binding);
         let count = |wide: bool| views().filter(|v| v.wide == wide).count();
         count(true) + count(false) == 1 || count(true) == 1 && count(false) == 1 && !views().any(|v| v.beside)
     }
 
-    /// Says what is known of each binding: drivers make a difference of it.
+    /// Says what is known of each binding: drivers make a difference of it. Returns the variables whose accesses have to
+    /// be coherent, where that is not said by a decoration.
     ///
-    /// `handed` are those that one member hands to another in memory. They are coherent, too, because a driver orders
-    /// only such accesses where it does not see that two indices are the same.
-    pub(crate) fn decorate(&self, builder: &mut Builder, unified: &[UnifiedBinding], handed: &[bool]) {
+    /// Where an invocation reaches one byte through two variables and something is written, both are `Aliased` and
+    /// coherent. So are variables through which `several` uses reach a binding that one of them writes: a driver orders
+    /// only such accesses where it does not see that two indices are the same. A wide view is left out of that, because
+    /// all that goes through it computes one index.
+    pub(crate) fn decorate(
+        &self,
+        builder: &mut Builder,
+        unified: &[UnifiedBinding],
+        several: &[bool],
+        by_decoration: bool,
+    ) -> Vec<Word> {
+        let mut coherent = Vec::new();
         for view in &self.0 {
             let facts = &unified[usize::from(view.binding)];
             builder.decorate(view.id, Decoration::DescriptorSet, &[0]);
@@ -92,14 +102,17 @@ impl Bindings {
             if facts.read_only {
                 builder.decorate(view.id, Decoration::NonWritable, &[]);
             }
-            let beside = || self.0.iter().any(|v| v.binding == view.binding && v.beside);
-            let handed = handed[usize::from(view.binding)] && (!view.wide || !facts.restrict || beside());
-            if facts.coherent || view.coherent || handed {
-                builder.decorate(view.id, Decoration::Coherent, &[]);
+            let alone = facts.restrict && self.is_one_view(view.binding) || mutant!(ViewsAreApart);
+            let handed = several[usize::from(view.binding)] && !view.wide || !alone;
+            if facts.coherent || view.coherent || handed && !facts.read_only {
+                match by_decoration {
+                    true => builder.decorate(view.id, Decoration::Coherent, &[]),
+                    false => coherent.push(view.id),
+                }
             }
-            let alone = facts.restrict && self.is_one_view(view.binding);
             let sharing = if alone { Decoration::Restrict } else { Decoration::Aliased };
             builder.decorate(view.id, sharing, &[]);
         }
+        coherent
     }
 }

@@ -205,7 +205,7 @@ impl Linker<'_> {
                 None => vec![self.mapped(*id)?],
             };
             for id in ids {
-                let mut operands = self.operands(&inst.operands)?;
+                let mut operands = globals::claimless(&self.operands(&inst.operands)?);
                 operands[0] = Operand::IdRef(id);
                 let decoration = Instruction::new(Op::Decorate, None, None, operands);
                 self.shared.builder.module.annotations.push(decoration);

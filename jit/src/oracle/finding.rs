@@ -108,6 +108,19 @@ pub struct Uninitialised {
     pub offset: u64,
 }
 
+/// A byte that is read through a uniform buffer and written in the same dispatch, by whomever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ChangedConstant {
+    /// Index of the dispatch in the run.
+    pub dispatch: usize,
+    /// The later of the two accesses, in this run.
+    pub access: Access,
+    /// The memory object.
+    pub object: ObjectId,
+    /// Byte offset in the memory object.
+    pub offset: u64,
+}
+
 /// A barrier that some invocations of its work-group (or sub-group) wait at and others never reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DivergentBarrier {
@@ -161,6 +174,8 @@ pub struct Findings {
     pub out_of_bounds: Counted<OutOfBounds>,
     /// Reads of what nothing wrote.
     pub uninitialised: Counted<Uninitialised>,
+    /// Bytes of uniform buffers that are written while they are read.
+    pub changed_constants: Counted<ChangedConstant>,
     /// Barriers not reached by all.
     pub divergent_barriers: Counted<DivergentBarrier>,
     /// Instructions executed.
@@ -173,6 +188,7 @@ impl Findings {
         self.races.is_empty()
             && self.out_of_bounds.is_empty()
             && self.uninitialised.is_empty()
+            && self.changed_constants.is_empty()
             && self.divergent_barriers.is_empty()
     }
 }
@@ -230,6 +246,13 @@ impl fmt::Display for OutOfBounds {
 impl fmt::Display for Uninitialised {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "dispatch {}: uninitialised at offset {}: {}", self.dispatch, self.offset, self.access)
+    }
+}
+
+impl fmt::Display for ChangedConstant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { dispatch, offset, access, .. } = self;
+        write!(f, "dispatch {dispatch}: a uniform buffer is written at offset {offset}: {access}")
     }
 }
 

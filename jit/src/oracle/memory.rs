@@ -1,5 +1,6 @@
 //! The memory objects that a run reads and writes.
 
+use super::constants::Constants;
 use super::shadow::Shadow;
 
 /// Names a memory object of a [`Memory`]: what a Vulkan buffer is.
@@ -19,12 +20,19 @@ pub(super) struct Object {
     /// One flag per byte, only for objects that were uninitialised at some time.
     pub(super) written: Option<Vec<bool>>,
     pub(super) shadow: Shadow,
+    pub(super) constants: Constants,
+}
+
+impl Object {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, written: None, shadow: Shadow::default(), constants: Constants::default() }
+    }
 }
 
 impl Clone for Object {
     fn clone(&self) -> Self {
         // Shadow state means nothing between runs, and is larger than the contents.
-        Self { bytes: self.bytes.clone(), written: self.written.clone(), shadow: Shadow::default() }
+        Self { written: self.written.clone(), ..Self::new(self.bytes.clone()) }
     }
 }
 
@@ -40,7 +48,7 @@ impl Memory {
     /// Adds an object with these contents.
     pub fn add(&mut self, bytes: impl Into<Vec<u8>>) -> ObjectId {
         let id = ObjectId(self.objects.len() as u32);
-        self.objects.push(Object { bytes: bytes.into(), written: None, shadow: Shadow::default() });
+        self.objects.push(Object::new(bytes.into()));
         id
     }
 

@@ -81,6 +81,8 @@ pub(super) struct Image {
 pub(super) struct BindingUse {
     pub(super) set: u32,
     pub(super) binding: u32,
+    /// A uniform buffer, whose bytes must not change while the program runs.
+    pub(super) uniform: bool,
 }
 
 /// One scalar of a value in byte memory, relative to the pointer.

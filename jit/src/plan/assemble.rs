@@ -48,7 +48,7 @@ impl Budget {
         if !self.shapes.contains(&shape) {
             self.shapes.push(shape);
         }
-        self.shared += submission.kernel.interface.workgroup_bytes;
+        self.shared = self.shared.saturating_add(submission.kernel.interface.workgroup_bytes);
     }
 
     /// Takes one more submission, or names the limit that breaks; the group ends there.

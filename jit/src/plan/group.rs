@@ -4,7 +4,7 @@
 //! least one a write, can only meet in one invocation (nothing needed) or in one work-group (a barrier
 //! between). Equal accesses of several members are kept as one, so a long list costs about its length.
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 
 use super::internalize;
 use super::mapping::{Layout, Shapes};
@@ -16,7 +16,7 @@ use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
 use crate::analysis::atoms::{Atom, AtomId, Atoms};
 use crate::analysis::form::{AccessForm, Evaluator};
 use crate::analysis::relation::{Relation, relate};
-use crate::kernel::KernelReason;
+use crate::kernel::{BindingKind, KernelReason};
 use crate::reason::{AccessPair, AccessSite};
 
 /// A consecutive part of the list that becomes one dispatch.
@@ -61,8 +61,9 @@ struct Touch {
     form: AccessForm,
     reads: bool,
     writes: bool,
-    /// First and last member, and an access of the last for messages.
-    first: usize,
+    /// Reads of a uniform buffer, of which the driver takes it that nothing changes while the kernel runs.
+    uniform: bool,
+    /// The last member that does it, and an access of that for messages.
     last: usize,
     example: (usize, usize),
 }
@@ -197,8 +198,10 @@ impl Group {
             }
             let touches = self.touched.entry(submission.args[access.binding].buffer).or_default();
             let (reads, writes) = (access.kind != AccessKind::Write, access.kind.writes());
+            let uniform = is_uniform(submission, access);
             let same = |t: &&mut Touch| {
-                t.form.offset == form.offset
+                t.uniform == uniform
+                    && t.form.offset == form.offset
                     && t.form.size == form.size
                     && (t.form.facts == form.facts || mutant!(MergeWhateverGuards))
                     && t.form.unknown == form.unknown
@@ -215,7 +218,7 @@ impl Group {
                     form: form.clone(),
                     reads,
                     writes,
-                    first: position,
+                    uniform,
                     last: position,
                     example: (position, number),
                 }),
@@ -248,15 +251,24 @@ impl Group {
                     continue;
                 }
                 let relation = relate(&mut self.atoms, self.layout.shape, &touch.form, form);
+                let is_constant = touch.uniform || is_uniform(&list[position], access);
+                let pair = |touch: &Touch| {
+                    Box::new(AccessPair {
+                        first: site(list, touch.example.0, touch.example.1),
+                        second: site(list, position, number),
+                    })
+                };
                 let kind = match relation {
                     Relation::Disjoint => continue,
+                    // Neither program order nor a barrier orders a read of what the driver takes for constant.
+                    _ if is_constant && !mutant!(UniformsAreCoherent) => {
+                        let reason = Reason::UniformWritten(pair(touch));
+                        return Err(Rejection { buffer: Some(buffer), reason });
+                    }
                     Relation::SameInvocation => DemandKind::Invocation,
                     Relation::SameGroup => DemandKind::Group,
                     Relation::Unrelated => {
-                        let reason = Reason::CrossGroup(Box::new(AccessPair {
-                            first: site(list, touch.example.0, touch.example.1),
-                            second: site(list, position, number),
-                        }));
+                        let reason = Reason::CrossGroup(pair(touch));
                         if options.policy == Policy::Prove {
                             return Err(Rejection { buffer: Some(buffer), reason });
                         }
@@ -269,7 +281,7 @@ impl Group {
                         DemandKind::Trusted
                     }
                 };
-                if kind == DemandKind::Group && needs_glsl_memory_model(&list[position]) {
+                if kind != DemandKind::Invocation && needs_glsl_memory_model(&list[position]) {
                     return Err(Rejection { buffer: Some(buffer), reason: Reason::BarrierMemoryModel });
                 }
                 let is_handed = kind == DemandKind::Group && touch.writes && access.kind == AccessKind::Read;
@@ -279,7 +291,6 @@ impl Group {
                 {
                     return Err(Rejection { buffer: Some(buffer), reason: reason.clone() });
                 }
-                debug_assert!(touch.first <= touch.last);
                 self.demands.push(Demand { first: touch.last, second: position, buffer: Some(buffer), kind });
             }
         }
@@ -320,8 +331,11 @@ impl Group {
     }
 
     /// Places barriers: each as late as possible, so that one serves as many demands as it can.
-    pub(crate) fn barriers(&self, options: &FuseOptions) -> (Vec<usize>, Vec<BarrierReport>) {
+    pub(crate) fn barriers(&mut self, options: &FuseOptions) -> (Vec<usize>, Vec<BarrierReport>) {
         let off = options.no_barriers && options.policy == Policy::Trust;
+        if off && !mutant!(SilentlyWithoutBarriers) {
+            self.trust_without_barriers();
+        }
         let mut kept: Vec<(usize, BarrierReason)> = Vec::new();
         let mut demands: Vec<&Demand> =
             self.demands.iter().filter(|d| d.kind != DemandKind::Invocation).collect();
@@ -343,6 +357,22 @@ impl Group {
             return (Vec::new(), reports);
         }
         (kept.iter().map(|&(after, _)| after).collect(), reports)
+    }
+
+    /// Lists every hand-over that is left without its barrier.
+    fn trust_without_barriers(&mut self) {
+        let mut known = AHashSet::new();
+        for demand in self.demands.iter().filter(|d| d.kind != DemandKind::Invocation) {
+            let &Demand { first, second, buffer, .. } = demand;
+            if known.insert((first, second, buffer)) {
+                self.trusted.push(TrustedReport {
+                    first,
+                    second,
+                    buffer,
+                    reason: Reason::BarrierSwitchedOff,
+                });
+            }
+        }
     }
 
     /// What stands after each member but the last, and why.
@@ -388,6 +418,11 @@ fn slow_broadcast(next: &Submission, limits: &Limits) -> Option<Reason> {
     (bytes > limit).then_some(Reason::SlowBroadcast { bytes, limit })
 }
 
+/// Whether an access goes through a uniform buffer.
+fn is_uniform(submission: &Submission, access: &Access) -> bool {
+    submission.kernel.interface.bindings[access.binding].kind == BindingKind::UniformBuffer
+}
+
 /// One of the hazards, left out by a mutation.
 fn forgotten(touch: &Touch, kind: AccessKind) -> bool {
     let (reads, writes) = (kind != AccessKind::Write, kind.writes());
@@ -396,7 +431,7 @@ fn forgotten(touch: &Touch, kind: AccessKind) -> bool {
         || mutant!(IgnoreWriteAfterWrite) && touch.writes && writes && !touch.reads && !reads
 }
 
-fn needs_glsl_memory_model(submission: &Submission) -> bool {
+pub(crate) fn needs_glsl_memory_model(submission: &Submission) -> bool {
     submission.kernel.interface.memory_model != rspirv::spirv::MemoryModel::GLSL450
 }
 

@@ -11,7 +11,7 @@ use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 
 use super::coverage::coverage;
-use super::group::{Group, analysis_of, site};
+use super::group::{Group, analysis_of, needs_glsl_memory_model, site};
 use super::recipe::{Internal, SlotOf};
 use super::report::{BufferReport, TrustedReport};
 use super::submission::{BufferId, FuseOptions, Internalization, Policy, Promote, SmallScalars, Submission};
@@ -313,10 +313,13 @@ fn ownership(
         let exchanges = member.iter().enumerate().any(|(n, a)| {
             member[n..].iter().any(|b| {
                 (a.kind.writes() || b.kind.writes())
-                    && relate(&mut group.atoms, shape, &a.form, &b.form) == Relation::SameGroup
+                    && relate(&mut group.atoms, shape, &a.form, &b.form) > Relation::SameInvocation
             })
         });
         if exchanges {
+            if needs_glsl_memory_model(&list[member[0].member]) {
+                return Err(Reason::BarrierMemoryModel);
+            }
             widen.insert(member[0].member);
         }
     }

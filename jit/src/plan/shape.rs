@@ -19,7 +19,7 @@ use super::mapping::{Layout, fold};
 use super::push::PushBlock;
 use super::recipe::{Lanes, Mapping, SlotOf};
 use super::submission::{Internalization, Limits, Submission};
-use crate::analysis::access::Access;
+use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::expr::{IdKind, Node};
 use crate::analysis::layout::Type;
 use crate::analysis::relation::Shape;
@@ -56,11 +56,9 @@ pub(crate) fn choose(
     if facts.group_size == 0 && facts.items <= 1 || !is_free(members, group, granted) {
         return None;
     }
-    let items = if facts.items > 1 && members.iter().all(|m| is_straight(m, granted)) {
-        facts.items.min(widest(members))
-    } else {
-        1
-    };
+    let straight = members.iter().all(|m| is_straight(m, granted))
+        && granted.iter().all(|one| reads_what_was_written(members, group.start, one));
+    let items = if facts.items > 1 && straight { facts.items.min(widest(members)) } else { 1 };
     let own = members.iter().map(|m| m.kernel.interface.local_size[0]).max().unwrap_or(1);
     let size = if facts.group_size == 0 { own } else { facts.group_size };
     let size = size.min(limits.max_work_group_size[0]).min(limits.max_work_group_invocations).max(1);
@@ -151,6 +149,30 @@ fn is_straight(member: &Submission, granted: &[Granted]) -> bool {
             .accesses
             .iter()
             .all(|access| !is_inside(member, access.binding, granted) || whole(access))
+}
+
+/// Whether each read of what stays inside comes after a write, so that there is a value to hand over. It need not where the
+/// read never happens with the numbers of the call.
+fn reads_what_was_written(members: &[Submission], start: usize, one: &Granted) -> bool {
+    let mut written: Vec<&SlotOf> = Vec::new();
+    members.iter().enumerate().all(|(number, member)| {
+        let Some(normal) = normal(member) else { return false };
+        let mut counts = vec![0; member.args.len()];
+        let mut inside =
+            normal.analysis.accesses.iter().filter(|a| member.args[a.binding].buffer == one.buffer);
+        inside.all(|access| {
+            let places = one.uses.iter().find(|u| u.member == start + number && u.binding == access.binding);
+            let slot = places.and_then(|places| places.slots.get(counts[access.binding]));
+            counts[access.binding] += 1;
+            match (access.kind, slot) {
+                (AccessKind::Write, Some(slot)) => {
+                    written.push(slot);
+                    true
+                }
+                (_, slot) => slot.is_some_and(|slot| written.contains(&slot)),
+            }
+        })
+    })
 }
 
 /// Most items whose elements make up sixteen bytes.

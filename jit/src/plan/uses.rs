@@ -3,7 +3,7 @@
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 
-use super::submission::{BufferId, Submission};
+use super::submission::{BufferId, Policy, Submission};
 
 /// One argument of the list: submission and binding number.
 pub(crate) type Place = (usize, usize);
@@ -15,6 +15,8 @@ pub(crate) struct Uses {
     /// Buffers in the order of their first use.
     order: Vec<BufferId>,
     written: AHashSet<BufferId>,
+    /// Some kernel follows device addresses, and may stand in one group with others: it may write any buffer.
+    addressed: bool,
 }
 
 impl Uses {
@@ -37,6 +39,13 @@ impl Uses {
         uses
     }
 
+    /// For lists of which nobody proves that addresses lead nowhere else.
+    pub(crate) fn under(mut self, policy: Policy, list: &[Submission]) -> Self {
+        let follows = |s: &Submission| s.kernel.interface.uses_device_addresses;
+        self.addressed = policy == Policy::Trust && list.iter().any(follows);
+        self
+    }
+
     /// The arguments that are this buffer, in list order.
     pub(crate) fn of_buffer(&self, buffer: BufferId) -> &[Place] {
         self.places.get(&buffer).map_or(&[], |places| places)
@@ -49,7 +58,8 @@ impl Uses {
 
     /// For each argument of a submission that nothing in the list writes: buffer and first byte.
     pub(crate) fn constants(&self, submission: &Submission) -> SmallVec<[Option<(u64, u64)>; 8]> {
-        let constant = |buffer: BufferId| !self.written.contains(&buffer) || mutant!(CellsNeverChange);
+        let written = |buffer: BufferId| self.addressed || self.written.contains(&buffer);
+        let constant = |buffer: BufferId| !written(buffer) || mutant!(CellsNeverChange);
         let args = submission.args.iter();
         args.map(|arg| constant(arg.buffer).then_some((arg.buffer.0, arg.offset))).collect()
     }

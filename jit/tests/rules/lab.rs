@@ -8,10 +8,12 @@ use std::sync::Arc;
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind;
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
-use vkfuse_jit::oracle::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, execute};
+use vkfuse_jit::oracle::{
+    Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, claims, execute,
+};
 use vkfuse_jit::plan::{
-    Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, Step, Submission, plan,
-    plan_unfused,
+    Arg, Bound, BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, Step, Submission,
+    plan, plan_unfused,
 };
 
 use super::glsl::compile;
@@ -195,7 +197,21 @@ impl Lab {
         Checked { plan }
     }
 
+    /// Plans the list without running it.
+    #[track_caller]
+    pub(crate) fn planned(self) -> Checked {
+        Checked { plan: plan(&self.submissions, &self.options, &self.limits).expect("the device can run it") }
+    }
+
     fn differ(&self, plan: &Plan) -> Result<(), String> {
+        for step in plan.steps.iter().filter(|step| step.is_fused()) {
+            let words = step.build().map_err(|e| e.to_string())?;
+            let claims =
+                claims(&words, &binds(step, |buffer| ObjectId(buffer as u32))).map_err(|e| e.to_string())?;
+            if let Some(claim) = claims.first() {
+                return Err(format!("false claim: {claim:?}"));
+            }
+        }
         let contents = self.contents();
         let unfused: Vec<Step> = self
             .submissions
@@ -253,17 +269,7 @@ fn run(contents: &[Vec<u8>], steps: &[Step], order: Order) -> Result<(Vec<Vec<u8
         .map(|(step, program)| Dispatch {
             program,
             groups: step.groups,
-            bindings: step
-                .bindings
-                .iter()
-                .map(|b| Bind {
-                    set: b.set,
-                    binding: b.binding,
-                    object: objects[b.buffer.0 as usize],
-                    offset: b.offset,
-                    len: b.len,
-                })
-                .collect(),
+            bindings: binds(step, |buffer| objects[buffer as usize]),
             push: step.push.to_vec(),
         })
         .collect();
@@ -272,12 +278,24 @@ fn run(contents: &[Vec<u8>], steps: &[Step], order: Order) -> Result<(Vec<Vec<u8
     Ok((objects.iter().map(|&id| memory.bytes(id).to_vec()).collect(), findings))
 }
 
+fn binds(step: &Step, object: impl Fn(u64) -> ObjectId) -> Vec<Bind> {
+    let bind = |b: &Bound| Bind {
+        set: b.set,
+        binding: b.binding,
+        object: object(b.buffer.0),
+        offset: b.offset,
+        len: b.len,
+    };
+    step.bindings.iter().map(bind).collect()
+}
+
 /// One finding of each kind, as text.
 fn first_of(findings: &Findings) -> String {
     let mut texts = Vec::new();
     texts.extend(findings.races.list.first().map(ToString::to_string));
     texts.extend(findings.out_of_bounds.list.first().map(ToString::to_string));
     texts.extend(findings.uninitialised.list.first().map(ToString::to_string));
+    texts.extend(findings.changed_constants.list.first().map(ToString::to_string));
     texts.extend(findings.divergent_barriers.list.first().map(ToString::to_string));
     texts.join("; ")
 }

@@ -14,6 +14,7 @@ mod glsl;
 mod guards;
 mod hazards;
 mod indices;
+mod kinds;
 mod limits;
 mod loops;
 mod promotion;

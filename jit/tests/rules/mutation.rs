@@ -24,6 +24,7 @@ const PROBES: &[(&str, Probes)] = &[
     ("loops", super::loops::ALL),
     ("certain", super::certain::ALL),
     ("views", super::views::ALL),
+    ("kinds", super::kinds::ALL),
     ("promotion", super::promotion::ALL),
     ("limits", super::limits::ALL),
     ("weaknesses", super::weaknesses::ALL),

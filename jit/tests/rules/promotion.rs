@@ -1,7 +1,7 @@
 //! Promotions: granted when proven, refused with the accesses that forbid it.
 
 use vkfuse_jit::Reason;
-use vkfuse_jit::plan::{Internalization, Limits, Promote};
+use vkfuse_jit::plan::{Internalization, Limits, Promote, ShapeFacts};
 
 use super::lab::{Checked, Lab, kernel};
 
@@ -206,5 +206,23 @@ probes! {
             .submit(&one, [1, 1, 1], &[0, 2, 3], &[])
             .check();
         checked.refused(2);
+    }
+
+    /// A kernel with nothing to do reads nothing, and so needs nothing that was written.
+    fn a_read_that_never_happens_needs_no_write() {
+        let guarded = kernel("a z", "8", "if (gid.x >= p.x) { return; } z[gid.x] = a[gid.x] + 1u;");
+        for shape in [ShapeFacts::default(), ShapeFacts { group_size: 8, items: 4, vectors: true }] {
+            for kind in [Promote::Private, Promote::Local, Promote::Auto] {
+                for [first, second, third] in [[0, 0, 0], [0, 32, 32], [0, 0, 32]] {
+                    let mut lab = Lab::new(32)
+                        .promote(1, kind)
+                        .submit(&guarded, [4, 1, 1], &[1, 2], &[first])
+                        .submit(&guarded, [4, 1, 1], &[0, 1], &[second])
+                        .submit(&guarded, [4, 1, 1], &[1, 3], &[third.min(second)]);
+                    lab.limits.shape = shape;
+                    lab.check().fused(0);
+                }
+            }
+        }
     }
 }

@@ -40,6 +40,20 @@ fn is_access_qualifier(decoration: &[Operand]) -> bool {
     })
 }
 
+fn asks_for_order(decoration: &[Operand]) -> bool {
+    let order = |d: &Operand| matches!(d, Operand::Decoration(Decoration::Coherent | Decoration::Volatile));
+    decoration.iter().any(order)
+}
+
+/// The claim that memory is reached in no other way, taken back: other members may reach it.
+pub(super) fn claimless(decoration: &[Operand]) -> Vec<Operand> {
+    let claimless = |operand: &Operand| match operand {
+        Operand::Decoration(Decoration::RestrictPointer) => Operand::Decoration(Decoration::AliasedPointer),
+        other => other.clone(),
+    };
+    decoration.iter().map(claimless).collect()
+}
+
 impl Linker<'_> {
     pub(super) fn header(&mut self) {
         let builder = &mut self.shared.builder;
@@ -88,8 +102,11 @@ impl Linker<'_> {
             let ty = inst.result_type.map(|t| self.mapped(t)).transpose()?;
             let operands = self.operands(&inst.operands)?;
             let is_block = Operand::Decoration(Decoration::Block);
+            // What is coherent or volatile behind an address is nowhere else said to be.
+            let is_order = |d: &[Operand]| self.kernel.interface.uses_device_addresses && asks_for_order(d);
             let kept = self.decorations.get(&id).into_iter().flatten().filter(|d| {
-                !(is_access_qualifier(d) || push_block == Some(id) && d.first() == Some(&is_block))
+                let is_dropped = is_access_qualifier(d) && !is_order(d);
+                !(is_dropped || push_block == Some(id) && d.first() == Some(&is_block))
             });
             let decorations: Vec<Vec<Operand>> = kept.map(|d| self.operands(d)).collect::<Result<_, _>>()?;
             let new = self.shared.builder.global(inst.class.opcode, ty, operands, decorations);
@@ -166,9 +183,9 @@ impl Linker<'_> {
                 let initializer = initializer.map(|i| self.mapped(i)).transpose()?;
                 let new = self.shared.builder.variable(class, pointer, initializer);
                 for decoration in self.decorations.get(&id).into_iter().flatten() {
-                    if let [Operand::Decoration(which), ..] = decoration.as_slice()
-                        && !is_access_qualifier(decoration)
+                    if !is_access_qualifier(decoration)
                         && decoration.len() == 1
+                        && let [Operand::Decoration(which)] = claimless(decoration).as_slice()
                     {
                         self.shared.builder.decorate(new, *which, &[]);
                     }

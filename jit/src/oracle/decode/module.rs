@@ -17,6 +17,8 @@ pub(super) struct Decorated {
     pub(super) builtin: Option<BuiltIn>,
     pub(super) set: Option<u32>,
     pub(super) binding: Option<u32>,
+    /// The older spelling of a storage buffer.
+    pub(super) buffer_block: bool,
     array_stride: Option<u32>,
     offset: Option<u32>,
     matrix_stride: Option<u32>,
@@ -39,6 +41,7 @@ impl Decorations {
             Some(Decoration::BuiltIn) => slot.builtin = literal.and_then(BuiltIn::from_u32),
             Some(Decoration::DescriptorSet) => slot.set = literal,
             Some(Decoration::Binding) => slot.binding = literal,
+            Some(Decoration::BufferBlock) => slot.buffer_block = true,
             Some(Decoration::ArrayStride) => slot.array_stride = literal,
             Some(Decoration::Offset) => slot.offset = literal,
             Some(Decoration::MatrixStride) => slot.matrix_stride = literal,

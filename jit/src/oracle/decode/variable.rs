@@ -38,7 +38,7 @@ impl Decoder<'_> {
         };
         let class = class_of(storage, raw)?;
         let pointer = match class {
-            Class::Buffer => [self.slot(raw, to)?, 0],
+            Class::Buffer => [self.slot(raw, storage, to)?, 0],
             Class::Push => [0, 0],
             Class::Private | Class::Shared => {
                 let lane = self.lanes(raw, storage, to, global)?;
@@ -53,7 +53,7 @@ impl Decoder<'_> {
         Ok(register)
     }
 
-    fn slot(&mut self, raw: &Raw<'_>, to: u32) -> Decoded<u64> {
+    fn slot(&mut self, raw: &Raw<'_>, storage: StorageClass, to: u32) -> Decoded<u64> {
         if !matches!(self.shapes.get(to), Type::Struct(_)) {
             return Err(raw.unsupported("arrays of descriptors are not interpreted"));
         }
@@ -65,7 +65,8 @@ impl Decoder<'_> {
             self.program.bindings.iter().position(|other| other.set == set && other.binding == binding);
         let slot = known.unwrap_or(self.program.bindings.len());
         if known.is_none() {
-            self.program.bindings.push(BindingUse { set, binding });
+            let uniform = storage == StorageClass::Uniform && !self.decorations.of(to).buffer_block;
+            self.program.bindings.push(BindingUse { set, binding, uniform });
         }
         if slot as u64 >= BINDING_LIMIT {
             return Err(OracleError::Limit {

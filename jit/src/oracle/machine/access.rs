@@ -76,6 +76,9 @@ impl World<'_> {
             if let Some(other) = target.shadow.touch(start, width, touch, &self.buffers) {
                 reports.race.get_or_insert((object, start, other));
             }
+            if target.constants.touch(start, width, self.slots[usize::from(touch.slot)].uniform, false) {
+                reports.changed.get_or_insert((object, start));
+            }
             self.note(touch, object, start, width);
         }
         self.report(touch, site, reports);
@@ -97,6 +100,9 @@ impl World<'_> {
             }
             if let Some(other) = target.shadow.touch(start, width, touch, &self.buffers) {
                 reports.race.get_or_insert((object, start, other));
+            }
+            if target.constants.touch(start, width, false, true) {
+                reports.changed.get_or_insert((object, start));
             }
             self.note(touch, object, start, width);
         }
@@ -242,6 +248,9 @@ impl World<'_> {
         }
         reports.race =
             target.shadow.touch(start, width, touch, &self.buffers).map(|other| (object, start, other));
+        if new.is_some() && target.constants.touch(start, width, false, true) {
+            reports.changed = Some((object, start));
+        }
         self.note(touch, object, start, width);
         self.report(touch, site, reports);
         old
@@ -260,6 +269,7 @@ pub(super) struct Reports {
     pub(super) outside: Option<u64>,
     pub(super) uninitialised: Option<(usize, usize)>,
     pub(super) race: Option<(usize, usize, Touch)>,
+    pub(super) changed: Option<(usize, usize)>,
 }
 
 #[inline]

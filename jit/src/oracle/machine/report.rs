@@ -2,7 +2,7 @@
 
 use super::access::{Reports, Site};
 use super::world::World;
-use crate::oracle::finding::{Access, OutOfBounds, Place, Race, Uninitialised};
+use crate::oracle::finding::{Access, ChangedConstant, OutOfBounds, Place, Race, Uninitialised};
 use crate::oracle::input::{Position, unfold};
 use crate::oracle::memory::ObjectId;
 use crate::oracle::program::{Image, POISON};
@@ -66,7 +66,11 @@ impl World<'_> {
     /// Findings of an access to a buffer.
     #[inline]
     pub(super) fn report(&mut self, touch: Touch, site: Site, reports: Reports) {
-        if reports.outside.is_some() || reports.uninitialised.is_some() || reports.race.is_some() {
+        if reports.outside.is_some()
+            || reports.uninitialised.is_some()
+            || reports.race.is_some()
+            || reports.changed.is_some()
+        {
             self.report_some(touch, site, reports);
         }
     }
@@ -85,6 +89,15 @@ impl World<'_> {
         if let Some((object, start)) = reports.uninitialised {
             let (object, offset) = (Some(ObjectId(object as u32)), start as u64);
             self.findings.uninitialised.push(limit, || Uninitialised { dispatch, access, object, offset });
+        }
+        if let Some((object, start)) = reports.changed {
+            let (object, offset) = (ObjectId(object as u32), start as u64);
+            self.findings.changed_constants.push(limit, || ChangedConstant {
+                dispatch,
+                access,
+                object,
+                offset,
+            });
         }
         if let Some((object, start, other)) = reports.race {
             let race = Race {

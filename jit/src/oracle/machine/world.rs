@@ -15,6 +15,7 @@ pub(super) struct Slot {
     pub(super) object: usize,
     pub(super) offset: u64,
     pub(super) len: u64,
+    pub(super) uniform: bool,
 }
 
 /// Everything outside the registers.
@@ -74,7 +75,7 @@ impl<'a> World<'a> {
             if !inside {
                 return Err(OracleError::BadRange { dispatch: index, set, binding });
             }
-            slots.push(Slot { object, offset: bound.offset, len: bound.len });
+            slots.push(Slot { object, offset: bound.offset, len: bound.len, uniform: used.uniform });
         }
         for slot in &slots {
             // Two bindings of one object share grains, so the smaller alignment counts.
@@ -82,6 +83,9 @@ impl<'a> World<'a> {
             let shift = offsets.fold(program.grain_shift, |shift, offset| shift.min(offset.trailing_zeros()));
             let object = &mut objects[slot.object];
             object.shadow.begin(object.bytes.len(), shift, program.has_atomics);
+            let shares =
+                |uniform: bool| slots.iter().any(|s| s.object == slot.object && s.uniform == uniform);
+            object.constants.begin(if shares(true) && shares(false) { object.bytes.len() } else { 0 });
         }
         let lanes = program.private.lanes.len() * size as usize;
         let now = Now { group_size: size, subgroup_size: options.subgroup_size, ..Now::default() };

@@ -19,6 +19,7 @@ pub(super) struct Report {
     races: Found<Race>,
     out_of_bounds: Found<Touch>,
     uninitialised: Found<Touch>,
+    changed_constants: Found<Touch>,
     divergent_barriers: Found<Barrier>,
 }
 
@@ -112,6 +113,10 @@ impl Report {
             spot: at.spot(one.dispatch, one.object, one.offset),
             access: Who::new(&one.access),
         });
+        let changed_constants = found(&findings.changed_constants, |one| Touch {
+            spot: at.spot(one.dispatch, Some(one.object), one.offset),
+            access: Who::new(&one.access),
+        });
         let divergent_barriers = found(&findings.divergent_barriers, |one| Barrier {
             submission: one.dispatch,
             kernel: at.kernel(one.dispatch),
@@ -129,6 +134,7 @@ impl Report {
             races,
             out_of_bounds,
             uninitialised,
+            changed_constants,
             divergent_barriers,
         }
     }
@@ -182,8 +188,12 @@ pub(super) fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> 
         races.row([place, buffer, index, who(&race.first), who(&race.second), note]);
     }
     print_counted(out, &races, report.races.count, report.races.list.len())?;
-    for (title, list) in [("out of bounds", &report.out_of_bounds), ("uninitialised", &report.uninitialised)]
-    {
+    let touches = [
+        ("out of bounds", &report.out_of_bounds),
+        ("uninitialised", &report.uninitialised),
+        ("uniform buffer written", &report.changed_constants),
+    ];
+    for (title, list) in touches {
         let mut table = Table::new(&[title, "buffer", "element", "access"]);
         for touch in &list.list {
             let [place, buffer, index] = cells(&touch.spot);

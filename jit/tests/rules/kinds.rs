@@ -1,0 +1,225 @@
+//! What a buffer is seen as: a constant, several types side by side, memory that somebody vouches for.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rspirv::dr::Operand;
+use rspirv::spirv::{Decoration, MemoryAccess, Op};
+use vkfuse_jit::Reason;
+use vkfuse_jit::kernel::{Kernel, Module, Specialized};
+use vkfuse_jit::plan::{BarrierReason, Internalization, Policy, Promote, ShapeFacts};
+
+use super::lab::{Checked, Lab, View, kernel};
+
+fn copy() -> String {
+    kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;")
+}
+
+/// Copies element `i` of a uniform buffer of 32 words.
+fn from_uniform() -> String {
+    "@group(0) @binding(0) var<uniform> u: array<vec4<u32>, 8>;
+    @group(0) @binding(1) var<storage, read_write> z: array<u32>;
+    @compute @workgroup_size(8)
+    fn main(@builtin(global_invocation_id) gid: vec3<u32>) { z[gid.x] = u[gid.x / 4u][gid.x % 4u]; }"
+        .to_owned()
+}
+
+fn part(buffer: u64, first: u64, len: u64) -> View {
+    (buffer, first, len).into()
+}
+
+/// Demands two dispatches, because buffer 1 is written and a uniform buffer.
+#[track_caller]
+fn changes_a_constant(checked: Checked) {
+    let report = &checked.plan.report;
+    assert_eq!(checked.plan.steps.len(), 2, "{report:#?}");
+    assert!(matches!(report.splits[0].reason, Reason::UniformWritten(_)), "{report:#?}");
+    assert_eq!(report.splits[0].buffer.map(|b| b.0), Some(1));
+}
+
+/// A kernel of `tests/kernels`.
+fn file(name: &str) -> Arc<Specialized> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/kernels/{name}.spv"));
+    let module = Module::from_bytes(name, &std::fs::read(file).expect("is there")).expect("is valid");
+    Kernel::new(&module, None).expect("one entry point").specialize(&[]).expect("no constants")
+}
+
+/// In place, each element through a view of words and one of floats.
+fn words() -> String {
+    kernel("z", "8", "z[gid.x] = z[gid.x] * 3u + 1u;")
+}
+
+fn floats() -> String {
+    kernel("z:f32", "8", "z[gid.x] = bitcast<f32>(bitcast<u32>(z[gid.x]) ^ 5u);")
+}
+
+probes! {
+    /// Reads of a uniform buffer may move across stores of the same invocation, in either direction.
+    fn a_uniform_buffer_that_is_written_splits() {
+        let list = |uniform: View, written: View| {
+            let lab = || Lab::new(128);
+            let before = lab()
+                .submit_views(&copy(), [4, 1, 1], &[0.into(), written], &[])
+                .submit_views(&from_uniform(), [4, 1, 1], &[uniform, 2.into()], &[]);
+            let after = lab()
+                .submit_views(&from_uniform(), [4, 1, 1], &[uniform, 2.into()], &[])
+                .submit_views(&copy(), [4, 1, 1], &[0.into(), written], &[]);
+            [before, after]
+        };
+        let [before, after] = list(part(1, 0, 32), part(1, 0, 32));
+        changes_a_constant(before.check());
+        changes_a_constant(after.check());
+        // Some bytes are shared, of other invocations or of none that is known.
+        for lab in list(part(1, 0, 32), part(1, 16, 32)) {
+            changes_a_constant(lab.check());
+        }
+        for lab in list(part(1, 0, 32), part(1, 32, 32)) {
+            lab.check().fused(0);
+        }
+    }
+
+    /// Nor does trust help: a barrier orders no constant.
+    fn a_uniform_buffer_that_is_written_splits_under_trust() {
+        let mut lab = Lab::new(128)
+            .submit_views(&copy(), [4, 1, 1], &[0.into(), part(1, 16, 32)], &[])
+            .submit_views(&from_uniform(), [4, 1, 1], &[part(1, 0, 32), 2.into()], &[]);
+        lab.options.policy = Policy::Trust;
+        changes_a_constant(lab.check());
+    }
+
+    /// The same access through a storage buffer does not hide the one through a uniform buffer.
+    fn a_uniform_read_beside_a_storage_read_of_the_same_bytes_splits() {
+        let both = "@group(0) @binding(0) var<uniform> u: array<vec4<u32>, 8>;
+            @group(0) @binding(1) var<storage, read> a: array<vec4<u32>, 8>;
+            @group(0) @binding(2) var<storage, read_write> z: array<vec4<u32>>;
+            @compute @workgroup_size(8)
+            fn main(@builtin(global_invocation_id) gid: vec3<u32>) { z[gid.x] = a[gid.x] + u[gid.x]; }";
+        let write = kernel("z:vec4<u32>", "8", "z[gid.x] = vec4(gid.x);");
+        let checked = Lab::new(32)
+            .submit(both, [1, 1, 1], &[1, 1, 2], &[])
+            .submit(&write, [1, 1, 1], &[1], &[])
+            .check();
+        changes_a_constant(checked);
+    }
+
+    fn uniform_buffers_that_nobody_writes_fuse() {
+        Lab::new(32)
+            .submit(&from_uniform(), [4, 1, 1], &[0, 1], &[])
+            .submit(&from_uniform(), [4, 1, 1], &[0, 2], &[])
+            .submit(&copy(), [4, 1, 1], &[0, 3], &[])
+            .check()
+            .fused(0);
+    }
+
+    /// What is told of the variables is checked with every list; here they see one place as two types.
+    fn views_of_two_types_are_aliased_and_coherent() {
+        Lab::new(32)
+            .submit(&words(), [4, 1, 1], &[1], &[])
+            .submit(&floats(), [4, 1, 1], &[1], &[])
+            .submit(&words(), [4, 1, 1], &[1], &[])
+            .check()
+            .fused(0);
+    }
+
+    /// Four elements at a time: a store of floats between two uses of the same words.
+    fn vectors_of_two_types_are_aliased_and_coherent() {
+        for whole in [128, 112] {
+            let guarded = |names: &str, body: &str| {
+                kernel(names, "8", &format!("if (gid.x >= p.x) {{ return; }} {body}"))
+            };
+            let words = guarded("z", "z[gid.x] = z[gid.x] * 3u + 1u;");
+            let floats = guarded("z:f32", "z[gid.x] = bitcast<f32>(bitcast<u32>(z[gid.x]) ^ 5u);");
+            let set = guarded("a:f32 z:f32", "z[gid.x] = a[gid.x];");
+            let mut lab = Lab::new(128)
+                .submit(&words, [16, 1, 1], &[1], &[whole])
+                .submit(&set, [16, 1, 1], &[0, 1], &[whole])
+                .submit(&words, [16, 1, 1], &[1], &[whole])
+                .submit(&floats, [16, 1, 1], &[1], &[whole]);
+            lab.limits.shape = ShapeFacts { group_size: 8, items: 4, vectors: true };
+            let checked = lab.check().fused(0);
+            assert_eq!(checked.plan.report.groups[0].items_per_invocation, 4);
+        }
+    }
+
+    /// Ranges that overlap are two bindings, and what is said of each holds for both.
+    fn overlapping_ranges_are_aliased_and_coherent() {
+        Lab::new(64)
+            .submit_views(&words(), [4, 1, 1], &[part(1, 0, 32)], &[])
+            .submit_views(&words(), [4, 1, 1], &[part(1, 0, 64)], &[])
+            .submit_views(&copy(), [4, 1, 1], &[part(1, 0, 32), 2.into()], &[])
+            .check()
+            .fused(0);
+    }
+
+    /// A hand-over without its barrier rests on the user's word alone, and is listed.
+    fn a_barrier_that_is_switched_off_is_trusted() {
+        let mirror = kernel("a z", "8", "z[gid.x] = a[wid.x * 8u + 7u - lid.x];");
+        let lab = |no_barriers| {
+            let mut lab = Lab::new(32)
+                .submit(&copy(), [4, 1, 1], &[0, 1], &[])
+                .submit(&copy(), [4, 1, 1], &[0, 2], &[])
+                .submit(&mirror, [4, 1, 1], &[1, 3], &[])
+                .submit(&copy(), [4, 1, 1], &[3, 4], &[]);
+            lab.options.policy = Policy::Trust;
+            lab.options.no_barriers = no_barriers;
+            lab
+        };
+        let with = lab(false).check().fused(1);
+        assert!(with.plan.report.trusted.is_empty());
+        // Without its barrier the list races: it is planned and not run.
+        let without = lab(true).planned().fused(0);
+        let trusted = &without.plan.report.trusted;
+        let listed: Vec<_> =
+            trusted.iter().map(|t| (t.first, t.second, t.buffer.map(|b| b.0), &t.reason)).collect();
+        assert_eq!(listed, [(0, 2, Some(1), &Reason::BarrierSwitchedOff)]);
+        let reasons = without.plan.report.groups[0].barriers.iter().map(|b| b.reason);
+        assert!(reasons.into_iter().any(|reason| reason == BarrierReason::SwitchedOff));
+    }
+
+    /// An exchange inside one member that is trusted is ordered by the member's barrier in shared memory as well.
+    fn a_trusted_exchange_is_ordered_by_the_kernels_own_barrier() {
+        let exchange = kernel(
+            "a y z",
+            "8",
+            "y[gid.x] += 1u; storageBarrier(); z[gid.x] = y[wid.x * 8u + min(a[gid.x] / 8u, 15u)];",
+        );
+        let mut lab = Lab::new(64)
+            .promote(1, Promote::Local)
+            .submit(&copy(), [4, 1, 1], &[0, 1], &[])
+            .submit(&exchange, [4, 1, 1], &[0, 1, 2], &[]);
+        lab.options.policy = Policy::Trust;
+        let checked = lab.check().fused(1).inside(1, Internalization::Local);
+        assert!(!checked.plan.report.trusted.is_empty());
+    }
+
+    /// There is no `Coherent` in the Vulkan memory model: the accesses say it.
+    fn kernels_of_the_vulkan_memory_model_share_buffers() {
+        let kernel = file("vulkan_memory");
+        let checked = Lab::new(32)
+            .submit_kernel(kernel.clone(), [4, 1, 1], &[0.into(), 1.into()], &[])
+            .submit_kernel(kernel.clone(), [4, 1, 1], &[2.into(), 1.into()], &[])
+            .submit_kernel(kernel, [4, 1, 1], &[1.into(), 3.into()], &[])
+            .check()
+            .fused(0);
+        let words = checked.plan.steps[0].build().expect("the module stands");
+        let module = rspirv::dr::load_words(words).expect("a module");
+        let coherent = Operand::Decoration(Decoration::Coherent);
+        assert!(module.annotations.iter().all(|inst| !inst.operands.contains(&coherent)));
+        let stores: Vec<_> = module.all_inst_iter().filter(|inst| inst.class.opcode == Op::Store).collect();
+        let how = MemoryAccess::MAKE_POINTER_AVAILABLE | MemoryAccess::NON_PRIVATE_POINTER;
+        let says = |o: &Operand| matches!(o, Operand::MemoryAccess(mask) if mask.contains(how));
+        assert_eq!(stores.len(), 3);
+        // The third kernel's own buffer is nobody else's.
+        assert_eq!(stores.iter().filter(|inst| inst.operands.iter().any(says)).count(), 2);
+    }
+
+    /// Barriers of that model say more than those that are placed here.
+    fn kernels_of_the_vulkan_memory_model_have_no_barrier_between_them() {
+        let checked = Lab::new(32)
+            .submit_kernel(file("vulkan_memory"), [4, 1, 1], &[0.into(), 1.into()], &[])
+            .submit_kernel(file("vulkan_memory_mirror"), [4, 1, 1], &[1.into(), 2.into()], &[])
+            .check();
+        assert_eq!(checked.plan.steps.len(), 2);
+        assert_eq!(checked.plan.report.splits[0].reason, Reason::BarrierMemoryModel);
+    }
+}
