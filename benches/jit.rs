@@ -1,5 +1,5 @@
 //! The JIT by number of kernels: what is done once per kernel (validation, normal form, analysis), planning (trace,
-//! legality, key) and building (linking, internalization, emission) apart. No driver and no device take part.
+//! legality, key) and building (linking, internalization, emission, validation) apart. No driver and no device take part.
 //!
 //! The list is a chain in which every kernel takes the result of the one before; all results but the last are
 //! promoted to private memory.
@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use spirv_tools::TargetEnv;
+use spirv_tools::val::Validator;
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 use vkfuse_jit::plan::{Arg, BufferId, FuseOptions, Limits, Promote, Submission, plan};
 
@@ -37,6 +39,12 @@ fn jit(criterion: &mut Criterion) {
         assert_eq!(planned.steps.len(), 1, "the chain fuses: {:?}", planned.report.splits);
         group.bench_function(BenchmarkId::new("build", count), |bencher| {
             bencher.iter(|| planned.steps[0].build().expect("a fused module"));
+        });
+        // A part of building: every module is validated before a driver sees it.
+        let words = planned.steps[0].build().expect("a fused module");
+        let validator = spirv_tools::val::create(Some(TargetEnv::Vulkan_1_3));
+        group.bench_function(BenchmarkId::new("validate", count), |bencher| {
+            bencher.iter(|| validator.validate(&*words, None).expect("a valid module"));
         });
     }
 }
