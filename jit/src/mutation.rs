@@ -73,6 +73,8 @@ mutants! {
     // Pairs.
     UnknownIsDisjoint: "an index that cannot be followed meets nobody",
     AnyDigitIsZero: "a digit is zero whatever the smaller ones make up: no range condition on injectivity",
+    DigitsByOwnWeight: "the smaller digits are those of smaller weight in each offset, whatever they make up in the difference",
+    RangesHoldEverywhere: "what one access knows of a quotient counts for the other",
     MergeWithoutFit: "group and local id are joined to the global id although their weights do not fit",
     FirstIsWhole: "who agrees with its work-group's first invocation is that invocation",
     QuotientIsWhole: "who agrees on a quotient agrees on the whole",
@@ -121,4 +123,6 @@ mutants! {
     AtomicsMayBeInside: "a buffer with atomic operations is promoted",
     OneSlot: "all elements of an invocation share a slot",
     SlotsFromTheView: "the slot of an element counts from the start of the view",
+    SlotsFromTheArray: "the slot of an element counts from the start of its array, wherever that lies in the block",
+    MajorsAreOne: "matrices are alike however they lie in memory",
 }

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use super::bytes::Pieces;
 use super::cfg::Place;
 use super::expr::{Exprs, NodeId};
+use super::layout::MatrixLayout;
 use super::trips::LoopRounds;
 
 /// What an access does to memory.
@@ -59,21 +60,27 @@ pub struct Access {
     pub(crate) element: Option<Element>,
 }
 
-/// The start of an access path: `block.member[index]`.
+/// The start of an access path: `block.member[index]`, or `block.member.inner[index]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
     /// Member of the block.
     pub(crate) member: u32,
-    /// The index, if the member is an array.
+    /// The index, if the path leads through an array.
     pub(crate) index: Option<ElementIndex>,
 }
 
-/// Which element of an array member.
+/// Which element of the outermost array on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ElementIndex {
     pub(crate) node: NodeId,
+    /// Byte at which the array starts in its block.
+    pub(crate) start: u64,
+    /// Number of indices of the path before this one.
+    pub(crate) depth: usize,
     /// Bytes per element.
     pub(crate) stride: u64,
+    /// How matrices lie in an element that is one, or an array of them.
+    pub(crate) matrix: MatrixLayout,
     /// Type id of the element in the kernel's module.
     pub(crate) ty: u32,
 }
@@ -125,6 +132,18 @@ pub struct Guard {
     pub in_past_loop: bool,
 }
 
+/// A query of the length of a buffer's trailing array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LengthQuery {
+    pub(crate) binding: usize,
+    /// Id of its result.
+    pub(crate) id: u32,
+    /// Byte offset of the array in its block.
+    pub(crate) offset: u32,
+    /// Bytes per element.
+    pub(crate) stride: u32,
+}
+
 /// What the analysis of one kernel found.
 #[derive(Clone, Debug, Default)]
 pub struct KernelAnalysis {
@@ -134,8 +153,8 @@ pub struct KernelAnalysis {
     pub accesses: Vec<Access>,
     /// Dominance between the blocks of accesses: `(a, b)` with a's block dominating b's.
     pub(crate) dominance: Vec<Vec<bool>>,
-    /// Queries of a buffer's length, in program order: binding, byte offset of the array in its block, bytes per element.
-    pub(crate) lengths: Vec<(usize, u32, u32)>,
+    /// Queries of a buffer's length, in program order.
+    pub(crate) lengths: Vec<LengthQuery>,
     /// Its loops.
     pub(crate) loops: Vec<LoopRounds>,
     /// What the kernel reads of its push constants.
@@ -173,6 +192,17 @@ impl KernelAnalysis {
             let next = counts.entry(access.binding).or_default();
             *next += 1;
             (access.at, (number, *next - 1))
+        });
+        numbered.collect()
+    }
+
+    /// Length queries by the id of their result: the number among those of their binding, through whatever variable.
+    pub(crate) fn numbered_lengths(&self) -> AHashMap<u32, usize> {
+        let mut counts: AHashMap<usize, usize> = AHashMap::new();
+        let numbered = self.lengths.iter().map(|query| {
+            let next = counts.entry(query.binding).or_default();
+            *next += 1;
+            (query.id, *next - 1)
         });
         numbered.collect()
     }

@@ -320,6 +320,10 @@ pub(crate) fn split(
             }
             None => (rest, divisor, high),
         };
+        // No atom is larger than a word.
+        if high > 1 << 64 {
+            return None;
+        }
         let atom = atoms.intern(Atom::Quotient(rest, divisor), high / divisor);
         whole.plus(&Affine::atom(atom), 1)
     } else if high < divisor {

@@ -13,7 +13,7 @@ use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
 
 use super::access::{
-    Access, AccessKind, Element, ElementIndex, Guard, KernelAnalysis, PushLeaf, PushUse, Term,
+    Access, AccessKind, Element, ElementIndex, Guard, KernelAnalysis, LengthQuery, PushLeaf, PushUse, Term,
 };
 use super::cfg::Cfg;
 use super::expr::{Exprs, Node, NodeId};
@@ -72,6 +72,8 @@ pub(super) struct Pointer {
     pub(super) constant: u64,
     pub(super) terms: Vec<Term>,
     pub(super) element: Option<Element>,
+    /// Number of indices followed so far.
+    pub(super) depth: usize,
     pub(super) pointee: u32,
     pub(super) matrix: MatrixLayout,
     /// Inside a matrix: bytes between the components of a column.
@@ -206,7 +208,7 @@ impl<'a> Builder<'a> {
         inst: &'a Instruction,
         at: (usize, usize),
         accesses: &mut Vec<Access>,
-        lengths: &mut Vec<(usize, u32, u32)>,
+        lengths: &mut Vec<LengthQuery>,
         escaped: &mut Vec<(usize, String)>,
     ) {
         let op = inst.class.opcode;
@@ -233,9 +235,9 @@ impl<'a> Builder<'a> {
                 return;
             }
             Op::ArrayLength => {
-                match self.array_length(inst).map(|node| self.exprs.get(node).clone()) {
-                    Some(Node::Length { binding, offset, stride }) => {
-                        lengths.push((usize::from(binding), offset, stride))
+                match (inst.result_id, self.array_length(inst).map(|node| self.exprs.get(node).clone())) {
+                    (Some(id), Some(Node::Length { binding, offset, stride })) => {
+                        lengths.push(LengthQuery { binding: usize::from(binding), id, offset, stride })
                     }
                     _ => escaped.extend(
                         id_at(inst, 0).and_then(|p| self.buffer_of(p)).map(|b| (b, format!("{op:?}"))),
@@ -291,10 +293,14 @@ impl<'a> Builder<'a> {
             }
             _ => self.types.span(pointer.pointee, pointer.matrix),
         };
+        if size == 0 {
+            escaped.push((binding, format!("{op:?} of a type without a size")));
+            return;
+        }
         let pieces = self.types.pieces(pointer.pointee, pointer.matrix, pointer.row_stride);
         let element = pointer.element.and_then(|e| e.index);
-        let whole_element = pieces.is_some()
-            && element.is_some_and(|e| pieces == self.types.pieces(e.ty, MatrixLayout::default(), None));
+        let whole_element =
+            pieces.is_some() && element.is_some_and(|e| pieces == self.types.pieces(e.ty, e.matrix, None));
         accesses.push(Access {
             binding,
             kind,
@@ -360,6 +366,7 @@ impl<'a> Builder<'a> {
             constant: 0,
             terms: Vec::new(),
             element: None,
+            depth: 0,
             pointee,
             matrix: MatrixLayout::default(),
             row_stride: None,
@@ -371,6 +378,7 @@ impl<'a> Builder<'a> {
         for n in 1..inst.operands.len() {
             let index = id_at(inst, n)?;
             self.step(&mut pointer, index, block)?;
+            pointer.depth += 1;
         }
         Some(pointer)
     }
@@ -419,7 +427,8 @@ impl<'a> Builder<'a> {
             && let Some(Element { index: slot @ None, .. }) = &mut pointer.element
             && pointer.terms.is_empty()
         {
-            *slot = Some(ElementIndex { node, stride, ty: next });
+            let (start, depth, matrix) = (pointer.constant, pointer.depth, pointer.matrix);
+            *slot = Some(ElementIndex { node, start, depth, stride, matrix, ty: next });
         }
         pointer.pointee = next;
         match constant {

@@ -66,6 +66,25 @@ pub(crate) struct AccessForm {
     pub(crate) accessor: (i128, i128),
 }
 
+impl AccessForm {
+    /// Range of an atom wherever the access happens; nothing if nothing is known of it there.
+    ///
+    /// A quotient is one of a form that is not negative and not above some bound. That was shown where the atom was
+    /// made, under the guards of that access. Elsewhere the same atom may be anything.
+    pub(crate) fn range(&self, atoms: &Atoms, id: AtomId) -> Option<(i128, i128)> {
+        let is_known = match atoms.get(id) {
+            Atom::Group(_) | Atom::Local(_) | Atom::Global(_) | Atom::Cell { .. } | Atom::Remainder(..) => {
+                true
+            }
+            _ => {
+                let own = [&self.offset].into_iter().chain(&self.facts);
+                own.into_iter().any(|form| form.coefficient(id) != 0) || mutant!(RangesHoldEverywhere)
+            }
+        };
+        is_known.then(|| self.ranges.get(atoms, id))
+    }
+}
+
 /// Puts numbers into the expressions of one member.
 ///
 /// Values are worked out in a *context*: the guards of the access that is asked about, whose facts
@@ -280,7 +299,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The byte offset of the array element an access lies in, the start of the array left out.
+    /// The byte offset in the memory object of the array element an access lies in.
     pub(crate) fn element(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> Option<Affine> {
         let index = access.element?.index?;
         self.enter(atoms, &access.guards);
@@ -288,7 +307,8 @@ impl<'a> Evaluator<'a> {
             self.leave();
         }
         let form = self.index(atoms, index.node, None)?;
-        Affine::constant(i128::from(base)).plus(&rejoin(atoms, form), i128::from(index.stride))
+        let start = if mutant!(SlotsFromTheArray) { 0 } else { i128::from(index.start) };
+        Affine::constant(i128::from(base) + start).plus(&rejoin(atoms, form), i128::from(index.stride))
     }
 
     /// An index as an exact integer. `count` elements exist where the type says so.
@@ -413,7 +433,12 @@ impl<'a> Evaluator<'a> {
                 Affine::constant(i128::from(room / u64::from((*stride).max(1))))
             }
             Node::Cell { binding, offset, width, .. } => {
-                let (buffer, start) = self.env.constants.get(usize::from(*binding)).copied().flatten()?;
+                let binding = usize::from(*binding);
+                let (buffer, start) = self.env.constants.get(binding).copied().flatten()?;
+                // Behind the end of what is bound there is no number that another view would find as well.
+                if u64::from(*offset) + u64::from(*width / 8) > *self.env.lengths.get(binding)? {
+                    return None;
+                }
                 let buffer = if mutant!(CellsAreOne) { 0 } else { buffer };
                 let cell = Atom::Cell { buffer, offset: start + u64::from(*offset), width: *width };
                 Affine::atom(atoms.intern(cell, i128::from(mask(*width))))

@@ -232,10 +232,12 @@ impl Types {
         }
     }
 
-    /// The signature with all scalars of one width alike: equal for types whose values differ by bit
-    /// casts alone.
-    pub(crate) fn bit_signature(&self, id: u32) -> String {
-        self.signature(id).replace(['i', 'u', 'f'], "w")
+    /// The signature of elements whose matrices lie as `matrix` says, with all scalars of one width alike: equal for
+    /// types whose values differ by bit casts alone.
+    pub(crate) fn bit_signature(&self, id: u32, matrix: MatrixLayout) -> String {
+        let mut out = String::new();
+        self.write_signature(id, matrix, &mut out);
+        out.replace(['i', 'u', 'f'], "w")
     }
 
     /// The type as text: equal for types of equal structure and layout, in whatever module.

@@ -8,9 +8,14 @@
 //! invocations agree on it. What they agree on tells whether they are the same invocation or at least
 //! of the same work-group.
 
+#[cfg(test)]
+mod brute;
+mod digits;
+
 use smallvec::SmallVec;
 
-use super::atoms::{Affine, Atom, AtomId, Atoms, Bounds, gcd};
+use self::digits::{Digits, Solution};
+use super::atoms::{Affine, Atom, AtomId, Atoms};
 use super::form::AccessForm;
 
 /// Which invocations can touch the same bytes through two accesses.
@@ -93,8 +98,7 @@ fn relate_forms(
     let mut agreed = Agreed::default();
     for id in all_atoms(&a, &b) {
         // An atom that the guards pin to one value on both sides is agreed on.
-        let (x, y) = (a.ranges.get(atoms, id), b.ranges.get(atoms, id));
-        if x.0 == x.1 && x == y && atoms.is_shared(id) {
+        if atoms.is_shared(id) && pinned(atoms, &a, &b, id) {
             agreed.insert(id);
         }
     }
@@ -117,7 +121,7 @@ fn relate_forms(
         count <= 1
             || atoms.find(&atom).is_some_and(|id| agreed.contains(id))
             || (by_global && atoms.find(&Atom::Global(dim)).is_some_and(|id| agreed.contains(id)))
-            || pinned(atoms, &a, &b, &atom)
+            || atoms.find(&atom).is_some_and(|id| pinned(atoms, &a, &b, id))
     };
     let same_group = (0..3u8).all(|d| agreed_on(Atom::Group(d), shape.groups[usize::from(d)], d));
     let same_local = (0..3u8).all(|d| agreed_on(Atom::Local(d), shape.local[usize::from(d)], d));
@@ -135,7 +139,7 @@ fn relate_forms(
 fn align(atoms: &Atoms, a: &mut AccessForm, b: &AccessForm) -> bool {
     let mut moved = false;
     for id in all_atoms(a, b) {
-        let (low, high) = a.ranges.get(atoms, id);
+        let Some((low, high)) = a.range(atoms, id) else { continue };
         let (own, other) = (a.offset.coefficient(id), b.offset.coefficient(id));
         if low != high || own == other || !atoms.is_shared(id) {
             continue;
@@ -150,11 +154,10 @@ fn align(atoms: &Atoms, a: &mut AccessForm, b: &AccessForm) -> bool {
     moved
 }
 
-fn pinned(atoms: &Atoms, a: &AccessForm, b: &AccessForm, atom: &Atom) -> bool {
-    atoms.find(atom).is_some_and(|id| {
-        let (x, y) = (a.ranges.get(atoms, id), b.ranges.get(atoms, id));
-        x.0 == x.1 && x == y
-    })
+/// Whether the guards of both accesses leave an atom one and the same value.
+fn pinned(atoms: &Atoms, a: &AccessForm, b: &AccessForm, id: AtomId) -> bool {
+    let of = |form: &AccessForm| form.range(atoms, id).filter(|(low, high)| low == high);
+    of(a).is_some_and(|value| of(b) == Some(value))
 }
 
 fn all_atoms(a: &AccessForm, b: &AccessForm) -> SmallVec<[AtomId; 8]> {
@@ -252,168 +255,6 @@ fn replace(form: &mut Affine, group: AtomId, local: AtomId, global: AtomId) {
     form.add_term(group, -form.coefficient(group));
     form.add_term(local, -c);
     form.add_term(global, c);
-}
-
-/// One summand of the difference of two offsets.
-#[derive(Clone, Debug)]
-struct Digit {
-    coefficient: i128,
-    /// Least and greatest value.
-    low: i128,
-    high: i128,
-    /// The atom both sides agree on if the digit is zero.
-    atom: Option<AtomId>,
-}
-
-#[derive(Default)]
-struct Digits(SmallVec<[Digit; 8]>);
-
-enum Solution {
-    /// The sum never falls into the window.
-    Never,
-    /// If it does, the digits of these atoms are zero.
-    Zero(SmallVec<[AtomId; 8]>),
-}
-
-impl Digits {
-    /// The difference of two offsets, or nothing if one of the accesses cannot happen.
-    fn of(atoms: &Atoms, a: &AccessForm, b: &AccessForm) -> Option<Self> {
-        let mut digits = Self::default();
-        let mut seen: SmallVec<[AtomId; 8]> = SmallVec::new();
-        for &(id, _) in a.offset.terms.iter().chain(&b.offset.terms) {
-            if seen.contains(&id) {
-                continue;
-            }
-            seen.push(id);
-            let (ca, cb) = (a.offset.coefficient(id), b.offset.coefficient(id));
-            let (x, y) = (a.ranges.get(atoms, id), b.ranges.get(atoms, id));
-            if x.0 > x.1 || y.0 > y.1 {
-                return None;
-            }
-            if atoms.is_uniform(id) {
-                // One number on both sides.
-                digits.push(Digit {
-                    coefficient: ca - cb,
-                    low: x.0.max(y.0),
-                    high: x.1.min(y.1),
-                    atom: None,
-                });
-            } else if ca == cb && atoms.is_shared(id) {
-                digits.push(Digit { coefficient: ca, low: x.0 - y.1, high: x.1 - y.0, atom: Some(id) });
-            } else {
-                // Different weights, or values that have nothing to do with each other.
-                if ca != 0 {
-                    digits.push(Digit { coefficient: ca, low: x.0, high: x.1, atom: None });
-                }
-                if cb != 0 {
-                    digits.push(Digit { coefficient: -cb, low: y.0, high: y.1, atom: None });
-                }
-            }
-        }
-        Some(digits)
-    }
-
-    /// Adds a digit with a positive coefficient; unattached ones of one coefficient become one.
-    fn push(&mut self, mut digit: Digit) {
-        if digit.coefficient == 0 {
-            return;
-        }
-        if digit.coefficient < 0 {
-            digit = Digit {
-                coefficient: -digit.coefficient,
-                low: -digit.high,
-                high: -digit.low,
-                atom: digit.atom,
-            };
-        }
-        if digit.low == 0 && digit.high == 0 && digit.atom.is_none() {
-            return;
-        }
-        if digit.atom.is_none()
-            && let Some(same) =
-                self.0.iter_mut().find(|d| d.atom.is_none() && d.coefficient == digit.coefficient)
-        {
-            same.low += digit.low;
-            same.high += digit.high;
-            return;
-        }
-        self.0.push(digit);
-    }
-
-    /// What follows if the sum of all digits lies in `low..=high`.
-    fn solve(mut self, atoms: &Atoms, a: &AccessForm, b: &AccessForm, low: i128, high: i128) -> Solution {
-        // The sum is a multiple of the common divisor of the coefficients.
-        let step = self.0.iter().fold(0, |g, d| gcd(g, d.coefficient));
-        let (mut low, mut high) = (low, high);
-        if step > 0 {
-            low = -((-low).div_euclid(step)) * step;
-            high = high.div_euclid(step) * step;
-        } else {
-            (low, high) = (low.max(0), high.min(0));
-        }
-        if low > high {
-            return Solution::Never;
-        }
-        let reach = |digits: &[Digit]| {
-            digits.iter().fold((0i128, 0i128), |(l, h), d| {
-                (
-                    l.saturating_add(d.coefficient.saturating_mul(d.low)),
-                    h.saturating_add(d.coefficient.saturating_mul(d.high)),
-                )
-            })
-        };
-        let (least, most) = reach(&self.0);
-        if least > high || most < low {
-            return Solution::Never;
-        }
-        self.0.sort_by_key(|d| std::cmp::Reverse(d.coefficient));
-        let mut zero = SmallVec::new();
-        for (n, digit) in self.0.iter().enumerate() {
-            let (mut least, mut most) = reach(&self.0[n + 1..]);
-            if self.0.get(n + 1).is_none_or(|next| next.coefficient < digit.coefficient) {
-                // A guard may bound the smaller digits together (`row * width + column, column < width`).
-                let x = below(atoms, a, digit.coefficient);
-                let y = below(atoms, b, digit.coefficient);
-                least = least.max(x.0.saturating_sub(y.1));
-                most = most.min(x.1.saturating_sub(y.0));
-            }
-            // coefficient * digit = sum - rest, so it lies in low - most ..= high - least.
-            let first = div_up(low.saturating_sub(most), digit.coefficient).max(digit.low);
-            let last = high.saturating_sub(least).div_euclid(digit.coefficient).min(digit.high);
-            if first > last {
-                return Solution::Never;
-            }
-            if (first != 0 || last != 0) && !(mutant!(AnyDigitIsZero) && digit.atom.is_some()) {
-                // This digit may be something else: it joins the window for those below it.
-                if first == last {
-                    low = low.saturating_sub(digit.coefficient * first);
-                    high = high.saturating_sub(digit.coefficient * first);
-                } else {
-                    low = low.saturating_sub(digit.coefficient.saturating_mul(last));
-                    high = high.saturating_sub(digit.coefficient.saturating_mul(first));
-                }
-                continue;
-            }
-            if let Some(id) = digit.atom {
-                zero.push(id);
-            }
-        }
-        if self.0.is_empty() && (low > 0 || high < 0) {
-            return Solution::Never;
-        }
-        Solution::Zero(zero)
-    }
-}
-
-/// Range of the terms of an offset with coefficients below `limit`.
-fn below(atoms: &Atoms, side: &AccessForm, limit: i128) -> (i128, i128) {
-    let mut form = Affine::default();
-    side.offset.terms.iter().filter(|t| t.1.abs() < limit).for_each(|&(id, c)| form.add_term(id, c));
-    Bounds { ranges: &side.ranges, facts: &side.facts }.of(atoms, &form)
-}
-
-fn div_up(a: i128, b: i128) -> i128 {
-    -((-a).div_euclid(b))
 }
 
 /// Atoms on which two invocations agree.

@@ -100,7 +100,7 @@ impl<'a> Line<'a> {
                 decorations.entry(*id).or_default().push(rest);
             }
         }
-        let mut line = Self {
+        Ok(Self {
             recipe,
             member,
             kernel,
@@ -112,39 +112,13 @@ impl<'a> Line<'a> {
             chains: AHashMap::new(),
             definitions,
             accesses,
-            lengths: AHashMap::new(),
+            lengths: normal.analysis.numbered_lengths(),
             decorations,
-        };
-        line.number_lengths();
-        Ok(line)
-    }
-
-    /// Length queries of internalized bindings have their answers in the order of the program.
-    fn number_lengths(&mut self) {
-        let blocks = self.normal.module.functions.first().map_or(&[][..], |f| f.blocks.as_slice());
-        let mut counts: AHashMap<Word, usize> = AHashMap::new();
-        for inst in blocks.iter().flat_map(|block| &block.instructions) {
-            let pointer = inst.operands.first().and_then(Operand::id_ref_any);
-            if let (Op::ArrayLength, Some(pointer), Some(result)) =
-                (inst.class.opcode, pointer, inst.result_id)
-            {
-                let nth = counts.entry(self.base(pointer)).or_default();
-                self.lengths.insert(result, *nth);
-                *nth += 1;
-            }
-        }
+        })
     }
 
     fn error(&self, detail: impl Into<String>) -> JitError {
         JitError::new("lanes", format!("kernel {}: {}", self.kernel.name, detail.into()))
-    }
-
-    /// Variable behind a pointer.
-    fn base(&self, mut pointer: Word) -> Word {
-        while let Some(next) = self.definitions.get(&pointer).and_then(|i| i.operands.first()?.id_ref_any()) {
-            pointer = next;
-        }
-        pointer
     }
 
     /// A type or other global of the member.

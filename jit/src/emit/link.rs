@@ -70,9 +70,8 @@ pub(super) struct Linker<'a> {
     chains: AHashMap<Word, (Word, Vec<Word>)>,
     /// Accesses by block and position: their number, and that among those of their binding.
     accesses: AHashMap<(usize, usize), (usize, usize)>,
-    /// Next answer to each internalized binding's length queries, and those given.
-    next_length: AHashMap<usize, usize>,
-    lengths: AHashMap<Word, u16>,
+    /// Numbers of length queries among those of their binding, by result.
+    lengths: AHashMap<Word, usize>,
     /// Block and position of the present instruction.
     pub(super) at: (usize, usize),
     /// Present round of each loop that is written out.
@@ -103,8 +102,7 @@ pub(crate) fn link(
         ids: VirtualIds::default(),
         chains: AHashMap::new(),
         accesses: normal.analysis.numbered(),
-        next_length: AHashMap::new(),
-        lengths: AHashMap::new(),
+        lengths: normal.analysis.numbered_lengths(),
         at: (0, 0),
         rounds: AHashMap::new(),
         copies: AHashMap::new(),

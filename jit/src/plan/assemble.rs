@@ -339,10 +339,10 @@ fn lengths(submission: &Submission, binding: usize, len: u64, push: &mut PushBlo
     let Ok(normal) = &submission.kernel.normal else {
         return Vec::new();
     };
-    let queries = normal.analysis.lengths.iter().filter(|q| q.0 == binding);
+    let queries = normal.analysis.lengths.iter().filter(|query| query.binding == binding);
     queries
-        .map(|&(_, offset, stride)| {
-            let elements = len.saturating_sub(u64::from(offset)) / u64::from(stride.max(1));
+        .map(|query| {
+            let elements = len.saturating_sub(u64::from(query.offset)) / u64::from(query.stride.max(1));
             push.add_u32(u32::try_from(elements).unwrap_or(u32::MAX))
         })
         .collect()

@@ -5,6 +5,9 @@
 //! came before, and if the place of an element follows from its index. Under policy `trust` the first
 //! two are taken on the user's word and listed.
 
+#[cfg(test)]
+mod brute;
+
 use std::rc::Rc;
 
 use ahash::{AHashMap, AHashSet};
@@ -74,8 +77,10 @@ pub(crate) struct Element {
     pub(crate) access: usize,
     pub(crate) kind: AccessKind,
     pub(crate) form: AccessForm,
-    /// Byte offset of the element the access lies in.
+    /// Byte offset in the memory object of the element the access lies in.
     start: Affine,
+    /// The same of the array's first element.
+    array: i128,
     /// Loops of the member that can be written out.
     loops: Rc<[Written]>,
 }
@@ -234,8 +239,9 @@ fn elements(
                 return Err(Reason::Atomic);
             }
             let index = access.element.and_then(|e| e.index).ok_or(Reason::ElementType)?;
-            let signature = normal.types.bit_signature(index.ty);
-            let size = normal.types.span(index.ty, Default::default());
+            let matrix = if mutant!(MajorsAreOne) { Default::default() } else { index.matrix };
+            let signature = normal.types.bit_signature(index.ty, matrix);
+            let size = normal.types.span(index.ty, matrix);
             let needs = normal.types.small_scalars(index.ty);
             if needs.int8 && !small.int8 || needs.int16 && !small.int16 || needs.float16 && !small.float16 {
                 return Err(Reason::SmallElements);
@@ -256,6 +262,7 @@ fn elements(
                 binding: access.binding,
                 access: number,
                 kind: access.kind,
+                array: form.accessor.0 + i128::from(index.start),
                 form,
                 start,
                 loops: loops.clone(),
@@ -435,8 +442,12 @@ fn places(
                 _ => return Err(Reason::Slot),
             }
         }
-        // The index counts from the start of the accessor; `low` from that of the memory object.
-        let base = if mutant!(SlotsFromTheView) { -low } else { element.form.accessor.0 - low };
+        // The index counts from the start of the array; `low` from that of the memory object.
+        let base = match (mutant!(SlotsFromTheView), mutant!(SlotsFromTheArray)) {
+            (true, _) => element.array - element.form.accessor.0 - low,
+            (_, true) => element.form.accessor.0 - low,
+            _ => element.array - low,
+        };
         if uneven(base) {
             return Err(Reason::Slot);
         }

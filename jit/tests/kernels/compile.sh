@@ -15,7 +15,7 @@ glsl() { # source, target environment, output, further options
     glslangValidator -V --quiet --target-env "$env" "$@" -o "$out" "$source"
 }
 
-for source in *.comp; do
+for source in *.comp blocks/*.comp; do
     glsl "$source" vulkan1.1 "${source%.comp}.spv"
 done
 

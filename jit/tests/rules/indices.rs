@@ -171,6 +171,45 @@ probes! {
             .split(2, Write, Read);
     }
 
+    /// `m` is 3: what is written at `4 m + 3 i` is read at `5 m + 3 (i - 1)`. The weights of a number on the two sides say
+    /// nothing; their difference does.
+    fn a_number_from_memory_may_have_another_weight_on_the_other_side() {
+        let lab = |write: &str, read: &str| {
+            let first = kernel("a c z", "8", &format!("let m = c[44]; if (m < 100u) {{ z[{write}] = a[gid.x]; }}"));
+            let second = kernel("a c z", "8", &format!("let m = c[44]; if (m < 100u) {{ z[gid.x] = a[{read}]; }}"));
+            Lab::new(640)
+                .submit(&first, [4, 1, 1], &[1, 0, 2], &[])
+                .submit(&second, [4, 1, 1], &[2, 0, 3], &[])
+                .check()
+        };
+        for (write, read) in [("4u", "5u"), ("5u", "4u"), ("1u", "2u"), ("4u", "1u"), ("0u", "1u"), ("1u", "0u")] {
+            let (write, read) = (format!("{write} * m + 3u * gid.x"), format!("{read} * m + 3u * gid.x"));
+            lab(&write, &read).split(2, Write, Read);
+        }
+        // Within rows of a work-group each it is the neighbour's element, and never further away.
+        let row = |weight: u32| format!("64u * wid.x + {weight}u * (m & 3u) + 3u * lid.x");
+        lab(&row(4), &row(5)).fused(1);
+        lab("4u * m + 3u * gid.x", "3u * gid.x + 4u * m").fused(0);
+        lab("m + gid.x", "gid.x + m").fused(0);
+        // Apart by more than the number can be.
+        lab("4u * m + gid.x", "5u * m + gid.x + 132u").fused(0);
+    }
+
+    /// A quotient that is 0 in the one work-group in which it is used, and was shown to be, is not 0 in others.
+    fn a_quotient_is_known_where_it_was_made_only() {
+        let write = kernel("a z", "8", "z[gid.x] = a[gid.x];");
+        let read = kernel(
+            "a z",
+            "8",
+            "if (wid.x == 2u) { z[gid.x] = a[gid.x + 8u + 4u * ((40u - 19u * wid.x) / 16u)]; }",
+        );
+        Lab::new(64)
+            .submit(&write, [4, 1, 1], &[0, 1], &[])
+            .submit(&read, [4, 1, 1], &[1, 2], &[])
+            .check()
+            .split(2, Write, Read);
+    }
+
     /// Where wrapping does no harm it does not stop a proof: modulo 2^32 these are `i`.
     fn congruent_forms_are_equal() {
         own(&["i", "i - 5u + 5u", "i + 0xfffffff0u + 16u", "(i * 0xffffffffu) * 0xffffffffu", "~(~i)", "0u - (0u - i)"]);

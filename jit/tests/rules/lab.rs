@@ -94,6 +94,19 @@ pub(crate) fn load(text: &str) -> Arc<Specialized> {
     kernel
 }
 
+/// A kernel of `tests/kernels`, analysed once on each thread.
+pub(crate) fn compiled(name: &str) -> Arc<Specialized> {
+    if let Some(known) = KERNELS.with_borrow(|kernels| kernels.get(name).cloned()) {
+        return known;
+    }
+    let path = format!("{}/tests/kernels/{name}.spv", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let module = Module::from_bytes(name, &bytes).unwrap_or_else(|e| panic!("{e}: {name}"));
+    let kernel = Kernel::new(&module, None).expect("one entry point").specialize(&[]).expect("no constants");
+    KERNELS.with_borrow_mut(|kernels| kernels.insert(name.to_owned(), kernel.clone()));
+    kernel
+}
+
 /// What is bound: a whole buffer, or elements `first .. first + len` of it.
 #[derive(Clone, Copy)]
 pub(crate) struct View(u64, Option<(u64, u64)>);

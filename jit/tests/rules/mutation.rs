@@ -25,6 +25,7 @@ const PROBES: &[(&str, Probes)] = &[
     ("certain", super::certain::ALL),
     ("views", super::views::ALL),
     ("kinds", super::kinds::ALL),
+    ("blocks", super::blocks::ALL),
     ("promotion", super::promotion::ALL),
     ("limits", super::limits::ALL),
     ("weaknesses", super::weaknesses::ALL),

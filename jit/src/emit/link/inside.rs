@@ -4,7 +4,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
 use super::Linker;
-use crate::analysis::access::PushUse;
+use crate::analysis::access::{ElementIndex, PushUse};
 use crate::emit::JitError;
 use crate::emit::builder::Code;
 use crate::emit::internal::InternalVariable;
@@ -60,7 +60,11 @@ impl Linker<'_> {
         offset.ok_or_else(|| self.error("push constant at a varying offset"))
     }
 
-    fn internal(&mut self, binding: usize, indices: &[Word]) -> Result<(InternalVariable, SlotOf), JitError> {
+    fn internal(
+        &mut self,
+        binding: usize,
+        element: ElementIndex,
+    ) -> Result<(InternalVariable, SlotOf), JitError> {
         let Target::Internal { index, slots, .. } = &self.member.targets[binding] else {
             return Err(self.error("binding that is not internalized"));
         };
@@ -79,18 +83,16 @@ impl Linker<'_> {
         if let Some(variable) = self.shared.internal[index] {
             return Ok((variable, slot));
         }
-        let element = self.element_type(binding, indices)?;
+        let element = self.mapped(element.ty)?;
         let variable = InternalVariable::new(&mut self.shared.builder, &self.recipe.internal[index], element);
         self.shared.internal[index] = Some(variable);
         Ok((variable, slot))
     }
 
-    /// Type of the elements of the array an access goes through.
-    fn element_type(&self, binding: usize, indices: &[Word]) -> Result<Word, JitError> {
-        let access = self.normal.analysis.accesses.iter().find(|a| a.binding == binding);
-        let element = access.and_then(|a| a.element?.index).map(|i| i.ty);
-        let element = element.filter(|_| indices.len() >= 2);
-        self.mapped(element.ok_or_else(|| self.error("access that is not to an element"))?)
+    /// The element of an array that the present access goes through.
+    fn element(&self) -> Option<ElementIndex> {
+        let &(number, _) = self.accesses.get(&self.at)?;
+        self.normal.analysis.accesses.get(number)?.element?.index
     }
 
     /// The path of an access inside its variable.
@@ -100,8 +102,9 @@ impl Linker<'_> {
         indices: &[Word],
         code: &mut Code,
     ) -> Result<(InternalVariable, Vec<Word>), JitError> {
-        let (variable, slot) = self.internal(binding, indices)?;
-        let [_, index, rest @ ..] = indices else {
+        let element = self.element().ok_or_else(|| self.error("access that is not to an element"))?;
+        let (variable, slot) = self.internal(binding, element)?;
+        let Some((index, rest)) = indices.get(element.depth..).and_then(<[Word]>::split_first) else {
             return Err(self.error("access that is not to an element"));
         };
         let new = self.mapped(*index)?;
@@ -156,18 +159,9 @@ impl Linker<'_> {
         let Target::Internal { lengths, .. } = &self.member.targets[binding] else {
             return Err(self.error("binding that is not internalized"));
         };
-        let query = inst.result_id.unwrap_or(0);
-        let slot = match self.lengths.get(&query).copied() {
-            Some(slot) => slot,
-            None => {
-                let at = self.next_length.entry(binding).or_default();
-                let slot = lengths.get(*at).copied();
-                *at += 1;
-                let slot = slot.ok_or_else(|| self.error("length that was not planned"))?;
-                self.lengths.insert(query, slot);
-                slot
-            }
-        };
+        let number = inst.result_id.and_then(|id| self.lengths.get(&id)).copied();
+        let slot = number.and_then(|number| lengths.get(number)).copied();
+        let slot = slot.ok_or_else(|| self.error("length that was not planned"))?;
         let shared = &mut *self.shared;
         let value = shared.push.load_u32(&mut shared.builder, code, slot);
         let ty = shared.builder.u32();

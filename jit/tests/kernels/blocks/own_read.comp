@@ -1,0 +1,9 @@
+// One word for each invocation.
+#version 450
+layout(local_size_x = 8) in;
+layout(set = 0, binding = 1) writeonly buffer Z { uint z[]; };
+layout(set = 0, binding = 0) buffer T { uint t[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    z[i] = t[i];
+}
