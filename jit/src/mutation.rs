@@ -78,6 +78,7 @@ mutants! {
     MergeWithoutFit: "group and local id are joined to the global id although their weights do not fit",
     FirstIsWhole: "who agrees with its work-group's first invocation is that invocation",
     QuotientIsWhole: "who agrees on a quotient agrees on the whole",
+    RemainderIsWhole: "who agrees on a remainder agrees on the whole",
     GroupIsInvocation: "the same work-group counts as the same invocation",
     LocalIsEnough: "agreeing on the local id counts as the same work-group",
     IgnoreSize: "every access touches one byte",

@@ -272,36 +272,70 @@ impl Agreed {
         self.0.contains(&id)
     }
 
-    /// Draws conclusions from quotients and remainders: who agrees on `x / d` and `x mod d` agrees on
-    /// `x`, and who agrees on `x / d` alone has an `x` less than `d` apart.
+    /// Draws conclusions from quotients and remainders: who agrees on `x / d` and `x mod d` agrees on `x`, who agrees
+    /// on `x / d` alone has an `x` less than `d` apart, and who agrees on `x mod d` alone one that is a multiple of `d`
+    /// apart.
     fn close(&mut self, atoms: &Atoms, a: &AccessForm, b: &AccessForm) {
-        let mut done: SmallVec<[(Affine, i128, bool); 4]> = SmallVec::new();
+        let mut done: SmallVec<[(AtomId, bool); 4]> = SmallVec::new();
         loop {
             let mut next = None;
             for &id in &self.0 {
-                let Atom::Quotient(base, divisor) = atoms.get(id) else {
-                    continue;
-                };
-                let remainder = atoms.find(&Atom::Remainder(base.clone(), *divisor));
-                let whole = remainder.is_some_and(|id| self.contains(id)) || mutant!(QuotientIsWhole);
-                let task = (base.clone(), *divisor, whole);
-                if !done.contains(&task) {
-                    next = Some(task);
+                let whole = self.is_whole(atoms, id);
+                let is_part = matches!(atoms.get(id), Atom::Quotient(..) | Atom::Remainder(..));
+                if is_part && !done.contains(&(id, whole)) {
+                    next = Some((id, whole));
                     break;
                 }
             }
-            let Some((base, divisor, whole)) = next else {
+            let Some((id, whole)) = next else {
                 return;
             };
-            done.push((base.clone(), divisor, whole));
-            let form = |side: &AccessForm| AccessForm { offset: base.clone(), ..side.clone() };
-            let Some(digits) = Digits::of(atoms, &form(a), &form(b)) else {
+            done.push((id, whole));
+            let (Atom::Quotient(base, divisor) | Atom::Remainder(base, divisor)) = atoms.get(id) else {
                 continue;
             };
-            let window = if whole { 0 } else { divisor - 1 };
-            if let Solution::Zero(ids) = digits.solve(atoms, &form(a), &form(b), -window, window) {
+            let form = |side: &AccessForm| AccessForm { offset: base.clone(), ..side.clone() };
+            let (x, y) = (form(a), form(b));
+            let Some(digits) = Digits::of(atoms, &x, &y) else {
+                continue;
+            };
+            let window = match atoms.get(id) {
+                _ if whole => 0,
+                Atom::Quotient(..) => divisor - 1,
+                // The only multiple it can be is none.
+                _ if digits.is_within(atoms, &x, &y, divisor - 1) || mutant!(RemainderIsWhole) => 0,
+                _ => continue,
+            };
+            if let Solution::Zero(ids) = digits.solve(atoms, &x, &y, -window, window) {
                 ids.into_iter().for_each(|id| self.insert(id));
             }
+            // (x / d) mod e and x / (d e) make up x / d.
+            if let (true, &[(inner, 1)], 0) = (whole, base.terms.as_slice(), base.constant) {
+                self.insert(inner);
+            }
+        }
+    }
+
+    /// Whether quotient and remainder of the same number by the same divisor are both agreed on, one of them being this
+    /// atom.
+    fn is_whole(&self, atoms: &Atoms, id: AtomId) -> bool {
+        let agreed = |atom: &Atom| atoms.find(atom).is_some_and(|id| self.contains(id));
+        match atoms.get(id) {
+            Atom::Quotient(base, divisor) => {
+                agreed(&Atom::Remainder(base.clone(), *divisor)) || mutant!(QuotientIsWhole)
+            }
+            Atom::Remainder(base, divisor) => {
+                // The quotient of a quotient is one by the product.
+                let (number, by) = match (base.terms.as_slice(), base.constant) {
+                    (&[(inner, 1)], 0) => match atoms.get(inner) {
+                        Atom::Quotient(number, first) => (number, first.checked_mul(*divisor)),
+                        _ => (base, Some(*divisor)),
+                    },
+                    _ => (base, Some(*divisor)),
+                };
+                by.is_some_and(|by| agreed(&Atom::Quotient(number.clone(), by)))
+            }
+            _ => false,
         }
     }
 }

@@ -4,7 +4,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, GlslStd450Op, Op};
 
 use super::build::{Builder, Definition, Variable, id_at};
-use super::expr::{BinaryOp, CompareOp, IdKind, LoopBound, Node, NodeId};
+use super::expr::{BinaryOp, CompareOp, IdKind, LoopBound, Node, NodeId, mask};
 use super::layout::Type;
 
 /// Longest chain of definitions followed before a value is called opaque.
@@ -102,6 +102,16 @@ impl<'a> Builder<'a> {
                 let ones = self.exprs.constant(u64::MAX, width);
                 let b = self.component(operand(0)?, component, block);
                 Some(self.exprs.add(Node::Binary { op: BinaryOp::Sub, width, a: ones, b }))
+            }
+            Op::BitFieldUExtract => {
+                let a = self.component(operand(0)?, component, block);
+                let (from, count) =
+                    (self.types.constant(operand(1)?)?.0, self.types.constant(operand(2)?)?.0);
+                let fits = count > 0 && from.checked_add(count)? <= u64::from(width);
+                let from = fits.then(|| self.exprs.constant(from, width))?;
+                let ones = self.exprs.constant(mask(count as u8), width);
+                let above = self.exprs.add(Node::Binary { op: BinaryOp::ShrLogical, width, a, b: from });
+                Some(self.exprs.add(Node::Binary { op: BinaryOp::And, width, a: above, b: ones }))
             }
             Op::LogicalAnd | Op::LogicalOr => {
                 let a = self.component(operand(0)?, component, block);

@@ -131,6 +131,11 @@ probes! {
         after("column_parts", words("11u", 12)).split(2, Write, Read);
     }
 
+    fn extracted_bits_are_exact() {
+        through(lab(Promote::Private), "fields_write", "own_read").fused(0).inside(1, Internalization::Private);
+        through(lab(Promote::None), "fields_write", "fields_low").split(2, Write, Read);
+    }
+
     fn numbers_beyond_all_bounds_are_given_up() {
         Lab::new(128)
             .submit(&kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;"), GROUPS, &[0, 1], &[])

@@ -171,6 +171,30 @@ probes! {
             .split(2, Write, Read);
     }
 
+    /// Permutations of the invocations, the same on both sides: who agrees on the place is the invocation.
+    fn the_same_rotation_or_flip_on_both_sides_is_the_own_element() {
+        for form in ["(i + 5u) % p.x", "(i + 5u) & 31u", "i ^ 5u", "i ^ 7u", "31u - (i ^ 6u)"] {
+            through(form, form).fused(0);
+        }
+        // A rotation of what is more than its period meets itself again.
+        for form in ["(i + 5u) % 16u", "(i ^ 5u) & 15u", "(i + 5u) % 31u"] {
+            let write = kernel("a z", "8", &format!("let i = gid.x; z[gid.x] = a[{form}];"));
+            let read = kernel("a z", "8", &format!("let i = gid.x; if (i < 16u) {{ z[{form}] = a[gid.x]; }}"));
+            Lab::new(64)
+                .submit(&write, [4, 1, 1], &[0, 1], &[])
+                .submit(&read, [4, 1, 1], &[2, 0], &[])
+                .check()
+                .split(2, Read, Write);
+        }
+        // Under a guard that keeps it within one period, on both sides, it does not.
+        let guard = "if (i >= 16u) { return; }";
+        guarded(guard, "(i + 5u) % 16u", "(i + 5u) % 16u").fused(0);
+        guarded(guard, "(i + 5u) % 16u", "(i + 6u) % 16u").split(2, Write, Read);
+        through("(i + 5u) % p.x", "(i + 6u) % p.x").split(2, Write, Read);
+        through("i ^ 5u", "i ^ 13u").split(2, Write, Read);
+        through("i ^ 5u", "i ^ 4u").fused(1);
+    }
+
     /// `m` is 3: what is written at `4 m + 3 i` is read at `5 m + 3 (i - 1)`. The weights of a number on the two sides say
     /// nothing; their difference does.
     fn a_number_from_memory_may_have_another_weight_on_the_other_side() {

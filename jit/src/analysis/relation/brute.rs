@@ -340,6 +340,7 @@ fn weakened_rules_claim_too_much() {
         Mutant::RangesHoldEverywhere,
         Mutant::MergeWithoutFit,
         Mutant::QuotientIsWhole,
+        Mutant::RemainderIsWhole,
         Mutant::GroupIsInvocation,
         Mutant::LocalIsEnough,
         Mutant::UnknownIsEqual,

@@ -120,6 +120,12 @@ impl Digits {
         self.digits.push(digit);
     }
 
+    /// Whether the sum of all digits is never further from zero than `most`.
+    pub(super) fn is_within(&self, atoms: &Atoms, a: &AccessForm, b: &AccessForm, most: i128) -> bool {
+        let (least, greatest) = self.reach(atoms, a, b, 0, i128::MAX);
+        least >= -most && greatest <= most
+    }
+
     /// What follows if the sum of all digits lies in `low..=high`.
     pub(super) fn solve(
         mut self,
