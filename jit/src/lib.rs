@@ -22,6 +22,8 @@ pub mod emit;
 
 pub mod oracle;
 
+pub mod validate;
+
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 

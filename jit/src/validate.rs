@@ -1,0 +1,155 @@
+//! Translation validation: a fused list against the unfused one, in the interpreter, on small instances of itself.
+//!
+//! The planner reasons about all numbers at once. This runs with a few: the same list with other sizes, from which the
+//! planner makes *the same code* (a step with the same key), so that what is found out is about the code that the user's list
+//! runs. Sizes are those that matter: none, one, around the work-group size and its multiples, which are the edges of guards.
+//!
+//! For each instance and each hostile order of work-groups and invocations, fused and unfused are compared:
+//!
+//! - **Bytes.** Every buffer, with several initial contents. What stays inside must be untouched.
+//! - **Touched sets.** A byte that only one of the two writes shows with one of two initial contents.
+//! - **Uninitialised reads.** Buffers that the unfused list does not read before it writes them are marked: reading what
+//!   nobody wrote, in memory, registers or shared memory, is reported. So are races, accesses out of bounds and barriers that not everybody reaches.
+//!
+//! # Requires
+//! - nothing of the planner or the emitter: only the modules that come out
+//!
+//! # Guarantees
+//! - [`Verdict::Differs`] names an instance of the list on which fused and unfused can be told apart
+//!
+//! # Refuses
+//! - what the interpreter does not run; lists of which no small instance has the same code; instances that are undefined already unfused
+
+mod instance;
+mod trial;
+
+use std::fmt;
+use std::ops::Range;
+
+use ahash::{AHashMap, AHashSet};
+
+use crate::plan::{FuseOptions, Limits, Plan, PlanError, Submission, plan};
+use instance::Instance;
+use trial::Trial;
+
+/// What is known of one fused step of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepVerdict {
+    /// The step's key.
+    pub key: [u8; 32],
+    /// The submissions that it does.
+    pub members: Range<usize>,
+    /// What came out.
+    pub verdict: Verdict,
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Fused and unfused did the same on so many instances.
+    Agreed {
+        /// How many instances had this step.
+        instances: usize,
+    },
+    /// They did not.
+    Differs {
+        /// The sizes of the list for which they did not.
+        instance: String,
+        /// What differs.
+        what: String,
+    },
+    /// Nothing can be said.
+    NotApplicable {
+        /// Why.
+        reason: NotApplicable,
+    },
+}
+
+/// Why nothing can be said of a step.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotApplicable {
+    /// The interpreter does not know an instruction, or gave up.
+    #[error("the interpreter cannot run it: {0}")]
+    Interpreter(String),
+    /// No small instance has the same code.
+    #[error("no small instance of the list has the same code")]
+    NoInstance,
+    /// All small instances with the same code are undefined as submitted.
+    #[error("every small instance is undefined already unfused: {0}")]
+    Undefined(String),
+    /// The list follows device addresses.
+    #[error("it follows device addresses")]
+    Addresses,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Agreed { instances } => write!(f, "agreed on {instances} instances"),
+            Self::Differs { instance, what } => write!(f, "differs with {instance}: {what}"),
+            Self::NotApplicable { reason } => write!(f, "not applicable: {reason}"),
+        }
+    }
+}
+
+/// Validates the fused steps of a plan of a list, made with these options and limits. One verdict for each, in order.
+pub fn validate(list: &[Submission], options: &FuseOptions, limits: &Limits, of: &Plan) -> Vec<StepVerdict> {
+    let fused = of.steps.iter().filter(|step| step.is_fused());
+    let mut found: AHashMap<[u8; 32], Verdict> = AHashMap::new();
+    let mut open: AHashSet<[u8; 32]> = fused.clone().map(|step| step.key).collect();
+    let mut note = |keys: &AHashSet<[u8; 32]>, open: &mut AHashSet<[u8; 32]>, verdict: &Verdict| {
+        for key in keys {
+            if matches!(verdict, Verdict::Differs { .. }) {
+                open.remove(key);
+            }
+            merge(&mut found, *key, verdict);
+        }
+    };
+    if list.iter().any(|one| one.kernel.interface.uses_device_addresses) {
+        note(&open.clone(), &mut open, &Verdict::NotApplicable { reason: NotApplicable::Addresses });
+    } else {
+        for instance in instance::all(list) {
+            if open.is_empty() {
+                break;
+            }
+            let Ok((plan, keys)) = same_code(&instance, options, limits, &open) else { continue };
+            if !keys.is_empty() {
+                note(&keys, &mut open, &Trial::new(&instance, &plan, options.float, limits).verdict());
+            }
+        }
+    }
+    let verdict = |key: &[u8; 32]| {
+        let none = Verdict::NotApplicable { reason: NotApplicable::NoInstance };
+        found.get(key).cloned().unwrap_or(none)
+    };
+    fused
+        .map(|step| StepVerdict { key: step.key, members: step.members.clone(), verdict: verdict(&step.key) })
+        .collect()
+}
+
+/// The plan of an instance, and which of the keys are in it.
+fn same_code(
+    instance: &Instance,
+    options: &FuseOptions,
+    limits: &Limits,
+    keys: &AHashSet<[u8; 32]>,
+) -> Result<(Plan, AHashSet<[u8; 32]>), PlanError> {
+    let plan = plan(&instance.list, options, limits)?;
+    let same = plan.steps.iter().map(|step| step.key).filter(|key| keys.contains(key)).collect();
+    Ok((plan, same))
+}
+
+/// A difference is the last word; an agreement goes before an instance that says nothing.
+fn merge(found: &mut AHashMap<[u8; 32], Verdict>, key: [u8; 32], new: &Verdict) {
+    let old = found.get(&key);
+    let merged = match (old, new) {
+        (Some(Verdict::Differs { .. }), _) => return,
+        (Some(Verdict::Agreed { instances: a }), Verdict::Agreed { instances: b }) => {
+            Verdict::Agreed { instances: a + b }
+        }
+        (Some(Verdict::Agreed { .. }), Verdict::NotApplicable { .. }) => return,
+        _ => new.clone(),
+    };
+    found.insert(key, merged);
+}

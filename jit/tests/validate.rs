@@ -1,0 +1,107 @@
+//! Translation validation: it agrees with what is right, and tells what is not.
+
+mod list;
+
+use list::{List, kernel};
+use vkfuse_jit::plan::{FuseOptions, Limits, Policy, Promote, ShapeFacts, plan};
+use vkfuse_jit::validate::{NotApplicable, Verdict, validate};
+
+fn limits() -> Limits {
+    Limits {
+        max_storage_buffers: 16,
+        max_work_group_size: [1024, 1024, 64],
+        max_work_group_invocations: 1024,
+        max_shared_bytes: 32 << 10,
+        ..Limits::default()
+    }
+}
+
+/// The verdict on a list of which something is fused: that on its only fused step.
+fn verdict(list: &List, options: &FuseOptions, limits: &Limits) -> Verdict {
+    let plan = plan(&list.submissions, options, limits).expect("it can run");
+    let mut verdicts = validate(&list.submissions, options, limits, &plan);
+    assert_eq!(verdicts.len(), 1, "{:#?}", plan.report);
+    assert_eq!(Some(&verdicts[0].key), plan.steps.iter().find(|step| step.is_fused()).map(|step| &step.key));
+    verdicts.remove(0).verdict
+}
+
+fn assert_agreed(list: &List, limits: &Limits) -> usize {
+    match verdict(list, &FuseOptions::default(), limits) {
+        Verdict::Agreed { instances } => instances,
+        other => panic!("{other}"),
+    }
+}
+
+/// `tmp = x * y; out = tmp * y` on so many elements.
+fn chain(n: u32, promote: Promote) -> List {
+    let mut list = List::new(n);
+    list.promote(2, promote);
+    let mul = kernel("chain/mul.spv");
+    let groups = [n.div_ceil(256), 1, 1];
+    list.submit(&mul, groups, &[0, 1, 2], &n.to_le_bytes());
+    list.submit(&mul, groups, &[2, 1, 3], &n.to_le_bytes());
+    list
+}
+
+/// A list of a million elements is validated on a few hundred, on both sides of every guard's edge.
+#[test]
+fn a_large_list_agrees_on_small_instances() {
+    for promote in [Promote::None, Promote::Private, Promote::Auto] {
+        assert!(assert_agreed(&chain(1_000_003, promote), &limits()) >= 3);
+    }
+    let shaped = Limits { shape: ShapeFacts { group_size: 64, items: 4, vectors: true }, ..limits() };
+    assert!(assert_agreed(&chain(1_000_004, Promote::Auto), &shaped) >= 3);
+}
+
+#[test]
+fn rows_agree() {
+    let (rows, columns) = (4096_u32, 96_u32);
+    let mut list = List::new(rows * columns);
+    let names = ["softmax/row_max.spv", "softmax/exp_sub.spv", "softmax/row_sum.spv", "softmax/divide.spv"];
+    let buffers: [&[u64]; 4] = [&[0, 1], &[0, 1, 2], &[2, 3], &[2, 3, 4]];
+    for (name, buffers) in names.iter().zip(buffers) {
+        list.submit(&kernel(name), [rows, 1, 1], buffers, &columns.to_le_bytes());
+    }
+    assert!(assert_agreed(&list, &limits()) >= 1);
+}
+
+/// What `prove` would have split is fused on the user's word, and comes out as what it is.
+#[test]
+fn an_illegal_fusion_differs() {
+    let n = 100_000_u32;
+    let mut list = List::new(n);
+    let groups = [n.div_ceil(256), 1, 1];
+    list.submit(&kernel("access/reverse.spv"), groups, &[0, 1], &n.to_le_bytes());
+    list.submit(&kernel("chain/mul.spv"), groups, &[1, 0, 2], &n.to_le_bytes());
+    let trust = FuseOptions { policy: Policy::Trust, ..FuseOptions::default() };
+    let found = verdict(&list, &trust, &limits());
+    assert!(matches!(found, Verdict::Differs { .. }), "{found}");
+}
+
+#[test]
+fn a_barrier_that_is_left_out_differs() {
+    let n = 1024_u32;
+    let mut list = List::new(n);
+    list.submit(&kernel("chain/mul.spv"), [n / 256, 1, 1], &[0, 1, 2], &n.to_le_bytes());
+    list.submit(&kernel("access/reverse_group.spv"), [n / 256, 1, 1], &[2, 3], &[]);
+    assert!(assert_agreed(&list, &limits()) >= 1);
+    let without = FuseOptions { policy: Policy::Trust, no_barriers: true, ..FuseOptions::default() };
+    let found = verdict(&list, &without, &limits());
+    assert!(matches!(&found, Verdict::Differs { what, .. } if what.contains("race")), "{found}");
+}
+
+/// What is undefined as it was submitted says nothing about fusion.
+#[test]
+fn an_undefined_list_is_not_judged() {
+    let mut list = chain(1000, Promote::None);
+    for arg in list.submissions.iter_mut().flat_map(|one| &mut one.args) {
+        arg.len = 4;
+    }
+    // One element, and at least a hundred of them read.
+    for one in &mut list.submissions {
+        one.push = u32::MAX.to_le_bytes().as_slice().into();
+    }
+    let found = verdict(&list, &FuseOptions::default(), &limits());
+    let undefined = matches!(&found, Verdict::NotApplicable { reason: NotApplicable::Undefined(_) });
+    assert!(undefined, "{found}");
+}
