@@ -16,7 +16,7 @@ use crate::{
     buffer::{Buffer, BufferInner},
     contents::SharedContents,
     error::{BufferError, Error, FusionError},
-    fusion::Builds,
+    fusion::{Builds, Judged},
     jit::{self, BufferId, Limits, Module, SmallScalars},
     kernel::Kernel,
     memo::{self, Memo},
@@ -49,6 +49,9 @@ pub(crate) struct ContextInner {
     pub(crate) counters: Counters,
     pub(crate) limits: Limits,
     pub(crate) profiling: bool,
+    /// Whether fused code is validated before it is used.
+    pub(crate) validate: bool,
+    pub(crate) judged: Judged,
     pub(crate) dump_spirv: Option<PathBuf>,
     queues: AtomicU64,
     /// What is built in the background, and who waits for it.
@@ -127,6 +130,8 @@ impl Context {
             counters: Counters::default(),
             limits,
             profiling: options.profiling,
+            validate: options.validate,
+            judged: Judged::default(),
             dump_spirv: options.dump_spirv,
             queues: AtomicU64::new(0),
             builds: Mutex::default(),

@@ -8,6 +8,7 @@
 //! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
 //! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses) |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
+//! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate`](crate::ContextOptions::validate) |
 //! | `VKFUSE_CACHE_RECORD` | file to which every list that is fused is written, for `vkfuse cache warm` |
 //! | `VKFUSE_LOG` | read by the `vkfuse` command only: what to log |
 //!
@@ -40,6 +41,11 @@ pub(crate) fn device() -> DeviceSelector {
 /// `VKFUSE_VALIDATION`.
 pub(crate) fn validation() -> bool {
     flag("VKFUSE_VALIDATION")
+}
+
+/// `VKFUSE_VALIDATE`.
+pub(crate) fn validate() -> bool {
+    flag("VKFUSE_VALIDATE")
 }
 
 /// `VKFUSE_PROFILING`.

@@ -141,6 +141,12 @@ pub enum FusionError {
         /// Why not.
         problem: String,
     },
+    /// Fused and unfused were to be compared on the device, and could not be.
+    #[error("{what}")]
+    NotCompared {
+        /// Why not.
+        what: String,
+    },
     /// `force_fusion` was asked for, and the list did not become one kernel. It ran unfused.
     #[error("fusion was forced, but the list cannot become one kernel (it ran unfused): {reason}")]
     Forced {

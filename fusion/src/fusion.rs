@@ -18,12 +18,15 @@ mod addressed;
 mod ahead;
 mod build;
 mod end;
+mod judged;
 mod kept;
 mod rebind;
 mod run;
+mod verify;
 
 pub(crate) use build::Builds;
 pub(crate) use end::panic_message;
+pub(crate) use judged::Judged;
 pub use kept::{FusedList, Rebind};
 
 /// How a list may be fused. The defaults prove everything and change no bit of any result.
@@ -32,6 +35,7 @@ pub struct FusionProperties {
     no_barriers: bool,
     force: bool,
     background: bool,
+    verify: bool,
     policy: Policy,
     float: FloatMode,
 }
@@ -65,6 +69,23 @@ impl FusionProperties {
     #[must_use]
     pub fn build_in_background(mut self) -> Self {
         self.background = true;
+        self
+    }
+
+    /// Compares fused and unfused on the device where fused code is used for the first time by this context: for who
+    /// distrusts a driver.
+    ///
+    /// The fused list runs on copies of the buffers that it writes, the unfused one on the buffers themselves, from the same
+    /// contents; then all bytes are compared, and ending the list waits for that. The results are the unfused ones in any case. If they
+    /// differ, the list's fused code is not used again by this context, for no list, and the outcome says so:
+    /// [`Reason::Differs`](crate::Reason::Differs). If they cannot be compared, because there is no memory for the
+    /// copies or a kernel follows device addresses, the list runs unfused with [`Reason::NotCompared`](crate::Reason::NotCompared).
+    ///
+    /// What stays inside the fused kernel is not compared, and cannot be read afterwards either. Equal bytes on one run show little about
+    /// others: other numbers, and races that came out well.
+    #[must_use]
+    pub fn verify_first_run(mut self, on: bool) -> FusionProperties {
+        self.verify = on;
         self
     }
 

@@ -17,4 +17,5 @@ pub(crate) use vkfuse_jit::{
     plan::{
         Arg, Bound, FuseOptions, Limits, Plan, SmallScalars, Step, Submission, overwrites, plan, plan_unfused,
     },
+    validate::{StepVerdict, Verdict, validate},
 };

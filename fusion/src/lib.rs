@@ -94,7 +94,7 @@ pub use program::{
     Artifact, CacheStats, Difference, Explanation, NotCacheable, RecordedList, Recording, RecordingError,
 };
 pub use queue::{HostScope, Queue};
-pub use report::{FusionReport, StepReport, Tier};
+pub use report::{CheckReport, CheckedBy, FusionReport, StepReport, Tier};
 pub use stats::{Objects, Stats};
 pub use vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer};
 pub use vkfuse_cache::Event as CacheEvent;

@@ -11,6 +11,7 @@ use crate::{environment, jit::ShapeFacts, program::Events, vk::DeviceSelector};
 pub struct ContextOptions {
     pub(crate) device: DeviceSelector,
     pub(crate) validation: bool,
+    pub(crate) validate: bool,
     pub(crate) profiling: bool,
     pub(crate) cache: CacheOptions,
     pub(crate) dump_spirv: Option<PathBuf>,
@@ -30,6 +31,7 @@ impl ContextOptions {
         ContextOptions {
             device: environment::device(),
             validation: environment::validation(),
+            validate: environment::validate(),
             profiling: environment::profiling(),
             cache: CacheOptions::default(),
             dump_spirv: environment::dump_spirv(),
@@ -49,6 +51,19 @@ impl ContextOptions {
     #[must_use]
     pub fn validation(mut self, on: bool) -> ContextOptions {
         self.validation = on;
+        self
+    }
+
+    /// Translation validation: before fused code is used for the first time, an interpreter runs it and the unfused list
+    /// on small instances of the list (few work-groups, the edges of guards, nothing to do), in hostile orders, and compares
+    /// bytes, touched sets and uninitialised reads. Code that differs is not used: the list runs unfused, with
+    /// [`Reason::Differs`](crate::Reason::Differs). What the interpreter cannot judge is used; the report says so.
+    ///
+    /// This checks the planner and the code it makes, not the driver: for that see
+    /// [`FusionProperties::verify_first_run`](crate::FusionProperties::verify_first_run).
+    #[must_use]
+    pub fn validate(mut self, on: bool) -> ContextOptions {
+        self.validate = on;
         self
     }
 

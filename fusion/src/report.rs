@@ -71,6 +71,30 @@ pub struct StepReport {
     pub load_us: f64,
 }
 
+/// Who compared the fused with the unfused list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CheckedBy {
+    /// The interpreter, on small instances: [`ContextOptions::validate`](crate::ContextOptions::validate).
+    Interpreter,
+    /// The device, on the list itself: [`FusionProperties::verify_first_run`](crate::FusionProperties::verify_first_run).
+    Device,
+}
+
+/// What comparing fused and unfused came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// Who compared.
+    pub by: CheckedBy,
+    /// The submissions it is about.
+    pub members: Range<usize>,
+    /// Whether they are the same; nothing where that could not be found out.
+    pub agreed: Option<bool>,
+    /// What differs, why it could not be found out, or on how much they agree.
+    pub detail: String,
+}
+
 /// What became of a fusion list.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -85,6 +109,8 @@ pub struct FusionReport {
     pub dispatches: usize,
     /// The dispatches, in order.
     pub steps: Vec<StepReport>,
+    /// What comparing fused and unfused came to, where that was asked for.
+    pub checks: Vec<CheckReport>,
     /// Microseconds spent planning: analysis of pairs, grouping, keys.
     pub plan_us: f64,
     /// Microseconds spent making SPIR-V, over all steps.

@@ -98,6 +98,18 @@ counters! {
     driver_us,
     /// Lists, and submissions outside fusion mode, that were made again as they had been recorded.
     made_again,
+    /// Fused steps that translation validation agreed with.
+    validated,
+    /// Fused steps of which it could say nothing.
+    not_validated,
+    /// Fused steps that it found to differ, and that are not used.
+    validated_different,
+    /// Lists whose first run was verified on the device.
+    verified,
+    /// Lists whose first run could not be, and that ran unfused.
+    not_verified,
+    /// Lists whose first run differed, and whose fused code is not used.
+    verified_different,
     /// Lists that became one kernel.
     lists_fused,
     /// Lists that became several kernels.

@@ -172,6 +172,18 @@ pub enum Reason {
         /// The limit.
         limit: u32,
     },
+    /// Fused and unfused were compared, and are not the same: a defect of this library, or of the driver.
+    #[error("the fused code does something else than the unfused: {what}")]
+    Differs {
+        /// Who compared, and what differs.
+        what: String,
+    },
+    /// A comparison that the user asked for could not be made.
+    #[error("fused and unfused could not be compared: {what}")]
+    NotCompared {
+        /// Why.
+        what: String,
+    },
     /// A defect of this library: the fused code could not be made.
     #[error("internal error: {what}")]
     Internal {

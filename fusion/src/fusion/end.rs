@@ -148,6 +148,10 @@ impl ContextInner {
             }
         }
         let result = match (prepared, waited) {
+            (Ok(mut prepared), Ok(())) if prepared.verify.is_some() => {
+                let first = prepared.verify.take();
+                first.map_or(Ok(()), |first| self.run_first(queue, list, prepared, first))
+            }
             (Ok(prepared), Ok(())) => {
                 let remember = match (kept, end) {
                     (Some(kept), _) => Remember::Kept(kept),
@@ -175,6 +179,10 @@ impl ContextInner {
         properties: &FusionProperties,
     ) -> Option<List> {
         let known = schedule.known_list(queue, properties)?;
+        // It may have code that was dropped since.
+        if self.judged.any_dropped() {
+            return None;
+        }
         // What fails here fails again on the long way, and is dealt with there.
         let submitted = self.perform(schedule, queue, &known.routine).ok()?;
         schedule.known.used(&known);
@@ -193,7 +201,7 @@ impl ContextInner {
         prepared: Prepared,
         remember: Remember<'_>,
     ) -> Result<(), Error> {
-        let Prepared { pieces, mut report, forced, planned } = prepared;
+        let Prepared { pieces, mut report, forced, planned, verify: _ } = prepared;
         report.names = list.names();
         let state = schedule.queue(queue);
         let (lane, profile) = (state.lane, state.profiling || self.profiling);

@@ -247,6 +247,9 @@ impl ContextInner {
     /// Runs a kept list as it was run before. `None` where that is not known, or something is in the way.
     fn run_kept_again(self: &Arc<Self>, id: QueueId, kept: &Kept) -> Option<Event> {
         let (routine, version) = kept.routine.get()?;
+        if self.judged.any_dropped() {
+            return None;
+        }
         let mut schedule = self.lock();
         let state = schedule.queues.get(&id)?;
         let direct = matches!(state.mode, Mode::Direct) && !state.profiling;

@@ -5,7 +5,7 @@ use std::{
     time::Instant,
 };
 
-use super::End;
+use super::{End, verify::First};
 use crate::{
     context::ContextInner,
     error::{BuildError, Error, FusionError},
@@ -26,6 +26,8 @@ pub(crate) struct Prepared {
     pub(crate) forced: Option<Error>,
     /// It runs as planned: the same list would run the same way again.
     pub(crate) planned: bool,
+    /// Its fused code is to be compared with the unfused on the device, which no run did before.
+    pub(crate) verify: Option<First>,
 }
 
 impl ContextInner {
@@ -52,6 +54,16 @@ impl ContextInner {
             recorder.record(&submissions, &properties.options());
         }
         let outcome = outcome(plan);
+        let checks =
+            if self.validate { self.validate(&submissions, &properties.options(), plan) } else { Vec::new() };
+        if let Some(reason) = self.judged.dropped(&plan.steps) {
+            tracing::error!(list = %list.label(), %reason, "fused code is not used");
+            let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
+            prepared.forced = properties.force.then(|| FusionError::Forced { reason }.into());
+            prepared.report.plan = report;
+            prepared.report.checks = checks;
+            return Ok(prepared);
+        }
         if properties.force && plan.steps.len() != 1 {
             let reason = reason(plan);
             let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
@@ -70,6 +82,14 @@ impl ContextInner {
             bound.buffer = numbers.buffer(bound.buffer);
         }
         prepared.planned = true;
+        prepared.report.checks = checks;
+        if properties.verify {
+            let keys = self.judged.unverified(&plan.steps);
+            if !keys.is_empty() {
+                let plain = Box::new(self.prepare_unfused(list, Outcome::Unfused)?);
+                prepared.verify = Some(First { keys, plain, force: properties.force });
+            }
+        }
         Ok(prepared)
     }
 
@@ -151,10 +171,11 @@ impl ContextInner {
             driver_us: reports.iter().map(|step| step.driver_us).sum(),
             dispatches: reports.len(),
             steps: reports,
+            checks: Vec::new(),
             plan_us,
             names: Vec::new(),
         };
-        Ok(Prepared { pieces, report, forced: None, planned: false })
+        Ok(Prepared { pieces, report, forced: None, planned: false, verify: None })
     }
 }
 
