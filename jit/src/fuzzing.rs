@@ -28,7 +28,7 @@ mod tally;
 mod text;
 
 pub use case::{Case, Family, Legality};
-pub use check::{Failure, Outcome, check, explain, run_unfused};
+pub use check::{Failure, Outcome, check, explain, limits, run_unfused};
 pub use generator::Generator;
 pub use pool::{Load, PoolKernel, load};
 pub use random::Random;

@@ -27,6 +27,9 @@ pub mod validate;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 
+#[cfg(feature = "certify")]
+pub mod certify;
+
 mod reason;
 
 pub use reason::Reason;

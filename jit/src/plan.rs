@@ -16,7 +16,7 @@ mod push;
 pub(crate) mod recipe;
 mod report;
 mod shape;
-mod step;
+pub(crate) mod step;
 mod submission;
 mod unroll;
 mod uses;
@@ -44,6 +44,9 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Why they are what they are.
     pub report: Report,
+    /// What was found out about pairs of accesses, for certificates.
+    #[cfg(feature = "certify")]
+    pub(crate) verdicts: Vec<group::PairVerdict>,
 }
 
 /// A submission that cannot be dispatched on this device at all.

@@ -35,7 +35,7 @@ const SHAPES: [(u32, u32, bool); 8] = [
 ];
 
 /// Limits of a middling device.
-fn limits(case: &Case) -> Limits {
+pub fn limits(case: &Case) -> Limits {
     // Any number that follows from the case will do.
     let turn: usize =
         case.submissions.iter().map(|s| s.groups[0] as usize + s.push.first().map_or(0, |&b| b.into())).sum();

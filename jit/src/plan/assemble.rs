@@ -151,6 +151,8 @@ pub(crate) fn fused(
             plan.report.buffers.push(report);
         }
     }
+    #[cfg(feature = "certify")]
+    plan.verdicts.append(&mut group.verdicts(list));
     let (barriers, barrier_reports) = group.barriers(options);
     let chosen = shape::choose(list, &mut group, &granted, limits);
     let items_per_invocation = chosen.as_ref().and_then(|c| c.lanes).map_or(1, |lanes| lanes.items);

@@ -68,6 +68,15 @@ struct Touch {
     example: (usize, usize),
 }
 
+/// What the planner says of two accesses: submission, block and position of each.
+#[cfg(feature = "certify")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PairVerdict {
+    pub(crate) first: (usize, (usize, usize)),
+    pub(crate) second: (usize, (usize, usize)),
+    pub(crate) relation: Relation,
+}
+
 /// Why a submission does not join.
 pub(crate) struct Rejection {
     pub(crate) buffer: Option<BufferId>,
@@ -322,6 +331,35 @@ impl Group {
         self.trusted.push(TrustedReport { first, second: position, buffer: None, reason });
         self.demands.push(Demand { first, second: position, buffer: None, kind: DemandKind::Trusted });
         Ok(())
+    }
+
+    /// What is known of every two accesses of two members to one buffer.
+    #[cfg(feature = "certify")]
+    pub(crate) fn verdicts(&mut self, list: &[Submission]) -> Vec<PairVerdict> {
+        let all: Vec<(usize, &Access, AccessForm)> = (self.start..self.end())
+            .filter_map(|position| Some((position, analysis_of(&list[position]).ok()?)))
+            .flat_map(|(position, analysis)| analysis.accesses.iter().map(move |access| (position, access)))
+            .zip(self.forms.iter().flatten())
+            .map(|((position, access), form)| (position, access, form.clone()))
+            .collect();
+        let buffer = |(position, access, _): &(usize, &Access, AccessForm)| {
+            list[*position].args[access.binding].buffer
+        };
+        let mut verdicts = Vec::new();
+        for (n, a) in all.iter().enumerate() {
+            for b in &all[n..] {
+                if buffer(a) != buffer(b) || !a.1.kind.writes() && !b.1.kind.writes() {
+                    continue;
+                }
+                let never = a.2.never || b.2.never;
+                let relation = match never {
+                    true => Relation::Disjoint,
+                    false => relate(&mut self.atoms, self.layout.shape, &a.2, &b.2),
+                };
+                verdicts.push(PairVerdict { first: (a.0, a.1.at), second: (b.0, b.1.at), relation });
+            }
+        }
+        verdicts
     }
 
     /// Whether all invocations of a work-group reach the same element.

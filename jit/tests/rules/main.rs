@@ -25,3 +25,10 @@ mod weaknesses;
 
 #[cfg(feature = "mutation")]
 mod mutation;
+
+#[cfg(all(feature = "certify", feature = "mutation"))]
+mod proof;
+
+#[cfg(all(feature = "certify", feature = "mutation"))]
+#[path = "../solver/mod.rs"]
+mod solver;

@@ -12,10 +12,10 @@ use vkfuse_jit::mutation::{Mutant, with};
 use super::lab::forget_kernels;
 
 /// Probes by name.
-type Probes = &'static [(&'static str, fn())];
+pub(crate) type Probes = &'static [(&'static str, fn())];
 
 /// The probes of each file.
-const PROBES: &[(&str, Probes)] = &[
+pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("hazards", super::hazards::ALL),
     ("splits", super::splits::ALL),
     ("indices", super::indices::ALL),

@@ -1,0 +1,345 @@
+//! One fused dispatch as the claims see it: members, their accesses, and the ids of an invocation in each.
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::dr::Operand;
+use rspirv::spirv::{BuiltIn, Op, StorageClass};
+
+use super::body::{At, Body};
+use super::term::{Compare, Origin, Term, Word};
+use super::trace::{Ids, Member, Trace, World};
+use crate::analysis::AccessKind;
+use crate::plan::recipe::{Mapping, Recipe};
+use crate::plan::{Step, Submission};
+
+/// An instruction that touches a buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) at: At,
+    pub(super) pointer: u32,
+    pub(super) kind: AccessKind,
+    /// Number of the argument.
+    pub(super) argument: usize,
+    pub(super) is_uniform: bool,
+    /// Its number among the accesses to this argument.
+    pub(super) nth: usize,
+}
+
+/// An invocation of the fused kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Actor {
+    pub(super) name: String,
+    pub(super) group: [Term; 3],
+    pub(super) local: [Term; 3],
+    /// Number of the item, where an invocation does several.
+    item: Option<Term>,
+}
+
+pub(super) struct Group<'a> {
+    pub(super) step: &'a Step,
+    pub(super) recipe: &'a Recipe,
+    pub(super) members: Vec<Member<'a>>,
+    /// The accesses of each member, or why they are not known.
+    pub(super) accesses: Vec<Result<Vec<Access>, String>>,
+}
+
+/// Traces that were begun, by member, invocation and whether loops are taken apart.
+pub(super) type Traces<'a> = AHashMap<(usize, String, bool), Trace<'a>>;
+
+impl<'a> Group<'a> {
+    /// Reads the members of a fused step; the position of one that cannot be read otherwise.
+    pub(super) fn new(list: &'a [Submission], step: &'a Step, recipe: &'a Recipe) -> Result<Self, usize> {
+        let mut members = Vec::new();
+        for position in step.members.clone() {
+            let submission = &list[position];
+            let normal = submission.kernel.normal.as_ref().map_err(|_| position)?;
+            let body = Body::new(&normal.module).ok_or(position)?;
+            members.push(Member { position, submission, body });
+        }
+        let accesses = members.iter().map(accesses).collect();
+        Ok(Self { step, recipe, members, accesses })
+    }
+
+    /// The world of the group: what it writes, and how wide its addresses are.
+    pub(super) fn world(&self) -> World {
+        let mut written = AHashSet::new();
+        for (member, accesses) in self.members.iter().zip(&self.accesses) {
+            let args = &member.submission.args;
+            match accesses {
+                Ok(accesses) => {
+                    let writes = accesses.iter().filter(|a| a.kind != AccessKind::Read);
+                    written.extend(writes.map(|a| args[a.argument].buffer.0));
+                }
+                Err(_) => written.extend(args.iter().map(|a| a.buffer.0)),
+            }
+        }
+        let args = self.members.iter().flat_map(|m| &m.submission.args);
+        let end = args.map(|a| a.offset.saturating_add(a.len)).max().unwrap_or(0);
+        World::new(if end < 1 << 28 { 32 } else { 64 }, written)
+    }
+
+    /// Any invocation, or, of several items, any item.
+    pub(super) fn actor(&self, w: &mut World, name: &str) -> Actor {
+        let id = |w: &mut World, count: u32, what: String| match count {
+            0 | 1 => w.terms.constant(0, 32),
+            _ => w.terms.symbol(32, u64::from(count) - 1, Origin::Id, format!("{name}: {what}")),
+        };
+        let axes = ["x", "y", "z"];
+        if let Some(lanes) = self.recipe.lanes {
+            let all = self.capacity().saturating_mul(u64::from(lanes.items)).min(1 << 32) - 1;
+            let item = w.terms.symbol(32, all, Origin::Id, format!("{name}: item"));
+            let zero = w.terms.constant(0, 32);
+            return Actor { name: name.to_owned(), group: [zero; 3], local: [zero; 3], item: Some(item) };
+        }
+        let group = std::array::from_fn(|d| id(w, self.step.groups[d], format!("group id {}", axes[d])));
+        let local =
+            std::array::from_fn(|d| id(w, self.recipe.local_size[d], format!("local id {}", axes[d])));
+        Actor { name: name.to_owned(), group, local, item: None }
+    }
+
+    /// The invocation of `of`'s work-group with this local id.
+    pub(super) fn neighbour(&self, w: &mut World, of: &Actor, local: [u32; 3]) -> Actor {
+        let name = format!("{}'s neighbour {local:?}", of.name);
+        let local = local.map(|n| w.terms.constant(u64::from(n), 32));
+        Actor { name, group: of.group, local, item: None }
+    }
+
+    fn capacity(&self) -> u64 {
+        self.step.groups.iter().chain(&self.recipe.local_size).map(|&n| u64::from(n)).product()
+    }
+
+    /// Whether two invocations are the same, or of the same work-group.
+    pub(super) fn is_same(&self, w: &mut World, a: &Actor, b: &Actor, by_group: bool) -> Term {
+        let mut same = w.terms.truth(true);
+        if let (Some(a), Some(b)) = (a.item, b.item) {
+            return w.terms.compare(Compare::Equal, a, b);
+        }
+        for d in 0..3 {
+            let equal = w.terms.compare(Compare::Equal, a.group[d], b.group[d]);
+            same = w.terms.both(same, equal);
+            if !by_group {
+                let equal = w.terms.compare(Compare::Equal, a.local[d], b.local[d]);
+                same = w.terms.both(same, equal);
+            }
+        }
+        same
+    }
+
+    /// Present value of a slot of the fused push constants.
+    fn pushed(&self, slot: u16) -> u32 {
+        let offset = self.recipe.push.get(usize::from(slot)).map_or(0, |slot| slot.offset as usize);
+        let bytes = (0..4).map(|n| self.step.push.get(offset + n).copied().unwrap_or(0));
+        bytes.rev().fold(0, |value, byte| value << 8 | u32::from(byte))
+    }
+
+    /// The ids that a member has in an invocation, computed as the emitted code does.
+    pub(super) fn ids(&self, w: &mut World, number: usize, actor: &Actor) -> Ids {
+        let member = &self.recipe.members[number];
+        let local_size = self.members[number].submission.kernel.interface.local_size;
+        let constant = |w: &mut World, n: u32| w.terms.constant(u64::from(n), 32);
+        let one = constant(w, 1);
+        let zero = constant(w, 0);
+        let linear = |w: &mut World, x: [Term; 3], n: [u32; 3]| {
+            let (a, b) = (constant(w, n[0]), constant(w, n[1]));
+            let mut number = w.terms.word(Word::Mul, x[2], b);
+            number = w.terms.word(Word::Add, number, x[1]);
+            number = w.terms.word(Word::Mul, number, a);
+            w.terms.word(Word::Add, number, x[0])
+        };
+        let index = linear(w, actor.local, self.recipe.local_size);
+        let globals = |w: &mut World, group: [Term; 3]| {
+            std::array::from_fn(|d| {
+                let size = constant(w, local_size[d]);
+                let start = w.terms.word(Word::Mul, group[d], size);
+                w.terms.word(Word::Add, start, actor.local[d])
+            })
+        };
+        let Some(remap) = &member.remap else {
+            let global = globals(w, actor.group);
+            let counts = self.step.groups.map(|n| constant(w, n));
+            let runs = w.terms.truth(true);
+            return Ids { group: actor.group, local: actor.local, global, counts, index, runs };
+        };
+        let number = match actor.item {
+            Some(item) => item,
+            None => {
+                let mut number = match self.recipe.flat {
+                    true => actor.group[0],
+                    false => linear(w, actor.group, self.step.groups),
+                };
+                if self.recipe.mapping == Mapping::Items {
+                    let size = constant(w, self.recipe.local_size[0]);
+                    number = w.terms.word(Word::Mul, number, size);
+                    number = w.terms.word(Word::Add, number, actor.local[0]);
+                }
+                number
+            }
+        };
+        let runs = match remap.total {
+            None => w.terms.truth(true),
+            Some(total) => {
+                let total = constant(w, self.pushed(total));
+                w.terms.compare(Compare::ULess, number, total)
+            }
+        };
+        let counts = remap.counts.map(|slot| slot.map(|slot| constant(w, self.pushed(slot))));
+        let (mut own, mut rest) = ([zero; 3], number);
+        for d in 0..3 {
+            if counts[d + 1..].iter().all(Option::is_none) {
+                own[d] = rest;
+                break;
+            }
+            if let Some(count) = counts[d] {
+                own[d] = w.terms.word(Word::URem, rest, count);
+                rest = w.terms.word(Word::UDiv, rest, count);
+            }
+        }
+        let by_items = self.recipe.mapping == Mapping::Items;
+        let global = if by_items { own } else { globals(w, own) };
+        let counts = counts.map(|c| c.unwrap_or(one));
+        Ids { group: own, local: if by_items { own } else { actor.local }, global, counts, index, runs }
+    }
+
+    /// The way of an invocation through a member.
+    pub(super) fn trace<'t>(
+        &'a self,
+        w: &mut World,
+        traces: &'t mut Traces<'a>,
+        number: usize,
+        actor: &Actor,
+        exact: bool,
+    ) -> &'t mut Trace<'a> {
+        traces.entry((number, actor.name.clone(), exact)).or_insert_with(|| {
+            let ids = self.ids(w, number, actor);
+            Trace::new(&self.members[number], ids, actor.name.clone(), exact)
+        })
+    }
+
+    /// Whether a barrier stands between two members.
+    pub(super) fn has_barrier(&self, first: usize, second: usize) -> bool {
+        self.recipe.barriers.iter().any(|&after| first <= after && after < second)
+    }
+
+    /// Whether every invocation of every member is done exactly once, and nothing a renumbered member reads gives it
+    /// away.
+    pub(super) fn mapping(&self) -> Result<(), String> {
+        let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
+        for (member, one) in self.members.iter().zip(&self.recipe.members) {
+            let (groups, local) = (member.submission.groups, member.submission.kernel.interface.local_size);
+            let complain = |what: &str| Err(format!("submission {}: {what}", member.position));
+            let Some(remap) = &one.remap else {
+                if groups != self.step.groups || local != self.recipe.local_size {
+                    return complain("has another shape than the dispatch and is not renumbered");
+                }
+                continue;
+            };
+            let by_items = self.recipe.mapping == Mapping::Items;
+            let mut extent = groups;
+            if by_items {
+                (0..3).for_each(|d| extent[d] = groups[d].saturating_mul(local[d]));
+                if let Some(what) = what_knows_its_group(member) {
+                    return complain(&format!("is renumbered by invocation, but has {what}"));
+                }
+            } else if local != self.recipe.local_size {
+                return complain("has another local size");
+            }
+            let counts = remap.counts.map(|slot| slot.map_or(1, |slot| self.pushed(slot)));
+            let is_line = remap.counts[1..].iter().all(Option::is_none);
+            let fits = (1..3).all(|d| counts[d] == extent[d]) && (is_line || counts[0] == extent[0]);
+            if !fits {
+                return complain("is renumbered by other counts than its own");
+            }
+            let items = self.recipe.lanes.map_or(1, |lanes| u64::from(lanes.items));
+            let all = if by_items { self.capacity() * items } else { product(self.step.groups) };
+            let total = product(extent);
+            if all < total || all > 1 << 32 {
+                return complain("is larger than the dispatch");
+            }
+            match remap.total {
+                None if all != total => return complain("is smaller than the dispatch and has no guard"),
+                Some(slot) if u64::from(self.pushed(slot)) != total => {
+                    return complain("is guarded by another number than its own");
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What makes a kernel depend on the work-group it runs in.
+fn what_knows_its_group(member: &Member<'_>) -> Option<String> {
+    for variable in member.body.variables.values() {
+        match (variable.class, variable.builtin) {
+            (StorageClass::Workgroup, _) => return Some("shared memory".to_owned()),
+            (StorageClass::Input, Some(which)) if which != BuiltIn::GlobalInvocationId => {
+                return Some(format!("{which:?}"));
+            }
+            _ => {}
+        }
+    }
+    member.body.instructions().find_map(|(_, inst)| {
+        let op = inst.class.opcode;
+        let grouped = op == Op::ControlBarrier || format!("{op:?}").starts_with("Group");
+        grouped.then(|| format!("{op:?}"))
+    })
+}
+
+/// Every load, store and atomic operation on a buffer.
+fn accesses(member: &Member<'_>) -> Result<Vec<Access>, String> {
+    let body = &member.body;
+    let root = |mut pointer: u32| {
+        for _ in 0..64 {
+            if let Some(variable) = body.variables.get(&pointer) {
+                return Some((pointer, *variable));
+            }
+            let (_, inst) = body.local(pointer)?;
+            if !matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject) {
+                return None;
+            }
+            pointer = inst.operands.first()?.id_ref_any()?;
+        }
+        None
+    };
+    let class_of = |id: u32| match body.shape(body.type_of(id)?) {
+        super::body::Shape::Pointer { class, .. } => Some(*class),
+        _ => None,
+    };
+    let is_buffer = |class: StorageClass| {
+        matches!(
+            class,
+            StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::PhysicalStorageBuffer
+        )
+    };
+    let mut found = Vec::new();
+    let mut counts: AHashMap<usize, usize> = AHashMap::new();
+    for (at, inst) in body.instructions() {
+        let op = inst.class.opcode;
+        let name = format!("{op:?}");
+        let kind = match op {
+            Op::Load => AccessKind::Read,
+            Op::Store => AccessKind::Write,
+            Op::AccessChain | Op::InBoundsAccessChain | Op::ArrayLength | Op::CopyObject => continue,
+            _ if name.starts_with("Atomic") => AccessKind::Atomic,
+            _ => {
+                let pointers = inst.operands.iter().filter_map(Operand::id_ref_any);
+                match pointers.filter_map(class_of).any(is_buffer) {
+                    true => return Err(format!("a pointer goes through Op{name}")),
+                    false => continue,
+                }
+            }
+        };
+        let Some(pointer) = inst.operands.first().and_then(Operand::id_ref_any) else { continue };
+        if !class_of(pointer).is_some_and(is_buffer) {
+            continue;
+        }
+        let known = root(pointer).and_then(|(id, variable)| Some((member.argument(id)?, variable)));
+        let Some((argument, variable)) = known else {
+            return Err(format!("Op{name} through a pointer that is not followed"));
+        };
+        let next = counts.entry(argument).or_default();
+        *next += 1;
+        let is_uniform = variable.class == StorageClass::Uniform;
+        found.push(Access { at, pointer, kind, argument, is_uniform, nth: *next - 1 });
+    }
+    Ok(found)
+}

@@ -1,0 +1,760 @@
+//! What one invocation does in one kernel: which blocks it reaches, in which rounds of their loops, and with which
+//! values.
+//!
+//! A [`Frame`] is the function itself or one round of a loop. Rounds are taken one after the other where their number
+//! shows (`rounds`): then everything is exact. Otherwise a round is any round: what the loop carries is
+//! `first + count * step` where its instructions say so and unknown elsewhere, and all that is known of the count is
+//! that the rounds before did not end the loop. That allows more than the kernel does, never less.
+
+use std::rc::Rc;
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::spirv::{BuiltIn, Op, StorageClass};
+use smallvec::SmallVec;
+
+use super::body::Body;
+use super::group::Actor;
+use super::term::{Compare, Origin, Term, Terms, Word, mask};
+use crate::plan::Submission;
+
+/// Most rounds of a loop that is taken apart, and most frames of one trace.
+const MAX_ROUNDS: usize = 260;
+const MAX_FRAMES: usize = 4000;
+/// Longest chain of definitions that is followed.
+const MAX_DEPTH: u32 = 3000;
+
+pub(super) type Path = SmallVec<[u32; 3]>;
+pub(super) type FrameId = usize;
+
+/// What all traces of one group share.
+pub(super) struct World {
+    pub(super) terms: Terms,
+    /// Width of the words in which addresses are computed: wide enough for all buffers.
+    pub(super) address: u8,
+    /// Buffers that some member of the group writes.
+    pub(super) written: AHashSet<u64>,
+    cells: AHashMap<(u64, u64, u8), Term>,
+    /// Invocations by name.
+    pub(super) actors: AHashMap<String, Actor>,
+    /// The byte that claims of coverage speak of.
+    pub(super) byte: Option<Term>,
+}
+
+impl World {
+    pub(super) fn new(address: u8, written: AHashSet<u64>) -> Self {
+        Self {
+            terms: Terms::default(),
+            address,
+            written,
+            cells: AHashMap::new(),
+            actors: AHashMap::new(),
+            byte: None,
+        }
+    }
+
+    /// What lies at a fixed place of a buffer that nobody writes.
+    pub(super) fn cell(&mut self, buffer: u64, offset: u64, width: u8) -> Term {
+        if let Some(&known) = self.cells.get(&(buffer, offset, width)) {
+            return known;
+        }
+        let name = format!("buffer {buffer}, byte {offset}");
+        let term = self.terms.fresh(width, Origin::Input, name);
+        self.cells.insert((buffer, offset, width), term);
+        term
+    }
+}
+
+/// One kernel of the group with its arguments.
+pub(super) struct Member<'a> {
+    pub(super) position: usize,
+    pub(super) submission: &'a Submission,
+    pub(super) body: Body<'a>,
+}
+
+impl Member<'_> {
+    /// Number of the argument behind a variable.
+    pub(super) fn argument(&self, variable: u32) -> Option<usize> {
+        let variable = self.body.variables.get(&variable)?;
+        if !matches!(variable.class, StorageClass::StorageBuffer | StorageClass::Uniform) {
+            return None;
+        }
+        self.submission.args.iter().position(|arg| (arg.set, arg.binding) == variable.place)
+    }
+}
+
+/// The ids a member reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ids {
+    pub(super) group: [Term; 3],
+    pub(super) local: [Term; 3],
+    pub(super) global: [Term; 3],
+    pub(super) counts: [Term; 3],
+    pub(super) index: Term,
+    /// Whether the member does anything in this invocation.
+    pub(super) runs: Term,
+}
+
+impl Ids {
+    pub(super) fn builtin(&self, which: BuiltIn) -> Option<[Term; 3]> {
+        match which {
+            BuiltIn::WorkgroupId => Some(self.group),
+            BuiltIn::LocalInvocationId => Some(self.local),
+            BuiltIn::GlobalInvocationId => Some(self.global),
+            BuiltIn::NumWorkgroups => Some(self.counts),
+            BuiltIn::LocalInvocationIndex => Some([self.index; 3]),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Function,
+    /// The round of that number, and the one before it.
+    Round {
+        number: u32,
+        before: Option<FrameId>,
+    },
+    /// Any round. `first` says whether it is the first one. Of a bare one only the count is known.
+    Any {
+        count: Term,
+        first: Term,
+        bare: bool,
+    },
+}
+
+struct Frame {
+    parent: FrameId,
+    of: Option<usize>,
+    kind: Kind,
+}
+
+/// One invocation's way through one member.
+pub(super) struct Trace<'a> {
+    pub(super) member: &'a Member<'a>,
+    pub(super) ids: Ids,
+    /// Name of the invocation.
+    pub(super) who: String,
+    /// Whether loops are taken apart where that is possible.
+    exact: bool,
+    frames: Vec<Frame>,
+    values: AHashMap<(FrameId, u32, Path), Term>,
+    reached: AHashMap<(FrameId, usize), Term>,
+    rounds: AHashMap<(FrameId, usize), Option<Rc<[FrameId]>>>,
+    endless: AHashSet<usize>,
+    last: AHashMap<(FrameId, usize), FrameId>,
+    some: AHashMap<(FrameId, usize), FrameId>,
+    bare: AHashMap<(FrameId, usize, Term), FrameId>,
+    /// What holds of this invocation whatever it does.
+    facts: Vec<Term>,
+    depth: u32,
+}
+
+/// The function itself.
+pub(super) const ROOT: FrameId = 0;
+
+impl<'a> Trace<'a> {
+    pub(super) fn new(member: &'a Member<'a>, ids: Ids, who: impl Into<String>, exact: bool) -> Self {
+        Self {
+            member,
+            ids,
+            who: who.into(),
+            exact,
+            frames: vec![Frame { parent: ROOT, of: None, kind: Kind::Function }],
+            values: AHashMap::new(),
+            reached: AHashMap::new(),
+            rounds: AHashMap::new(),
+            endless: AHashSet::new(),
+            last: AHashMap::new(),
+            some: AHashMap::new(),
+            bare: AHashMap::new(),
+            facts: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    pub(super) fn body(&self) -> &'a Body<'a> {
+        &self.member.body
+    }
+
+    pub(super) fn facts(&self) -> &[Term] {
+        &self.facts
+    }
+
+    pub(super) fn parent(&self, frame: FrameId) -> Option<FrameId> {
+        (frame != ROOT).then(|| self.frames[frame].parent)
+    }
+
+    pub(super) fn loop_of(&self, frame: FrameId) -> Option<usize> {
+        self.frames[frame].of
+    }
+
+    /// Number of a round that was taken apart.
+    pub(super) fn round(&self, frame: FrameId) -> Option<u32> {
+        match self.frames[frame].kind {
+            Kind::Round { number, .. } => Some(number),
+            _ => None,
+        }
+    }
+
+    fn push(&mut self, parent: FrameId, of: usize, kind: Kind) -> FrameId {
+        self.frames.push(Frame { parent, of: Some(of), kind });
+        self.frames.len() - 1
+    }
+
+    /// An unknown value of this invocation.
+    pub(super) fn unknown(&self, w: &mut World, width: u8, origin: Origin, what: &str, id: u32) -> Term {
+        let name = format!("{}, submission {}: {what} %{id}", self.who, self.member.position);
+        w.terms.fresh(width, origin, name)
+    }
+
+    // ---- Frames ----
+
+    /// All rounds of a loop, if their number shows.
+    pub(super) fn rounds(&mut self, w: &mut World, parent: FrameId, of: usize) -> Option<Rc<[FrameId]>> {
+        if let Some(known) = self.rounds.get(&(parent, of)) {
+            return known.clone();
+        }
+        if !self.exact || self.endless.contains(&of) {
+            return None;
+        }
+        let mut frames = Vec::new();
+        let mut found = None;
+        let mut before = None;
+        while frames.len() < MAX_ROUNDS && self.frames.len() < MAX_FRAMES {
+            let frame = self.push(parent, of, Kind::Round { number: frames.len() as u32, before });
+            frames.push(frame);
+            let again = self.again(w, frame);
+            if w.terms.value(again) == Some(0) {
+                found = Some(Rc::from(frames.as_slice()));
+                break;
+            }
+            before = Some(frame);
+        }
+        if found.is_none() {
+            self.endless.insert(of);
+        }
+        self.rounds.insert((parent, of), found.clone());
+        found
+    }
+
+    /// The last round of a loop that is not taken apart.
+    pub(super) fn last(&mut self, w: &mut World, parent: FrameId, of: usize) -> FrameId {
+        if let Some(&known) = self.last.get(&(parent, of)) {
+            return known;
+        }
+        let frame = self.any_round(w, parent, of);
+        self.last.insert((parent, of), frame);
+        // A loop that is entered ends: the kernel would hang unfused. Of rounds that may not happen this says nothing.
+        if self.is_supposed(parent) {
+            return frame;
+        }
+        let enters = self.enters(w, parent, of);
+        let reaches = self.entry(w, frame);
+        let mut out = Vec::new();
+        for (from, to) in self.exits(of) {
+            out.extend(self.incoming(w, frame, from, to).into_iter().map(|(condition, _)| condition));
+        }
+        let out = w.terms.any(out);
+        let ends = w.terms.both(reaches, out);
+        let fact = w.terms.implies(enters, ends);
+        self.facts.push(fact);
+        frame
+    }
+
+    /// Some round of a loop that is not taken apart, the same one for all who ask.
+    pub(super) fn some(&mut self, w: &mut World, parent: FrameId, of: usize) -> FrameId {
+        if let Some(&known) = self.some.get(&(parent, of)) {
+            return known;
+        }
+        let frame = self.any_round(w, parent, of);
+        self.some.insert((parent, of), frame);
+        frame
+    }
+
+    fn any_round(&mut self, w: &mut World, parent: FrameId, of: usize) -> FrameId {
+        let width = self.count_width(of);
+        let header = self.body().loops[of].header as u32;
+        let count = self.unknown(w, width, Origin::Loop, "rounds before, in the loop at block", header);
+        let first = self.unknown(w, 1, Origin::Loop, "first round of the loop at block", header);
+        self.push(parent, of, Kind::Any { count, first, bare: false })
+    }
+
+    fn bare(&mut self, w: &mut World, parent: FrameId, of: usize, count: Term) -> FrameId {
+        if let Some(&known) = self.bare.get(&(parent, of, count)) {
+            return known;
+        }
+        let first = w.terms.truth(false);
+        let frame = self.push(parent, of, Kind::Any { count, first, bare: true });
+        self.bare.insert((parent, of, count), frame);
+        frame
+    }
+
+    /// Whether a frame is a round that is only looked at, happen or not.
+    fn is_supposed(&self, frame: FrameId) -> bool {
+        let bare = matches!(self.frames[frame].kind, Kind::Any { bare: true, .. });
+        bare || frame != ROOT && self.is_supposed(self.frames[frame].parent)
+    }
+
+    fn count_width(&self, of: usize) -> u8 {
+        let body = self.body();
+        let phis = body.block(body.loops[of].header).iter().take_while(|i| i.class.opcode == Op::Phi);
+        let widths = phis.filter_map(|i| body.width(i.result_type?));
+        widths.max().unwrap_or(32).max(32)
+    }
+
+    fn exits(&self, of: usize) -> Vec<(usize, usize)> {
+        let body = self.body();
+        let inside = &body.loops[of].inside;
+        let blocks = (0..body.blocks()).filter(|&b| inside[b] && body.reached[b]);
+        blocks.flat_map(|b| body.after[b].iter().filter(|&&to| !inside[to]).map(move |&to| (b, to))).collect()
+    }
+
+    // ---- Where it goes ----
+
+    /// Whether the loop is entered.
+    fn enters(&mut self, w: &mut World, parent: FrameId, of: usize) -> Term {
+        let body = self.body();
+        let header = body.loops[of].header;
+        if let Some(before) = body.sure[header] {
+            return self.reach(w, parent, before);
+        }
+        let from: Vec<usize> =
+            body.before[header].iter().copied().filter(|&b| !body.loops[of].inside[b]).collect();
+        self.arrives(w, parent, &from, header)
+    }
+
+    /// Whether a round is followed by another.
+    fn again(&mut self, w: &mut World, frame: FrameId) -> Term {
+        let body = self.body();
+        let Some(of) = self.frames[frame].of else { return w.terms.truth(false) };
+        let header = body.loops[of].header;
+        let from: Vec<usize> =
+            body.before[header].iter().copied().filter(|&b| body.loops[of].inside[b]).collect();
+        self.arrives(w, frame, &from, header)
+    }
+
+    fn arrives(&mut self, w: &mut World, frame: FrameId, from: &[usize], to: usize) -> Term {
+        let mut ways = Vec::new();
+        for &block in from {
+            ways.extend(self.incoming(w, frame, block, to).into_iter().map(|(condition, _)| condition));
+        }
+        w.terms.any(ways)
+    }
+
+    /// Whether a frame begins.
+    pub(super) fn entry(&mut self, w: &mut World, frame: FrameId) -> Term {
+        let header = match self.frames[frame].of {
+            None => 0,
+            Some(of) => self.body().loops[of].header,
+        };
+        self.reach(w, frame, header)
+    }
+
+    /// Whether a block of this frame's loop is reached in it.
+    pub(super) fn reach(&mut self, w: &mut World, frame: FrameId, block: usize) -> Term {
+        if let Some(&known) = self.reached.get(&(frame, block)) {
+            return known;
+        }
+        if self.depth > MAX_DEPTH {
+            return self.unknown(w, 1, Origin::Unknown, "block", block as u32);
+        }
+        self.depth += 1;
+        let (parent, of, kind) = (self.frames[frame].parent, self.frames[frame].of, self.frames[frame].kind);
+        let header = of.map_or(0, |of| self.body().loops[of].header);
+        let reached = if block != header {
+            match self.body().sure[block] {
+                Some(before) => self.reach(w, frame, before),
+                None => {
+                    let from = self.body().before[block].clone();
+                    self.arrives(w, frame, &from, block)
+                }
+            }
+        } else {
+            match (kind, of) {
+                (Kind::Round { before: Some(before), .. }, _) => self.again(w, before),
+                (Kind::Round { .. }, Some(of)) => self.enters(w, parent, of),
+                (Kind::Any { bare: true, .. }, _) => w.terms.truth(true),
+                (Kind::Any { count, first, .. }, Some(of)) => self.enters_round(w, parent, of, count, first),
+                _ => self.ids.runs,
+            }
+        };
+        self.depth -= 1;
+        self.reached.insert((frame, block), reached);
+        reached
+    }
+
+    /// What is known of a round if it happens: those before it did not end the loop.
+    fn enters_round(&mut self, w: &mut World, parent: FrameId, of: usize, count: Term, first: Term) -> Term {
+        let enters = self.enters(w, parent, of);
+        let width = w.terms.width(count);
+        let zero = w.terms.constant(0, width);
+        let is_zero = w.terms.compare(Compare::Equal, count, zero);
+        let one = w.terms.constant(1, width);
+        let less = w.terms.word(Word::Sub, count, one);
+        let before = self.bare(w, parent, of, less);
+        let goes_on = self.again(w, before);
+        let later = w.terms.not(first);
+        let at_first = w.terms.implies(first, is_zero);
+        let afterwards = w.terms.implies(later, goes_on);
+        let mut known = w.terms.all([enters, at_first, afterwards]);
+        // The rounds in which a counter is about to wrap. Any number may stand here; these end loops.
+        for number in self.last_before_wrap(w, parent, of, width) {
+            let number = w.terms.constant(number, width);
+            let frame = self.bare(w, parent, of, number);
+            let goes_on = self.again(w, frame);
+            let after = w.terms.compare(Compare::ULess, number, count);
+            let fact = w.terms.implies(after, goes_on);
+            known = w.terms.both(known, fact);
+        }
+        known
+    }
+
+    fn last_before_wrap(&mut self, w: &mut World, parent: FrameId, of: usize, count: u8) -> Vec<u64> {
+        let body = self.body();
+        let phis: Vec<u32> = body
+            .block(body.loops[of].header)
+            .iter()
+            .map_while(|i| (i.class.opcode == Op::Phi).then_some(i.result_id))
+            .flatten()
+            .collect();
+        let mut found = Vec::new();
+        for phi in phis {
+            let Some((first, step)) = self.carried(w, parent, of, phi) else { continue };
+            let Some(step) = w.terms.value(step) else { continue };
+            let width = w.terms.width(first);
+            let (low, high) = w.terms.range(first);
+            let sign = 1u64 << (width - 1);
+            let by = super::term::signed(step, width);
+            let size = by.unsigned_abs();
+            if by > 0 {
+                found.push((mask(width) - high) / size);
+                if high < sign {
+                    found.push((sign - 1 - high) / size);
+                } else if low >= sign {
+                    // From a negative number up to the greatest positive one.
+                    found.push((mask(width) - high + sign) / size);
+                }
+            } else if by < 0 {
+                found.push(low / size);
+                if high < sign {
+                    found.push((low + sign) / size);
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.retain(|&n| n <= mask(count));
+        found
+    }
+
+    /// Ways from a block of this frame or of a loop in it to another: conditions, and the frames of the block.
+    pub(super) fn incoming(
+        &mut self,
+        w: &mut World,
+        frame: FrameId,
+        from: usize,
+        to: usize,
+    ) -> Vec<(Term, FrameId)> {
+        let mut frames = vec![frame];
+        for inner in self.body().chain(self.frames[frame].of, from) {
+            let mut next = Vec::new();
+            for outer in frames {
+                match self.rounds(w, outer, inner) {
+                    Some(rounds) => next.extend(rounds.iter().copied()),
+                    None => next.push(self.last(w, outer, inner)),
+                }
+            }
+            frames = next;
+        }
+        frames
+            .into_iter()
+            .map(|frame| {
+                let reached = self.reach(w, frame, from);
+                let taken = self.takes(w, frame, from, to);
+                (w.terms.both(reached, taken), frame)
+            })
+            .collect()
+    }
+
+    /// Whether the branch at the end of a block goes to another.
+    fn takes(&mut self, w: &mut World, frame: FrameId, from: usize, to: usize) -> Term {
+        let body = self.body();
+        let Some(last) = body.block(from).last() else { return w.terms.truth(false) };
+        let id = |n: usize| last.operands.get(n).and_then(|o| o.id_ref_any());
+        let leads = |n: usize| id(n).and_then(|label| body.label(label)) == Some(to);
+        match last.class.opcode {
+            Op::Branch => w.terms.truth(leads(0)),
+            Op::BranchConditional => match (leads(1), leads(2)) {
+                (false, false) => w.terms.truth(false),
+                (true, true) => w.terms.truth(true),
+                (yes, _) => {
+                    let condition = self.leaf(w, frame, id(0).unwrap_or(0), Path::new());
+                    if yes { condition } else { w.terms.not(condition) }
+                }
+            },
+            Op::Switch => {
+                let selector = self.leaf(w, frame, id(0).unwrap_or(0), Path::new());
+                let width = w.terms.width(selector);
+                let (mut here, mut anywhere) = (Vec::new(), Vec::new());
+                for pair in last.operands[2..].chunks(2) {
+                    let value = match pair.first() {
+                        Some(rspirv::dr::Operand::LiteralBit32(value)) => u64::from(*value),
+                        Some(rspirv::dr::Operand::LiteralBit64(value)) => *value,
+                        _ => continue,
+                    };
+                    let value = w.terms.constant(value, width);
+                    let equal = w.terms.compare(Compare::Equal, selector, value);
+                    anywhere.push(equal);
+                    let target = pair.get(1).and_then(|o| o.id_ref_any()).and_then(|l| body.label(l));
+                    if target == Some(to) {
+                        here.push(equal);
+                    }
+                }
+                if leads(1) {
+                    let listed = w.terms.any(anywhere);
+                    here.push(w.terms.not(listed));
+                }
+                w.terms.any(here)
+            }
+            _ => w.terms.truth(false),
+        }
+    }
+
+    // ---- What it carries ----
+
+    /// A scalar of the value of an id, as it is in a frame.
+    pub(super) fn leaf(&mut self, w: &mut World, frame: FrameId, id: u32, path: Path) -> Term {
+        let body = self.body();
+        let width = body.type_of(id).and_then(|ty| body.width(body.inner(ty, &path)?)).unwrap_or(32);
+        let Some((at, inst)) = body.local(id) else {
+            return match body.global(id) {
+                Some(_) => self
+                    .constant(w, id, &path)
+                    .unwrap_or_else(|| self.unknown(w, width, Origin::Unknown, "constant", id)),
+                None => self.unknown(w, width, Origin::Unknown, "value", id),
+            };
+        };
+        // To the frame it is defined in, or to the last round of a loop that is over.
+        let mut frame = frame;
+        let home = body.home[at.0];
+        while !self.holds(frame, home) {
+            frame = self.frames[frame].parent;
+        }
+        if let Some(&inner) = body.chain(self.frames[frame].of, at.0).first() {
+            return self.after(w, frame, inner, id, path);
+        }
+        if let Some(&known) = self.values.get(&(frame, id, path.clone())) {
+            return known;
+        }
+        if self.depth > MAX_DEPTH {
+            return self.unknown(w, width, Origin::Unknown, "value", id);
+        }
+        self.depth += 1;
+        let value = if inst.class.opcode == Op::Phi {
+            self.phi(w, frame, at.0, id, &path, width)
+        } else {
+            self.compute(w, frame, inst, &path, width)
+        };
+        self.depth -= 1;
+        let value = value.filter(|&v| w.terms.width(v) == width);
+        let value = value.unwrap_or_else(|| {
+            let origin = if inst.result_type.is_some_and(|ty| self.is_float(ty)) {
+                Origin::Float
+            } else {
+                Origin::Unknown
+            };
+            self.unknown(w, width, origin, &format!("{:?}", inst.class.opcode), id)
+        });
+        self.values.insert((frame, id, path), value);
+        value
+    }
+
+    /// Whether a block of the loop `home` lies in the loop of this frame.
+    fn holds(&self, frame: FrameId, home: Option<usize>) -> bool {
+        let Some(of) = self.frames[frame].of else { return true };
+        let mut at = home;
+        while let Some(inner) = at {
+            if inner == of {
+                return true;
+            }
+            at = self.body().loops[inner].parent;
+        }
+        false
+    }
+
+    /// A value of a loop that is over.
+    fn after(&mut self, w: &mut World, frame: FrameId, inner: usize, id: u32, path: Path) -> Term {
+        match self.rounds(w, frame, inner) {
+            Some(rounds) => {
+                let mut value = self.leaf(w, rounds[0], id, path.clone());
+                for &round in &rounds[1..] {
+                    let happened = self.entry(w, round);
+                    if w.terms.value(happened) == Some(0) {
+                        continue;
+                    }
+                    let there = self.leaf(w, round, id, path.clone());
+                    value = w.terms.choose(happened, there, value);
+                }
+                value
+            }
+            None => {
+                let last = self.last(w, frame, inner);
+                self.leaf(w, last, id, path)
+            }
+        }
+    }
+
+    fn phi(
+        &mut self,
+        w: &mut World,
+        frame: FrameId,
+        block: usize,
+        id: u32,
+        path: &Path,
+        width: u8,
+    ) -> Option<Term> {
+        let body = self.body();
+        let (parent, of, kind) = (self.frames[frame].parent, self.frames[frame].of, self.frames[frame].kind);
+        let header = of.filter(|&of| body.loops[of].header == block);
+        let Some(of) = header else {
+            return self.merge(w, frame, block, id, path, |_| true);
+        };
+        match kind {
+            Kind::Round { before: None, .. } => {
+                self.merge(w, parent, block, id, path, |b| !body.loops[of].inside[b])
+            }
+            Kind::Round { before: Some(before), .. } => {
+                self.merge(w, before, block, id, path, |b| body.loops[of].inside[b])
+            }
+            Kind::Any { count, first, bare } => {
+                if let Some((start, step)) = self.carried(w, parent, of, id).filter(|_| path.is_empty()) {
+                    let count = w.terms.extend(count, width, false);
+                    let way = w.terms.word(Word::Mul, count, step);
+                    return Some(w.terms.word(Word::Add, start, way));
+                }
+                if bare {
+                    return Some(self.unknown(w, width, Origin::Loop, "what the loop carries:", id));
+                }
+                let start = self.merge(w, parent, block, id, path, |b| !body.loops[of].inside[b])?;
+                let one = w.terms.constant(1, w.terms.width(count));
+                let less = w.terms.word(Word::Sub, count, one);
+                let before = self.bare(w, parent, of, less);
+                let next = self.merge(w, before, block, id, path, |b| body.loops[of].inside[b])?;
+                Some(w.terms.choose(first, start, next))
+            }
+            Kind::Function => None,
+        }
+    }
+
+    /// The value of a phi, coming from some of the blocks before it.
+    fn merge(
+        &mut self,
+        w: &mut World,
+        frame: FrameId,
+        block: usize,
+        id: u32,
+        path: &Path,
+        counts: impl Fn(usize) -> bool,
+    ) -> Option<Term> {
+        let body = self.body();
+        let (_, inst) = body.local(id)?;
+        let mut ways: Vec<(Term, Term)> = Vec::new();
+        for pair in inst.operands.chunks(2) {
+            let value = pair.first()?.id_ref_any()?;
+            let from = body.label(pair.get(1)?.id_ref_any()?)?;
+            if !body.reached[from] || !counts(from) {
+                continue;
+            }
+            for (condition, at) in self.incoming(w, frame, from, block) {
+                if w.terms.value(condition) != Some(0) {
+                    let value = self.leaf(w, at, value, path.clone());
+                    ways.push((condition, value));
+                }
+            }
+        }
+        let (_, mut value) = ways.pop()?;
+        for (condition, other) in ways.into_iter().rev() {
+            value = w.terms.choose(condition, other, value);
+        }
+        Some(value)
+    }
+
+    /// First value and step of what a loop counts, if its instructions add the same number in every round.
+    fn carried(&mut self, w: &mut World, parent: FrameId, of: usize, phi: u32) -> Option<(Term, Term)> {
+        let body = self.body();
+        let header = body.loops[of].header;
+        let (at, inst) = body.local(phi)?;
+        let width = body.width(inst.result_type?).filter(|&width| width > 1)?;
+        if at.0 != header || self.is_float(inst.result_type?) {
+            return None;
+        }
+        let mut next = None;
+        for pair in inst.operands.chunks(2) {
+            let from = body.label(pair.get(1)?.id_ref_any()?)?;
+            if body.loops[of].inside[from] {
+                let value = self.source(pair.first()?.id_ref_any()?);
+                if next.is_some_and(|n| n != value) {
+                    return None;
+                }
+                next = Some(value);
+            }
+        }
+        let (added, sum) = body.local(next?)?;
+        if body.home[added.0] != Some(of) {
+            return None;
+        }
+        let operand = |n: usize| sum.operands.get(n).and_then(|o| o.id_ref_any());
+        let (a, b) = (operand(0)?, operand(1)?);
+        let (step, minus) = match sum.class.opcode {
+            Op::IAdd if self.source(a) == phi => (b, false),
+            Op::IAdd if self.source(b) == phi => (a, false),
+            Op::ISub if self.source(a) == phi => (b, true),
+            _ => return None,
+        };
+        let mut step = match self.pushed(w, step) {
+            Some(number) => number,
+            None if self.is_fixed(step, of) => self.leaf(w, parent, step, Path::new()),
+            None => return None,
+        };
+        if w.terms.width(step) != width {
+            return None;
+        }
+        if minus {
+            let zero = w.terms.constant(0, width);
+            step = w.terms.word(Word::Sub, zero, step);
+        }
+        let start = self.merge(w, parent, header, phi, &Path::new(), |b| !body.loops[of].inside[b])?;
+        Some((start, step))
+    }
+
+    /// The value behind phis of one and the same value and copies.
+    fn source(&self, mut id: u32) -> u32 {
+        for _ in 0..64 {
+            let Some((_, inst)) = self.body().local(id) else { break };
+            let mut values = inst.operands.iter().step_by(2).map(|o| o.id_ref_any());
+            match (inst.class.opcode, values.next().flatten()) {
+                (Op::Phi, Some(first)) if values.all(|v| v == Some(first)) => id = first,
+                (Op::CopyObject, Some(first)) => id = first,
+                _ => break,
+            }
+        }
+        id
+    }
+
+    /// Whether a value is the same in all rounds of a loop, and can be asked for outside of it.
+    fn is_fixed(&self, id: u32, of: usize) -> bool {
+        let body = self.body();
+        let Some((at, _)) = body.local(id) else { return true };
+        !body.loops[of].inside[at.0]
+    }
+
+    fn is_float(&self, ty: u32) -> bool {
+        use super::body::Shape;
+        match self.body().shape(ty) {
+            Shape::Float { .. } => true,
+            Shape::Vector { part, .. } => self.is_float(*part),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Certificates of all lists that the probes plan, and of what weakened rules make of them. Nothing is run for them.
+
+use std::cell::RefCell;
+use std::panic::catch_unwind;
+
+use vkfuse_jit::certify::{Certificate, Outcome, certify};
+use vkfuse_jit::mutation::{Mutant, with};
+use vkfuse_jit::plan::{Plan, Submission};
+
+use super::lab::forget_kernels;
+use super::solver::Process;
+
+/// What the certificates of this thread came to.
+#[derive(Default)]
+struct State {
+    /// Whether this thread certifies lists instead of running them.
+    wanted: bool,
+    /// The solver, once it was looked for.
+    solver: Option<Option<Process>>,
+    proved: u64,
+    unknown: Vec<String>,
+    refuted: Vec<String>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+/// Certifies a list, if that is what this thread wants instead of running it; the first thing that is refuted is an
+/// error.
+pub(crate) fn instead(list: &[Submission], plan: &Plan) -> Option<Result<(), String>> {
+    let wanted = STATE.with_borrow(|state| state.wanted);
+    wanted.then(|| check(list, plan))
+}
+
+fn check(list: &[Submission], plan: &Plan) -> Result<(), String> {
+    STATE.with_borrow_mut(|state| {
+        let State { solver, proved, unknown, refuted, .. } = state;
+        let Some(solver) = solver.get_or_insert_with(Process::start) else { return Ok(()) };
+        let mut wrong = None;
+        for Certificate { claim, subject, outcome, .. } in certify(list, plan, solver) {
+            match outcome {
+                Outcome::Proved => *proved += 1,
+                Outcome::Unknown(why) => unknown.push(format!("{}: {subject}: {why}", claim.name())),
+                Outcome::Refuted(why) => {
+                    let text = format!("{}: {subject}: {why}", claim.name());
+                    refuted.push(text.clone());
+                    wrong.get_or_insert(text);
+                }
+            }
+        }
+        wrong.map_or(Ok(()), |what| Err(format!("refuted: {what}")))
+    })
+}
+
+/// Takes out what was proved, not decided and refuted on this thread.
+fn take() -> (u64, Vec<String>, Vec<String>) {
+    STATE.with_borrow_mut(|state| {
+        (
+            std::mem::take(&mut state.proved),
+            std::mem::take(&mut state.unknown),
+            std::mem::take(&mut state.refuted),
+        )
+    })
+}
+
+#[test]
+fn the_plans_of_all_probes_are_proved() {
+    STATE.with_borrow_mut(|state| state.wanted = true);
+    let (mut all, mut open) = (0, Vec::new());
+    for (file, probes) in super::mutation::PROBES {
+        for (name, probe) in *probes {
+            probe();
+            let (proved, unknown, refuted) = take();
+            assert!(refuted.is_empty(), "{file}::{name}: {refuted:#?}");
+            all += proved;
+            open.extend(unknown.into_iter().map(|what| format!("{file}::{name}: {what}")));
+        }
+    }
+    println!("{all} certificates proved, {} not decided\n{}", open.len(), open.join("\n"));
+    let has_solver = STATE.with_borrow(|state| matches!(state.solver, Some(Some(_))));
+    assert!(!has_solver || all > 0);
+}
+
+/// Which weakened rules the certificates refute by themselves, without running anything.
+#[test]
+#[ignore = "some minutes"]
+fn weakened_rules_are_refuted() {
+    STATE.with_borrow_mut(|state| state.wanted = true);
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut missed = Vec::new();
+    for &mutant in Mutant::ALL {
+        if mutant.is_at_load() {
+            forget_kernels();
+        }
+        let first = super::mutation::PROBES
+            .iter()
+            .flat_map(|(file, probes)| probes.iter().map(move |probe| (file, probe)))
+            .find(|(_, (_, probe))| {
+                let _ = with(mutant, || catch_unwind(probe));
+                !take().2.is_empty()
+            });
+        if mutant.is_at_load() {
+            forget_kernels();
+        }
+        match first {
+            Some((file, (name, _))) => println!("{mutant:?} | refuted in {file}::{name}"),
+            None => {
+                println!("{mutant:?} | -");
+                missed.push(mutant);
+            }
+        }
+    }
+    std::panic::set_hook(hook);
+    let has_solver = STATE.with_borrow(|state| matches!(state.solver, Some(Some(_))));
+    if has_solver {
+        let silent: Vec<Mutant> = missed.into_iter().filter(|m| !NO_CLAIM.contains(m)).collect();
+        assert!(silent.is_empty(), "not refuted: {silent:?}");
+    }
+}
+
+/// Weakened rules that no certificate is about, or that no probe is planned wrongly under.
+const NO_CLAIM: &[Mutant] = &[];
