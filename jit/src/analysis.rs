@@ -13,6 +13,7 @@ mod bytes;
 pub(crate) mod cfg;
 mod condition;
 pub mod expr;
+pub(crate) mod floats;
 pub(crate) mod form;
 pub(crate) mod layout;
 pub mod relation;

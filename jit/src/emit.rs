@@ -4,6 +4,7 @@
 
 mod builder;
 mod entry;
+mod hide;
 mod ids;
 mod interface;
 mod internal;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use rspirv::binary::Assemble;
 use rspirv::dr::{Instruction, Module, Operand};
-use rspirv::spirv::{ExecutionMode, ExecutionModel, Op, StorageClass, Word};
+use rspirv::spirv::{Capability, ExecutionMode, ExecutionModel, Op, StorageClass, Word};
 
 use crate::kernel::{Specialized, strict, tools};
 use crate::plan::recipe::Recipe;
@@ -53,6 +54,7 @@ pub(crate) fn emit(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Result<Vec<
         bindings: interface::Bindings::default(),
         push,
         internal: vec![None; recipe.internal.len()],
+        halves: kernels.iter().any(|kernel| computes_with_halves(kernel)),
     };
     let mut linked = Vec::with_capacity(kernels.len());
     for (member, kernel) in recipe.members.iter().zip(kernels) {
@@ -70,6 +72,13 @@ pub(crate) fn emit(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Result<Vec<
     let words = module.assemble();
     verify(&words)?;
     Ok(words)
+}
+
+/// Whether a kernel has halves for more than memory.
+fn computes_with_halves(kernel: &Specialized) -> bool {
+    let module = kernel.normal.as_ref().ok().map(|normal| &normal.module);
+    let halves = Operand::Capability(Capability::Float16);
+    module.is_some_and(|m| m.capabilities.iter().any(|inst| inst.operands.contains(&halves)))
 }
 
 fn version_of(kernel: &Specialized) -> (u8, u8) {

@@ -102,6 +102,12 @@ mutants! {
     IgnoreLoopLimit: "the driver's limit on loop rounds is not kept",
     IgnoreLimits: "limits on bindings, push constants and shared memory are not kept",
     EffectsComeAfterGuards: "what a guard of a straight line turns away has done nothing before it",
+    // Floats.
+    NothingIsHidden: "floats of one member are handed to the next as the driver's compiler sees them",
+    #[load = true] EveryFloatIsPlain: "extended instructions, divisions and comparisons count as sums",
+    MemoryIsNotHidden: "floats handed over in memory are not hidden",
+    NumbersAreNotHidden: "integers that become floats are not hidden",
+    ArgumentsAreNotHidden: "arguments that two members share are not hidden",
     // Internalization.
     LocalIsPrivate: "what the work-group shares is granted to the invocation",
     NoOwnership: "a promotion is granted whoever touches the elements",

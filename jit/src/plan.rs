@@ -15,6 +15,7 @@ mod overwrite;
 mod push;
 pub(crate) mod recipe;
 mod report;
+mod seam;
 mod shape;
 pub(crate) mod step;
 mod submission;
@@ -114,7 +115,7 @@ fn grow(
     let mut budget = assemble::Budget::new(&list[start]);
     while group.end() < list.len() {
         let next = &list[group.end()];
-        if let Err(reason) = budget.add(next, limits) {
+        if let Err(reason) = budget.add(next, options.float, limits) {
             return (Some(group), Some(reason.into()));
         }
         if let Err(rejection) = group.join(list, uses, options, limits) {

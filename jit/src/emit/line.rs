@@ -1,6 +1,7 @@
 //! One member's straight line, written for several items side by side.
 
 mod memory;
+mod seam;
 
 use ahash::AHashMap;
 use rspirv::dr::{Instruction, Operand};
@@ -195,7 +196,7 @@ impl<'a> Line<'a> {
             let choice = self.straight.choices.iter().find(|c| Some(c.merge) == block.label_id());
             for (position, inst) in block.instructions.iter().enumerate() {
                 match (inst.class.opcode, choice) {
-                    (Op::Phi, Some(choice)) => self.choose(shared, code, inst, *choice)?,
+                    (Op::Phi, Some(choice)) => self.choose(shared, code, passed, inst, *choice)?,
                     (Op::Phi, None) => self.phi(inst, came_from)?,
                     _ => self.instruction(shared, code, passed, inst, Some((number, position)))?,
                 }
@@ -223,6 +224,7 @@ impl<'a> Line<'a> {
         &mut self,
         shared: &mut Shared,
         code: &mut Code,
+        passed: &mut Passed,
         inst: &Instruction,
         choice: Choice,
     ) -> Result<(), JitError> {
@@ -236,7 +238,7 @@ impl<'a> Line<'a> {
             return Err(self.error("phi without two sides"));
         };
         let operands = [choice.condition, yes, no].map(Operand::IdRef).to_vec();
-        self.pure(shared, code, &Instruction::new(Op::Select, Some(ty), Some(result), operands))
+        self.pure(shared, code, passed, &Instruction::new(Op::Select, Some(ty), Some(result), operands))
     }
 
     fn instruction(
@@ -283,21 +285,32 @@ impl<'a> Line<'a> {
                 self.values.insert(result, Value::One(value));
                 Ok(())
             }
-            _ => self.pure(shared, code, inst),
+            _ => self.pure(shared, code, passed, inst),
         }
     }
 
-    fn pure(&mut self, shared: &mut Shared, code: &mut Code, inst: &Instruction) -> Result<(), JitError> {
+    fn pure(
+        &mut self,
+        shared: &mut Shared,
+        code: &mut Code,
+        passed: &mut Passed,
+        inst: &Instruction,
+    ) -> Result<(), JitError> {
         let ty = inst.result_type.map(|t| self.global(t)).transpose()?;
         let (Some(ty), Some(result)) = (ty, inst.result_id) else {
             return Err(self.error(format!("{:?} on a straight line", inst.class.opcode)));
         };
         let mut each = false;
         let mut operands: Vec<Result<Value, Operand>> = Vec::with_capacity(inst.operands.len());
-        for operand in &inst.operands {
+        let number = self.normal.floats.numbers.made.get(&result).copied();
+        let number = number.filter(|_| self.member.hidden.numbers);
+        for (at, operand) in inst.operands.iter().enumerate() {
             operands.push(match operand {
                 Operand::IdRef(id) => {
-                    let value = self.value(*id)?;
+                    let mut value = self.value(*id)?;
+                    if number == Some(at) {
+                        value = self.hide_number(shared, code, passed, *id, value)?;
+                    }
                     each |= matches!(value, Value::Each(_));
                     Ok(value)
                 }

@@ -11,6 +11,7 @@
 
 mod globals;
 mod inside;
+pub(crate) mod seam;
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Function, Instruction, Operand};
@@ -24,6 +25,7 @@ use super::internal::InternalVariable;
 use super::push::PushVariable;
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
+use seam::Hiding;
 
 /// What members share.
 pub(crate) struct Shared {
@@ -32,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) bindings: Bindings,
     pub(crate) push: PushVariable,
     pub(crate) internal: Vec<Option<InternalVariable>>,
+    /// Halves may be computed with, not only kept in memory.
+    pub(crate) halves: bool,
 }
 
 /// A linked member.
@@ -80,6 +84,8 @@ pub(super) struct Linker<'a> {
     pub(super) copies: AHashMap<Word, Vec<Word>>,
     /// Type of each value of the body, in ids of the fused module.
     pub(super) value_types: AHashMap<Word, Word>,
+    /// The zero that hides floats, if the body wants it.
+    zero: Option<Word>,
 }
 
 /// Links one member into the shared module.
@@ -107,6 +113,7 @@ pub(crate) fn link(
         rounds: AHashMap::new(),
         copies: AHashMap::new(),
         value_types: AHashMap::new(),
+        zero: None,
     };
     linker.header();
     linker.globals()?;
@@ -156,12 +163,13 @@ impl Linker<'_> {
                 self.map.insert(id, new);
             }
         }
-        let blocks = if self.member.unroll.is_empty() {
+        let mut blocks: Vec<Block> = if self.member.unroll.is_empty() {
             let each = |number| self.block(function, number);
             (0..function.blocks.len()).map(each).collect::<Result<_, _>>()?
         } else {
             self.unrolled(function)?
         };
+        self.load_zero(&mut blocks);
         self.body_decorations(&body_ids)?;
         let builder = &mut self.shared.builder;
         let void = builder.void();
@@ -282,7 +290,21 @@ impl Linker<'_> {
         if let (Some(old), Some(ty)) = (inst.result_id, ty) {
             self.value_types.insert(old, ty);
         }
-        code.0.push(Instruction::new(inst.class.opcode, ty, result, operands));
+        self.hide_number(inst, &mut operands, code);
+        let (Some(ty), Some(result), Some(old)) = (ty, result, inst.result_id) else {
+            code.0.push(Instruction::new(inst.class.opcode, ty, result, operands));
+            return Ok(());
+        };
+        let hiding = self.hiding(old, ty);
+        if hiding == Hiding::Volatile && inst.class.opcode == Op::Load {
+            seam::make_volatile(&mut operands);
+        }
+        if hiding != Hiding::Word {
+            code.0.push(Instruction::new(inst.class.opcode, Some(ty), Some(result), operands));
+            return Ok(());
+        }
+        let plain = code.value(&mut self.shared.builder, inst.class.opcode, ty, operands);
+        self.hide(old, (plain, ty), result, code);
         Ok(())
     }
 

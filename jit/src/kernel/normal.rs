@@ -23,6 +23,7 @@ use spirv_tools::opt::Passes;
 use super::reason::KernelReason;
 use super::reflect::Binding;
 use super::{forward, load, lower, prune, refuse, split, tools, unwrap};
+use crate::analysis::floats::FloatUse;
 use crate::analysis::layout::Types;
 use crate::analysis::straight::{Straight, straight};
 use crate::analysis::{self, KernelAnalysis};
@@ -37,6 +38,8 @@ pub struct NormalKernel {
     pub(crate) types: Types,
     /// Its straight line, if it is one.
     pub(crate) straight: Option<Straight>,
+    /// Its float arithmetic.
+    pub(crate) floats: FloatUse,
     /// Type of the push-constant block.
     pub(crate) push_block: Option<u32>,
     /// Execution modes other than the local size, as text.
@@ -62,7 +65,8 @@ impl NormalKernel {
             Some(types.pointee(is_push.then_some(inst.result_type?)?)?.1)
         });
         let straight = straight(&module, &types);
-        Self { module, analysis, types, straight, push_block, execution_modes }
+        let floats = FloatUse::of(&module);
+        Self { module, analysis, types, straight, floats, push_block, execution_modes }
     }
 }
 

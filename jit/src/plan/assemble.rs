@@ -10,8 +10,9 @@ use super::group::{DemandKind, Group};
 use super::internalize::{self, Granted, Room};
 use super::mapping::Layout;
 use super::push::PushBlock;
-use super::recipe::{Mapping, Member, Recipe, Remap, Target, UnifiedBinding};
+use super::recipe::{Hidden, Mapping, Member, Recipe, Remap, Target, UnifiedBinding};
 use super::report::{BufferReport, GroupReport};
+use super::seam;
 use super::shape::{self, Chosen};
 use super::step::{Bound, Source, Step};
 use super::submission::{BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission};
@@ -21,22 +22,29 @@ use crate::Reason;
 use crate::kernel::BindingKind;
 
 /// What a growing group takes of the device's limits.
-pub(crate) struct Budget {
+pub(crate) struct Budget<'a> {
+    members: Vec<&'a Submission>,
     buffers: Vec<(BindingKind, BufferId, u64, u64)>,
     push: PushBlock,
     shapes: Vec<([u32; 3], [u32; 3])>,
     shared: u32,
 }
 
-impl Budget {
-    pub(crate) fn new(first: &Submission) -> Self {
-        let mut budget =
-            Self { buffers: Vec::new(), push: PushBlock::default(), shapes: Vec::new(), shared: 0 };
+impl<'a> Budget<'a> {
+    pub(crate) fn new(first: &'a Submission) -> Self {
+        let mut budget = Self {
+            members: Vec::new(),
+            buffers: Vec::new(),
+            push: PushBlock::default(),
+            shapes: Vec::new(),
+            shared: 0,
+        };
         budget.take(first);
         budget
     }
 
-    fn take(&mut self, submission: &Submission) {
+    fn take(&mut self, submission: &'a Submission) {
+        self.members.push(submission);
         for (arg, binding) in submission.args.iter().zip(&submission.kernel.interface.bindings) {
             let entry = (binding.kind, arg.buffer, arg.offset, arg.len);
             if !self.buffers.contains(&entry) {
@@ -52,7 +60,12 @@ impl Budget {
     }
 
     /// Takes one more submission, or names the limit that breaks; the group ends there.
-    pub(crate) fn add(&mut self, next: &Submission, limits: &Limits) -> Result<(), Reason> {
+    pub(crate) fn add(
+        &mut self,
+        next: &'a Submission,
+        float: FloatMode,
+        limits: &Limits,
+    ) -> Result<(), Reason> {
         self.take(next);
         if mutant!(IgnoreLimits) {
             return Ok(());
@@ -68,7 +81,8 @@ impl Budget {
         }
         // Members of different shapes get their counts as push constants: three and a total each.
         let counts = if self.shapes.len() > 1 { self.shapes.len() as u32 * 16 } else { 0 };
-        let needed = self.push.size() + counts;
+        let zero = if seam::may_hide(self.members.iter().copied(), float) { 4 } else { 0 };
+        let needed = self.push.size() + counts + zero;
         if needed > limits.max_push_bytes {
             return Err(Reason::PushConstants { needed, limit: limits.max_push_bytes });
         }
@@ -154,7 +168,7 @@ pub(crate) fn fused(
     #[cfg(feature = "certify")]
     plan.verdicts.append(&mut group.verdicts(list));
     let (barriers, barrier_reports) = group.barriers(options);
-    let chosen = shape::choose(list, &mut group, &granted, limits);
+    let chosen = shape::choose(list, &mut group, &granted, options, limits);
     let items_per_invocation = chosen.as_ref().and_then(|c| c.lanes).map_or(1, |lanes| lanes.items);
     let unrolled = if granted.iter().any(Granted::is_unrolled) {
         unroll::all(list, uses, &mut group)
@@ -230,7 +244,7 @@ fn step(
     }
     // An address may lead into any of the buffers.
     let addressed = list[range.clone()].iter().any(|s| s.kernel.interface.uses_device_addresses);
-    let unified = bindings
+    let unified: Vec<UnifiedBinding> = bindings
         .iter()
         .enumerate()
         .map(|(n, bound)| UnifiedBinding {
@@ -244,6 +258,13 @@ fn step(
             restrict: !addressed && !bindings.iter().enumerate().any(|(m, b)| m != n && overlaps(b, bound)),
         })
         .collect();
+    let kernels: Vec<_> = list[range.clone()].iter().map(|s| s.kernel.clone()).collect();
+    let mut zero = None;
+    if options.float == FloatMode::Strict && !mutant!(NothingIsHidden) {
+        let hidden = seam::hidden(&members, &kernels, &unified);
+        zero = hidden.iter().any(|h| !h.is_empty()).then(|| push.add_zero());
+        members.iter_mut().zip(hidden).for_each(|(member, hidden)| member.hidden = hidden);
+    }
     let mut recipe = Recipe {
         float: options.float,
         mapping: group.layout.mapping,
@@ -252,6 +273,7 @@ fn step(
         bindings: unified,
         internal: granted.iter().map(|g| g.internal.clone()).collect(),
         push: push.slots.clone(),
+        zero,
         barriers: barriers.iter().map(|b| b - group.start).collect(),
         lanes: chosen.as_ref().and_then(|c| c.lanes),
         flat: group.layout.mapping != Mapping::Identity && group.layout.shape.groups[1..] == [1, 1],
@@ -268,11 +290,8 @@ fn step(
         push: push.into_bytes(),
         base: [0; 3],
         groups: group.layout.shape.groups,
-        members: range.clone(),
-        source: Source::Fused {
-            kernels: list[range].iter().map(|s| s.kernel.clone()).collect(),
-            recipe: Arc::new(recipe),
-        },
+        members: range,
+        source: Source::Fused { kernels, recipe: Arc::new(recipe) },
     }
 }
 
@@ -333,6 +352,7 @@ fn member(
         widen_barriers,
         wide: Vec::new(),
         unroll: Vec::new(),
+        hidden: Hidden::default(),
     }
 }
 

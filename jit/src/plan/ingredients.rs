@@ -53,6 +53,7 @@ fn describe(recipe: &Recipe) -> Vec<(String, String)> {
         fields.push((format!("kernel {number} bindings"), format!("{:?}", member.targets)));
         fields.push((format!("kernel {number} push constants"), format!("{:?}", member.push)));
         fields.push((format!("kernel {number} ids"), format!("{:?}", member.remap)));
+        fields.push((format!("kernel {number} hidden floats"), format!("{:?}", member.hidden)));
     }
     for (number, binding) in recipe.bindings.iter().enumerate() {
         fields.push((format!("binding {number}"), format!("{binding:?}")));

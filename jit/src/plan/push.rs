@@ -50,6 +50,12 @@ impl PushBlock {
         self.add("u32 items".to_owned(), 4, &value.to_le_bytes())
     }
 
+    /// A slot for the zero that hides floats. Shared with nothing: an argument that happens to be zero may be another
+    /// number in the next call.
+    pub(crate) fn add_zero(&mut self) -> u16 {
+        self.add("u32 zero".to_owned(), 4, &[0; 4])
+    }
+
     fn add(&mut self, ty: String, align: u32, value: &[u8]) -> u16 {
         let present = self.slots.iter().position(|slot| {
             slot.ty == ty && &self.bytes[slot.offset as usize..(slot.offset + slot.size) as usize] == value

@@ -8,7 +8,7 @@ use super::submission::{FloatMode, Internalization};
 use crate::kernel::BindingKind;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 7;
+pub(crate) const CODE_VERSION: u32 = 8;
 
 /// How the ids of the members follow from those of the fused kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +31,8 @@ pub(crate) struct Recipe {
     pub(crate) bindings: Vec<UnifiedBinding>,
     pub(crate) internal: Vec<Internal>,
     pub(crate) push: Vec<PushSlot>,
+    /// Slot of the zero that hides floats; `None`: nothing is hidden.
+    pub(crate) zero: Option<u16>,
     /// Members after which a barrier stands.
     pub(crate) barriers: Vec<usize>,
     /// One invocation does several items.
@@ -65,6 +67,26 @@ pub(crate) struct Member {
     pub(crate) wide: Vec<bool>,
     /// Loops of the kernel that are written out, and their rounds.
     pub(crate) unroll: Vec<(u32, u32)>,
+    /// Where floats come in that the driver's compiler must not see through.
+    pub(crate) hidden: Hidden,
+}
+
+/// Where hidden floats come into a member.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hidden {
+    /// By binding of the kernel: through its loads.
+    pub(crate) bindings: Vec<bool>,
+    /// By push slot of the member: through its arguments.
+    pub(crate) push: Vec<bool>,
+    /// Through numbers that are made floats.
+    pub(crate) numbers: bool,
+}
+
+impl Hidden {
+    /// Whether nothing is hidden.
+    pub(crate) fn is_empty(&self) -> bool {
+        !(self.numbers || self.bindings.contains(&true) || self.push.contains(&true))
+    }
 }
 
 /// Renumbering of one member.
@@ -143,15 +165,26 @@ pub(crate) struct PushSlot {
 impl Recipe {
     /// Canonical, length-prefixed bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let Self { float, mapping, local_size, members, bindings, internal, push, barriers, lanes, flat } =
-            self;
+        let Self {
+            float,
+            mapping,
+            local_size,
+            members,
+            bindings,
+            internal,
+            push,
+            zero,
+            barriers,
+            lanes,
+            flat,
+        } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
         out.u32(CODE_VERSION);
         out.u32(u32::from(*float == FloatMode::Strict));
         out.u32(*mapping as u32);
         local_size.iter().for_each(|&n| out.u32(n));
         out.list(members, |out, member| {
-            let Member { kernel, targets, push, remap, widen_barriers, wide, unroll } = member;
+            let Member { kernel, targets, push, remap, widen_barriers, wide, unroll, hidden } = member;
             out.0.extend_from_slice(kernel);
             out.list(targets, |out, target| match target {
                 Target::Bound(n) => {
@@ -195,6 +228,10 @@ impl Recipe {
                 out.u32(which);
                 out.u32(rounds);
             });
+            let Hidden { bindings, push, numbers } = hidden;
+            out.list(bindings, |out, &hidden| out.u32(u32::from(hidden)));
+            out.list(push, |out, &hidden| out.u32(u32::from(hidden)));
+            out.u32(u32::from(*numbers));
         });
         out.list(bindings, |out, binding| {
             let UnifiedBinding { kind, read_only, coherent, restrict } = binding;
@@ -214,6 +251,7 @@ impl Recipe {
             out.u32(*size);
             out.list(ty.as_bytes(), |out, &b| out.0.push(b));
         });
+        out.u32(zero.map_or(u32::MAX, u32::from));
         out.list(barriers, |out, &n| out.u32(n as u32));
         out.u32(lanes.map_or(0, |lanes| lanes.items));
         out.u32(u32::from(lanes.is_some_and(|lanes| lanes.consecutive)));

@@ -18,7 +18,8 @@ use super::internalize::Granted;
 use super::mapping::{Layout, fold};
 use super::push::PushBlock;
 use super::recipe::{Lanes, Mapping, SlotOf};
-use super::submission::{Internalization, Limits, Submission};
+use super::seam;
+use super::submission::{FuseOptions, Internalization, Limits, Submission};
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::expr::{IdKind, Node};
 use crate::analysis::layout::Type;
@@ -49,6 +50,7 @@ pub(crate) fn choose(
     list: &[Submission],
     group: &mut Group,
     granted: &[Granted],
+    options: &FuseOptions,
     limits: &Limits,
 ) -> Option<Chosen> {
     let facts = limits.shape;
@@ -69,7 +71,7 @@ pub(crate) fn choose(
     let groups = fold(total.div_ceil(u128::from(size * items)), limits).ok()?;
     let all = groups.iter().map(|&n| u128::from(n)).product::<u128>() * u128::from(size * items);
     // Signed comparisons of an item's number are right up to here.
-    if all > 1 << 31 || !totals_fit(members, limits) {
+    if all > 1 << 31 || !totals_fit(members, options, limits) {
         return None;
     }
     group.layout =
@@ -110,9 +112,12 @@ fn is_free(members: &[Submission], group: &Group, granted: &[Granted]) -> bool {
         })
 }
 
-/// Whether the push constants have room for the members' totals.
-fn totals_fit(members: &[Submission], limits: &Limits) -> bool {
+/// Whether the push constants have room for the members' totals, and for the zero that hides floats.
+fn totals_fit(members: &[Submission], options: &FuseOptions, limits: &Limits) -> bool {
     let mut push = PushBlock::default();
+    if seam::may_hide(members, options.float) {
+        push.add_zero();
+    }
     for member in members {
         let _ = push.add_member(member);
         push.add_total(total(member) as u32);

@@ -85,6 +85,13 @@ impl Step {
         self.members.len() > 1
     }
 
+    /// Byte offset in [`Step::push`] of the zero that hides floats of one member from the driver's compiler where it
+    /// compiles another; `None` if nothing is hidden.
+    pub fn zero_at(&self) -> Option<u32> {
+        let Source::Fused { recipe, .. } = &self.source else { return None };
+        Some(recipe.push.get(usize::from(recipe.zero?))?.offset)
+    }
+
     /// Local size of the dispatch.
     pub fn local_size(&self) -> [u32; 3] {
         match &self.source {

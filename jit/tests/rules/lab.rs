@@ -216,6 +216,26 @@ impl Lab {
         Checked { plan: plan(&self.submissions, &self.options, &self.limits).expect("the device can run it") }
     }
 
+    /// Plans the list and runs it twice, the second time with another word than zero where floats are hidden. Returns
+    /// how many words of each buffer tell the two apart; `None` if nothing is hidden.
+    pub(crate) fn seen_through(&self, zero: u32) -> Option<Vec<usize>> {
+        let plan = plan(&self.submissions, &self.options, &self.limits).expect("the device can run it");
+        let contents = self.contents();
+        let mut steps = plan.steps.clone();
+        let (usual, _) = run(&contents, &steps, Order::Forward).expect("a run");
+        let mut hides = false;
+        for step in &mut steps {
+            if let Some(at) = step.zero_at() {
+                step.push[at as usize..at as usize + 4].copy_from_slice(&zero.to_le_bytes());
+                hides = true;
+            }
+        }
+        let (other, _) = run(&contents, &steps, Order::Forward).expect("a run");
+        let words =
+            |(a, b): (&Vec<u8>, &Vec<u8>)| a.chunks(4).zip(b.chunks(4)).filter(|(a, b)| a != b).count();
+        hides.then(|| usual.iter().zip(&other).map(words).collect())
+    }
+
     fn differ(&self, plan: &Plan) -> Result<(), String> {
         #[cfg(all(feature = "certify", feature = "mutation"))]
         if let Some(result) = super::proof::instead(&self.submissions, plan) {

@@ -28,6 +28,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("blocks", super::blocks::ALL),
     ("promotion", super::promotion::ALL),
     ("limits", super::limits::ALL),
+    ("floats", super::floats::ALL),
     ("weaknesses", super::weaknesses::ALL),
 ];
 

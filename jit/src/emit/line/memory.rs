@@ -3,10 +3,12 @@
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Decoration, Op, StorageClass, Word};
 
+use super::seam::volatile;
 use super::{Line, Passed, Value};
 use crate::analysis::access::PushUse;
 use crate::emit::JitError;
 use crate::emit::builder::Code;
+use crate::emit::link::seam::Hiding;
 use crate::emit::link::{Role, Shared};
 use crate::plan::recipe::{SlotOf, Target};
 
@@ -26,6 +28,7 @@ impl Line<'_> {
         at: Option<(usize, usize)>,
     ) -> Result<Value, JitError> {
         let (base, indices) = self.path(inst)?;
+        let result = inst.result_id.unwrap_or(0);
         let old = inst.result_type.ok_or_else(|| self.error("load without a type"))?;
         let ty = self.global(old)?;
         match self.linked.roles.get(&base) {
@@ -38,21 +41,37 @@ impl Line<'_> {
                     .get(&place)
                     .cloned()
                     .ok_or_else(|| self.error("internalized element that was not written"))?;
-                Ok(self.cast(shared, code, value, found, ty))
+                let value = self.cast(shared, code, value, found, ty);
+                match self.hiding(shared, at, result, ty) {
+                    Hiding::None => Ok(value),
+                    _ => self.hide(shared, code, passed, (value, ty), result),
+                }
             }
             Some(Role::Same) => {
+                let hiding = self.hiding(shared, at, result, ty);
                 if self.is_wide(at) {
-                    return self.wide_load(shared, code, passed, base, ty, at);
+                    let value = self.wide_load(shared, code, passed, base, ty, at)?;
+                    return match hiding {
+                        Hiding::None => Ok(value),
+                        _ => self.hide(shared, code, passed, (value, ty), result),
+                    };
                 }
                 let pointers = self.pointers(shared, code, base, &indices, ty)?;
                 let mut load = |pointer: Word| {
-                    code.value(&mut shared.builder, Op::Load, ty, vec![Operand::IdRef(pointer)])
+                    let operands = match hiding {
+                        Hiding::Volatile => volatile(pointer),
+                        _ => vec![Operand::IdRef(pointer)],
+                    };
+                    code.value(&mut shared.builder, Op::Load, ty, operands)
                 };
                 let value = match pointers {
                     Value::One(pointer) => Value::One(load(pointer)),
                     Value::Each(pointers) => Value::Each(pointers.into_iter().map(load).collect()),
                 };
-                Ok(value)
+                match hiding {
+                    Hiding::Word => self.hide(shared, code, passed, (value, ty), result),
+                    _ => Ok(value),
+                }
             }
             None => Err(self.error("load through an unknown pointer")),
         }
@@ -123,10 +142,14 @@ impl Line<'_> {
                 code.value(builder, Op::Load, ty, vec![Operand::IdRef(pointer)])
             };
             let each = indices.iter().any(|index| matches!(index, Value::Each(_)));
-            return Ok(match each {
+            let value = match each {
                 true => Value::Each((0..self.items.len()).map(load).collect()),
                 false => Value::One(load(0)),
-            });
+            };
+            return match self.hides_argument(shared, 0, ty) {
+                true => self.hide(shared, code, passed, (value, ty), 0),
+                false => Ok(value),
+            };
         };
         let block = self.normal.push_block.ok_or_else(|| self.error("no push-constant block"))?;
         let offset = self.normal.types.constant_offset(block, indices);
@@ -135,7 +158,11 @@ impl Line<'_> {
         let leaf = leaves.iter().position(|l| l.offset == offset && l.ty == signature);
         let slot = leaf.and_then(|n| self.member.push.get(n)).copied();
         let slot = slot.ok_or_else(|| self.error("push constant that was not analysed"))?;
-        Ok(Value::One(passed.push(shared, code, slot, ty)))
+        let value = Value::One(passed.push(shared, code, slot, ty));
+        match self.hides_argument(shared, leaf.unwrap_or(0), ty) {
+            true => self.hide(shared, code, passed, (value, ty), 0),
+            false => Ok(value),
+        }
     }
 
     /// Buffer and slot of an access to an internalized binding.
@@ -305,7 +332,7 @@ impl Line<'_> {
     }
 
     /// Type of a value of the member, as a type of the fused module.
-    fn type_of(&self, shared: &Shared, old: Word) -> Result<Word, JitError> {
+    pub(super) fn type_of(&self, shared: &Shared, old: Word) -> Result<Word, JitError> {
         match self.definitions.get(&old) {
             Some(inst) => inst.result_type.map(|ty| self.global(ty)).transpose()?,
             None => {

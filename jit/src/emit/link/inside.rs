@@ -4,6 +4,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
 use super::Linker;
+use super::seam::Hiding;
 use crate::analysis::access::{ElementIndex, PushUse};
 use crate::emit::JitError;
 use crate::emit::builder::Code;
@@ -28,11 +29,13 @@ impl Linker<'_> {
     ) -> Result<(), JitError> {
         let (ty, result) = self.result(inst)?;
         let indices: Vec<Word> = indices.iter().map(|&i| self.mapped(i)).collect::<Result<_, _>>()?;
+        let mut number = 0;
         let pointer = match &self.normal.analysis.push {
             PushUse::Leaves(leaves) => {
                 let offset = self.push_offset(inst)?;
                 let signature = inst.result_type.map(|t| self.normal.types.signature(t)).unwrap_or_default();
                 let leaf = leaves.iter().position(|l| l.offset == offset && l.ty == signature);
+                number = leaf.unwrap_or(0);
                 let slot = leaf.and_then(|n| self.member.push.get(n)).copied();
                 let slot = slot.ok_or_else(|| self.error("push constant that was not analysed"))?;
                 let shared = &mut *self.shared;
@@ -47,7 +50,12 @@ impl Linker<'_> {
                 shared.push.pointer(&mut shared.builder, code, slot, block, &indices, ty)
             }
         };
-        code.0.push(Instruction::new(Op::Load, Some(ty), Some(result), vec![Operand::IdRef(pointer)]));
+        if self.hides_argument(number, ty) {
+            let plain = code.value(&mut self.shared.builder, Op::Load, ty, vec![Operand::IdRef(pointer)]);
+            self.hide(0, (plain, ty), result, code);
+        } else {
+            code.0.push(Instruction::new(Op::Load, Some(ty), Some(result), vec![Operand::IdRef(pointer)]));
+        }
         Ok(())
     }
 
@@ -127,7 +135,15 @@ impl Linker<'_> {
     ) -> Result<(), JitError> {
         let (ty, result) = self.result(inst)?;
         let (variable, path) = self.path(binding, indices, code)?;
-        variable.load(&mut self.shared.builder, code, &path, ty, result);
+        let old = inst.result_id.unwrap_or(0);
+        if self.hiding(old, ty) == Hiding::None {
+            variable.load(&mut self.shared.builder, code, &path, ty, result);
+        } else {
+            // What is inside may be computed with: the variable's type has asked for what that takes.
+            let plain = self.shared.builder.fresh();
+            variable.load(&mut self.shared.builder, code, &path, ty, plain);
+            self.hide(old, (plain, ty), result, code);
+        }
         Ok(())
     }
 

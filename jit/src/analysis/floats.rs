@@ -1,0 +1,153 @@
+//! What a driver's compiler may make of a kernel's float arithmetic once it sees it together with another kernel's.
+//!
+//! An instruction is *plain* if no rewriting that drivers do across it changes a number: it moves floats, or it adds,
+//! subtracts or multiplies them under `NoContraction`. Every other one (an extended instruction, a division, a comparison, a
+//! conversion) is one side of some pair that a compiler simplifies.
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::spirv::Op;
+
+/// What is known of the floats of a kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct FloatUse {
+    pub(crate) kind: Floats,
+    pub(crate) numbers: Numbers,
+}
+
+/// Where integers become floats.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Numbers {
+    /// Instructions that make floats of integers in which the kernel itself has no float, by result, and the operand.
+    pub(crate) made: AHashMap<u32, usize>,
+    /// Loads of integers that go, with floats of the kernel's own, into such an instruction. What the kernel makes
+    /// of its own floats (`float(int(x))`) is its compiler's business, so only what comes from outside is hidden.
+    pub(crate) loads: AHashSet<u32>,
+}
+
+/// The float arithmetic of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Floats {
+    /// None: no instruction has to do with floats.
+    None,
+    /// Plain instructions only.
+    Plain,
+    /// Others, too.
+    Any,
+}
+
+impl FloatUse {
+    /// The floats of a module in normal form.
+    pub(crate) fn of(module: &Module) -> Self {
+        let mut floats: AHashSet<u32> = AHashSet::new();
+        let mut types: AHashMap<u32, u32> = AHashMap::new();
+        for inst in &module.types_global_values {
+            let Some(id) = inst.result_id else { continue };
+            if is_float_type(inst, &floats) {
+                floats.insert(id);
+            }
+            types.extend(inst.result_type.map(|ty| (id, ty)));
+        }
+        let body = || module.functions.iter().flat_map(|function| function.all_inst_iter());
+        types.extend(body().filter_map(|inst| Some((inst.result_id?, inst.result_type?))));
+        let touches = |inst: &Instruction| {
+            let operands = inst.operands.iter().filter_map(Operand::id_ref_any);
+            let mut ids = operands.filter_map(|id| types.get(&id)).chain(&inst.result_type);
+            ids.any(|ty| floats.contains(ty))
+        };
+        let plain = |inst: &Instruction| is_plain(inst.class.opcode) || mutant!(EveryFloatIsPlain);
+        let kind = |inst: &Instruction| if plain(inst) { Floats::Plain } else { Floats::Any };
+        let kind = body().filter(|inst| touches(inst)).map(kind).max().unwrap_or(Floats::None);
+        let defined: AHashMap<u32, &Instruction> =
+            body().filter_map(|inst| Some((inst.result_id?, inst))).collect();
+        let is_float = |id: u32| types.get(&id).is_some_and(|ty| floats.contains(ty));
+        let mut numbers = Numbers::default();
+        for inst in body() {
+            let made = inst.result_id.filter(|&id| is_float(id)).zip(number_of(inst));
+            let Some((result, at)) = made else { continue };
+            let Some(operand) = inst.operands.get(at).and_then(Operand::id_ref_any) else { continue };
+            // Constants are the same number to everybody.
+            if !is_float(operand) && defined.contains_key(&operand) {
+                numbers.add(result, at, operand, &defined, &is_float);
+            }
+        }
+        Self { kind, numbers }
+    }
+}
+
+impl Numbers {
+    /// Notes an instruction that makes floats of the integer `operand`.
+    fn add(
+        &mut self,
+        result: u32,
+        at: usize,
+        operand: u32,
+        defined: &AHashMap<u32, &Instruction>,
+        is_float: &dyn Fn(u32) -> bool,
+    ) {
+        let (mut own, mut loads) = (false, Vec::new());
+        let (mut open, mut seen) = (vec![operand], AHashSet::new());
+        while let Some(id) = open.pop() {
+            let Some(inst) = defined.get(&id).filter(|_| seen.insert(id)) else { continue };
+            let operands = || inst.operands.iter().filter_map(Operand::id_ref_any);
+            if inst.class.opcode == Op::Load {
+                loads.push(id);
+            } else if operands().any(is_float) {
+                own = true;
+            } else {
+                open.extend(operands());
+            }
+        }
+        if own {
+            self.loads.extend(loads);
+        } else {
+            self.made.insert(result, at);
+        }
+    }
+}
+
+/// Which operand of an instruction is a number of which it makes floats.
+fn number_of(inst: &Instruction) -> Option<usize> {
+    match inst.class.opcode {
+        Op::ConvertSToF | Op::ConvertUToF | Op::Bitcast => Some(0),
+        // `PackDouble2x32` and, from `UnpackSnorm2x16` to `UnpackUnorm4x8`, what makes floats of one word.
+        Op::ExtInst => match inst.operands.get(1) {
+            Some(Operand::LiteralExtInstInteger(59..=64)) => Some(2),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether values of a type hold floats; those of a pointer do not. `known` are the types before it.
+fn is_float_type(inst: &Instruction, known: &AHashSet<u32>) -> bool {
+    let part = |operand: &Operand| operand.id_ref_any().is_some_and(|id| known.contains(&id));
+    match inst.class.opcode {
+        Op::TypeFloat => true,
+        Op::TypeVector | Op::TypeMatrix | Op::TypeArray | Op::TypeRuntimeArray => {
+            inst.operands.first().is_some_and(part)
+        }
+        Op::TypeStruct => inst.operands.iter().any(part),
+        _ => false,
+    }
+}
+
+fn is_plain(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Load
+            | Op::Store
+            | Op::CopyObject
+            | Op::CompositeConstruct
+            | Op::CompositeExtract
+            | Op::CompositeInsert
+            | Op::VectorShuffle
+            | Op::Phi
+            | Op::Select
+            | Op::Undef
+            | Op::FAdd
+            | Op::FSub
+            | Op::FMul
+            | Op::VectorTimesScalar
+    )
+}

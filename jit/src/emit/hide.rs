@@ -1,0 +1,176 @@
+//! Floats the driver's compiler cannot see through.
+//!
+//! `x` becomes `x ^ zero`, bit for bit, where `zero` is a push constant that is zero: nothing is known of the result,
+//! so no rule of the compiler reaches from what `x` is made of to what is made of it. All bits survive, those of a NaN
+//! too, because the operation is one of integers; and a value that was kept more precisely than its type is rounded
+//! to it. Which values are hidden says the plan (`plan::seam`).
+
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{Op, Word};
+
+use super::builder::{Builder, Code};
+
+/// Whether values of a type hold floats.
+pub(crate) fn holds_floats(builder: &Builder, ty: Word) -> bool {
+    holds(builder, ty, &|_| true)
+}
+
+/// Whether values of a type hold floats of 16 bits.
+pub(crate) fn holds_halves(builder: &Builder, ty: Word) -> bool {
+    holds(builder, ty, &|width| width == 16)
+}
+
+fn holds(builder: &Builder, ty: Word, wanted: &dyn Fn(u32) -> bool) -> bool {
+    let Some(inst) = builder.definitions.get(&ty) else { return false };
+    let part = |operand: &Operand| operand.id_ref_any().is_some_and(|part| holds(builder, part, wanted));
+    match (inst.class.opcode, inst.operands.first()) {
+        (Op::TypeFloat, Some(Operand::LiteralBit32(width))) => wanted(*width),
+        (Op::TypeVector | Op::TypeMatrix | Op::TypeArray, Some(first)) => part(first),
+        (Op::TypeStruct, _) => inst.operands.iter().any(part),
+        _ => false,
+    }
+}
+
+/// Hides the floats in `value` of type `ty`, and its integers too if `numbers`; the result gets the id `result`.
+pub(crate) fn hide(
+    builder: &mut Builder,
+    code: &mut Code,
+    zero: Word,
+    (value, ty): (Word, Word),
+    numbers: bool,
+    result: Word,
+) {
+    match shape(builder, ty) {
+        Shape::Bits { width: 16, count: 1 } => {
+            // Two of them make a word, so that no integers of 16 bits are asked for.
+            let pair = vector(builder, ty, 2);
+            let both = code.value(builder, Op::CompositeConstruct, pair, vec![Operand::IdRef(value); 2]);
+            let hidden = builder.fresh();
+            xor(builder, code, zero, (both, pair), 1, hidden);
+            let operands = vec![Operand::IdRef(hidden), Operand::LiteralBit32(0)];
+            code.0.push(Instruction::new(Op::CompositeExtract, Some(ty), Some(result), operands));
+        }
+        Shape::Bits { width, count } => xor(builder, code, zero, (value, ty), width * count / 32, result),
+        Shape::Parts(parts) => {
+            let mut all = Vec::with_capacity(parts.len());
+            for (number, part) in (0..).zip(parts) {
+                let operands = vec![Operand::IdRef(value), Operand::LiteralBit32(number)];
+                let mut one = code.value(builder, Op::CompositeExtract, part, operands);
+                if numbers || holds_floats(builder, part) {
+                    let hidden = builder.fresh();
+                    hide(builder, code, zero, (one, part), numbers, hidden);
+                    one = hidden;
+                }
+                all.push(Operand::IdRef(one));
+            }
+            code.0.push(Instruction::new(Op::CompositeConstruct, Some(ty), Some(result), all));
+        }
+        Shape::Other => {
+            let value = if numbers { hide_number(builder, code, zero, (value, ty)) } else { value };
+            let operands = vec![Operand::IdRef(value)];
+            code.0.push(Instruction::new(Op::CopyObject, Some(ty), Some(result), operands));
+        }
+    }
+}
+
+/// Hides an integer, or a vector of them.
+pub(crate) fn hide_number(
+    builder: &mut Builder,
+    code: &mut Code,
+    zero: Word,
+    (value, ty): (Word, Word),
+) -> Word {
+    let Some((scalar, count)) = components(builder, ty) else { return value };
+    let width =
+        builder.definitions.get(&scalar).and_then(|inst| match (inst.class.opcode, &inst.operands[0]) {
+            (Op::TypeInt, Operand::LiteralBit32(width)) => Some(*width),
+            _ => None,
+        });
+    let mut mask = match width {
+        Some(32) => zero,
+        Some(width) => {
+            let operands = vec![Operand::LiteralBit32(width), Operand::LiteralBit32(0)];
+            let unsigned = builder.global(Op::TypeInt, None, operands, Vec::new());
+            code.value(builder, Op::UConvert, unsigned, vec![Operand::IdRef(zero)])
+        }
+        None => return value,
+    };
+    if count > 1 {
+        let unsigned = width.unwrap_or(32);
+        let operands = vec![Operand::LiteralBit32(unsigned), Operand::LiteralBit32(0)];
+        let unsigned = builder.global(Op::TypeInt, None, operands, Vec::new());
+        let all = vector(builder, unsigned, count);
+        mask = code.value(builder, Op::CompositeConstruct, all, vec![Operand::IdRef(mask); count as usize]);
+    }
+    code.value(builder, Op::BitwiseXor, ty, vec![Operand::IdRef(value), Operand::IdRef(mask)])
+}
+
+/// How the bits of a value are reached.
+enum Shape {
+    /// As whole words, or as one half of one.
+    Bits { width: u32, count: u32 },
+    /// One part after the other.
+    Parts(Vec<Word>),
+    /// It holds no floats.
+    Other,
+}
+
+fn shape(builder: &Builder, ty: Word) -> Shape {
+    let Some(inst) = builder.definitions.get(&ty) else { return Shape::Other };
+    let part = || inst.operands.first().and_then(Operand::id_ref_any);
+    match (inst.class.opcode, inst.operands.as_slice()) {
+        (Op::TypeFloat, [Operand::LiteralBit32(width), ..]) => Shape::Bits { width: *width, count: 1 },
+        (Op::TypeVector | Op::TypeMatrix, [_, Operand::LiteralBit32(count)]) => {
+            let scalar = part().and_then(|part| builder.definitions.get(&part));
+            let width = scalar.and_then(|scalar| match (scalar.class.opcode, scalar.operands.first()) {
+                (Op::TypeFloat, Some(Operand::LiteralBit32(width))) => Some(*width),
+                _ => None,
+            });
+            match width {
+                // Vectors have four components at most.
+                None => Shape::Other,
+                Some(width) if width * count <= 128 && (width * count) % 32 == 0 => {
+                    Shape::Bits { width, count: *count }
+                }
+                _ => Shape::Parts(vec![part().unwrap_or(0); *count as usize]),
+            }
+        }
+        _ => builder.parts(ty).map_or(Shape::Other, Shape::Parts),
+    }
+}
+
+/// The bits as so many words, each combined with the zero.
+fn xor(
+    builder: &mut Builder,
+    code: &mut Code,
+    zero: Word,
+    (value, ty): (Word, Word),
+    words: u32,
+    result: Word,
+) {
+    let word = builder.u32();
+    let (bits, mask) = if words == 1 {
+        (word, zero)
+    } else {
+        let bits = vector(builder, word, words);
+        let parts = vec![Operand::IdRef(zero); words as usize];
+        (bits, code.value(builder, Op::CompositeConstruct, bits, parts))
+    };
+    let value = code.value(builder, Op::Bitcast, bits, vec![Operand::IdRef(value)]);
+    let hidden = code.value(builder, Op::BitwiseXor, bits, vec![Operand::IdRef(value), Operand::IdRef(mask)]);
+    code.0.push(Instruction::new(Op::Bitcast, Some(ty), Some(result), vec![Operand::IdRef(hidden)]));
+}
+
+fn vector(builder: &mut Builder, scalar: Word, count: u32) -> Word {
+    let operands = vec![Operand::IdRef(scalar), Operand::LiteralBit32(count)];
+    builder.global(Op::TypeVector, None, operands, Vec::new())
+}
+
+/// Scalar type and number of components of a scalar or vector type.
+fn components(builder: &Builder, ty: Word) -> Option<(Word, u32)> {
+    let inst = builder.definitions.get(&ty)?;
+    match (inst.class.opcode, inst.operands.as_slice()) {
+        (Op::TypeVector, [Operand::IdRef(scalar), Operand::LiteralBit32(count)]) => Some((*scalar, *count)),
+        _ => Some((ty, 1)),
+    }
+}

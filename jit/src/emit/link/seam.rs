@@ -1,0 +1,117 @@
+//! Floats that come into a member and are hidden from the driver's compiler.
+
+use rspirv::dr::{Block, Instruction, Operand};
+use rspirv::spirv::{MemoryAccess, Op, Word};
+
+use super::{Linker, Shared};
+use crate::emit::builder::Code;
+use crate::emit::hide;
+use crate::plan::recipe::Hidden;
+
+/// How what an access brings in is hidden.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::emit) enum Hiding {
+    /// It need not be.
+    None,
+    /// By an operation on its bits.
+    Word,
+    /// By having it loaded from memory, whatever the compiler knows of it: halves that only memory may hold have no
+    /// operation.
+    Volatile,
+}
+
+impl Hiding {
+    /// How a value is hidden that an access to a binding brings in. `matters` says whether it holds floats or becomes
+    /// some; `in_memory` that it holds halves, which may be kept in memory and not be computed with.
+    pub(in crate::emit) fn of(
+        hidden: &Hidden,
+        binding: usize,
+        finds_its_own: bool,
+        matters: bool,
+        in_memory: bool,
+    ) -> Self {
+        if !matters || finds_its_own || !hidden.bindings.get(binding).copied().unwrap_or(false) {
+            Self::None
+        } else if in_memory {
+            Self::Volatile
+        } else {
+            Self::Word
+        }
+    }
+}
+
+/// Makes an access one that happens as it is written.
+pub(in crate::emit) fn make_volatile(operands: &mut Vec<Operand>) {
+    for operand in operands.iter_mut() {
+        if let Operand::MemoryAccess(access) = operand {
+            *access |= MemoryAccess::VOLATILE;
+            return;
+        }
+    }
+    operands.push(Operand::MemoryAccess(MemoryAccess::VOLATILE));
+}
+
+impl Linker<'_> {
+    /// How the result, of type `ty`, of the present instruction is hidden; `result` is its id in the kernel.
+    pub(super) fn hiding(&self, result: Word, ty: Word) -> Hiding {
+        let Some(&(number, _)) = self.accesses.get(&self.at) else { return Hiding::None };
+        let analysis = &self.normal.analysis;
+        let builder = &self.shared.builder;
+        Hiding::of(
+            &self.member.hidden,
+            analysis.accesses[number].binding,
+            analysis.finds_its_own(number),
+            hide::holds_floats(builder, ty) || self.normal.floats.numbers.loads.contains(&result),
+            !self.shared.halves && hide::holds_halves(builder, ty),
+        )
+    }
+
+    /// Whether an argument, of type `ty`, is hidden. Halves that nobody may compute with cannot be.
+    pub(super) fn hides_argument(&self, number: usize, ty: Word) -> bool {
+        let Shared { builder, halves, .. } = &*self.shared;
+        self.member.hidden.push.get(number).copied().unwrap_or(false)
+            && hide::holds_floats(builder, ty)
+            && (*halves || !hide::holds_halves(builder, ty))
+    }
+
+    /// Hides a value, in the kernel the result `old`; `result` is its id from here on.
+    pub(super) fn hide(&mut self, old: Word, value: (Word, Word), result: Word, code: &mut Code) {
+        let zero = self.zero();
+        let numbers = self.normal.floats.numbers.loads.contains(&old);
+        hide::hide(&mut self.shared.builder, code, zero, value, numbers, result);
+    }
+
+    /// Hides the number of which an instruction makes floats.
+    pub(super) fn hide_number(&mut self, inst: &Instruction, operands: &mut [Operand], code: &mut Code) {
+        let made = &self.normal.floats.numbers.made;
+        let at = inst.result_id.and_then(|id| made.get(&id)).copied();
+        let Some(at) = at.filter(|_| self.member.hidden.numbers) else { return };
+        let old = inst.operands.get(at).and_then(Operand::id_ref_any);
+        let ty = old.and_then(|old| self.value_types.get(&old)).copied();
+        let value = operands.get(at).and_then(Operand::id_ref_any);
+        if let (Some(value), Some(ty)) = (value, ty) {
+            let zero = self.zero();
+            let hidden = hide::hide_number(&mut self.shared.builder, code, zero, (value, ty));
+            operands[at] = Operand::IdRef(hidden);
+        }
+    }
+
+    /// The zero, which is loaded where the body begins.
+    fn zero(&mut self) -> Word {
+        *self.zero.get_or_insert_with(|| self.shared.builder.fresh())
+    }
+
+    /// Loads the zero, if the body uses it, behind the variables of the first block.
+    pub(super) fn load_zero(&mut self, blocks: &mut [Block]) {
+        let (Some(zero), Some(slot), Some(first)) = (self.zero, self.recipe.zero, blocks.first_mut()) else {
+            return;
+        };
+        let mut code = Code::default();
+        let Shared { builder, push, .. } = &mut *self.shared;
+        let ty = builder.u32();
+        let pointer = push.pointer(builder, &mut code, slot, ty, &[], ty);
+        code.0.push(Instruction::new(Op::Load, Some(ty), Some(zero), vec![Operand::IdRef(pointer)]));
+        let behind = first.instructions.iter().take_while(|inst| inst.class.opcode == Op::Variable).count();
+        first.instructions.splice(behind..behind, code.0);
+    }
+}

@@ -1,0 +1,79 @@
+//! The seam between members: where floats are hidden from the driver's compiler.
+//!
+//! A compiler that sees a value of one member in another simplifies across what used to be two kernels: `log(exp(x))`
+//! is `x` to it, `1 / sqrt(x)` another instruction. A hidden value is one it cannot see through, because it has been
+//! combined with a push constant (`emit::hide`). What has to be hidden from a member is whatever an earlier one may
+//! have left for it or looked at as well: elements of buffers, in memory or internalized, and arguments. Numbers that
+//! become floats are hidden too, because a number may be made of a float.
+//!
+//! Between members whose float arithmetic is plain (`analysis::floats`) nothing is hidden.
+
+use std::sync::Arc;
+
+use super::recipe::{Hidden, Member, Target, UnifiedBinding};
+use super::submission::{FloatMode, Submission};
+use crate::analysis::floats::Floats;
+use crate::kernel::Specialized;
+
+fn floats(kernel: &Specialized) -> Floats {
+    kernel.normal.as_ref().map_or(Floats::Any, |normal| normal.floats.kind)
+}
+
+/// Whether floats of one of two members that follow each other must be hidden from the other.
+fn is_open(earlier: Floats, later: Floats) -> bool {
+    later != Floats::None && earlier.max(later) == Floats::Any
+}
+
+/// Whether something may have to be hidden between these submissions.
+pub(crate) fn may_hide<'a>(list: impl IntoIterator<Item = &'a Submission>, float: FloatMode) -> bool {
+    if float != FloatMode::Strict || mutant!(NothingIsHidden) {
+        return false;
+    }
+    let mut before: Option<Floats> = None;
+    list.into_iter().any(|submission| {
+        let own = floats(&submission.kernel);
+        let open = before.is_some_and(|before| is_open(before, own));
+        before = before.max(Some(own));
+        open
+    })
+}
+
+/// What is hidden from each member.
+pub(crate) fn hidden(
+    members: &[Member],
+    kernels: &[Arc<Specialized>],
+    bindings: &[UnifiedBinding],
+) -> Vec<Hidden> {
+    let all: Vec<Floats> = kernels.iter().map(|kernel| floats(kernel)).collect();
+    let of = |(number, member): (usize, &Member)| {
+        let before = members[..number].iter().zip(&all);
+        let open: Vec<&Member> =
+            before.filter(|(_, floats)| is_open(**floats, all[number])).map(|(earlier, _)| earlier).collect();
+        let reached = |target: &Target| {
+            let earlier = open.iter().flat_map(|earlier| &earlier.targets);
+            { earlier }.any(|other| may_meet(other, target, bindings))
+        };
+        let passed = |slot: &u16| {
+            !mutant!(ArgumentsAreNotHidden) && open.iter().any(|earlier| earlier.push.contains(slot))
+        };
+        Hidden {
+            bindings: member.targets.iter().map(reached).collect(),
+            push: member.push.iter().map(passed).collect(),
+            numbers: !open.is_empty() && !mutant!(NumbersAreNotHidden),
+        }
+    };
+    members.iter().enumerate().map(of).collect()
+}
+
+/// Whether two targets can be the same memory.
+fn may_meet(a: &Target, b: &Target, bindings: &[UnifiedBinding]) -> bool {
+    match (a, b) {
+        (Target::Bound(_), Target::Bound(_)) if mutant!(MemoryIsNotHidden) => false,
+        (Target::Bound(a), Target::Bound(b)) => {
+            let overlaps = |n: u16| bindings.get(usize::from(n)).is_none_or(|binding| !binding.restrict);
+            a == b || overlaps(*a) && overlaps(*b)
+        }
+        (Target::Internal { index: a, .. }, Target::Internal { index: b, .. }) => a == b,
+        _ => false,
+    }
+}

@@ -1,0 +1,204 @@
+//! Floats handed from one member to the next: which are hidden from the driver's compiler.
+//!
+//! A hidden float is combined with a push constant that is zero. So the probes run the fused list once more with
+//! another word there, the sign bit, and count the results that change: each hidden float has another sign then.
+
+use vkfuse_jit::Reason;
+use vkfuse_jit::plan::{FloatMode, Internalization, Promote, ShapeFacts};
+
+use super::lab::{Lab, kernel};
+
+const N: u64 = 256;
+const GROUPS: [u32; 3] = [4, 1, 1];
+const SIGN: u32 = 1 << 31;
+
+/// `t = sqrt(a + 1)`, which is never zero, then `body`, on buffers `a`, `t` and `o`.
+fn pair(body: &str) -> Lab {
+    let first = kernel("a t:f32", "64", "t[gid.x] = sqrt(f32(a[gid.x]) + 1.0);");
+    let second = kernel("a t:f32 o:f32", "64", body);
+    Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[0, 1, 2], &[])
+}
+
+/// Words of `o` that a hidden float changes.
+fn changed(lab: &Lab) -> usize {
+    lab.seen_through(SIGN).expect("a list with hidden floats")[2]
+}
+
+/// A shape in which one invocation does four items.
+fn wide(mut lab: Lab) -> Lab {
+    lab.limits.shape = ShapeFacts { group_size: 64, items: 4, vectors: true };
+    lab
+}
+
+const DIVIDE: &str = "o[gid.x] = 1.0 / t[gid.x];";
+
+probes! {
+    fn what_stays_in_memory_is_hidden() {
+        assert_eq!(changed(&pair(DIVIDE)), N as usize);
+        assert_eq!(changed(&wide(pair(DIVIDE))), N as usize);
+        pair(DIVIDE).check().fused(0);
+        wide(pair(DIVIDE)).check().fused(0);
+    }
+
+    fn what_stays_inside_is_hidden() {
+        for (promote, got) in
+            [(Promote::Private, Internalization::Private), (Promote::Local, Internalization::Local)]
+        {
+            let first = kernel("a t:f32", "64", "t[gid.x] = sqrt(f32(a[gid.x]) + 1.0);");
+            let second = kernel("t:f32 o:f32", "64", "o[gid.x] = 1.0 / t[gid.x];");
+            let list = || {
+                let lab = Lab::new(N).promote(1, promote).submit(&first, GROUPS, &[0, 1], &[]);
+                lab.submit(&second, GROUPS, &[1, 2], &[])
+            };
+            assert_eq!(changed(&list()), N as usize, "{promote:?}");
+            assert_eq!(changed(&wide(list())), N as usize, "{promote:?}, four items");
+            list().check().fused(0).inside(1, got);
+            wide(list()).check().fused(0).inside(1, got);
+        }
+    }
+
+    fn what_both_read_is_hidden() {
+        // The second member does not use what the first one made.
+        let first = kernel("a:f32 t:f32", "64", "t[gid.x] = sqrt(a[gid.x]);");
+        let second = kernel("a:f32 o:f32", "64", "o[gid.x] = floor(a[gid.x]) - a[gid.x];");
+        let list = || Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[0, 2], &[]);
+        // One element in 61 is zero, and its negative as good as it.
+        assert!(changed(&list()) > 240 && changed(&wide(list())) > 240);
+        list().check().fused(0);
+        wide(list()).check().fused(0);
+    }
+
+    fn what_only_one_reads_is_not() {
+        let first = kernel("a:f32 t:f32", "64", "t[gid.x] = sqrt(a[gid.x]);");
+        // The last is for the kernel's own compiler to see through, in both forms alike.
+        for body in ["o[gid.x] = 1.0 / (b[gid.x] + 1.0);", "o[gid.x] = f32(i32(b[gid.x] * 3.0));"] {
+            let second = kernel("b:f32 o:f32", "64", body);
+            let lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[3, 2], &[]);
+            assert_eq!(changed(&lab), 0, "{body}");
+            lab.check().fused(0);
+        }
+    }
+
+    fn numbers_that_become_floats_are_hidden() {
+        let first = kernel("a t:i32", "64", "t[gid.x] = i32(sqrt(f32(a[gid.x])) * 3.5);");
+        for body in [
+            "o[gid.x] = f32(t[gid.x]);",
+            "o[gid.x] = bitcast<f32>(t[gid.x]);",
+            // Together with a number that the kernel makes of its own floats.
+            "o[gid.x] = f32(t[gid.x] ^ i32(sqrt(f32(gid.x))));",
+        ] {
+            let second = kernel("t:i32 o:f32", "64", body);
+            let list =
+                || Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[1, 2], &[]);
+            assert_eq!(changed(&list()), N as usize, "{body}");
+            assert_eq!(changed(&wide(list())), N as usize, "{body} four items");
+            list().check().fused(0);
+            wide(list()).check().fused(0);
+        }
+    }
+
+    fn numbers_that_stay_numbers_are_not_touched() {
+        let first = kernel("a t:f32 z", "64", "t[gid.x] = sqrt(f32(a[gid.x])); z[gid.x] = a[gid.x] * 3u;");
+        let second = kernel("z t:f32 o:f32 y", "64", "y[gid.x] = z[gid.x] + 1u; o[gid.x] = sqrt(t[gid.x]);");
+        let lab = Lab::new(N).submit(&first, GROUPS, &[0, 1, 3], &[]).submit(
+            &second,
+            GROUPS,
+            &[3, 1, 2, 4],
+            &[],
+        );
+        let changed = lab.seen_through(SIGN).expect("a list with hidden floats");
+        assert!(changed[2] > 240 && changed[4] == 0, "{changed:?}");
+        lab.check().fused(0);
+    }
+
+    fn arguments_that_both_use_are_hidden() {
+        let push = "struct Q { s: f32, w: f32 }\nvar<immediate> q: Q;\n---";
+        let one = kernel("a t:f32", "64", &format!("{push} t[gid.x] = sqrt(f32(a[gid.x]) + q.s);"));
+        let two = kernel("a o:f32", "64", &format!("{push} o[gid.x] = 1.0 / q.s;"));
+        let three = kernel("a o:f32", "64", &format!("{push} o[gid.x] = 1.0 / q.w;"));
+        let (s, w) = (2f32.to_bits(), 3f32.to_bits());
+        for (second, hidden) in [(&two, N as usize), (&three, 0)] {
+            let list = || {
+                let lab = Lab::new(N).submit(&one, GROUPS, &[0, 1], &[s, w]);
+                lab.submit(second, GROUPS, &[0, 2], &[s, w])
+            };
+            assert_eq!(changed(&list()), hidden);
+            assert_eq!(changed(&wide(list())), hidden);
+            list().check().fused(0);
+            wide(list()).check().fused(0);
+        }
+    }
+
+    fn what_a_kernel_stored_itself_is_not_hidden() {
+        // In the kernel alone the compiler sees it, too.
+        let body = "o[gid.x] = b[gid.x] + 1.0; o[gid.x] = 1.0 / o[gid.x];";
+        let first = kernel("a o:f32", "64", "o[gid.x] = sqrt(f32(a[gid.x]));");
+        let second = kernel("b:f32 o:f32", "64", body);
+        let lab = Lab::new(N).submit(&first, GROUPS, &[0, 2], &[]).submit(&second, GROUPS, &[3, 2], &[]);
+        assert_eq!(changed(&lab), 0);
+        lab.check().fused(0);
+    }
+
+    fn vectors_matrices_and_structs_are_hidden_part_by_part() {
+        for (declared, element, write, read, parts) in [
+            ("", "vec2<f32>", "vec2<f32>(x, x + 1.0)", "t[gid.x].x / t[gid.x].y + t[gid.x].x", 1),
+            ("", "vec4<f32>", "vec4<f32>(x)", "length(t[gid.x]) + t[gid.x].z", 1),
+            ("", "mat2x2<f32>", "mat2x2<f32>(x, x, x, x)", "t[gid.x][1].x / 3.0", 1),
+            (
+                "struct S { x: f32, n: u32, v: vec2<f32> }\n---",
+                "S",
+                "S(x, u32(x), vec2<f32>(x, 1.0))",
+                "t[gid.x].v.x / 3.0",
+                1,
+            ),
+        ] {
+            let names = |own: &str| format!("{own} t:{element} o:f32");
+            let first = format!("{declared} let x = sqrt(f32(a[gid.x]) + 1.0); t[gid.x] = {write};");
+            let first = kernel(&format!("a t:{element}"), "16", &first);
+            let second = kernel(&names("a"), "16", &format!("{declared} o[gid.x] = {read};"));
+            for promote in [Promote::None, Promote::Private, Promote::Local] {
+                let list = || {
+                    let lab = Lab::new(N).promote(1, promote).submit(&first, [4, 1, 1], &[0, 1], &[]);
+                    lab.submit(&second, [4, 1, 1], &[0, 1, 2], &[])
+                };
+                assert_eq!(changed(&list()), 64 * parts, "{element} {promote:?}");
+                list().check().fused(0);
+            }
+        }
+    }
+
+    fn sums_and_products_need_not_be_hidden() {
+        let first = kernel("a:f32 t:f32", "64", "t[gid.x] = a[gid.x] * 3.0;");
+        let second = kernel("t:f32 o:f32", "64", "o[gid.x] = t[gid.x] + t[gid.x];");
+        let list = || Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[1, 2], &[]);
+        assert_eq!(list().seen_through(SIGN), None);
+        // From a third that does more everything is.
+        let third = kernel("o:f32 z:f32", "64", "z[gid.x] = 1.0 / (o[gid.x] + 1.0);");
+        let lab = list().submit(&third, GROUPS, &[2, 3], &[]);
+        let changed = lab.seen_through(0x3f80_0000).expect("a list with hidden floats");
+        assert_eq!((changed[2], changed[3] > 0), (0, true), "{changed:?}");
+        lab.check().fused(0);
+    }
+
+    fn contract_hides_nothing() {
+        let mut lab = pair(DIVIDE);
+        lab.options.float = FloatMode::Contract;
+        assert_eq!(lab.seen_through(SIGN), None);
+    }
+
+    fn where_the_zero_has_no_room_the_list_splits() {
+        let push = "struct Q { s: vec4<f32> }\nvar<immediate> q: Q;\n---";
+        let first = kernel("a t:f32", "64", &format!("{push} t[gid.x] = sqrt(f32(a[gid.x])) + q.s.x + q.s.y + q.s.z + q.s.w;"));
+        let second = kernel("t:f32 o:f32", "64", DIVIDE);
+        for (room, dispatches) in [(16, 2), (20, 1)] {
+            let mut lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[1, 2, 3, 4]);
+            lab = lab.submit(&second, GROUPS, &[1, 2], &[]);
+            lab.limits.max_push_bytes = room;
+            let plan = lab.check().plan;
+            assert_eq!(plan.steps.len(), dispatches, "{room} bytes");
+            if let Some(split) = plan.report.splits.first() {
+                assert_eq!(split.reason, Reason::PushConstants { needed: 20, limit: 16 });
+            }
+        }
+    }
+}
