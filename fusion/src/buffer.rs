@@ -7,7 +7,7 @@ use std::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{
             AtomicBool, AtomicU64,
-            Ordering::{AcqRel, Acquire, Relaxed, Release},
+            Ordering::{Acquire, Release},
         },
     },
 };
@@ -16,10 +16,10 @@ use bytemuck::Pod;
 
 use crate::{
     accessor::{Access, Accessor},
-    contents::SharedContents,
     context::{Context, ContextInner},
     error::{BufferError, Error, Unreadable},
     graph::Touch,
+    identity::{HandleId, SharedMemory, Span},
     jit::{BufferId, Promote},
     schedule::Schedule,
     vk::{Command, Memory, MemoryKind},
@@ -69,10 +69,10 @@ impl<T: Pod> Buffer<T> {
         self.inner.size
     }
 
-    /// The identity of the memory, as reports name it.
+    /// The identity of the memory, as reports name it. Buffers over the same imported memory have the same.
     #[must_use]
     pub fn id(&self) -> BufferId {
-        self.inner.id
+        self.inner.shared.id.planned()
     }
 
     /// The name in messages and reports: the one given, or `buffer` with a number.
@@ -90,14 +90,16 @@ impl<T: Pod> Buffer<T> {
     /// The address of the first element, for kernels that take pointers. Such a kernel's submission must say what it
     /// reaches through them, with [`Handler::uses`](crate::Handler::uses).
     ///
+    /// From then on no fused kernel keeps contents of that memory to itself, whichever buffer names them: the address of
+    /// one part of an imported vulkano buffer leads to the others.
+    ///
     /// # Errors
     ///
     /// A device without buffer addresses, or no memory left.
     pub fn device_address(&self) -> Result<u64, Error> {
         let memory = self.inner.memory(&mut self.inner.context.lock())?.clone();
-        if !self.inner.addressed.swap(true, AcqRel) {
+        if self.inner.shared.tell(self.inner.reach) {
             // What is known about lists with it does not hold any more.
-            self.inner.version.fetch_add(1, Release);
             self.inner.context.contents.fetch_add(1, Release);
         }
         memory.device_address().ok_or_else(|| self.inner.error(BufferError::NoAddress))
@@ -161,9 +163,6 @@ impl<T: Pod> Buffer<T> {
     }
 }
 
-/// Keeps the numbers of imported memory apart from those given out here.
-const IMPORTED: u64 = 1 << 63;
-
 #[derive(Debug, Default)]
 struct Properties {
     name: Option<Arc<str>>,
@@ -174,56 +173,59 @@ struct Properties {
 #[derive(Debug)]
 pub(crate) struct BufferInner {
     pub(crate) context: Arc<ContextInner>,
-    pub(crate) id: BufferId,
-    /// Where it starts in the memory object that `id` stands for; 0 except for parts of imported buffers.
-    pub(crate) base: u64,
+    pub(crate) handle: HandleId,
+    pub(crate) shared: Arc<SharedMemory>,
+    /// Where it starts in its memory; 0 except for imported buffers.
+    base: u64,
+    /// What can be reached from its address.
+    reach: Span,
     /// Bytes.
     pub(crate) size: u64,
     memory: OnceLock<Arc<Memory>>,
     properties: Mutex<Properties>,
-    /// Whether somebody was told the address.
-    pub(crate) addressed: AtomicBool,
     /// Counts changes of the properties.
     version: AtomicU64,
     /// Whether a known list may name it.
     pub(crate) known: AtomicBool,
-    /// Ranges are those of the memory object, so that aliases can share it.
-    contents: Arc<SharedContents>,
 }
 
 impl BufferInner {
-    /// A buffer whose memory is allocated, and zeroed, when it is first needed.
-    pub(crate) fn new(context: &Arc<ContextInner>, size: u64) -> Arc<BufferInner> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
+    fn with(
+        context: &Arc<ContextInner>,
+        shared: Arc<SharedMemory>,
+        (base, reach): (u64, Span),
+        size: u64,
+        memory: OnceLock<Arc<Memory>>,
+    ) -> Arc<BufferInner> {
         Arc::new(BufferInner {
             context: context.clone(),
-            id: BufferId(NEXT.fetch_add(1, Relaxed)),
-            base: 0,
+            handle: HandleId::next(),
+            shared,
+            base,
+            reach,
             size,
-            memory: OnceLock::new(),
+            memory,
             properties: Mutex::default(),
-            addressed: AtomicBool::new(false),
             version: AtomicU64::new(0),
             known: AtomicBool::new(false),
-            contents: Arc::default(),
         })
     }
 
-    /// A buffer over memory that exists. Its number is made of what its aliases share, so that they are ordered by bytes.
-    pub(crate) fn imported(context: &Arc<ContextInner>, memory: Arc<Memory>) -> Arc<BufferInner> {
-        let (alias, range) = memory.alias_key();
-        Arc::new(BufferInner {
-            context: context.clone(),
-            id: BufferId(IMPORTED | alias),
-            base: range.start,
-            size: memory.size(),
-            memory: OnceLock::from(memory),
-            properties: Mutex::default(),
-            addressed: AtomicBool::new(false),
-            version: AtomicU64::new(0),
-            known: AtomicBool::new(false),
-            contents: context.alias_contents(alias),
-        })
+    /// A buffer whose memory is allocated, and zeroed, when it is first needed.
+    pub(crate) fn new(context: &Arc<ContextInner>, size: u64) -> Arc<BufferInner> {
+        BufferInner::with(context, SharedMemory::new(), (0, Span::new(0, size)), size, OnceLock::new())
+    }
+
+    /// A buffer over memory that exists. It shares what its aliases share, so that they are ordered by bytes.
+    pub(crate) fn imported(
+        context: &Arc<ContextInner>,
+        memory: Arc<Memory>,
+    ) -> Result<Arc<BufferInner>, Error> {
+        let place = memory.place();
+        let shared = context.imports.memory_of(&place);
+        let shared = shared.ok_or_else(|| Error::buffer("imported", BufferError::JoinsMemories))?;
+        let (at, size) = ((place.range.start, place.buffer.into()), memory.size());
+        Ok(BufferInner::with(context, shared, at, size, OnceLock::from(memory)))
     }
 
     fn properties(&self) -> std::sync::MutexGuard<'_, Properties> {
@@ -237,15 +239,50 @@ impl BufferInner {
 
     /// A number that is another one after any change of the properties.
     pub(crate) fn version(&self) -> u64 {
-        self.version.load(Acquire)
+        self.version.load(Acquire) + self.shared.tellings()
     }
 
-    fn absolute(&self, range: &Range<u64>) -> Range<u64> {
-        self.base + range.start..self.base + range.end
+    /// A range of it, as bytes of its memory.
+    pub(crate) fn span(&self, range: Range<u64>) -> Span {
+        Span::new(self.base + range.start, self.base + range.end)
+    }
+
+    /// All of it.
+    pub(crate) fn whole(&self) -> Span {
+        self.span(0..self.size)
+    }
+
+    /// Bytes of its memory, counted from its start; nothing where they are not all inside it.
+    pub(crate) fn within(&self, span: Span) -> Option<Range<u64>> {
+        self.whole().covers(span).then(|| span.start - self.base..span.end - self.base)
+    }
+
+    /// A byte of it, counted from the start of the Vulkan buffer, which is what alignments are about.
+    pub(crate) fn bound_at(&self, offset: u64) -> u64 {
+        self.memory.get().map_or(0, |memory| memory.base()) + offset
+    }
+
+    /// How many bytes a fill of these writes in whole words, or nothing where it cannot: see [`Memory::words`]. Memory that
+    /// is not there yet will be padded.
+    pub(crate) fn words(&self, offset: u64, len: u64) -> Option<u64> {
+        match self.memory.get() {
+            Some(memory) => memory.words(offset, len),
+            None => {
+                let words = len.next_multiple_of(4);
+                let fits = words == len || offset + len == self.size;
+                (offset.is_multiple_of(4) && fits).then_some(words)
+            }
+        }
+    }
+
+    /// Whether it may be bound as a uniform buffer: an imported one may have been made without that usage.
+    pub(crate) fn may_be_uniform(&self) -> bool {
+        self.memory.get().is_none_or(|memory| memory.is_uniform())
     }
 
     pub(crate) fn name(&self) -> Arc<str> {
-        self.properties().name.clone().unwrap_or_else(|| Arc::from(format!("buffer {}", self.id.0)))
+        let name = self.properties().name.clone();
+        name.unwrap_or_else(|| Arc::from(format!("buffer {}", self.shared.id.planned().0)))
     }
 
     /// The promotion it asks for.
@@ -253,45 +290,50 @@ impl BufferInner {
         self.properties().promote
     }
 
+    /// Whether a kernel may find any of it by an address.
+    pub(crate) fn is_addressed(&self) -> bool {
+        self.shared.is_told(self.whole())
+    }
+
     /// Elements of `element` bytes.
     pub(crate) fn elements(&self, element: u64) -> u64 {
         self.size / element.max(1)
     }
 
-    /// An access to a part of it, in bytes from its start.
+    /// An access to a part of it.
     pub(crate) fn touch(&self, range: Range<u64>, reads: bool, writes: bool) -> Touch {
-        Touch { memory: self.id.0, range: self.base + range.start..self.base + range.end, reads, writes }
+        Touch { memory: self.shared.id, span: self.span(range), reads, writes }
     }
 
-    /// Why a part of it, in bytes from its start, cannot be read.
-    pub(crate) fn unreadable(&self, range: &Range<u64>) -> Option<Unreadable> {
-        self.contents.unreadable(&self.absolute(range))
+    /// Why bytes of its memory cannot be read.
+    pub(crate) fn unreadable(&self, span: Span) -> Option<Unreadable> {
+        self.shared.contents.unreadable(span)
     }
 
     pub(crate) fn check_readable(&self, range: &Range<u64>) -> Result<(), Error> {
-        match self.unreadable(range) {
+        match self.unreadable(self.span(range.clone())) {
             Some(why) => Err(self.error(BufferError::Unreadable(why))),
             None => Ok(()),
         }
     }
 
-    /// As [`BufferInner::unreadable`], once these ranges (of the memory object) were written.
+    /// As [`BufferInner::unreadable`], once these were written.
     pub(crate) fn unreadable_after(
         &self,
-        range: &Range<u64>,
-        written: impl IntoIterator<Item = Range<u64>>,
+        span: Span,
+        written: impl IntoIterator<Item = Span>,
     ) -> Option<Unreadable> {
-        self.contents.unreadable_after(&self.absolute(range), written)
+        self.shared.contents.unreadable_after(span, written)
     }
 
-    pub(crate) fn written(&self, range: &Range<u64>) {
-        if self.contents.written(&self.absolute(range)) {
+    pub(crate) fn written(&self, span: Span) {
+        if self.shared.contents.written(span) {
             self.context.contents.fetch_add(1, Release);
         }
     }
 
-    pub(crate) fn lost(&self, range: Range<u64>, why: Unreadable) {
-        if self.contents.lost(self.absolute(&range), why) {
+    pub(crate) fn lost(&self, span: Span, why: Unreadable) {
+        if self.shared.contents.lost(span, why) {
             self.context.contents.fetch_add(1, Release);
         }
     }
@@ -337,11 +379,11 @@ impl Drop for BufferInner {
         // What was recorded with its memory goes with it: now, or where the lock is held, when it is next looked at.
         match self.context.schedule.try_lock() {
             Ok(mut schedule) => {
-                let known = schedule.forget(self.id);
+                let known = schedule.forget(self.handle);
                 drop(schedule);
                 drop(known);
             }
-            Err(_) => self.context.gone.lock().unwrap_or_else(PoisonError::into_inner).push(self.id),
+            Err(_) => self.context.gone.lock().unwrap_or_else(PoisonError::into_inner).push(self.handle),
         }
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Checked {
     pub(crate) touches: Touches,
     /// The buffer of each touch; same order.
     pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
+    /// The promotion that the buffer of each argument asks for.
+    pub(crate) asked: SmallVec<[Promote; 8]>,
 }
 
 /// Checks a submission.
@@ -45,6 +47,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
     let mut args: SmallVec<[Arg; 8]> = SmallVec::with_capacity(request.args.len());
     let mut touches = Touches::with_capacity(request.args.len());
     let mut buffers = SmallVec::with_capacity(request.args.len());
+    let mut asked = SmallVec::with_capacity(request.args.len());
     for (position, (slot, accessor)) in request.args.iter().enumerate() {
         if !Arc::ptr_eq(&accessor.buffer.context, context) {
             return Err(fail(SubmitError::Foreign { what: "buffer" }));
@@ -65,13 +68,17 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
             return Err(fail(SubmitError::MissingBinding { slot, name }));
         };
         let (offset, len) = range(context, slot, binding, accessor).map_err(fail)?;
-        let promote = promotion(slot, accessor).map_err(fail)?;
+        uniform(binding.kind, &accessor.buffer)?;
+        // Looked at once: another thread may change it.
+        let property = accessor.buffer.promote();
+        let promote = promotion(slot, accessor, property).map_err(fail)?;
+        asked.push(property);
         let buffer = &accessor.buffer;
         args.push(Arg {
             set: slot.set,
             binding: slot.binding,
-            buffer: buffer.id,
-            offset: buffer.base + offset,
+            buffer: buffer.shared.id.planned(),
+            offset: buffer.span(offset..offset + len).start,
             len,
             promote,
         });
@@ -97,7 +104,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
         plan_unfused(&submission, FloatMode::Strict, &context.limits)
             .map_err(|error| Error::Build { kernel: kernel.name.clone(), source: BuildError::Plan(error) })?;
     }
-    Ok(Checked { submission, touches, buffers })
+    Ok(Checked { submission, touches, buffers, asked })
 }
 
 fn groups_of(kernel: &Specialized, size: Size) -> Result<[u32; 3], SubmitError> {
@@ -170,11 +177,11 @@ fn range(
     if len > limit {
         return Err(SubmitError::TooLarge { slot, buffer: buffer(), given: len, limit, limit_name });
     }
-    aligned(context, slot, binding.kind, &accessor.buffer, accessor.buffer.base + offset)?;
+    aligned(context, slot, binding.kind, &accessor.buffer, offset)?;
     Ok((offset, len))
 }
 
-/// Whether a binding can start at a byte of the memory object.
+/// Whether a binding can start at a byte of the buffer.
 fn aligned(
     context: &ContextInner,
     slot: Slot,
@@ -182,6 +189,7 @@ fn aligned(
     buffer: &BufferInner,
     offset: u64,
 ) -> Result<(), SubmitError> {
+    let offset = buffer.bound_at(offset);
     let limits = context.gpu.caps().limits();
     let (align, limit_name) = match kind {
         BindingKind::UniformBuffer => (limits.uniform_offset_align, "minUniformBufferOffsetAlignment"),
@@ -190,6 +198,14 @@ fn aligned(
     if !offset.is_multiple_of(align.max(1)) {
         let buffer = buffer.name().to_string();
         return Err(SubmitError::Misaligned { slot, buffer, offset, align, limit_name });
+    }
+    Ok(())
+}
+
+/// Whether a buffer may be bound in this way at all.
+fn uniform(kind: BindingKind, buffer: &BufferInner) -> Result<(), DeviceError> {
+    if kind == BindingKind::UniformBuffer && !buffer.may_be_uniform() {
+        return Err(DeviceError::MissingUsage { usage: "UNIFORM_BUFFER" });
     }
     Ok(())
 }
@@ -227,11 +243,12 @@ pub(crate) fn recorded(
 pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error> {
     let fail = |problem| Error::submit(&entry.label, problem);
     let submission = &entry.submission;
-    for ((arg, binding), buffer) in
-        submission.args.iter().zip(&submission.kernel.interface.bindings).zip(&entry.buffers)
-    {
+    let bindings = submission.args.iter().zip(&submission.kernel.interface.bindings);
+    for ((arg, binding), (buffer, touch)) in bindings.zip(entry.buffers.iter().zip(&entry.touches)) {
         let slot = Slot { set: arg.set, binding: arg.binding };
-        aligned(context, slot, binding.kind, buffer, arg.offset).map_err(fail)?;
+        let offset = buffer.within(touch.span).map_or(0, |range| range.start);
+        aligned(context, slot, binding.kind, buffer, offset).map_err(fail)?;
+        uniform(binding.kind, buffer)?;
     }
     let touches = &entry.touches[..submission.args.len()];
     overlaps(touches, &submission.args, &entry.buffers).map_err(fail)
@@ -239,8 +256,7 @@ pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error
 
 /// What accessor and buffer together ask for. An accessor may opt out or be more exact than `auto`; otherwise the two
 /// must not contradict each other.
-fn promotion(slot: Slot, accessor: &Accessor) -> Result<Promote, SubmitError> {
-    let property = accessor.buffer.promote();
+fn promotion(slot: Slot, accessor: &Accessor, property: Promote) -> Result<Promote, SubmitError> {
     match (accessor.promote, property) {
         (None, property) => Ok(property),
         (Some(Promote::None), _) => Ok(Promote::None),
@@ -270,7 +286,7 @@ fn promotion_word(promote: Promote) -> &'static str {
 fn overlaps(touches: &[Touch], args: &[Arg], buffers: &[Arc<BufferInner>]) -> Result<(), SubmitError> {
     for (j, b) in touches.iter().enumerate() {
         for (i, a) in touches[..j].iter().enumerate() {
-            if a.conflicts(b) && a.range != b.range {
+            if a.conflicts(b) && a.span != b.span {
                 let slot = |k: usize| Slot { set: args[k].set, binding: args[k].binding };
                 return Err(SubmitError::Overlap {
                     a: slot(i),

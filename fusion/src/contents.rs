@@ -4,17 +4,14 @@
 //! memory then holds older bytes, and whoever reads them as if they were the result would be silently wrong. So such
 //! ranges are remembered, reading them is an error that names the buffer, and writing them makes them good again.
 
-use std::{
-    ops::Range,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
 };
 
-use crate::{error::Unreadable, graph::overlap};
+use crate::{error::Unreadable, identity::Span};
 
-/// The contents of one memory object, shared by the buffers over it.
+/// The contents of one memory, shared by the buffers over it.
 #[derive(Debug, Default)]
 pub(crate) struct SharedContents {
     /// Whether there is any range that cannot be read: what nearly every question comes to.
@@ -28,23 +25,23 @@ impl SharedContents {
     }
 
     /// Why the range cannot be read, if it cannot.
-    pub(crate) fn unreadable(&self, range: &Range<u64>) -> Option<Unreadable> {
+    pub(crate) fn unreadable(&self, range: Span) -> Option<Unreadable> {
         if self.any.load(Ordering::Acquire) { self.lock().unreadable(range) } else { None }
     }
 
     /// As [`SharedContents::unreadable`], once these ranges were written.
     pub(crate) fn unreadable_after(
         &self,
-        range: &Range<u64>,
-        written: impl IntoIterator<Item = Range<u64>>,
+        range: Span,
+        written: impl IntoIterator<Item = Span>,
     ) -> Option<Unreadable> {
         let mut contents = self.lock().clone();
-        written.into_iter().for_each(|range| contents.written(&range));
+        written.into_iter().for_each(|range| contents.written(range));
         contents.unreadable(range)
     }
 
     /// The part of the range that cannot be read is good again: it was written. Whether that changed anything.
-    pub(crate) fn written(&self, range: &Range<u64>) -> bool {
+    pub(crate) fn written(&self, range: Span) -> bool {
         if !self.any.load(Ordering::Acquire) {
             return false;
         }
@@ -56,9 +53,9 @@ impl SharedContents {
     }
 
     /// The range holds nothing that may be read. Whether that is new.
-    pub(crate) fn lost(&self, range: Range<u64>, why: Unreadable) -> bool {
+    pub(crate) fn lost(&self, range: Span, why: Unreadable) -> bool {
         let mut ranges = self.lock();
-        let others = ranges.bad.iter().filter(|(bad, _)| overlap(bad, &range)).count();
+        let others = ranges.bad.iter().filter(|(bad, _)| bad.overlaps(range)).count();
         if others == 1 && ranges.bad.iter().any(|(bad, known)| *bad == range && *known == why) {
             return false;
         }
@@ -68,27 +65,29 @@ impl SharedContents {
     }
 }
 
-/// The ranges of one buffer that must not be read. Empty for nearly every buffer, nearly always.
+/// The ranges of one memory that must not be read. Empty for nearly every buffer, nearly always.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Contents {
-    bad: Vec<(Range<u64>, Unreadable)>,
+    bad: Vec<(Span, Unreadable)>,
 }
 
 impl Contents {
     /// Why the range cannot be read, if it cannot.
-    pub(crate) fn unreadable(&self, range: &Range<u64>) -> Option<Unreadable> {
-        self.bad.iter().find(|(bad, _)| overlap(bad, range)).map(|(_, why)| *why)
+    pub(crate) fn unreadable(&self, range: Span) -> Option<Unreadable> {
+        self.bad.iter().find(|(bad, _)| bad.overlaps(range)).map(|(_, why)| *why)
     }
 
     /// The part of the range that cannot be read is good again: it was written.
-    pub(crate) fn written(&mut self, range: &Range<u64>) {
+    pub(crate) fn written(&mut self, range: Span) {
         if self.bad.is_empty() {
             return;
         }
         let mut kept = Vec::with_capacity(self.bad.len() + 1);
         for (bad, why) in self.bad.drain(..) {
-            for part in [bad.start..bad.end.min(range.start), bad.start.max(range.end)..bad.end] {
-                if part.start < part.end {
+            let before = Span::new(bad.start, bad.end.min(range.start));
+            let after = Span::new(bad.start.max(range.end), bad.end);
+            for part in [before, after] {
+                if !part.is_empty() {
                     kept.push((part, why));
                 }
             }
@@ -97,9 +96,9 @@ impl Contents {
     }
 
     /// The range holds nothing that may be read.
-    pub(crate) fn lost(&mut self, range: Range<u64>, why: Unreadable) {
-        self.written(&range);
-        if range.start < range.end {
+    pub(crate) fn lost(&mut self, range: Span, why: Unreadable) {
+        self.written(range);
+        if !range.is_empty() {
             self.bad.push((range, why));
         }
     }
@@ -112,22 +111,22 @@ mod tests {
     #[test]
     fn a_write_in_the_middle_leaves_both_ends_bad() {
         let mut contents = Contents::default();
-        contents.lost(0..100, Unreadable::Internalized);
-        contents.written(&(40..60));
-        assert_eq!(contents.unreadable(&(0..40)), Some(Unreadable::Internalized));
-        assert_eq!(contents.unreadable(&(40..60)), None);
-        assert_eq!(contents.unreadable(&(60..61)), Some(Unreadable::Internalized));
-        contents.written(&(0..100));
-        assert_eq!(contents.unreadable(&(0..100)), None);
+        contents.lost(Span::new(0, 100), Unreadable::Internalized);
+        contents.written(Span::new(40, 60));
+        assert_eq!(contents.unreadable(Span::new(0, 40)), Some(Unreadable::Internalized));
+        assert_eq!(contents.unreadable(Span::new(40, 60)), None);
+        assert_eq!(contents.unreadable(Span::new(60, 61)), Some(Unreadable::Internalized));
+        contents.written(Span::new(0, 100));
+        assert_eq!(contents.unreadable(Span::new(0, 100)), None);
     }
 
     #[test]
     fn a_write_next_to_it_changes_nothing() {
         let mut contents = Contents::default();
-        contents.lost(10..20, Unreadable::Failed);
-        contents.written(&(0..10));
-        contents.written(&(20..30));
-        assert_eq!(contents.unreadable(&(10..20)), Some(Unreadable::Failed));
-        assert_eq!(contents.unreadable(&(0..10)), None);
+        contents.lost(Span::new(10, 20), Unreadable::Failed);
+        contents.written(Span::new(0, 10));
+        contents.written(Span::new(20, 30));
+        assert_eq!(contents.unreadable(Span::new(10, 20)), Some(Unreadable::Failed));
+        assert_eq!(contents.unreadable(Span::new(0, 10)), None);
     }
 }

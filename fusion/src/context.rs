@@ -9,15 +9,14 @@ use std::{
     },
 };
 
-use ahash::AHashMap;
 use bytemuck::Pod;
 
 use crate::{
     buffer::{Buffer, BufferInner},
-    contents::SharedContents,
     error::{BufferError, Error, FusionError},
     fusion::{Builds, Judged},
-    jit::{self, BufferId, Limits, Module, SmallScalars},
+    identity::{HandleId, Imports},
+    jit::{self, Limits, Module, SmallScalars},
     kernel::Kernel,
     memo::{self, Memo},
     options::{ContextOptions, QueueOptions},
@@ -59,11 +58,11 @@ pub(crate) struct ContextInner {
     pub(crate) built: Condvar,
     /// For threads that outlive a call.
     pub(crate) me: Weak<ContextInner>,
-    aliases: Mutex<AHashMap<u64, Weak<SharedContents>>>,
+    pub(crate) imports: Imports,
     /// Counts changes of what can be read of any buffer.
     pub(crate) contents: AtomicU64,
     /// Buffers that are gone and that a known list may still name.
-    pub(crate) gone: Mutex<Vec<BufferId>>,
+    pub(crate) gone: Mutex<Vec<HandleId>>,
     /// Last, so that everything that needs the device is gone before it.
     pub(crate) gpu: Gpu,
 }
@@ -137,7 +136,7 @@ impl Context {
             builds: Mutex::default(),
             built: Condvar::new(),
             me: me.clone(),
-            aliases: Mutex::default(),
+            imports: Imports::default(),
             contents: AtomicU64::new(1),
             gone: Mutex::default(),
             gpu,
@@ -254,7 +253,7 @@ impl Context {
     /// A buffer of another device, or one made without the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and `TRANSFER_DST`.
     pub fn import<T: Pod>(&self, buffer: &UserBuffer) -> Result<Buffer<T>, Error> {
         let memory = self.inner.gpu.import(buffer)?;
-        Ok(Buffer::from_inner(BufferInner::imported(&self.inner, memory)))
+        Ok(Buffer::from_inner(BufferInner::imported(&self.inner, memory)?))
     }
 
     /// A buffer for what only lives between kernels: promoted wherever that is possible, and without device memory until
@@ -330,17 +329,19 @@ impl Context {
         self.inner.gpu.validation_messages()
     }
 
-    /// Waits for everything on every queue. Ends every fusion list.
+    /// Waits for everything on every queue, host tasks of queues that are gone included. Ends every fusion list.
     ///
     /// # Errors
     ///
-    /// A list that could not be run; the device failed.
+    /// A list that could not be run; a host task that failed and nobody was told; the device failed.
     pub fn wait(&self) -> Result<(), Error> {
         let queues: Vec<_> = self.inner.lock().queues.keys().copied().collect();
         let mut result = Ok(());
         for queue in queues {
             result = result.and(self.inner.wait_for_queue(queue, CancelCause::QueueWait));
         }
+        // After the queues: one that was dropped meanwhile has left its tasks there.
+        result = result.and(self.inner.wait_for_orphans());
         self.inner.gpu.wait_idle()?;
         result
     }
@@ -382,18 +383,6 @@ impl ContextInner {
             let known = self.lock().forget(buffer);
             drop(known);
         }
-    }
-
-    /// What is known about the contents of imported memory, shared by all buffers over the same vulkano buffer.
-    pub(crate) fn alias_contents(&self, alias: u64) -> Arc<SharedContents> {
-        let mut aliases = self.aliases.lock().unwrap_or_else(PoisonError::into_inner);
-        aliases.retain(|_, contents| contents.strong_count() > 0);
-        let known = aliases.get(&alias).and_then(Weak::upgrade);
-        known.unwrap_or_else(|| {
-            let contents = Arc::default();
-            aliases.insert(alias, Arc::downgrade(&contents));
-            contents
-        })
     }
 }
 

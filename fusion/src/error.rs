@@ -71,6 +71,9 @@ pub enum Error {
     /// The work that was waited for or depended on failed earlier.
     #[error("the work waited for had failed")]
     Earlier(#[source] Arc<Error>),
+    /// A host task was told to wait for itself, by its event or with everything else.
+    #[error("a host task cannot wait for itself")]
+    OwnTask,
     /// An error of the caller's own, carried out of a submit closure, a fusion scope or a host task.
     #[error("{0}")]
     Custom(Arc<dyn std::error::Error + Send + Sync>),

@@ -1,7 +1,9 @@
 //! Handles on work: whether it is done, what became of it, how long it took.
 
 use std::{
+    ops::Range,
     sync::{Arc, Condvar, Mutex, OnceLock, PoisonError},
+    thread::{self, ThreadId},
     time::{Duration, Instant},
 };
 
@@ -19,6 +21,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Event {
     pub(crate) inner: Arc<EventInner>,
+    /// The submissions of the list that it stands for, by their places in it.
+    pub(crate) of: Range<u32>,
 }
 
 #[derive(Debug)]
@@ -37,6 +41,27 @@ pub(crate) struct Settled {
     pub(crate) result: Result<Done, Arc<Error>>,
     pub(crate) outcome: Outcome,
     pub(crate) report: Option<Arc<FusionReport>>,
+    /// Submissions of a list that failed while others ran, by their places in it, in order.
+    pub(crate) failed: Arc<[(u32, Arc<Error>)]>,
+}
+
+impl Settled {
+    /// What became of all of it alike.
+    pub(crate) fn new(
+        result: Result<Done, Arc<Error>>,
+        outcome: Outcome,
+        report: Option<Arc<FusionReport>>,
+    ) -> Settled {
+        Settled { result, outcome, report, failed: Arc::default() }
+    }
+
+    /// What became of some submissions of it.
+    pub(crate) fn result_of(&self, of: &Range<u32>) -> Result<&Done, &Arc<Error>> {
+        match self.failed.iter().find(|(place, _)| of.contains(place)) {
+            Some((_, error)) => Err(error),
+            None => self.result.as_ref(),
+        }
+    }
 }
 
 /// How to see that work is complete.
@@ -53,9 +78,21 @@ pub(crate) enum Done {
 pub(crate) struct HostDone {
     result: Mutex<Option<Result<(), Arc<Error>>>>,
     changed: Condvar,
+    /// The thread that runs it, once that does.
+    thread: OnceLock<ThreadId>,
 }
 
 impl HostDone {
+    /// Notes that the calling thread runs the task.
+    pub(crate) fn runs_here(&self) {
+        let _ = self.thread.set(thread::current().id());
+    }
+
+    /// Whether the calling thread runs the task, so that waiting for it would never end.
+    pub(crate) fn is_own(&self) -> bool {
+        self.thread.get() == Some(&thread::current().id()) && self.poll().is_none()
+    }
+
     pub(crate) fn finish(&self, result: Result<(), Error>) {
         *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.map_err(Arc::new));
         self.changed.notify_all();
@@ -66,8 +103,11 @@ impl HostDone {
         self.result.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits; `None` if the time ran out first.
+    /// Waits; `None` if the time ran out first. From inside the task itself that is an error.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> Option<Result<(), Arc<Error>>> {
+        if self.is_own() {
+            return Some(Err(Arc::new(Error::OwnTask)));
+        }
         let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
         match timeout {
             None => self
@@ -94,13 +134,12 @@ impl EventInner {
     /// An event of work of which all is known.
     pub(crate) fn at_once(context: &Arc<ContextInner>, queue: QueueId, settled: Settled) -> Event {
         let (context, at_once) = (context.clone(), Some(settled));
-        Event { inner: Arc::new(EventInner { context, queue, at_once, settled: OnceLock::new() }) }
+        Event::of_all(Arc::new(EventInner { context, queue, at_once, settled: OnceLock::new() }))
     }
 
     /// An event of work that was handed over.
     pub(crate) fn done(context: &Arc<ContextInner>, queue: QueueId, done: Done) -> Event {
-        let settled = Settled { result: Ok(done), outcome: Outcome::Unfused, report: None };
-        EventInner::at_once(context, queue, settled)
+        EventInner::at_once(context, queue, Settled::new(Ok(done), Outcome::Unfused, None))
     }
 
     /// Says what became of it. The first word counts.
@@ -114,6 +153,16 @@ impl EventInner {
 }
 
 impl Event {
+    /// The event of a whole list, or of work by itself.
+    pub(crate) fn of_all(inner: Arc<EventInner>) -> Event {
+        Event { inner, of: 0..u32::MAX }
+    }
+
+    /// The event of submissions of a list.
+    pub(crate) fn of_some(inner: Arc<EventInner>, of: Range<usize>) -> Event {
+        Event { inner, of: of.start as u32..of.end as u32 }
+    }
+
     /// Waits until the work is complete.
     ///
     /// Waiting for a listed submission, or for the completion of a list that is still recorded, observes it: the list is
@@ -162,7 +211,7 @@ impl Event {
         self.observe();
         let Some(settled) = self.inner.settled() else { return Ok(false) };
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        match &settled.result {
+        match settled.result_of(&self.of) {
             Err(error) => Err(Error::Earlier(error.clone())),
             Ok(Done::Nothing) => Ok(true),
             Ok(Done::Gpu(submitted)) => Ok(self.inner.context.gpu.wait(submitted.point, left)?),
@@ -177,7 +226,7 @@ impl Event {
     /// Whether the work is complete, or failed. Observes nothing: a listed submission stays listed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.inner.settled().is_some_and(|settled| match &settled.result {
+        self.inner.settled().is_some_and(|settled| match settled.result_of(&self.of) {
             Err(_) | Ok(Done::Nothing) => true,
             Ok(Done::Gpu(submitted)) => self.inner.context.gpu.is_done(submitted.point),
             Ok(Done::Host(host)) => host.poll().is_some(),
@@ -187,7 +236,10 @@ impl Event {
     /// What became of the submission, or of the list it is in.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        self.inner.settled().map_or(Outcome::Pending, |settled| settled.outcome.clone())
+        self.inner.settled().map_or(Outcome::Pending, |settled| match settled.result_of(&self.of) {
+            Err(_) if !settled.failed.is_empty() => Outcome::Failed,
+            _ => settled.outcome.clone(),
+        })
     }
 
     /// What happened to the list that it is in; nothing while it is listed, and for work outside fusion mode.
@@ -201,7 +253,7 @@ impl Event {
     /// [`QueueOptions::profiling`](crate::QueueOptions::profiling)).
     #[must_use]
     pub fn gpu_time(&self) -> Option<Duration> {
-        match &self.inner.settled()?.result {
+        match self.inner.settled()?.result_of(&self.of) {
             Ok(Done::Gpu(submitted)) if self.is_complete() => submitted.profile.as_ref()?.gpu_time(),
             _ => None,
         }

@@ -20,6 +20,7 @@ mod build;
 mod end;
 mod judged;
 mod kept;
+mod one_by_one;
 mod rebind;
 mod run;
 mod verify;
@@ -183,7 +184,7 @@ impl FusionWrapper {
     pub fn complete_fusion(&self, properties: &FusionProperties) -> Result<Event, Error> {
         let inner = &self.queue.inner;
         match inner.context.end_list(inner.id, &End::Complete(properties.clone()))? {
-            Some(inner) => Ok(Event { inner }),
+            Some(inner) => Ok(Event::of_all(inner)),
             None => Err(FusionError::NotFusing.into()),
         }
     }

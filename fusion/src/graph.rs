@@ -11,12 +11,15 @@
 //!
 //! Nothing here knows Vulkan's objects: the graph can be tested, and run under an interpreter, without a device.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
 
-use crate::vk::{Barrier, Point};
+use crate::{
+    identity::{MemoryId, Span},
+    vk::{Barrier, Point},
+};
 
 mod dot;
 mod works;
@@ -26,10 +29,9 @@ use works::{Work, WorkId, Works};
 /// One byte range that a piece of work reads, writes, or both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Touch {
-    /// Which memory, by the number that aliases share.
-    pub(crate) memory: u64,
+    pub(crate) memory: MemoryId,
     /// Which bytes of it.
-    pub(crate) range: Range<u64>,
+    pub(crate) span: Span,
     pub(crate) reads: bool,
     pub(crate) writes: bool,
 }
@@ -37,7 +39,7 @@ pub(crate) struct Touch {
 impl Touch {
     /// Whether the byte ranges overlap at all.
     pub(crate) fn overlaps(&self, other: &Touch) -> bool {
-        self.memory == other.memory && overlap(&self.range, &other.range)
+        self.memory == other.memory && self.span.overlaps(other.span)
     }
 
     /// Whether the order of the two matters.
@@ -47,11 +49,6 @@ impl Touch {
 }
 
 pub(crate) type Touches = SmallVec<[Touch; 8]>;
-
-/// Whether two half-open ranges have a byte in common.
-pub(crate) fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
-    a.start < b.end && b.start < a.end
-}
 
 /// What a barrier has to name: how the work reaches memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,14 +69,14 @@ pub(crate) struct Needs {
 #[derive(Debug, Clone)]
 struct Access {
     work: WorkId,
-    range: Range<u64>,
+    span: Span,
     reads: bool,
     writes: bool,
 }
 
 impl Access {
     fn conflicts(&self, touch: &Touch) -> bool {
-        (touch.writes || self.writes) && overlap(&self.range, &touch.range)
+        (touch.writes || self.writes) && self.span.overlaps(touch.span)
     }
 }
 
@@ -128,7 +125,7 @@ impl Mark {
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     works: Works,
-    live: AHashMap<u64, SmallVec<[Access; 3]>>,
+    live: AHashMap<MemoryId, SmallVec<[Access; 3]>>,
     lanes: Vec<Lane>,
     position: u64,
     /// Counts changes.
@@ -256,7 +253,7 @@ impl Graph {
         let works = &mut self.works;
         let accesses = self.live.entry(touch.memory).or_default();
         accesses.retain(|old| {
-            let covered = touch.range.start <= old.range.start && old.range.end <= touch.range.end;
+            let covered = touch.span.covers(old.span);
             // A later read stands for an earlier one only where one barrier would order both.
             let stays = old.work == work
                 || !covered
@@ -267,7 +264,7 @@ impl Graph {
             stays
         });
         works.get_mut(work).accesses += 1;
-        accesses.push(Access { work, range: touch.range, reads: touch.reads, writes: touch.writes });
+        accesses.push(Access { work, span: touch.span, reads: touch.reads, writes: touch.writes });
     }
 
     /// Takes back a submission that did not happen.

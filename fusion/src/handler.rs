@@ -9,7 +9,7 @@ use crate::{
     accessor::Accessor,
     context::ContextInner,
     error::{Error, Slot, SubmitError},
-    event::{Event, EventInner},
+    event::Event,
     jit::SpecValue,
     kernel::Kernel,
     rust::Launch,
@@ -34,7 +34,7 @@ pub(crate) struct Request {
     pub(crate) launch: Option<Box<Launch>>,
     /// The first work-group.
     pub(crate) base: [u32; 3],
-    pub(crate) after: SmallVec<[Arc<EventInner>; 2]>,
+    pub(crate) after: SmallVec<[Event; 2]>,
     /// What the kernel reaches by address.
     pub(crate) uses: SmallVec<[Accessor; 2]>,
     /// The first mistake that could be seen at once.
@@ -140,7 +140,7 @@ impl Handler {
     /// Inside a fusion list, events of the same list say nothing new and are dropped; depending on an event that another
     /// queue has listed ends that queue's list.
     pub fn depends_on(&mut self, event: &Event) -> &mut Handler {
-        self.request.after.push(event.inner.clone());
+        self.request.after.push(event.clone());
         self
     }
 
@@ -153,7 +153,7 @@ impl Handler {
         if let Some(launch) = request.launch.take() {
             launch.resolve(context, request)?;
         }
-        let foreign = request.after.iter().any(|event| !Arc::ptr_eq(&event.context, context));
+        let foreign = request.after.iter().any(|event| !Arc::ptr_eq(&event.inner.context, context));
         if foreign {
             let kernel = request.dispatch.as_ref().map_or("?", |(kernel, _)| kernel.name());
             return Err(Error::submit(kernel, SubmitError::Foreign { what: "event" }));

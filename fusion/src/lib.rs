@@ -59,6 +59,7 @@ mod event;
 mod fusion;
 mod graph;
 mod handler;
+mod identity;
 mod jit;
 mod kernel;
 mod memo;

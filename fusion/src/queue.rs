@@ -11,11 +11,11 @@ use smallvec::SmallVec;
 use crate::{
     context::{Context, ContextInner},
     error::Error,
-    event::{Event, HostDone},
+    event::Event,
     fusion::{End, FusionProperties, FusionWrapper},
     options::QueueOptions,
     outcome::CancelCause,
-    schedule::{Mode, QueueId, QueueState, Schedule},
+    schedule::{Mode, QueueId, QueueState, Schedule, Tasks},
     vk::Point,
 };
 
@@ -149,7 +149,13 @@ impl Drop for QueueInner {
         if let Err(error) = self.context.end_list(self.id, &End::Cancel(CancelCause::QueueDropped)) {
             tracing::warn!(%error, "the list of a dropped queue could not be run");
         }
-        let state = self.context.lock().queues.remove(&self.id);
+        let mut schedule = self.context.lock();
+        let state = schedule.queues.remove(&self.id);
+        // Its tasks go on, and what becomes of them is for a wait for the whole context to say.
+        schedule.orphans.retain(|task| !matches!(task.poll(), Some(Ok(()))));
+        let tasks = state.iter().flat_map(|state| &state.tasks);
+        schedule.orphans.extend(tasks.filter(|task| !matches!(task.poll(), Some(Ok(())))).cloned());
+        drop(schedule);
         // Outside the lock: it may hold the last handle of something that takes the lock when it goes.
         drop(state);
     }
@@ -177,16 +183,21 @@ impl Schedule {
     }
 }
 
+/// Takes tasks to wait for them. One that the calling thread runs is told to wait for itself, which is an error, and stays.
+fn take_tasks(tasks: &mut Tasks) -> Tasks {
+    let taken = mem::take(tasks);
+    tasks.extend(taken.iter().filter(|task| task.is_own()).cloned());
+    taken
+}
+
 impl ContextInner {
     /// Ends a queue's list and waits for all its work.
     pub(crate) fn wait_for_queue(self: &Arc<Self>, queue: QueueId, cause: CancelCause) -> Result<(), Error> {
-        self.end_list(queue, &End::Cancel(cause))?;
-        let (last, tasks): (Option<Point>, SmallVec<[Arc<HostDone>; 1]>) =
-            match self.lock().queues.get_mut(&queue) {
-                Some(state) => (state.last, mem::take(&mut state.tasks)),
-                None => return Ok(()),
-            };
-        let mut result = Ok(());
+        let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
+        let (last, tasks) = match self.lock().queues.get_mut(&queue) {
+            Some(state) => (state.last, take_tasks(&mut state.tasks)),
+            None => return result,
+        };
         for task in tasks {
             if let Some(Err(error)) = task.wait(None) {
                 result = result.and(Err(Error::Earlier(error)));
@@ -194,6 +205,18 @@ impl ContextInner {
         }
         if let Some(point) = last {
             self.gpu.wait(point, None)?;
+        }
+        result
+    }
+
+    /// Waits for the host tasks of queues that are gone.
+    pub(crate) fn wait_for_orphans(&self) -> Result<(), Error> {
+        let orphans = take_tasks(&mut self.lock().orphans);
+        let mut result = Ok(());
+        for task in orphans {
+            if let Some(Err(error)) = task.wait(None) {
+                result = result.and(Err(Error::Earlier(error)));
+            }
         }
         result
     }

@@ -20,11 +20,12 @@ use smallvec::SmallVec;
 use crate::{
     buffer::BufferInner,
     context::{ContextInner, HostHold},
-    error::{BufferError, Error},
+    error::{BufferError, Error, Unreadable},
     event::{EventInner, HostDone},
     fusion::End,
     graph::{Graph, Touch, Touches},
-    jit::{self, Submission},
+    identity::{MemoryId, Span},
+    jit::{self, Promote, Submission},
     outcome::CancelCause,
     stats::Stats,
     vk::Point,
@@ -35,7 +36,7 @@ mod known;
 mod replay;
 mod routine;
 
-pub(crate) use commit::{Piece, Work};
+pub(crate) use commit::{Piece, Work, touched};
 pub(crate) use known::{Followed, Given, Known, KnownLists};
 pub(crate) use replay::Replay;
 pub(crate) use routine::{OldRead, Routine};
@@ -53,6 +54,8 @@ pub(crate) struct Schedule {
     pub(crate) known: KnownLists,
     /// What is counted under this lock; the other counters of a context are atomic.
     pub(crate) counts: Stats,
+    /// Host tasks of queues that are gone, which may not be done yet, or failed and nobody was told.
+    pub(crate) orphans: Tasks,
     next: u64,
 }
 
@@ -70,8 +73,10 @@ pub(crate) struct QueueState {
     /// The latest submission of this queue.
     pub(crate) last: Option<Point>,
     /// Host tasks of this queue that may not be done yet, or failed and nobody was told.
-    pub(crate) tasks: SmallVec<[Arc<HostDone>; 1]>,
+    pub(crate) tasks: Tasks,
 }
+
+pub(crate) type Tasks = SmallVec<[Arc<HostDone>; 1]>;
 
 /// Whether submissions run or are recorded.
 #[derive(Debug)]
@@ -103,16 +108,21 @@ pub(crate) struct Entry {
     pub(crate) touches: Touches,
     /// The buffer of each touch.
     pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
+    /// The promotion that the buffer of each argument asked for when this was submitted, whatever it asks for now.
+    pub(crate) asked: SmallVec<[Promote; 8]>,
     pub(crate) after: After,
     /// What it was asked for; nothing where it cannot be compared with that.
     pub(crate) given: Option<Given>,
 }
 
 /// What a submission was told to come after, besides what its buffers say.
+///
+/// A host task is none of it: the call that submits waits for that, so no list ever waits for a thread of the user's.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct After {
     pub(crate) points: SmallVec<[Point; 2]>,
-    pub(crate) tasks: SmallVec<[Arc<HostDone>; 1]>,
+    /// Submissions of the same list, which come first anyway: it fails where they do.
+    pub(crate) listed: SmallVec<[Range<u32>; 1]>,
 }
 
 /// When an access observes a listed submission.
@@ -140,19 +150,19 @@ impl Entry {
         self.touches.iter().cloned().zip(self.buffers.iter().cloned()).skip(self.submission.args.len())
     }
 
-    /// The bytes of a memory object that it certainly writes, whatever was there before.
+    /// The bytes of a memory that it certainly writes, whatever was there before.
     pub(crate) fn overwritten<'a>(
         &'a self,
         context: &'a ContextInner,
-        memory: u64,
-    ) -> impl Iterator<Item = Range<u64>> + 'a {
+        memory: MemoryId,
+    ) -> impl Iterator<Item = Span> + 'a {
         let written = move |&position: &usize| {
             let touch = &self.touches[position];
             touch.memory == memory
                 && touch.writes
                 && jit::overwrites(&self.submission, position, &context.limits)
         };
-        (0..self.submission.args.len()).filter(written).map(|position| self.touches[position].range.clone())
+        (0..self.submission.args.len()).filter(written).map(|position| self.touches[position].span)
     }
 
     /// Notes that it ran: what it certainly wrote can be read again, if it could not be. Of what it only may have
@@ -166,12 +176,18 @@ impl Entry {
     /// As [`Entry::note_written`], for one of its touches.
     pub(crate) fn note_written_at(&self, context: &ContextInner, position: usize) {
         let (touch, buffer) = (&self.touches[position], &self.buffers[position]);
-        let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
         if touch.writes
-            && buffer.unreadable(&range).is_some()
+            && buffer.unreadable(touch.span).is_some()
             && jit::overwrites(&self.submission, position, &context.limits)
         {
-            buffer.written(&range);
+            buffer.written(touch.span);
+        }
+    }
+
+    /// Notes that it did not run although it was taken: what it should have written cannot be read.
+    pub(crate) fn lose(&self) {
+        for (touch, buffer) in self.touches.iter().zip(&self.buffers).filter(|(touch, _)| touch.writes) {
+            buffer.lost(touch.span, Unreadable::Failed);
         }
     }
 
@@ -274,7 +290,10 @@ impl ContextInner {
         loop {
             if let Some(queue) = schedule.observed(touches, except, rule) {
                 drop(schedule);
-                self.end_list(queue, &End::Cancel(cause))?;
+                // What fails in that list is an affair of its events, and of whoever reads what it should have written.
+                if let Err(error) = self.end_list(queue, &End::Cancel(cause)) {
+                    tracing::debug!(%error, %cause, "a list that was in the way failed");
+                }
                 schedule = self.lock();
                 continue;
             }

@@ -260,3 +260,45 @@ fn reads_nothing_that_was_kept_inside_elsewhere() {
     reader.run().unwrap();
     assert_eq!(last.download().unwrap(), [8; N]);
 }
+
+/// The promotions of a list are those of its recording: a buffer that changed since does not change what may replace it.
+#[test]
+fn rebind_goes_by_the_promotions_of_the_recording() {
+    let rig = rig!();
+    let six = Six::new(&rig);
+    let plain = || rig.context.buffer_from(&[7; N]).unwrap();
+    // The list keeps `tmp` inside. It asks for nothing any more, as the plain buffer does; the list is what it was.
+    let _ = six.tmp.clone().no_promotion();
+    let other = plain();
+    let refused = six.list.rebind().buffer(&six.tmp, &other).finish();
+    assert!(matches!(refused, Err(Error::Fusion(FusionError::Rebind { .. }))), "{refused:?}");
+    assert_eq!(other.download().unwrap(), [7; N]);
+    // What asks for what was recorded may replace it.
+    let fits = plain().promote_auto();
+    let list = six.list.rebind().buffer(&six.tmp, &fits).finish().unwrap();
+    list.run().unwrap().wait().unwrap();
+    assert!(fits.download().is_err(), "it is kept inside, as asked");
+    // The other way round: recorded plain, promoted since.
+    let promoted = plain().promote_auto();
+    let _ = six.out.clone().promote_auto();
+    let refused = six.list.rebind().buffer(&six.out, &promoted).finish();
+    assert!(matches!(refused, Err(Error::Fusion(FusionError::Rebind { .. }))), "{refused:?}");
+    let out = plain();
+    six.list.rebind().buffer(&six.out, &out).finish().unwrap().run().unwrap();
+    six.assert(&out, 6);
+    rig.assert_no_validation_messages();
+}
+
+/// A list that is rebound is one with the promotions of the first recording.
+#[test]
+fn rebound_lists_keep_the_promotions() {
+    let rig = rig!();
+    let six = Six::new(&rig);
+    let first = rig.context.buffer_from(&[7; N]).unwrap().promote_auto();
+    let list = six.list.rebind().buffer(&six.tmp, &first).finish().unwrap();
+    let _ = first.clone().no_promotion();
+    let plain = rig.context.buffer_from(&[7; N]).unwrap();
+    assert!(list.rebind().buffer(&first, &plain).finish().is_err());
+    list.run().unwrap();
+    assert!(first.download().is_err());
+}

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::Buffer;
 use crate::{
     context::HostHold,
-    error::{BufferError, Error},
+    error::{BufferError, Error, Unreadable},
     outcome::CancelCause,
     schedule::Rule,
     vk::{Command, Point},
@@ -78,7 +78,7 @@ impl<T: Pod> Buffer<T> {
     ///
     /// The device failed.
     pub fn download_stale(&self) -> Result<Vec<T>, Error> {
-        let range = 0..self.inner.size;
+        let range = self.elements();
         let mut out = vec![T::zeroed(); self.len()];
         let (hold, points) = self.hold(range.clone(), CancelCause::HostRead)?;
         self.read_bytes(&hold, range, bytemuck::cast_slice_mut(&mut out), &points)?;
@@ -91,11 +91,12 @@ impl<T: Pod> Buffer<T> {
     ///
     /// The device failed.
     pub fn fill(&self, value: T) -> Result<(), Error> {
-        let Some(word) = repeated_word(bytemuck::bytes_of(&value)) else {
+        let range = self.elements();
+        let Some((word, len)) = repeated_word(bytemuck::bytes_of(&value)).zip(self.inner.words(0, range.end))
+        else {
             return self.upload(&vec![value; self.len()]);
         };
-        let size = self.inner.size;
-        let touch = self.inner.touch(0..size, false, true);
+        let touch = self.inner.touch(range, false, true);
         let mut schedule = self.inner.context.observe(
             std::slice::from_ref(&touch),
             None,
@@ -103,9 +104,9 @@ impl<T: Pod> Buffer<T> {
             CancelCause::HostWrite,
         )?;
         let dst = self.inner.memory(&mut schedule)?.clone();
-        let fill = Command::Fill { dst, offset: 0, len: size.next_multiple_of(4), word };
+        let fill = Command::Fill { dst, offset: 0, len, word };
         self.inner.context.transfer(&mut schedule, 0, &self.inner.name(), &[fill], &[touch])?;
-        self.inner.written(&(0..size));
+        self.inner.written(self.inner.span(self.elements()));
         Ok(())
     }
 
@@ -115,7 +116,7 @@ impl<T: Pod> Buffer<T> {
     ///
     /// As [`download`](Buffer::download).
     pub fn host_read<R>(&self, f: impl FnOnce(&[T]) -> R) -> Result<R, Error> {
-        let range = 0..self.inner.size;
+        let range = self.elements();
         let (hold, points) = self.hold(range.clone(), CancelCause::HostRead)?;
         self.inner.check_readable(&range)?;
         let mut data = vec![T::zeroed(); self.len()];
@@ -131,7 +132,7 @@ impl<T: Pod> Buffer<T> {
     ///
     /// The device failed.
     pub fn host_write<R>(&self, f: impl FnOnce(&mut [T]) -> R) -> Result<R, Error> {
-        let range = 0..self.inner.size;
+        let range = self.elements();
         let (hold, points) = self.hold(range.clone(), CancelCause::HostWrite)?;
         let mut data = vec![T::zeroed(); self.len()];
         self.read_bytes(&hold, range.clone(), bytemuck::cast_slice_mut(&mut data), &points)?;
@@ -140,7 +141,12 @@ impl<T: Pod> Buffer<T> {
         Ok(result)
     }
 
-    fn byte_range(&self, offset: usize, count: usize) -> Result<Range<u64>, Error> {
+    /// The bytes of all elements: an imported buffer may have a few more.
+    fn elements(&self) -> Range<u64> {
+        0..self.len() as u64 * size_of::<T>() as u64
+    }
+
+    pub(crate) fn byte_range(&self, offset: usize, count: usize) -> Result<Range<u64>, Error> {
         let (offset, count, len) = (offset as u64, count as u64, self.len() as u64);
         if offset.checked_add(count).is_none_or(|end| end > len) {
             return Err(self.inner.error(BufferError::OutOfRange { offset, count, len }));
@@ -185,11 +191,17 @@ impl<T: Pod> Buffer<T> {
         let memory = self.inner.allocate()?;
         let queue = context.gpu.queue(lane as usize);
         let touch = self.inner.touch(range.clone(), false, true);
-        let point = queue.upload(memory, range.start, bytes, points)?;
+        let span = self.inner.span(range.clone());
+        let point = queue.upload(memory, range.start, bytes, points).map_err(|failure| {
+            if failure.began {
+                self.inner.lost(span, Unreadable::Failed);
+            }
+            failure.error
+        })?;
         if point.value != 0 {
             context.lock().graph.add_ordered(point, &self.inner.name(), &touch);
         }
-        self.inner.written(&range);
+        self.inner.written(span);
         Ok(())
     }
 }

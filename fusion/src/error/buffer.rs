@@ -77,12 +77,20 @@ pub enum BufferError {
     /// A buffer that a host task did not list.
     #[error("the host task did not list it; pass an accessor on it")]
     NotListed,
+    /// A buffer that a host task listed with several ranges, where one was needed.
+    #[error("the host task listed several ranges of it; say which with `read_range` or `write_range`")]
+    SeveralRanges,
     /// A write to a buffer that a host task only listed to read.
     #[error("the host task listed it to read; pass a `write` or `read_write` accessor")]
     NotWritable,
     /// The address of a buffer on a device that has no such addresses.
     #[error("the device has no buffer addresses (`bufferDeviceAddress`)")]
     NoAddress,
+    /// An import that shares bytes with several buffers that were imported as different memories.
+    #[error(
+        "it shares memory with several buffers that share none with each other; import it before the second of them"
+    )]
+    JoinsMemories,
     /// A buffer of another context.
     #[error("it belongs to another context")]
     Foreign,

@@ -4,8 +4,6 @@
 //! that follows addresses, so nothing of it may stay inside a fused kernel. Under [`Policy::Trust`] that is believed not to
 //! happen, and listed, except where the list itself says that it does.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use crate::{
     buffer::BufferInner,
     jit::{BufferReport, Internalization, Policy, Promote, Reason, Submission, TrustedReport},
@@ -34,7 +32,7 @@ impl List {
                         });
                     }
                     arg.promote = Promote::None;
-                } else if arg.promote != Promote::None && buffer.addressed.load(Relaxed) {
+                } else if arg.promote != Promote::None && buffer.is_addressed() {
                     match believed.iter_mut().find(|one| one.buffer == Some(arg.buffer)) {
                         Some(known) => known.second = position,
                         None => believed.push(TrustedReport {
@@ -53,8 +51,7 @@ impl List {
 
     fn is_addressed(&self, buffer: &BufferInner, policy: Policy) -> bool {
         let mut entries = self.entries.iter();
-        let told = buffer.addressed.load(Relaxed);
-        told && (policy == Policy::Prove || entries.clone().any(Entry::apart))
-            || entries.any(|entry| entry.reaches().any(|(touch, _)| touch.memory == buffer.id.0))
+        buffer.is_addressed() && (policy == Policy::Prove || entries.clone().any(Entry::apart))
+            || entries.any(|entry| entry.reaches().any(|(touch, _)| touch.memory == buffer.shared.id))
     }
 }

@@ -40,7 +40,7 @@ impl FusionWrapper {
         };
         drop(schedule);
         let result = Err(Arc::new(Error::from(FusionError::NotRun)));
-        list.completion.settle(Settled { result, outcome: Outcome::Failed, report: None });
+        list.completion.settle(Settled::new(result, Outcome::Failed, None));
         context.changed.notify_all();
         Ok(FusedList::new(queue, properties.clone(), list.entries))
     }

@@ -12,7 +12,7 @@ use crate::{
     error::{BuildError, Error, Unreadable},
     event::{Done, EventInner, Settled},
     outcome::Outcome,
-    schedule::{List, Mode, QueueId, Replay, Routine, Schedule, Work},
+    schedule::{Entry, List, Mode, QueueId, Replay, Routine, Schedule, Work},
     vk::Point,
 };
 
@@ -141,34 +141,22 @@ impl ContextInner {
             }
             (prepared, _) => prepared,
         };
-        let mut waited = Ok(());
-        for task in list.entries.iter().flat_map(|entry| &entry.after.tasks) {
-            if let Some(Err(error)) = task.wait(None) {
-                waited = Err(Error::Earlier(error));
+        let ran = prepared.and_then(|mut prepared| {
+            if let Some(first) = prepared.verify.take() {
+                return self.run_first(queue, list, prepared, first);
             }
+            let remember = match (kept, end) {
+                (Some(kept), _) => Remember::Kept(kept),
+                (None, End::Complete(properties)) => Remember::Known(properties),
+                _ => Remember::No,
+            };
+            self.submit_list(&mut self.lock(), queue, list, prepared, remember)
+        });
+        match ran {
+            // A list that could not be fused although that was forced has run.
+            Err(error) if !matches!(error, Error::Fusion(_)) => self.run_one_by_one(queue, list, end, &error),
+            ran => ran,
         }
-        let result = match (prepared, waited) {
-            (Ok(mut prepared), Ok(())) if prepared.verify.is_some() => {
-                let first = prepared.verify.take();
-                first.map_or(Ok(()), |first| self.run_first(queue, list, prepared, first))
-            }
-            (Ok(prepared), Ok(())) => {
-                let remember = match (kept, end) {
-                    (Some(kept), _) => Remember::Kept(kept),
-                    (None, End::Complete(properties)) => Remember::Known(properties),
-                    _ => Remember::No,
-                };
-                self.submit_list(&mut self.lock(), queue, list, prepared, remember)
-            }
-            (Err(error), _) | (_, Err(error)) => Err(error),
-        };
-        // A list that could not be fused although that was forced has run.
-        if let Err(error) = &result
-            && !matches!(error, Error::Fusion(_))
-        {
-            self.fail_list(list, error);
-        }
-        result
     }
 
     /// Runs the list of a queue as one that is known, if it is one. The list is to be dropped where no lock is held.
@@ -224,8 +212,7 @@ impl ContextInner {
                 let entry = &list.entries[entry];
                 let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);
                 if is_kept {
-                    let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
-                    buffer.lost(range, Unreadable::Internalized);
+                    buffer.lost(touch.span, Unreadable::Internalized);
                 } else {
                     entry.note_written_at(self, position);
                 }
@@ -243,24 +230,15 @@ impl ContextInner {
             "fusion list ended"
         );
         let outcome = report.outcome.clone();
-        list.settle(Settled { result: Ok(done), outcome, report: Some(Arc::new(report)) });
+        list.settle(Settled::new(Ok(done), outcome, Some(Arc::new(report))));
         forced.map_or(Ok(()), Err)
     }
 
     /// Nothing of the list ran: its events say so, and what it should have written cannot be read.
     fn fail_list(&self, list: &List, error: &Error) {
         tracing::error!(%error, submissions = list.entries.len(), "a fusion list could not be run");
-        for entry in &list.entries {
-            for (touch, buffer) in entry.touches.iter().zip(&entry.buffers) {
-                if touch.writes {
-                    buffer.lost(
-                        touch.range.start - buffer.base..touch.range.end - buffer.base,
-                        Unreadable::Failed,
-                    );
-                }
-            }
-        }
-        list.settle(Settled { result: Err(Arc::new(error.clone())), outcome: Outcome::Failed, report: None });
+        list.entries.iter().for_each(Entry::lose);
+        list.settle(Settled::new(Err(Arc::new(error.clone())), Outcome::Failed, None));
     }
 }
 
@@ -284,7 +262,7 @@ impl Drop for Ending<'_> {
 }
 
 impl List {
-    fn settle(&self, settled: Settled) {
+    pub(super) fn settle(&self, settled: Settled) {
         self.completion.settle(settled);
     }
 }

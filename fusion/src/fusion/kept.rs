@@ -1,6 +1,9 @@
 //! Lists that are kept, to be run again without being recorded again.
 
-use std::sync::{Arc, OnceLock, atomic::Ordering};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock, atomic::Ordering},
+};
 
 use bytemuck::{NoUninit, Pod};
 use smallvec::SmallVec;
@@ -23,6 +26,9 @@ use crate::{
 
 /// A fusion list that was completed and kept: it can be run again without being recorded again. A handle; clones are the
 /// same list. It keeps its buffers and its queue alive: dropping all other handles of the queue does not end fusion mode.
+///
+/// The promotions are the list's: those that buffers and accessors asked for when it was recorded. A buffer that asks for
+/// another one later is treated in this list as before.
 ///
 /// ```no_run
 /// # use vkfuse::{Context, Error, FusionProperties, FusionWrapper, QueueOptions};
@@ -86,7 +92,7 @@ impl FusionWrapper {
         match queue.inner.context.end(queue.inner.id, &End::Keep(properties.clone()), None)? {
             Ended::Now(list) => {
                 let kept = FusedList::new(queue, properties.clone(), list.entries.clone());
-                Ok((Event { inner: list.completion.clone() }, kept))
+                Ok((Event::of_all(list.completion.clone()), kept))
             }
             Ended::Before(completion) | Ended::Known(completion) => {
                 let outcome =
@@ -173,8 +179,9 @@ pub struct Rebind {
 impl Rebind {
     /// Wherever the list has the one buffer, takes the other.
     ///
-    /// Both must have the same number of bytes and ask for the same promotion, and buffers that were disjoint must stay so:
-    /// what was shown about the list would not hold otherwise, and [`finish`](Rebind::finish) refuses.
+    /// Both must have the same number of bytes, the new one must ask for the promotion that the old one asked for when the
+    /// list was recorded, and buffers that were disjoint must stay so: what was shown about the list would not hold
+    /// otherwise, and [`finish`](Rebind::finish) refuses.
     #[must_use]
     pub fn buffer<T: Pod>(mut self, old: &Buffer<T>, new: &Buffer<T>) -> Rebind {
         self.changes.push(Change::Buffer { old: old.inner.clone(), new: new.inner.clone() });
@@ -225,10 +232,10 @@ impl ContextInner {
             match &mut state.mode {
                 Mode::Ending(_) => drop(self.wait_for_change(schedule)),
                 Mode::Recording(list) => {
-                    let event = Event { inner: list.completion.clone() };
                     list.unfold();
+                    let before = list.entries.len();
                     list.extend(&kept.entries)?;
-                    return Ok(event);
+                    return Ok(Event::of_some(list.completion.clone(), before..list.entries.len()));
                 }
                 Mode::Direct => {
                     let mut list = List::new(EventInner::listed(self, id));
@@ -241,7 +248,7 @@ impl ContextInner {
         };
         let end = End::Complete(kept.properties.clone());
         self.run_out(id, &list, &end, Some((&kept.routine, version)))?;
-        Ok(Event { inner: list.completion.clone() })
+        Ok(Event::of_all(list.completion.clone()))
     }
 
     /// Runs a kept list as it was run before. `None` where that is not known, or something is in the way.
@@ -266,6 +273,11 @@ impl ContextInner {
     }
 }
 
+/// Places of a list that becomes a part of another.
+fn shifted(places: &Range<u32>, by: usize) -> Range<u32> {
+    places.start + by as u32..places.end.saturating_add(by as u32)
+}
+
 impl List {
     /// Adds submissions, if all of them find what they read.
     fn extend(&mut self, entries: &[Entry]) -> Result<(), Error> {
@@ -275,7 +287,12 @@ impl List {
                 self.entries.truncate(before);
                 return Err(error);
             }
-            self.entries.push(entry.clone());
+            let mut entry = entry.clone();
+            // Its places are those of the kept list, which may be only a part of this one.
+            for after in &mut entry.after.listed {
+                *after = shifted(after, before);
+            }
+            self.entries.push(entry);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! - every submission of the list was checked against its kernel
 //!
 //! # Guarantees
-//! - so is every changed one: a replacement has as many bytes, the same promotion, and an offset that can be bound
+//! - so is every changed one: a replacement has as many bytes, the promotion that the list was recorded with, and an offset that can be bound
 //! - two buffers of the list have bytes in common exactly where the ones that they replace had
 //!
 //! # Refuses
@@ -19,6 +19,7 @@ use crate::{
     check,
     context::ContextInner,
     error::{Error, FusionError},
+    jit::Promote,
     schedule::Entry,
 };
 
@@ -29,20 +30,32 @@ pub(super) enum Change {
     Push { submission: usize, bytes: SmallVec<[u8; 32]> },
 }
 
-/// The distinct buffers of a list, in order of first use.
+/// The distinct buffers of a list, in order of first use, each with the promotions that it asked for as the list was
+/// recorded.
 pub(super) struct Shape {
     buffers: Vec<Arc<BufferInner>>,
+    asked: Vec<SmallVec<[Promote; 1]>>,
 }
 
 impl Shape {
     pub(super) fn of(entries: &[Entry]) -> Shape {
-        let mut buffers: Vec<Arc<BufferInner>> = Vec::new();
-        for buffer in entries.iter().flat_map(|entry| &entry.buffers) {
-            if !buffers.iter().any(|known| Arc::ptr_eq(known, buffer)) {
-                buffers.push(buffer.clone());
+        let mut shape = Shape { buffers: Vec::new(), asked: Vec::new() };
+        for entry in entries {
+            for (position, buffer) in entry.buffers.iter().enumerate() {
+                let place = shape.place(buffer).unwrap_or_else(|| {
+                    shape.buffers.push(buffer.clone());
+                    shape.asked.push(SmallVec::new());
+                    shape.buffers.len() - 1
+                });
+                let asked = &mut shape.asked[place];
+                asked.extend(entry.asked.get(position).filter(|promote| !asked.contains(promote)).copied());
             }
         }
-        Shape { buffers }
+        shape
+    }
+
+    fn place(&self, buffer: &BufferInner) -> Option<usize> {
+        self.buffers.iter().position(|known| known.handle == buffer.handle)
     }
 
     /// Applies the changes to the list.
@@ -76,7 +89,7 @@ impl Shape {
         old: &Arc<BufferInner>,
         new: &Arc<BufferInner>,
     ) -> Result<(), Error> {
-        let Some(place) = self.buffers.iter().position(|known| Arc::ptr_eq(known, old)) else {
+        let Some(place) = self.place(old) else {
             return refuse(format!("buffer `{}` is not in the list", old.name()));
         };
         if !Arc::ptr_eq(&new.context, context) {
@@ -89,9 +102,13 @@ impl Shape {
                 new.size, old.size
             ));
         }
-        if new.promote() != old.promote() {
+        // What is asked of the old one now does not matter: the list has what it was recorded with.
+        let asks = new.promote();
+        if self.asked[place].iter().any(|asked| *asked != asks) {
             let (old, new) = (old.name(), new.name());
-            return refuse(format!("buffers `{old}` and `{new}` ask for different promotions"));
+            return refuse(format!(
+                "the promotions of `{new}` and `{old}` differ: the list has what was asked for when it was recorded"
+            ));
         }
         with[place] = new.clone();
         Ok(())
@@ -115,16 +132,14 @@ impl Shape {
 
     fn rebind(&self, entry: &mut Entry, with: &[Arc<BufferInner>]) {
         for (position, buffer) in entry.buffers.iter_mut().enumerate() {
-            let Some(place) = self.buffers.iter().position(|known| Arc::ptr_eq(known, buffer)) else {
-                continue;
-            };
+            let Some(place) = self.place(buffer) else { continue };
             let (old, new) = (&self.buffers[place], &with[place]);
             let touch = &mut entry.touches[position];
-            let range = touch.range.start - old.base..touch.range.end - old.base;
-            *touch = new.touch(range.clone(), touch.reads, touch.writes);
+            let Some(range) = old.within(touch.span) else { continue };
+            *touch = new.touch(range, touch.reads, touch.writes);
             if let Some(arg) = entry.submission.args.get_mut(position) {
-                arg.buffer = new.id;
-                arg.offset = new.base + range.start;
+                arg.buffer = new.shared.id.planned();
+                arg.offset = touch.span.start;
             }
             *buffer = new.clone();
         }
@@ -134,7 +149,8 @@ impl Shape {
 /// Which bytes two buffers have in common: the distance between their starts, if any.
 fn share(a: &BufferInner, b: &BufferInner) -> Option<i128> {
     let (whole_a, whole_b) = (a.touch(0..a.size, true, true), b.touch(0..b.size, true, true));
-    whole_a.overlaps(&whole_b).then(|| i128::from(a.base) - i128::from(b.base))
+    let distance = i128::from(whole_a.span.start) - i128::from(whole_b.span.start);
+    whole_a.overlaps(&whole_b).then_some(distance)
 }
 
 fn push(entries: &mut [Entry], submission: usize, bytes: &[u8]) -> Result<(), Error> {

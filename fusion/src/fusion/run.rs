@@ -9,12 +9,13 @@ use super::{End, verify::First};
 use crate::{
     context::ContextInner,
     error::{BuildError, Error, FusionError},
+    identity::HandleId,
     jit::{self, BufferId, FloatMode, FuseOptions, Internalization, Plan, Reason, Report, Step, Submission},
     memo::{Numbers, Planned},
     outcome::Outcome,
     program::micros,
     report::FusionReport,
-    schedule::{Entry, List, Piece},
+    schedule::{Entry, List, Piece, touched},
 };
 
 /// A list ready to be submitted.
@@ -208,12 +209,19 @@ impl List {
         }
     }
 
-    /// The buffers of the list by number, with their names.
+    /// The memories of the list, as reports name them, with the names of their buffers.
     pub(super) fn names(&self) -> Vec<(BufferId, Arc<str>)> {
         let mut names: Vec<(BufferId, Arc<str>)> = Vec::new();
+        let mut seen: Vec<HandleId> = Vec::new();
         for buffer in self.entries.iter().flat_map(|entry| &entry.buffers) {
-            if !names.iter().any(|(known, _)| *known == buffer.id) {
-                names.push((buffer.id, buffer.name()));
+            if seen.contains(&buffer.handle) {
+                continue;
+            }
+            seen.push(buffer.handle);
+            let id = buffer.shared.id.planned();
+            match names.iter_mut().find(|(known, _)| *known == id) {
+                Some((_, name)) => *name = Arc::from(format!("{name}, {}", buffer.name())),
+                None => names.push((id, buffer.name())),
             }
         }
         names
@@ -227,12 +235,7 @@ impl List {
             for (position, touch) in entry.touches.iter().enumerate().filter(|(_, touch)| touch.writes) {
                 let reaches_memory =
                     pieces.iter().filter(|piece| piece.members.contains(&number)).any(|piece| {
-                        piece.bindings.iter().any(|bound| {
-                            let range = bound.offset..bound.offset.saturating_add(bound.len);
-                            bound.writes
-                                && bound.buffer.0 == touch.memory
-                                && crate::graph::overlap(&range, &touch.range)
-                        })
+                        piece.bindings.iter().any(|bound| bound.writes && touched(bound).overlaps(touch))
                     });
                 // What a kernel writes by address always reaches memory.
                 let by_address = position >= entry.submission.args.len();

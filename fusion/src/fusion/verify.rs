@@ -9,7 +9,7 @@
 //! # Refuses
 //! - kernels that follow device addresses, which would leave the copies; and what there is no memory for
 
-use std::{mem, ops::Range, sync::Arc};
+use std::{mem, sync::Arc};
 
 use super::{judged::StepKey, run::Prepared};
 use crate::{
@@ -17,11 +17,12 @@ use crate::{
     context::ContextInner,
     error::{Error, FusionError, Unreadable},
     event::{Done, Settled},
-    graph::overlap,
-    jit::{Bound, Reason},
+    graph::Touch,
+    identity::{MemoryId, Span},
+    jit::Reason,
     outcome::Outcome,
     report::{CheckReport, CheckedBy},
-    schedule::{List, Piece, QueueId, Schedule, Work},
+    schedule::{List, Piece, QueueId, Schedule, Work, touched},
     stats::count,
     vk::{Command, Point},
 };
@@ -40,14 +41,13 @@ pub(crate) struct First {
     pub(super) force: bool,
 }
 
-/// A copy of what a list uses of one memory object that it writes.
+/// A copy of what a list uses of one memory that it writes.
 struct Copy {
-    memory: u64,
-    /// Bytes of the memory object.
-    range: Range<u64>,
+    memory: MemoryId,
+    span: Span,
     buffer: Arc<BufferInner>,
     /// What is copied, each part with the buffer that has it.
-    parts: Vec<(Arc<BufferInner>, Range<u64>)>,
+    parts: Vec<(Arc<BufferInner>, Span)>,
 }
 
 impl ContextInner {
@@ -122,10 +122,7 @@ impl ContextInner {
             let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);
             // Who reads it after the second run finds it as after the first.
             if inside && agreed == Some(true) {
-                buffer.lost(
-                    touch.range.start - buffer.base..touch.range.end - buffer.base,
-                    Unreadable::Internalized,
-                );
+                buffer.lost(touch.span, Unreadable::Internalized);
             } else {
                 entry.note_written_at(self, position);
             }
@@ -133,7 +130,7 @@ impl ContextInner {
         schedule.counts.list(&report.outcome);
         let outcome = report.outcome.clone();
         let result = Ok(Done::Gpu(submitted));
-        list.completion.settle(Settled { result, outcome, report: Some(Arc::new(report)) });
+        list.completion.settle(Settled::new(result, outcome, Some(Arc::new(report))));
         forced.map_or(Ok(()), Err)
     }
 
@@ -144,21 +141,19 @@ impl ContextInner {
             return Err(refused("a kernel follows device addresses"));
         }
         let context = self.me.upgrade().ok_or_else(|| refused("the context is going away"))?;
-        let bounds = || pieces.iter().flat_map(|piece| &piece.bindings);
+        let touches = || pieces.iter().flat_map(|piece| &piece.bindings).map(touched);
         let mut copies: Vec<Copy> = Vec::new();
-        for bound in bounds().filter(|bound| bound.writes) {
-            let memory = bound.buffer.0;
+        for Touch { memory, .. } in touches().filter(|touch| touch.writes) {
             if copies.iter().any(|copy| copy.memory == memory) {
                 continue;
             }
-            let ranges = bounds().filter(|other| other.buffer.0 == memory).map(bytes_of);
-            let range = ranges.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0);
-            let buffer = BufferInner::new(&context, range.end - range.start);
+            let spans = || touches().filter(|other| other.memory == memory).map(|other| other.span);
+            let hull = |a: Span, b: Span| Span::new(a.start.min(b.start), a.end.max(b.end));
+            let span = spans().reduce(hull).unwrap_or(Span::new(0, 0));
+            let buffer = BufferInner::new(&context, span.end - span.start);
             buffer.allocate()?;
-            let mut copy = Copy { memory, range, buffer, parts: Vec::new() };
-            for part in bounds().filter(|other| other.buffer.0 == memory).map(bytes_of) {
-                copy.add(list, part);
-            }
+            let mut copy = Copy { memory, span, buffer, parts: Vec::new() };
+            spans().for_each(|part| copy.add(list, part));
             copies.push(copy);
         }
         Ok(copies)
@@ -178,13 +173,13 @@ impl ContextInner {
             let mut touches = vec![copy.buffer.touch(0..copy.buffer.size, false, true)];
             let mut commands = Vec::new();
             for (buffer, part) in &copy.parts {
-                let local = part.start - buffer.base..part.end - buffer.base;
+                let Some(local) = buffer.within(*part) else { continue };
                 touches.push(buffer.touch(local.clone(), true, false));
                 commands.push(Command::Copy {
                     src: buffer.memory(&mut schedule)?.clone(),
                     src_offset: local.start,
                     dst: copy.memory(&mut schedule)?,
-                    dst_offset: part.start - copy.range.start,
+                    dst_offset: part.start - copy.span.start,
                     len: part.end - part.start,
                 });
             }
@@ -196,7 +191,7 @@ impl ContextInner {
             for (bound, touch) in ready.dispatch.bindings.iter_mut().zip(&mut ready.touches) {
                 if let Some(copy) = copies.iter().find(|copy| copy.memory == touch.memory) {
                     bound.memory = copy.memory(&mut schedule)?;
-                    bound.offset = touch.range.start - copy.range.start;
+                    bound.offset = touch.span.start - copy.span.start;
                     let range = bound.offset..bound.offset + bound.len;
                     *touch = copy.buffer.touch(range, touch.reads, touch.writes);
                 }
@@ -212,15 +207,18 @@ impl ContextInner {
         let lane = points.first().map_or(0, |point| point.queue);
         let lane = self.gpu.queue(lane as usize);
         for (buffer, part) in &copy.parts {
-            let mut start = part.start;
-            while start < part.end {
-                let end = part.end.min(start + CHUNK);
+            // Where the part is in the copy and in the buffer.
+            let Some(local) = buffer.within(*part) else { continue };
+            let (at_copy, mut start) = (part.start - copy.span.start, local.start);
+            while start < local.end {
+                let end = local.end.min(start + CHUNK);
                 let mut both = [0, 1].map(|_| vec![0; (end - start) as usize]);
                 let [fused, unfused] = &mut both;
-                lane.download(copy.buffer.allocate()?, start - copy.range.start, fused, points)?;
-                lane.download(buffer.allocate()?, start - buffer.base, unfused, points)?;
+                let in_copy = at_copy + (start - local.start);
+                lane.download(copy.buffer.allocate()?, in_copy, fused, points)?;
+                lane.download(buffer.allocate()?, start, unfused, points)?;
                 if let Some(at) = fused.iter().zip(&*unfused).position(|(a, b)| a != b) {
-                    let (name, byte) = (buffer.name(), start - buffer.base + at as u64);
+                    let (name, byte) = (buffer.name(), start + at as u64);
                     let (fused, unfused) = (fused[at], unfused[at]);
                     return Ok(Some(format!(
                         "byte {byte} of `{name}` is {fused:#04x} fused and {unfused:#04x} unfused"
@@ -235,20 +233,17 @@ impl ContextInner {
 
 impl Copy {
     /// Adds what is not there yet of a part that is bound.
-    fn add(&mut self, list: &List, part: Range<u64>) {
-        let mut missing = vec![part.clone()];
+    fn add(&mut self, list: &List, part: Span) {
+        let mut missing = vec![part];
         for (_, known) in &self.parts {
-            let rest = |gap: Range<u64>| {
-                if !overlap(&gap, known) {
-                    return [gap.clone(), gap.end..gap.end];
-                }
-                [gap.start..known.start.max(gap.start), known.end.min(gap.end)..gap.end]
+            let rest = |gap: Span| {
+                let before = Span::new(gap.start, known.start.clamp(gap.start, gap.end));
+                [before, Span::new(known.end.clamp(before.end, gap.end), gap.end)]
             };
-            missing = missing.into_iter().flat_map(rest).filter(|gap| gap.start < gap.end).collect();
+            missing = missing.into_iter().flat_map(rest).filter(|gap| !gap.is_empty()).collect();
         }
-        let has = |buffer: &&Arc<BufferInner>| {
-            buffer.id.0 == self.memory && buffer.base <= part.start && part.end <= buffer.base + buffer.size
-        };
+        let has =
+            |buffer: &&Arc<BufferInner>| buffer.shared.id == self.memory && buffer.within(part).is_some();
         let mut buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
         if let Some(buffer) = buffers.find(has) {
             self.parts.extend(missing.into_iter().map(|gap| (buffer.clone(), gap)));
@@ -258,8 +253,4 @@ impl Copy {
     fn memory(&self, schedule: &mut Schedule) -> Result<Arc<crate::vk::Memory>, Error> {
         self.buffer.memory(schedule).cloned()
     }
-}
-
-fn bytes_of(bound: &Bound) -> Range<u64> {
-    bound.offset..bound.offset.saturating_add(bound.len)
 }

@@ -5,7 +5,7 @@ use petgraph::{
     graph::DiGraph,
 };
 
-use super::{Graph, WorkId, is_done, overlap};
+use super::{Graph, WorkId, is_done};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hazard {
@@ -42,7 +42,7 @@ impl Graph {
                     } else {
                         (b, a)
                     };
-                    if a.work == b.work || !(a.writes || b.writes) || !overlap(&a.range, &b.range) {
+                    if a.work == b.work || !(a.writes || b.writes) || !a.span.overlaps(b.span) {
                         continue;
                     }
                     let hazard = match (a.writes, b.writes) {

@@ -1,13 +1,20 @@
 //! The graph by itself: which barriers and waits follow from which accesses.
 
-use super::*;
+use std::ops::Range;
 
-fn read(memory: u64, range: Range<u64>) -> Touch {
-    Touch { memory, range, reads: true, writes: false }
+use super::*;
+use crate::jit::BufferId;
+
+fn memory(number: u64) -> MemoryId {
+    MemoryId::of_plan(BufferId(number))
 }
 
-fn write(memory: u64, range: Range<u64>) -> Touch {
-    Touch { memory, range, reads: false, writes: true }
+fn read(number: u64, range: Range<u64>) -> Touch {
+    Touch { memory: memory(number), span: range.into(), reads: true, writes: false }
+}
+
+fn write(number: u64, range: Range<u64>) -> Touch {
+    Touch { memory: memory(number), span: range.into(), reads: false, writes: true }
 }
 
 /// Submits one piece of work and returns what it needed.

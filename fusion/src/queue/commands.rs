@@ -76,14 +76,11 @@ impl Queue {
             let given = dst.len / value.len().max(1) as u64;
             return Err(dst.buffer.error(BufferError::Length { given, len: dst.len }));
         }
-        // The last word may reach past the end of the buffer into its padding, but not into a neighbour's bytes.
-        let to_end = dst.offset + dst.len == dst.buffer.size;
-        match repeated_word(value) {
-            Some(word) if dst.offset.is_multiple_of(4) && (to_end || dst.len.is_multiple_of(4)) => {
+        match repeated_word(value).zip(dst.buffer.words(dst.offset, dst.len)) {
+            Some((word, len)) => {
                 let touches = [dst.touch(false)];
                 self.command(&[], &dst, &touches, |schedule| {
                     let to = dst.buffer.memory(schedule)?.clone();
-                    let len = dst.len.next_multiple_of(4);
                     Ok(SmallVec::from_iter([Command::Fill { dst: to, offset: dst.offset, len, word }]))
                 })
             }
@@ -108,7 +105,7 @@ impl Queue {
     /// Writes bytes: carried in the command where they are few and whole words, otherwise through memory of their own.
     fn write(&self, dst: &Part, bytes: &[u8]) -> Result<Event, Error> {
         let touches = [dst.touch(false)];
-        let whole = dst.offset.is_multiple_of(4) && dst.len.is_multiple_of(4);
+        let whole = dst.buffer.words(dst.offset, dst.len) == Some(dst.len);
         if whole && bytes.len() <= 4 * UPDATE {
             return self.command(&[], dst, &touches, |schedule| {
                 let to = dst.buffer.memory(schedule)?.clone();
@@ -154,7 +151,7 @@ impl Queue {
         let commands = commands(&mut schedule)?;
         let lane = schedule.queue(self.inner.id).lane;
         let submitted = context.transfer(&mut schedule, lane, &dst.buffer.name(), &commands, touches)?;
-        dst.buffer.written(&(dst.offset..dst.offset + dst.len));
+        dst.buffer.written(dst.buffer.span(dst.offset..dst.offset + dst.len));
         schedule.queue(self.inner.id).ran(submitted.point);
         Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)))
     }

@@ -5,17 +5,15 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use smallvec::SmallVec;
-
 use super::Queue;
 use crate::{
     check::{Checked, check},
     error::{BufferError, Error, Slot, SubmitError},
-    event::{Done, Event, EventInner, HostDone},
+    event::{Done, Event, EventInner},
     fusion::End,
     handler::{Handler, Request, SubmitResult},
     outcome::CancelCause,
-    schedule::{After, Entry, Given, List, Mode, Piece, Replay, Routine, Rule, Work},
+    schedule::{After, Entry, Given, List, Mode, Piece, Replay, Routine, Rule, Tasks, Work},
 };
 
 impl Queue {
@@ -61,7 +59,8 @@ impl Queue {
         let contents = context.contents.load(Ordering::Acquire);
         if schedule.follow(id, request, contents) {
             let Mode::Recording(list) = &schedule.queues.get(&id)?.mode else { return None };
-            return Some(Event { inner: list.completion.clone() });
+            let place = list.followed.as_ref()?.at - 1;
+            return Some(Event::of_some(list.completion.clone(), place..place + 1));
         }
         let known = schedule.known_submission(id, request, contents)?;
         let submitted = context.perform(&mut schedule, id, &known.routine).ok()?;
@@ -69,13 +68,18 @@ impl Queue {
     }
 
     /// Lists or runs a submission, after everything that has to come before it.
-    fn place(&self, mut entry: Entry, after: &[Arc<EventInner>]) -> Result<Event, Error> {
+    ///
+    /// Host tasks that it was told to come after are waited for here, also in fusion mode: a list that waited for them
+    /// would keep others waiting too, the task itself among them.
+    fn place(&self, mut entry: Entry, after: &[Event]) -> Result<Event, Error> {
         let context = &self.inner.context;
         let mut piece: Option<Piece> = None;
         loop {
             // Ends lists of other queues that this depends on by event, then those it depends on by buffer.
-            for event in after.iter().filter(|event| event.queue != self.inner.id) {
-                context.end_list_of(event, &End::Cancel(CancelCause::OtherQueue))?;
+            for event in after.iter().filter(|event| event.inner.queue != self.inner.id) {
+                if let Err(error) = context.end_list_of(&event.inner, &End::Cancel(CancelCause::OtherQueue)) {
+                    tracing::debug!(%error, "a list that has to come first failed");
+                }
             }
             let mut schedule = context.observe(
                 &entry.touches,
@@ -83,6 +87,14 @@ impl Queue {
                 Rule::Conflict,
                 CancelCause::OtherQueue,
             )?;
+            let settled = settled(after)?;
+            if settled.tasks.iter().any(|task| task.poll().is_none()) {
+                // Everything is looked at again afterwards.
+                drop(schedule);
+                wait_for_tasks(&settled.tasks)?;
+                continue;
+            }
+            wait_for_tasks(&settled.tasks)?;
             match &mut schedule.queue(self.inner.id).mode {
                 Mode::Ending(_) => {
                     drop(context.wait_for_change(schedule));
@@ -91,28 +103,24 @@ impl Queue {
                 Mode::Recording(list) => {
                     list.unfold();
                     readable(&entry, Some(list))?;
-                    entry.after = settled(after)?;
-                    let event = Event { inner: list.completion.clone() };
+                    entry.after = settled.after;
+                    let place = list.entries.len();
                     list.entries.push(entry);
-                    return Ok(event);
+                    return Ok(Event::of_some(list.completion.clone(), place..place + 1));
                 }
                 Mode::Direct => {}
             }
             readable(&entry, None)?;
-            entry.after = settled(after)?;
-            if piece.is_none() || entry.after.tasks.iter().any(|task| task.poll().is_none()) {
-                // Both may take long, so neither is done under the lock; then everything is looked at again.
+            entry.after = settled.after;
+            if piece.is_none() {
+                // May take long, so it is not done under the lock; then everything is looked at again.
                 drop(schedule);
-                wait_for_tasks(&entry.after.tasks)?;
-                if piece.is_none() {
-                    let step = context.plain_step(&entry)?;
-                    let (program, _) = context.program(&entry.label, &step)?;
-                    let (reaches, apart) = (entry.reaches().collect(), entry.apart());
-                    piece = Some(Piece::of(entry.label.clone(), &step, program, reaches, apart));
-                }
+                let step = context.plain_step(&entry)?;
+                let (program, _) = context.program(&entry.label, &step)?;
+                let (reaches, apart) = (entry.reaches().collect(), entry.apart());
+                piece = Some(Piece::of(entry.label.clone(), &step, program, reaches, apart));
                 continue;
             }
-            wait_for_tasks(&entry.after.tasks)?;
             let state = schedule.queue(self.inner.id);
             let (lane, profile) = (state.lane, state.profiling || context.profiling);
             let pieces = piece.take().into_iter().collect();
@@ -146,26 +154,38 @@ fn entry(checked: Checked, given: Option<Given>) -> Entry {
         submission: checked.submission,
         touches: checked.touches,
         buffers: checked.buffers,
+        asked: checked.asked,
         after: After::default(),
         given,
     }
 }
 
-/// What the events it depends on come down to. Events still listed can only be of the list that this joins.
-fn settled(after: &[Arc<EventInner>]) -> Result<After, Error> {
-    let mut result = After::default();
-    for event in after.iter().filter_map(|event| event.settled()) {
-        match &event.result {
+/// What the events that something depends on come down to.
+#[derive(Default)]
+struct Depends {
+    after: After,
+    tasks: Tasks,
+}
+
+/// Events still listed can only be of the list that this joins.
+fn settled(after: &[Event]) -> Result<Depends, Error> {
+    let mut depends = Depends::default();
+    for event in after {
+        let Some(settled) = event.inner.settled() else {
+            depends.after.listed.push(event.of.clone());
+            continue;
+        };
+        match settled.result_of(&event.of) {
             Ok(Done::Nothing) => {}
-            Ok(Done::Gpu(submitted)) => result.points.push(submitted.point),
-            Ok(Done::Host(task)) => result.tasks.push(task.clone()),
+            Ok(Done::Gpu(submitted)) => depends.after.points.push(submitted.point),
+            Ok(Done::Host(task)) => depends.tasks.push(task.clone()),
             Err(error) => return Err(Error::Earlier(error.clone())),
         }
     }
-    Ok(result)
+    Ok(depends)
 }
 
-fn wait_for_tasks(tasks: &SmallVec<[Arc<HostDone>; 1]>) -> Result<(), Error> {
+fn wait_for_tasks(tasks: &Tasks) -> Result<(), Error> {
     for task in tasks {
         if let Some(Err(error)) = task.wait(None) {
             return Err(Error::Earlier(error));
@@ -177,13 +197,12 @@ fn wait_for_tasks(tasks: &SmallVec<[Arc<HostDone>; 1]>) -> Result<(), Error> {
 /// Whether everything that the kernel reads is there to be read: in memory, or written earlier in the same list.
 pub(crate) fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> {
     for (position, (touch, buffer)) in entry.touches.iter().zip(&entry.buffers).enumerate() {
-        let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
-        if !touch.reads || buffer.unreadable(&range).is_none() {
+        if !touch.reads || buffer.unreadable(touch.span).is_none() {
             continue;
         }
         let earlier = list.map_or(&[][..], |list| &list.entries);
         let written = earlier.iter().flat_map(|earlier| earlier.overwritten(&buffer.context, touch.memory));
-        let Some(state) = buffer.unreadable_after(&range, written) else { continue };
+        let Some(state) = buffer.unreadable_after(touch.span, written) else { continue };
         let Some(arg) = entry.submission.args.get(position) else {
             return Err(buffer.error(BufferError::Unreadable(state)));
         };

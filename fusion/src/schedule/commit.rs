@@ -10,7 +10,8 @@ use crate::{
     context::ContextInner,
     error::{Error, SubmitError},
     graph::{Stage, Touch, Touches},
-    jit::{Bound, Step},
+    identity::{MemoryId, Span},
+    jit::{BindingKind, Bound, Step},
     program::Program,
     vk::{Barrier, BoundMemory, Command, Dispatch, Point, Submitted},
 };
@@ -66,6 +67,30 @@ pub(crate) struct Work<'a> {
     pub(crate) profile: bool,
 }
 
+/// What a dispatch touches through a binding.
+pub(crate) fn touched(bound: &Bound) -> Touch {
+    Touch {
+        memory: MemoryId::of_plan(bound.buffer),
+        span: Span::of_len(bound.offset, bound.len),
+        reads: bound.reads,
+        writes: bound.writes,
+    }
+}
+
+/// A buffer through which the bytes of a binding can be bound, with their range in it.
+///
+/// Several may be over the same memory. Any of them is right whose range has the bytes, if it may be bound in that way.
+fn named<'a>(
+    bound: &Bound,
+    touch: &Touch,
+    buffers: impl Iterator<Item = &'a Arc<BufferInner>>,
+) -> Option<(&'a Arc<BufferInner>, Range<u64>)> {
+    let of_memory = buffers.filter(|buffer| buffer.shared.id == touch.memory);
+    let mut fitting =
+        of_memory.filter(|buffer| bound.kind != BindingKind::UniformBuffer || buffer.may_be_uniform());
+    fitting.find_map(|buffer| Some((buffer, buffer.within(touch.span)?)))
+}
+
 impl ContextInner {
     /// Gives dispatches the memory that they name by number, which `buffers` has.
     ///
@@ -81,21 +106,13 @@ impl ContextInner {
             let mut bindings = SmallVec::with_capacity(piece.bindings.len());
             let mut touches = Touches::with_capacity(piece.bindings.len());
             for bound in &piece.bindings {
-                let range = bound.offset..bound.offset.saturating_add(bound.len);
-                let fits = |b: &&Arc<BufferInner>| {
-                    b.id == bound.buffer
-                        && b.base <= range.start
-                        && range.end <= b.base.saturating_add(b.size)
-                };
-                let buffer = buffers
-                    .clone()
-                    .find(fits)
+                let touch = touched(bound);
+                let (buffer, range) = named(bound, &touch, buffers.clone())
                     .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: "buffer" }))?;
                 let memory = buffer.memory(schedule)?.clone();
                 let (set, binding) = (bound.set, bound.binding);
-                let offset = range.start - buffer.base;
-                bindings.push(BoundMemory { set, binding, memory, offset, len: bound.len });
-                touches.push(Touch { memory: buffer.id.0, range, reads: bound.reads, writes: bound.writes });
+                bindings.push(BoundMemory { set, binding, memory, offset: range.start, len: bound.len });
+                touches.push(touch);
             }
             let mut keeps = SmallVec::new();
             for (touch, buffer) in piece.reaches {

@@ -12,6 +12,7 @@
 
 use std::{
     hash::{BuildHasher, Hash, Hasher},
+    ops::Range,
     sync::{
         Arc, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -21,7 +22,7 @@ use std::{
 use ahash::{AHashMap, AHashSet, RandomState};
 use smallvec::SmallVec;
 
-use super::{Entry, List, Mode, OldRead, QueueId, Routine, Schedule};
+use super::{After, Entry, List, Mode, OldRead, QueueId, Routine, Schedule};
 use crate::{
     accessor::{Access, Accessor},
     buffer::BufferInner,
@@ -29,7 +30,8 @@ use crate::{
     error::Slot,
     fusion::FusionProperties,
     handler::{Request, Size},
-    jit::{BufferId, Promote, SpecValue},
+    identity::HandleId,
+    jit::{Promote, SpecValue},
     kernel::KernelInner,
 };
 
@@ -179,8 +181,8 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    fn names(&self, buffer: BufferId) -> bool {
-        self.calls.iter().flat_map(|call| &call.entry.touches).any(|touch| touch.memory == buffer.0)
+    fn names(&self, buffer: HandleId) -> bool {
+        self.calls.iter().any(|call| call.handles.contains(&buffer))
     }
 }
 
@@ -191,6 +193,7 @@ pub(crate) struct Call {
     /// As it would be listed, but for the buffers.
     entry: Entry,
     buffers: SmallVec<[Weak<BufferInner>; 4]>,
+    handles: SmallVec<[HandleId; 4]>,
     reads: SmallVec<[OldRead; 4]>,
 }
 
@@ -208,6 +211,8 @@ pub(crate) struct Followed {
     pub(crate) at: usize,
     /// The buffers of those.
     pub(crate) held: SmallVec<[Arc<BufferInner>; 12]>,
+    /// Which of those were told to come after which.
+    after: Vec<(usize, Range<u32>)>,
 }
 
 impl Followed {
@@ -351,6 +356,7 @@ fn calls(context: &ContextInner, entries: &[Entry]) -> Option<Vec<Call>> {
         calls.push(Call {
             given: entry.given.clone()?,
             buffers: entry.buffers.iter().map(Arc::downgrade).collect(),
+            handles: entry.buffers.iter().map(|buffer| buffer.handle).collect(),
             entry: Entry { buffers: SmallVec::new(), ..entry.clone() },
             reads: OldRead::of(context, &entries[..number], entry),
         });
@@ -368,7 +374,8 @@ impl List {
         lane: u32,
     ) -> bool {
         // What it comes after besides has to be in this list, where it says nothing new.
-        if !self.entries.is_empty() || !request.after.iter().all(|event| Arc::ptr_eq(event, &self.completion))
+        if !self.entries.is_empty()
+            || !request.after.iter().all(|event| Arc::ptr_eq(&event.inner, &self.completion))
         {
             return false;
         }
@@ -383,7 +390,8 @@ impl List {
         let fits =
             |known: &&Arc<Known>| known.routine.replay.lane == lane && known.calls[0].given.is(request);
         let known = expected.filter(fits).cloned().or_else(|| lists.starting(request, true, lane));
-        self.followed = known.map(|known| Followed { known, at: 0, held: SmallVec::new() });
+        self.followed =
+            known.map(|known| Followed { known, at: 0, held: SmallVec::new(), after: Vec::new() });
         self.followed.is_some()
     }
 
@@ -394,8 +402,12 @@ impl List {
         // The buffers are all there: they are held.
         self.entries.extend(calls.map(|call| Entry {
             buffers: call.buffers.iter().filter_map(Weak::upgrade).collect(),
+            after: After::default(),
             ..call.entry.clone()
         }));
+        for (place, after) in followed.after {
+            self.entries[place].after.listed.push(after);
+        }
     }
 }
 
@@ -424,6 +436,8 @@ impl Schedule {
             return false;
         };
         if let Some(followed) = &mut list.followed {
+            let after = request.after.iter().map(|event| (followed.at, event.of.clone()));
+            followed.after.extend(after);
             followed.at += 1;
             followed.held.extend(request.args.drain(..).map(|(_, accessor)| accessor.buffer));
         }
@@ -465,7 +479,7 @@ impl Schedule {
 
     /// Takes out what names a buffer, to be dropped where no lock is held.
     #[must_use]
-    pub(crate) fn forget(&mut self, buffer: BufferId) -> Vec<Arc<Known>> {
+    pub(crate) fn forget(&mut self, buffer: HandleId) -> Vec<Arc<Known>> {
         let names = |known: &Arc<Known>| known.names(buffer);
         for state in self.queues.values_mut() {
             state.expected = state.expected.take().filter(|known| !names(known));

@@ -89,7 +89,7 @@ impl Replay {
 
 /// Adds an access to others: those of the same bytes become one.
 fn merge(touches: &mut Touches, touch: &Touch) {
-    let same = |known: &&mut Touch| known.memory == touch.memory && known.range == touch.range;
+    let same = |known: &&mut Touch| known.memory == touch.memory && known.span == touch.span;
     match touches.iter_mut().find(same) {
         Some(known) => {
             known.reads |= touch.reads;

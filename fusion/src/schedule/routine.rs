@@ -1,11 +1,8 @@
 //! A run that can be made again: what is submitted, and what else happens with it.
 
-use std::{
-    ops::Range,
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicU64, Ordering::Relaxed},
 };
 
 use smallvec::SmallVec;
@@ -17,6 +14,7 @@ use crate::{
     error::{Error, Unreadable},
     event::{Done, Settled},
     graph::Touch,
+    identity::Span,
     jit,
     outcome::Outcome,
     report::{FusionReport, Tier},
@@ -40,7 +38,7 @@ pub(crate) struct Routine {
 #[derive(Debug)]
 pub(crate) struct Effect {
     pub(crate) buffer: Weak<BufferInner>,
-    pub(crate) range: Range<u64>,
+    pub(crate) span: Span,
     pub(crate) inside: bool,
 }
 
@@ -49,9 +47,9 @@ impl Effect {
     fn apply(&self) {
         let Some(buffer) = self.buffer.upgrade() else { return };
         if self.inside {
-            buffer.lost(self.range.clone(), Unreadable::Internalized);
+            buffer.lost(self.span, Unreadable::Internalized);
         } else {
-            buffer.written(&self.range);
+            buffer.written(self.span);
         }
     }
 }
@@ -71,11 +69,7 @@ impl Routine {
 
     /// What the events of a run say.
     pub(crate) fn says(&self, submitted: Submitted) -> Settled {
-        Settled {
-            result: Ok(Done::Gpu(submitted)),
-            outcome: self.outcome.clone(),
-            report: self.report.clone(),
-        }
+        Settled::new(Ok(Done::Gpu(submitted)), self.outcome.clone(), self.report.clone())
     }
 }
 
@@ -120,9 +114,8 @@ impl Entry {
     /// What one of its writes does to contents: nothing, unless it certainly writes every byte.
     fn effect(&self, context: &ContextInner, position: usize) -> Option<Effect> {
         let (touch, buffer) = (&self.touches[position], &self.buffers[position]);
-        let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
         let certain = touch.writes && jit::overwrites(&self.submission, position, &context.limits);
-        certain.then(|| Effect { buffer: Arc::downgrade(buffer), range, inside: false })
+        certain.then(|| Effect { buffer: Arc::downgrade(buffer), span: touch.span, inside: false })
     }
 
     /// What a run of it alone does to contents.
@@ -140,8 +133,7 @@ impl List {
                 return entry.effect(context, position);
             }
             let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);
-            let range = touch.range.start - buffer.base..touch.range.end - buffer.base;
-            Some(Effect { buffer: Arc::downgrade(buffer), range, inside })
+            Some(Effect { buffer: Arc::downgrade(buffer), span: touch.span, inside })
         };
         kept.iter().filter_map(effect).collect()
     }
@@ -151,10 +143,9 @@ impl List {
 #[derive(Debug)]
 pub(crate) struct OldRead {
     buffer: Weak<BufferInner>,
-    /// In bytes from the buffer's start.
-    range: Range<u64>,
-    /// What earlier submissions of the list certainly write, in bytes of the memory object.
-    written: SmallVec<[Range<u64>; 1]>,
+    span: Span,
+    /// What earlier submissions of the list certainly write of the same memory.
+    written: SmallVec<[Span; 1]>,
 }
 
 impl OldRead {
@@ -163,7 +154,7 @@ impl OldRead {
         let reads = entry.touches.iter().zip(&entry.buffers).filter(|(touch, _)| touch.reads);
         let read = |(touch, buffer): (&Touch, &Arc<BufferInner>)| OldRead {
             buffer: Arc::downgrade(buffer),
-            range: touch.range.start - buffer.base..touch.range.end - buffer.base,
+            span: touch.span,
             written: earlier.iter().flat_map(|entry| entry.overwritten(context, touch.memory)).collect(),
         };
         reads.map(read).collect()
@@ -172,8 +163,8 @@ impl OldRead {
     /// Whether it finds something readable, now that the list would run.
     pub(crate) fn is_readable(&self) -> bool {
         self.buffer.upgrade().is_some_and(|buffer| {
-            buffer.unreadable(&self.range).is_none()
-                || buffer.unreadable_after(&self.range, self.written.iter().cloned()).is_none()
+            buffer.unreadable(self.span).is_none()
+                || buffer.unreadable_after(self.span, self.written.iter().copied()).is_none()
         })
     }
 }

@@ -34,18 +34,35 @@ pub(crate) struct Memory {
     host: Option<HostView>,
     /// Whether the host could see the bytes at all, through this crate or its own mapping.
     host_visible: bool,
-    imported: bool,
     /// Whether it may be bound as a uniform buffer.
     uniform: bool,
     _alive: Alive,
     /// Keeps buffer and memory.
-    _buffer: Subbuffer<[u8]>,
+    buffer: Subbuffer<[u8]>,
+}
+
+/// What holds the bytes of a buffer: device memory, or the buffer itself where that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Holder {
+    /// A `VkDeviceMemory`; several buffers may be bound to the same bytes of it.
+    Memory(u64),
+    /// A `VkBuffer` with sparse or foreign memory.
+    Buffer(u64),
+}
+
+/// Where bytes are. Two ranges of one holder are the same bytes where they overlap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) holder: Holder,
+    /// The whole buffer, in bytes of the holder.
+    pub(crate) buffer: Range<u64>,
+    /// The range taken of it, in bytes of the holder.
+    pub(crate) range: Range<u64>,
 }
 
 /// Where a buffer comes from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origin {
-    pub(super) imported: bool,
     /// Whether the host may use a mapping of it.
     pub(super) in_reach: bool,
 }
@@ -97,10 +114,9 @@ impl Memory {
                 lock: Mutex::new(()),
             }),
             host_visible: !known || flags.contains(MemoryPropertyFlags::HOST_VISIBLE),
-            imported: origin.imported,
             uniform: usage.contains(BufferUsage::UNIFORM_BUFFER),
             _alive: gpu.0.counters.live_buffers.one_more(),
-            _buffer: range,
+            buffer: range,
         }
     }
 
@@ -125,15 +141,18 @@ impl Memory {
         self.address
     }
 
-    /// What the bytes really are: an identity, and a range in it. Two imported memory objects may share a buffer;
-    /// those conflict where the identity is equal and the ranges overlap. Memory allocated here has its own.
-    pub(crate) fn alias_key(&self) -> (u64, Range<u64>) {
-        if self.imported {
-            let key = vk::Handle::as_raw(self.handle) | 1 << 63;
-            (key, self.base..self.base + self.size)
-        } else {
-            (self.id, 0..self.size)
-        }
+    /// Where the bytes really are. Imported memory objects may share them.
+    pub(crate) fn place(&self) -> Place {
+        let buffer = self.buffer.buffer();
+        let (holder, start) = match buffer.memory() {
+            BufferMemory::Normal(memory) => {
+                let device_memory = memory.device_memory();
+                (Holder::Memory(vk::Handle::as_raw(device_memory.handle())), memory.offset())
+            }
+            _ => (Holder::Buffer(vk::Handle::as_raw(self.handle)), 0),
+        };
+        let range = start + self.base..start + self.base + self.size;
+        Place { holder, buffer: start..start + buffer.size(), range }
     }
 
     pub(super) fn belongs_to(&self, gpu: u64) -> bool {
@@ -144,7 +163,8 @@ impl Memory {
         self.handle
     }
 
-    pub(super) fn base(&self) -> u64 {
+    /// Where the range starts in its Vulkan buffer.
+    pub(crate) fn base(&self) -> u64 {
         self.base
     }
 
@@ -152,7 +172,7 @@ impl Memory {
         self.capacity
     }
 
-    pub(super) fn is_uniform(&self) -> bool {
+    pub(crate) fn is_uniform(&self) -> bool {
         self.uniform
     }
 
@@ -163,6 +183,15 @@ impl Memory {
     /// Whether the host reads it at full speed.
     pub(super) fn is_host_cached(&self) -> bool {
         self.host.as_ref().is_some_and(|host| host.cached)
+    }
+
+    /// How many bytes a command that writes whole words writes for these: rounded up into the padding at the end of what
+    /// was allocated here, never into bytes of others. Nothing where it cannot be such a command.
+    pub(crate) fn words(&self, offset: u64, len: u64) -> Option<u64> {
+        let words = len.checked_next_multiple_of(4)?;
+        let is_padded = offset + len == self.size && offset + words <= self.capacity;
+        let starts = (self.base + offset).is_multiple_of(4);
+        (starts && (words == len || is_padded)).then_some(words)
     }
 
     /// Checks that a range lies inside.

@@ -73,7 +73,7 @@ pub(crate) use command::{Barrier, BindingKind, BoundMemory, Command, Dispatch};
 pub use error::DeviceError;
 pub(crate) use gpu::{Gpu, GpuOptions};
 pub use import::UserBuffer;
-pub(crate) use memory::Memory;
+pub(crate) use memory::{Holder, Memory, Place};
 pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
 pub(crate) use queue::{GpuQueue, Point, Profile, Submitted};
 pub use select::DeviceSelector;

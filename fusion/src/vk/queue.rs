@@ -171,17 +171,15 @@ impl QueueShared {
     }
 
     /// Looks at the time line and retires what is complete. On a lost device nothing is: its work stays pending.
-    pub(super) fn collect(&self, gpu: &GpuInner) {
+    pub(super) fn collect(&self, gpu: &GpuInner) -> Result<(), DeviceError> {
         if gpu.lost.load(Ordering::Acquire) {
-            return;
+            return Ok(());
         }
         let mut reached = 0;
         let counter = gpu.device.fns().v1_2.get_semaphore_counter_value;
         // SAFETY: device and semaphore are alive, the semaphore is a timeline, `reached` outlives the call.
         let result = unsafe { counter(gpu.device.handle(), self.timeline.handle(), &mut reached) };
-        if gpu.ok("vkGetSemaphoreCounterValue", result).is_err() {
-            return;
-        }
+        gpu.ok("vkGetSemaphoreCounterValue", result)?;
         let mut retired: SmallVec<[Frame; 2]> = SmallVec::new();
         let mut tapes: SmallVec<[Arc<Tape>; 8]> = SmallVec::new();
         {
@@ -189,7 +187,7 @@ impl QueueShared {
             if reached > state.last {
                 // Nobody else signals this semaphore; drivers answer like this when the device is gone.
                 gpu.lose("vkGetSemaphoreCounterValue");
-                return;
+                return Ok(());
             }
             while state.pending.front().is_some_and(|(value, _)| *value <= reached) {
                 match state.pending.pop_front() {
@@ -207,7 +205,7 @@ impl QueueShared {
         // What is let go may free memory: not under the lock.
         drop(tapes);
         if retired.is_empty() {
-            return;
+            return Ok(());
         }
         for frame in &mut retired {
             frame.release();
@@ -220,6 +218,7 @@ impl QueueShared {
         }
         drop(state);
         // Whatever is left is destroyed here, again not under the lock.
+        Ok(())
     }
 
     fn take_frame(&self, gpu: &GpuInner) -> Result<Frame, DeviceError> {
@@ -340,7 +339,8 @@ impl Gpu {
         let mut state = shared.lock();
         if shared.unseen(&state) >= FEW_PENDING {
             drop(state);
-            shared.collect(gpu);
+            // What cannot be looked at now is looked at later.
+            let _ = shared.collect(gpu);
             self.throttle(lane)?;
             state = shared.lock();
         }
@@ -411,7 +411,8 @@ impl GpuQueue {
         let needs = check::commands(gpu, commands)?;
         let (entry_barrier, semaphores) = self.gpu.resolve(self.index, waits)?;
         let shared = self.shared();
-        shared.collect(gpu);
+        // What cannot be looked at now is looked at later.
+        let _ = shared.collect(gpu);
         self.gpu.throttle(self.index)?;
         let profile = profile && gpu.caps.timestamp_period > 0.0;
         let mut frame = shared.take_frame(gpu)?;

@@ -57,20 +57,35 @@ impl Staging {
     }
 }
 
+/// An upload that failed.
+#[derive(Debug)]
+pub(crate) struct UploadFailure {
+    pub(crate) error: DeviceError,
+    /// Whether some of the bytes were written.
+    pub(crate) began: bool,
+}
+
+impl From<DeviceError> for UploadFailure {
+    fn from(error: DeviceError) -> UploadFailure {
+        UploadFailure { error, began: false }
+    }
+}
+
 impl GpuQueue {
     /// Writes host bytes into memory once `waits` are reached. The bytes are taken before this returns.
     ///
     /// Where the host reaches the memory this waits, writes, and returns a point of value 0; the range must not be in
     /// use by anything submitted that is not in `waits`. Elsewhere it submits copies that order themselves (with
     /// barriers) after all earlier and before all later work of this queue; work on other queues must wait for the
-    /// point. After an error the range may hold some of the bytes.
+    /// point. After an error the range holds what it held, unless the failure says that it began; then everything that was
+    /// begun is complete.
     pub(crate) fn upload(
         &self,
         memory: &Arc<Memory>,
         offset: u64,
         bytes: &[u8],
         waits: &[Point],
-    ) -> Result<Point, DeviceError> {
+    ) -> Result<Point, UploadFailure> {
         self.check_transfer("upload", memory, offset, bytes.len())?;
         let mut point = Point { queue: self.index, value: 0 };
         if bytes.is_empty() || memory.is_host_visible() {
@@ -78,14 +93,22 @@ impl GpuQueue {
             memory.write_mapped(offset, bytes);
             return Ok(point);
         }
-        let whole_words = offset.is_multiple_of(4) && bytes.len().is_multiple_of(4);
+        let whole_words = memory.words(offset, bytes.len() as u64) == Some(bytes.len() as u64);
         if bytes.len() <= MAX_INLINE && whole_words {
             let update = Command::Update { dst: memory.clone(), offset, bytes: bytes.into() };
             let full = || Command::Barrier(Barrier::Full);
             return Ok(self.submit(&[full(), update, full()], waits, false)?.point);
         }
         for piece in pieces(bytes.len()) {
-            let chunk = self.chunk(MemoryKind::Upload)?;
+            let (began, start) = (piece.start > 0, point);
+            let failed = |error| {
+                // Nobody is told of the pieces before, so nobody else would come after them.
+                if began && let Err(error) = self.gpu.wait(start, None) {
+                    tracing::error!(%error, "an upload that failed may still be running");
+                }
+                UploadFailure { error, began }
+            };
+            let chunk = self.chunk(MemoryKind::Upload).map_err(failed)?;
             chunk.write_mapped(0, &bytes[piece.clone()]);
             let copy = Command::Copy {
                 src: chunk.clone(),
@@ -101,7 +124,7 @@ impl GpuQueue {
             let waits = if piece.start == 0 { waits } else { &[] };
             let submitted = self.submit(&commands, waits, false);
             self.gpu.0.staging.give_back(MemoryKind::Upload, chunk);
-            point = submitted?.point;
+            point = submitted.map_err(failed)?.point;
         }
         Ok(point)
     }
@@ -179,7 +202,7 @@ impl GpuQueue {
     /// A staging chunk nobody uses. Waits for this queue where enough are in use already.
     fn chunk(&self, kind: MemoryKind) -> Result<Arc<Memory>, DeviceError> {
         let gpu = &self.gpu;
-        gpu.0.queues[self.index as usize].collect(&gpu.0);
+        let _ = gpu.0.queues[self.index as usize].collect(&gpu.0);
         let (idle, known) = gpu.0.staging.idle(kind);
         if let Some(chunk) = idle {
             return Ok(chunk);

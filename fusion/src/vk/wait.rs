@@ -32,7 +32,8 @@ impl Gpu {
         if queue.done() >= point.value {
             return true;
         }
-        queue.collect(&self.0);
+        // Whoever has to know waits.
+        let _ = queue.collect(&self.0);
         queue.done() >= point.value
     }
 
@@ -57,7 +58,10 @@ impl Gpu {
                 return Err(DeviceError::Lost);
             }
             let left = timeout.map_or(SLICE, |t| t.saturating_sub(started.elapsed()).min(SLICE));
-            self.block(point, left)?;
+            if self.block(point, left)? {
+                // An error here would come again and again.
+                self.0.queues[point.queue as usize].collect(&self.0)?;
+            }
             if self.is_done(point) {
                 return Ok(true);
             }
@@ -97,7 +101,8 @@ impl Gpu {
         if known { Ok(()) } else { Err(DeviceError::Foreign { what: "event" }) }
     }
 
-    fn block(&self, point: Point, at_most: Duration) -> Result<(), DeviceError> {
+    /// Whether the point was reached in time.
+    fn block(&self, point: Point, at_most: Duration) -> Result<bool, DeviceError> {
         let device = self.device();
         let semaphores = [self.0.queues[point.queue as usize].timeline.handle()];
         let values = [point.value];
@@ -106,8 +111,8 @@ impl Gpu {
         // SAFETY: device and semaphore are alive, and `info` outlives the call.
         let result = unsafe { (device.fns().v1_2.wait_semaphores)(device.handle(), &info, nanos) };
         if result == vk::Result::TIMEOUT {
-            return Ok(());
+            return Ok(false);
         }
-        self.0.ok("vkWaitSemaphores", result)
+        self.0.ok("vkWaitSemaphores", result).map(|()| true)
     }
 }

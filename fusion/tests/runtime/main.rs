@@ -7,6 +7,8 @@ mod support;
 mod caches;
 mod contents;
 mod endings;
+mod host_tasks;
+mod imports;
 mod order;
 mod same_bytes;
 mod threads;

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use vkfuse::{FusionProperties, FusionWrapper, QueueOptions};
+use vkfuse::{FusionProperties, FusionWrapper, Outcome, QueueOptions};
 
 use crate::{N, add, iota, multiples, poison, scale};
 
@@ -63,5 +63,48 @@ fn threads_on_one_queue_and_one_buffer() {
         }
     });
     assert_eq!(total.download().unwrap(), vec![100; N]);
+    rig.assert_no_validation_messages();
+}
+
+/// A kept list is run, rebound and rebound again by several threads, while one changes what its buffers ask for: the list
+/// is what it was recorded as.
+#[test]
+fn a_kept_list_is_anyones() {
+    let rig = rig!();
+    let fusion = FusionWrapper::new(&rig.queue).unwrap();
+    let (x, tmp, out) = (iota(&rig), rig.context.scratch::<i32>(N).unwrap(), poison(&rig));
+    fusion.start_fusion().unwrap();
+    scale(&rig, &rig.queue, &x, 2, &tmp).unwrap();
+    scale(&rig, &rig.queue, &tmp, 3, &out).unwrap();
+    let (first, kept) = fusion.complete_and_keep(&FusionProperties::default()).unwrap();
+    assert_eq!(first.outcome(), Outcome::Fused);
+    thread::scope(|scope| {
+        for thread in 0..3 {
+            let (rig, kept, x, tmp, out) = (&rig, kept.clone(), &x, &tmp, &out);
+            scope.spawn(move || {
+                let queue = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+                let own = poison(rig);
+                let mine = kept.rebind().buffer(out, &own).finish().unwrap();
+                for round in 1..25 {
+                    let factor = round * 3 + thread;
+                    let list = mine.rebind().push(1, &[N as i32, factor]).finish().unwrap();
+                    let event = if round % 2 == 0 { list.run() } else { list.run_on(&queue) };
+                    assert_eq!(event.unwrap().outcome(), Outcome::Fused);
+                    assert_eq!(own.download().unwrap(), multiples(2 * factor));
+                    assert!(kept.rebind().buffer(tmp, x).finish().is_err());
+                }
+            });
+        }
+        scope.spawn(|| {
+            for _ in 0..50 {
+                let _ = tmp.clone().no_promotion();
+                let _ = out.clone().promote_auto();
+                let _ = tmp.clone().promote_auto();
+                let _ = out.clone().no_promotion();
+                kept.run().unwrap();
+            }
+        });
+    });
+    assert_eq!(out.download().unwrap(), multiples(6));
     rig.assert_no_validation_messages();
 }

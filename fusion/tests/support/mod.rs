@@ -8,6 +8,7 @@
 // Every test file is a crate of its own and uses its own part of this module.
 #![allow(dead_code, unused_imports, unused_macros, unreachable_pub)]
 
+pub mod own;
 mod pair;
 mod workload;
 
@@ -46,8 +47,13 @@ impl Rig {
                 return None;
             }
         };
+        Some(Rig::over(context))
+    }
+
+    /// A queue and kernels of a context.
+    pub fn over(context: Context) -> Rig {
         let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
-        Some(Rig { context, queue, kernels: Mutex::default() })
+        Rig { context, queue, kernels: Mutex::default() }
     }
 
     /// Loads a kernel of the `shaders` folder by its path without `.spv`.

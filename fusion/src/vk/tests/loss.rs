@@ -38,7 +38,7 @@ fn what_was_pending_is_kept_and_nothing_more_is_taken() {
     assert!(Arc::strong_count(&data) > 1, "kept by the submission");
     let stats = gpu.stats();
     assert_eq!(queue.submit(&[], &[], false).unwrap_err(), DeviceError::Lost);
-    assert_eq!(queue.upload(&data, 0, &[0; 4], &[]).unwrap_err(), DeviceError::Lost);
+    assert_eq!(queue.upload(&data, 0, &[0; 4], &[]).unwrap_err().error, DeviceError::Lost);
     assert_eq!(queue.download(&data, 0, &mut [0; 4], &[]).unwrap_err(), DeviceError::Lost);
     assert_eq!(gpu.wait_idle().unwrap_err(), DeviceError::Lost);
     assert_eq!(gpu.wait(point, Some(Duration::ZERO)).unwrap_err(), DeviceError::Lost);

@@ -168,7 +168,7 @@ fn objects_of_another_context() {
     assert_eq!(refused(&two, dispatch), DeviceError::Foreign { what: "pipeline" });
     let error = two.queue(0).download(&mine, 0, &mut [0; 4], &[]).unwrap_err();
     assert_eq!(error, DeviceError::Foreign { what: "memory object" });
-    let error = two.queue(0).upload(&mine, 0, &[0; 4], &[]).unwrap_err();
+    let error = two.queue(0).upload(&mine, 0, &[0; 4], &[]).unwrap_err().error;
     assert_eq!(error, DeviceError::Foreign { what: "memory object" });
 }
 

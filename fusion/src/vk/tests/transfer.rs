@@ -61,7 +61,7 @@ fn out_of_range() {
         let Some(gpu) = open(plain) else { return };
         let memory = zeroed(&gpu, 4);
         let queue = gpu.queue(0);
-        let error = queue.upload(&memory, 8, &[0; 9], &[]).unwrap_err();
+        let error = queue.upload(&memory, 8, &[0; 9], &[]).unwrap_err().error;
         assert!(matches!(error, DeviceError::OutOfRange { offset: 8, len: 9, size: 16, .. }));
         let error = queue.download(&memory, u64::MAX, &mut [0; 1], &[]).unwrap_err();
         assert!(matches!(error, DeviceError::OutOfRange { .. }));
