@@ -3,7 +3,9 @@
 // Function tables can be replaced in no other way.
 #![allow(unsafe_code)]
 
+mod failures;
 mod mock;
+mod overtaking;
 #[macro_use]
 #[path = "../support/mod.rs"]
 mod support;
@@ -18,12 +20,17 @@ const N: usize = 500;
 
 /// A context on a new device of the mock; `None` without a driver, which is a failure where one is required.
 fn context(cache: CacheOptions) -> Option<Context> {
-    let Some((device, queue)) = mock::device() else {
+    context_with(1, cache)
+}
+
+/// As [`context`], on so many hardware queues.
+fn context_with(queues: u32, cache: CacheOptions) -> Option<Context> {
+    let Some((device, queues)) = mock::device_with(queues) else {
         assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device");
         return None;
     };
     let options = ContextOptions::new().cache(cache);
-    Some(Context::over(device, vec![queue], options).expect("a context"))
+    Some(Context::over(device, queues, options).expect("a context"))
 }
 
 fn store(folder: &Path) -> CacheOptions {

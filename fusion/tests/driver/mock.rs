@@ -73,6 +73,8 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     }
     DATA.store(REAL, SeqCst);
     CHANGED.store(0, SeqCst);
+    running::fail(0, 0, vk::Result::SUCCESS);
+    running::no_buffer_of(0);
     guard
 }
 
@@ -97,6 +99,9 @@ fn made(result: vk::Result) -> vk::Result {
     }
     result
 }
+
+pub(crate) mod queues;
+pub(crate) mod running;
 
 static REAL_DEVICE_PROC: OnceLock<vk::PFN_vkGetDeviceProcAddr> = OnceLock::new();
 static REAL_ONES: Mutex<Option<HashMap<&'static str, usize>>> = Mutex::new(None);
@@ -123,16 +128,19 @@ unsafe impl Loader for MockLoader {
         let real = unsafe { self.0.get_instance_proc_addr(instance, name) };
         // SAFETY: names are C strings.
         let name = unsafe { CStr::from_ptr(name) };
-        if name == c"vkGetPhysicalDeviceProperties2"
-            && let Some(real) = real
-        {
+        let mock: Option<(&'static str, *const c_void)> = match name.to_str() {
+            Ok("vkGetPhysicalDeviceProperties2") => Some(("vkGetPhysicalDeviceProperties2", properties as _)),
+            Ok("vkGetPhysicalDeviceQueueFamilyProperties2") => {
+                Some(("vkGetPhysicalDeviceQueueFamilyProperties2", queues::families as _))
+            }
+            Ok("vkCreateDevice") => Some(("vkCreateDevice", queues::create_device as _)),
+            _ => None,
+        };
+        if let (Some((name, mock)), Some(real)) = (mock, real) {
             let mut table = REAL_ONES.lock().unwrap_or_else(PoisonError::into_inner);
-            table.get_or_insert_default().insert("vkGetPhysicalDeviceProperties2", real as usize);
-            let mock: vk::PFN_vkGetPhysicalDeviceProperties2 = properties;
+            table.get_or_insert_default().insert(name, real as usize);
             // SAFETY: the mock has the type of its name.
-            return Some(unsafe {
-                transmute::<vk::PFN_vkGetPhysicalDeviceProperties2, unsafe extern "system" fn()>(mock)
-            });
+            return unsafe { transmute::<*const c_void, vk::PFN_vkVoidFunction>(mock) };
         }
         if name != c"vkGetDeviceProcAddr" {
             return real;
@@ -163,7 +171,12 @@ unsafe extern "system" fn device_proc(device: vk::Device, name: *const c_char) -
         "vkGetPipelineCacheData" => ("vkGetPipelineCacheData", cache_data as _),
         "vkCreateComputePipelines" => ("vkCreateComputePipelines", create_pipelines as _),
         "vkDestroyPipeline" => ("vkDestroyPipeline", destroy_pipeline as _),
-        _ => return found,
+        "vkGetDeviceQueue2" => ("vkGetDeviceQueue2", queues::get_queue as _),
+        "vkQueueWaitIdle" => ("vkQueueWaitIdle", queues::wait_idle as _),
+        other => match running::mock(other) {
+            Some(mock) => mock,
+            None => return found,
+        },
     };
     let function = found?;
     let mut table = REAL_ONES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -402,6 +415,12 @@ fn instance() -> Option<Arc<Instance>> {
 
 /// A device of the mock and one of its queues that can compute; `None` without a driver.
 pub(crate) fn device() -> Option<(Arc<Device>, Arc<Queue>)> {
+    let (device, mut queues) = device_with(1)?;
+    Some((device, queues.pop()?))
+}
+
+/// A device of the mock with so many queues that can compute; `None` without a driver.
+pub(crate) fn device_with(queues: u32) -> Option<(Arc<Device>, Vec<Arc<Queue>>)> {
     let instance = instance()?;
     let enabled_features = Context::required_features();
     let (physical, family) = instance
@@ -416,11 +435,15 @@ pub(crate) fn device() -> Option<(Arc<Device>, Arc<Queue>)> {
     let enabled_extensions = DeviceExtensions { khr_push_descriptor: true, ..DeviceExtensions::empty() }
         .intersection(physical.supported_extensions());
     let info = DeviceCreateInfo {
-        queue_create_infos: vec![QueueCreateInfo { queue_family_index: family, ..Default::default() }],
+        queue_create_infos: vec![QueueCreateInfo {
+            queue_family_index: family,
+            queues: vec![0.5; queues as usize],
+            ..Default::default()
+        }],
         enabled_features,
         enabled_extensions,
         ..DeviceCreateInfo::default()
     };
-    let (device, mut queues) = Device::new(physical, info).ok()?;
-    Some((device, queues.next()?))
+    let (device, queues) = Device::new(physical, info).ok()?;
+    Some((device, queues.collect()))
 }

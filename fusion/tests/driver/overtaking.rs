@@ -1,0 +1,89 @@
+//! Several hardware queues that hand on their work whenever they like: order comes from waits alone.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use vkfuse::{Buffer, CacheOptions, Error, FusionWrapper, QueueOptions};
+
+use super::{context_with, mock, mock::queues, pick, support};
+
+const N: usize = 200;
+
+/// Random submissions to queues on different hardware queues, over few buffers; some listed. Whether all bytes are right.
+fn random(seed: u64, rounds: usize) -> Option<bool> {
+    let context = context_with(queues::QUEUES, CacheOptions::new().no_disk())?;
+    let kernel = context.load_spirv(support::shader("pair/scale")).unwrap();
+    let copy = context.load_spirv(support::shader("pair/add")).unwrap();
+    let queues: Vec<_> = (0..queues::QUEUES)
+        .map(|_| context.queue(QueueOptions::new().enable_fusion(true)).unwrap())
+        .collect();
+    let mut held: Vec<Vec<i32>> = (0..5).map(|b| (0..N as i32).map(|i| i * (b + 1)).collect()).collect();
+    let buffers: Vec<Buffer<i32>> = held.iter().map(|data| context.buffer_from(data).unwrap()).collect();
+    let mut state = seed | 1;
+    let mut below = |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % limit
+    };
+    let mut is_right = true;
+    for _ in 0..rounds {
+        let (queue, n) = (&queues[below(queues.len())], N as u32);
+        let [x, y, z] = [below(5), below(5), below(5)];
+        match below(12) {
+            0 => is_right &= buffers[x].download().unwrap() == held[x],
+            1 => {
+                let value = below(100) as i32 + 1;
+                queue.fill(buffers[z].write(), value).unwrap();
+                held[z] = vec![value; N];
+            }
+            2 => drop(FusionWrapper::new(queue).unwrap().start_fusion()),
+            3 => drop(FusionWrapper::new(queue).unwrap().cancel_fusion()),
+            4..8 => {
+                let factor = below(3) as i32 + 1;
+                queue
+                    .submit(|h| {
+                        h.arg(0, buffers[x].read()).arg(1, buffers[z].write()).push(&n).push(&factor);
+                        h.dispatch_items(&kernel, [n, 1, 1]);
+                    })
+                    .unwrap();
+                held[z] = held[x].iter().map(|value| value.wrapping_mul(factor)).collect();
+            }
+            _ => {
+                queue
+                    .submit(|h| {
+                        h.arg(0, buffers[x].read()).arg(1, buffers[y].read()).arg(2, buffers[z].write());
+                        h.push(&n).dispatch_items(&copy, [n, 1, 1]);
+                        Ok::<(), Error>(())
+                    })
+                    .unwrap();
+                let sum = |(x, y): (&i32, &i32)| x.wrapping_add(*y);
+                held[z] = held[x].iter().zip(&held[y]).map(sum).collect();
+            }
+        }
+    }
+    for (buffer, held) in buffers.iter().zip(&held) {
+        is_right &= buffer.download().unwrap() == *held;
+    }
+    Some(is_right)
+}
+
+#[test]
+fn work_on_several_hardware_queues_takes_place_in_order() {
+    let _alone = mock::alone();
+    let waited = queues::WAITED.load(SeqCst);
+    for seed in 0..pick(6, 100) {
+        let Some(is_right) = random(seed, 150) else { return };
+        assert!(is_right, "seed {seed}");
+    }
+    let waited = queues::WAITED.load(SeqCst) - waited;
+    assert!(waited > 50, "{waited} waits for another queue");
+    println!("{waited} waits for another queue");
+}
+
+/// Without the waits it goes wrong: the queues do overtake each other.
+#[test]
+fn queues_that_do_not_wait_are_noticed() {
+    let _alone = mock::alone();
+    queues::DEAF.store(true, SeqCst);
+    let right: Vec<_> = (0..6).map_while(|seed| random(seed, 150)).collect();
+    queues::DEAF.store(false, SeqCst);
+    assert!(right.is_empty() || right.contains(&false), "nothing overtook anything");
+}
