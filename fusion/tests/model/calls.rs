@@ -8,22 +8,23 @@ use std::{
 use vkfuse::{CancelCause, Error, Event, FusionError, FusionProperties};
 
 use super::{
-    data::{LEN, Memory, Part, Touch},
+    data::{Ground, LEN, Memory, Part, Touch},
     kernels::Call,
     op::{Closure, Op},
+    tasks::Task,
     world::{Checked, Rule, Slot, State, World, is_unreadable, lock},
 };
 
 /// What a closure that is made to panic throws: not through the hook, which would print it.
-fn planned_panic() -> ! {
+pub fn planned_panic() -> ! {
     resume_unwind(Box::new("planned"))
 }
 
-fn touch(memory: &[Memory], buffer: usize, part: Part, reads: bool, writes: bool) -> Touch {
-    Touch { buffer, id: memory[buffer].real.id(), range: part.range(), reads, writes, promoted: false }
+pub fn touch(memory: &[Memory], buffer: usize, part: Part, reads: bool, writes: bool) -> Touch {
+    memory[buffer].touch(buffer, part.range(), reads, writes)
 }
 
-fn pattern(value: u32, len: usize) -> Vec<u32> {
+pub fn pattern(value: u32, len: usize) -> Vec<u32> {
     (0..len as u32).map(|i| value.wrapping_mul(7).wrapping_add(i)).collect()
 }
 
@@ -39,7 +40,8 @@ pub fn unless_lost<T>(result: Result<T, Error>, lost: bool) -> Result<Option<T>,
 impl World<'_> {
     /// Makes a call and compares.
     pub fn call(&mut self, group: usize, op: &Op) -> Checked {
-        let group = self.groups[group % self.groups.len()].clone();
+        let group = group % self.groups.len();
+        let (group, ground) = (self.groups[group].clone(), self.grounds[group].clone());
         match op {
             Op::Wait { .. }
             | Op::WaitFor { .. }
@@ -51,18 +53,20 @@ impl World<'_> {
             | Op::ForgetCode
             | Op::Graph
             | Op::Start { .. } => self.control(op)?,
-            _ => self.on_memory(&mut lock(&group), op)?,
+            _ => self.on_memory(&mut lock(&group), ground.as_deref(), op)?,
         }
         self.check()
     }
 
-    fn on_memory(&mut self, memory: &mut [Memory], op: &Op) -> Checked {
+    fn on_memory(&mut self, memory: &mut [Memory], ground: Option<&Ground>, op: &Op) -> Checked {
         let (queues, buffers) = (self.slots.len(), memory.len());
         match op {
             Op::Submit { queue, call, after, closure } => {
                 self.submit(memory, queue % queues, call, *after, *closure).map(drop)
             }
-            Op::Complete { queue, force } => self.complete(memory, queue % queues, *force),
+            Op::Complete { queue, force, background } => {
+                self.complete(memory, queue % queues, *force, *background && !*force)
+            }
             Op::Keep { queue } => self.keep(memory, queue % queues),
             Op::Again { kept, queue, changed } => self.again(memory, *kept, queue % queues, *changed),
             Op::Cancel { queue } => {
@@ -86,14 +90,23 @@ impl World<'_> {
                 let event = self.slots[queue].queue.update(part.of(memory[to].real.write()), &data);
                 self.command(memory, queue, (to, part), event, data)
             }
-            Op::Task { queue, reads, writes, value, slow, end } => {
+            Op::Task { queue, reads, writes, value, slow, end, deed } => {
                 let (reads, writes) = ((reads.0 % buffers, reads.1), (writes.0 % buffers, writes.1));
-                self.task(memory, queue % queues, reads, writes, *value, *slow, *end)
+                let task = Task { reads, writes, value: *value, slow: *slow, end: *end };
+                self.task(memory, queue % queues, task, deed.as_ref())
+            }
+            Op::Bytes { queue, start, len, how, value } => match ground {
+                Some(ground) => self.bytes(memory, ground, queue % queues, *start..start + len, *how, *value),
+                None => Ok(()),
+            },
+            Op::Ask { buffer, property } => {
+                memory[buffer % buffers].ask(*property);
+                Ok(())
             }
             Op::Replace { buffer } => {
                 self.salt += 1;
                 let buffer = buffer % buffers;
-                memory[buffer] = Memory::new(&self.rig.context, buffer, self.salt);
+                memory[buffer] = Memory::new(&self.rig.context, ground, buffer, self.salt);
                 Ok(())
             }
             host => self.host(memory, host),
@@ -103,7 +116,7 @@ impl World<'_> {
     /// Submits one kernel. Whether it was taken.
     fn submit(
         &mut self,
-        memory: &mut [Memory],
+        memory: &[Memory],
         queue: usize,
         call: &Call,
         after: Option<usize>,
@@ -113,10 +126,14 @@ impl World<'_> {
             // What depends on failed work fails: that has a test of its own.
             self.events[*number].state != State::Failing && self.strict
         });
+        if call.is_racy(memory) {
+            return Ok(false);
+        }
         let real = self.slots[queue].queue.clone();
         let submitted = catch_unwind(AssertUnwindSafe(|| {
+            let prepared = call.prepare(self.rig, memory);
             real.submit(|h| {
-                call.record(self.rig, memory, h);
+                prepared.fill(h);
                 if let Some(number) = after {
                     h.depends_on(&self.events[number].event);
                 }
@@ -154,26 +171,29 @@ impl World<'_> {
         }
     }
 
-    fn complete(&mut self, memory: &mut [Memory], queue: usize, force: bool) -> Checked {
+    fn complete(&mut self, memory: &[Memory], queue: usize, force: bool, background: bool) -> Checked {
         let mut properties = FusionProperties::new();
         if force {
             properties = properties.force_fusion();
         }
+        if background {
+            properties = properties.build_in_background();
+        }
         let result = self.slots[queue].wrapper.complete_fusion(&properties);
-        self.after_complete(memory, queue, force, result)
+        self.after_complete(memory, queue, (force, background), result)
     }
 
     fn after_complete(
         &mut self,
-        memory: &mut [Memory],
+        memory: &[Memory],
         queue: usize,
-        force: bool,
+        (force, background): (bool, bool),
         result: Result<Event, Error>,
     ) -> Checked {
         let listing = self.slots[queue].list.is_some();
         match result {
             Ok(event) if listing => {
-                self.completed(memory, queue, &event, force)?;
+                self.completed(memory, queue, &event, (force, background))?;
                 let outcome = event.outcome();
                 self.note(event, queue, State::Ended(outcome));
             }
@@ -197,7 +217,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn scope(&mut self, memory: &mut [Memory], queue: usize, calls: &[Call], end: Closure) -> Checked {
+    fn scope(&mut self, memory: &[Memory], queue: usize, calls: &[Call], end: Closure) -> Checked {
         let (real, was_listing) = (self.slots[queue].queue.clone(), self.slots[queue].list.is_some());
         let mut inside = Ok(());
         let mut entered = false;
@@ -230,7 +250,7 @@ impl World<'_> {
                 self.cancel(queue, CancelCause::ScopeLeft);
                 Ok(())
             }
-            (Ok(result), Closure::Returns) => self.after_complete(memory, queue, false, result),
+            (Ok(result), Closure::Returns) => self.after_complete(memory, queue, (false, false), result),
             (other, _) => Err(format!("a scope that {end:?} gave {other:?}")),
         }
     }
@@ -255,8 +275,8 @@ impl World<'_> {
         self.observe(&[read.clone(), write.clone()], None, Rule::Overlap, CancelCause::Command);
         let lost = memory[from].is_lost(&read.range);
         let Some(event) = unless_lost(result, lost)? else { return Ok(()) };
-        memory[from].lost[read.range.clone()].fill(false);
-        let data = memory[from].data[read.range].to_vec();
+        memory[from].mark(&read.range, false);
+        let data = memory[from].values(read.range);
         memory[to].write(write.range.start, &data);
         self.note(event, queue, State::Direct);
         Ok(())
@@ -274,61 +294,6 @@ impl World<'_> {
         self.observe(&[touch(memory, to, part, false, true)], None, Rule::Overlap, CancelCause::Command);
         memory[to].write(part.range().start, &data);
         self.note(event, queue, State::Direct);
-        Ok(())
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a host task has many sides")]
-    fn task(
-        &mut self,
-        memory: &mut [Memory],
-        queue: usize,
-        reads: (usize, Part),
-        writes: (usize, Part),
-        value: u32,
-        slow: bool,
-        end: Closure,
-    ) -> Checked {
-        let (from, to) = (memory[reads.0].real.clone(), memory[writes.0].real.clone());
-        // The task reads through whichever accessor on the buffer comes first.
-        let range = reads.1.range();
-        let wanted = memory[reads.0].data[range.clone()].to_vec();
-        let lost = memory[reads.0].is_lost(&range);
-        let new = pattern(value, writes.1.range().len());
-        let (errors, theirs) = (self.tasks.clone(), new.clone());
-        let event = self.slots[queue].queue.host_task(
-            [reads.1.of(from.read()), writes.1.of(to.read_write())],
-            move |scope| {
-                if slow {
-                    std::thread::sleep(Duration::from_millis(2));
-                }
-                match scope.read(&from) {
-                    Ok(got) if got == wanted => {}
-                    Ok(got) => {
-                        let at = got.iter().zip(&wanted).position(|(got, wanted)| got != wanted);
-                        lock(&errors).push(format!("{}: element {at:?} differs", from.name()));
-                    }
-                    Err(error) if lost && is_unreadable(&error) => {}
-                    Err(error) => lock(&errors).push(error.to_string()),
-                }
-                match end {
-                    Closure::Returns => {}
-                    Closure::Fails => return Err(Error::custom("planned")),
-                    Closure::Panics => planned_panic(),
-                }
-                scope.write(&to, |data| data.copy_from_slice(&theirs))
-            },
-        );
-        let event = event.map_err(|error| error.to_string())?;
-        let touches =
-            [touch(memory, reads.0, reads.1, true, false), touch(memory, writes.0, writes.1, true, true)];
-        self.observe(&touches, None, Rule::Conflict, CancelCause::HostTask);
-        if end == Closure::Returns {
-            memory[writes.0].write(writes.1.range().start, &new);
-            self.note(event, queue, State::Direct);
-        } else {
-            self.slots[queue].failed = true;
-            self.note(event, queue, State::Failing);
-        }
         Ok(())
     }
 
@@ -489,8 +454,9 @@ impl World<'_> {
             Op::WaitContext if self.alone => {
                 let result = self.rig.context.wait();
                 (0..queues).for_each(|queue| self.cancel(queue, CancelCause::QueueWait));
+                let orphan = std::mem::take(&mut self.orphan_failed);
                 let failed =
-                    self.slots.iter_mut().fold(false, |any, slot| std::mem::take(&mut slot.failed) | any);
+                    self.slots.iter_mut().fold(orphan, |any, slot| std::mem::take(&mut slot.failed) | any);
                 if result.is_err() != failed {
                     return Err(format!("a wait for the context gave {result:?}"));
                 }
@@ -498,7 +464,7 @@ impl World<'_> {
             Op::NewQueue { queue, keep_wrapper } if !self.shared_queues => {
                 let queue = queue % queues;
                 self.kept.retain(|kept| kept.queue != queue);
-                let fresh = Slot::new(World::new_queue(self.rig));
+                let fresh = Slot::new(World::new_queue(self.rig, queue == 1));
                 let old = std::mem::replace(&mut self.slots[queue], fresh);
                 if *keep_wrapper {
                     drop(old.queue);
@@ -510,6 +476,7 @@ impl World<'_> {
                     drop((old.wrapper, old.queue));
                 }
                 self.slots[queue].list = old.list;
+                self.orphan_failed |= old.failed;
                 self.cancel(queue, CancelCause::QueueDropped);
                 self.slots[queue].completed = None;
             }

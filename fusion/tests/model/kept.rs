@@ -4,7 +4,7 @@ use vkfuse::{BufferId, CancelCause, Error, FusedList, FusionError, FusionPropert
 
 use super::{
     calls::unless_lost,
-    data::{Memory, Touch},
+    data::{LEN, Memory, Touch},
     kernels::{Call, Kind},
     world::{Checked, Listed, Rule, State, World},
 };
@@ -25,7 +25,7 @@ fn touches(calls: &[Call], memory: &[Memory]) -> Vec<Touch> {
 
 impl World<'_> {
     /// Completes the list of a queue and keeps it.
-    pub fn keep(&mut self, memory: &mut [Memory], queue: usize) -> Checked {
+    pub fn keep(&mut self, memory: &[Memory], queue: usize) -> Checked {
         let listing = self.slots[queue].list.is_some();
         match self.slots[queue].wrapper.complete_and_keep(&FusionProperties::new()) {
             Ok((event, list)) => {
@@ -36,7 +36,7 @@ impl World<'_> {
                 if self.strict && (!listing || list.len() != calls.len()) {
                     return Err(format!("a list of {} was kept with {}", calls.len(), list.len()));
                 }
-                self.completed(memory, queue, &event, false)?;
+                self.completed(memory, queue, &event, (false, false))?;
                 let outcome = event.outcome();
                 self.note(event, queue, State::Ended(outcome));
                 if self.strict {
@@ -61,7 +61,7 @@ impl World<'_> {
     /// Runs a kept list; in fusion mode it joins the list of the queue.
     pub fn again(
         &mut self,
-        memory: &mut [Memory],
+        memory: &[Memory],
         pick: usize,
         queue: usize,
         changed: Option<(usize, usize)>,
@@ -76,6 +76,9 @@ impl World<'_> {
         if let Some(pair) = changed {
             let Some(other) = change(&list, &mut calls, memory, pair)? else { return Ok(()) };
             list = other;
+        }
+        if calls.iter().any(|call| call.is_racy(memory)) {
+            return Ok(());
         }
         let result = list.run_on(&self.slots[queue].queue);
         let touches = touches(&calls, memory);
@@ -95,12 +98,26 @@ impl World<'_> {
                 // A list of its own, which is no list of the queue's.
                 *slot = Some(elements);
                 let before = self.slots[queue].completed.take();
-                self.completed(memory, queue, &event, false)?;
+                self.completed(memory, queue, &event, (false, false))?;
                 self.slots[queue].completed = before;
             }
         }
         Ok(())
     }
+}
+
+/// Whether a buffer shares bytes with the others of a list exactly where another does.
+fn shares_alike(calls: &[Call], memory: &[Memory], old: usize, new: usize) -> bool {
+    let whole = |buffer: usize| memory[buffer].touch(buffer, 0..LEN, true, true);
+    (0..memory.len()).filter(|other| *other != old && calls.iter().any(|call| call.uses(*other))).all(
+        |other| {
+            let distance = |buffer: usize| {
+                let (a, b) = (whole(buffer), whole(other));
+                a.overlaps(&b).then(|| a.bytes.start as i64 - b.bytes.start as i64)
+            };
+            distance(old) == distance(new)
+        },
+    )
 }
 
 /// The list on another buffer or with another scalar; nothing where that has to be refused.
@@ -124,7 +141,8 @@ fn change(
     let has = |buffer: usize| calls.iter().any(|call| call.uses(buffer));
     let fits = has(old)
         && !has(new)
-        && memory[old].property == memory[new].property
+        && calls.iter().flat_map(|call| call.asked_of(old)).all(|asked| asked == memory[new].property)
+        && shares_alike(calls, memory, old, new)
         && !calls.iter().any(|call| call.kind == Kind::Address);
     match list.rebind().buffer(&memory[old].real, &memory[new].real).finish() {
         Ok(changed) if fits => {

@@ -1,9 +1,9 @@
 //! The kernels that are submitted, and what they do.
 
-use vkfuse::{Accessor, Handler, Promote};
+use vkfuse::{Accessor, Handler, Kernel, Promote};
 
 use super::{
-    data::{LEN, Memory, Part, Touch},
+    data::{Memory, Part, Touch},
     random::Random,
     support::Rig,
 };
@@ -39,10 +39,11 @@ pub struct Call {
     pub factor: u32,
     /// The first work-group.
     pub base: usize,
+    /// Items of a work-group, a specialization constant.
+    pub items: usize,
+    /// The promotions that its buffers asked for when it was submitted, once it was.
+    pub asked: Option<[Promote; 3]>,
 }
-
-/// Items of a work-group.
-const ITEMS: usize = 16;
 
 impl Call {
     pub fn random(random: &mut Random, buffers: usize) -> Call {
@@ -64,9 +65,11 @@ impl Call {
             _ => None,
         };
         let promote = [promotion(), promotion(), promotion()];
-        let fewer = if random.once_in(6) { 20 } else { 0 };
+        let fewer = if random.once_in(4) { [1, 7, 20, 31][random.below(4)] } else { 0 };
         let base = if !matches!(kind, Sum | Address) && random.once_in(10) { 1 } else { 0 };
-        Call { kind, buffers: bufs, parts, promote, fewer, factor: 2 + random.below(3) as u32, base }
+        let items = if random.once_in(8) { [8, 32][random.below(2)] } else { 16 };
+        let factor = 2 + random.below(3) as u32;
+        Call { kind, buffers: bufs, parts, promote, fewer, factor, base, items, asked: None }
     }
 
     /// How many buffers it takes; and for each whether it reads and writes it.
@@ -100,20 +103,48 @@ impl Call {
 
     /// What it touches, with the promotions in effect.
     pub fn touches(&self, memory: &[Memory]) -> Vec<Touch> {
-        let promoted = |k: usize| match (self.promote[k], memory[self.buffers[k]].property) {
+        let promoted = |k: usize| match (self.promote[k], self.asks(memory, k)) {
             _ if self.kind == Kind::Address => false,
             (Some(Promote::None), _) => false,
             (asked, property) => asked.unwrap_or_default() != Promote::None || property != Promote::None,
         };
-        let touch = |(k, (reads, writes)): (usize, &(bool, bool))| Touch {
-            buffer: self.buffers[k],
-            id: memory[self.buffers[k]].real.id(),
-            range: self.parts[k].range(),
-            reads: *reads,
-            writes: *writes,
-            promoted: promoted(k),
+        let touch = |(k, (reads, writes)): (usize, &(bool, bool))| {
+            let (buffer, range) = (self.buffers[k], self.parts[k].range());
+            Touch { promoted: promoted(k), ..memory[buffer].touch(buffer, range, *reads, *writes) }
         };
         self.accesses().iter().enumerate().map(touch).collect()
+    }
+
+    /// The promotion that the buffer of an argument asked for as it was submitted, or asks for now.
+    fn asks(&self, memory: &[Memory], k: usize) -> Promote {
+        self.asked.map_or(memory[self.buffers[k]].property, |asked| asked[k])
+    }
+
+    /// The same call with what its buffers ask for now.
+    pub fn as_submitted(&self, memory: &[Memory]) -> Call {
+        Call { asked: Some(self.buffers.map(|buffer| memory[buffer].property)), ..self.clone() }
+    }
+
+    /// What was asked for of a buffer, by each argument that it is.
+    pub fn asked_of(&self, buffer: usize) -> impl Iterator<Item = Promote> {
+        let taken = self.accesses().len();
+        let of = self.buffers.into_iter().zip(self.asked.unwrap_or_default()).take(taken);
+        of.filter(move |(one, _)| *one == buffer).map(|(_, asked)| asked)
+    }
+
+    /// Whether its own items are in each other's way, so that there is no one result: different buffers may be the same
+    /// bytes.
+    pub fn is_racy(&self, memory: &[Memory]) -> bool {
+        let touches = self.touches(memory);
+        let meets = |i: usize, j: usize| touches[i].conflicts(&touches[j]);
+        let any = |races: &dyn Fn(usize, usize) -> bool| {
+            (0..touches.len()).any(|j| (0..j).any(|i| meets(i, j) && races(i, j)))
+        };
+        match self.kind {
+            Kind::Reverse | Kind::Sum => any(&|i, j| touches[i].bytes == touches[j].bytes),
+            Kind::Address => any(&|i, j| touches[i].bytes != touches[j].bytes),
+            _ => false,
+        }
     }
 
     /// Whether the engine has to refuse it, whatever is listed or pending.
@@ -129,12 +160,12 @@ impl Call {
         };
         (0..touches.len()).any(contradicts)
             || (0..touches.len()).any(|j| {
-                (0..j).any(|i| touches[i].conflicts(&touches[j]) && touches[i].range != touches[j].range)
+                (0..j).any(|i| touches[i].conflicts(&touches[j]) && touches[i].bytes != touches[j].bytes)
             })
     }
 
-    /// Writes it into a handler.
-    pub fn record(&self, rig: &Rig, memory: &[Memory], h: &mut Handler) {
+    /// What is to be written into a handler, on any thread.
+    pub fn prepare(&self, rig: &Rig, memory: &[Memory]) -> Prepared {
         let accessor = |k: usize| -> Accessor {
             let (buffer, (reads, writes)) = (&memory[self.buffers[k]].real, self.accesses()[k]);
             let accessor = match (reads, writes) {
@@ -161,31 +192,27 @@ impl Call {
             Kind::Sum => "groups/reduce_atomic",
             Kind::Address => "pair/addresses",
         };
-        for k in 0..self.accesses().len() {
-            if self.kind == Kind::Address {
+        let addresses = (self.kind == Kind::Address).then(|| {
+            let address = |k: usize| {
                 let address = memory[self.buffers[k]].real.device_address().expect("an address");
-                h.push(&(address + 4 * self.parts[k].range().start as u64)).uses(accessor(k));
-            } else {
-                h.arg(k as u32, accessor(k));
-            }
-        }
-        h.push(&n);
-        if matches!(self.kind, Kind::Scale | Kind::InPlace) {
-            h.push(&self.factor);
-        }
-        let kernel = rig.kernel(name);
-        h.spec(0, ITEMS as u32);
-        if self.base > 0 {
-            let groups = n.div_ceil(ITEMS as u32) - self.base as u32;
-            h.dispatch_base(&kernel, [self.base as u32, 0, 0], [groups, 1, 1]);
-        } else {
-            h.dispatch_items(&kernel, [n, 1, 1]);
+                address + 4 * self.parts[k].range().start as u64
+            };
+            [0, 1, 2].map(address)
+        });
+        Prepared {
+            kernel: rig.kernel(name),
+            accessors: (0..self.accesses().len()).map(accessor).collect(),
+            addresses,
+            n,
+            factor: matches!(self.kind, Kind::Scale | Kind::InPlace).then_some(self.factor),
+            base: self.base as u32,
+            items: self.items as u32,
         }
     }
 
     /// Does to the model what the kernel does to memory. What it certainly overwrites can be read again, and a kernel that
     /// goes by bindings and writes everything is known to.
-    pub fn apply(&self, memory: &mut [Memory]) {
+    pub fn apply(&self, memory: &[Memory]) {
         let [_, y, z] = self.buffers;
         let target = match self.kind {
             _ if self.fewer > 0 || self.base > 0 => None,
@@ -193,25 +220,21 @@ impl Call {
             Kind::Scale | Kind::Reverse => Some((y, self.parts[1])),
             _ => None,
         };
-        let mut lost: Vec<Vec<bool>> = memory.iter().map(|memory| memory.lost.clone()).collect();
         if let Some((buffer, part)) = target {
-            lost[buffer][part.range()].fill(false);
+            memory[buffer].mark(&part.range(), false);
         }
         self.compute(memory);
-        for (memory, lost) in memory.iter_mut().zip(lost) {
-            memory.lost = lost;
-        }
     }
 
-    fn compute(&self, memory: &mut [Memory]) {
+    fn compute(&self, memory: &[Memory]) {
         let [x, y, z] = self.buffers;
         let [at_x, at_y, at_z] = self.parts.map(|part| part.range().start);
         let n = self.count();
-        let items = ITEMS * self.base..n;
-        let source = memory[x].data[at_x..at_x + n].to_vec();
+        let items = self.items * self.base..n;
+        let source = memory[x].values(at_x..at_x + n);
         match self.kind {
             Kind::Add | Kind::Address => {
-                let other = memory[y].data[at_y..at_y + n].to_vec();
+                let other = memory[y].values(at_y..at_y + n);
                 for i in items {
                     memory[z].set(at_z + i, source[i].wrapping_add(other[i]));
                 }
@@ -221,12 +244,48 @@ impl Call {
             Kind::Reverse => items.for_each(|i| memory[y].set(at_y + n - 1 - i, source[i])),
             Kind::Even => (2 * items.start..n).step_by(2).for_each(|i| memory[y].set(at_y + i, source[i])),
             Kind::Sum => {
-                let sum = source.iter().fold(memory[y].data[at_y], |sum, value| sum.wrapping_add(*value));
+                let sum = source
+                    .iter()
+                    .fold(memory[y].values(at_y..at_y + 1)[0], |sum, value| sum.wrapping_add(*value));
                 memory[y].set(at_y, sum);
-                let most = source.iter().copied().fold(memory[z].data[at_z], u32::max);
+                let most = source.iter().copied().fold(memory[z].values(at_z..at_z + 1)[0], u32::max);
                 memory[z].set(at_z, most);
             }
         }
-        debug_assert!(memory.iter().all(|memory| memory.data.len() == LEN));
+    }
+}
+
+/// A call with everything it needs at hand.
+pub struct Prepared {
+    kernel: Kernel,
+    accessors: Vec<Accessor>,
+    /// Instead of bindings.
+    addresses: Option<[u64; 3]>,
+    n: u32,
+    factor: Option<u32>,
+    base: u32,
+    items: u32,
+}
+
+impl Prepared {
+    /// Writes it into a handler.
+    pub fn fill(&self, h: &mut Handler) {
+        for (k, accessor) in self.accessors.iter().enumerate() {
+            match self.addresses {
+                Some(addresses) => h.push(&addresses[k]).uses(accessor),
+                None => h.arg(k as u32, accessor),
+            };
+        }
+        h.push(&self.n);
+        if let Some(factor) = self.factor {
+            h.push(&factor);
+        }
+        h.spec(0, self.items);
+        if self.base > 0 {
+            let groups = self.n.div_ceil(self.items) - self.base;
+            h.dispatch_base(&self.kernel, [self.base, 0, 0], [groups, 1, 1]);
+        } else {
+            h.dispatch_items(&self.kernel, [self.n, 1, 1]);
+        }
     }
 }

@@ -29,6 +29,7 @@ mod op;
 mod random;
 mod sequence;
 mod soak;
+mod tasks;
 mod watch;
 mod world;
 
@@ -42,6 +43,9 @@ use sequence::{Engine, Shape};
 /// One test at a time: the soak looks at the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// Sequences on one device.
+const EACH: u64 = 100;
+
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
@@ -50,7 +54,10 @@ fn number(name: &str) -> Option<u64> {
 #[test]
 fn sequences_agree_with_the_model() {
     let _alone = ALONE.lock();
-    let Some(mut engine) = Engine::open() else { return };
+    // In turn on a device of the test's own, whose buffers are imported, and on one of the engine's.
+    let own = |seed: u64| (seed / EACH).is_multiple_of(2);
+    let first = number("VKFUSE_MODEL_SEED").or(number("VKFUSE_MODEL_FIRST")).unwrap_or(0);
+    let Some(mut engine) = Engine::open(own(first)) else { return };
     if let Some(seed) = number("VKFUSE_MODEL_SEED") {
         println!("{}", sequence::describe(seed));
         if let Err(difference) = sequence::run(&engine, seed) {
@@ -64,17 +71,16 @@ fn sequences_agree_with_the_model() {
         None if count == u64::MAX => 20,
         limit => limit.unwrap_or(u64::MAX),
     };
-    let first = number("VKFUSE_MODEL_FIRST").unwrap_or(0);
     let (started, mut ran) = (Instant::now(), [0_u64; 4]);
     let (mut calls, mut lists) = (0, [0_u64; 5]);
     for seed in first..first.saturating_add(count) {
         if started.elapsed() >= Duration::from_secs(seconds) {
             break;
         }
-        if seed % 500 == 499 {
+        if seed > first && seed.is_multiple_of(EACH) {
             add(&mut lists, &engine);
             engine.close();
-            engine = Engine::open().expect("there was a device");
+            engine = Engine::open(own(seed)).expect("there was a device");
             eprintln!("{} sequences, {:.0?}", seed - first + 1, started.elapsed());
         }
         match sequence::run(&engine, seed) {
@@ -84,8 +90,10 @@ fn sequences_agree_with_the_model() {
         ran[Shape::of(seed).kind as usize] += 1;
     }
     add(&mut lists, &engine);
+    let device = engine.rig.context.device_info().name.clone();
     engine.close();
     let total: u64 = ran.iter().sum();
+    println!("on {device}");
     println!(
         "{total} sequences, {calls} calls: 0 differences, 0 hangs, 0 validation messages; \
          one thread {}, threads apart {}, threads sharing buffers {}, threads sharing queues {}; {:.0?}",
@@ -99,7 +107,7 @@ fn sequences_agree_with_the_model() {
     println!(
         "{dispatches} dispatches; lists: {fused} fused, {split} split, {cancelled} cancelled, {refused} refused"
     );
-    assert!(total > 0 && fused > 0 && split > 0 && cancelled > 0 && refused > 0);
+    assert!(total > 0 && (total < 50 || fused.min(split).min(cancelled).min(refused) > 0));
 }
 
 /// What a context did: dispatches, and how its lists ended.

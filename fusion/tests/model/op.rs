@@ -1,5 +1,7 @@
 //! The calls of a sequence, made from a seed before anything runs.
 
+use vkfuse::Promote;
+
 use super::{data::Part, kernels::Call, random::Random};
 
 /// How a closure ends.
@@ -21,6 +23,7 @@ pub enum Op {
     Complete {
         queue: Pick,
         force: bool,
+        background: bool,
     },
     Cancel {
         queue: Pick,
@@ -68,6 +71,20 @@ pub enum Op {
         value: u32,
         slow: bool,
         end: Closure,
+        deed: Option<Deed>,
+    },
+    /// Writes bytes through an import of its own, which starts and ends anywhere, and reads them back.
+    Bytes {
+        queue: Pick,
+        start: Pick,
+        len: Pick,
+        how: Pick,
+        value: u32,
+    },
+    /// Changes the promotion that a buffer asks for.
+    Ask {
+        buffer: Pick,
+        property: Promote,
     },
     Upload {
         to: (Pick, Part),
@@ -118,6 +135,32 @@ pub enum Op {
     Graph,
 }
 
+/// What a host task does besides using its scope, before the call after it is made.
+#[derive(Clone, Debug)]
+pub enum Deed {
+    Submit {
+        queue: Pick,
+        call: Call,
+    },
+    Download {
+        from: (Pick, Part),
+    },
+    /// On a queue of its own.
+    Fuse {
+        calls: Vec<Call>,
+    },
+}
+
+impl Deed {
+    fn random(random: &mut Random, buffers: usize) -> Deed {
+        match random.below(3) {
+            0 => Deed::Submit { queue: random.below(6), call: Call::random(random, buffers) },
+            1 => Deed::Download { from: (random.below(buffers as u64), Part::Whole) },
+            _ => Deed::Fuse { calls: (0..2).map(|_| Call::random(random, buffers)).collect() },
+        }
+    }
+}
+
 impl Op {
     pub fn random(random: &mut Random, buffers: usize) -> Op {
         let queue = random.below(6);
@@ -131,7 +174,7 @@ impl Op {
         };
         match random.below(100) {
             0..=11 => Op::Start { queue },
-            12..=16 => Op::Complete { queue, force: random.once_in(8) },
+            12..=16 => Op::Complete { queue, force: random.once_in(8), background: random.once_in(8) },
             17..=18 => Op::Keep { queue },
             19..=20 => Op::Cancel { queue },
             21..=22 => Op::Again {
@@ -164,11 +207,16 @@ impl Op {
                 value,
                 slow: random.once_in(2),
                 end: closure(random, 5),
+                deed: random.once_in(2).then(|| Deed::random(random, buffers)),
             },
             71..=72 => Op::Upload { to: (buffer, part(random)), value },
             73..=76 => Op::Download { from: (buffer, part(random)) },
             77 => Op::Stale { from: buffer },
-            78 => Op::HostRead { from: buffer },
+            78 if random.once_in(2) => Op::HostRead { from: buffer },
+            78 => Op::Ask {
+                buffer,
+                property: [Promote::None, Promote::Auto, Promote::Private, Promote::Local][random.below(4)],
+            },
             79..=80 => Op::HostWrite { to: buffer, value },
             81 => Op::HostFill { to: buffer, value },
             82..=83 => Op::Replace { buffer },
@@ -179,7 +227,14 @@ impl Op {
             92..=93 => Op::WaitQueue { queue },
             94 => Op::WaitContext,
             95..=96 => Op::NewQueue { queue, keep_wrapper: random.once_in(3) },
-            97 if random.once_in(100) => Op::ForgetCode,
+            97..=98 => Op::Bytes {
+                queue,
+                start: random.below(1500),
+                len: 1 + random.below([24, 900][event % 2]),
+                how: random.below(100),
+                value,
+            },
+            99 if random.once_in(50) => Op::ForgetCode,
             _ => Op::Graph,
         }
     }

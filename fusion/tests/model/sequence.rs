@@ -11,10 +11,10 @@ use std::{
 use vkfuse::{CacheOptions, Context, ContextOptions};
 
 use super::{
-    data::Memory,
+    data::{Ground, Memory},
     op::Op,
     random::Random,
-    support::Rig,
+    support::{Rig, own::Own},
     watch::{Log, Watch},
     world::{Checked, Group, Slot, World},
 };
@@ -28,30 +28,42 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A context that sequences run on, and one that sees what the validation layer says about the end of the first.
 pub struct Engine {
     pub rig: Rig,
-    witness: Context,
+    /// The test's own device, where the context is over that and imports buffers.
+    pub own: Option<Own>,
+    witness: Option<Context>,
 }
 
 impl Engine {
-    pub fn open() -> Option<Engine> {
-        Engine::with(ContextOptions::from_env().validation(true).cache(CacheOptions::default().no_disk()))
-    }
-
-    pub fn with(options: ContextOptions) -> Option<Engine> {
+    /// On a device of the engine's, or of the test's own.
+    pub fn open(own: bool) -> Option<Engine> {
+        let cache = CacheOptions::default().no_disk();
+        if own {
+            return Engine::over(cache);
+        }
+        let options = ContextOptions::from_env().validation(true).cache(cache);
         let rig = Rig::with(options.clone())?;
         let witness = Context::with(options).expect("a second context");
-        Some(Engine { rig, witness })
+        Some(Engine { rig, own: None, witness: Some(witness) })
+    }
+
+    /// On a device of the test's own.
+    pub fn over(cache: CacheOptions) -> Option<Engine> {
+        let own = Own::open()?;
+        let rig = Rig::over(own.context_with(cache));
+        Some(Engine { rig, own: Some(own), witness: None })
     }
 
     /// Fails on a validation message; those about objects that outlive the device come as it ends.
     pub fn close(self) {
+        // Host tasks of queues that are gone may have failed, as planned; that is said once.
+        let _ = self.rig.context.wait();
         self.rig.context.wait().expect("a wait for everything");
+        self.rig.context.wait_for_builds();
         self.rig.assert_no_validation_messages();
         drop(self.rig);
-        assert_eq!(
-            self.witness.validation_messages(),
-            0,
-            "the validation layer complained as the device ended"
-        );
+        let own = self.own.map_or(0, Own::close);
+        let messages = own + self.witness.map_or(0, |witness| witness.validation_messages());
+        assert_eq!(messages, 0, "the validation layer complained as the device ended");
     }
 }
 
@@ -84,7 +96,7 @@ impl Shape {
         let kind =
             [Kind::Solo, Kind::Solo, Kind::Solo, Kind::Apart, Kind::Buffers, Kind::Queues][random.below(6)];
         let threads = if kind == Kind::Solo { 1 } else { 2 + random.below(2) };
-        Shape { kind, threads, queues: 1 + random.below(3), buffers: 3 + random.below(3) }
+        Shape { kind, threads, queues: 1 + random.below(3), buffers: 3 + random.below(4) }
     }
 }
 
@@ -132,25 +144,33 @@ fn run_calls(engine: &Engine, seed: u64, shape: Shape, calls: &Calls) -> Result<
     let log = Log::default();
     let _watch = Watch::start(PATIENCE, format!("seed {seed}: {shape:?}"), &log);
     let rig = &engine.rig;
-    let group = |salt: u32| -> Group {
-        Arc::new(Mutex::new(
-            (0..shape.buffers).map(|b| Memory::new(&rig.context, b, salt + b as u32)).collect(),
-        ))
+    let group = |salt: u32| -> (Group, Option<Arc<Ground>>) {
+        let ground = engine.own.as_ref().map(|own| Ground::new(own, &rig.context, salt + seed as u32));
+        let memory = |b| Memory::new(&rig.context, ground.as_ref(), b, salt + b as u32);
+        let memory = (0..shape.buffers).map(memory).collect();
+        (Arc::new(Mutex::new(memory)), ground.map(Arc::new))
     };
     let shared_group = group(500);
-    let shared_queues: Vec<_> = (0..shape.queues).map(|_| World::new_queue(rig)).collect();
+    let queue = |number: usize| World::new_queue(rig, number == 1 && seed.is_multiple_of(4));
+    let shared_queues: Vec<_> = (0..shape.queues).map(queue).collect();
+    if shape.kind == Kind::Solo {
+        // Takes the errors of host tasks that an earlier sequence left behind.
+        let _ = rig.context.wait();
+    }
     let tasks = Arc::new(Mutex::new(Vec::new()));
     let world = |thread: usize| {
         let own = group(thread as u32 * 100);
         let slots: Vec<Slot> = match shape.kind {
             Kind::Queues => shared_queues.iter().map(|queue| Slot::new(queue.clone())).collect(),
-            _ => (0..shape.queues).map(|_| Slot::new(World::new_queue(rig))).collect(),
+            _ => (0..shape.queues).map(|number| Slot::new(queue(number))).collect(),
         };
         let strict = matches!(shape.kind, Kind::Solo | Kind::Apart);
         World {
             rig,
             slots,
-            groups: if strict { vec![own] } else { vec![own, shared_group.clone()] },
+            groups: if strict { vec![own.0] } else { vec![own.0, shared_group.0.clone()] },
+            grounds: if strict { vec![own.1] } else { vec![own.1, shared_group.1.clone()] },
+            orphan_failed: false,
             events: Vec::new(),
             kept: Vec::new(),
             strict,
@@ -194,13 +214,14 @@ fn run_calls(engine: &Engine, seed: u64, shape: Shape, calls: &Calls) -> Result<
         if results.iter().all(Result::is_ok) && !matches!(shape.kind, Kind::Apart) {
             log.push("the end".to_owned());
             let mut last = world(0);
-            last.groups = vec![shared_group.clone()];
+            last.groups = vec![shared_group.0.clone()];
+            last.grounds = vec![shared_group.1.clone()];
             last.shared_queues = true;
             results.push(last.finish());
         }
     }
     results.into_iter().collect::<Result<Vec<()>, String>>()?;
-    let messages = rig.context.stats().validation_messages;
+    let messages = rig.context.stats().validation_messages + engine.own.as_ref().map_or(0, Own::messages);
     if messages > 0 {
         return Err(format!("{messages} validation messages"));
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use vkfuse::{CancelCause, Error, Event, FusionWrapper, Outcome, Queue, QueueOptions};
 
 use super::{
-    data::{Memory, Touch},
+    data::{Ground, Memory, Touch},
     kept::Kept,
     kernels::Call,
     support::Rig,
@@ -75,6 +75,8 @@ pub struct World<'a> {
     pub rig: &'a Rig,
     pub slots: Vec<Slot>,
     pub groups: Vec<Group>,
+    /// What buffers of each group may be over, where the device is the test's own.
+    pub grounds: Vec<Option<Arc<Ground>>>,
     pub events: Vec<Noted>,
     /// Lists that were kept.
     pub kept: Vec<Kept>,
@@ -86,6 +88,8 @@ pub struct World<'a> {
     pub alone: bool,
     /// Queues are used by other threads too.
     pub shared_queues: bool,
+    /// Whether a host task of a queue that is gone failed since the last wait for everything.
+    pub orphan_failed: bool,
     /// What went wrong inside host tasks.
     pub tasks: Arc<Mutex<Vec<String>>>,
     pub salt: u32,
@@ -94,8 +98,9 @@ pub struct World<'a> {
 pub type Checked = Result<(), String>;
 
 impl World<'_> {
-    pub fn new_queue(rig: &Rig) -> Queue {
-        rig.context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue")
+    pub fn new_queue(rig: &Rig, profiling: bool) -> Queue {
+        let options = QueueOptions::new().enable_fusion(true).profiling(profiling);
+        rig.context.queue(options).expect("a queue")
     }
 
     pub fn note(&mut self, event: Event, queue: usize, state: State) -> usize {
@@ -104,7 +109,7 @@ impl World<'_> {
         self.events.len() - 1
     }
 
-    fn count(&mut self, by: usize) {
+    pub fn count(&mut self, by: usize) {
         if let Some(dispatches) = &mut self.dispatches {
             *dispatches += by as u64;
         }
@@ -142,7 +147,13 @@ impl World<'_> {
     }
 
     /// A list was completed; what it may have kept inside may be lost.
-    pub fn completed(&mut self, memory: &mut [Memory], queue: usize, event: &Event, force: bool) -> Checked {
+    pub fn completed(
+        &mut self,
+        memory: &[Memory],
+        queue: usize,
+        event: &Event,
+        (force, background): (bool, bool),
+    ) -> Checked {
         let Some(list) = self.slots[queue].list.take() else { return Ok(()) };
         let (outcome, n) = (event.outcome(), list.len());
         let report = event.report().ok_or("a list that ended has no report")?;
@@ -150,6 +161,7 @@ impl World<'_> {
             Outcome::Fused => report.dispatches == 1 && n > 1,
             Outcome::Split => report.dispatches > 1 && report.dispatches < n && !force,
             Outcome::Refused { .. } => report.dispatches == n && (!force || n < 2),
+            Outcome::Building => report.dispatches == n && background,
             _ => false,
         };
         if !fits || report.submissions != n {
@@ -164,7 +176,7 @@ impl World<'_> {
             if all.any(|other| other.id == touch.id && other.promoted)
                 && memory[touch.buffer].real.id() == touch.id
             {
-                memory[touch.buffer].lost[touch.range.clone()].fill(true);
+                memory[touch.buffer].mark(&touch.range, true);
             }
         }
         self.ended(queue, &list, &outcome);
@@ -184,18 +196,19 @@ impl World<'_> {
     }
 
     /// A submission was taken.
-    pub fn submitted(&mut self, memory: &mut [Memory], queue: usize, call: &Call, event: Event) {
+    pub fn submitted(&mut self, memory: &[Memory], queue: usize, call: &Call, event: Event) {
+        let call = &call.as_submitted(memory);
         let touches = call.touches(memory);
         if self.strict && self.slots[queue].list.is_none() {
             for touch in touches.iter().filter(|touch| touch.reads) {
                 // It was not refused, so everything is there.
-                memory[touch.buffer].lost[touch.range.clone()].fill(false);
+                memory[touch.buffer].mark(&touch.range, false);
             }
         }
         call.apply(memory);
         if !self.strict {
             for touch in touches.iter().filter(|touch| touch.writes && touch.promoted) {
-                memory[touch.buffer].lost[touch.range.clone()].fill(true);
+                memory[touch.buffer].mark(&touch.range, true);
             }
         }
         let listed = self.slots[queue].list.is_some();
