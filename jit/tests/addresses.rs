@@ -121,6 +121,11 @@ fn barriers_between_them_can_be_switched_off() {
     let plan = planned(&mixed(), Policy::Trust, true);
     assert!(plan.report.groups[0].barriers.iter().all(|b| b.reason == BarrierReason::SwitchedOff));
     assert!(module(&plan).all_inst_iter().all(|inst| inst.class.opcode != Op::ControlBarrier));
+    let off = plan.report.trusted.iter().filter(|one| one.reason == Reason::BarrierSwitchedOff);
+    assert_eq!(
+        off.map(|one| (one.first, one.second, one.buffer)).collect::<Vec<_>>(),
+        [(0, 1, None), (1, 2, None)]
+    );
 }
 
 #[test]
@@ -132,4 +137,21 @@ fn equal_addresses_of_one_kernel_are_one_push_constant() {
     assert_ne!(same.steps[0].key, other.steps[0].key);
     module(&same);
     module(&other);
+}
+
+/// What one kernel claims of its pointers is false beside another that may follow the same ones; what it asks of the
+/// memory behind them stays.
+#[test]
+fn claims_about_pointers_are_taken_back() {
+    let (claims, one) = (kernel("restrict_address"), kernel("address"));
+    let list = [submission(&claims, 0, &push(0x1000, 0x2000)), submission(&one, 0, &push(0x1000, 0)[..8])];
+    let module = module(&planned(&list, Policy::Trust, false));
+    let count = |which| {
+        let which = Operand::Decoration(which);
+        module.annotations.iter().filter(|inst| inst.operands.contains(&which)).count()
+    };
+    assert_eq!((count(Decoration::RestrictPointer), count(Decoration::AliasedPointer)), (0, 1));
+    let member = |inst: &rspirv::dr::Instruction| inst.class.opcode == Op::MemberDecorate;
+    let coherent = Operand::Decoration(Decoration::Coherent);
+    assert!(module.annotations.iter().any(|inst| member(inst) && inst.operands.contains(&coherent)));
 }
