@@ -6,6 +6,9 @@
 //! certainly happened fill its bytes: by the same invocation, or, in shared memory, by all invocations
 //! of the work-group.
 
+#[cfg(test)]
+mod brute;
+
 use std::rc::Rc;
 
 use smallvec::SmallVec;

@@ -85,6 +85,15 @@ pub(crate) struct Element {
     loops: Rc<[Written]>,
 }
 
+#[cfg(test)]
+impl Element {
+    /// An access of which only the form matters.
+    pub(super) fn bare(member: usize, kind: AccessKind, form: AccessForm) -> Self {
+        let start = form.offset.clone();
+        Self { member, binding: 0, access: 0, kind, form, start, array: 0, loops: Rc::from([]) }
+    }
+}
+
 /// Folds the wishes of all uses of a buffer. Nobody asked: nothing.
 pub(crate) fn wish(list: &[Submission], uses: &Uses, buffer: BufferId) -> Result<Promote, Reason> {
     let mut wish: Option<Promote> = None;
