@@ -21,7 +21,7 @@ recipes=
 skipped=
 for tool in glslang spirv-tools naga; do
     case "$tool" in
-        glslang) program=glslangValidator made="glsl debug debuginfo optimised spirv1.0 spirv1.3 spirv1.4 spirv1.5 spirv1.6 hlsl" ;;
+        glslang) program=glslangValidator made="glsl stage debug debuginfo optimised spirv1.0 spirv1.3 spirv1.4 spirv1.5 spirv1.6 hlsl" ;;
         spirv-tools) program=spirv-opt made="assembly" ;;
         naga) program=naga made="wgsl" ;;
     esac

@@ -29,6 +29,11 @@ grep -v '^#' list.txt | while read -r output source recipe; do
     environment=vulkan1.1
     case "$recipe" in
         glsl) glslang "$source" "$result" --target-env vulkan1.1 ;;
+        # One source with several kernels: the part of the output's name before `.spv` is defined, in capitals.
+        stage)
+            stage=$(printf %s "${output%.spv}" | tr a-z A-Z)
+            glslang "$source" "$result" --target-env vulkan1.1 "-D${stage##*.}"
+            ;;
         debug) glslang "$source" "$result" --target-env vulkan1.1 -g ;;
         debuginfo) glslang "$source" "$result" --target-env vulkan1.1 -gVS ;;
         optimised)
