@@ -219,5 +219,8 @@ fn first_of(findings: &Findings) -> Option<String> {
     let bounds = || findings.out_of_bounds.list.first().map(ToString::to_string);
     let uninitialised = || findings.uninitialised.list.first().map(ToString::to_string);
     let divergent = || findings.divergent_barriers.list.first().map(ToString::to_string);
-    race.or_else(bounds).or_else(uninitialised).or_else(divergent)
+    let constant = || findings.changed_constants.list.first().map(ToString::to_string);
+    // Whatever else there is to find one day.
+    let other = || (!findings.is_clean()).then(|| "it is not clean".to_owned());
+    race.or_else(bounds).or_else(uninitialised).or_else(divergent).or_else(constant).or_else(other)
 }
