@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `VKFUSE_FLOATS` | `all` runs every pair |
 //! | `VKFUSE_FLOATS_WIDTHS` | widths of floats; `32,16,64` by default, as far as the device has them |
+//! | `VKFUSE_FLOATS_OPS` | the operations, by the names in `ops.rs`; all by default |
 //! | `VKFUSE_FLOATS_BATCH` | operations a kernel applies in the full table; 24 by default, 1 is slow and makes the smallest kernels |
 //! | `VKFUSE_FLOATS_PROMOTE` | where the values stay: `private,local,none` by default |
 //! | `VKFUSE_FLOATS_NANS` | set, also prints pairs that differ in nothing but which NaN they give |
@@ -73,6 +74,8 @@ const KNOWN: &[(&str, &str)] = &[
     ("x*y", "x+y"),
     ("-x", "x*y"),
     ("int", "int"),
+    ("x*0", "x-y"),
+    ("x*0", "0-x"),
 ];
 
 #[test]
@@ -141,7 +144,9 @@ fn every_pair_keeps_its_bits() {
             println!("f{width}: not on this device");
             continue;
         }
-        let all = ops::all(width);
+        let names = list("VKFUSE_FLOATS_OPS", "", |text| Some(text.to_owned()));
+        let wanted = |op: &Op| names.iter().any(|name| name.is_empty() || name == op.name);
+        let all: Vec<Op> = ops::all(width).into_iter().filter(wanted).collect();
         let carriers: &[Carrier] = match width {
             16 => &[Carrier::Float],
             _ => &[Carrier::Float, Carrier::Bits],

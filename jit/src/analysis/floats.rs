@@ -1,7 +1,8 @@
 //! What a driver's compiler may make of a kernel's float arithmetic once it sees it together with another kernel's.
 //!
 //! An instruction is *plain* if no rewriting that drivers do across it changes a number: it moves floats, or it adds,
-//! subtracts or multiplies them under `NoContraction`. Every other one (an extended instruction, a division, a comparison, a
+//! subtracts or multiplies them under `NoContraction`, and none of them is a constant: `x * 0` is a constant to some compilers, which
+//! then compute what another kernel makes of it. Every other one (an extended instruction, a division, a comparison, a
 //! conversion) is one side of some pair that a compiler simplifies.
 
 use ahash::{AHashMap, AHashSet};
@@ -41,12 +42,14 @@ impl FloatUse {
     pub(crate) fn of(module: &Module) -> Self {
         let mut floats: AHashSet<u32> = AHashSet::new();
         let mut types: AHashMap<u32, u32> = AHashMap::new();
+        let mut constants: AHashSet<u32> = AHashSet::new();
         for inst in &module.types_global_values {
             let Some(id) = inst.result_id else { continue };
             if is_float_type(inst, &floats) {
                 floats.insert(id);
             }
             types.extend(inst.result_type.map(|ty| (id, ty)));
+            constants.extend(inst.result_type.filter(|ty| floats.contains(ty)).map(|_| id));
         }
         let body = || module.functions.iter().flat_map(|function| function.all_inst_iter());
         types.extend(body().filter_map(|inst| Some((inst.result_id?, inst.result_type?))));
@@ -55,7 +58,13 @@ impl FloatUse {
             let mut ids = operands.filter_map(|id| types.get(&id)).chain(&inst.result_type);
             ids.any(|ty| floats.contains(ty))
         };
-        let plain = |inst: &Instruction| is_plain(inst.class.opcode) || mutant!(EveryFloatIsPlain);
+        let is_constant = |operand: &Operand| {
+            operand.id_ref_any().is_some_and(|id| constants.contains(&id)) && !mutant!(ConstantsArePlain)
+        };
+        let plain = |inst: &Instruction| {
+            is_plain(inst.class.opcode) && !inst.operands.iter().any(is_constant)
+                || mutant!(EveryFloatIsPlain)
+        };
         let kind = |inst: &Instruction| if plain(inst) { Floats::Plain } else { Floats::Any };
         let kind = body().filter(|inst| touches(inst)).map(kind).max().unwrap_or(Floats::None);
         let defined: AHashMap<u32, &Instruction> =

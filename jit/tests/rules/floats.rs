@@ -168,10 +168,19 @@ probes! {
     }
 
     fn sums_and_products_need_not_be_hidden() {
-        let first = kernel("a:f32 t:f32", "64", "t[gid.x] = a[gid.x] * 3.0;");
+        let first = kernel("a:f32 t:f32", "64", "t[gid.x] = a[gid.x] * a[gid.x];");
         let second = kernel("t:f32 o:f32", "64", "o[gid.x] = t[gid.x] + t[gid.x];");
         let list = || Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[1, 2], &[]);
         assert_eq!(list().seen_through(SIGN), None);
+        // With a constant they must.
+        for body in ["t[gid.x] = a[gid.x] * 0.0;", "t[gid.x] = 0.0;"] {
+            let first = kernel("a:f32 t:f32", "64", body);
+            let second = kernel("a:f32 t:f32 o:f32", "64", "o[gid.x] = t[gid.x] - a[gid.x];");
+            let lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]);
+            let lab = lab.submit(&second, GROUPS, &[0, 1, 2], &[]);
+            assert!(lab.seen_through(0x3f80_0000).is_some_and(|words| words[2] > 0), "{body}");
+            lab.check().fused(0);
+        }
         // From a third that does more everything is.
         let third = kernel("o:f32 z:f32", "64", "z[gid.x] = 1.0 / (o[gid.x] + 1.0);");
         let lab = list().submit(&third, GROUPS, &[2, 3], &[]);
