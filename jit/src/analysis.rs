@@ -15,6 +15,7 @@ mod condition;
 pub mod expr;
 pub(crate) mod floats;
 pub(crate) mod form;
+mod joint;
 pub(crate) mod layout;
 pub mod relation;
 pub(crate) mod straight;

@@ -119,6 +119,7 @@ mutants! {
     AnyGroupWriteCovers: "a conditional write of the work-group covers all of it",
     AnyBlockDominates: "within a kernel an earlier access has always happened",
     NobodyWrites: "a write that no invocation can do covers a read",
+    #[load = true] AnyStoresAreJoint: "of several stores to one place one happens, whatever lies between",
     #[load = true] LoopsEndByTheirTest: "a loop is left by its test, whatever else leads out of it",
     #[load = true] OtherExitsAreNotTaken: "every round of a loop is done, whatever else than its test leads out of it",
     EveryRoundIsBegun: "what comes before a loop's test happens in as many rounds as the longest has",

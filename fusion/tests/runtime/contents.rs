@@ -162,6 +162,93 @@ fn a_kernel_that_writes_only_a_part_does_not_make_the_rest_good() {
     rig.assert_no_validation_messages();
 }
 
+/// `z` made of `x` by a kernel of `shaders/certain`.
+fn certain(rig: &Rig, queue: &vkfuse::Queue, name: &str, x: &vkfuse::Buffer<i32>, z: &vkfuse::Buffer<i32>) {
+    let (kernel, n) = (rig.kernel(&format!("certain/{name}")), x.len() as u32);
+    let event = queue.submit(|h| {
+        h.arg(0, x.read()).arg(1, z.write()).push(&n).dispatch_items(&kernel, [n, 1, 1]);
+    });
+    event.unwrap();
+}
+
+/// Every hundredth number is negative.
+fn some_negative() -> Vec<i32> {
+    (0..N as i32).map(|i| if i % 100 == 50 { -i } else { i }).collect()
+}
+
+#[test]
+fn what_is_written_only_perhaps_stays_unreadable() {
+    let rig = rig!();
+    let (x, tmp) =
+        (rig.context.buffer_from(&some_negative()).unwrap(), poison(&rig).named("tmp").promote_private());
+    internalize(&rig, &tmp);
+    for name in ["returns", "tested_late", "padded"] {
+        certain(&rig, &rig.queue, name, &x, &tmp);
+        let error = tmp.download().unwrap_err();
+        assert!(error.to_string().contains("tmp"), "{name}: {error}");
+    }
+    certain(&rig, &rig.queue, "breaks", &x, &tmp);
+    assert_eq!(tmp.download().unwrap(), some_negative());
+    rig.assert_no_validation_messages();
+}
+
+/// What a kernel reads that an earlier one has not written is what memory holds, fused or not.
+#[test]
+fn what_is_written_only_perhaps_is_not_promoted() {
+    let rig = rig!();
+    let x = rig.context.buffer_from(&some_negative()).unwrap();
+    for (name, expected) in [("returns", false), ("tested_late", false), ("breaks", true)] {
+        let run = |is_fused: bool| {
+            let (tmp, out) = (poison(&rig).promote_private(), poison(&rig));
+            let list = |queue: &vkfuse::Queue| {
+                certain(&rig, queue, name, &x, &tmp);
+                scale(&rig, queue, &tmp, 3, &out).map(drop)
+            };
+            if is_fused {
+                let done = rig.queue.fuse(list).unwrap();
+                let report = done.report().unwrap();
+                let kept = report.plan.buffers.iter().find(|buffer| buffer.buffer == tmp.id()).unwrap();
+                let got = if expected { Internalization::Private } else { Internalization::None };
+                // Four elements of an invocation are not one: that list splits.
+                let dispatches = if name == "tested_late" { 2 } else { 1 };
+                assert_eq!((kept.got, report.dispatches), (got, dispatches), "{name}: {:#?}", report.plan);
+            } else {
+                list(&rig.queue).unwrap();
+            }
+            out.download().unwrap()
+        };
+        assert_eq!(run(true), run(false), "{name}");
+    }
+    rig.assert_no_validation_messages();
+}
+
+/// A kernel that stores, leaves out the items past the end, and stores again.
+#[test]
+fn what_is_stored_before_a_guard_is_stored_for_all() {
+    let rig = rig!();
+    let x = rig.context.buffer_from(&vec![5i32; N]).unwrap();
+    let (clear, add) = (rig.kernel("certain/cleared"), rig.kernel("certain/added"));
+    let length = 1024;
+    for first in [256u32, 500, 512, 1000] {
+        let z = rig.context.buffer_from(&vec![-1i32; length]).unwrap();
+        let list = |queue: &vkfuse::Queue| {
+            queue.submit(|h| {
+                h.arg(0, z.write()).push(&first).dispatch_items(&clear, [length as u32, 1, 1]);
+            })?;
+            let event = queue.submit(|h| {
+                h.arg(0, x.read()).arg(1, z.read_write()).push(&first);
+                h.dispatch_items(&add, [length as u32, 1, 1]);
+            });
+            event.map(drop)
+        };
+        let done = rig.queue.fuse(list).unwrap();
+        assert_eq!(done.outcome(), Outcome::Fused);
+        let expected: Vec<i32> = (0..length as u32).map(|i| if i < first { 6 } else { 0 }).collect();
+        assert_eq!(z.download().unwrap(), expected, "{first}");
+    }
+    rig.assert_no_validation_messages();
+}
+
 /// As many rows as there are work-groups, in loops over the columns.
 #[test]
 fn what_loops_write_is_good_again_as_far_as_they_go() {

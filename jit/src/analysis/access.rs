@@ -151,6 +151,9 @@ pub struct KernelAnalysis {
     pub exprs: Exprs,
     /// Accesses in program order.
     pub accesses: Vec<Access>,
+    /// For stores to one place of which one happens wherever certain guards hold: a store that happens there. It is none
+    /// of the accesses, and says only what is written.
+    pub(crate) joint: Vec<Access>,
     /// Dominance between the blocks of accesses: `(a, b)` with a's block dominating b's.
     pub(crate) dominance: Vec<Vec<bool>>,
     /// Queries of a buffer's length, in program order.
@@ -176,9 +179,14 @@ impl Access {
 }
 
 impl KernelAnalysis {
+    /// An access by its number; the joint ones come after the others.
+    pub(crate) fn access(&self, number: usize) -> Option<&Access> {
+        self.accesses.iter().chain(&self.joint).nth(number)
+    }
+
     /// Whether access `a` has happened whenever access `b` of the same invocation happens.
     pub(crate) fn precedes(&self, a: usize, b: usize) -> bool {
-        let (first, second) = (&self.accesses[a], &self.accesses[b]);
+        let (Some(first), Some(second)) = (self.accesses.get(a), self.accesses.get(b)) else { return false };
         if mutant!(AnyBlockDominates) {
             return a < b;
         }

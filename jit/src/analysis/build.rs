@@ -11,11 +11,12 @@
 use ahash::AHashMap;
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
+use smallvec::SmallVec;
 
 use super::access::{
     Access, AccessKind, Element, ElementIndex, Guard, KernelAnalysis, LengthQuery, PushLeaf, PushUse, Term,
 };
-use super::cfg::Cfg;
+use super::cfg::{Cfg, Edge, Place};
 use super::expr::{Exprs, Node, NodeId};
 use super::layout::{MatrixLayout, Type, Types};
 
@@ -187,6 +188,7 @@ impl<'a> Builder<'a> {
             .iter()
             .map(|a: &Access| accesses.iter().map(|b: &Access| self.cfg.dominates(a.at.0, b.at.0)).collect())
             .collect();
+        let joint = self.joint(&accesses);
         let loops = self.loop_rounds();
         if let PushUse::Leaves(leaves) = &mut self.push {
             leaves.sort();
@@ -195,6 +197,7 @@ impl<'a> Builder<'a> {
         KernelAnalysis {
             exprs: std::mem::take(&mut self.exprs),
             accesses,
+            joint,
             dominance,
             lengths,
             escaped,
@@ -277,16 +280,8 @@ impl<'a> Builder<'a> {
             Variable::BuiltIn(_) => return,
         };
         let (edges, exact_guards) = self.cfg.guards(self.function, at.0);
-        let around = (0..self.cfg.loops.len()).filter(|&l| self.cfg.is_in_loop(at.0, Some(l)));
-        let loops = around.map(|l| (l, self.cfg.place_in(self.function, l, at.0, &edges))).collect();
-        let guards = edges
-            .into_iter()
-            .map(|edge| Guard {
-                condition: self.boolean(edge.condition, edge.block),
-                holds: edge.taken,
-                in_past_loop: edge.in_past_loop,
-            })
-            .collect();
+        let loops = self.places(at.0, &edges);
+        let guards = edges.iter().map(|edge| self.guard(edge)).collect();
         let size = match (pointer.row_stride, self.types.get(pointer.pointee)) {
             (Some(stride), Type::Vector { element, count }) => {
                 stride * u64::from(count.saturating_sub(1)) + self.types.span(*element, pointer.matrix)
@@ -316,6 +311,17 @@ impl<'a> Builder<'a> {
             loops,
             element: pointer.element,
         });
+    }
+
+    pub(super) fn guard(&mut self, edge: &Edge) -> Guard {
+        let condition = self.boolean(edge.condition, edge.block);
+        Guard { condition, holds: edge.taken, in_past_loop: edge.in_past_loop }
+    }
+
+    /// The loops around a block with these guards, and where it lies in each.
+    pub(super) fn places(&self, block: usize, edges: &[Edge]) -> SmallVec<[(usize, Place); 2]> {
+        let around = (0..self.cfg.loops.len()).filter(|&l| self.cfg.is_in_loop(block, Some(l)));
+        around.map(|l| (l, self.cfg.place_in(self.function, l, block, edges))).collect()
     }
 
     fn buffer_of(&self, id: u32) -> Option<usize> {

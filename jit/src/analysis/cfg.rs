@@ -153,6 +153,27 @@ impl Cfg {
     /// left: a `return` inside, or an exit that leads past the block, makes the guards inexact. That they end at all
     /// is not asked, see `docs/fusion-model.md`.
     pub(crate) fn guards(&self, function: &dr::Function, block: usize) -> (Vec<Edge>, bool) {
+        let edges = self.edges(function, block);
+        let exact = self.is_exact(function, &edges, &[block]);
+        (edges, exact)
+    }
+
+    /// The guards that several blocks have in common, if they are exact for the blocks together: where they hold, one of
+    /// the blocks is come to.
+    pub(crate) fn common_guards(&self, function: &dr::Function, blocks: &[usize]) -> Option<Vec<Edge>> {
+        let (&first, others) = blocks.split_first()?;
+        let mut edges = self.edges(function, first);
+        for &other in others {
+            if self.innermost_loop(other) != self.innermost_loop(first) {
+                return None;
+            }
+            let theirs = self.edges(function, other);
+            edges.retain(|edge| theirs.contains(edge));
+        }
+        (self.is_exact(function, &edges, blocks) || mutant!(AnyStoresAreJoint)).then_some(edges)
+    }
+
+    fn edges(&self, function: &dr::Function, block: usize) -> Vec<Edge> {
         let mut edges = Vec::new();
         for branch in 0..self.successors.len() {
             if !self.dominates(branch, block) || branch == block {
@@ -170,6 +191,11 @@ impl Cfg {
                 edges.push(Edge { block: branch, condition, taken, in_past_loop });
             }
         }
+        edges
+    }
+
+    /// Whether guards are exact for blocks that lie in the same loops.
+    fn is_exact(&self, function: &dr::Function, edges: &[Edge], blocks: &[usize]) -> bool {
         let not_taken = |edge: &Edge| {
             let (_, on_true, on_false) = self.conditional(function, edge.block)?;
             Some((edge.block, if edge.taken { on_false } else { on_true }))
@@ -177,24 +203,25 @@ impl Cfg {
         let closed: Vec<(usize, usize)> =
             edges.iter().filter(|edge| !edge.in_past_loop).filter_map(not_taken).collect();
         let (mut from, mut region) = (0, None);
-        let mut exact = true;
-        for around in (0..self.loops.len()).filter(|&l| self.loops[l].blocks.contains(block)) {
+        let is_around = |&l: &usize| blocks.first().is_some_and(|&block| self.is_in_loop(block, Some(l)));
+        for around in (0..self.loops.len()).filter(is_around) {
             let header = self.loops[around].header;
-            exact = exact && self.is_passed(function, from, header, region, &closed);
+            if !self.is_passed(function, from, &[header], region, &closed) {
+                return false;
+            }
             (from, region) = (header, Some(around));
         }
-        exact = exact && self.is_passed(function, from, block, region, &closed);
-        (edges, exact)
+        self.is_passed(function, from, blocks, region, &closed)
     }
 
-    /// Whether every way from `from` that takes none of the closed edges, and comes to an end of the region, passes `to`
-    /// before. The region is a loop, and its end the end of a round or of the loop; or it is the function, which ends
+    /// Whether every way from `from` that takes none of the closed edges, and comes to an end of the region, passes one of
+    /// `to` before. The region is a loop, and its end the end of a round or of the loop; or it is the function, which ends
     /// where it returns.
     fn is_passed(
         &self,
         function: &dr::Function,
         from: usize,
-        to: usize,
+        to: &[usize],
         region: Option<usize>,
         closed: &[(usize, usize)],
     ) -> bool {
@@ -202,7 +229,7 @@ impl Cfg {
         let mut seen = BitSet::single(self.successors.len(), from);
         let mut stack = vec![from];
         while let Some(block) = stack.pop() {
-            if block == to {
+            if to.contains(&block) {
                 continue;
             }
             if self.successors[block].is_empty() {

@@ -25,11 +25,13 @@ use crate::analysis::expr::Node;
 /// Most combinations of counter values looked at per access.
 const MAX_INSTANCES: i128 = 256;
 
-/// Checks that every read finds what the group has written before.
+/// Checks that every read finds what the group has written before. `joint` are stores that say more of what is written
+/// than each of the accesses by itself.
 pub(crate) fn coverage(
     list: &[Submission],
     group: &mut Group,
     elements: &[Element],
+    joint: &[Element],
     kind: Internalization,
     buffer: BufferId,
     options: &FuseOptions,
@@ -39,6 +41,7 @@ pub(crate) fn coverage(
         let atoms = &group.atoms;
         let writes: Vec<(&Element, Vec<Instance>)> = elements
             .iter()
+            .chain(joint)
             .filter(|e| e.kind == AccessKind::Write)
             .filter_map(|e| Some((e, instances(list, atoms, e)?)))
             .collect();
@@ -101,7 +104,7 @@ fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Ve
         return Some(Vec::new());
     }
     let analysis = analysis_of(&list[element.member]).ok()?;
-    let access = &analysis.accesses[element.access];
+    let access = analysis.access(element.access)?;
     let pieces = pieces(access);
     // Only counters the offset depends on have to be fixed; others are left to the facts.
     let mut needed: Vec<AtomId> = Vec::new();

@@ -176,13 +176,13 @@ fn grant(
     if outside && !mutant!(PromoteAcrossGroups) {
         return Err(Reason::SeveralGroups);
     }
-    let (elements, element_size, stride) = elements(list, uses, group, buffer, room.small)?;
+    let (elements, joint, element_size, stride) = elements(list, uses, group, buffer, room.small)?;
     let private = kind == Internalization::Private && !mutant!(LocalIsPrivate);
     let needed = if private { Relation::SameInvocation } else { Relation::SameGroup };
     let mut widen = AHashSet::new();
     ownership(list, group, &elements, needed, buffer, options, &mut widen)?;
     if !mutant!(NoCoverage) {
-        coverage(list, group, &elements, kind, buffer, options)?;
+        coverage(list, group, &elements, &joint, kind, buffer, options)?;
     }
     let (slots, places) = places(&group.atoms, &elements, kind, i128::from(stride))?;
     if kind == Internalization::Private && i128::from(slots) > MAX_PRIVATE_SLOTS {
@@ -210,15 +210,16 @@ fn grant(
     Ok(Granted { buffer, internal: Internal { kind, slots }, bytes, uses: granted })
 }
 
-/// All accesses of the group to the buffer, the size of an element and the stride between two.
+/// All accesses of the group to the buffer, its joint stores, the size of an element and the stride between two.
 fn elements(
     list: &[Submission],
     uses: &Uses,
     group: &mut Group,
     buffer: BufferId,
     small: SmallScalars,
-) -> Result<(Vec<Element>, u64, u64), Reason> {
+) -> Result<(Vec<Element>, Vec<Element>, u64, u64), Reason> {
     let mut found = Vec::new();
+    let mut joint = Vec::new();
     let mut shape: Option<(String, u64, u64)> = None;
     let range = group.start..group.end();
     let mut members: Vec<usize> = uses.of_buffer(buffer).iter().map(|&(member, _)| member).collect();
@@ -277,12 +278,32 @@ fn elements(
                 loops: loops.clone(),
             });
         }
+        for (number, access) in analysis.joint.iter().enumerate() {
+            let arg = &submission.args[access.binding];
+            if arg.buffer != buffer {
+                continue;
+            }
+            let form = evaluator.access(&mut group.atoms, access, arg.offset);
+            // Fewer guards may leave open what each of its stores knows.
+            if !form.unknown {
+                joint.push(Element {
+                    member: position,
+                    binding: access.binding,
+                    access: analysis.accesses.len() + number,
+                    kind: access.kind,
+                    array: form.accessor.0,
+                    form,
+                    start: Affine::default(),
+                    loops: loops.clone(),
+                });
+            }
+        }
     }
     let (_, size, stride) = shape.ok_or(Reason::ElementType)?;
     if stride == 0 || size == 0 {
         return Err(Reason::ElementType);
     }
-    Ok((found, size, stride))
+    Ok((found, joint, size, stride))
 }
 
 /// Checks that no element is shared wider than `needed` allows.

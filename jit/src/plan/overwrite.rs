@@ -11,22 +11,23 @@
 use super::group::{Group, analysis_of};
 use super::submission::{Limits, Submission};
 use super::uses::Uses;
-use crate::analysis::access::AccessKind;
+use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
 use crate::analysis::atoms::{Affine, Atom, AtomId, Atoms, gcd};
-use crate::analysis::form::AccessForm;
+use crate::analysis::form::{AccessForm, Evaluator};
 
 /// Whether the submission certainly writes all bytes of its argument number `arg`.
 #[must_use]
 pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     let Some(bound) = one.args.get(arg) else { return false };
     let list = std::slice::from_ref(one);
-    let (Ok(group), Ok(analysis)) = (Group::new(list, &Uses::of(list), 0, limits), analysis_of(one)) else {
+    let uses = Uses::of(list);
+    let (Ok(mut group), Ok(analysis)) = (Group::new(list, &uses, 0, limits), analysis_of(one)) else {
         return false;
     };
-    let mut pieces: Vec<(i128, i128)> = analysis
-        .accesses
-        .iter()
-        .zip(&group.forms[0])
+    let joint = joint(one, &uses, &mut group, analysis, arg);
+    let accesses = analysis.accesses.iter().chain(&analysis.joint);
+    let mut pieces: Vec<(i128, i128)> = accesses
+        .zip(group.forms[0].iter().chain(&joint))
         .filter(|(access, _)| access.binding == arg && access.kind == AccessKind::Write)
         // Of what comes before a loop's test only, not every round is certain for which the conditions hold.
         .filter(|(_, form)| form.certain && form.begun.is_empty())
@@ -52,6 +53,26 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
         at = at.max(to);
     }
     at >= i128::from(bound.offset) + i128::from(bound.len)
+}
+
+/// The forms of the joint stores; none if none of them is to the argument.
+fn joint(
+    one: &Submission,
+    uses: &Uses,
+    group: &mut Group,
+    analysis: &KernelAnalysis,
+    arg: usize,
+) -> Vec<AccessForm> {
+    if analysis.joint.iter().all(|access| access.binding != arg) {
+        return Vec::new();
+    }
+    let lengths: Vec<u64> = one.args.iter().map(|arg| arg.len).collect();
+    let constants = uses.constants(one);
+    let atoms = &mut group.atoms;
+    let Some(env) = group.layout.environment(atoms, 0, one, &lengths, &constants) else { return Vec::new() };
+    let mut evaluator = Evaluator::new(atoms, analysis, &env);
+    let form = |access: &Access| evaluator.access(atoms, access, one.args[access.binding].offset);
+    analysis.joint.iter().map(form).collect()
 }
 
 /// What forms are made of here: work-group and local ids, and numbers of rounds.

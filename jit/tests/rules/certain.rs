@@ -105,6 +105,32 @@ probes! {
         is_certain(FEW, "switch (a[i] % 3u) { case 0u: break; case 1u: if (b[i] > 120u) break; default: break; } z[i] = a[i];", 1, &[]);
     }
 
+    /// Which of several stores happens is not known; that one does is.
+    fn stores_on_all_ways_are_one() {
+        for body in [
+            "if (b[i] > 120u) { z[i] = 1u; } else { z[i] = a[i]; }",
+            "if (b[i] > 120u) { z[i] = 1u; return; } z[i] = a[i];",
+            "switch (a[i] % 3u) { case 0u: z[i] = 1u; break; case 1u: z[i] = 2u; return; default: z[i] = a[i]; }",
+            "for (uint k = 0u; k < 4u; k++) if (SOME) { z[i] = k; return; } z[i] = a[i];",
+            "if (b[i] > 120u) { if (a[i] > 30u) z[i] = 1u; else z[i] = 2u; } else { z[i] = a[i]; }",
+        ] {
+            is_certain(FEW, &body.replace("SOME", SOME), 1, &[]);
+        }
+        let each = "for (uint k = 0u; k < 4u; k++) { if (SOME) z[4u * i + k] = k; else z[4u * i + k] = a[i]; }";
+        is_certain(FEW, &each.replace("SOME", SOME), 4, &[]);
+        for body in [
+            "if (b[i] > 120u) { z[i] = 1u; } else if (a[i] > 30u) { z[i] = a[i]; }",
+            "if (b[i] > 120u) { z[i] = 1u; return; } if (a[i] > 30u) return; z[i] = a[i];",
+            "switch (a[i] % 3u) { case 0u: z[i] = 1u; break; case 1u: z[i] = 2u; break; default: break; }",
+            "switch (a[i] % 3u) { case 0u: z[i] = 1u; break; case 1u: return; default: z[i] = 2u; }",
+            "for (uint k = 0u; k < 4u; k++) { if (SOME) { z[i] = k; return; } if (b[k] > 110u) return; } z[i] = a[i];",
+        ] {
+            is_uncertain(PLAIN, &body.replace("SOME", SOME), 1, &[]);
+        }
+        let each = "for (uint k = 0u; k < 4u; k++) { if (SOME) z[4u * i + k] = k; else if (b[k] > 9u) break; else z[4u * i + k] = 0u; }";
+        is_uncertain(PLAIN, &each.replace("SOME", SOME), 4, &[]);
+    }
+
     /// A store in a loop that is left early, or whose rest of a round is.
     fn rounds_that_may_not_come_are_not_certain() {
         for body in [
@@ -223,6 +249,8 @@ probes! {
                 ("a z", "for (uint k = 0u; k < p.x; k++) z[4u * i + k] = k;", 512, 3, false),
                 ("a z", "for (uint k = 0u; k < 4u; k++) { z[4u * i + k] = k; if (a[k] > 9u) return; }", 512, 0, false),
                 ("a z", "uint k = 0u, m = a[i] % 4u; do { z[4u * i + k] = k; } while (k++ < m);", 512, 0, false),
+                ("a z", "if (a[i] > 9u) { z[i] = 1u; return; } z[i] = 2u;", 128, 0, true),
+                ("a z", "if (a[i] > 9u) { z[i] = 1u; return; } if (a[i] > 5u) return; z[i] = 2u;", 128, 0, false),
                 ("a z:vec4", "z[i] = vec4(a[i]);", 512, 0, true),
                 ("a z:vec3", "z[i] = vec3(a[i]);", 512 - 4, 0, false),
                 ("a:S z:S", &format!("{padded} z[i] = a[i];"), 256, 0, false),
