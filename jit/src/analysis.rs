@@ -18,6 +18,7 @@ pub(crate) mod form;
 mod joint;
 pub(crate) mod layout;
 pub mod relation;
+mod rounds;
 pub(crate) mod straight;
 mod symbolic;
 pub(crate) mod trips;

@@ -123,6 +123,7 @@ mutants! {
     #[load = true] LoopsEndByTheirTest: "a loop is left by its test, whatever else leads out of it",
     #[load = true] OtherExitsAreNotTaken: "every round of a loop is done, whatever else than its test leads out of it",
     EveryRoundIsBegun: "what comes before a loop's test happens in as many rounds as the longest has",
+    EveryLimitIsMet: "a counter that steps past its limit has met it",
     RoundIsValue: "the number of a round and an unknown value of its counter are one",
     PaddingIsWritten: "a store covers all bytes from its first to its last",
     PaddingIsOverwritten: "a store makes all bytes from its first to its last readable",

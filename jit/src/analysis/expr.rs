@@ -61,14 +61,25 @@ pub enum CompareOp {
     SLessEqual,
 }
 
-/// How long a counting loop goes on: while `counter < limit` (or `<=`).
+/// What a counter must be to its limit for the loop to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum GoesOn {
+    Below,
+    AtMost,
+    Above,
+    AtLeast,
+    UnlessEqual,
+}
+
+/// How long a counting loop goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LoopBound {
     /// The loop-invariant limit.
     pub limit: NodeId,
-    /// `<=` instead of `<`.
-    pub inclusive: bool,
-    /// Signed comparison.
+    /// While the counter is this to the limit.
+    pub goes_on: GoesOn,
+    /// Signed comparison; says nothing where it asks for equality.
     pub signed: bool,
     /// Whether nothing else ends the loop.
     pub only_exit: bool,

@@ -12,9 +12,7 @@ use smallvec::SmallVec;
 
 use super::access::{Access, Guard, KernelAnalysis};
 use super::atoms::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, rejoin};
-use super::cfg::Place;
-use super::expr::{IdKind, LoopBound, Node, NodeId, mask, sign_extend};
-use super::trips::Rounds;
+use super::expr::{IdKind, Node, NodeId, mask, sign_extend};
 use super::word::{Value, as_signed, as_unsigned};
 
 /// How a member's ids follow from the ids of the fused kernel, and the numbers it was given.
@@ -98,14 +96,14 @@ pub(crate) struct Evaluator<'a> {
     /// Values under the guards of the present context, and the ranges they rely on.
     memo: AHashMap<NodeId, Value>,
     pub(super) ranges: Ranges,
-    context: Option<Context>,
-    /// Rounds of the loops whose counters have been met.
-    rounds: AHashMap<NodeId, i128>,
+    pub(super) context: Option<Context>,
+    /// Fewest and most rounds of the loops whose counters have been met.
+    pub(super) rounds: AHashMap<NodeId, (i128, i128)>,
 }
 
 /// What the guards of an access say.
 #[derive(Clone)]
-struct Context {
+pub(super) struct Context {
     guards: Vec<Guard>,
     facts: Vec<Affine>,
     conditions: Vec<Affine>,
@@ -129,7 +127,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Leaves the context of any access.
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         self.context = None;
         self.memo.clear();
         self.ranges = self.base_ranges.clone();
@@ -172,87 +170,6 @@ impl<'a> Evaluator<'a> {
             self.memo.clear();
         }
         context.clone()
-    }
-
-    /// Most rounds of all loops of the kernel together, if every loop's are known.
-    pub(crate) fn loop_rounds(&mut self, atoms: &mut Atoms) -> Option<u128> {
-        self.leave();
-        let analysis = self.analysis;
-        let mut each: Vec<u128> = Vec::with_capacity(analysis.loops.len());
-        let mut total = 0u128;
-        for one in &analysis.loops {
-            let rounds = match one.rounds {
-                Rounds::AtMost(n) => u128::from(n),
-                Rounds::Counter(node) => {
-                    self.value(atoms, node);
-                    u128::try_from(*self.rounds.get(&node)?).ok()?
-                }
-                Rounds::Unknown => return None,
-            };
-            // The round that finds the loop at its end counts as one.
-            let around = one.parent.map_or(1, |parent| each[parent]);
-            each.push(around.checked_mul(rounds + 1)?);
-            total = total.checked_add(each[each.len() - 1])?;
-        }
-        Some(total)
-    }
-
-    /// Rounds of a loop that goes round equally often in every invocation, and the atom that counts them.
-    pub(crate) fn exact_rounds(&mut self, atoms: &mut Atoms, index: usize) -> Option<(AtomId, u32)> {
-        self.leave();
-        let (least, most) = self.rounds_of(atoms, index)?;
-        let (node, bound) = self.counted(index)?;
-        let counter = atoms.find(&self.round(node))?;
-        (bound.only_exit && least == most).then_some((counter, u32::try_from(most).ok()?))
-    }
-
-    /// The counter of a loop, and what it is tested against.
-    fn counted(&self, index: usize) -> Option<(NodeId, LoopBound)> {
-        let Rounds::Counter(node) = self.analysis.loops.get(index)?.rounds else { return None };
-        match *self.analysis.exprs.get(node) {
-            Node::Counter { bound: Some(bound), .. } => Some((node, bound)),
-            _ => None,
-        }
-    }
-
-    /// Fewest and most rounds of a loop that counts, each time it is entered, if its test is all that ends it. Outside of
-    /// any context.
-    fn rounds_of(&mut self, atoms: &mut Atoms, index: usize) -> Option<(i128, i128)> {
-        let (node, bound) = self.counted(index)?;
-        let Node::Counter { width, init, step, .. } = *self.analysis.exprs.get(node) else { return None };
-        self.value(atoms, node);
-        let most = *self.rounds.get(&node)?;
-        let meaning = if bound.signed { as_signed } else { as_unsigned };
-        let init = meaning(&self.value(atoms, init), width)?;
-        let limit = meaning(&self.value(atoms, bound.limit), width)?;
-        let step = self.value(atoms, step).form.constant;
-        let last = limit.low - i128::from(!bound.inclusive);
-        let least = if last < init.high { 0 } else { (last - init.high) / step + 1 };
-        Some((least, most))
-    }
-
-    /// What counts the rounds of the loops around an access, if each of them is left by its test alone and it is known
-    /// which rounds come to the access.
-    fn counters(&self, atoms: &Atoms, access: &Access) -> Option<SmallVec<[AtomId; 2]>> {
-        let counter = |&(index, place): &(usize, Place)| {
-            let (node, bound) = self.counted(index)?;
-            let known = bound.only_exit && place != Place::Unclear;
-            known.then(|| atoms.find(&self.round(node))).flatten()
-        };
-        access.loops.iter().map(counter).collect()
-    }
-
-    /// For each loop around an access that is tested after it only: the last round that is certainly begun.
-    fn begun(&mut self, atoms: &mut Atoms, access: &Access) -> SmallVec<[Option<i128>; 2]> {
-        if access.loops.iter().any(|&(_, place)| place == Place::BeforeTest) {
-            self.leave();
-        }
-        let last = |&(index, place): &(usize, Place)| {
-            // The first round is begun whatever the test will say.
-            let least = || self.rounds_of(atoms, index).map_or(0, |(least, _)| least);
-            (place == Place::BeforeTest && !mutant!(EveryRoundIsBegun)).then(least)
-        };
-        access.loops.iter().map(last).collect()
     }
 
     /// The byte range of an access whose accessor starts at byte `base` of its memory object.
@@ -340,18 +257,8 @@ impl<'a> Evaluator<'a> {
         atoms.intern(Atom::Free { member: self.member(), node, base }, max)
     }
 
-    /// What counts the rounds of a loop.
-    fn round(&self, node: NodeId) -> Atom {
-        let member = self.member();
-        if mutant!(RoundIsValue) {
-            Atom::Free { member, node, base: 0 }
-        } else {
-            Atom::Round { member, node }
-        }
-    }
-
     /// The member, to tell its unknowns from those of others.
-    fn member(&self) -> u32 {
+    pub(super) fn member(&self) -> u32 {
         if mutant!(UnknownIsEqual) { 0 } else { self.env.member }
     }
 
@@ -495,39 +402,5 @@ impl<'a> Evaluator<'a> {
         let low = values.iter().map(|v| v.low).min()?;
         let high = values.iter().map(|v| v.high).max()?;
         (high - low < 1 << 62).then(|| self.unknown(atoms, node, low, high))
-    }
-
-    fn counter(
-        &mut self,
-        atoms: &mut Atoms,
-        node: NodeId,
-        width: u8,
-        init: NodeId,
-        step: NodeId,
-        bound: LoopBound,
-    ) -> Option<Value> {
-        let meaning = if bound.signed { as_signed } else { as_unsigned };
-        let init = meaning(&self.value(atoms, init), width)?;
-        let step = self.value(atoms, step);
-        let limit = meaning(&self.value(atoms, bound.limit), width)?;
-        if !step.form.terms.is_empty() || step.form.constant <= 0 {
-            return None;
-        }
-        let step = step.form.constant;
-        // The counter steps only while it is below the limit, so this is the most it can become.
-        let last = limit.high - i128::from(!bound.inclusive);
-        let top = init.high.max(last + step);
-        let wrap = 1i128 << if bound.signed { width - 1 } else { width };
-        if top >= wrap {
-            return None;
-        }
-        let rounds = if last < init.low { 0 } else { (last - init.low) / step + 1 };
-        let rounds = if mutant!(OneRoundLess) { (rounds - 1).max(0) } else { rounds };
-        if self.context.is_none() {
-            self.rounds.insert(node, rounds);
-        }
-        let round = self.round(node);
-        let form = init.form.plus(&Affine::atom(atoms.intern(round, rounds)), step)?;
-        Some(self.exact(atoms, form))
     }
 }

@@ -4,7 +4,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, GlslStd450Op, Op};
 
 use super::build::{Builder, Definition, Variable, id_at};
-use super::expr::{BinaryOp, CompareOp, IdKind, LoopBound, Node, NodeId, mask};
+use super::expr::{BinaryOp, CompareOp, GoesOn, IdKind, LoopBound, Node, NodeId, mask};
 use super::layout::Type;
 
 /// Longest chain of definitions followed before a value is called opaque.
@@ -420,21 +420,28 @@ impl<'a> Builder<'a> {
         id
     }
 
-    /// The loop-invariant `step` of `next = counter + step`.
+    /// The loop-invariant `step` of `next = counter + step`, or of `next = counter - (-step)`.
     fn step_of(&mut self, next: u32, counter: u32, own_loop: usize) -> Option<NodeId> {
         let next = self.source(next);
         let Definition::Local { block, inst } = self.definitions.get(&next).copied()? else {
             return None;
         };
-        if inst.class.opcode != Op::IAdd {
-            return None;
-        }
-        let step = match (id_at(inst, 0)?, id_at(inst, 1)?) {
-            (a, b) if self.source(a) == counter => b,
-            (a, b) if self.source(b) == counter => a,
+        let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
+        let step = match inst.class.opcode {
+            Op::IAdd | Op::ISub if self.source(a) == counter => b,
+            Op::IAdd if self.source(b) == counter => a,
             _ => return None,
         };
-        self.is_invariant(step, own_loop).then(|| self.scalar(step, block))
+        if !self.is_invariant(step, own_loop) {
+            return None;
+        }
+        let step = self.scalar(step, block);
+        if inst.class.opcode == Op::IAdd {
+            return Some(step);
+        }
+        let width = self.exprs.get(step).width();
+        let zero = self.exprs.constant(0, width);
+        Some(self.exprs.add(Node::Binary { op: BinaryOp::Sub, width, a: zero, b: step }))
     }
 
     /// Whether a value is the same in every round: defined outside, or made of nothing that changes.
@@ -454,8 +461,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Reads `counter < limit` off the branch that decides whether the loop goes on, if that branch
-    /// is passed in every iteration before the counter steps.
+    /// Reads how the counter compares with a limit while the loop goes on off the branch that decides that, which is
+    /// passed in every iteration before the counter steps.
     fn bound_of(&mut self, counter: u32, own_loop: usize) -> Option<LoopBound> {
         let cfg = self.cfg;
         let the_loop = &cfg.loops[own_loop];
@@ -464,36 +471,44 @@ impl<'a> Builder<'a> {
             return None;
         };
         let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
-        // Normal form: while `left < right` or `left <= right`.
+        // As a comparison that holds while the loop goes on.
         use Op::{
             SGreaterThan as SG, SGreaterThanEqual as SGE, SLessThan as SL, SLessThanEqual as SLE,
             UGreaterThan as UG, UGreaterThanEqual as UGE, ULessThan as UL, ULessThanEqual as ULE,
         };
-        let (left, right, inclusive, signed) = match (inst.class.opcode, test.stays) {
-            (UL, true) => (a, b, false, false),
-            (SL, true) => (a, b, false, true),
-            (ULE, true) => (a, b, true, false),
-            (SLE, true) => (a, b, true, true),
-            (UG, true) => (b, a, false, false),
-            (SG, true) => (b, a, false, true),
-            (UGE, true) => (b, a, true, false),
-            (SGE, true) => (b, a, true, true),
-            (UGE, false) => (a, b, false, false),
-            (SGE, false) => (a, b, false, true),
-            (UG, false) => (a, b, true, false),
-            (SG, false) => (a, b, true, true),
-            (ULE, false) => (b, a, false, false),
-            (SLE, false) => (b, a, false, true),
-            (UL, false) => (b, a, true, false),
-            (SL, false) => (b, a, true, true),
+        let (goes_on, signed) = match (inst.class.opcode, test.stays) {
+            (UL, true) | (UGE, false) => (GoesOn::Below, false),
+            (SL, true) | (SGE, false) => (GoesOn::Below, true),
+            (ULE, true) | (UG, false) => (GoesOn::AtMost, false),
+            (SLE, true) | (SG, false) => (GoesOn::AtMost, true),
+            (UG, true) | (ULE, false) => (GoesOn::Above, false),
+            (SG, true) | (SLE, false) => (GoesOn::Above, true),
+            (UGE, true) | (UL, false) => (GoesOn::AtLeast, false),
+            (SGE, true) | (SL, false) => (GoesOn::AtLeast, true),
+            (Op::INotEqual, true) | (Op::IEqual, false) => (GoesOn::UnlessEqual, false),
             _ => return None,
         };
-        if self.source(left) != counter || !self.is_invariant(right, own_loop) {
+        // With the counter on the left.
+        let (right, goes_on) = if self.source(a) == counter {
+            (b, goes_on)
+        } else if self.source(b) == counter {
+            let mirrored = match goes_on {
+                GoesOn::Below => GoesOn::Above,
+                GoesOn::AtMost => GoesOn::AtLeast,
+                GoesOn::Above => GoesOn::Below,
+                GoesOn::AtLeast => GoesOn::AtMost,
+                GoesOn::UnlessEqual => GoesOn::UnlessEqual,
+            };
+            (a, mirrored)
+        } else {
+            return None;
+        };
+        if !self.is_invariant(right, own_loop) {
             return None;
         }
         let limit = self.scalar(right, the_loop.header);
         let only_exit = the_loop.is_left_only_from(test.block(), cfg) || mutant!(OtherExitsAreNotTaken);
-        Some(LoopBound { limit, inclusive, signed, only_exit })
+        Some(LoopBound { limit, goes_on, signed, only_exit })
     }
 }
 

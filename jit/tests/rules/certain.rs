@@ -111,11 +111,13 @@ probes! {
             "if (b[i] > 120u) { z[i] = 1u; } else { z[i] = a[i]; }",
             "if (b[i] > 120u) { z[i] = 1u; return; } z[i] = a[i];",
             "switch (a[i] % 3u) { case 0u: z[i] = 1u; break; case 1u: z[i] = 2u; return; default: z[i] = a[i]; }",
-            "for (uint k = 0u; k < 4u; k++) if (SOME) { z[i] = k; return; } z[i] = a[i];",
             "if (b[i] > 120u) { if (a[i] > 30u) z[i] = 1u; else z[i] = 2u; } else { z[i] = a[i]; }",
         ] {
-            is_certain(FEW, &body.replace("SOME", SOME), 1, &[]);
+            is_certain(FEW, body, 1, &[]);
         }
+        // Optimised, a variable says behind the loop whether it returned.
+        let search = "for (uint k = 0u; k < 4u; k++) if (SOME) { z[i] = k; return; } z[i] = a[i];";
+        is_certain(PLAIN, &search.replace("SOME", SOME), 1, &[]);
         let each = "for (uint k = 0u; k < 4u; k++) { if (SOME) z[4u * i + k] = k; else z[4u * i + k] = a[i]; }";
         is_certain(FEW, &each.replace("SOME", SOME), 4, &[]);
         for body in [
@@ -179,6 +181,48 @@ probes! {
         let inner = "for (uint j = 0u; j < 2u; j++) { uint k = 0u; do { z[4u * i + 2u * j + k] = a[i]; } while (k++ < m); }";
         is_uncertain(FEW, &format!("uint m = a[i] & 1u; {inner}"), 4, &[]);
         is_certain(FEW, &format!("uint m = p.x; {inner}"), 4, &[1]);
+    }
+
+    /// Loops that count down, or until a number is met.
+    fn loops_count_in_either_direction() {
+        for head in [
+            "for (uint k = 4u; k-- > 0u;)",
+            "for (int k = 3; k >= 0; k--)",
+            "for (int k = 3; -1 < k; k--)",
+            "for (int k = 0; k != 4; k++)",
+            "for (uint k = 3u; k != 0xffffffffu; k--)",
+            "for (uint k = p.x - 1u; k < 4u; k++)",
+        ] {
+            let body = format!("{head} z[4u * i + uint(k)] = a[i] + uint(k);");
+            is_certain(FEW, &body, 4, &[1]);
+        }
+        for head in [
+            "for (uint k = 4u; k-- > 1u;)",
+            "for (int k = 3; k > 0; k--)",
+            "for (int k = 1; k != 4; k++)",
+            "for (int k = 3; k >= 0; k -= 2)",
+            "for (int k = 0; k != 4; k += 2)",
+            "int m = int(a[i] % 2u); for (int k = 3; k >= m; k--)",
+        ] {
+            is_uncertain(PLAIN, &format!("{head} z[4u * i + uint(k)] = a[i] + uint(k);"), 4, &[]);
+        }
+        let late = "int k = 3, m = int(LIMIT); do { z[4u * i + uint(k)] = a[i]; } while (k-- > m);";
+        is_certain(PLAIN, &late.replace("LIMIT", "p.x"), 4, &[0]);
+        is_uncertain(PLAIN, &late.replace("LIMIT", "p.x"), 4, &[1]);
+        is_uncertain(PLAIN, &late.replace("LIMIT", "a[i] % 3u"), 4, &[]);
+    }
+
+    /// A counter that steps past its limit goes round all words before it meets it.
+    fn a_limit_that_is_passed_is_not_met() {
+        let write = "uint8_t k = uint8_t(0); while (k != uint8_t(4)) { z[256u * g + uint(k)] = a[g]; k += uint8_t(3); }";
+        let read = kernel("a z", "1", "z[wid.x] = a[256u * (1u - wid.x) + 30u];");
+        if is_possible() {
+            Lab::new(512)
+                .submit(&glsl("", "a z", "1", write), [2, 1, 1], &[0, 1], &[])
+                .submit(&read, [2, 1, 1], &[1, 2], &[])
+                .check()
+                .split(2, Write, Read);
+        }
     }
 
     /// Where a limit is known only behind a guard, the counter is a number there and an unknown elsewhere.
