@@ -243,8 +243,18 @@ fn what_is_stored_before_a_guard_is_stored_for_all() {
         };
         let done = rig.queue.fuse(list).unwrap();
         assert_eq!(done.outcome(), Outcome::Fused);
-        let expected: Vec<i32> = (0..length as u32).map(|i| if i < first { 6 } else { 0 }).collect();
-        assert_eq!(z.download().unwrap(), expected, "{first}");
+        let expected = |n| -> Vec<i32> { (0..length as u32).map(|i| if i < n { 6 } else { 0 }).collect() };
+        assert_eq!(z.download().unwrap(), expected(first), "{first}");
+        // Kept, and bound to another number: what was decided for the first is not what holds for it.
+        let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+        wrapper.start_fusion().unwrap();
+        list(&rig.queue).unwrap();
+        let (_, kept) = wrapper.complete_and_keep(&FusionProperties::default()).unwrap();
+        for other in [first, 501, 768] {
+            let kept = kept.rebind().push(0, &other).push(1, &other).finish().unwrap();
+            kept.run().unwrap();
+            assert_eq!(z.download().unwrap(), expected(other), "{first}, then {other}");
+        }
     }
     rig.assert_no_validation_messages();
 }
