@@ -130,15 +130,17 @@ impl Layout {
         self.total(member) != all && !mutant!(NoRangeGuard)
     }
 
-    /// Counts of the member in each dimension of what is renumbered.
+    /// Counts of the member in each dimension of what is renumbered: what its numbers are divided by. A member without any
+    /// work-group has no numbers, so a count of zero may be one.
     pub(crate) fn counts(&self, member: &Submission) -> [u32; 3] {
-        match self.mapping {
+        let counts = match self.mapping {
             _ if self.free => [1; 3],
             Mapping::Items => {
                 std::array::from_fn(|d| member.groups[d] * member.kernel.interface.local_size[d])
             }
             _ => member.groups,
-        }
+        };
+        counts.map(|count| count.max(1))
     }
 
     /// The ids of a member as forms over the ids of the dispatch.
@@ -179,7 +181,7 @@ impl Layout {
                 if self.needs_guard(member) {
                     facts.push(at_most(&number, self.total(member)));
                 }
-                unfold(atoms, &number, member.groups)?
+                unfold(atoms, &number, self.counts(member))?
             };
             let mut global: [Affine; 3] = Default::default();
             for d in 0..3 {

@@ -163,4 +163,18 @@ probes! {
             assert_eq!(checked.plan.report.splits[0].reason, reason);
         }
     }
+
+    /// A member without any work-group, in whatever dimension it has none, does nothing.
+    fn a_member_without_groups_does_nothing() {
+        let line = kernel("a z", "8", "let i = (wid.y * nwg.x + wid.x) * 8u + lid.x; z[i] = a[i] + 1u;");
+        let items = kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;");
+        let square = kernel("a z", "4, 4", "z[gid.y * 8u + gid.x] = a[gid.y * 8u + gid.x] * 2u;");
+        for none in [[0, 1, 1], [2, 0, 1], [0, 2, 1], [2, 3, 0], [0, 0, 0]] {
+            for (first, second) in [(&line, &line), (&items, &square)] {
+                for (a, b) in [([3, 1, 1], none), (none, [2, 1, 1]), (none, none)] {
+                    Lab::new(64).submit(first, a, &[0, 1], &[]).submit(second, b, &[1, 2], &[]).check();
+                }
+            }
+        }
+    }
 }
