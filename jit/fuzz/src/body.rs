@@ -23,6 +23,9 @@ pub(crate) struct Theme {
     pub(crate) straight: u32,
     /// Kernels keep to the pool's families and rarely to anything else, so that much can be promoted.
     pub(crate) tidy: bool,
+    /// The array of each block that tidy kernels keep to, and whether they go over an invocation's elements in loops.
+    pub(crate) arrays: Vec<usize>,
+    pub(crate) looped: bool,
     /// Kernels take a number from one small buffer that nobody writes.
     pub(crate) cells: bool,
 }
@@ -43,10 +46,13 @@ impl Theme {
             families = vec![Family::Own];
         }
         let count = if tidy { random.between(1, 2) } else { random.between(2, 3) };
-        let blocks = (0..count).map(|_| Block::random(random, ROOM)).collect();
+        let blocks: Vec<Block> = (0..count).map(|_| Block::random(random, ROOM)).collect();
+        let arrays = blocks.iter().map(|block| random.below(block.arrays.len())).collect();
+        let many = matches!(families[0], Family::Blocked(_) | Family::Strided(_));
+        let looped = random.percent(if many { 70 } else { 20 });
         let cells = families.iter().any(|family| matches!(family, Family::Cell(..))) || random.percent(15);
         let straight = random.one(&[20, 40, 80]);
-        Self { blocks, families, local, two_dimensions, grouped, straight, tidy, cells }
+        Self { blocks, families, local, two_dimensions, grouped, straight, tidy, arrays, looped, cells }
     }
 }
 
@@ -375,7 +381,7 @@ impl Body<'_> {
             stmts.extend(self.statement(0));
         }
         if self.random.percent(85) {
-            stmts.extend(self.store());
+            stmts.extend(self.last_store());
         }
         stmts
     }
@@ -509,11 +515,12 @@ impl Body<'_> {
 
     /// The number of one of an invocation's own elements.
     fn own(&mut self) -> String {
-        if !self.loops.is_empty() && self.random.percent(65) {
+        let by_loop = if self.theme.tidy && !self.theme.looped { 5 } else { 65 };
+        if !self.loops.is_empty() && self.random.percent(by_loop) {
             let (name, small) = self.random.pick(&self.loops).clone();
             return if small && self.random.percent(80) { name } else { format!("({name} & 3u)") };
         }
-        let most = if self.theme.tidy { 24 } else { 10 };
+        let most = if self.theme.tidy && !self.theme.looped { 80 } else { 10 };
         match self.random.below(most) {
             0..=5 | 10.. => "0u".to_owned(),
             6 => "1u".to_owned(),
@@ -521,6 +528,34 @@ impl Body<'_> {
             8 => "3u".to_owned(),
             _ => "(u0 & 3u)".to_owned(),
         }
+    }
+
+    /// The array that an access goes to.
+    fn array(&mut self, binding: &Binding) -> usize {
+        let all = binding.block.arrays.len();
+        match self.theme.arrays.get(binding.home) {
+            Some(&array) if self.theme.tidy && array < all && self.random.percent(92) => array,
+            _ => self.random.below(all),
+        }
+    }
+
+    /// What a kernel of a tidy pool ends with: its elements, all or one.
+    fn last_store(&mut self) -> Vec<Stmt> {
+        if !self.theme.tidy || !self.theme.looped || self.random.percent(15) {
+            return self.store();
+        }
+        let name = format!("k{}", self.counters);
+        self.counters += 1;
+        let limit = self.random.one(&["4u", "4u", "4u", "p.m"]);
+        let (head, tail) = match self.random.below(5) {
+            0..=2 => (format!("for (uint {name} = 0u; {name} < {limit}; ++{name}) {{"), "}".to_owned()),
+            _ => (format!("{{ uint {name} = 0u; do {{"), format!("}} while (++{name} < {limit}); }}")),
+        };
+        self.loops.push((name, true));
+        let mut body = if self.random.percent(20) { vec![self.leave()] } else { Vec::new() };
+        body.extend(self.store());
+        self.loops.pop();
+        vec![Stmt::block(head, body, tail)]
     }
 
     fn index(&mut self, role: Role) -> String {
@@ -560,7 +595,7 @@ impl Body<'_> {
             };
             return (format!("b{number}.a0[({index}) >> 2u][({index}) & 3u]"), scalar);
         }
-        let array = self.random.below(binding.block.arrays.len());
+        let array = self.array(&binding);
         let element = self.kernel.element(number, array, &index);
         let loops = self.loops.clone();
         let (path, scalar) =
@@ -612,7 +647,7 @@ impl Body<'_> {
                 let binding = self.kernel.bindings[number].clone();
                 if !binding.uniform {
                     let index = self.index(binding.role);
-                    let array = self.random.below(binding.block.arrays.len());
+                    let array = self.array(&binding);
                     let element = &binding.block.arrays[array].element;
                     let whole = self.kernel.element(number, array, &index);
                     let (path, scalar) =
@@ -769,14 +804,15 @@ impl Body<'_> {
             let value = self.word(1);
             return vec![Stmt::line(format!("if (g == 0u) b{number}.h{field} = {value} & 7u;"))];
         }
-        let array = self.random.below(binding.block.arrays.len());
+        let array = self.array(&binding);
         let element = binding.block.arrays[array].element.clone();
-        let whole = !matches!(element, Type::Scalar(_)) && self.random.percent(45);
+        let whole = if self.theme.tidy { 80 } else { 45 };
+        let whole = !matches!(element, Type::Scalar(_)) && self.random.percent(whole);
         if whole && (self.is_glsl() || matches!(element, Type::Vector(..))) {
             let index = self.index(binding.role);
             let place = self.kernel.element(number, array, &index);
             if let Type::Matrix { columns, rows, .. } = element
-                && self.random.percent(60)
+                && self.random.percent(if self.theme.tidy { 30 } else { 60 })
             {
                 let column = self.random.below(columns as usize);
                 let parts: Vec<String> = (0..rows).map(|_| self.scalar(Scalar::F32)).collect();

@@ -10,9 +10,11 @@ use std::path::Path;
 
 use vkfuse_jit::plan::Promote;
 
-use crate::judge;
 use crate::list::{Bound, List, Object, Shot};
 use crate::pool::{self, Pool, PoolKernel, Source};
+
+/// How many lists in a row submit the same kernels: drivers compile slowly.
+const REPEATS: usize = 16;
 
 const MAGIC: &[u8; 8] = b"vkfuzz\x00\x01";
 
@@ -131,10 +133,11 @@ fn parse(bytes: &[u8]) -> io::Result<Section> {
         let bytes = from.0.get(..size).ok_or_else(|| bad("a module ends early"))?;
         let words: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         from.0 = &from.0[size..];
-        let entry = pool::load(&words).map_err(bad)?;
+        let (module, entry) = pool::load(&words).map_err(bad)?;
         kernels.push(PoolKernel {
             source: Source::Words,
             words,
+            module,
             entry,
             ports: Vec::new(),
             local: [1; 3],
@@ -195,9 +198,8 @@ pub fn write(path: &Path, first: u64, pools: u64, kernels: usize, lists: usize) 
     let mut written = 0;
     for seed in first..first + pools {
         let pool = Pool::new(seed, kernels);
-        let all = (0..lists).map(|number| (number, List::new(&pool, seed, number)));
-        let kept: Vec<(usize, List)> =
-            all.filter(|(_, list)| list.is_aligned() && judge::defined(&pool, list).is_ok()).collect();
+        let all = (0..lists).map(|number| (number, List::new(&pool, seed, number, REPEATS)));
+        let kept: Vec<(usize, List)> = all.filter(|(_, list)| list.is_defined(&pool)).collect();
         written += kept.len();
         let bytes = section(seed, &pool, &kept);
         file.write_all(&(bytes.len() as u64).to_le_bytes())?;

@@ -114,14 +114,14 @@ pub fn judge(pool: &Pool, list: &List) -> Result<Verdict, Failure> {
         Ok(submissions) => submissions,
         Err(error) => return Ok(Verdict::Skipped(error)),
     };
-    let contents: Vec<Vec<u8>> = list.objects.iter().map(|o| o.contents()).collect();
+    let contents = list.contents();
     Case { list, submissions, contents }.judge()
 }
 
 /// Bytes of all objects after a defined list, or why there are none.
 pub(crate) fn defined(pool: &Pool, list: &List) -> Result<Vec<Vec<u8>>, Verdict> {
     let submissions = list.submissions(pool).map_err(Verdict::Skipped)?;
-    let contents: Vec<Vec<u8>> = list.objects.iter().map(|o| o.contents()).collect();
+    let contents = list.contents();
     let case = Case { list, submissions, contents };
     case.unfused(&limits(list)).map(|(outcome, _)| outcome.bytes)
 }

@@ -5,6 +5,7 @@ use vkfuse_jit::kernel::SpecValue;
 use vkfuse_jit::plan::{Arg, BufferId, Promote, Submission};
 
 use crate::body::CELLS;
+use crate::judge;
 use crate::place::ROOM;
 use crate::pool::{Pool, Port};
 use crate::random::Random;
@@ -49,9 +50,6 @@ pub struct List {
 /// A binding of a submission that has as many elements as there are items, and their bytes.
 type Exact = (usize, usize, u32);
 
-/// How many lists in a row submit the same kernels, on other sizes.
-pub(crate) const REPEATS: usize = 8;
-
 impl Object {
     /// The first contents: small numbers at the front, then what shows mistakes.
     pub(crate) fn contents(&self) -> Vec<u8> {
@@ -82,10 +80,10 @@ impl Object {
 }
 
 impl List {
-    /// The list of that number over a pool.
-    pub fn new(pool: &Pool, seed: u64, number: usize) -> Self {
-        // Lists that differ in numbers alone have the same kernels, arguments and promotions.
-        let mut random = Random::new(seed ^ 0x5eed, (number / REPEATS) as u64 + 2);
+    /// The list of that number over a pool. So many lists in a row have the same kernels, arguments and promotions, and
+    /// differ in numbers alone.
+    pub fn new(pool: &Pool, seed: u64, number: usize, repeats: usize) -> Self {
+        let mut random = Random::new(seed ^ 0x5eed, (number / repeats.max(1)) as u64 + 2);
         let mut detail = Random::new(seed ^ 0xde7a, number as u64 + 2);
         let count = random.one(&[2, 2, 2, 3, 3, 4, 5]);
         let mut objects: Vec<usize> = Vec::new();
@@ -177,20 +175,54 @@ impl List {
         self.shots.iter().flat_map(|shot| &shot.bound).all(|b| b.offset % 64 == 0)
     }
 
+    /// How many submissions there are.
+    pub fn len(&self) -> usize {
+        self.shots.len()
+    }
+
+    /// Whether there are no submissions.
+    pub fn is_empty(&self) -> bool {
+        self.shots.is_empty()
+    }
+
+    /// The kernel of a submission, by its number in the pool.
+    pub fn kernel(&self, submission: usize) -> usize {
+        self.shots[submission].kernel
+    }
+
+    /// The values of the specialization constants of a submission.
+    pub fn constants(&self, pool: &Pool, submission: usize) -> Vec<(u32, SpecValue)> {
+        let shot = &self.shots[submission];
+        let entry = &pool.kernels[shot.kernel].entry;
+        // The optimizer may have dropped a constant that nothing uses.
+        let mut spec: Vec<(u32, SpecValue)> =
+            shot.constant.iter().map(|&value| (0, SpecValue::U32(value))).collect();
+        spec.retain(|(id, _)| entry.spec_constants().iter().any(|constant| constant.id == *id));
+        spec
+    }
+
+    /// First contents of all buffers.
+    pub fn contents(&self) -> Vec<Vec<u8>> {
+        self.objects.iter().map(Object::contents).collect()
+    }
+
+    /// Whether its result is defined, and all its views begin where any device takes them.
+    pub fn is_defined(&self, pool: &Pool) -> bool {
+        self.is_aligned() && judge::defined(pool, self).is_ok()
+    }
+
     /// What the planner is given.
     ///
     /// # Errors
     /// What the engine says of a kernel that it cannot specialise.
     pub fn submissions(&self, pool: &Pool) -> Result<Vec<Submission>, String> {
-        self.shots.iter().map(|shot| self.submission(pool, shot)).collect()
+        (0..self.shots.len()).map(|number| self.submission(pool, number)).collect()
     }
 
-    fn submission(&self, pool: &Pool, shot: &Shot) -> Result<Submission, String> {
-        let entry = &pool.kernels[shot.kernel].entry;
-        // The optimizer may have dropped a constant that nothing uses.
-        let mut spec = shot.spec();
-        spec.retain(|(id, _)| entry.spec_constants().iter().any(|constant| constant.id == *id));
-        let kernel = entry.specialize(&spec).map_err(|error| error.to_string())?;
+    fn submission(&self, pool: &Pool, number: usize) -> Result<Submission, String> {
+        let shot = &self.shots[number];
+        let kernel = pool.kernels[shot.kernel].entry.specialize(&self.constants(pool, number));
+        let kernel = kernel.map_err(|error| error.to_string())?;
         let mut args: SmallVec<[Arg; 8]> = SmallVec::new();
         for used in &kernel.interface.bindings {
             let bound = shot.bound.iter().find(|b| (b.set, b.binding) == (used.set, used.binding));
@@ -211,11 +243,6 @@ impl List {
 }
 
 impl Shot {
-    /// Values of specialization constants.
-    pub(crate) fn spec(&self) -> Vec<(u32, SpecValue)> {
-        self.constant.iter().map(|&value| (0, SpecValue::U32(value))).collect()
-    }
-
     pub(crate) fn push_bytes(&self) -> Vec<u8> {
         self.push.iter().flat_map(|word| word.to_le_bytes()).collect()
     }

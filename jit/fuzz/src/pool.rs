@@ -42,6 +42,7 @@ pub(crate) struct Port {
 pub(crate) struct PoolKernel {
     pub(crate) source: Source,
     pub(crate) words: Vec<u32>,
+    pub(crate) module: Module,
     pub(crate) entry: Entry,
     pub(crate) ports: Vec<Port>,
     pub(crate) local: [u32; 3],
@@ -92,6 +93,22 @@ impl Pool {
         pool
     }
 
+    /// The modules of its kernels, by number.
+    pub fn modules(&self) -> impl Iterator<Item = &Module> {
+        self.kernels.iter().map(|kernel| &kernel.module)
+    }
+
+    /// The same kernels, loaded anew.
+    pub fn reloaded(&self) -> Self {
+        let mut pool = self.clone();
+        for kernel in &mut pool.kernels {
+            if let Ok((module, entry)) = load(&kernel.words) {
+                (kernel.module, kernel.entry) = (module, entry);
+            }
+        }
+        pool
+    }
+
     /// How many kernels it has.
     pub fn len(&self) -> usize {
         self.kernels.len()
@@ -111,7 +128,7 @@ pub(crate) fn build(source: Source) -> Result<PoolKernel, String> {
     let text = kernel.text();
     let words = compile::compile(&text, kernel.language, env, treatment)
         .map_err(|error| format!("{error}\n{}\n{text}", treatment.name()))?;
-    let entry = load(&words).map_err(|error| format!("{error}\n{}\n{text}", treatment.name()))?;
+    let (module, entry) = load(&words).map_err(|error| format!("{error}\n{}\n{text}", treatment.name()))?;
     let ports = kernel
         .bindings
         .iter()
@@ -134,13 +151,14 @@ pub(crate) fn build(source: Source) -> Result<PoolKernel, String> {
         Treatment::Debug | Treatment::Small => "-Od, -Os",
         _ => "spirv-opt",
     });
-    Ok(PoolKernel { source, words, entry, ports, local, two_dimensions, constant, features })
+    Ok(PoolKernel { source, words, module, entry, ports, local, two_dimensions, constant, features })
 }
 
 /// Loads a module.
-pub(crate) fn load(words: &[u32]) -> Result<Entry, String> {
+pub(crate) fn load(words: &[u32]) -> Result<(Module, Entry), String> {
     let module = Module::from_words("fuzz", words).map_err(|error| error.to_string())?;
-    Entry::new(&module, None).map_err(|error| error.to_string())
+    let entry = Entry::new(&module, None).map_err(|error| error.to_string())?;
+    Ok((module, entry))
 }
 
 /// What a kernel is made of, for the table.

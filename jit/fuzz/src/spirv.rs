@@ -16,7 +16,8 @@ pub(crate) fn source(random: &mut Random, theme: &Theme) -> Result<PoolKernel, S
     let text = text(random, theme);
     let words = compile::assemble(&text, &treatment)
         .map_err(|error| format!("{error}\n{}\n{text}", treatment.name()))?;
-    let entry = pool::load(&words).map_err(|error| format!("{error}\n{}\n{text}", treatment.name()))?;
+    let (module, entry) =
+        pool::load(&words).map_err(|error| format!("{error}\n{}\n{text}", treatment.name()))?;
     let port = |binding: u32| Port {
         set: 0,
         binding,
@@ -30,6 +31,7 @@ pub(crate) fn source(random: &mut Random, theme: &Theme) -> Result<PoolKernel, S
     Ok(PoolKernel {
         source: Source::Assembly { text, treatment },
         words,
+        module,
         entry,
         ports: vec![port(0), port(1)],
         local: theme.local,

@@ -18,6 +18,7 @@ use vkfuse_fuzz::{Class, Failure, List, Pool, Tally, Verdict, describe, dump, ha
 /// Kernels of a pool, and lists over it.
 const KERNELS: usize = 14;
 const LISTS: usize = 120;
+const REPEATS: usize = 2;
 
 fn number<T: FromStr>(name: &str, default: T) -> T {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -57,7 +58,7 @@ fn plans_of_random_lists_are_right() {
     let (first, only): (u64, Option<usize>) = (seed.parse().unwrap_or(0), only.parse().ok());
     if let Some(only) = only {
         let pool = Pool::new(first, KERNELS);
-        let list = List::new(&pool, first, only);
+        let list = List::new(&pool, first, only, REPEATS);
         match judged(&pool, &list) {
             Ok(verdict) => println!("{}\n{verdict:?}", describe(&pool, &list)),
             Err(failure) => println!("{}", report(&pool, &list, &failure, &text)),
@@ -73,7 +74,7 @@ fn plans_of_random_lists_are_right() {
         let pool = Pool::new(seed, KERNELS);
         rejected += pool.rejected.len();
         for number in 0..LISTS.min(lists - (seed - first) as usize * LISTS) {
-            let list = List::new(&pool, seed, number);
+            let list = List::new(&pool, seed, number, REPEATS);
             let name = format!("{seed}:{number}");
             match judged(&pool, &list) {
                 Ok(verdict) => tally.count(&pool, &list, &verdict),
