@@ -285,20 +285,14 @@ impl Case<'_> {
                     t.dispatch as usize == number
                         && u64::from(t.object.0) == arg.buffer.0
                         && t.offset >= arg.offset
+                        && t.kind == AccessKind::Write
                 });
-                let mut early = None;
                 for t in mine {
                     let first = (t.offset - arg.offset) as usize;
                     let end = (first + t.bytes as usize).min(written.len());
-                    let bytes = &mut written[first.min(end)..end];
-                    if t.kind == AccessKind::Write {
-                        bytes.fill(true);
-                    } else if bytes.contains(&false) {
-                        early.get_or_insert(t.offset);
-                    }
+                    written[first.min(end)..end].fill(true);
                 }
-                let left = written.iter().position(|written| !written).map(|byte| byte as u64 + arg.offset);
-                if let Some(byte) = left.or(early) {
+                if let Some(byte) = written.iter().position(|written| !written) {
                     let what = format!(
                         "submission {number} is said to overwrite buffer {}, but not byte {byte}",
                         arg.buffer.0
