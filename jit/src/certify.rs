@@ -6,10 +6,11 @@
 //! planner says of a pair (`Plan::verdicts`) only makes the claim stronger. `docs/certificates.md` says what is claimed,
 //! and what has to be trusted.
 //!
-//! The files in order of the work: `body` (a module), `term` and `text` (bit-vectors), `trace`, `value` and `place` (one
-//! invocation in one kernel), `group` (members and ids), `pair` and `inside` (the claims).
+//! The files in order of the work: `body` (a module), `term` and `text` (bit-vectors), `trace`, `carried`, `value` and
+//! `place` (one invocation in one kernel), `group` (members and ids), `pair` and `inside` (the claims).
 
 mod body;
+mod carried;
 mod group;
 mod inside;
 mod pair;
@@ -27,7 +28,7 @@ use crate::analysis::AccessKind;
 use crate::analysis::relation::Relation;
 use crate::plan::recipe::{Recipe, Target};
 use crate::plan::step::Source;
-use crate::plan::{Internalization, Plan, Step, Submission};
+use crate::plan::{BufferId, Internalization, Plan, Step, Submission};
 use group::{Access, Group, Traces};
 use inside::Inner;
 use pair::Meeting;
@@ -188,6 +189,12 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Whether the user's word is taken for what a member does with a buffer.
+    fn is_trusted(&self, member: usize, buffer: BufferId) -> bool {
+        let mut trusted = self.plan.report.trusted.iter();
+        trusted.any(|t| t.second == member && t.buffer.is_none_or(|b| b == buffer))
+    }
+
     /// Two accesses, of two members or, to what stays inside, also of one.
     fn pair<'a>(
         &mut self,
@@ -202,8 +209,7 @@ impl Checker<'_, '_> {
             return;
         }
         let [first, second] = [a, b].map(|(member, _)| group.members[member].position);
-        let trusted = self.plan.report.trusted.iter();
-        if { trusted }.any(|t| t.second == second && t.buffer.is_none_or(|b| b == args[0].buffer)) {
+        if self.is_trusted(second, args[0].buffer) {
             return;
         }
         let target = &group.recipe.members[a.0].targets[a.1.argument];
@@ -284,6 +290,9 @@ impl Checker<'_, '_> {
         let outcome = complaint.map_or(Outcome::Proved, |what| Outcome::Refuted(what.to_owned()));
         self.push(Claim::Shape, subject, outcome, None);
         for read in inner.iter().filter(|i| i.access.kind == AccessKind::Read) {
+            if self.is_trusted(group.members[read.member].position, buffer) {
+                continue;
+            }
             let subject = format!("buffer {}: {}", buffer.0, name(group, (read.member, &read.access)));
             let is_local = internal.kind == Internalization::Local;
             // Others of the work-group are many: first without them.

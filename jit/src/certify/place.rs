@@ -20,7 +20,7 @@ pub(super) struct Place {
     pub(super) inside: Term,
     /// The indices as far as they are numbers.
     pub(super) steps: Vec<Option<u64>>,
-    /// The start of the element of the block's array it goes through, and the index that led there.
+    /// The start of the element of the outermost array it goes through, and the index that led there.
     pub(super) element: Option<(Term, Term)>,
 }
 
@@ -121,7 +121,7 @@ impl Trace<'_> {
         let way = w.terms.word(Word::Mul, index, stride);
         place.offset = w.terms.word(Word::Add, place.offset, way);
         place.ty = next;
-        if is_array && place.element.is_none() && place.steps.len() == 2 {
+        if is_array && place.element.is_none() {
             place.element = Some((place.offset, index));
         }
         Some(())

@@ -84,7 +84,6 @@ fn the_corpus_is_proved() {
 
 /// Whatever is made of them, it is not wrong.
 #[test]
-#[ignore = "asks for rules that the planner does not keep yet"]
 fn traps_are_avoided() {
     prove("traps", lists::traps());
 }
