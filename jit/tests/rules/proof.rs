@@ -140,8 +140,14 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::CounterOutlivesLoop,
     // Refuses more.
     Mutant::ForgetGuards,
-    // Refused for want of coverage instead.
+    // Refused for want of coverage or of a slot instead.
     Mutant::LocalIsPrivate,
+    Mutant::NoOwnership,
+    // About wishes, and about buffers between dispatches.
+    Mutant::AnyWish,
+    Mutant::PaddingIsOverwritten,
+    // About how the parts of one element lie.
+    Mutant::MajorsAreOne,
     Mutant::ViewsAreApart,
     Mutant::SilentlyWithoutBarriers,
     Mutant::IgnoreLoopLimit,
