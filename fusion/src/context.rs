@@ -119,6 +119,7 @@ impl Context {
             shape: options.shape.unwrap_or_else(|| gpu.caps().shape()),
             max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
             small_scalars: SmallScalars { int8, int16, float16 },
+            float_controls: gpu.caps().float_controls,
         };
         let inner = |me: &Weak<ContextInner>| ContextInner {
             schedule: Mutex::default(),

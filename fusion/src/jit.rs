@@ -13,7 +13,7 @@ pub use vkfuse_jit::{
     },
 };
 pub(crate) use vkfuse_jit::{
-    kernel::{FORM_TOOLS, FormStore, Kernel, Origin},
+    kernel::{FORM_TOOLS, FloatControls, FloatWidths, FormStore, Kernel, Origin},
     plan::{
         Arg, Bound, FuseOptions, Limits, Plan, SmallScalars, Step, Submission, overwrites, plan, plan_unfused,
     },

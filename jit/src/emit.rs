@@ -21,7 +21,7 @@ use rspirv::binary::Assemble;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Capability, ExecutionMode, ExecutionModel, Op, StorageClass, Word};
 
-use crate::kernel::{Specialized, strict, tools};
+use crate::kernel::{FloatControls, Specialized, controls, formulas, strict, tools};
 use crate::plan::recipe::Recipe;
 use crate::plan::{FloatMode, Step};
 use link::Shared;
@@ -44,8 +44,12 @@ impl JitError {
     }
 }
 
-/// Builds the module of a recipe from the kernels it names, in order.
-pub(crate) fn emit(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Result<Vec<u32>, JitError> {
+/// Builds the module of a recipe from the kernels it names, in order. It asks for `floats`.
+pub(crate) fn emit(
+    recipe: &Recipe,
+    kernels: &[Arc<Specialized>],
+    floats: FloatControls,
+) -> Result<Vec<u32>, JitError> {
     let mut builder = builder::Builder::new();
     let push = push::PushVariable::new(&mut builder);
     let mut shared = Shared {
@@ -68,7 +72,8 @@ pub(crate) fn emit(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Result<Vec<
         None => entry::build(&mut shared, recipe, &linked),
     };
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
-    let module = finish(shared, recipe, kernels, entry, version)?;
+    let mut module = finish(shared, recipe, kernels, entry, version)?;
+    controls::ask(&mut module, floats);
     let words = module.assemble();
     verify(&words)?;
     Ok(words)
@@ -134,6 +139,7 @@ fn finish(
     }
     let mut module = builder.finish(version);
     if recipe.float == FloatMode::Strict {
+        formulas::write_out(&mut module);
         strict::make_strict(&mut module);
     }
     Ok(module)

@@ -12,17 +12,19 @@
 //! `refuse`, `lower`, `split`, `unwrap`, `forward`, `normal`, and `resource`, `pointers`, `layout`, `reflect`. All of
 //! these are called from `form`; `form_bytes` and `kept` are about keeping the result.
 
+pub(crate) mod controls;
 pub(crate) mod defs;
 mod entry;
 mod error;
 mod fold;
 mod form;
 mod form_bytes;
+pub(crate) mod formulas;
 mod forward;
 mod guard;
 mod kept;
 mod layout;
-mod load;
+pub(crate) mod load;
 mod lower;
 mod module;
 mod normal;
@@ -46,6 +48,7 @@ mod value;
 mod wgsl;
 mod words;
 
+pub use controls::{FloatControls, FloatWidths};
 pub use entry::{Kernel, Specialized};
 pub use error::KernelError;
 pub use kept::{FORM_TOOLS, FORM_VERSION, FormStore, Origin};

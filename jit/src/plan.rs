@@ -97,6 +97,7 @@ pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
         start = end;
     }
     assemble::report_wishes(list, &uses, &mut plan);
+    plan.steps.iter_mut().for_each(|step| step.ask(limits.float_controls));
     Ok(plan)
 }
 
@@ -132,7 +133,9 @@ fn grow(
 /// [`PlanError`] if the group counts exceed the device's limits and the kernel has no normal form.
 pub fn plan_unfused(one: &Submission, float: FloatMode, limits: &Limits) -> Result<Step, PlanError> {
     let list = std::slice::from_ref(one);
-    plan_unfused_at(list, &Uses::of(list), 0, float, limits)
+    let mut step = plan_unfused_at(list, &Uses::of(list), 0, float, limits)?;
+    step.ask(limits.float_controls);
+    Ok(step)
 }
 
 fn plan_unfused_at(

@@ -113,6 +113,7 @@ fn device(limits: &Limits) -> Part {
         // It decides what is fused with what, and each fused list is a recipe of its own.
         max_broadcast_bytes: _,
         small_scalars,
+        float_controls,
     } = limits;
     let ShapeFacts { group_size, items, vectors } = shape;
     Part::new()
@@ -128,6 +129,7 @@ fn device(limits: &Limits) -> Part {
         .u32("shape: items", *items)
         .bool("shape: vectors", *vectors)
         .str("small scalars", &format!("{small_scalars:?}"))
+        .str("float controls", &format!("{float_controls:?}"))
 }
 
 fn driver(identity: &[(&'static str, Vec<u8>)], switches: &[(String, String)]) -> Part {
@@ -150,7 +152,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 14] = [
+        let changes: [fn(&mut Limits); 17] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -165,6 +167,9 @@ mod tests {
             |l| l.small_scalars.int8 = !l.small_scalars.int8,
             |l| l.small_scalars.int16 = !l.small_scalars.int16,
             |l| l.small_scalars.float16 = !l.small_scalars.float16,
+            |l| l.float_controls.special.f32 = !l.float_controls.special.f32,
+            |l| l.float_controls.denormals.f16 = !l.float_controls.denormals.f16,
+            |l| l.float_controls.rounding.f64 = !l.float_controls.rounding.f64,
         ];
         let mut seen = vec![device(&Limits::default())];
         // Two devices with the same limits are one.

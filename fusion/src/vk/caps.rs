@@ -2,7 +2,7 @@
 //!
 //! Copied once when the device is opened, so that planning asks plain fields and never the driver.
 
-use crate::jit::ShapeFacts;
+use crate::jit::{FloatControls, ShapeFacts};
 use vulkano::{
     Version,
     device::{
@@ -12,7 +12,7 @@ use vulkano::{
     memory::MemoryHeapFlags,
 };
 
-use super::{features, spirv_caps};
+use super::{features, float_controls, spirv_caps};
 
 /// What sort of device it is, as the driver says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -203,6 +203,8 @@ pub(crate) struct Caps {
     pub(crate) driver_identity: Vec<(&'static str, Vec<u8>)>,
     /// Rounds after which the driver ends all loops of a shader together, where it is known to do so.
     pub(crate) max_loop_rounds: Option<u64>,
+    /// What modules may ask of floats.
+    pub(crate) float_controls: FloatControls,
     pub(super) spirv_capabilities: Vec<u32>,
     timestamp_bits: u32,
 }
@@ -227,6 +229,7 @@ impl Caps {
             spirv_version: if version >= Version::V1_3 { (1, 6) } else { (1, 5) },
             driver_identity: driver_identity(device, validation),
             max_loop_rounds: (p.driver_id == Some(DriverId::MesaLLVMpipe)).then_some(LLVMPIPE_LOOP_ROUNDS),
+            float_controls: float_controls::of(p),
             spirv_capabilities,
             timestamp_bits,
             info,

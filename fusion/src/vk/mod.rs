@@ -47,6 +47,7 @@ mod command;
 mod driver_cache;
 mod error;
 mod features;
+mod float_controls;
 mod frame;
 mod gpu;
 mod import;

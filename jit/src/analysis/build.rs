@@ -157,7 +157,8 @@ fn variables(module: &Module, bindings: &[(u32, u32)]) -> AHashMap<u32, (Variabl
     map
 }
 
-fn glsl_imports(module: &Module) -> Vec<u32> {
+/// Ids of the imports of GLSL.std.450.
+pub(crate) fn glsl_imports(module: &Module) -> Vec<u32> {
     module
         .ext_inst_imports
         .iter()

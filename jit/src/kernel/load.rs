@@ -11,7 +11,7 @@ use rspirv::spirv::Op;
 use super::words::{self, HEADER};
 
 /// Decodes words that passed the input checks.
-pub(super) fn module(words: &[u32]) -> Result<Module, String> {
+pub(crate) fn module(words: &[u32]) -> Result<Module, String> {
     let mut loader = Loader::default();
     parse_words(words, &mut loader).map_err(|state| state.to_string())?;
     Ok(loader.module)

@@ -4,12 +4,12 @@ use ahash::AHashMap;
 use rspirv::binary::Assemble;
 use rspirv::dr::Module;
 
-use super::{prune, strict, words};
+use super::{formulas, prune, strict, words};
 
 /// The two forms of a kernel that runs unfused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plain {
-    /// With `NoContraction` on every float operation that takes it, and no `RelaxedPrecision`.
+    /// With formulas written out, `NoContraction` on every float operation that takes it, and no `RelaxedPrecision`.
     pub strict: Vec<u32>,
     /// Floats as the user's compiler left them.
     pub contract: Vec<u32>,
@@ -26,6 +26,7 @@ pub(super) fn build(module: &mut Module) -> (Plain, AHashMap<u32, u32>) {
     }
     let contract = module.assemble();
     let mut strict = module.clone();
+    formulas::write_out(&mut strict);
     strict::make_strict(&mut strict);
     let plain = Plain { strict: strict.assemble(), contract };
     (plain, ids)

@@ -19,7 +19,7 @@ use super::submission::{BufferId, FloatMode, FuseOptions, Internalization, Limit
 use super::unroll;
 use super::uses::Uses;
 use crate::Reason;
-use crate::kernel::BindingKind;
+use crate::kernel::{BindingKind, FloatControls};
 
 /// What a growing group takes of the device's limits.
 pub(crate) struct Budget<'a> {
@@ -123,6 +123,7 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
         base: one.base,
         groups: one.groups,
         members: position..position + 1,
+        floats: FloatControls::default(),
         source: Source::Plain { kernel: one.kernel.clone(), float },
     }
 }
@@ -291,6 +292,7 @@ fn step(
         base: [0; 3],
         groups: group.layout.shape.groups,
         members: range,
+        floats: FloatControls::default(),
         source: Source::Fused { kernels, recipe: Arc::new(recipe) },
     }
 }

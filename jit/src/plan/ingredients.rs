@@ -37,6 +37,9 @@ impl Step {
                 kernels
             }
         };
+        let [special, denormals, rounding] = self.floats.bytes();
+        let floats = format!("special {special}, denormals {denormals}, rounding {rounding}");
+        found.fusion.push(("float controls".to_owned(), floats));
         found.kernels = kernels.iter().map(|kernel| kernel.hash).collect();
         found.spec = kernels.iter().map(|kernel| kernel.spec.clone()).collect();
         found

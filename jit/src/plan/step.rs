@@ -3,12 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use rspirv::binary::Assemble;
 use smallvec::SmallVec;
 
 use super::recipe::{Mapping, Recipe};
 use super::submission::{BufferId, FloatMode};
 use crate::emit::{self, JitError};
-use crate::kernel::{BindingKind, Specialized};
+use crate::kernel::{BindingKind, FloatControls, Specialized, controls, load};
 
 /// A byte range of a buffer bound for one dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct Step {
     pub groups: [u32; 3],
     /// Submissions it does.
     pub members: Range<usize>,
+    /// What its module asks for; nothing unless floats are strict.
+    pub(crate) floats: FloatControls,
     pub(crate) source: Source,
 }
 
@@ -117,11 +120,25 @@ impl Step {
     /// A [`JitError`] is a defect of this crate, never of the kernels; it names the pass.
     pub fn build(&self) -> Result<Arc<[u32]>, JitError> {
         match &self.source {
-            Source::Plain { kernel, float } => Ok(match float {
-                FloatMode::Strict => kernel.plain.strict.as_slice().into(),
-                FloatMode::Contract => kernel.plain.contract.as_slice().into(),
-            }),
-            Source::Fused { kernels, recipe } => emit::emit(recipe, kernels).map(Into::into),
+            Source::Plain { kernel, float } => match float {
+                FloatMode::Strict => controlled(&kernel.plain.strict, self.floats),
+                FloatMode::Contract => Ok(kernel.plain.contract.as_slice().into()),
+            },
+            Source::Fused { kernels, recipe } => emit::emit(recipe, kernels, self.floats).map(Into::into),
+        }
+    }
+
+    /// Makes the step ask for float controls, if its floats are strict.
+    pub(crate) fn ask(&mut self, floats: FloatControls) {
+        let strict = match &self.source {
+            Source::Plain { float, .. } => *float == FloatMode::Strict,
+            Source::Fused { recipe, .. } => recipe.float == FloatMode::Strict,
+        };
+        if strict && !floats.is_empty() {
+            self.floats = floats;
+            self.recipe.extend_from_slice(b"floats");
+            self.recipe.extend_from_slice(&floats.bytes());
+            self.key = *blake3::hash(&self.recipe).as_bytes();
         }
     }
 
@@ -135,4 +152,14 @@ impl Step {
         }
         recipe
     }
+}
+
+/// A module that asks for float controls.
+fn controlled(words: &[u32], floats: FloatControls) -> Result<Arc<[u32]>, JitError> {
+    if floats.is_empty() {
+        return Ok(words.into());
+    }
+    let mut module = load::module(words).map_err(|detail| JitError::new("float controls", detail))?;
+    controls::ask(&mut module, floats);
+    Ok(module.assemble().into())
 }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 pub use super::shape::ShapeFacts;
 pub use crate::analysis::layout::SmallScalars;
-use crate::kernel::Specialized;
+use crate::kernel::{FloatControls, Specialized};
 
 /// Identity of a memory object: equal ids mean the same memory, different ids disjoint memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -131,6 +131,8 @@ pub struct Limits {
     /// Scalars narrower than 32 bits the device takes outside of buffers (`shaderInt8`, `shaderInt16`,
     /// `shaderFloat16`).
     pub small_scalars: SmallScalars,
+    /// Float controls that modules may ask for, in any combination of widths.
+    pub float_controls: FloatControls,
 }
 
 impl Default for Limits {
@@ -148,6 +150,7 @@ impl Default for Limits {
             shape: ShapeFacts::default(),
             max_broadcast_bytes: None,
             small_scalars: SmallScalars::default(),
+            float_controls: FloatControls::default(),
         }
     }
 }

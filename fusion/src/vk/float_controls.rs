@@ -1,0 +1,65 @@
+//! What modules may ask of a device's floats.
+
+use vulkano::device::{DeviceProperties, physical::ShaderFloatControlsIndependence as Independence};
+
+use crate::jit::{FloatControls, FloatWidths};
+
+/// The float controls of a device, as far as each width can be asked for whatever other widths a module has.
+pub(super) fn of(p: &DeviceProperties) -> FloatControls {
+    let widths = |f16: Option<bool>, f32: Option<bool>, f64: Option<bool>| {
+        let [f16, f32, f64] = [f16, f32, f64].map(|is| is == Some(true));
+        FloatWidths { f16, f32, f64 }
+    };
+    let special = widths(
+        p.shader_signed_zero_inf_nan_preserve_float16,
+        p.shader_signed_zero_inf_nan_preserve_float32,
+        p.shader_signed_zero_inf_nan_preserve_float64,
+    );
+    let denormals = widths(
+        p.shader_denorm_preserve_float16,
+        p.shader_denorm_preserve_float32,
+        p.shader_denorm_preserve_float64,
+    );
+    let rounding = widths(
+        p.shader_rounding_mode_rte_float16,
+        p.shader_rounding_mode_rte_float32,
+        p.shader_rounding_mode_rte_float64,
+    );
+    FloatControls {
+        special,
+        denormals: together(denormals, p.denorm_behavior_independence),
+        rounding: together(rounding, p.rounding_mode_independence),
+    }
+}
+
+/// The widths that may be asked for where some of them have to be the same.
+fn together(can: FloatWidths, independence: Option<Independence>) -> FloatWidths {
+    let FloatWidths { f16, f32, f64 } = can;
+    match independence {
+        Some(Independence::All) => can,
+        Some(Independence::Float32Only) => FloatWidths { f16: f16 && f64, f32, f64: f16 && f64 },
+        _ if f16 && f32 && f64 => can,
+        _ => FloatWidths::NONE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_that_have_to_agree_are_asked_for_together_or_not_at_all() {
+        let all = FloatWidths { f16: true, f32: true, f64: true };
+        let narrow = FloatWidths { f16: false, ..all };
+        let only_32 = FloatWidths { f32: true, ..FloatWidths::NONE };
+        for independence in
+            [Some(Independence::All), Some(Independence::Float32Only), Some(Independence::None)]
+        {
+            assert_eq!(together(all, independence), all);
+        }
+        assert_eq!(together(narrow, Some(Independence::All)), narrow);
+        assert_eq!(together(narrow, Some(Independence::Float32Only)), only_32);
+        assert_eq!(together(narrow, Some(Independence::None)), FloatWidths::NONE);
+        assert_eq!(together(narrow, None), FloatWidths::NONE);
+    }
+}
