@@ -19,6 +19,10 @@ use crate::analysis::form::{AccessForm, Evaluator};
 #[must_use]
 pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     let Some(bound) = one.args.get(arg) else { return false };
+    // Ids that take no value would count as ids that take one.
+    if one.groups.contains(&0) {
+        return false;
+    }
     let list = std::slice::from_ref(one);
     let uses = Uses::of(list);
     let (Ok(mut group), Ok(analysis)) = (Group::new(list, &uses, 0, limits), analysis_of(one)) else {
