@@ -23,6 +23,8 @@ pub(crate) struct Theme {
     pub(crate) straight: u32,
     /// Kernels keep to the pool's families and rarely to anything else, so that much can be promoted.
     pub(crate) tidy: bool,
+    /// Tidy kernels begin with the same range guard.
+    pub(crate) guarded: bool,
     /// The array of each block that tidy kernels keep to, and whether they go over an invocation's elements in loops.
     pub(crate) arrays: Vec<usize>,
     pub(crate) looped: bool,
@@ -48,11 +50,24 @@ impl Theme {
         let count = if tidy { random.between(1, 2) } else { random.between(2, 3) };
         let blocks: Vec<Block> = (0..count).map(|_| Block::random(random, ROOM)).collect();
         let arrays = blocks.iter().map(|block| random.below(block.arrays.len())).collect();
+        let guarded = random.percent(50);
         let many = matches!(families[0], Family::Blocked(_) | Family::Strided(_));
         let looped = random.percent(if many { 70 } else { 20 });
         let cells = families.iter().any(|family| matches!(family, Family::Cell(..))) || random.percent(15);
         let straight = random.one(&[20, 40, 80]);
-        Self { blocks, families, local, two_dimensions, grouped, straight, tidy, arrays, looped, cells }
+        Self {
+            blocks,
+            families,
+            local,
+            two_dimensions,
+            grouped,
+            straight,
+            tidy,
+            guarded,
+            arrays,
+            looped,
+            cells,
+        }
     }
 }
 
@@ -109,7 +124,13 @@ pub(crate) fn kernel(random: &mut Random, theme: &Theme) -> Kernel {
     };
     body.declare();
     let straight = body.random.percent(theme.straight);
-    let stmts = if straight { body.straight() } else { body.anything() };
+    let stmts = if straight {
+        body.straight()
+    } else if theme.tidy && body.random.percent(75) {
+        body.disturbed()
+    } else {
+        body.anything()
+    };
     body.kernel.body = stmts;
     body.kernel
 }
@@ -332,6 +353,54 @@ impl Body<'_> {
         stmts
     }
 
+    /// A kernel that would fit the others of its pool but for one thing.
+    fn disturbed(&mut self) -> Vec<Stmt> {
+        let mut stmts = self.prologue();
+        let what = self.random.below(15);
+        if matches!(what, 0 | 12 | 13) {
+            stmts.extend(self.store());
+        }
+        if self.theme.guarded {
+            self.uniform = false;
+            stmts.push(Stmt::line("if (g >= p.n) return;"));
+        }
+        for _ in 0..self.random.between(1, 2) {
+            stmts.extend(self.load());
+        }
+        self.budget = 4;
+        match what {
+            1..=3 => stmts.push(self.left_loop()),
+            4 => stmts.push(self.looped(2)),
+            5 => stmts.push(self.switch(2)),
+            6 => stmts.push(self.leave()),
+            7 => stmts.push(self.range_guard()),
+            8 => stmts.extend(self.exchange()),
+            9 => stmts.extend(self.helper()),
+            10 => stmts.extend(self.statement(1)),
+            _ => {}
+        }
+        stmts.push(self.assign());
+        stmts.extend(self.last_store());
+        stmts
+    }
+
+    /// A loop that is left for good somewhere inside.
+    fn left_loop(&mut self) -> Stmt {
+        let mut stmt = self.looped(3);
+        let cond = self.condition();
+        let out = self.random.one(&["return", "return", "return", "break"]);
+        let line = Stmt::line(format!("if ({cond}) {out};"));
+        self.returned |= out == "return";
+        self.uniform = false;
+        let at = self.random.below(stmt.body.len() + 1);
+        let line = match self.random.below(4) {
+            0 => Stmt::block("switch (u0 & 1u) {", vec![Stmt::block("case 1u:", vec![line], "break;")], "}"),
+            _ => line,
+        };
+        stmt.body.insert(at, line);
+        stmt
+    }
+
     fn range_guard(&mut self) -> Stmt {
         let cond = match self.random.below(12) {
             0..=5 => "g >= p.n".to_owned(),
@@ -546,7 +615,7 @@ impl Body<'_> {
         }
         let name = format!("k{}", self.counters);
         self.counters += 1;
-        let limit = self.random.one(&["4u", "4u", "4u", "p.m"]);
+        let limit = self.random.one(&["4u", "4u", "p.m", "p.m"]);
         let (head, tail) = match self.random.below(5) {
             0..=2 => (format!("for (uint {name} = 0u; {name} < {limit}; ++{name}) {{"), "}".to_owned()),
             _ => (format!("{{ uint {name} = 0u; do {{"), format!("}} while (++{name} < {limit}); }}")),
@@ -812,7 +881,7 @@ impl Body<'_> {
             let index = self.index(binding.role);
             let place = self.kernel.element(number, array, &index);
             if let Type::Matrix { columns, rows, .. } = element
-                && self.random.percent(if self.theme.tidy { 30 } else { 60 })
+                && self.random.percent(60)
             {
                 let column = self.random.below(columns as usize);
                 let parts: Vec<String> = (0..rows).map(|_| self.scalar(Scalar::F32)).collect();

@@ -135,7 +135,7 @@ impl List {
                 } else if random.percent(5) {
                     range = (range / 2).next_multiple_of(4).max(port.least.min(range));
                 }
-                if let Some(step) = port.step.filter(|_| port.writes && random.percent(12)) {
+                if let Some(step) = port.step.filter(|_| port.writes && random.percent(20)) {
                     exact.push((shots.len(), bound.len(), step));
                 }
                 bound.push(Bound { set: port.set, binding: port.binding, object, offset, len: range });

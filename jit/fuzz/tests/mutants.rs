@@ -10,7 +10,7 @@ use vkfuse_fuzz::{List, Pool, judge};
 use vkfuse_jit::mutation::{Mutant, with};
 
 const KERNELS: usize = 14;
-const LISTS: usize = 120;
+const LISTS: usize = 48;
 const REPEATS: usize = 2;
 
 /// How many lists it takes until one is wrong.
