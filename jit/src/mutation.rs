@@ -106,7 +106,6 @@ mutants! {
     NothingIsHidden: "floats of one member are handed to the next as the driver's compiler sees them",
     #[load = true] EveryFloatIsPlain: "extended instructions, divisions and comparisons count as sums",
     #[load = true] ConstantsArePlain: "sums and products with constants count as those of values nobody knows",
-    OneZero: "all that is hidden is combined with the same zero, so that copies are known to be equal",
     MemoryIsNotHidden: "floats handed over in memory are not hidden",
     NumbersAreNotHidden: "integers that become floats are not hidden",
     ArgumentsAreNotHidden: "arguments that two members share are not hidden",

@@ -31,19 +31,6 @@ fn holds(builder: &Builder, ty: Word, wanted: &dyn Fn(u32) -> bool) -> bool {
     }
 }
 
-/// The zero for what comes in through a binding: a multiple of it, another one for each. With one and the same a compiler
-/// still sees that two hidden values are equal where one member has copied the other, and what it knows of `min(x, x)`
-/// is not what it does with two values from memory.
-pub(crate) fn zero_of(builder: &mut Builder, code: &mut Code, zero: Word, binding: Option<usize>) -> Word {
-    let factor = binding.map_or(1, |binding| 2 * binding as u32 + 1);
-    if factor == 1 || mutant!(OneZero) {
-        return zero;
-    }
-    let word = builder.u32();
-    let operands = vec![Operand::IdRef(zero), Operand::IdRef(builder.constant(factor))];
-    code.value(builder, Op::IMul, word, operands)
-}
-
 /// Hides the floats in `value` of type `ty`, and its integers too if `numbers`; the result gets the id `result`.
 pub(crate) fn hide(
     builder: &mut Builder,

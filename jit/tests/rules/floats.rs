@@ -68,18 +68,6 @@ probes! {
         wide(list()).check().fused(0);
     }
 
-    fn copies_are_not_known_to_be_equal() {
-        // With another word than zero they would have other bits.
-        let first = kernel("a:f32 t:f32", "64", "t[gid.x] = a[gid.x];");
-        let second = kernel("a:f32 t:f32 o:f32", "64", "o[gid.x] = select(1.0, 2.0, a[gid.x] == t[gid.x]);");
-        let list = || Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[0, 1, 2], &[]);
-        for lab in [list(), wide(list())] {
-            assert_eq!(lab.seen_through(1 << 22).expect("a list with hidden floats")[2], N as usize);
-        }
-        list().check().fused(0);
-        wide(list()).check().fused(0);
-    }
-
     fn what_only_one_reads_is_not() {
         let first = kernel("a:f32 t:f32", "64", "t[gid.x] = sqrt(a[gid.x]);");
         // The last is for the kernel's own compiler to see through, in both forms alike.

@@ -44,7 +44,7 @@ impl Line<'_> {
                 let value = self.cast(shared, code, value, found, ty);
                 match self.hiding(shared, at, result, ty) {
                     Hiding::None => Ok(value),
-                    _ => self.hide(shared, code, passed, (value, ty), result, at),
+                    _ => self.hide(shared, code, passed, (value, ty), result),
                 }
             }
             Some(Role::Same) => {
@@ -53,7 +53,7 @@ impl Line<'_> {
                     let value = self.wide_load(shared, code, passed, base, ty, at)?;
                     return match hiding {
                         Hiding::None => Ok(value),
-                        _ => self.hide(shared, code, passed, (value, ty), result, at),
+                        _ => self.hide(shared, code, passed, (value, ty), result),
                     };
                 }
                 let pointers = self.pointers(shared, code, base, &indices, ty)?;
@@ -69,7 +69,7 @@ impl Line<'_> {
                     Value::Each(pointers) => Value::Each(pointers.into_iter().map(load).collect()),
                 };
                 match hiding {
-                    Hiding::Word => self.hide(shared, code, passed, (value, ty), result, at),
+                    Hiding::Word => self.hide(shared, code, passed, (value, ty), result),
                     _ => Ok(value),
                 }
             }
@@ -147,7 +147,7 @@ impl Line<'_> {
                 false => Value::One(load(0)),
             };
             return match self.hides_argument(shared, 0, ty) {
-                true => self.hide(shared, code, passed, (value, ty), 0, None),
+                true => self.hide(shared, code, passed, (value, ty), 0),
                 false => Ok(value),
             };
         };
@@ -160,7 +160,7 @@ impl Line<'_> {
         let slot = slot.ok_or_else(|| self.error("push constant that was not analysed"))?;
         let value = Value::One(passed.push(shared, code, slot, ty));
         match self.hides_argument(shared, leaf.unwrap_or(0), ty) {
-            true => self.hide(shared, code, passed, (value, ty), 0, None),
+            true => self.hide(shared, code, passed, (value, ty), 0),
             false => Ok(value),
         }
     }

@@ -36,14 +36,10 @@ impl Line<'_> {
         passed: &mut Passed,
         (value, ty): (Value, Word),
         old: Word,
-        at: Option<(usize, usize)>,
     ) -> Result<Value, JitError> {
         let numbers = self.normal.floats.numbers.loads.contains(&old);
         let zero = self.zero(shared, code, passed)?;
-        let access =
-            at.and_then(|at| self.accesses.get(&at)).and_then(|a| self.normal.analysis.accesses.get(a.0));
         let builder = &mut shared.builder;
-        let zero = hide::zero_of(builder, code, zero, access.map(|access| access.binding));
         Ok(value.each(|id| {
             let hidden = builder.fresh();
             hide::hide(builder, code, zero, (id, ty), numbers, hidden);

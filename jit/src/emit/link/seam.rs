@@ -78,11 +78,7 @@ impl Linker<'_> {
     pub(super) fn hide(&mut self, old: Word, value: (Word, Word), result: Word, code: &mut Code) {
         let zero = self.zero();
         let numbers = self.normal.floats.numbers.loads.contains(&old);
-        let access = self.accesses.get(&self.at).map(|&(number, _)| number);
-        let binding = access.map(|number| self.normal.analysis.accesses[number].binding);
-        let builder = &mut self.shared.builder;
-        let zero = hide::zero_of(builder, code, zero, binding);
-        hide::hide(builder, code, zero, value, numbers, result);
+        hide::hide(&mut self.shared.builder, code, zero, value, numbers, result);
     }
 
     /// Hides the number of which an instruction makes floats.
