@@ -4,19 +4,9 @@ use std::io::Write as _;
 
 use vkfuse::{
     Accessor, Buffer, CacheOptions, Context, ContextOptions, Event, FusionProperties, FusionWrapper,
-    Internalization, Kernel, Promote, Queue, QueueOptions, Reason,
+    Internalization, Kernel, Outcome, Promote, Queue, QueueOptions, Reason,
 };
-use vkfuse_fuzz::{List, Pool};
-
-/// How a list came out.
-pub(crate) enum Outcome {
-    /// The device or the engine does not take it even unfused.
-    Skipped(String),
-    /// Two unfused runs differ.
-    Unstable,
-    /// Fused and unfused agree.
-    Equal { steps: usize, submissions: usize, internalized: usize },
-}
+use vkfuse_fuzz::{Class, Failure, List, Pool, Verdict};
 
 /// A context with the kernels of a pool; none where the device does not take one.
 pub(crate) struct Device {
@@ -25,12 +15,13 @@ pub(crate) struct Device {
     kernels: Vec<Result<Kernel, String>>,
 }
 
-type Bytes = Vec<Option<Vec<u32>>>;
+/// The words of all buffers.
+type Bytes = Vec<Vec<u32>>;
 
 impl Device {
     /// Opens the device that the environment names; without one the test is skipped, or fails where
     /// `VKFUSE_REQUIRE_DEVICE` is set.
-    pub(crate) fn open(pool: &Pool, validation: bool) -> Option<Device> {
+    pub(crate) fn open(validation: bool) -> Option<Device> {
         let cache = CacheOptions::default().no_disk();
         let options = ContextOptions::from_env().validation(validation).cache(cache);
         let context = match Context::with(options) {
@@ -42,9 +33,18 @@ impl Device {
             }
         };
         let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
-        let kernels =
-            pool.modules().map(|module| context.kernel(module, None).map_err(|e| e.to_string())).collect();
-        Some(Device { context, queue, kernels })
+        Some(Device { context, queue, kernels: Vec::new() })
+    }
+
+    /// Takes the kernels of a pool instead of those it has.
+    pub(crate) fn load(&mut self, pool: &Pool) {
+        let load = |module| self.context.kernel(module, None).map_err(|e| e.to_string());
+        self.kernels = pool.modules().map(load).collect();
+    }
+
+    /// Pipelines asked of the driver so far.
+    pub(crate) fn pipelines(&self) -> u64 {
+        self.context.stats().driver_compiles
     }
 
     pub(crate) fn validation_messages(&self) -> u64 {
@@ -52,21 +52,22 @@ impl Device {
     }
 
     /// Runs a list unfused and fused.
-    pub(crate) fn check(&mut self, pool: &Pool, list: &List) -> Result<Outcome, String> {
+    pub(crate) fn check(&mut self, pool: &Pool, list: &List) -> Result<Verdict, Failure> {
         let first = match self.unfused(pool, list) {
             Ok(bytes) => bytes,
-            Err(why) => return Ok(Outcome::Skipped(why)),
+            Err(why) => return Ok(Verdict::Skipped(why)),
         };
-        let memory = self.memory(list)?;
-        let fusion = FusionWrapper::new(&self.queue).map_err(|e| e.to_string())?;
-        fusion.start_fusion().map_err(|e| e.to_string())?;
-        self.submit(pool, list, &memory)?;
-        let done = fusion.complete_fusion(&FusionProperties::default()).map_err(|e| e.to_string())?;
+        let internal = |what: String| Failure { class: Class::Internal, what, report: String::new() };
+        let failed = |error: vkfuse::Error| internal(error.to_string());
+        let memory = self.memory(list).map_err(internal)?;
+        let fusion = FusionWrapper::new(&self.queue).map_err(failed)?;
+        fusion.start_fusion().map_err(failed)?;
+        self.submit(pool, list, &memory).map_err(internal)?;
+        let done = fusion.complete_fusion(&FusionProperties::default()).map_err(failed)?;
         let outcome = self.outcome(list, &done, &memory, &first);
         match outcome {
-            Err(what) if self.unfused(pool, list).is_ok_and(|again| again != first) => {
-                let _ = what;
-                Ok(Outcome::Unstable)
+            Err(_) if self.unfused(pool, list).is_ok_and(|again| again != first) => {
+                Ok(Verdict::Undefined("two unfused runs differ"))
             }
             outcome => outcome,
         }
@@ -78,42 +79,50 @@ impl Device {
         done: &Event,
         memory: &[Buffer<u32>],
         first: &Bytes,
-    ) -> Result<Outcome, String> {
-        let report = done.report().ok_or("no report")?;
-        if let vkfuse::Outcome::Refused { reason: Reason::Internal { what } } = &report.outcome {
-            return Err(format!("could not be built: {what}"));
+    ) -> Result<Verdict, Failure> {
+        let failure = |class, what, report| Failure { class, what, report };
+        let internal = |what: &str| failure(Class::Internal, what.to_owned(), String::new());
+        let report = done.report().ok_or_else(|| internal("no report"))?;
+        let plan = &report.plan;
+        if let Outcome::Refused { reason: Reason::Internal { what } } = &report.outcome {
+            return Err(failure(
+                Class::Internal,
+                format!("could not be built: {what}"),
+                format!("{plan:#?}"),
+            ));
         }
         let inside = |buffer: &Buffer<u32>| {
-            let mut buffers = report.plan.buffers.iter();
+            let mut buffers = plan.buffers.iter();
             buffers.any(|b| b.buffer == buffer.id() && b.got != Internalization::None)
         };
         for (number, (buffer, want)) in memory.iter().zip(first).enumerate() {
             let got = match buffer.download() {
                 Ok(got) => got,
                 Err(_) if inside(buffer) => continue,
-                Err(error) => return Err(format!("buffer {number}: {error}")),
+                Err(error) => return Err(internal(&format!("buffer {number}: {error}"))),
             };
             // What stayed inside and is readable all the same was written by nobody.
-            let at = want.iter().flatten().zip(&got).position(|(a, b)| a != b);
-            if let Some(at) = at {
-                let (want, got) = (want.as_ref().map_or(0, |want| want[at]), got[at]);
-                let plan = &report.plan;
-                return Err(format!(
-                    "buffer {number}, word {at}: {got:#x} fused, {want:#x} unfused\n{plan:#?}"
-                ));
+            if let Some(at) = want.iter().zip(&got).position(|(a, b)| a != b) {
+                let (want, got) = (want[at], got[at]);
+                let what = format!("buffer {number}, word {at}: {got:#x} fused, {want:#x} unfused");
+                return Err(failure(Class::Bytes, what, format!("{plan:#?}")));
             }
         }
-        Ok(Outcome::Equal {
+        let asked = plan.buffers.iter().filter(|b| b.asked != Promote::None);
+        Ok(Verdict::Right {
             steps: report.dispatches,
             submissions: list.len(),
-            internalized: report.plan.buffers.iter().filter(|b| b.got != Internalization::None).count(),
+            internalized: plan.buffers.iter().filter(|b| b.got != Internalization::None).count(),
+            refused: asked.filter(|b| b.got == Internalization::None).count(),
+            barriers: plan.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
+            split: plan.splits.first().map(|s| s.reason.to_string()),
         })
     }
 
     fn unfused(&self, pool: &Pool, list: &List) -> Result<Bytes, String> {
         let memory = self.memory(list)?;
         self.submit(pool, list, &memory)?;
-        memory.iter().map(|buffer| buffer.download().map(Some).map_err(|e| e.to_string())).collect()
+        memory.iter().map(|buffer| buffer.download().map_err(|e| e.to_string())).collect()
     }
 
     fn memory(&self, list: &List) -> Result<Vec<Buffer<u32>>, String> {

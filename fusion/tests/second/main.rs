@@ -5,19 +5,25 @@
 //! | `VKFUSE_SECOND_CORPUS` | a file of lists, as `vkfuse-fuzz`'s example `corpus` writes; without it glslang makes some |
 //! | `VKFUSE_SECOND_PART` | `I/N`: only every N-th pool of that file, from the I-th on, for several processes |
 //! | `VKFUSE_SECOND_LISTS` | how many lists at most; a hundred by default, all of a file |
+//! | `VKFUSE_SECOND_SECONDS` | begins no list after so many seconds; no limit by default |
+//! | `VKFUSE_SECOND_THREADS` | how many threads, each with a context of its own; one for each processor by default |
 //! | `VKFUSE_SECOND_SEED` | first seed without a file; `SEED:LIST` prints what becomes of that one list |
 //! | `VKFUSE_SECOND_VALIDATION` | `0` runs without the validation layers |
-//! | `VKFUSE_SECOND_ALL` | `1` goes on after a wrong list and counts |
+//! | `VKFUSE_SECOND_ALL` | `1` goes on after a wrong list, and fails at the end |
+//!
+//! Nearly all of the time goes into the driver's compiler. Ends with a table: what the lists contained, and what became
+//! of them.
 
 mod device;
 
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-use device::{Device, Outcome};
-use vkfuse_fuzz::corpus::{Section, read};
-use vkfuse_fuzz::{List, Pool, describe, has_front_end};
+use device::Device;
+use vkfuse_fuzz::corpus::{Corpus, Section};
+use vkfuse_fuzz::{Bounds, List, Pool, Tally, Work, describe, has_front_end};
 
 /// Without a file: kernels of a pool, lists over it, and how many of these submit the same.
 const KERNELS: usize = 10;
@@ -32,67 +38,120 @@ fn number(name: &str, default: usize) -> usize {
     variable(name).and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-#[derive(Default)]
-struct Counts {
-    lists: usize,
-    fused: usize,
-    split: usize,
-    internalized: usize,
-    unstable: usize,
-    skipped: usize,
-    wrong: usize,
+/// Where lists come from.
+enum Source {
+    /// A file: every so many sections of it, from one on.
+    File { corpus: Corpus, part: usize, parts: usize },
+    /// This seed and those after it.
+    Seeds(u64),
+}
+
+impl Source {
+    fn from_env(first: u64) -> Self {
+        let Some(file) = variable("VKFUSE_SECOND_CORPUS") else { return Self::Seeds(first) };
+        let text = variable("VKFUSE_SECOND_PART").unwrap_or_else(|| "0/1".to_owned());
+        let (part, parts) = text.split_once('/').unwrap_or(("0", "1"));
+        let (part, parts) = (part.parse().unwrap_or(0), parts.parse().unwrap_or(1).max(1));
+        Self::File { corpus: Corpus::open(Path::new(&file)).expect("a file of lists"), part, parts }
+    }
+
+    /// How many pools there are for so many lists.
+    fn len(&self, lists: usize) -> usize {
+        match self {
+            Self::File { corpus, part, parts } => corpus.len().saturating_sub(*part).div_ceil(*parts),
+            Self::Seeds(_) => lists.div_ceil(LISTS),
+        }
+    }
+
+    fn section(&self, number: usize) -> Section {
+        match self {
+            Self::File { corpus, part, parts } => {
+                corpus.section(part + number * parts).expect("a section of the file")
+            }
+            Self::Seeds(first) => {
+                let seed = first + number as u64;
+                let pool = Pool::new(seed, KERNELS);
+                let lists = (0..LISTS).map(|number| (number, List::new(&pool, seed, number, REPEATS)));
+                let lists = lists.filter(|(_, list)| list.is_defined(&pool)).collect();
+                Section { seed, pool, lists }
+            }
+        }
+    }
 }
 
 struct Session {
-    counts: Counts,
+    source: Source,
     most: usize,
     only: Option<(u64, usize)>,
     go_on: bool,
+    validation: bool,
     start: Instant,
+    done: AtomicUsize,
+    wrong: AtomicUsize,
+}
+
+/// What a thread has done.
+#[derive(Default)]
+struct Part {
+    tally: Tally,
+    pipelines: u64,
+    /// Whether there was no device.
+    skipped: bool,
 }
 
 impl Session {
-    /// Runs the lists of a pool; false if there is no device.
-    fn section(&mut self, section: &Section) -> bool {
-        let Some(mut device) = Device::open(&section.pool, number("VKFUSE_SECOND_VALIDATION", 1) != 0) else {
-            return false;
+    /// One thread's part, on a context of its own.
+    fn part(&self, work: &Work) -> Part {
+        let mut part = Part::default();
+        let Some(mut device) = Device::open(self.validation) else {
+            work.stop();
+            return Part { skipped: true, ..part };
         };
-        for (number, list) in &section.lists {
-            let here = self.only.is_none_or(|only| only == (section.seed, *number));
-            if self.counts.lists >= self.most || !here {
-                continue;
-            }
-            self.counts.lists += 1;
-            match device.check(&section.pool, list) {
-                Ok(Outcome::Skipped(why)) => {
-                    self.counts.skipped += 1;
-                    if self.only.is_some() {
-                        println!("skipped: {why}");
+        while let Some(number) = work.take() {
+            let section = self.source.section(number);
+            device.load(&section.pool);
+            for (number, list) in &section.lists {
+                let here = self.only.is_none_or(|only| only == (section.seed, *number));
+                if !here || work.is_over() || self.done.fetch_add(1, Relaxed) >= self.most {
+                    continue;
+                }
+                match device.check(&section.pool, list) {
+                    Ok(verdict) => {
+                        if self.only.is_some() {
+                            println!("{verdict:?}");
+                        }
+                        part.tally.count(&section.pool, list, &verdict);
+                    }
+                    Err(failure) => {
+                        part.tally.count_wrong(&section.pool, list, failure.class);
+                        self.wrong.fetch_add(1, Relaxed);
+                        if !self.go_on {
+                            work.stop();
+                        }
+                        let text = describe(&section.pool, list);
+                        let name = format!("VKFUSE_SECOND_SEED={}:{number}", section.seed);
+                        let _ = writeln!(io::stderr(), "{name}: {failure}\n{text}");
+                        // A device that is lost says nothing of the next list.
+                        part.pipelines += device.pipelines();
+                        match Device::open(self.validation) {
+                            Some(other) => device = other,
+                            None => return part,
+                        }
+                        device.load(&section.pool);
                     }
                 }
-                Ok(Outcome::Unstable) => self.counts.unstable += 1,
-                Ok(Outcome::Equal { steps, submissions, internalized }) => {
-                    self.counts.fused += usize::from(steps == 1 && submissions > 1);
-                    self.counts.split += usize::from(steps > 1 && steps < submissions);
-                    self.counts.internalized += usize::from(internalized > 0);
-                }
-                Err(what) => {
-                    self.counts.wrong += 1;
-                    let text = describe(&section.pool, list);
-                    let text = format!("VKFUSE_SECOND_SEED={}:{number}: {what}\n{text}", section.seed);
-                    assert!(self.go_on, "{text}");
-                    let _ = writeln!(io::stderr(), "{text}");
+                let done = part.tally.all.lists;
+                if done % 1000 == 0 {
+                    let seconds = self.start.elapsed().as_secs();
+                    let _ = writeln!(io::stderr(), "a thread has done {done} lists in {seconds} s");
                 }
             }
+            if self.validation {
+                assert_eq!(device.validation_messages(), 0, "the validation layers complained");
+            }
         }
-        if number("VKFUSE_SECOND_VALIDATION", 1) != 0 {
-            assert_eq!(device.validation_messages(), 0, "the validation layers complained");
-        }
-        if self.counts.lists >= 1000 {
-            let (done, seconds) = (self.counts.lists, self.start.elapsed().as_secs());
-            let _ = writeln!(io::stderr(), "{done} lists in {seconds} s, {} wrong", self.counts.wrong);
-        }
-        true
+        part.pipelines += device.pipelines();
+        part
     }
 }
 
@@ -102,45 +161,32 @@ fn lists_of_the_second_generator_give_the_same_bits_fused() {
     let text = variable("VKFUSE_SECOND_SEED").unwrap_or_default();
     let (first, list) = text.split_once(':').unwrap_or((&text, ""));
     let first: u64 = first.parse().unwrap_or(0);
-    let file = variable("VKFUSE_SECOND_CORPUS");
-    let mut session = Session {
-        counts: Counts::default(),
-        most: number("VKFUSE_SECOND_LISTS", if file.is_some() { usize::MAX } else { 2 * LISTS }),
-        only: list.parse().ok().map(|list| (first, list)),
-        go_on: number("VKFUSE_SECOND_ALL", 0) == 1,
-        start: Instant::now(),
-    };
-    if let Some(file) = file {
-        let text = variable("VKFUSE_SECOND_PART").unwrap_or_else(|| "0/1".to_owned());
-        let (part, parts) = text.split_once('/').unwrap_or(("0", "1"));
-        let (part, parts) = (part.parse().unwrap_or(0), parts.parse().unwrap_or(1));
-        let each = &mut |section: Section| {
-            session.section(&section);
-            Ok(())
-        };
-        read(Path::new(&file), part, parts, each).expect("a file of lists");
-    } else {
-        if !has_front_end() {
-            assert!(variable("VKFUSE_REQUIRE_DEVICE").is_none(), "no glslangValidator");
-            let _ = writeln!(io::stderr(), "SKIPPED: no glslangValidator");
-            return;
-        }
-        let pools = session.most.div_ceil(LISTS) as u64;
-        for seed in first..first + pools {
-            let pool = Pool::new(seed, KERNELS);
-            let lists = (0..LISTS).map(|number| (number, List::new(&pool, seed, number, REPEATS)));
-            let lists = lists.filter(|(_, list)| list.is_defined(&pool)).collect();
-            if !session.section(&Section { seed, pool, lists }) {
-                return;
-            }
-        }
+    let only: Option<(u64, usize)> = list.parse().ok().map(|list| (first, list));
+    let source = Source::from_env(first);
+    let file = matches!(source, Source::File { .. });
+    if !file && !has_front_end() {
+        assert!(variable("VKFUSE_REQUIRE_DEVICE").is_none(), "no glslangValidator");
+        let _ = writeln!(io::stderr(), "SKIPPED: no glslangValidator");
+        return;
     }
-    let Counts { lists, fused, split, internalized, unstable, skipped, wrong } = session.counts;
-    println!(
-        "{lists} lists: {fused} fused, {split} split, {internalized} with promotions, {skipped} not run, \
-         {unstable} that differ unfused; {wrong} wrong; {} s",
-        session.start.elapsed().as_secs()
-    );
-    assert_eq!(wrong, 0);
-    assert!(session.only.is_some() || lists < LISTS || (fused > 0 && internalized > 0));
+    let session = Session {
+        source,
+        most: number("VKFUSE_SECOND_LISTS", if file { usize::MAX } else { 2 * LISTS }),
+        only,
+        go_on: number("VKFUSE_SECOND_ALL", 0) == 1,
+        validation: number("VKFUSE_SECOND_VALIDATION", 1) != 0,
+        start: Instant::now(),
+        done: AtomicUsize::new(0),
+        wrong: AtomicUsize::new(0),
+    };
+    let pools = if only.is_some() && !file { 1 } else { session.source.len(session.most) };
+    let parts = Bounds::from_env("VKFUSE_SECOND").run(pools, |work| session.part(work));
+    let mut tally = Tally::default();
+    parts.iter().for_each(|part| tally.merge(&part.tally));
+    let pipelines: u64 = parts.iter().map(|part| part.pipelines).sum();
+    let (lists, seconds) = (tally.all.lists, session.start.elapsed().as_secs());
+    println!("{tally}{lists} lists, {pipelines} pipelines in {seconds} s, {} threads", parts.len());
+    assert_eq!(session.wrong.into_inner(), 0, "wrong lists");
+    let few = lists < LISTS || parts.iter().all(|part| part.skipped);
+    assert!(only.is_some() || few || (tally.all.fused > 0 && tally.all.internalized > 0));
 }

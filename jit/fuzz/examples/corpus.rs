@@ -1,6 +1,8 @@
 //! Writes random lists with all their modules to one file, for machines without a front end.
 //!
 //! `cargo run --release -p vkfuse-fuzz --example corpus -- FILE FIRST-SEED POOLS LISTS-PER-POOL`
+//!
+//! `VKFUSE_SECOND_THREADS` and `VKFUSE_SECOND_SECONDS` say how many threads work, and when to begin no further pool.
 
 use std::path::Path;
 
@@ -13,8 +15,10 @@ fn main() -> std::io::Result<()> {
         return Err(std::io::Error::other("FILE FIRST-SEED POOLS LISTS-PER-POOL"));
     };
     let number = |text: &str| text.parse::<u64>().map_err(std::io::Error::other);
-    let lists = usize::try_from(number(lists)?).map_err(std::io::Error::other)?;
-    let written = vkfuse_fuzz::corpus::write(Path::new(file), number(seed)?, number(pools)?, KERNELS, lists)?;
+    let count = |text: &str| usize::try_from(number(text)?).map_err(std::io::Error::other);
+    let (pools, lists) = (count(pools)?, count(lists)?);
+    let bounds = vkfuse_fuzz::Bounds::from_env("VKFUSE_SECOND");
+    let written = vkfuse_fuzz::corpus::write(Path::new(file), number(seed)?, pools, KERNELS, lists, &bounds)?;
     println!("{written} lists in {} bytes", std::fs::metadata(file)?.len());
     Ok(())
 }

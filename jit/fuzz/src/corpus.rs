@@ -1,22 +1,26 @@
 //! Lists with all their modules in one file, for machines without a front end.
 //!
-//! A file is a sequence of sections, one for each pool: the modules, then lists that name them by number. Numbers are
+//! A file is a sequence of sections, one for each pool: the modules with what they contain, then lists that name them by
+//! number. Numbers are
 //! LEB128; a section begins with its length, so that a reader skips those that are not its own. Contents of buffers are
 //! not stored, they follow from seeds.
 
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek as _, SeekFrom, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use vkfuse_jit::plan::Promote;
 
 use crate::list::{Bound, List, Object, Shot};
 use crate::pool::{self, Pool, PoolKernel, Source};
+use crate::work::Bounds;
 
 /// How many lists in a row submit the same kernels: drivers compile slowly.
 const REPEATS: usize = 16;
 
-const MAGIC: &[u8; 8] = b"vkfuzz\x00\x01";
+const MAGIC: &[u8; 8] = b"vkfuzz\x00\x02";
 
 /// A pool and the numbers and lists over it.
 pub struct Section {
@@ -50,7 +54,13 @@ impl Writer {
 
 struct Reader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn bytes(&mut self, count: usize) -> io::Result<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(count).ok_or_else(|| bad("a section ends early"))?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
     fn number(&mut self) -> io::Result<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -102,6 +112,11 @@ fn section(seed: u64, pool: &Pool, lists: &[(usize, List)]) -> Vec<u8> {
         out.number(words.len() as u64);
         out.numbers([u32::from(kernel.constant)]);
         words.iter().for_each(|word| out.0.extend_from_slice(&word.to_le_bytes()));
+        out.number(kernel.features.len() as u64);
+        for name in &kernel.features {
+            out.number(name.len() as u64);
+            out.0.extend_from_slice(name.as_bytes());
+        }
     }
     out.number(lists.len() as u64);
     for (number, list) in lists {
@@ -123,16 +138,34 @@ fn section(seed: u64, pool: &Pool, lists: &[(usize, List)]) -> Vec<u8> {
     out.0
 }
 
+/// The name as one that lasts; there are a few dozen.
+fn interned(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    match names.get(name) {
+        Some(known) => known,
+        None => {
+            let name: &'static str = Box::leak(name.into());
+            names.insert(name);
+            name
+        }
+    }
+}
+
 fn parse(bytes: &[u8]) -> io::Result<Section> {
     let mut from = Reader(bytes);
     let seed = from.number()?;
     let mut kernels = Vec::new();
     for _ in 0..from.number()? {
         let [len, constant] = from.words()?;
-        let size = len as usize * 4;
-        let bytes = from.0.get(..size).ok_or_else(|| bad("a module ends early"))?;
+        let bytes = from.bytes(len as usize * 4)?;
         let words: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        from.0 = &from.0[size..];
+        let mut features = Vec::new();
+        for _ in 0..from.number()? {
+            let len = from.number()? as usize;
+            let name = str::from_utf8(from.bytes(len)?).map_err(|_| bad("a name that is no text"))?;
+            features.push(interned(name));
+        }
         let (module, entry) = pool::load(&words).map_err(bad)?;
         kernels.push(PoolKernel {
             source: Source::Words,
@@ -143,7 +176,7 @@ fn parse(bytes: &[u8]) -> io::Result<Section> {
             local: [1; 3],
             two_dimensions: false,
             constant: constant == 1,
-            features: Vec::new(),
+            features,
         });
     }
     let mut lists = Vec::new();
@@ -188,57 +221,99 @@ fn parse(bytes: &[u8]) -> io::Result<Section> {
     Ok(Section { seed, pool, lists })
 }
 
-/// Writes lists of so many pools to a file; only those that have a defined result. Says how many there are.
+/// Writes lists of so many pools to a file, as far as there is time; only those that have a defined result. Says how many
+/// there are.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write(path: &Path, first: u64, pools: u64, kernels: usize, lists: usize) -> io::Result<usize> {
+pub fn write(
+    path: &Path,
+    first: u64,
+    pools: usize,
+    kernels: usize,
+    lists: usize,
+    bounds: &Bounds,
+) -> io::Result<usize> {
     let mut file = BufWriter::new(File::create(path)?);
     file.write_all(MAGIC)?;
-    let mut written = 0;
-    for seed in first..first + pools {
-        let pool = Pool::new(seed, kernels);
-        let all = (0..lists).map(|number| (number, List::new(&pool, seed, number, REPEATS)));
-        let kept: Vec<(usize, List)> = all.filter(|(_, list)| list.is_defined(&pool)).collect();
-        written += kept.len();
-        let bytes = section(seed, &pool, &kept);
-        file.write_all(&(bytes.len() as u64).to_le_bytes())?;
-        file.write_all(&bytes)?;
-    }
+    let out = Mutex::new((file, 0));
+    let done = bounds.run(pools, |work| {
+        while let Some(number) = work.take() {
+            let seed = first + number as u64;
+            let pool = Pool::new(seed, kernels);
+            let all = (0..lists).map(|number| (number, List::new(&pool, seed, number, REPEATS)));
+            let kept: Vec<(usize, List)> = all.filter(|(_, list)| list.is_defined(&pool)).collect();
+            let bytes = section(seed, &pool, &kept);
+            let mut out = out.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            out.0.write_all(&(bytes.len() as u64).to_le_bytes())?;
+            out.0.write_all(&bytes)?;
+            out.1 += kept.len();
+        }
+        Ok(())
+    });
+    done.into_iter().collect::<io::Result<()>>()?;
+    let (mut file, written) = out.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     file.flush()?;
     Ok(written)
 }
 
-/// Reads the sections of a file whose number, counted from 0, is `part` modulo `parts`, one by one.
-///
-/// # Errors
-/// If the file cannot be read, or `each` fails.
-pub fn read(
-    path: &Path,
-    part: u64,
-    parts: u64,
-    each: &mut dyn FnMut(Section) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut file = BufReader::new(File::open(path)?);
-    let mut magic = [0; 8];
-    file.read_exact(&mut magic)?;
-    if &magic != MAGIC {
-        return Err(bad("not a file of lists"));
+/// A file of lists that was written by [`write`].
+#[derive(Clone, Debug)]
+pub struct Corpus {
+    path: PathBuf,
+    /// First byte and length of each section.
+    sections: Vec<(u64, u64)>,
+}
+
+impl Corpus {
+    /// Finds the sections of a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is something else.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let end = file.metadata()?.len();
+        let mut magic = [0; 8];
+        file.read_exact(&mut magic)?;
+        if &magic != MAGIC {
+            return Err(bad("not a file of lists"));
+        }
+        let mut sections = Vec::new();
+        let mut at = MAGIC.len() as u64;
+        while at < end {
+            let mut len = [0; 8];
+            file.seek(SeekFrom::Start(at))?;
+            file.read_exact(&mut len)?;
+            let (first, len) = (at + 8, u64::from_le_bytes(len));
+            at = first
+                .checked_add(len)
+                .filter(|&next| next <= end)
+                .ok_or_else(|| bad("a section ends early"))?;
+            sections.push((first, len));
+        }
+        Ok(Self { path: path.to_owned(), sections })
     }
-    for number in 0.. {
-        let mut len = [0; 8];
-        match file.read_exact(&mut len) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
-            result => result?,
-        }
-        let len = u64::from_le_bytes(len);
-        if number % parts.max(1) != part {
-            file.seek(SeekFrom::Current(len as i64))?;
-            continue;
-        }
+
+    /// How many sections there are.
+    pub fn len(&self) -> usize {
+        self.sections.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.sections.is_empty()
+    }
+
+    /// Reads a section, by its number from 0 on.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read.
+    pub fn section(&self, number: usize) -> io::Result<Section> {
+        let &(first, len) = self.sections.get(number).ok_or_else(|| bad("no such section"))?;
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(first))?;
         let mut bytes = Vec::new();
-        file.by_ref().take(len).read_to_end(&mut bytes)?;
-        each(parse(&bytes)?)?;
+        file.take(len).read_to_end(&mut bytes)?;
+        parse(&bytes)
     }
-    Ok(())
 }

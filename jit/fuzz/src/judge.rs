@@ -1,5 +1,7 @@
 //! The judgement on one list.
 
+use std::sync::Arc;
+
 use rspirv::binary::Assemble as _;
 use vkfuse_jit::kernel::BindingKind;
 use vkfuse_jit::oracle::{AccessKind, Order, Program, Trace};
@@ -110,35 +112,36 @@ pub(crate) fn limits(list: &List) -> Limits {
 /// # Errors
 /// [`Failure`] if what was planned is wrong.
 pub fn judge(pool: &Pool, list: &List) -> Result<Verdict, Failure> {
-    let submissions = match list.submissions(pool) {
-        Ok(submissions) => submissions,
-        Err(error) => return Ok(Verdict::Skipped(error)),
-    };
-    let contents = list.contents();
-    Case { list, submissions, contents }.judge()
+    match Reference::new(pool, list)? {
+        Ok(reference) => reference.judge(),
+        Err(verdict) => Ok(verdict),
+    }
 }
 
 /// Bytes of all objects after a defined list, or why there are none.
 pub(crate) fn defined(pool: &Pool, list: &List) -> Result<Vec<Vec<u8>>, Verdict> {
-    let submissions = list.submissions(pool).map_err(Verdict::Skipped)?;
-    let contents = list.contents();
-    let case = Case { list, submissions, contents };
-    case.unfused(&limits(list)).map(|(outcome, _)| outcome.bytes)
+    let case = Case::new(pool, list)?;
+    case.unfused().map(|(outcome, _)| outcome.bytes)
 }
 
-struct Case<'a> {
-    list: &'a List,
+struct Case {
+    limits: Limits,
     submissions: Vec<Submission>,
     contents: Vec<Vec<u8>>,
 }
 
-impl Case<'_> {
+impl Case {
+    fn new(pool: &Pool, list: &List) -> Result<Self, Verdict> {
+        let submissions = list.submissions(pool).map_err(Verdict::Skipped)?;
+        Ok(Self { limits: limits(list), submissions, contents: list.contents() })
+    }
+
     /// The run of the list as it stands, and its steps.
-    fn unfused(&self, limits: &Limits) -> Result<(Outcome, Vec<Step>), Verdict> {
+    fn unfused(&self) -> Result<(Outcome, Vec<Step>), Verdict> {
         let steps: Vec<Step> = self
             .submissions
             .iter()
-            .map(|s| plan_unfused(s, FloatMode::Strict, limits))
+            .map(|s| plan_unfused(s, FloatMode::Strict, &self.limits))
             .collect::<Result<_, _>>()
             .map_err(|error| Verdict::Skipped(error.to_string()))?;
         let built = run::programs(&steps).map_err(Verdict::Skipped)?;
@@ -182,7 +185,7 @@ impl Case<'_> {
         let mut trace = Trace::default();
         let outcome = run::run(&self.contents, steps, &built, Order::Forward, Some(&mut trace))
             .map_err(|error| fail(Class::Form, error))?;
-        match self.difference(expected, &outcome, &[]) {
+        match difference(&self.contents, expected, &outcome, &[]) {
             Some((object, byte)) => Err(fail(Class::Form, format!("buffer {object} differs at byte {byte}"))),
             None if !outcome.findings.is_clean() => {
                 Err(fail(Class::Form, format!("{:#?}", outcome.findings)))
@@ -190,22 +193,73 @@ impl Case<'_> {
             None => Ok(trace),
         }
     }
+}
 
-    fn judge(&self) -> Result<Verdict, Failure> {
-        let limits = limits(self.list);
-        let (expected, steps) = match self.unfused(&limits) {
-            Ok(run) => run,
-            Err(verdict) => return Ok(verdict),
+/// What a list does as it stands. No planner has a part in it.
+pub struct Reference {
+    case: Case,
+    expected: Arc<Outcome>,
+    trace: Arc<Trace>,
+}
+
+impl Reference {
+    /// Runs a list as it stands, or says why it cannot be judged.
+    ///
+    /// # Errors
+    /// [`Failure`] if the forms of its kernels do something else.
+    pub fn new(pool: &Pool, list: &List) -> Result<Result<Self, Verdict>, Failure> {
+        let case = match Case::new(pool, list) {
+            Ok(case) => case,
+            Err(verdict) => return Ok(Err(verdict)),
         };
-        let trace = self.trace(&steps, &expected)?;
+        let (expected, steps) = match case.unfused() {
+            Ok(run) => run,
+            Err(verdict) => return Ok(Err(verdict)),
+        };
+        let trace = case.trace(&steps, &expected)?;
+        Ok(Ok(Self { case, expected: Arc::new(expected), trace: Arc::new(trace) }))
+    }
+
+    /// The same list of kernels that were loaded anew, in another way.
+    pub fn reloaded(&self, pool: &Pool, list: &List) -> Option<Self> {
+        let (expected, trace) = (self.expected.clone(), self.trace.clone());
+        Some(Self { case: Case::new(pool, list).ok()?, expected, trace })
+    }
+
+    /// All that the planner says and that is judged. Where it says the same, the judgement is the same.
+    ///
+    /// # Errors
+    /// The planner's own.
+    pub fn said(&self) -> Result<Vec<u8>, String> {
+        let Case { limits, submissions, .. } = &self.case;
+        let plan = plan(submissions, &FuseOptions::default(), limits).map_err(|error| error.to_string())?;
+        let mut said = Vec::new();
+        for Step { recipe, bindings, push, groups, members, .. } in &plan.steps {
+            said.extend(recipe);
+            said.extend(format!("{bindings:?} {push:?} {groups:?} {members:?}").into_bytes());
+        }
+        for submission in submissions {
+            let overwrites = (0..submission.args.len()).map(|at| overwrites(submission, at, limits));
+            said.extend(overwrites.map(u8::from));
+        }
+        said.extend(format!("{:?} {:?}", plan.report.groups, plan.report.buffers).into_bytes());
+        Ok(said)
+    }
+
+    /// Plans the list and judges that.
+    ///
+    /// # Errors
+    /// [`Failure`] if what was planned is wrong.
+    pub fn judge(&self) -> Result<Verdict, Failure> {
+        let Self { case: Case { limits, submissions, contents }, expected, trace } = self;
         let fail = |class, what: String| Failure { class, what, report: String::new() };
-        let lens: Vec<usize> = self.contents.iter().map(Vec::len).collect();
-        self.overwritten(&limits, &trace)?;
-        let plan = plan(&self.submissions, &FuseOptions::default(), &limits)
+        let lens: Vec<usize> = contents.iter().map(Vec::len).collect();
+        self.overwritten()?;
+        let plan = plan(submissions, &FuseOptions::default(), limits)
             .map_err(|error| fail(Class::Internal, error.to_string()))?;
         let fail = |class, what: String| Failure { class, what, report: format!("{:#?}", plan.report) };
-        let handed = self.placed(&plan, &trace, &lens)?;
-        if let Some(what) = inside::wrong(&self.submissions, &plan, &trace, &lens) {
+        let handed = self.placed(&plan, &lens)?;
+        if let Some(what) = inside::wrong(submissions, &plan, trace, &lens) {
             return Err(fail(Class::Promotion, what));
         }
         let built = run::programs(&plan.steps).map_err(|error| fail(Class::Internal, error))?;
@@ -225,9 +279,9 @@ impl Case<'_> {
         let inside: Vec<BufferId> =
             plan.report.buffers.iter().filter(|b| b.got != Internalization::None).map(|b| b.buffer).collect();
         for order in Order::ALL {
-            let got = run::run(&self.contents, &plan.steps, &built, order, None)
+            let got = run::run(contents, &plan.steps, &built, order, None)
                 .map_err(|error| fail(Class::Internal, error))?;
-            if let Some((object, byte)) = self.difference(&expected, &got, &inside) {
+            if let Some((object, byte)) = difference(contents, expected, &got, &inside) {
                 return Err(fail(
                     Class::Bytes,
                     format!("buffer {object} differs at byte {byte} ({order:?})"),
@@ -240,7 +294,7 @@ impl Case<'_> {
         let asked = plan.report.buffers.iter().filter(|b| b.asked != Promote::None);
         Ok(Verdict::Right {
             steps: plan.steps.len(),
-            submissions: self.submissions.len(),
+            submissions: submissions.len(),
             internalized: inside.len(),
             refused: asked.filter(|b| b.got == Internalization::None).count(),
             barriers: plan.report.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
@@ -249,10 +303,12 @@ impl Case<'_> {
     }
 
     /// Judges groups and barriers; gives for each step the objects that members hand over.
-    fn placed(&self, plan: &Plan, trace: &Trace, lens: &[usize]) -> Result<Vec<Vec<u32>>, Failure> {
+    fn placed(&self, plan: &Plan, lens: &[usize]) -> Result<Vec<Vec<u32>>, Failure> {
         let mut handed = vec![Vec::new(); plan.steps.len()];
         for (number, step) in plan.steps.iter().enumerate() {
-            let Some(touches) = Touches::of(&self.submissions, step, trace, lens) else { continue };
+            let Some(touches) = Touches::of(&self.case.submissions, step, &self.trace, lens) else {
+                continue;
+            };
             handed[number] = touches.handed();
             let groups = plan.report.groups.iter().filter(|g| g.members == step.members);
             let barriers: Vec<usize> =
@@ -274,14 +330,14 @@ impl Case<'_> {
     }
 
     /// Judges what is said about overwriting: every byte of the range has to be written.
-    fn overwritten(&self, limits: &Limits, trace: &Trace) -> Result<(), Failure> {
-        for (number, submission) in self.submissions.iter().enumerate() {
+    fn overwritten(&self) -> Result<(), Failure> {
+        for (number, submission) in self.case.submissions.iter().enumerate() {
             for (at, arg) in submission.args.iter().enumerate() {
-                if !overwrites(submission, at, limits) {
+                if !overwrites(submission, at, &self.case.limits) {
                     continue;
                 }
                 let mut written = vec![false; arg.len as usize];
-                let mine = trace.touches.iter().filter(|t| {
+                let mine = self.trace.touches.iter().filter(|t| {
                     t.dispatch as usize == number
                         && u64::from(t.object.0) == arg.buffer.0
                         && t.offset >= arg.offset
@@ -303,15 +359,21 @@ impl Case<'_> {
         }
         Ok(())
     }
+}
 
-    fn difference(&self, expected: &Outcome, got: &Outcome, inside: &[BufferId]) -> Option<(usize, usize)> {
-        for (object, (want, got)) in expected.bytes.iter().zip(&got.bytes).enumerate() {
-            // What stays inside is not written: it must be as it was.
-            let want = if inside.contains(&BufferId(object as u64)) { &self.contents[object] } else { want };
-            if let Some(byte) = want.iter().zip(got).position(|(a, b)| a != b) {
-                return Some((object, byte));
-            }
+/// The first byte that differs, and its object.
+fn difference(
+    contents: &[Vec<u8>],
+    expected: &Outcome,
+    got: &Outcome,
+    inside: &[BufferId],
+) -> Option<(usize, usize)> {
+    for (object, (want, got)) in expected.bytes.iter().zip(&got.bytes).enumerate() {
+        // What stays inside is not written: it must be as it was.
+        let want = if inside.contains(&BufferId(object as u64)) { &contents[object] } else { want };
+        if let Some(byte) = want.iter().zip(got).position(|(a, b)| a != b) {
+            return Some((object, byte));
         }
-        None
     }
+    None
 }

@@ -12,7 +12,7 @@
 //! The files in order of the work: `random`, `tree` (statements), `layout` (types), `place` (indices), `kernel` (a kernel as
 //! data and as text), `body` (random ones), `spirv` (random assembly), `compile`, `pool`, `list`, `run` (in the
 //! interpreter), `owner` (who does what in a plan), `meet` (the judgement on groups), `inside` (on promotions), `views`
-//! (on decorations), `judge`, `shrink`, `dump`, `tally`, `corpus`.
+//! (on decorations), `judge`, `shrink`, `dump`, `tally`, `corpus`, and `work` (threads and time of a long run).
 
 mod body;
 mod compile;
@@ -34,11 +34,13 @@ mod spirv;
 mod tally;
 mod tree;
 mod views;
+mod work;
 
 pub use compile::{has_front_end, validate};
 pub use dump::{describe, dump};
-pub use judge::{Class, Failure, Verdict, judge};
+pub use judge::{Class, Failure, Reference, Verdict, judge};
 pub use list::List;
 pub use pool::Pool;
 pub use shrink::shrunk;
 pub use tally::{Counts, Tally};
+pub use work::{Bounds, Work};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::judge::Verdict;
+use crate::judge::{Class, Verdict};
 use crate::list::List;
 use crate::pool::Pool;
 
@@ -28,6 +28,12 @@ pub struct Counts {
     pub refused: usize,
     /// Lists with a barrier.
     pub barriers: usize,
+    /// Wrong plans of any class but the next two.
+    pub wrong: usize,
+    /// Modules that are not valid.
+    pub invalid: usize,
+    /// What could not be planned, built or run, and panics.
+    pub internal: usize,
 }
 
 /// Counts by what lists contain.
@@ -41,9 +47,62 @@ pub struct Tally {
     pub reasons: BTreeMap<String, usize>,
     /// Why they were cut.
     pub splits: BTreeMap<String, usize>,
+    /// Texts of which no kernel was made.
+    pub rejected: usize,
 }
 
+/// The columns of the table.
+const HEAD: [&str; 12] = [
+    "lists", "undef", "skip", "unfused", "split", "fused", "inside", "refused", "barrier", "wrong",
+    "invalid", "internal",
+];
+
 impl Counts {
+    fn row(&mut self) -> [&mut usize; HEAD.len()] {
+        let Self {
+            lists,
+            undefined,
+            skipped,
+            unfused,
+            split,
+            fused,
+            internalized,
+            refused,
+            barriers,
+            wrong,
+            invalid,
+            internal,
+        } = self;
+        [
+            lists,
+            undefined,
+            skipped,
+            unfused,
+            split,
+            fused,
+            internalized,
+            refused,
+            barriers,
+            wrong,
+            invalid,
+            internal,
+        ]
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let mut other = other.clone();
+        self.row().into_iter().zip(other.row()).for_each(|(to, from)| *to += *from);
+    }
+
+    fn add_wrong(&mut self, class: Class) {
+        self.lists += 1;
+        match class {
+            Class::Invalid => self.invalid += 1,
+            Class::Internal => self.internal += 1,
+            _ => self.wrong += 1,
+        }
+    }
+
     fn add(&mut self, verdict: &Verdict) {
         self.lists += 1;
         match verdict {
@@ -65,20 +124,7 @@ impl Tally {
     /// Counts a list.
     pub fn count(&mut self, pool: &Pool, list: &List, verdict: &Verdict) {
         self.all.add(verdict);
-        let mut features: Vec<&'static str> =
-            list.shots.iter().flat_map(|shot| pool.kernels[shot.kernel].features.iter().copied()).collect();
-        if list.shots.iter().any(|shot| shot.groups.contains(&0)) {
-            features.push("no work-groups");
-        }
-        if list.shots.iter().any(|shot| shot.push[0] <= 1) {
-            features.push("n is 0 or 1");
-        }
-        if list.shots.iter().any(|shot| shot.bound.iter().any(|b| b.offset > 0)) {
-            features.push("views at an offset");
-        }
-        features.sort_unstable();
-        features.dedup();
-        for feature in features {
+        for feature in features(pool, list) {
             self.by_feature.entry(feature).or_default().add(verdict);
         }
         match verdict {
@@ -93,24 +139,58 @@ impl Tally {
             Verdict::Right { .. } => {}
         }
     }
+
+    /// Counts a list that was planned wrongly.
+    pub fn count_wrong(&mut self, pool: &Pool, list: &List, class: Class) {
+        self.all.add_wrong(class);
+        for feature in features(pool, list) {
+            self.by_feature.entry(feature).or_default().add_wrong(class);
+        }
+    }
+
+    /// Adds what another one has counted.
+    pub fn merge(&mut self, other: &Self) {
+        let Self { all, by_feature, reasons, splits, rejected } = other;
+        self.all.merge(all);
+        by_feature.iter().for_each(|(name, counts)| self.by_feature.entry(name).or_default().merge(counts));
+        for (to, from) in [(&mut self.reasons, reasons), (&mut self.splits, splits)] {
+            from.iter().for_each(|(reason, count)| *to.entry(reason.clone()).or_default() += count);
+        }
+        self.rejected += rejected;
+    }
+}
+
+/// What a list contains.
+fn features(pool: &Pool, list: &List) -> Vec<&'static str> {
+    let mut features: Vec<&'static str> =
+        list.shots.iter().flat_map(|shot| pool.kernels[shot.kernel].features.iter().copied()).collect();
+    if list.shots.iter().any(|shot| shot.groups.contains(&0)) {
+        features.push("no work-groups");
+    }
+    if list.shots.iter().any(|shot| shot.push[0] <= 1) {
+        features.push("n is 0 or 1");
+    }
+    if list.shots.iter().any(|shot| shot.bound.iter().any(|b| b.offset > 0)) {
+        features.push("views at an offset");
+    }
+    features.sort_unstable();
+    features.dedup();
+    features
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = ["lists", "undef", "skip", "unfused", "split", "fused", "inside", "refused", "barrier"];
         write!(f, "{:34}", "")?;
-        head.iter().try_for_each(|name| write!(f, "{name:>8}"))?;
+        HEAD.iter().try_for_each(|name| write!(f, "{name:>9}"))?;
         let rows = std::iter::once((&"all", &self.all)).chain(&self.by_feature);
-        for (name, c) in rows {
+        for (name, counts) in rows {
             write!(f, "\n{name:34}")?;
-            let Counts { lists, undefined, skipped, unfused, split, fused, internalized, refused, barriers } =
-                *c;
-            let row = [lists, undefined, skipped, unfused, split, fused, internalized, refused, barriers];
-            row.iter().try_for_each(|n| write!(f, "{n:>8}"))?;
+            counts.clone().row().into_iter().try_for_each(|n| write!(f, "{n:>9}"))?;
         }
         writeln!(f, "\nnot run, or without a defined result:")?;
         self.reasons.iter().try_for_each(|(reason, n)| writeln!(f, "{n:>8} {reason}"))?;
         writeln!(f, "cut first because of:")?;
-        self.splits.iter().try_for_each(|(reason, n)| writeln!(f, "{n:>8} {reason}"))
+        self.splits.iter().try_for_each(|(reason, n)| writeln!(f, "{n:>8} {reason}"))?;
+        writeln!(f, "{} texts were not taken", self.rejected)
     }
 }

@@ -3,22 +3,34 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `VKFUSE_SECOND_LISTS` | how many lists; a few hundred by default |
+//! | `VKFUSE_SECOND_SECONDS` | begins no list after so many seconds; no limit by default |
+//! | `VKFUSE_SECOND_THREADS` | how many threads; one for each processor by default |
 //! | `VKFUSE_SECOND_SEED` | first seed; `SEED:LIST` judges that one list of that seed and prints it |
-//! | `VKFUSE_SECOND_ALL` | `1` goes on after a wrong list, and says at the end how many there were of each class |
+//! | `VKFUSE_SECOND_ALL` | `1` goes on after a wrong list, and fails at the end with how many there were of each class |
 //! | `VKFUSE_SECOND_DUMP` | a folder for the wrong list, shortened: sources, modules, buffers, and a pipeline file |
+//!
+//! Needs `glslangValidator` and nothing else. Ends with a table: what the lists contained, and what became of them.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
 
-use vkfuse_fuzz::{Class, Failure, List, Pool, Tally, Verdict, describe, dump, has_front_end, judge, shrunk};
+use vkfuse_fuzz::{
+    Bounds, Class, Failure, List, Pool, Tally, Verdict, Work, describe, dump, has_front_end, judge, shrunk,
+};
 
 /// Kernels of a pool, and lists over it.
 const KERNELS: usize = 14;
 const LISTS: usize = 48;
 const REPEATS: usize = 2;
+
+/// Wrong lists of a class that are shortened and printed.
+const SHOWN: usize = 6;
 
 fn number<T: FromStr>(name: &str, default: T) -> T {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -45,6 +57,66 @@ fn report(pool: &Pool, list: &List, failure: &Failure, name: &str) -> String {
     format!("VKFUSE_SECOND_SEED={name}: {short}\n{}", describe(&pool, &list))
 }
 
+/// A run of many lists.
+struct Run {
+    first: u64,
+    lists: usize,
+    go_on: bool,
+    start: Instant,
+    done: AtomicUsize,
+    /// How many wrong lists of each class there were, and the first names.
+    wrong: Mutex<BTreeMap<Class, Vec<String>>>,
+}
+
+impl Run {
+    /// One thread's part: pools with their lists.
+    fn part(&self, work: &Work) -> Tally {
+        let mut tally = Tally::default();
+        while let Some(place) = work.take() {
+            let seed = self.first + place as u64;
+            let pool = Pool::new(seed, KERNELS);
+            tally.rejected += pool.rejected.len();
+            for number in 0..LISTS.min(self.lists - place * LISTS) {
+                if work.is_over() {
+                    break;
+                }
+                let list = List::new(&pool, seed, number, REPEATS);
+                match judged(&pool, &list) {
+                    Ok(verdict) => tally.count(&pool, &list, &verdict),
+                    Err(failure) => {
+                        tally.count_wrong(&pool, &list, failure.class);
+                        if !self.go_on {
+                            work.stop();
+                        }
+                        self.note(&pool, &list, &failure, format!("{seed}:{number}"));
+                    }
+                }
+                let done = self.done.fetch_add(1, Relaxed) + 1;
+                if done.is_multiple_of(1000) {
+                    let seconds = self.start.elapsed().as_secs();
+                    let _ = writeln!(std::io::stderr(), "{done} lists in {seconds} s");
+                }
+            }
+        }
+        tally
+    }
+
+    /// Prints a wrong list, the first of its class shortened.
+    fn note(&self, pool: &Pool, list: &List, failure: &Failure, name: String) {
+        let what = failure.what.lines().next().unwrap_or("");
+        let done = self.done.load(Relaxed) + 1;
+        let _ = writeln!(std::io::stderr(), "{name} (list {done}): {:?}: {what}", failure.class);
+        let mut wrong = self.wrong.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let names = wrong.entry(failure.class).or_default();
+        names.push(name.clone());
+        let shown = names.len() <= SHOWN;
+        drop(wrong);
+        if shown {
+            println!("{}", report(pool, list, failure, &name));
+        }
+    }
+}
+
 #[test]
 fn plans_of_random_lists_are_right() {
     if !has_front_end() {
@@ -64,36 +136,22 @@ fn plans_of_random_lists_are_right() {
         }
         return;
     }
-    let lists: usize = number("VKFUSE_SECOND_LISTS", 5 * LISTS);
-    let go_on = number("VKFUSE_SECOND_ALL", 0) == 1;
+    let run = Run {
+        first,
+        lists: number("VKFUSE_SECOND_LISTS", 5 * LISTS),
+        go_on: number("VKFUSE_SECOND_ALL", 0) == 1,
+        start: Instant::now(),
+        done: AtomicUsize::new(0),
+        wrong: Mutex::default(),
+    };
+    let parts = Bounds::from_env("VKFUSE_SECOND").run(run.lists.div_ceil(LISTS), |work| run.part(work));
     let mut tally = Tally::default();
-    let mut wrong: BTreeMap<Class, (usize, String)> = BTreeMap::new();
-    let mut rejected = 0;
-    for seed in first..first + lists.div_ceil(LISTS) as u64 {
-        let pool = Pool::new(seed, KERNELS);
-        rejected += pool.rejected.len();
-        for number in 0..LISTS.min(lists - (seed - first) as usize * LISTS) {
-            let list = List::new(&pool, seed, number, REPEATS);
-            let name = format!("{seed}:{number}");
-            match judged(&pool, &list) {
-                Ok(verdict) => tally.count(&pool, &list, &verdict),
-                Err(failure) if go_on => {
-                    let done = tally.all.lists + wrong.values().map(|(count, _)| count).sum::<usize>() + 1;
-                    let (count, _) = wrong.entry(failure.class).or_insert_with(|| (0, name.clone()));
-                    *count += 1;
-                    let what = failure.what.lines().next().unwrap_or("").to_owned();
-                    let _ = writeln!(std::io::stderr(), "{name} (list {done}): {:?}: {what}", failure.class);
-                    if *count <= 6 {
-                        println!("{}", report(&pool, &list, &failure, &name));
-                    }
-                }
-                Err(failure) => panic!("{}", report(&pool, &list, &failure, &name)),
-            }
-        }
-    }
-    println!("{tally}{rejected} texts were not taken");
-    println!("wrong: {wrong:#?}");
-    if lists < 5 * LISTS || !wrong.is_empty() {
+    parts.iter().for_each(|part| tally.merge(part));
+    let seconds = run.start.elapsed().as_secs();
+    println!("{tally}{} lists in {seconds} s", tally.all.lists);
+    let wrong = run.wrong.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    assert!(wrong.is_empty(), "wrong lists by class: {wrong:#?}");
+    if tally.all.lists < 5 * LISTS {
         return;
     }
     // The judgement means something only if all of these happen.

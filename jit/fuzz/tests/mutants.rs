@@ -1,63 +1,153 @@
 //! After how many lists each weakened rule is noticed.
 //!
-//! `VKFUSE_SECOND_LISTS=2000 cargo test -p vkfuse-fuzz --features mutation --test mutants -- --ignored --nocapture` prints a
-//! row for each mutant; `VKFUSE_SECOND_MUTANTS=OneSlot,NoOwnership` asks for some.
+//! | variable | meaning |
+//! | --- | --- |
+//! | `VKFUSE_SECOND_LISTS` | how many lists each mutant meets at most; 600 by default |
+//! | `VKFUSE_SECOND_SECONDS` | begins no list after so many seconds; no limit by default |
+//! | `VKFUSE_SECOND_THREADS` | how many threads; one for each processor by default |
+//! | `VKFUSE_SECOND_SEED` | first seed |
+//! | `VKFUSE_SECOND_MUTANTS` | `OneSlot,NoOwnership` asks for some |
+//!
+//! A list runs as it stands once, for all mutants; and what is planned under a mutant is judged if it differs from what
+//! is planned without.
+//!
+//! `VKFUSE_SECOND_LISTS=2000 cargo test -p vkfuse-fuzz --features mutation --test mutants -- --ignored --nocapture`
 #![cfg(feature = "mutation")]
 
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
+use std::sync::Mutex;
+use std::time::Instant;
 
-use vkfuse_fuzz::{List, Pool, judge};
+use vkfuse_fuzz::{Bounds, Class, Failure, List, Pool, Reference, Verdict, Work};
 use vkfuse_jit::mutation::{Mutant, with};
 
 const KERNELS: usize = 14;
 const LISTS: usize = 48;
 const REPEATS: usize = 2;
 
-/// How many lists it takes until one is wrong.
-fn noticed(pools: &[(u64, Pool)], mutant: Mutant, lists: usize) -> Option<(usize, String)> {
-    for count in 0..lists {
-        let (seed, pool) = &pools[count / LISTS];
-        let list = List::new(pool, *seed, count % LISTS, REPEATS);
-        let judged = with(mutant, || catch_unwind(AssertUnwindSafe(|| judge(pool, &list))));
-        match judged {
-            Ok(Ok(_)) => {}
-            Ok(Err(failure)) => return Some((count + 1, format!("{:?}", failure.class))),
-            Err(_) => return Some((count + 1, "a panic".to_owned())),
+fn number<T: FromStr>(name: &str, default: T) -> T {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What comes out of a panic.
+fn panicked<T>(_: T) -> Failure {
+    Failure { class: Class::Internal, what: "it panicked".to_owned(), report: String::new() }
+}
+
+/// One mutant's row.
+#[derive(Clone, Default)]
+struct Row {
+    /// Number of the first list that is wrong, from 1 on, and in which way.
+    noticed: Option<(usize, Class)>,
+}
+
+struct Run {
+    first: u64,
+    lists: usize,
+    mutants: Vec<Mutant>,
+    rows: Mutex<Vec<Row>>,
+    start: Instant,
+}
+
+impl Run {
+    /// One thread's part: pools with their lists. Says how many lists there were.
+    fn part(&self, work: &Work) -> usize {
+        let mut done = 0;
+        while let Some(place) = work.take() {
+            let seed = self.first + place as u64;
+            let pool = Pool::new(seed, KERNELS);
+            // What is analysed when a kernel is loaded is analysed anew for each mutant of it.
+            let mut fresh: Vec<Option<Pool>> = vec![None; self.mutants.len()];
+            for number in 0..LISTS.min(self.lists - place * LISTS) {
+                if work.is_over() {
+                    break;
+                }
+                done += 1;
+                let count = place * LISTS + number + 1;
+                let list = List::new(&pool, seed, number, REPEATS);
+                let Ok(Ok(reference)) = Reference::new(&pool, &list) else { continue };
+                let usual = reference.said();
+                for (at, &mutant) in self.mutants.iter().enumerate() {
+                    if self.row(at).noticed.is_some_and(|(earlier, _)| earlier < count) {
+                        continue;
+                    }
+                    let fresh =
+                        mutant.is_at_load().then(|| &*fresh[at].get_or_insert_with(|| pool.reloaded()));
+                    let judged = with(mutant, || {
+                        let judged = || judged(&reference, fresh, &list, mutant, &usual);
+                        catch_unwind(AssertUnwindSafe(judged)).map_err(panicked).flatten()
+                    });
+                    if let Err(failure) = judged {
+                        self.note(at, count, failure.class);
+                    }
+                }
+            }
+        }
+        done
+    }
+
+    fn row(&self, at: usize) -> Row {
+        self.rows.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[at].clone()
+    }
+
+    fn note(&self, at: usize, count: usize, class: Class) {
+        let mut rows = self.rows.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if rows[at].noticed.is_none_or(|(earlier, _)| count < earlier) {
+            let seconds = self.start.elapsed().as_secs();
+            let _ =
+                writeln!(std::io::stderr(), "{seconds} s: {:?} after {count}: {class:?}", self.mutants[at]);
+            rows[at].noticed = Some((count, class));
         }
     }
-    None
+}
+
+/// The judgement under the mutant that is active.
+fn judged(
+    reference: &Reference,
+    fresh: Option<&Pool>,
+    list: &List,
+    mutant: Mutant,
+    usual: &Result<Vec<u8>, String>,
+) -> Result<(), Failure> {
+    let reloaded = fresh.and_then(|pool| reference.reloaded(pool, list));
+    let reference = reloaded.as_ref().unwrap_or(reference);
+    // The only one about how a plan is written as a module.
+    if mutant != Mutant::ViewsAreApart && reference.said() == *usual {
+        return Ok(());
+    }
+    reference.judge().map(|_: Verdict| ())
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn weakened_rules_are_noticed() {
-    let lists: usize = std::env::var("VKFUSE_SECOND_LISTS").ok().and_then(|n| n.parse().ok()).unwrap_or(600);
     let asked = std::env::var("VKFUSE_SECOND_MUTANTS").unwrap_or_default();
-    let pools: Vec<(u64, Pool)> =
-        (0..lists.div_ceil(LISTS) as u64).map(|seed| (seed, Pool::new(seed, KERNELS))).collect();
+    let is_asked =
+        |mutant: &Mutant| asked.is_empty() || asked.split(',').any(|asked| asked == format!("{mutant:?}"));
+    let mutants: Vec<Mutant> = Mutant::ALL.iter().copied().filter(is_asked).collect();
+    let run = Run {
+        first: number("VKFUSE_SECOND_SEED", 0),
+        lists: number("VKFUSE_SECOND_LISTS", 600),
+        rows: Mutex::new(vec![Row::default(); mutants.len()]),
+        mutants,
+        start: Instant::now(),
+    };
+    // Panics are among what is looked for: their messages would bury the table.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let mut rows = Vec::new();
-    for &mutant in Mutant::ALL {
-        let name = format!("{mutant:?}");
-        if !asked.is_empty() && !asked.split(',').any(|asked| asked == name) {
-            continue;
-        }
-        // What is analysed when a kernel is loaded is analysed anew.
-        let fresh = || pools.iter().map(|(seed, pool)| (*seed, pool.reloaded())).collect::<Vec<_>>();
-        let found = if mutant.is_at_load() {
-            let pools = fresh();
-            noticed(&pools, mutant, lists)
-        } else {
-            noticed(&pools, mutant, lists)
-        };
-        let row = match found {
-            Some((count, class)) => format!("| `{name}` | {count} | {class} |"),
-            None => format!("| `{name}` | not within {lists} | |"),
-        };
-        println!("{row}");
-        rows.push(row);
-    }
+    let parts = Bounds::from_env("VKFUSE_SECOND").run(run.lists.div_ceil(LISTS), |work| run.part(work));
     std::panic::set_hook(hook);
-    assert!(rows.iter().any(|row| !row.contains("not within")), "no mutant was noticed");
+    let lists: usize = parts.iter().sum();
+    let rows = run.rows.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    println!("| mutant | noticed by list | as |\n| --- | --- | --- |");
+    for (mutant, row) in run.mutants.iter().zip(&rows) {
+        match row.noticed {
+            Some((count, class)) => println!("| `{mutant:?}` | {count} | {class:?} |"),
+            None => println!("| `{mutant:?}` | not within {lists} | |"),
+        }
+    }
+    println!("{lists} lists in {} s", run.start.elapsed().as_secs());
+    assert!(rows.iter().any(|row| row.noticed.is_some()), "no mutant was noticed");
 }

@@ -30,6 +30,17 @@ impl Tally {
         }
     }
 
+    /// Adds what another one has counted.
+    pub(crate) fn merge(&mut self, other: Self) {
+        let Self { counts, causes, lists } = other;
+        self.lists += lists;
+        for (claim, counts) in counts {
+            let all = self.counts.entry(claim).or_default();
+            all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
+        }
+        causes.into_iter().for_each(|(cause, count)| *self.causes.entry(cause).or_default() += count);
+    }
+
     /// Certificates of one claim that were proved.
     pub(crate) fn proved(&self, claim: Claim) -> u64 {
         self.counts.get(&claim).map_or(0, |c| c[0])

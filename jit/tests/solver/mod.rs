@@ -1,8 +1,9 @@
-//! A solver program as the checker of certificates. Equal questions are asked once.
+//! A solver program as the checker of certificates. Equal questions are asked once in a process.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use vkfuse_jit::certify::{Answer, Question, Solver};
@@ -10,12 +11,16 @@ use vkfuse_jit::certify::{Answer, Question, Solver};
 /// Milliseconds for one question.
 const PATIENCE: u32 = 20_000;
 
+/// What was answered to questions, by their hash: the texts of a long run would fill the memory.
+static KNOWN: Mutex<Option<HashMap<[u8; 32], Answer>>> = Mutex::new(None);
+
 /// A running `z3`, or what `VKFUSE_SOLVER` names: a program that reads SMT-LIB 2 from its input.
 pub(crate) struct Process {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    known: HashMap<String, Answer>,
+    /// From then on nothing is asked, and no answer says anything.
+    pub(crate) until: Option<Instant>,
     /// Questions that were asked, and the time they took.
     pub(crate) asked: u64,
     pub(crate) time: Duration,
@@ -41,7 +46,7 @@ impl Process {
         };
         let input = child.stdin.take()?;
         let output = BufReader::new(child.stdout.take()?);
-        Some(Self { child, input, output, known: HashMap::new(), asked: 0, time: Duration::ZERO })
+        Some(Self { child, input, output, until: None, asked: 0, time: Duration::ZERO })
     }
 
     /// What the solver prints to some commands.
@@ -64,7 +69,12 @@ impl Process {
     }
 
     fn answer(&mut self, question: &Question) -> std::io::Result<Answer> {
-        let head = format!("(reset)\n(set-option :timeout {PATIENCE})\n");
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()).as_millis());
+        let patience = left.map_or(PATIENCE, |left| PATIENCE.min(left.try_into().unwrap_or(u32::MAX)));
+        if patience == 0 {
+            return Ok(Answer::Unknown("no time left".to_owned()));
+        }
+        let head = format!("(reset)\n(set-option :timeout {patience})\n");
         let lines = self.exchange(&format!("{head}{}(check-sat)\n", question.text))?;
         Ok(match lines.last().map(String::as_str) {
             Some("unsat") if lines.len() == 1 => Answer::Never,
@@ -99,14 +109,19 @@ fn values(text: &str) -> Vec<(String, String)> {
 
 impl Solver for Process {
     fn ask(&mut self, question: &Question) -> Answer {
-        if let Some(known) = self.known.get(&question.text) {
-            return known.clone();
+        let name = *blake3::hash(question.text.as_bytes()).as_bytes();
+        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = known().as_ref().and_then(|known| known.get(&name)) {
+            return answer.clone();
         }
         let start = Instant::now();
         let answer = self.answer(question).expect("the solver runs");
         self.time += start.elapsed();
         self.asked += 1;
-        self.known.insert(question.text.clone(), answer.clone());
+        // In less time a question may stay open that has an answer.
+        if self.until.is_none() || !matches!(answer, Answer::Unknown(_)) {
+            known().get_or_insert_default().insert(name, answer.clone());
+        }
         answer
     }
 }
