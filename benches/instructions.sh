@@ -12,7 +12,7 @@ few=200
 many=1200
 
 profile=(${VKFUSE_BENCH_PROFILE:+--profile "$VKFUSE_BENCH_PROFILE"})
-bench=$(cargo bench -q -p vkfuse --bench hit_path --no-run --message-format=json "${profile[@]}" |
+bench=$(cargo bench -q -p vkfuse-benches --bench hit_path --no-run --message-format=json "${profile[@]}" |
   grep -o '"executable":"[^"]*hit_path[^"]*"' | tail -1 | cut -d'"' -f4)
 
 collected() {

@@ -18,7 +18,7 @@ pub(crate) struct Finished {
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().unwrap_or(package).to_owned()
+    package.ancestors().nth(2).unwrap_or(package).to_owned()
 }
 
 /// The command with nothing of this process's settings that would change what it does.

@@ -1,5 +1,4 @@
 //! The `vkfuse` command, run as a process: exit statuses, messages, reports.
-#![cfg(feature = "cli")]
 
 mod bad_files;
 mod cache;
