@@ -25,7 +25,7 @@ use ahash::AHashMap;
 pub use text::Question;
 
 use crate::analysis::AccessKind;
-use crate::analysis::relation::Relation;
+use crate::analysis::dependence::Relation;
 use crate::plan::recipe::{Recipe, Target};
 use crate::plan::step::Source;
 use crate::plan::{BufferId, Internalization, Plan, Step, Submission};

@@ -3,16 +3,17 @@
 //! The same recipe gives the same words, byte for byte.
 
 mod builder;
+mod coarsening;
 mod entry;
 mod hide;
 mod ids;
 mod interface;
 mod internal;
-mod lanes;
-mod line;
 mod link;
 mod push;
+mod step;
 mod unroll;
+mod vectorize;
 mod visible;
 
 use std::sync::Arc;
@@ -21,7 +22,9 @@ use rspirv::binary::Assemble;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Capability, ExecutionMode, ExecutionModel, Op, StorageClass, Word};
 
-use crate::kernel::{FloatControls, Specialized, controls, formulas, strict, tools};
+use crate::frontend::passes::{formulas, no_contraction};
+use crate::frontend::{controls, tools};
+use crate::kernel::{FloatControls, Specialized};
 use crate::plan::recipe::Recipe;
 use crate::plan::{FloatMode, Step};
 use link::Shared;
@@ -68,7 +71,7 @@ pub(crate) fn emit(
         linked.push(link::link(&mut shared, recipe, member, kernel)?);
     }
     let entry = match recipe.lanes {
-        Some(lanes) => lanes::build(&mut shared, recipe, lanes, &linked, kernels)?,
+        Some(lanes) => coarsening::build(&mut shared, recipe, lanes, &linked, kernels)?,
         None => entry::build(&mut shared, recipe, &linked),
     };
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
@@ -140,7 +143,7 @@ fn finish(
     let mut module = builder.finish(version);
     if recipe.float == FloatMode::Strict {
         formulas::write_out(&mut module);
-        strict::make_strict(&mut module);
+        no_contraction::make_strict(&mut module);
     }
     Ok(module)
 }

@@ -1,61 +1,268 @@
-//! Load, validate, choose the entry point, specialise, normalise, reflect, hash.
+//! One entry point of a module, and what becomes of it with its constants fixed.
 //!
-//! A [`Module`] is checked SPIR-V. A [`Kernel`] is one of its compute entry points. A [`Specialized`]
-//! kernel has all its constants fixed; it holds what runs unfused ([`Plain`]), what can be fused
-//! ([`NormalKernel`]) or the reason why not ([`KernelReason`]), and what both show to the outside
-//! ([`Interface`]). All of this happens once for each kernel and may take milliseconds; with a [`FormStore`] most of it
-//! happens once for all processes.
-//!
-//! The files in order of the work: `guard` (bytes that may be anything), `words`, `value`, `fold`, `spec`,
-//! `survey`,
-//! `specialize` (constants, on words), `load` (words to module), `prune`, `strict`, `plain`, then
-//! `refuse`, `lower`, `split`, `unwrap`, `forward`, `normal`, and `resource`, `pointers`, `layout`, `reflect`. All of
-//! these are called from `form`; `form_bytes` and `kept` are about keeping the result.
+//! A [`Module`] is checked SPIR-V. A [`Kernel`] is one of its compute entry points. A [`Specialized`] kernel has all its
+//! constants fixed; it holds what runs unfused ([`Plain`]), what can be fused with its analysis ([`NormalKernel`]) or the
+//! reason why not ([`KernelReason`]), and what both show to the outside ([`Interface`]). All of this happens once for each
+//! kernel and may take milliseconds; with a [`FormStore`] most of it happens once for all processes.
 
-pub(crate) mod controls;
-pub(crate) mod defs;
-mod entry;
-mod error;
-mod fold;
-mod form;
-mod form_bytes;
-pub(crate) mod formulas;
-mod forward;
-mod guard;
-mod kept;
-mod layout;
-pub(crate) mod load;
-mod lower;
-mod module;
 mod normal;
-mod plain;
-pub(crate) mod pointers;
-mod prune;
-mod reason;
-mod reflect;
-mod refuse;
-pub(crate) mod resource;
-mod spec;
-mod specialize;
-mod split;
-pub(crate) mod strict;
-mod survey;
-pub(crate) mod tools;
-mod unlayout;
-mod unwrap;
-mod value;
-#[cfg(feature = "wgsl")]
-mod wgsl;
-mod words;
 
-pub use controls::{FloatControls, FloatWidths};
-pub use entry::{Kernel, Specialized};
-pub use error::KernelError;
-pub use kept::{FORM_TOOLS, FORM_VERSION, FormStore, Origin};
-pub use module::Module;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use ahash::AHashMap;
+
+use crate::Reason;
+use crate::frontend::artifact::{Form, cache};
+use crate::frontend::module::Contents;
+use crate::frontend::{guard, plain, spec};
+
+pub use crate::frontend::{
+    Binding, BindingKind, FORM_TOOLS, FORM_VERSION, FloatControls, FloatWidths, FormStore, Interface,
+    KernelError, KernelReason, Module, Origin, Place, Plain, PushLayout, PushMember, ScalarClass,
+    SpecConstant, SpecType, SpecValue, tool_runs,
+};
 pub use normal::NormalKernel;
-pub use plain::Plain;
-pub use reason::{KernelReason, Place};
-pub use reflect::{Binding, BindingKind, Interface, PushLayout, PushMember, ScalarClass};
-pub use spec::{SpecConstant, SpecType, SpecValue};
-pub use tools::tool_runs;
+
+/// One compute entry point of a module. Cheap to clone; clones share what was specialised.
+#[derive(Clone)]
+pub struct Kernel {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    module: Module,
+    entry: String,
+    entry_id: u32,
+    forms: Option<Arc<dyn FormStore>>,
+    specialised: Mutex<AHashMap<Key, Arc<Slot>>>,
+}
+
+/// The bits of every constant, by id.
+type Key = Vec<(u32, u64)>;
+
+/// Filled by the first caller; others wait for it.
+type Slot = OnceLock<Result<Arc<Specialized>, KernelError>>;
+
+/// Specializations kept for one kernel. Beyond this, a caller that passes ever new values as
+/// specialization constants would make the table grow for ever, so it starts again.
+const MAX_KEPT: usize = 1024;
+
+/// A kernel with every specialization constant replaced by its value.
+#[derive(Clone, Debug)]
+pub struct Specialized {
+    /// Name of the module it comes from.
+    pub name: String,
+    /// Name of the entry point in that module. In the modules made here it is `main`.
+    pub entry: String,
+    /// Identity: the specialised module without debug information, and the entry point's name.
+    pub hash: [u8; 32],
+    /// The module it was made from, as it was loaded.
+    pub module: Module,
+    /// The bits of every specialization constant of the module, by ascending id.
+    pub spec: Vec<(u32, u64)>,
+    /// What it shows to the outside.
+    pub interface: Interface,
+    /// What runs unfused.
+    pub plain: Plain,
+    /// What can be fused, or why it cannot.
+    pub normal: Result<NormalKernel, Reason>,
+}
+
+impl Kernel {
+    /// Chooses an entry point; `None` if the module has exactly one.
+    ///
+    /// # Errors
+    /// [`KernelError::NoComputeEntry`], [`KernelError::UnknownEntry`], [`KernelError::AmbiguousEntry`].
+    pub fn new(module: &Module, entry: Option<&str>) -> Result<Kernel, KernelError> {
+        Kernel::with_forms(module, entry, None)
+    }
+
+    /// Chooses an entry point as [`Kernel::new`] does. What becomes of it is taken from a store, and kept there.
+    ///
+    /// # Errors
+    /// As [`Kernel::new`].
+    pub fn with_forms(
+        module: &Module,
+        entry: Option<&str>,
+        forms: Option<Arc<dyn FormStore>>,
+    ) -> Result<Kernel, KernelError> {
+        let available = module.entry_points();
+        let index = match (entry, available) {
+            (_, []) => {
+                return Err(KernelError::NoComputeEntry { module: module.name().to_owned() });
+            }
+            (None, [_]) => 0,
+            (None, _) => {
+                return Err(KernelError::AmbiguousEntry {
+                    module: module.name().to_owned(),
+                    available: available.to_vec(),
+                });
+            }
+            (Some(entry), _) => {
+                let found = available.iter().position(|name| name == entry);
+                found.ok_or_else(|| KernelError::UnknownEntry {
+                    module: module.name().to_owned(),
+                    entry: entry.to_owned(),
+                    available: available.to_vec(),
+                })?
+            }
+        };
+        Ok(Kernel {
+            inner: Arc::new(Inner {
+                module: module.clone(),
+                entry: available[index].clone(),
+                entry_id: module.entry_ids()[index],
+                forms,
+                specialised: Mutex::default(),
+            }),
+        })
+    }
+
+    /// The only compute entry point of a module in bytes of either byte order. If the store has its form with all
+    /// constants at their defaults, then the module was found to be valid when that was made, and is not validated again.
+    ///
+    /// # Errors
+    /// As [`Module::from_bytes`] and [`Kernel::new`].
+    pub fn from_bytes(
+        name: &str,
+        bytes: &[u8],
+        forms: Option<Arc<dyn FormStore>>,
+    ) -> Result<Kernel, KernelError> {
+        Kernel::load(name, guard::from_bytes(name, bytes)?, forms)
+    }
+
+    /// The only compute entry point of a module in words of either byte order, as [`Kernel::from_bytes`].
+    ///
+    /// # Errors
+    /// As [`Module::from_words`] and [`Kernel::new`].
+    pub fn from_words(
+        name: &str,
+        words: &[u32],
+        forms: Option<Arc<dyn FormStore>>,
+    ) -> Result<Kernel, KernelError> {
+        Kernel::load(name, guard::from_words(name, words.to_vec())?, forms)
+    }
+
+    /// The only compute entry point of a WGSL text, as [`Kernel::from_bytes`].
+    ///
+    /// # Errors
+    /// As [`Module::from_wgsl`] and [`Kernel::new`].
+    #[cfg(feature = "wgsl")]
+    pub fn from_wgsl(
+        name: &str,
+        text: &str,
+        forms: Option<Arc<dyn FormStore>>,
+    ) -> Result<Kernel, KernelError> {
+        Kernel::from_words(name, &crate::frontend::wgsl::compile(name, text)?, forms)
+    }
+
+    fn load(name: &str, words: Vec<u32>, forms: Option<Arc<dyn FormStore>>) -> Result<Kernel, KernelError> {
+        let contents = Contents::of(&words);
+        let (Some(_), [entry]) = (&forms, contents.entry_points()) else {
+            return Kernel::with_forms(&Module::checked(name, words, contents)?, None, forms);
+        };
+        let values = spec::resolve(name, contents.spec_constants(), &[])?;
+        let (kernel, specialized) = match cache::find(forms.as_deref(), &origin(&contents, entry, &values)) {
+            Some(mut form) => {
+                let repaired = form.repaired.take();
+                let module = Module::known(name, words, repaired, contents);
+                let kernel = Kernel::with_forms(&module, None, forms)?;
+                let specialized = kernel.specialized(&values, form);
+                (kernel, Ok(specialized))
+            }
+            // It has been looked for, so it is made now.
+            None => {
+                let kernel = Kernel::with_forms(&Module::checked(name, words, contents)?, None, forms)?;
+                let specialized = kernel.make(&values);
+                (kernel, specialized)
+            }
+        };
+        let slot = Arc::new(OnceLock::from(specialized.map(Arc::new)));
+        let table = kernel.inner.specialised.lock();
+        table.unwrap_or_else(PoisonError::into_inner).insert(values, slot);
+        Ok(kernel)
+    }
+
+    /// Name of the module.
+    pub fn name(&self) -> &str {
+        self.inner.module.name()
+    }
+
+    /// Name of the entry point.
+    pub fn entry(&self) -> &str {
+        &self.inner.entry
+    }
+
+    /// The module it is an entry point of.
+    pub fn module(&self) -> &Module {
+        &self.inner.module
+    }
+
+    /// The module's specialization constants, by ascending id.
+    pub fn spec_constants(&self) -> &[SpecConstant] {
+        self.inner.module.spec_constants()
+    }
+
+    /// Fixes the constants; those not given keep their defaults. Equal values give the same `Arc`.
+    ///
+    /// # Errors
+    /// An id the module does not have or that is given twice, a value of the wrong type, a work-group
+    /// size that is empty with these values; see [`KernelError`].
+    pub fn specialize(&self, values: &[(u32, SpecValue)]) -> Result<Arc<Specialized>, KernelError> {
+        let key = spec::resolve(self.name(), self.spec_constants(), values)?;
+        let slot = {
+            let table = self.inner.specialised.lock();
+            // A panic elsewhere cannot leave the table half-changed: entries are only added.
+            let mut table = table.unwrap_or_else(PoisonError::into_inner);
+            if table.len() >= MAX_KEPT && !table.contains_key(&key) {
+                table.clear();
+            }
+            table.entry(key.clone()).or_default().clone()
+        };
+        slot.get_or_init(|| self.build(&key).map(Arc::new)).clone()
+    }
+
+    fn build(&self, values: &[(u32, u64)]) -> Result<Specialized, KernelError> {
+        let Inner { module, entry, forms, .. } = &*self.inner;
+        match cache::find(forms.as_deref(), &origin(module.contents(), entry, values)) {
+            Some(form) => Ok(self.specialized(values, form)),
+            None => self.make(values),
+        }
+    }
+
+    /// Makes what the store has not, and keeps it there.
+    fn make(&self, values: &[(u32, u64)]) -> Result<Specialized, KernelError> {
+        let Inner { module, entry, entry_id, forms, .. } = &*self.inner;
+        let form = Form::make(module, entry, *entry_id, values)?;
+        cache::keep(forms.as_deref(), &origin(module.contents(), entry, values), &form);
+        Ok(self.specialized(values, form))
+    }
+
+    fn specialized(&self, values: &[(u32, u64)], form: Form) -> Specialized {
+        let Form { repaired: _, interface, plain, normal } = form;
+        let normal = normal.map(|module| NormalKernel::new(module, &interface.bindings));
+        Specialized {
+            name: self.name().to_owned(),
+            entry: self.entry().to_owned(),
+            hash: plain::hash(&plain.contract, self.entry()),
+            module: self.inner.module.clone(),
+            spec: values.to_vec(),
+            interface,
+            plain,
+            normal: normal.map_err(Reason::from),
+        }
+    }
+}
+
+fn origin<'a>(module: &Contents, entry: &'a str, spec: &'a [(u32, u64)]) -> Origin<'a> {
+    let (hash, words) = module.identity();
+    let tools = FORM_TOOLS.unwrap_or_default();
+    Origin { module: hash, words, entry, spec, version: FORM_VERSION, tools }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("name", &self.name()).field("entry", &self.entry()).finish()
+    }
+}

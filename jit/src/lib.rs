@@ -1,10 +1,10 @@
 //! SPIR-V kernels in, one fused SPIR-V kernel and a report out.
 //!
-//! The folders are the pipeline, in the order in which a kernel goes through it: [`kernel`] loads,
-//! normalises and reflects; [`analysis`] turns every buffer access into a symbolic index expression
-//! and compares pairs of them; [`plan`] groups a fusion list and decides barriers and
-//! internalization; [`emit`] links one group into one module. Nothing here touches Vulkan, files,
-//! the environment or a clock.
+//! The folders are the pipeline, in the order in which a kernel goes through it: `frontend` loads, normalises and
+//! reflects; [`analysis`] turns every buffer access into a symbolic index expression and compares pairs of them; a
+//! [`kernel`] is both together; [`plan`] groups a fusion list and decides barriers and internalization; [`emit`] links
+//! one group into one module. No folder uses one that comes later. Nothing here touches Vulkan, files, the environment or
+//! a clock.
 
 #[macro_use]
 mod mutation_macro;
@@ -12,20 +12,17 @@ mod mutation_macro;
 #[cfg(feature = "mutation")]
 pub mod mutation;
 
-pub mod kernel;
+mod frontend;
 
 pub mod analysis;
+
+pub mod kernel;
 
 pub mod plan;
 
 pub mod emit;
 
-pub mod oracle;
-
 pub mod validate;
-
-#[cfg(feature = "fuzzing")]
-pub mod fuzzing;
 
 #[cfg(feature = "certify")]
 pub mod certify;

@@ -6,13 +6,13 @@
 //! recipe and so the same key.
 
 mod assemble;
-mod coverage;
 mod group;
 mod ingredients;
 mod internalize;
 mod mapping;
-mod overwrite;
+mod must_write;
 mod push;
+mod reaching_definitions;
 pub(crate) mod recipe;
 mod report;
 mod seam;
@@ -23,7 +23,7 @@ mod unroll;
 mod uses;
 
 pub use ingredients::Ingredients;
-pub use overwrite::overwrites;
+pub use must_write::overwrites;
 pub use report::{
     BarrierReason, BarrierReport, BufferReport, GroupReport, Report, SplitReport, TrustedReport,
 };

@@ -1,7 +1,7 @@
 //! Why something was not fused or not promoted: one enum for reports, logs and tests.
 
 use crate::analysis::access::AccessKind;
-use crate::kernel::KernelReason;
+use crate::frontend::KernelReason;
 
 /// Why something was not fused, split or not promoted. Never an error: the work runs unfused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,8 +5,8 @@ mod list;
 use std::sync::Arc;
 
 use list::{List, kernel};
+use vkfuse_interp::{Bind, Dispatch, Memory, ObjectId, Options, Order, Program, execute};
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
-use vkfuse_jit::oracle::{Bind, Dispatch, Memory, ObjectId, Options, Order, Program, execute};
 use vkfuse_jit::plan::{
     FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan, plan_unfused,
 };

@@ -14,7 +14,7 @@ use crate::run::labels;
 use crate::stop::{Status, Stop};
 use report::Report;
 use std::io::Write;
-use vkfuse_jit::oracle::{Bind, Dispatch, Memory, ObjectId, Options, OracleError, Program, execute};
+use vkfuse_interp::{Bind, Dispatch, Memory, ObjectId, Options, OracleError, Program, execute};
 use vkfuse_jit::plan::{Arg, BufferId, FloatMode, Limits, Promote, Step, Submission, plan_unfused};
 
 /// Checks the file and prints what was found.

@@ -1,6 +1,6 @@
 //! Plans from the memo against plans made anew, over random lists.
 
-use vkfuse_jit::fuzzing::{Generator, Random};
+use vkfuse_fuzz::wgsl::{Generator, Random};
 
 use super::*;
 use crate::jit::{FloatMode, Limits, Policy, plan};

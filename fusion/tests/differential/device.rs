@@ -7,7 +7,7 @@ use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, Event, FusionProperties,
     FusionWrapper, Internalization, Kernel, Outcome, Promote, Queue, QueueOptions, ShapeFacts,
 };
-use vkfuse_jit::fuzzing::{Case, Generator, Legality, Verdict, run_unfused};
+use vkfuse_fuzz::wgsl::{Case, Generator, Legality, Verdict, run_unfused};
 use vkfuse_jit::plan;
 
 /// Shapes of dispatches by turns, pool by pool, besides the one the device is known to like: work-group size, items

@@ -17,7 +17,7 @@ use std::str::FromStr;
 use std::time::Instant;
 
 use device::Device;
-use vkfuse_jit::fuzzing::{Family, Legality, Tally};
+use vkfuse_fuzz::wgsl::{Family, Legality, Tally};
 
 /// A run of this many lists is a long one: larger pools, each sequence of kernels at more sizes, and a line now and then.
 const LONG: usize = 1000;

@@ -6,7 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-#[path = "../../../kernel/tests/bodies/kernels.rs"]
+#[path = "../../../jit/dsl/tests/bodies/kernels.rs"]
 mod kernels;
 
 mod casts;

@@ -3,7 +3,7 @@
 //! What is kept inside of a fused dispatch has one owner for each byte (an invocation, or a work-group), and every byte that
 //! is read was written before by that owner.
 
-use vkfuse_jit::oracle::{AccessKind, Trace};
+use vkfuse_interp::{AccessKind, Trace};
 use vkfuse_jit::plan::{Internalization, Plan, Submission};
 
 use crate::owner;

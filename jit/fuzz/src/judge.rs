@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rspirv::binary::Assemble as _;
+use vkfuse_interp::{AccessKind, Order, Program, Trace};
 use vkfuse_jit::kernel::BindingKind;
-use vkfuse_jit::oracle::{AccessKind, Order, Program, Trace};
 use vkfuse_jit::plan::{
     BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, Submission,
     overwrites, plan, plan_unfused,

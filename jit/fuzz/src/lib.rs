@@ -1,4 +1,7 @@
-//! Random lists of compute kernels, and a judge of what a planner makes of them.
+//! Random lists of compute kernels, and judges of what a planner makes of them.
+//!
+//! There are two generators. The first, [`wgsl`], makes lists of which it knows by construction whether they may be fused.
+//! The rest of this crate is the second.
 //!
 //! The kernels are random GLSL, HLSL and SPIR-V assembly ([`Pool`]), compiled by the installed front end and put
 //! through the optimizer in random ways. A [`List`] submits some of them on common buffers. [`judge`] runs the list as
@@ -6,7 +9,7 @@
 //! barriers and promotions that the planner granted could be right; then it runs what was planned, in hostile orders,
 //! and compares.
 //!
-//! Nothing here is shared with the generator in `vkfuse_jit::fuzzing`: not the language, not the way of making kernels
+//! Nothing is shared with the first: not the language, not the way of making kernels
 //! and lists, not the check.
 //!
 //! The files in order of the work: `random`, `tree` (statements), `layout` (types), `place` (indices), `kernel` (a kernel as
@@ -34,6 +37,7 @@ mod spirv;
 mod tally;
 mod tree;
 mod views;
+pub mod wgsl;
 mod work;
 
 pub use compile::{has_front_end, validate};

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
+use vkfuse_interp::{AccessKind, Touched, Trace};
 use vkfuse_jit::kernel::BindingKind;
-use vkfuse_jit::oracle::{AccessKind, Touched, Trace};
 use vkfuse_jit::plan::{Step, Submission};
 
 use crate::owner;

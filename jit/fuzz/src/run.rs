@@ -1,6 +1,6 @@
 //! A list or a plan in the interpreter.
 
-use vkfuse_jit::oracle::{
+use vkfuse_interp::{
     Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, Trace, execute, execute_traced,
 };
 use vkfuse_jit::plan::Step;

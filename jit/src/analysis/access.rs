@@ -7,7 +7,7 @@ use super::bytes::Pieces;
 use super::cfg::Place;
 use super::expr::{Exprs, NodeId};
 use super::layout::MatrixLayout;
-use super::trips::LoopRounds;
+use super::trip_counts::LoopRounds;
 
 /// What an access does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! Arithmetic on words: exact where it is, unknown in a range where it is not.
 
-use super::atoms::{Affine, Atoms, gcd, split};
+use super::affine::{Affine, Atoms, gcd, split};
+use super::evaluate::Evaluator;
 use super::expr::{BinaryOp, NodeId, mask};
-use super::form::Evaluator;
 use super::word::{Value, as_signed, as_unsigned};
 
 /// Most runs of equal bits of a constant that bitwise operations are taken apart into.

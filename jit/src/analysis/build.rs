@@ -19,6 +19,7 @@ use super::access::{
 use super::cfg::{Cfg, Edge, Place};
 use super::expr::{Exprs, Node, NodeId};
 use super::layout::{MatrixLayout, Type, Types};
+use crate::frontend::defs::glsl_imports;
 
 /// Analyses the only function of `module`; `bindings` are the kernel's `(set, binding)` pairs in order.
 pub(crate) fn analyse(module: &Module, bindings: &[(u32, u32)]) -> KernelAnalysis {
@@ -155,16 +156,6 @@ fn variables(module: &Module, bindings: &[(u32, u32)]) -> AHashMap<u32, (Variabl
         }
     }
     map
-}
-
-/// Ids of the imports of GLSL.std.450.
-pub(crate) fn glsl_imports(module: &Module) -> Vec<u32> {
-    module
-        .ext_inst_imports
-        .iter()
-        .filter(|inst| matches!(inst.operands.first(), Some(Operand::LiteralString(name)) if name == "GLSL.std.450"))
-        .filter_map(|inst| inst.result_id)
-        .collect()
 }
 
 pub(super) fn id_at(inst: &Instruction, n: usize) -> Option<u32> {

@@ -1,8 +1,8 @@
 //! Conditions with the numbers put in: what follows from one, and whether one is decided.
 
-use super::atoms::{Affine, Atoms};
+use super::affine::{Affine, Atoms};
+use super::evaluate::Evaluator;
 use super::expr::{CompareOp, Node, NodeId};
-use super::form::Evaluator;
 use super::word::{Value, as_signed, as_unsigned};
 
 /// Most parts of a condition that are looked at: nodes are shared, so a small condition can have any

@@ -4,7 +4,7 @@
 //! invocations (ids, loop iterations), what the host passes (push constants, buffer lengths) and
 //! constants. What cannot be expressed is an [`Node::Opaque`] leaf of its own, never a guess. All
 //! integer nodes stand for machine words: arithmetic is modulo two to the power of their width, and
-//! whether that ever wraps is decided later, when the numbers are known (`analysis::form`).
+//! whether that ever wraps is decided later, when the numbers are known (`analysis::evaluate`).
 
 use ahash::AHashMap;
 

@@ -3,11 +3,11 @@
 use smallvec::SmallVec;
 
 use super::access::Access;
-use super::atoms::{Affine, Atom, AtomId, Atoms};
+use super::affine::{Affine, Atom, AtomId, Atoms};
 use super::cfg::Place;
+use super::evaluate::Evaluator;
 use super::expr::{GoesOn, LoopBound, Node, NodeId};
-use super::form::Evaluator;
-use super::trips::Rounds;
+use super::trip_counts::Rounds;
 use super::word::{Value, as_signed, as_unsigned};
 
 impl Evaluator<'_> {

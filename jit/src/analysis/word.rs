@@ -1,6 +1,6 @@
 //! Machine words as exact integers, and when that is allowed.
 
-use super::atoms::Affine;
+use super::affine::Affine;
 
 /// A word: the form it is congruent to, and the form's range.
 #[derive(Clone, Debug)]

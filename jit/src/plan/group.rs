@@ -13,9 +13,9 @@ use super::submission::{BufferId, FuseOptions, Limits, Policy, Promote, Submissi
 use super::uses::Uses;
 use crate::Reason;
 use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
-use crate::analysis::atoms::{Atom, AtomId, Atoms};
-use crate::analysis::form::{AccessForm, Evaluator};
-use crate::analysis::relation::{Relation, relate};
+use crate::analysis::affine::{Atom, AtomId, Atoms};
+use crate::analysis::dependence::{Relation, relate};
+use crate::analysis::evaluate::{AccessForm, Evaluator};
 use crate::kernel::{BindingKind, KernelReason};
 use crate::reason::{AccessPair, AccessSite};
 

@@ -13,8 +13,8 @@ use std::rc::Rc;
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 
-use super::coverage::coverage;
 use super::group::{Group, analysis_of, needs_glsl_memory_model, site};
+use super::reaching_definitions::coverage;
 use super::recipe::{Internal, SlotOf};
 use super::report::{BufferReport, TrustedReport};
 use super::submission::{BufferId, FuseOptions, Internalization, Policy, Promote, SmallScalars, Submission};
@@ -22,9 +22,9 @@ use super::unroll::{self, Written};
 use super::uses::Uses;
 use crate::Reason;
 use crate::analysis::access::AccessKind;
-use crate::analysis::atoms::{Affine, Atom, AtomId, Atoms, gcd};
-use crate::analysis::form::{AccessForm, Evaluator};
-use crate::analysis::relation::{Relation, relate};
+use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, gcd};
+use crate::analysis::dependence::{Relation, relate};
+use crate::analysis::evaluate::{AccessForm, Evaluator};
 use crate::kernel::BindingKind;
 use crate::reason::AccessPair;
 

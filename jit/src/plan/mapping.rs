@@ -9,9 +9,9 @@
 use super::recipe::Mapping;
 use super::submission::{Limits, Submission};
 use crate::Reason;
-use crate::analysis::atoms::{Affine, Atom, Atoms, Bounds, Ranges, split};
-use crate::analysis::form::Environment;
-use crate::analysis::relation::Shape;
+use crate::analysis::affine::{Affine, Atom, Atoms, Bounds, Ranges, split};
+use crate::analysis::dependence::Shape;
+use crate::analysis::evaluate::Environment;
 
 /// A mapping and the dispatch it maps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,10 +21,10 @@ use super::recipe::{Lanes, Mapping, SlotOf};
 use super::seam;
 use super::submission::{FuseOptions, Internalization, Limits, Submission};
 use crate::analysis::access::{Access, AccessKind};
+use crate::analysis::dependence::Shape;
 use crate::analysis::expr::{IdKind, Node};
+use crate::analysis::if_conversion::RangeGuard;
 use crate::analysis::layout::Type;
-use crate::analysis::relation::Shape;
-use crate::analysis::straight::RangeGuard;
 use crate::kernel::{BindingKind, NormalKernel};
 
 /// What a device likes.

@@ -1,15 +1,13 @@
-//! One dispatch of a plan: what to run, what to bind, and how to build it on a cache miss.
+//! One dispatch of a plan: what to run and what to bind. On a cache miss, `emit` builds its module.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use rspirv::binary::Assemble;
 use smallvec::SmallVec;
 
 use super::recipe::{Mapping, Recipe};
 use super::submission::{BufferId, FloatMode};
-use crate::emit::{self, JitError};
-use crate::kernel::{BindingKind, FloatControls, Specialized, controls, load};
+use crate::kernel::{BindingKind, FloatControls, Specialized};
 
 /// A byte range of a buffer bound for one dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,20 +112,6 @@ impl Step {
         })
     }
 
-    /// The SPIR-V of this step. The only slow part of planning: call it on a cache miss.
-    ///
-    /// # Errors
-    /// A [`JitError`] is a defect of this crate, never of the kernels; it names the pass.
-    pub fn build(&self) -> Result<Arc<[u32]>, JitError> {
-        match &self.source {
-            Source::Plain { kernel, float } => match float {
-                FloatMode::Strict => controlled(&kernel.plain.strict, self.floats),
-                FloatMode::Contract => Ok(kernel.plain.contract.as_slice().into()),
-            },
-            Source::Fused { kernels, recipe } => emit::emit(recipe, kernels, self.floats).map(Into::into),
-        }
-    }
-
     /// Makes the step ask for float controls, if its floats are strict.
     pub(crate) fn ask(&mut self, floats: FloatControls) {
         let strict = match &self.source {
@@ -152,14 +136,4 @@ impl Step {
         }
         recipe
     }
-}
-
-/// A module that asks for float controls.
-fn controlled(words: &[u32], floats: FloatControls) -> Result<Arc<[u32]>, JitError> {
-    if floats.is_empty() {
-        return Ok(words.into());
-    }
-    let mut module = load::module(words).map_err(|detail| JitError::new("float controls", detail))?;
-    controls::ask(&mut module, floats);
-    Ok(module.assemble().into())
 }

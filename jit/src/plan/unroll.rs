@@ -8,8 +8,8 @@ use super::group::{Group, analysis_of};
 use super::submission::Submission;
 use super::uses::Uses;
 use crate::analysis::access::KernelAnalysis;
-use crate::analysis::atoms::{AtomId, Atoms};
-use crate::analysis::form::Evaluator;
+use crate::analysis::affine::{AtomId, Atoms};
+use crate::analysis::evaluate::Evaluator;
 
 /// Most rounds of a loop that is written out.
 const MAX_ROUNDS: u32 = 16;

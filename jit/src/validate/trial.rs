@@ -6,10 +6,10 @@ use ahash::AHashSet;
 
 use super::instance::Instance;
 use super::{NotApplicable, Verdict};
-use crate::oracle::{
+use crate::plan::{FloatMode, Internalization, Limits, Plan, Step, plan_unfused};
+use vkfuse_interp::{
     Bind, Dispatch, Findings, Memory, ObjectId, Options, OracleError, Order, Program, execute,
 };
-use crate::plan::{FloatMode, Internalization, Limits, Plan, Step, plan_unfused};
 
 /// Instructions after which a run is given up.
 const MAX_STEPS: u64 = 1 << 25;

@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{available_parallelism, scope};
 use std::time::{Duration, Instant};
 
+use vkfuse_fuzz::wgsl::{Generator, explain, limits};
 use vkfuse_jit::certify::{Certificate, Claim, Outcome, certify};
-use vkfuse_jit::fuzzing::{Generator, explain, limits};
 use vkfuse_jit::plan::{FuseOptions, Plan, plan};
 
 use lists::Named;

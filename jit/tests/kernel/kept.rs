@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use rspirv::binary::Assemble;
-use vkfuse_jit::fuzzing::Generator;
+use vkfuse_fuzz::wgsl::Generator;
 use vkfuse_jit::kernel::{
     FORM_VERSION, FormStore, Kernel, KernelError, Module, Origin, SpecType, SpecValue, Specialized,
 };

@@ -5,12 +5,10 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use vkfuse_interp::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, claims, execute};
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind;
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
-use vkfuse_jit::oracle::{
-    Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, claims, execute,
-};
 use vkfuse_jit::plan::{
     Arg, Bound, BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, Step, Submission,
     plan, plan_unfused,

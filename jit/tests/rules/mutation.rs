@@ -6,7 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use vkfuse_jit::fuzzing::smoke;
+use vkfuse_fuzz::wgsl::smoke;
 use vkfuse_jit::mutation::{Mutant, with};
 
 use super::lab::forget_kernels;

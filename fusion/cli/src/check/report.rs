@@ -5,7 +5,7 @@ use crate::report::Table;
 use crate::report::json::FORMAT;
 use serde::Serialize;
 use std::io::{self, Write};
-use vkfuse_jit::oracle::{Access, Counted, Findings, ObjectId, Place};
+use vkfuse_interp::{Access, Counted, Findings, ObjectId, Place};
 use vkfuse_jit::plan::Step;
 
 #[derive(Serialize)]

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::analysis::atoms::Ranges;
+use crate::analysis::affine::Ranges;
 use crate::analysis::expr::NodeId;
 
 /// Equal seeds give equal numbers (SplitMix64).

@@ -1,0 +1,167 @@
+//! Runs a list unfused and fused in the interpreter and compares.
+
+use ahash::AHashSet;
+
+use super::case::{Case, Legality};
+use super::tally::Verdict;
+use vkfuse_interp::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, execute};
+use vkfuse_jit::plan::{
+    BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan,
+    plan_unfused,
+};
+
+/// A wrong result.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}\n{report}")]
+pub struct Failure {
+    what: String,
+    report: String,
+}
+
+/// What comes after a run of a list in the interpreter: all bytes of all buffers, and what was noticed.
+pub type Outcome = (Vec<Vec<u8>>, Findings);
+
+/// What the device likes, by turns: shapes as the users gave them, larger and smaller work-groups, several items
+/// per invocation, apart and next to each other.
+const SHAPES: [(u32, u32, bool); 8] = [
+    (0, 1, false),
+    (0, 4, true),
+    (0, 4, false),
+    (16, 4, true),
+    (4, 2, false),
+    (64, 8, true),
+    (7, 4, true),
+    (32, 1, false),
+];
+
+/// Limits of a middling device.
+pub fn limits(case: &Case) -> Limits {
+    // Any number that follows from the case will do.
+    let turn: usize =
+        case.submissions.iter().map(|s| s.groups[0] as usize + s.push.first().map_or(0, |&b| b.into())).sum();
+    let (group_size, items, vectors) = SHAPES[turn % SHAPES.len()];
+    Limits {
+        shape: ShapeFacts { group_size, items, vectors },
+        max_push_bytes: 256,
+        max_shared_bytes: 32 << 10,
+        max_storage_buffers: 16,
+        max_work_group_size: [256, 256, 64],
+        max_work_group_invocations: 256,
+        ..Limits::default()
+    }
+}
+
+/// Checks one list.
+///
+/// # Errors
+/// [`Failure`] if a byte differs, if the fused run races where the unfused does not, or if a module
+/// does not stand.
+pub fn check(case: &Case) -> Result<Verdict, Failure> {
+    let limits = limits(case);
+    let fail = |what: String, plan: Option<&Plan>| Failure {
+        what,
+        report: plan.map_or_else(String::new, |p| format!("{:#?}", p.report)),
+    };
+    let unfused: Vec<Step> = case
+        .submissions
+        .iter()
+        .map(|s| plan_unfused(s, FloatMode::Strict, &limits))
+        .collect::<Result<_, _>>()
+        .map_err(|e| fail(e.to_string(), None))?;
+    let (expected, findings) = run(case, &unfused, Order::Forward).map_err(|e| fail(e, None))?;
+    if !findings.is_clean() {
+        if case.legality != Legality::Unlabelled {
+            return Err(fail(format!("a list made to be right is not: {findings:#?}"), None));
+        }
+        return Ok(Verdict::Undefined);
+    }
+    let plan =
+        plan(&case.submissions, &FuseOptions::default(), &limits).map_err(|e| fail(e.to_string(), None))?;
+    let inside: AHashSet<BufferId> =
+        plan.report.buffers.iter().filter(|b| b.got != Internalization::None).map(|b| b.buffer).collect();
+    for order in Order::ALL {
+        let (got, findings) = run(case, &plan.steps, order).map_err(|e| fail(e, Some(&plan)))?;
+        if !findings.is_clean() {
+            return Err(fail(format!("the fused run is not clean: {findings:#?}"), Some(&plan)));
+        }
+        for (number, (want, got)) in expected.iter().zip(&got).enumerate() {
+            // What stays inside is not written: it must be as it was.
+            let internal = inside.contains(&BufferId(number as u64));
+            let want = if internal { &case.buffers[number] } else { want };
+            if let Some(at) = want.iter().zip(got).position(|(a, b)| a != b) {
+                let kind = if internal { "internalized " } else { "" };
+                return Err(fail(
+                    format!("{kind}buffer {number} differs at element {} ({order:?})", at / 4),
+                    Some(&plan),
+                ));
+            }
+        }
+    }
+    let asked = plan.report.buffers.iter().filter(|b| b.asked != Promote::None);
+    let one_group = plan.steps.len() == 1 && plan.steps[0].groups == [1; 3];
+    if case.legality == Legality::Illegal && plan.steps.len() == 1 && !one_group && case.submissions.len() > 1
+    {
+        return Err(fail("an illegal list was fused as a whole".into(), Some(&plan)));
+    }
+    Ok(Verdict::Equal {
+        steps: plan.steps.len(),
+        submissions: case.submissions.len(),
+        one_group,
+        internalized: inside.len(),
+        refused: asked.filter(|b| b.got == Internalization::None).count(),
+        barriers: plan.report.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
+        split: plan.report.splits.first().map(|s| s.reason.to_string()),
+    })
+}
+
+/// The list as text, and what the planner makes of it.
+pub fn explain(case: &Case) -> String {
+    let plan = plan(&case.submissions, &FuseOptions::default(), &limits(case));
+    let report = plan.map_or_else(|e| e.to_string(), |p| format!("{:#?}", p.report));
+    format!("{}\n{report}", case.describe())
+}
+
+/// Runs a list unfused in the interpreter.
+///
+/// # Errors
+/// What the interpreter cannot run, as text.
+pub fn run_unfused(case: &Case) -> Result<Outcome, String> {
+    let step = |s| plan_unfused(s, FloatMode::Strict, &limits(case));
+    let steps: Result<Vec<Step>, _> = case.submissions.iter().map(step).collect();
+    run(case, &steps.map_err(|e| e.to_string())?, Order::Forward)
+}
+
+fn run(case: &Case, steps: &[Step], order: Order) -> Result<Outcome, String> {
+    let mut memory = Memory::new();
+    let objects: Vec<ObjectId> = case.buffers.iter().map(|bytes| memory.add(bytes.clone())).collect();
+    let programs: Vec<Program> = steps
+        .iter()
+        .map(|step| {
+            let words = step.build().map_err(|e| e.to_string())?;
+            Program::decode(&words).map_err(|e| e.to_string())
+        })
+        .collect::<Result<_, String>>()?;
+    let dispatches: Vec<Dispatch<'_>> = steps
+        .iter()
+        .zip(&programs)
+        .map(|(step, program)| Dispatch {
+            program,
+            groups: step.groups,
+            bindings: step
+                .bindings
+                .iter()
+                .map(|b| Bind {
+                    set: b.set,
+                    binding: b.binding,
+                    object: objects[b.buffer.0 as usize],
+                    offset: b.offset,
+                    len: b.len,
+                })
+                .collect(),
+            push: step.push.to_vec(),
+        })
+        .collect();
+    let options = Options { order, seed: 1, ..Options::default() };
+    let findings = execute(&dispatches, &mut memory, &options).map_err(|e| e.to_string())?;
+    Ok((objects.iter().map(|&id| memory.bytes(id).to_vec()).collect(), findings))
+}

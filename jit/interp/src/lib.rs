@@ -1,0 +1,178 @@
+//! A reference interpreter for compute kernels that looks for data races.
+//!
+//! It runs a list of dispatches on plain byte buffers, work-group by work-group, the invocations of a
+//! group one after the other or interleaved between barriers, in an order chosen to be hostile. Besides
+//! the results it reports what a driver hides:
+//!
+//! - **Races.** Two accesses *conflict* if they touch the same byte, come from different invocations of
+//!   one dispatch, at least one may write, and not both are atomic. A conflict is a race unless the two
+//!   belong to one work-group (or sub-group) and a control barrier of it lies between them whose memory semantics
+//!   cover that kind of memory, itself or by a memory barrier before it. Nothing orders the
+//!   work-groups of a dispatch; dispatches are fully ordered. Synchronization built from atomics and
+//!   memory barriers alone is not modelled, so kernels that rely on it are reported.
+//! - **Accesses out of bounds** of the bound range or of a declared array. They read zero, or write nothing.
+//! - **Uninitialised reads** of buffers marked so and of variables. They read garbage.
+//! - **Changed constants**: bytes that are read through a uniform buffer and written in the same dispatch.
+//! - **Divergent barriers**, which some invocations of the group never reach.
+//!
+//! Races are noticed under every order, because they follow from who touched what, not from the values
+//! seen; the orders matter for the results of racy or unordered (atomic) kernels.
+//!
+//! Floating point is IEEE 754 with subnormals and rounding to nearest even, each operation rounded once;
+//! `fma` is fused. What SPIR-V leaves undefined has a fixed result and is not reported: integer division by zero gives
+//! zero, shifts take their count modulo the width.
+//!
+//! Outside the subset, and refused with the instruction's name: images and samplers, arrays of descriptors, device
+//! addresses, sub-group instructions in divergent control flow, and whatever else decoding does not know.
+//!
+//! ```
+//! use vkfuse_interp::{Bind, Dispatch, Memory, Options, OracleError, Order, Program, execute};
+//!
+//! /// Runs a kernel on one buffer at binding 0 under every order, and says whether anything is wrong with it.
+//! fn check(words: &[u32], groups: [u32; 3], contents: &[u8]) -> Result<bool, OracleError> {
+//!     let program = Program::decode(words)?;
+//!     for order in Order::ALL {
+//!         let mut memory = Memory::new();
+//!         let object = memory.add(contents);
+//!         let whole = Bind { set: 0, binding: 0, object, offset: 0, len: contents.len() as u64 };
+//!         let dispatch = Dispatch { program: &program, groups, bindings: vec![whole], push: vec![] };
+//!         let findings = execute(&[dispatch], &mut memory, &Options { order, ..Options::default() })?;
+//!         for race in &findings.races.list {
+//!             println!("{race}");
+//!         }
+//!         if !findings.is_clean() {
+//!             return Ok(false);
+//!         }
+//!     }
+//!     Ok(true)
+//! }
+//! ```
+
+mod arith;
+mod claims;
+mod compute;
+mod constants;
+mod decode;
+mod error;
+mod finding;
+mod input;
+mod machine;
+mod memory;
+mod program;
+mod schedule;
+mod shadow;
+mod trace;
+
+pub use claims::{Claim, FalseClaim, claims};
+pub use error::OracleError;
+pub use finding::{
+    Access, AccessKind, ChangedConstant, Counted, DivergentBarrier, Findings, OutOfBounds, Place, Race,
+    Uninitialised,
+};
+pub use memory::{Memory, ObjectId};
+pub use program::Program;
+pub use schedule::Order;
+pub use trace::{Touched, Trace};
+
+use machine::Machine;
+
+/// A range of a memory object, bound where a program expects a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bind {
+    /// Descriptor set.
+    pub set: u32,
+    /// Binding in the set.
+    pub binding: u32,
+    /// The memory object. Several bindings may share one.
+    pub object: ObjectId,
+    /// First byte of the range.
+    pub offset: u64,
+    /// Bytes in the range.
+    pub len: u64,
+}
+
+/// One dispatch of a run.
+#[derive(Clone, Debug)]
+pub struct Dispatch<'a> {
+    /// What runs.
+    pub program: &'a Program,
+    /// Work-groups per dimension.
+    pub groups: [u32; 3],
+    /// At least what the program uses.
+    pub bindings: Vec<Bind>,
+    /// Push constants, from byte 0.
+    pub push: Vec<u8>,
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// In which order work-groups and invocations take their turns.
+    pub order: Order,
+    /// Decides the random orders. Equal seeds give equal runs.
+    pub seed: u64,
+    /// Instructions after which a run is given up.
+    pub max_steps: u64,
+    /// Invocations in a sub-group: a power of two up to 128.
+    pub subgroup_size: u32,
+    /// How many findings of each kind are kept; all are counted.
+    pub max_findings: usize,
+    /// Most 64-bit lanes that the registers and variables of one work-group may take.
+    pub max_lanes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            order: Order::Forward,
+            seed: 0,
+            max_steps: 1 << 30,
+            subgroup_size: 8,
+            max_findings: 64,
+            max_lanes: 1 << 24,
+        }
+    }
+}
+
+/// Runs the dispatches in order, each one complete before the next begins.
+pub fn execute(
+    dispatches: &[Dispatch<'_>],
+    memory: &mut Memory,
+    options: &Options,
+) -> Result<Findings, OracleError> {
+    run(dispatches, memory, options, None)
+}
+
+/// Does what [`execute`] does, and adds every access to a buffer to a trace.
+pub fn execute_traced(
+    dispatches: &[Dispatch<'_>],
+    memory: &mut Memory,
+    options: &Options,
+    trace: &mut Trace,
+) -> Result<Findings, OracleError> {
+    run(dispatches, memory, options, Some(trace))
+}
+
+fn run(
+    dispatches: &[Dispatch<'_>],
+    memory: &mut Memory,
+    options: &Options,
+    mut trace: Option<&mut Trace>,
+) -> Result<Findings, OracleError> {
+    let size = u64::from(options.subgroup_size);
+    if !options.subgroup_size.is_power_of_two() || size > 128 {
+        return Err(OracleError::Limit {
+            what: "the sub-group size, a power of two,",
+            asked: size,
+            limit: 128,
+        });
+    }
+    let mut findings = Findings::default();
+    for (index, dispatch) in dispatches.iter().enumerate() {
+        let trace = trace.as_deref_mut();
+        if let Some(mut machine) = Machine::new(index, dispatch, memory, options, &mut findings, trace)? {
+            machine.run()?;
+        }
+    }
+    Ok(findings)
+}

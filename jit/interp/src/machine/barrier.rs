@@ -1,0 +1,160 @@
+//! What happens once no invocation of a group can go on by itself.
+
+use super::world::World;
+use super::{Machine, State};
+use crate::error::OracleError;
+use crate::finding::DivergentBarrier;
+use crate::program::{Covers, Inst};
+
+impl World<'_> {
+    pub(super) fn fence(&mut self, covers: Covers) {
+        self.fenced.buffer |= covers.buffer;
+        self.fenced.shared |= covers.shared;
+        if covers.buffer {
+            let group = (self.buffers.group_first / self.size) as usize;
+            self.published[group] = true;
+        }
+    }
+
+    fn tick(&mut self) -> u32 {
+        self.buffers.time = self.buffers.time.saturating_add(1);
+        self.workgroup.time = self.buffers.time;
+        self.buffers.time
+    }
+
+    /// A barrier of the work-group was passed. Memory barriers before it count as part of it.
+    fn pass_barrier(&mut self, covers: Covers) {
+        let time = self.tick();
+        let fenced = std::mem::take(&mut self.fenced);
+        if covers.buffer || fenced.buffer {
+            self.buffers.group_cover = time;
+        }
+        if covers.shared || fenced.shared {
+            self.workgroup.group_cover = time;
+        }
+    }
+
+    fn pass_subgroup_barrier(&mut self, subgroup: u32, covers: Covers) {
+        let time = self.tick();
+        let passed = &mut self.subgroup_covers[subgroup as usize];
+        if covers.buffer {
+            passed.0 = time;
+        }
+        if covers.shared {
+            passed.1 = time;
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// Lets waiting invocations go on: sub-groups whose members all wait at one place first, then the
+    /// whole group.
+    pub(super) fn release(&mut self) -> Result<(), OracleError> {
+        let mut went_on = false;
+        let subgroup_size = self.options.subgroup_size;
+        for subgroup in 0..self.size.div_ceil(subgroup_size) {
+            let first = subgroup * subgroup_size;
+            let members = first..self.size.min(first + subgroup_size);
+            went_on |= self.release_subgroup(subgroup, members);
+        }
+        if went_on {
+            return Ok(());
+        }
+        let stuck = (0..self.size).find(|local| self.states[*local as usize] == State::Subgroup);
+        if let Some(local) = stuck {
+            let word = self.word(local);
+            return Err(OracleError::DivergentSubgroup { dispatch: self.world.dispatch, word });
+        }
+        let waiting = (0..self.size).find(|local| self.states[*local as usize] == State::Barrier);
+        match waiting {
+            Some(waiting) => self.release_group(waiting),
+            None => self.release_stragglers(),
+        }
+        Ok(())
+    }
+
+    fn word(&self, local: u32) -> usize {
+        self.program.words[self.counters[local as usize] as usize] as usize
+    }
+
+    /// Whether the members that have not ended all wait at the same sub-group instruction or barrier; if
+    /// so it is executed.
+    fn release_subgroup(&mut self, subgroup: u32, members: std::ops::Range<u32>) -> bool {
+        let waits = |state| matches!(state, State::Subgroup | State::SubgroupBarrier);
+        let active: Vec<u32> = members.filter(|local| self.states[*local as usize] != State::Done).collect();
+        let Some(&leader) = active.first() else {
+            return false;
+        };
+        let at = self.counters[leader as usize];
+        let together =
+            |local: &u32| self.counters[*local as usize] == at && waits(self.states[*local as usize]);
+        if !active.iter().all(together) {
+            return false;
+        }
+        match self.program.code[at as usize] {
+            Inst::Subgroup { index } => self.subgroup(self.program.groups[index as usize], &active),
+            Inst::Barrier { covers, .. } => self.world.pass_subgroup_barrier(subgroup, covers),
+            _ => return false,
+        }
+        for local in active {
+            self.go_on(local);
+        }
+        true
+    }
+
+    fn go_on(&mut self, local: u32) {
+        self.counters[local as usize] += 1;
+        self.states[local as usize] = State::Ready;
+    }
+
+    /// Everyone who could not go on waits at a barrier of the work-group or has ended.
+    fn release_group(&mut self, waiting: u32) {
+        let at = self.counters[waiting as usize];
+        let missing = (0..self.size).find(|local| {
+            let index = *local as usize;
+            self.states[index] != State::Barrier || self.counters[index] != at
+        });
+        if let Some(missing) = missing {
+            self.report_divergence(waiting, missing);
+        }
+        if let Inst::Barrier { covers, .. } = self.program.code[at as usize] {
+            self.world.pass_barrier(covers);
+        }
+        for local in 0..self.size {
+            if self.states[local as usize] == State::Barrier {
+                self.go_on(local);
+            }
+        }
+    }
+
+    /// Only members of sub-groups are left, waiting for barriers that the others of theirs never reach.
+    fn release_stragglers(&mut self) {
+        for local in 0..self.size {
+            if self.states[local as usize] == State::SubgroupBarrier {
+                let first = local / self.options.subgroup_size * self.options.subgroup_size;
+                let mut others = first..self.size.min(first + self.options.subgroup_size);
+                let at = self.counters[local as usize];
+                if let Some(missing) = others.find(|other| self.counters[*other as usize] != at) {
+                    self.report_divergence(local, missing);
+                }
+            }
+        }
+        for local in 0..self.size {
+            if self.states[local as usize] == State::SubgroupBarrier {
+                self.go_on(local);
+            }
+        }
+    }
+
+    fn report_divergence(&mut self, waiting: u32, missing: u32) {
+        let first = self.world.buffers.group_first;
+        let found = DivergentBarrier {
+            dispatch: self.world.dispatch,
+            group: crate::input::unfold(first / self.size, self.groups),
+            word: self.word(waiting),
+            waiting: self.world.global_id(first + waiting),
+            missing: self.world.global_id(first + missing),
+        };
+        self.world.findings.divergent_barriers.push(self.options.max_findings, || found);
+    }
+}

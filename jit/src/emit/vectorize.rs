@@ -1,0 +1,351 @@
+//! One member's straight line, written for several items side by side.
+
+mod memory;
+mod seam;
+
+use ahash::AHashMap;
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{Op, Word};
+
+use super::JitError;
+use super::builder::{Builder, Code};
+use super::coarsening::mirrored;
+use super::link::{Linked, Shared};
+use crate::analysis::if_conversion::{Choice, Straight};
+use crate::kernel::{NormalKernel, Specialized};
+use crate::plan::recipe::{Member, Recipe};
+
+/// A value of the member: one for all items, or one for each.
+#[derive(Clone)]
+enum Value {
+    One(Word),
+    Each(Vec<Word>),
+}
+
+impl Value {
+    fn of(&self, item: usize) -> Word {
+        match self {
+            Self::One(id) => *id,
+            Self::Each(ids) => ids[item],
+        }
+    }
+}
+
+/// What one member leaves for the next.
+#[derive(Default)]
+pub(super) struct Passed {
+    /// Values of internalized elements, by buffer and slot, with their type.
+    internal: AHashMap<(u16, u32), (Value, Word)>,
+    /// Push constants by slot.
+    push: AHashMap<u16, Word>,
+    /// Elements of all items as they are in memory, by the variable they are seen through, with its binding. Only of
+    /// bindings nothing else overlaps.
+    elements: AHashMap<Word, (u16, Value)>,
+}
+
+impl Passed {
+    /// A push constant of type `ty`, loaded once.
+    pub(super) fn push(&mut self, shared: &mut Shared, code: &mut Code, slot: u16, ty: Word) -> Word {
+        if let Some(&id) = self.push.get(&slot) {
+            return id;
+        }
+        let Shared { builder, push, .. } = shared;
+        let pointer = push.pointer(builder, code, slot, ty, &[], ty);
+        let id = code.value(builder, Op::Load, ty, vec![Operand::IdRef(pointer)]);
+        self.push.insert(slot, id);
+        id
+    }
+}
+
+/// The line of one member.
+pub(super) struct Line<'a> {
+    recipe: &'a Recipe,
+    member: &'a Member,
+    kernel: &'a Specialized,
+    normal: &'a NormalKernel,
+    straight: &'a Straight,
+    linked: &'a Linked,
+    items: &'a [Word],
+    values: AHashMap<Word, Value>,
+    chains: AHashMap<Word, (Word, Vec<Word>)>,
+    definitions: AHashMap<Word, &'a Instruction>,
+    /// Accesses by block and position: their number, and that among those of their binding.
+    accesses: AHashMap<(usize, usize), (usize, usize)>,
+    /// Numbers of length queries among those of their binding, by result.
+    lengths: AHashMap<Word, usize>,
+    decorations: AHashMap<Word, Vec<&'a [Operand]>>,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(
+        recipe: &'a Recipe,
+        member: &'a Member,
+        kernel: &'a Specialized,
+        linked: &'a Linked,
+        items: &'a [Word],
+    ) -> Result<Self, JitError> {
+        let fault = |detail: String| JitError::new("lanes", format!("kernel {}: {detail}", kernel.name));
+        let normal = kernel.normal.as_ref().map_err(|reason| fault(reason.to_string()))?;
+        let straight = normal.straight.as_ref().ok_or_else(|| fault("no straight line".into()))?;
+        let accesses = normal.analysis.numbered();
+        let blocks = normal.module.functions.first().map_or(&[][..], |f| f.blocks.as_slice());
+        let body = blocks.iter().flat_map(|block| &block.instructions);
+        let definitions: AHashMap<Word, &Instruction> =
+            body.filter_map(|inst| Some((inst.result_id?, inst))).collect();
+        let mut decorations: AHashMap<Word, Vec<&[Operand]>> = AHashMap::new();
+        for inst in &normal.module.annotations {
+            if let Some((Operand::IdRef(id), rest)) = inst.operands.split_first()
+                && inst.class.opcode == Op::Decorate
+                && definitions.contains_key(id)
+            {
+                decorations.entry(*id).or_default().push(rest);
+            }
+        }
+        Ok(Self {
+            recipe,
+            member,
+            kernel,
+            normal,
+            straight,
+            linked,
+            items,
+            values: AHashMap::new(),
+            chains: AHashMap::new(),
+            definitions,
+            accesses,
+            lengths: normal.analysis.numbered_lengths(),
+            decorations,
+        })
+    }
+
+    fn error(&self, detail: impl Into<String>) -> JitError {
+        JitError::new("lanes", format!("kernel {}: {}", self.kernel.name, detail.into()))
+    }
+
+    /// A type or other global of the member.
+    fn global(&self, id: Word) -> Result<Word, JitError> {
+        let known =
+            (!self.definitions.contains_key(&id)).then(|| self.linked.map.get(&id).copied()).flatten();
+        known.ok_or_else(|| self.error(format!("id {id} is used before it is defined")))
+    }
+
+    fn value(&self, id: Word) -> Result<Value, JitError> {
+        match self.values.get(&id) {
+            Some(value) => Ok(value.clone()),
+            None => self.global(id).map(Value::One),
+        }
+    }
+
+    fn operand(inst: &Instruction, n: usize) -> Option<Word> {
+        inst.operands.get(n).and_then(Operand::id_ref_any)
+    }
+
+    /// Comparisons an item must pass: operation, limit, and what must come out, the item on the left.
+    pub(super) fn limits(
+        &mut self,
+        shared: &mut Shared,
+        code: &mut Code,
+        passed: &mut Passed,
+    ) -> Result<Vec<(Op, Word, bool)>, JitError> {
+        let mut all = Vec::new();
+        for guard in &self.straight.guards {
+            self.uniform(shared, code, passed, guard.limit)?;
+            let limit = self.value(guard.limit)?.of(0);
+            // The comparison itself, whatever is made of it afterwards.
+            let less =
+                matches!(guard.op, Op::ULessThan | Op::ULessThanEqual | Op::SLessThan | Op::SLessThanEqual);
+            let op = if guard.swapped { mirrored(guard.op) } else { guard.op };
+            all.push((op, limit, less != guard.swapped));
+            let truth = shared.builder.truth(guard.in_range);
+            self.values.insert(guard.condition, Value::One(truth));
+        }
+        Ok(all)
+    }
+
+    /// Writes what a value made of arguments consists of.
+    fn uniform(
+        &mut self,
+        shared: &mut Shared,
+        code: &mut Code,
+        passed: &mut Passed,
+        id: Word,
+    ) -> Result<(), JitError> {
+        let Some(&inst) = self.definitions.get(&id) else { return Ok(()) };
+        if self.values.contains_key(&id) || self.chains.contains_key(&id) {
+            return Ok(());
+        }
+        for operand in inst.operands.iter().filter_map(Operand::id_ref_any) {
+            self.uniform(shared, code, passed, operand)?;
+        }
+        self.instruction(shared, code, passed, inst, None)
+    }
+
+    /// Writes the line.
+    pub(super) fn write(
+        &mut self,
+        shared: &mut Shared,
+        code: &mut Code,
+        passed: &mut Passed,
+    ) -> Result<(), JitError> {
+        let Some(function) = self.normal.module.functions.first() else {
+            return Err(self.error("no function"));
+        };
+        let mut came_from = None;
+        for &number in &self.straight.blocks {
+            let block = &function.blocks[number];
+            let choice = self.straight.choices.iter().find(|c| Some(c.merge) == block.label_id());
+            for (position, inst) in block.instructions.iter().enumerate() {
+                match (inst.class.opcode, choice) {
+                    (Op::Phi, Some(choice)) => self.choose(shared, code, passed, inst, *choice)?,
+                    (Op::Phi, None) => self.phi(inst, came_from)?,
+                    _ => self.instruction(shared, code, passed, inst, Some((number, position)))?,
+                }
+            }
+            came_from = block.label_id();
+        }
+        Ok(())
+    }
+
+    /// Where control came from is known, unless two sides meet.
+    fn phi(&mut self, inst: &Instruction, came_from: Option<Word>) -> Result<(), JitError> {
+        let mut pairs = inst.operands.chunks(2);
+        // With one edge there is nothing to choose, and the block before it on the line may be another side's.
+        let only = inst.operands.len() == 2;
+        let pair = pairs.find(|pair| only || pair.get(1).and_then(Operand::id_ref_any) == came_from);
+        let id = pair.and_then(|pair| pair.first()?.id_ref_any());
+        let id = id.ok_or_else(|| self.error("phi without the edge that is taken"))?;
+        let value = self.value(id)?;
+        self.values.insert(inst.result_id.unwrap_or(0), value);
+        Ok(())
+    }
+
+    /// Both sides have been computed: takes one by the condition.
+    fn choose(
+        &mut self,
+        shared: &mut Shared,
+        code: &mut Code,
+        passed: &mut Passed,
+        inst: &Instruction,
+        choice: Choice,
+    ) -> Result<(), JitError> {
+        let mut sides = [None, None];
+        for pair in inst.operands.chunks(2) {
+            let is_true = pair.get(1).and_then(Operand::id_ref_any) == Some(choice.on_true);
+            sides[usize::from(!is_true)] = pair.first().and_then(Operand::id_ref_any);
+        }
+        let ([Some(yes), Some(no)], Some(result), Some(ty)) = (sides, inst.result_id, inst.result_type)
+        else {
+            return Err(self.error("phi without two sides"));
+        };
+        let operands = [choice.condition, yes, no].map(Operand::IdRef).to_vec();
+        self.pure(shared, code, passed, &Instruction::new(Op::Select, Some(ty), Some(result), operands))
+    }
+
+    fn instruction(
+        &mut self,
+        shared: &mut Shared,
+        code: &mut Code,
+        passed: &mut Passed,
+        inst: &Instruction,
+        at: Option<(usize, usize)>,
+    ) -> Result<(), JitError> {
+        let result = inst.result_id.unwrap_or(0);
+        if self.values.contains_key(&result) {
+            return Ok(());
+        }
+        match inst.class.opcode {
+            Op::Branch | Op::BranchConditional | Op::SelectionMerge | Op::Return => Ok(()),
+            Op::AccessChain | Op::InBoundsAccessChain => {
+                let base = Self::operand(inst, 0).ok_or_else(|| self.error("chain without a base"))?;
+                let (base, mut indices) = self.chains.get(&base).cloned().unwrap_or((base, Vec::new()));
+                indices.extend(inst.operands[1..].iter().filter_map(Operand::id_ref_any));
+                self.chains.insert(result, (base, indices));
+                Ok(())
+            }
+            Op::CopyObject => {
+                let id = Self::operand(inst, 0).ok_or_else(|| self.error("copy of nothing"))?;
+                if let Some(chain) = self.chains.get(&id).cloned() {
+                    self.chains.insert(result, chain);
+                } else if self.linked.roles.contains_key(&id) {
+                    self.chains.insert(result, (id, Vec::new()));
+                } else {
+                    let value = self.value(id)?;
+                    self.values.insert(result, value);
+                }
+                Ok(())
+            }
+            Op::Load => {
+                let value = self.load(shared, code, passed, inst, at)?;
+                self.values.insert(result, value);
+                Ok(())
+            }
+            Op::Store => self.store(shared, code, passed, inst, at),
+            Op::ArrayLength => {
+                let value = self.length(shared, code, passed, inst)?;
+                self.values.insert(result, Value::One(value));
+                Ok(())
+            }
+            _ => self.pure(shared, code, passed, inst),
+        }
+    }
+
+    fn pure(
+        &mut self,
+        shared: &mut Shared,
+        code: &mut Code,
+        passed: &mut Passed,
+        inst: &Instruction,
+    ) -> Result<(), JitError> {
+        let ty = inst.result_type.map(|t| self.global(t)).transpose()?;
+        let (Some(ty), Some(result)) = (ty, inst.result_id) else {
+            return Err(self.error(format!("{:?} on a straight line", inst.class.opcode)));
+        };
+        let mut each = false;
+        let mut operands: Vec<Result<Value, Operand>> = Vec::with_capacity(inst.operands.len());
+        let number = self.normal.floats.numbers.made.get(&result).copied();
+        let number = number.filter(|_| self.member.hidden.numbers);
+        for (at, operand) in inst.operands.iter().enumerate() {
+            operands.push(match operand {
+                Operand::IdRef(id) => {
+                    let mut value = self.value(*id)?;
+                    if number == Some(at) {
+                        value = self.hide_number(shared, code, passed, *id, value)?;
+                    }
+                    each |= matches!(value, Value::Each(_));
+                    Ok(value)
+                }
+                other => Err(other.clone()),
+            });
+        }
+        let write = |item: usize, builder: &mut Builder, code: &mut Code| {
+            let operands = operands.iter().map(|operand| match operand {
+                Ok(value) => Operand::IdRef(value.of(item)),
+                Err(literal) => literal.clone(),
+            });
+            code.value(builder, inst.class.opcode, ty, operands.collect())
+        };
+        let value = if each {
+            let ids = (0..self.items.len()).map(|item| write(item, &mut shared.builder, code)).collect();
+            Value::Each(ids)
+        } else {
+            Value::One(write(0, &mut shared.builder, code))
+        };
+        self.decorate(&mut shared.builder, result, &value);
+        self.values.insert(result, value);
+        Ok(())
+    }
+
+    /// Gives the copies of an instruction its decorations.
+    fn decorate(&self, builder: &mut Builder, old: Word, value: &Value) {
+        let ids = match value {
+            Value::One(id) => std::slice::from_ref(id),
+            Value::Each(ids) => ids,
+        };
+        for rest in self.decorations.get(&old).into_iter().flatten() {
+            for &id in ids {
+                let operands = [Operand::IdRef(id)].into_iter().chain(rest.iter().cloned()).collect();
+                builder.module.annotations.push(Instruction::new(Op::Decorate, None, None, operands));
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! From bytes to a kernel in normal form: load, validate, choose the constants, normalise, reflect.
+//!
+//! The files in order of the work: `guard` (bytes that may be anything), `words`, `module`, `value`, `fold`, `spec`, `survey`,
+//! `specialize` (constants, on words), `load` (words to module), `plain` (what runs unfused), `normal` (what can be fused),
+//! and `resource`, `pointers`, `layout`, `reflect`. `passes/` holds the passes over a module that `plain` and `normal` run.
+//! `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
+
+pub(crate) mod artifact;
+pub(crate) mod controls;
+pub(crate) mod defs;
+mod error;
+mod fold;
+pub(crate) mod guard;
+mod layout;
+pub(crate) mod load;
+pub(crate) mod module;
+mod normal;
+pub(crate) mod passes;
+pub(crate) mod plain;
+pub(crate) mod pointers;
+mod reason;
+mod reflect;
+pub(crate) mod resource;
+pub(crate) mod spec;
+mod specialize;
+mod survey;
+pub(crate) mod tools;
+mod value;
+#[cfg(feature = "wgsl")]
+pub(crate) mod wgsl;
+mod words;
+
+pub use artifact::cache::{FORM_TOOLS, FORM_VERSION, FormStore, Origin};
+pub use controls::{FloatControls, FloatWidths};
+pub use error::KernelError;
+pub use module::Module;
+pub use plain::Plain;
+pub use reason::{KernelReason, Place};
+pub use reflect::{Binding, BindingKind, Interface, PushLayout, PushMember, ScalarClass};
+pub use spec::{SpecConstant, SpecType, SpecValue};
+pub use tools::tool_runs;

@@ -1,0 +1,56 @@
+//! What a kernel becomes: the module that runs unfused, the normal form, and what both show to the outside.
+
+pub(crate) mod cache;
+mod codec;
+
+use rspirv::dr;
+
+use super::error::KernelError;
+use super::module::Module;
+use super::plain::{self, Plain};
+use super::reason::KernelReason;
+use super::reflect::{self, Interface};
+use super::specialize::{self, Source};
+use super::{load, normal, tools};
+
+/// All that the tools had a part in. The rest of a [`Specialized`](super::Specialized) kernel follows from this.
+#[derive(Clone, Debug)]
+pub(crate) struct Form {
+    /// The module's words with what was put right in them, if anything was.
+    pub(crate) repaired: Option<Vec<u32>>,
+    pub(crate) interface: Interface,
+    pub(crate) plain: Plain,
+    pub(crate) normal: Result<dr::Module, KernelReason>,
+}
+
+impl Form {
+    /// Makes the form of one entry point with these constants.
+    pub(crate) fn make(
+        module: &Module,
+        entry: &str,
+        entry_id: u32,
+        values: &[(u32, u64)],
+    ) -> Result<Form, KernelError> {
+        let name = module.name();
+        let source = Source { module: name, words: module.words(), entry, entry_id };
+        let specialised = specialize::apply(&source, values)?;
+        let mut plain_module = load::module(&specialised.words)
+            .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
+        let (plain, ids) = plain::build(&mut plain_module);
+        // What the driver gets is not what was checked when it was loaded: constants have their values, which can make an
+        // array empty, say, and what is not used is gone. A form that is kept is not made, nor checked, again.
+        tools::validate(&plain.strict).map_err(|complaint| complaint.into_error(name))?;
+        let names = module.names().iter();
+        let names = names.filter_map(|(id, name)| Some((*ids.get(id)?, name.clone())));
+        let normal = normal::build(&plain_module);
+        let interface = reflect::reflect(
+            name,
+            &plain_module,
+            normal.as_ref().ok(),
+            specialised.local_size,
+            &names.collect(),
+        )?;
+        let repaired = module.is_repaired().then(|| module.words().to_vec());
+        Ok(Form { repaired, interface, plain, normal })
+    }
+}

@@ -1,0 +1,202 @@
+//! A checked SPIR-V module.
+
+use std::sync::Arc;
+
+use ahash::AHashMap;
+use rspirv::spirv::{ExecutionModel, Op};
+
+use super::error::KernelError;
+use super::passes::strip_layout;
+use super::spec::{self, SpecConstant};
+use super::tools::{self, Complaint};
+use super::words::{self, Inst};
+use super::{guard, load};
+
+/// A validated SPIR-V module: immutable, cheap to clone.
+#[derive(Clone)]
+pub struct Module {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: String,
+    words: Vec<u32>,
+    /// Whether something was put right in the words.
+    repaired: bool,
+    contents: Contents,
+}
+
+/// What is read off the words as they were given, valid or not.
+pub(crate) struct Contents {
+    entry_points: Vec<String>,
+    entry_ids: Vec<u32>,
+    names: AHashMap<u32, String>,
+    spec_constants: Vec<SpecConstant>,
+    hash: [u8; 32],
+    words: u64,
+}
+
+impl Contents {
+    /// Reads words that passed the input checks.
+    pub(crate) fn of(words: &[u32]) -> Contents {
+        let (entry_ids, entry_points) = compute_entries(words).unzip();
+        let names: AHashMap<u32, String> = words::instructions(words)
+            .take_while(|inst| inst.op() != Some(Op::Function))
+            .filter(|inst| inst.op() == Some(Op::Name))
+            .filter_map(|inst| Some((inst.at(0), words::string(inst.from(1))?.0)))
+            .collect();
+        let spec_constants = spec::reflect(words, &names);
+        let mut hasher = blake3::Hasher::new_derive_key("vkfuse module, version 1");
+        words::hash(&mut hasher, words);
+        let hash = *hasher.finalize().as_bytes();
+        Contents { entry_points, entry_ids, names, spec_constants, hash, words: words.len() as u64 }
+    }
+
+    /// Content hash and number of the words.
+    pub(crate) fn identity(&self) -> ([u8; 32], u64) {
+        (self.hash, self.words)
+    }
+
+    pub(crate) fn entry_points(&self) -> &[String] {
+        &self.entry_points
+    }
+
+    pub(crate) fn spec_constants(&self) -> &[SpecConstant] {
+        &self.spec_constants
+    }
+}
+
+impl Module {
+    /// Loads SPIR-V bytes of either byte order. `name` is for messages only.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the bytes, see [`KernelError`]. Never panics.
+    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Module, KernelError> {
+        Module::guarded(name, guard::from_bytes(name, bytes)?)
+    }
+
+    /// Loads SPIR-V words of either byte order. `name` is for messages only.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the words, see [`KernelError`]. Never panics.
+    pub fn from_words(name: &str, words: &[u32]) -> Result<Module, KernelError> {
+        Module::guarded(name, guard::from_words(name, words.to_vec())?)
+    }
+
+    /// Compiles WGSL text.
+    ///
+    /// # Errors
+    /// [`KernelError::Wgsl`] with line and column.
+    #[cfg(feature = "wgsl")]
+    pub fn from_wgsl(name: &str, text: &str) -> Result<Module, KernelError> {
+        Module::from_words(name, &super::wgsl::compile(name, text)?)
+    }
+
+    fn guarded(name: &str, words: Vec<u32>) -> Result<Module, KernelError> {
+        let contents = Contents::of(&words);
+        Module::checked(name, words, contents)
+    }
+
+    /// A module of words that were read and not validated.
+    pub(crate) fn checked(name: &str, words: Vec<u32>, contents: Contents) -> Result<Module, KernelError> {
+        load::module(&load::decodable(&words))
+            .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
+        let valid = validate(&words).map_err(|complaint| complaint.into_error(name))?;
+        Ok(Module::known(name, words, valid, contents))
+    }
+
+    /// A module of words that are known to be valid, or to be so with what was put right in them.
+    pub(crate) fn known(
+        name: &str,
+        words: Vec<u32>,
+        repaired: Option<Vec<u32>>,
+        contents: Contents,
+    ) -> Module {
+        let name = name.to_owned();
+        let (repaired, words) = (repaired.is_some(), repaired.unwrap_or(words));
+        Module { inner: Arc::new(Inner { name, words, repaired, contents }) }
+    }
+
+    /// The name it was loaded under.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Its words, in native byte order.
+    pub fn words(&self) -> &[u32] {
+        &self.inner.words
+    }
+
+    /// Names of the compute entry points, in order.
+    pub fn entry_points(&self) -> &[String] {
+        &self.inner.contents.entry_points
+    }
+
+    /// Content hash of the words.
+    pub fn hash(&self) -> [u8; 32] {
+        self.inner.contents.hash
+    }
+
+    /// Result ids of the entry points' functions.
+    pub(crate) fn entry_ids(&self) -> &[u32] {
+        &self.inner.contents.entry_ids
+    }
+
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.inner.contents
+    }
+
+    /// Whether something was put right in its words.
+    pub(crate) fn is_repaired(&self) -> bool {
+        self.inner.repaired
+    }
+
+    /// Debug names by id.
+    pub(crate) fn names(&self) -> &AHashMap<u32, String> {
+        &self.inner.contents.names
+    }
+
+    pub(crate) fn spec_constants(&self) -> &[SpecConstant] {
+        &self.inner.contents.spec_constants
+    }
+}
+
+impl std::fmt::Debug for Module {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Module")
+            .field("name", &self.name())
+            .field("words", &self.words().len())
+            .field("entry_points", &self.entry_points())
+            .finish()
+    }
+}
+
+/// Validates, and puts right what can be put right; returns the words to use, if not these.
+///
+/// Debug information makes for better messages; but what is wrong in information that is dropped is no
+/// reason to refuse a module.
+fn validate(words: &[u32]) -> Result<Option<Vec<u32>>, Complaint> {
+    match tools::validate_strictly(words) {
+        Ok(()) => Ok(None),
+        Err(complaint) if complaint.is_layout_outside_buffers() => {
+            let repaired = strip_layout::repaired(&words::without_debug(words));
+            tools::validate(repaired.as_deref().unwrap_or(words))?;
+            Ok(repaired)
+        }
+        Err(complaint) if complaint.detail.contains("NonSemantic") => {
+            tools::validate(&words::without_debug(words))?;
+            Ok(None)
+        }
+        Err(complaint) => Err(complaint),
+    }
+}
+
+/// Function id and name of each compute entry point.
+fn compute_entries(words: &[u32]) -> impl Iterator<Item = (u32, String)> + '_ {
+    let is_compute =
+        |inst: &Inst<'_>| inst.op() == Some(Op::EntryPoint) && inst.at(0) == ExecutionModel::GLCompute as u32;
+    words::instructions(words)
+        .take_while(|inst| inst.op() != Some(Op::Function))
+        .filter(is_compute)
+        .filter_map(|inst| Some((inst.at(1), words::string(inst.from(2))?.0)))
+}

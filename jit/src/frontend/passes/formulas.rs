@@ -1,0 +1,335 @@
+//! Extended instructions that are short for a formula, written out.
+//!
+//! How a driver computes `length(v)` is its own affair: it may contract the sum of squares, in an order that depends on
+//! what stands around (NVIDIA 580.159.04 does), and `NoContraction` says nothing about what is inside of an extended instruction.
+//! Written out as products and sums, one component after the other from the first on, it is arithmetic like any other.
+//!
+//! | instruction | formula (GLSL.std.450) |
+//! | --- | --- |
+//! | `Length` | `sqrt(x·x)`; of a scalar its absolute value |
+//! | `Distance` | `Length(x − y)` |
+//! | `Normalize` | `x · inverseSqrt(x·x)` |
+//! | `Cross` | `(x₁y₂ − y₁x₂, x₂y₀ − y₂x₀, x₀y₁ − y₀x₁)` |
+//! | `FaceForward` | `dot(r, i) < 0 ? n : −n` |
+//! | `Reflect` | `i − (2 · dot(n, i)) · n` |
+//! | `Refract` | `k = 1 − η·η·(1 − dot(n, i)²)`; `k < 0 ? 0 : η·i − (η·dot(n, i) + sqrt(k))·n` |
+//!
+//! # Requires
+//! - a module that is otherwise done
+//!
+//! # Guarantees
+//! - none of these instructions is left; the result has the id that it had
+
+use ahash::AHashMap;
+use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::spirv::{GlslStd450Op as Glsl, Op, Word};
+
+use crate::frontend::defs::glsl_imports;
+
+/// Writes out all of them.
+pub(crate) fn write_out(module: &mut Module) {
+    let imports = glsl_imports(module);
+    let is_formula = |inst: &Instruction| formula(inst, &imports).is_some();
+    if imports.is_empty() || !module.functions.iter().any(|f| f.all_inst_iter().any(is_formula)) {
+        return;
+    }
+    let mut writer = Writer::new(module);
+    let mut functions = std::mem::take(&mut module.functions);
+    for block in functions.iter_mut().flat_map(|f| &mut f.blocks) {
+        for inst in std::mem::take(&mut block.instructions) {
+            match formula(&inst, &imports).and_then(|(set, op)| writer.lines(&inst, set, op)) {
+                Some(lines) => block.instructions.extend(lines),
+                None => block.instructions.push(inst),
+            }
+        }
+    }
+    module.functions = functions;
+    module.types_global_values.append(&mut writer.globals);
+    if let Some(header) = &mut module.header {
+        header.bound = writer.bound;
+    }
+}
+
+/// The extended instruction set and the instruction, if that is short for a formula.
+fn formula(inst: &Instruction, imports: &[Word]) -> Option<(Word, Glsl)> {
+    if inst.class.opcode != Op::ExtInst {
+        return None;
+    }
+    let [Operand::IdRef(set), Operand::LiteralExtInstInteger(number), ..] = inst.operands.as_slice() else {
+        return None;
+    };
+    let op = imports.contains(set).then(|| Glsl::from_u32(*number))??;
+    use Glsl::{Cross, Distance, FaceForward, Length, Normalize, Reflect, Refract};
+    matches!(op, Length | Distance | Normalize | Cross | FaceForward | Reflect | Refract)
+        .then_some((*set, op))
+}
+
+struct Writer {
+    bound: Word,
+    /// Width of each float type, and scalar type and number of components of each vector type.
+    floats: AHashMap<Word, u32>,
+    vectors: AHashMap<Word, (Word, u32)>,
+    /// Type of each value.
+    types: AHashMap<Word, Word>,
+    boolean: Option<Word>,
+    /// Declarations that were not there.
+    globals: Vec<Instruction>,
+    constants: AHashMap<(Word, u32), Word>,
+    lines: Vec<Instruction>,
+    set: Word,
+}
+
+/// A value by its components, all of one type.
+struct Parts {
+    scalar: Word,
+    ids: Vec<Word>,
+}
+
+impl Writer {
+    fn new(module: &Module) -> Self {
+        let mut floats = AHashMap::new();
+        let mut vectors = AHashMap::new();
+        let mut boolean = None;
+        for inst in &module.types_global_values {
+            match (inst.class.opcode, inst.result_id, inst.operands.as_slice()) {
+                (Op::TypeFloat, Some(id), [Operand::LiteralBit32(width)]) => {
+                    floats.insert(id, *width);
+                }
+                (Op::TypeVector, Some(id), [Operand::IdRef(scalar), Operand::LiteralBit32(count)]) => {
+                    vectors.insert(id, (*scalar, *count));
+                }
+                (Op::TypeBool, Some(id), _) => boolean = Some(id),
+                _ => {}
+            }
+        }
+        let all = module.all_inst_iter();
+        let types = all.filter_map(|inst| Some((inst.result_id?, inst.result_type?))).collect();
+        let bound = module.header.as_ref().map_or(0, |header| header.bound);
+        Self {
+            bound,
+            floats,
+            vectors,
+            types,
+            boolean,
+            globals: Vec::new(),
+            constants: AHashMap::new(),
+            lines: Vec::new(),
+            set: 0,
+        }
+    }
+
+    /// What computes the same as `inst`, or nothing if its operands are not what they have to be.
+    fn lines(&mut self, inst: &Instruction, set: Word, op: Glsl) -> Option<Vec<Instruction>> {
+        self.set = set;
+        let (ty, id) = (inst.result_type?, inst.result_id?);
+        let arguments: Vec<Word> = inst.operands[2..].iter().filter_map(Operand::id_ref_any).collect();
+        // Every operand before anything is written, so that nothing is left behind.
+        let vectors =
+            if op == Glsl::Refract { &arguments[..arguments.len().checked_sub(1)?] } else { &arguments };
+        let fits = |&value: &Word| self.shape(*self.types.get(&value)?);
+        let shapes: Option<Vec<(Word, u32)>> = vectors.iter().map(fits).collect();
+        let shapes = shapes?;
+        self.shape(ty)?;
+        let wanted = match op {
+            Glsl::Length | Glsl::Normalize => 1,
+            Glsl::FaceForward => 3,
+            _ => 2,
+        };
+        if shapes.len() != wanted || shapes.iter().any(|shape| *shape != shapes[0]) {
+            return None;
+        }
+        if op == Glsl::Cross && shapes[0].1 != 3 {
+            return None;
+        }
+        let parts: Vec<Parts> = vectors.iter().filter_map(|&value| self.parts(value)).collect();
+        match (op, parts.as_slice()) {
+            (Glsl::Length, [x]) => self.length(x, ty, id),
+            (Glsl::Distance, [x, y]) => {
+                let difference = self.each(x, |w, n, a| w.binary(Op::FSub, x.scalar, a, y.ids[n]));
+                self.length(&difference, ty, id);
+            }
+            (Glsl::Normalize, [x]) => {
+                let square = self.dot(x, x);
+                let by = self.extended(Glsl::InverseSqrt, x.scalar, square);
+                let scaled = self.each(x, |w, _, a| w.binary(Op::FMul, x.scalar, a, by));
+                self.finish(&scaled, ty, id);
+            }
+            (Glsl::Cross, [x, y]) => {
+                let term = |w: &mut Self, a: usize, b: usize| {
+                    let first = w.binary(Op::FMul, x.scalar, x.ids[a], y.ids[b]);
+                    let second = w.binary(Op::FMul, x.scalar, y.ids[a], x.ids[b]);
+                    w.binary(Op::FSub, x.scalar, first, second)
+                };
+                let ids = vec![term(self, 1, 2), term(self, 2, 0), term(self, 0, 1)];
+                self.finish(&Parts { scalar: x.scalar, ids }, ty, id);
+            }
+            (Glsl::FaceForward, [n, i, reference]) => {
+                let dot = self.dot(reference, i);
+                let is_negative = self.is_negative(n.scalar, dot);
+                let faced = self.each(n, |w, _, a| {
+                    let other = w.value(Op::FNegate, n.scalar, vec![Operand::IdRef(a)]);
+                    w.select(n.scalar, is_negative, a, other)
+                });
+                self.finish(&faced, ty, id);
+            }
+            (Glsl::Reflect, [i, n]) => {
+                let dot = self.dot(n, i);
+                let two = self.constant(i.scalar, 2);
+                let by = self.binary(Op::FMul, i.scalar, two, dot);
+                let reflected = self.each(i, |w, at, a| {
+                    let part = w.binary(Op::FMul, i.scalar, by, n.ids[at]);
+                    w.binary(Op::FSub, i.scalar, a, part)
+                });
+                self.finish(&reflected, ty, id);
+            }
+            (Glsl::Refract, [i, n]) => {
+                let eta = *arguments.last()?;
+                self.refract(i, n, eta, ty, id);
+            }
+            _ => return None,
+        }
+        Some(std::mem::take(&mut self.lines))
+    }
+
+    fn refract(&mut self, i: &Parts, n: &Parts, eta: Word, ty: Word, id: Word) {
+        let scalar = i.scalar;
+        let mut eta = eta;
+        // The ratio may be a float of another width than the vectors.
+        if self.types.get(&eta) != Some(&scalar) {
+            eta = self.value(Op::FConvert, scalar, vec![Operand::IdRef(eta)]);
+        }
+        let (zero, one) = (self.constant(scalar, 0), self.constant(scalar, 1));
+        let dot = self.dot(n, i);
+        let square = self.binary(Op::FMul, scalar, dot, dot);
+        let rest = self.binary(Op::FSub, scalar, one, square);
+        let eta2 = self.binary(Op::FMul, scalar, eta, eta);
+        let part = self.binary(Op::FMul, scalar, eta2, rest);
+        let k = self.binary(Op::FSub, scalar, one, part);
+        let is_negative = self.is_negative(scalar, k);
+        let root = self.extended(Glsl::Sqrt, scalar, k);
+        let along = self.binary(Op::FMul, scalar, eta, dot);
+        let by = self.binary(Op::FAdd, scalar, along, root);
+        let refracted = self.each(i, |w, at, a| {
+            let first = w.binary(Op::FMul, scalar, eta, a);
+            let second = w.binary(Op::FMul, scalar, by, n.ids[at]);
+            let difference = w.binary(Op::FSub, scalar, first, second);
+            w.select(scalar, is_negative, zero, difference)
+        });
+        self.finish(&refracted, ty, id);
+    }
+
+    fn length(&mut self, x: &Parts, ty: Word, id: Word) {
+        let result = match x.ids.as_slice() {
+            [one] => self.extended(Glsl::FAbs, ty, *one),
+            _ => {
+                let square = self.dot(x, x);
+                self.extended(Glsl::Sqrt, ty, square)
+            }
+        };
+        self.finish(&Parts { scalar: ty, ids: vec![result] }, ty, id);
+    }
+
+    /// Sum of the products of the components, from the first on.
+    fn dot(&mut self, x: &Parts, y: &Parts) -> Word {
+        let mut sum = None;
+        for (&a, &b) in x.ids.iter().zip(&y.ids) {
+            let product = self.binary(Op::FMul, x.scalar, a, b);
+            sum = Some(sum.map_or(product, |sum| self.binary(Op::FAdd, x.scalar, sum, product)));
+        }
+        sum.expect("invariant: a vector has components")
+    }
+
+    fn each(&mut self, x: &Parts, mut f: impl FnMut(&mut Self, usize, Word) -> Word) -> Parts {
+        let ids = x.ids.iter().enumerate().map(|(at, &a)| f(self, at, a)).collect();
+        Parts { scalar: x.scalar, ids }
+    }
+
+    /// Scalar type and number of components of a float type.
+    fn shape(&self, ty: Word) -> Option<(Word, u32)> {
+        if self.floats.contains_key(&ty) {
+            return Some((ty, 1));
+        }
+        let shape = *self.vectors.get(&ty)?;
+        self.floats.contains_key(&shape.0).then_some(shape)
+    }
+
+    fn parts(&mut self, value: Word) -> Option<Parts> {
+        let (scalar, count) = self.shape(*self.types.get(&value)?)?;
+        if count == 1 {
+            return Some(Parts { scalar, ids: vec![value] });
+        }
+        let extract = |w: &mut Self, n| {
+            w.value(Op::CompositeExtract, scalar, vec![Operand::IdRef(value), Operand::LiteralBit32(n)])
+        };
+        let ids = (0..count).map(|n| extract(self, n)).collect();
+        Some(Parts { scalar, ids })
+    }
+
+    /// Gives the components the id of the instruction that they replace.
+    fn finish(&mut self, parts: &Parts, ty: Word, id: Word) {
+        let (op, operands) = match parts.ids.as_slice() {
+            [one] => (Op::CopyObject, vec![Operand::IdRef(*one)]),
+            ids => (Op::CompositeConstruct, ids.iter().map(|&id| Operand::IdRef(id)).collect()),
+        };
+        self.lines.push(Instruction::new(op, Some(ty), Some(id), operands));
+    }
+
+    fn fresh(&mut self) -> Word {
+        self.bound += 1;
+        self.bound - 1
+    }
+
+    fn value(&mut self, op: Op, ty: Word, operands: Vec<Operand>) -> Word {
+        let id = self.fresh();
+        self.types.insert(id, ty);
+        self.lines.push(Instruction::new(op, Some(ty), Some(id), operands));
+        id
+    }
+
+    fn binary(&mut self, op: Op, ty: Word, a: Word, b: Word) -> Word {
+        self.value(op, ty, vec![Operand::IdRef(a), Operand::IdRef(b)])
+    }
+
+    fn extended(&mut self, op: Glsl, ty: Word, a: Word) -> Word {
+        let set = self.set;
+        let number = Operand::LiteralExtInstInteger(op as u32);
+        self.value(Op::ExtInst, ty, vec![Operand::IdRef(set), number, Operand::IdRef(a)])
+    }
+
+    fn is_negative(&mut self, scalar: Word, a: Word) -> Word {
+        let zero = self.constant(scalar, 0);
+        let boolean = match self.boolean {
+            Some(known) => known,
+            None => {
+                let id = self.fresh();
+                self.globals.push(Instruction::new(Op::TypeBool, None, Some(id), Vec::new()));
+                *self.boolean.insert(id)
+            }
+        };
+        self.binary(Op::FOrdLessThan, boolean, a, zero)
+    }
+
+    fn select(&mut self, ty: Word, condition: Word, yes: Word, no: Word) -> Word {
+        let operands = [condition, yes, no].map(Operand::IdRef).to_vec();
+        self.value(Op::Select, ty, operands)
+    }
+
+    /// A small number as a constant of a float type.
+    fn constant(&mut self, ty: Word, number: u32) -> Word {
+        if let Some(&known) = self.constants.get(&(ty, number)) {
+            return known;
+        }
+        // Zero, or a power of two: an exponent and no fraction.
+        let exponent = |bias: u64| if number == 0 { 0 } else { bias + u64::from(number.ilog2()) };
+        let literal = match self.floats.get(&ty) {
+            Some(16) => Operand::LiteralBit32((exponent(15) << 10) as u32),
+            Some(64) => Operand::LiteralBit64(exponent(1023) << 52),
+            _ => Operand::LiteralBit32((exponent(127) << 23) as u32),
+        };
+        let id = self.fresh();
+        self.types.insert(id, ty);
+        self.globals.push(Instruction::new(Op::Constant, Some(ty), Some(id), vec![literal]));
+        self.constants.insert((ty, number), id);
+        id
+    }
+}

@@ -1,0 +1,227 @@
+//! What the normal form cannot express, found before and after the optimizer runs.
+//!
+//! # Refuses
+//! - capabilities outside the list below, unless nothing of them is used
+//! - resources that are not single buffers; other memory models
+//! - pointers into buffers, shared memory or push constants used other than by access chains, loads,
+//!   stores and atomics
+//! - volatile accesses; execution modes that concern a whole entry point; foreign instruction sets
+
+use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::spirv::{AddressingModel, Capability, Decoration, ExecutionMode, MemoryAccess, MemoryModel, Op};
+
+use crate::frontend::defs::Defs;
+use crate::frontend::pointers::{Roots, Touch, touch};
+use crate::frontend::reason::{KernelReason, Place};
+use crate::frontend::reflect::models;
+use crate::frontend::resource::{Kind, Role, Variable, variables};
+
+/// Capabilities whose instructions the later stages know.
+const KNOWN: &[Capability] = &[
+    Capability::Shader,
+    Capability::Matrix,
+    Capability::Float16,
+    Capability::Float64,
+    Capability::Int8,
+    Capability::Int16,
+    Capability::Int64,
+    Capability::Int64Atomics,
+    Capability::StorageBuffer8BitAccess,
+    Capability::UniformAndStorageBuffer8BitAccess,
+    Capability::StoragePushConstant8,
+    Capability::StorageBuffer16BitAccess,
+    Capability::UniformAndStorageBuffer16BitAccess,
+    Capability::StoragePushConstant16,
+    Capability::GroupNonUniform,
+    Capability::GroupNonUniformVote,
+    Capability::GroupNonUniformArithmetic,
+    Capability::GroupNonUniformBallot,
+    Capability::GroupNonUniformShuffle,
+    Capability::GroupNonUniformShuffleRelative,
+    Capability::GroupNonUniformClustered,
+    Capability::GroupNonUniformQuad,
+    Capability::GroupNonUniformRotateKHR,
+    Capability::SubgroupBallotKHR,
+    Capability::SubgroupVoteKHR,
+    Capability::VulkanMemoryModel,
+    Capability::VulkanMemoryModelDeviceScope,
+    Capability::AtomicFloat16AddEXT,
+    Capability::AtomicFloat32AddEXT,
+    Capability::AtomicFloat64AddEXT,
+    Capability::AtomicFloat16MinMaxEXT,
+    Capability::AtomicFloat32MinMaxEXT,
+    Capability::AtomicFloat64MinMaxEXT,
+    Capability::DotProduct,
+    Capability::DotProductInputAll,
+    Capability::DotProductInput4x8Bit,
+    Capability::DotProductInput4x8BitPacked,
+    Capability::DenormPreserve,
+    Capability::DenormFlushToZero,
+    Capability::SignedZeroInfNanPreserve,
+    Capability::RoundingModeRTE,
+    Capability::RoundingModeRTZ,
+    Capability::ExpectAssumeKHR,
+    // Compilers declare these for what they might have used. Their use is refused by resource or by
+    // instruction, not by declaration.
+    Capability::ImageQuery,
+    Capability::Sampled1D,
+    Capability::Image1D,
+    Capability::SampledBuffer,
+    Capability::ImageBuffer,
+    Capability::StorageImageExtendedFormats,
+    Capability::StorageImageReadWithoutFormat,
+    Capability::StorageImageWriteWithoutFormat,
+    Capability::ShaderNonUniform,
+    Capability::RuntimeDescriptorArray,
+    Capability::UniformBufferArrayDynamicIndexing,
+    Capability::StorageBufferArrayDynamicIndexing,
+    Capability::StorageBufferArrayNonUniformIndexing,
+    Capability::UniformBufferArrayNonUniformIndexing,
+    Capability::VariablePointersStorageBuffer,
+    Capability::VariablePointers,
+    // Whoever plans with such a kernel does not know what memory it touches.
+    Capability::PhysicalStorageBufferAddresses,
+];
+
+/// Checks what is declared: capabilities, models, modes, resources.
+pub(in crate::frontend) fn declarations(module: &Module) -> Result<(), KernelReason> {
+    let (addressing, memory) = models(module);
+    if !matches!(addressing, AddressingModel::Logical | AddressingModel::PhysicalStorageBuffer64) {
+        return Err(KernelReason::AddressingModel(format!("{addressing:?}")));
+    }
+    if !matches!(memory, MemoryModel::GLSL450 | MemoryModel::Vulkan) {
+        return Err(KernelReason::MemoryModel(format!("{memory:?}")));
+    }
+    let defs = Defs::new(module);
+    for variable in variables(module, &defs) {
+        resource(&variable)?;
+    }
+    for inst in &module.capabilities {
+        if let Some(Operand::Capability(capability)) = inst.operands.first()
+            && !KNOWN.contains(capability)
+        {
+            return Err(KernelReason::Capability(format!("{capability:?}")));
+        }
+    }
+    for inst in &module.ext_inst_imports {
+        match inst.operands.first() {
+            Some(Operand::LiteralString(name)) if name == "GLSL.std.450" => {}
+            Some(Operand::LiteralString(name)) => {
+                return Err(KernelReason::InstructionSet(name.clone()));
+            }
+            _ => {}
+        }
+    }
+    for inst in &module.execution_modes {
+        execution_mode(inst)?;
+    }
+    Ok(())
+}
+
+fn execution_mode(inst: &Instruction) -> Result<(), KernelReason> {
+    let Some(Operand::ExecutionMode(mode)) = inst.operands.get(1) else {
+        return Ok(());
+    };
+    let known = matches!(
+        mode,
+        ExecutionMode::LocalSize
+            | ExecutionMode::DenormPreserve
+            | ExecutionMode::DenormFlushToZero
+            | ExecutionMode::SignedZeroInfNanPreserve
+            | ExecutionMode::RoundingModeRTE
+            | ExecutionMode::RoundingModeRTZ
+            | ExecutionMode::SubgroupUniformControlFlowKHR
+            | ExecutionMode::MaximallyReconvergesKHR
+    );
+    if known && inst.class.opcode == Op::ExecutionMode {
+        Ok(())
+    } else {
+        Err(KernelReason::ExecutionMode(format!("{mode:?}")))
+    }
+}
+
+fn resource(variable: &Variable) -> Result<(), KernelReason> {
+    match variable.role {
+        Role::Resource { place, array: true, .. } => Err(KernelReason::DescriptorArray { place }),
+        Role::Resource { place, kind: Kind::Other(kind), .. } => Err(KernelReason::Resource { place, kind }),
+        Role::Other => {
+            Err(KernelReason::Instruction("a global variable of an unknown storage class".to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks what the single function of a normalised module does.
+pub(in crate::frontend) fn instructions(module: &Module) -> Result<(), KernelReason> {
+    let defs = Defs::new(module);
+    let variables = variables(module, &defs);
+    let memory: Vec<Variable> = variables
+        .into_iter()
+        .filter(|variable| matches!(variable.role, Role::Resource { .. } | Role::Push | Role::Workgroup))
+        .collect();
+    let place = |id: u32| {
+        memory.iter().find(|variable| variable.id == id).and_then(|variable| match variable.role {
+            Role::Resource { place, .. } => Some(place),
+            _ => None,
+        })
+    };
+    for variable in &memory {
+        if defs.decorated_anywhere(variable.id, Decoration::Volatile)
+            || defs.decorated_anywhere(variable.ty, Decoration::Volatile)
+        {
+            return Err(KernelReason::Volatile { place: place(variable.id) });
+        }
+    }
+    let roots = Roots::trace(module, memory.iter().map(|variable| variable.id));
+    for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
+        instruction(inst, &roots, &place)?;
+    }
+    Ok(())
+}
+
+fn instruction(
+    inst: &Instruction,
+    roots: &Roots,
+    place: &impl Fn(u32) -> Option<Place>,
+) -> Result<(), KernelReason> {
+    let op = inst.class.opcode;
+    if op == Op::FunctionCall {
+        return Err(KernelReason::Call);
+    }
+    if is_unknown(op) {
+        return Err(KernelReason::Instruction(format!("Op{op:?}")));
+    }
+    for (index, operand) in inst.operands.iter().enumerate() {
+        let pointed = operand.id_ref_any().map_or(&[][..], |id| roots.of(id));
+        let Some(root) = pointed.first() else {
+            continue;
+        };
+        if touch(inst, index) == Touch::Escapes {
+            return Err(KernelReason::VariablePointer { place: place(*root), op: format!("Op{op:?}") });
+        }
+        let volatile = inst.operands.iter().any(|operand| {
+            matches!(operand, Operand::MemoryAccess(access) if access.contains(MemoryAccess::VOLATILE))
+        });
+        if volatile {
+            return Err(KernelReason::Volatile { place: place(*root) });
+        }
+    }
+    Ok(())
+}
+
+/// Instructions that are valid in a compute shader with the known capabilities and yet have no place
+/// in the normal form.
+fn is_unknown(op: Op) -> bool {
+    matches!(
+        op,
+        Op::CopyMemory
+            | Op::CopyMemorySized
+            | Op::PtrAccessChain
+            | Op::InBoundsPtrAccessChain
+            | Op::PtrEqual
+            | Op::PtrNotEqual
+            | Op::PtrDiff
+            | Op::ImageTexelPointer
+            | Op::Kill
+    )
+}
