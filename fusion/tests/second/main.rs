@@ -72,7 +72,7 @@ impl Source {
                 let seed = first + number as u64;
                 let pool = Pool::new(seed, KERNELS);
                 let lists = (0..LISTS).map(|number| (number, List::new(&pool, seed, number, REPEATS)));
-                let lists = lists.filter(|(_, list)| list.is_defined(&pool)).collect();
+                let lists = lists.filter(|(_, list)| list.is_for_devices(&pool)).collect();
                 Section { seed, pool, lists }
             }
         }

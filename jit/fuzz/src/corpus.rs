@@ -28,7 +28,7 @@ pub struct Section {
     pub seed: u64,
     /// The kernels.
     pub pool: Pool,
-    /// Lists with a defined result.
+    /// Lists that any device takes.
     pub lists: Vec<(usize, List)>,
 }
 
@@ -221,7 +221,7 @@ fn parse(bytes: &[u8]) -> io::Result<Section> {
     Ok(Section { seed, pool, lists })
 }
 
-/// Writes lists of so many pools to a file, as far as there is time; only those that have a defined result. Says how many
+/// Writes lists of so many pools to a file, as far as there is time; only those that any device takes. Says how many
 /// there are.
 ///
 /// # Errors
@@ -242,7 +242,7 @@ pub fn write(
             let seed = first + number as u64;
             let pool = Pool::new(seed, kernels);
             let all = (0..lists).map(|number| (number, List::new(&pool, seed, number, REPEATS)));
-            let kept: Vec<(usize, List)> = all.filter(|(_, list)| list.is_defined(&pool)).collect();
+            let kept: Vec<(usize, List)> = all.filter(|(_, list)| list.is_for_devices(&pool)).collect();
             let bytes = section(seed, &pool, &kept);
             let mut out = out.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             out.0.write_all(&(bytes.len() as u64).to_le_bytes())?;

@@ -206,9 +206,16 @@ impl List {
         self.objects.iter().map(Object::contents).collect()
     }
 
-    /// Whether its result is defined, and all its views begin where any device takes them.
-    pub fn is_defined(&self, pool: &Pool) -> bool {
-        self.is_aligned() && judge::defined(pool, self).is_ok()
+    /// Whether a device takes it: its result is defined, its views begin where any device takes them and hold what the
+    /// kernels declare, and there are work-groups.
+    pub fn is_for_devices(&self, pool: &Pool) -> bool {
+        let fits = |s: &Submission| {
+            let mut bound = s.args.iter().zip(&s.kernel.interface.bindings);
+            !s.groups.contains(&0) && bound.all(|(arg, binding)| arg.len >= binding.min_size)
+        };
+        self.is_aligned()
+            && self.submissions(pool).is_ok_and(|list| list.iter().all(fits))
+            && judge::defined(pool, self).is_ok()
     }
 
     /// What the planner is given.

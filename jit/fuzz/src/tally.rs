@@ -130,7 +130,9 @@ impl Tally {
         match verdict {
             Verdict::Undefined(reason) => *self.reasons.entry((*reason).to_owned()).or_default() += 1,
             Verdict::Skipped(reason) => {
-                let reason = reason.lines().next().unwrap_or("").chars().take(90).collect();
+                // Reasons that differ in numbers are one.
+                let reason = reason.lines().next().unwrap_or("").chars();
+                let reason = reason.map(|c| if c.is_ascii_digit() { '#' } else { c }).take(90).collect();
                 *self.reasons.entry(reason).or_default() += 1;
             }
             Verdict::Right { split: Some(split), .. } => {
