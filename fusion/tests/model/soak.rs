@@ -42,26 +42,40 @@ impl Sample {
         Some(Sample {
             resident: value("VmRSS:")?,
             heap: heap::live(),
-            files: fs::read_dir("/proc/self/fd").ok()?.count(),
+            files: files()?,
             threads: threads()?,
             objects,
         })
     }
 }
 
+/// The least of several looks at something that is counted a little too high now and then.
+fn least(look: impl Fn() -> Option<usize>) -> Option<usize> {
+    let looks = (0..20).map(|_| {
+        thread::sleep(Duration::from_millis(10));
+        look()
+    });
+    looks.min().flatten()
+}
+
+/// Open files. Mesa opens its shader cache for a moment.
+fn files() -> Option<usize> {
+    least(|| Some(fs::read_dir("/proc/self/fd").ok()?.count()))
+}
+
 /// The process's threads, without those that Mesa adds as it needs them to write its shader cache. The kernel counts one
-/// that was joined for a moment longer, so the least of several looks.
+/// that was joined for a moment longer.
 fn threads() -> Option<usize> {
     let ours = |task: std::io::Result<fs::DirEntry>| {
         let name = fs::read_to_string(task.ok()?.path().join("comm")).ok()?;
         (!name.contains(":disk$")).then_some(())
     };
-    let looks = (0..20).map(|_| {
-        thread::sleep(Duration::from_millis(10));
-        Some(fs::read_dir("/proc/self/task").ok()?.filter_map(ours).count())
-    });
-    looks.min().flatten()
+    least(|| Some(fs::read_dir("/proc/self/task").ok()?.filter_map(ours).count()))
 }
+
+/// Staging memory that a context keeps: eight chunks for uploads and eight for downloads at most. How many there are
+/// depends on how many transfers of any two threads happened to be under way at once.
+const STAGING: u64 = 16;
 
 /// Pipelines kept in memory: few, so that the cache is full soon and evicts from then on.
 const PIPELINES: usize = 256;
@@ -120,8 +134,8 @@ fn memory_handles_and_threads_stay_flat() {
     let [.., warm, _, _, _, _, _, _, last] = samples[..] else { return };
     assert_eq!(last.files, warm.files, "open files");
     assert_eq!(last.threads, warm.threads, "threads");
-    // Buffers and submissions are those of nobody now; the cache keeps some pipelines.
-    assert!(last.objects.buffers <= warm.objects.buffers, "{warm:?} {last:?}");
+    // Nobody has a buffer or a submission now; staging memory is kept, and the cache keeps some pipelines.
+    assert!(last.objects.buffers <= STAGING, "{warm:?} {last:?}");
     assert!(last.objects.pipelines <= PIPELINES as u64 + 8, "{last:?}");
     assert!(last.objects.submissions <= warm.objects.submissions.max(32), "{warm:?} {last:?}");
     // A table may double once more; a leak of a byte a call would be some hundred KiB in a minute.
