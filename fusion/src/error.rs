@@ -10,7 +10,7 @@ use thiserror::Error;
 pub use crate::vk::DeviceError;
 use crate::{
     jit::{JitError, KernelError, PlanError, Reason},
-    outcome::Outcome,
+    report::outcome::Outcome,
 };
 
 mod buffer;

@@ -48,54 +48,44 @@
 //! # }
 //! ```
 
-mod accessor;
-mod buffer;
-mod check;
-mod contents;
-mod context;
-mod environment;
+mod api;
+mod code;
 mod error;
-mod event;
-mod fusion;
-mod graph;
-mod handler;
-mod identity;
 mod jit;
-mod kernel;
-mod memo;
 mod options;
-mod outcome;
-mod program;
-mod queue;
+mod replay;
 mod report;
-pub mod rust;
-mod schedule;
-mod stats;
+mod runtime;
+mod submission;
 mod vk;
 
-pub use accessor::Accessor;
-pub use buffer::Buffer;
-pub use context::Context;
+pub use api::buffer::Buffer;
+pub use api::context::Context;
+pub use api::event::Event;
+pub use api::fusion::{FusedList, FusionProperties, FusionWrapper, Rebind};
+pub use api::handler::{Handler, IntoSpecValue, SubmitResult};
+pub use api::kernel::Kernel;
+pub use api::queue::{HostScope, Queue};
+pub use api::rust;
+pub use code::{
+    ahead::{Difference, Explanation},
+    keep::{Artifact, NotCacheable},
+    log::{RecordedList, Recording, RecordingError},
+    programs::CacheStats,
+};
 pub use error::{
     BindingName, BufferError, BuildError, DeviceError, Error, FusionError, Slot, SubmitError, Unreadable,
 };
-pub use event::Event;
-pub use fusion::{FusedList, FusionProperties, FusionWrapper, Rebind};
-pub use handler::{Handler, IntoSpecValue, SubmitResult};
 pub use jit::{
     BarrierReason, BarrierReport, Binding, BindingKind, BufferId, BufferReport, FloatMode, GroupReport,
     Interface, Internalization, JitError, KernelError, KernelReason, Module, PlanError, Policy, Promote,
     PushLayout, PushMember, Reason, Report, ScalarClass, ShapeFacts, SpecConstant, SpecType, SpecValue,
     Specialized, SplitReport, TrustedReport,
 };
-pub use kernel::Kernel;
-pub use options::{CacheOptions, ContextOptions, QueueOptions};
-pub use outcome::{CancelCause, Outcome};
-pub use program::{
-    Artifact, CacheStats, Difference, Explanation, NotCacheable, RecordedList, Recording, RecordingError,
-};
-pub use queue::{HostScope, Queue};
-pub use report::{CheckReport, CheckedBy, FusionReport, StepReport, Tier};
-pub use stats::{Objects, Stats};
+pub use options::context::{CacheOptions, ContextOptions, QueueOptions};
+pub use report::list::{CheckReport, CheckedBy, FusionReport, StepReport, Tier};
+pub use report::outcome::{CancelCause, Outcome};
+pub use report::stats::{Objects, Stats};
+pub use submission::accessor::Accessor;
 pub use vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer};
 pub use vkfuse_cache::Event as CacheEvent;

@@ -1,0 +1,10 @@
+//! The public interface: handles that users hold, and the checks between what they ask for and what runs.
+
+pub(crate) mod buffer;
+pub(crate) mod context;
+pub(crate) mod event;
+pub(crate) mod fusion;
+pub(crate) mod handler;
+pub(crate) mod kernel;
+pub(crate) mod queue;
+pub mod rust;

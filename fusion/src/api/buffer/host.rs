@@ -1,0 +1,218 @@
+//! The host's side of a buffer: upload, download, and access in place.
+//!
+//! Every call here takes its place in the order of things: what is pending on the bytes is waited for, and a fusion list
+//! that would write them (or, when the host writes, use them at all) is cancelled and runs first.
+
+use std::ops::Range;
+
+use bytemuck::Pod;
+use smallvec::SmallVec;
+
+use super::Buffer;
+use crate::{
+    api::context::HostHold,
+    error::{BufferError, Error, Unreadable},
+    report::outcome::CancelCause,
+    runtime::schedule::Rule,
+    vk::{Command, Point},
+};
+
+impl<T: Pod> Buffer<T> {
+    /// Replaces all elements.
+    ///
+    /// # Errors
+    ///
+    /// Not exactly [`len`](Buffer::len) elements; the device failed.
+    pub fn upload(&self, data: &[T]) -> Result<(), Error> {
+        if data.len() != self.len() {
+            return Err(self
+                .inner
+                .error(BufferError::Length { given: data.len() as u64, len: self.len() as u64 }));
+        }
+        self.upload_at(0, data)
+    }
+
+    /// Replaces the elements from `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// The range is outside the buffer; the device failed.
+    pub fn upload_at(&self, offset: usize, data: &[T]) -> Result<(), Error> {
+        let range = self.byte_range(offset, data.len())?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let (hold, points) = self.hold(range.clone(), CancelCause::HostWrite)?;
+        self.write_bytes(&hold, range, bytemuck::cast_slice(data), &points)
+    }
+
+    /// All elements.
+    ///
+    /// # Errors
+    ///
+    /// The buffer holds nothing that may be read, because a fused kernel kept its contents to itself; the device failed.
+    pub fn download(&self) -> Result<Vec<T>, Error> {
+        self.download_range(0..self.len())
+    }
+
+    /// Some elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`download`](Buffer::download); also a range outside the buffer.
+    pub fn download_range(&self, elements: Range<usize>) -> Result<Vec<T>, Error> {
+        let range = self.byte_range(elements.start, elements.len())?;
+        let mut out = vec![T::zeroed(); elements.len()];
+        if !range.is_empty() {
+            let (hold, points) = self.hold(range.clone(), CancelCause::HostRead)?;
+            self.inner.check_readable(&range)?;
+            self.read_bytes(&hold, range, bytemuck::cast_slice_mut(&mut out), &points)?;
+        }
+        Ok(out)
+    }
+
+    /// All elements as they are in memory, even if a fused kernel kept newer contents to itself: shows that it wrote
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// The device failed.
+    pub fn download_stale(&self) -> Result<Vec<T>, Error> {
+        let range = self.elements();
+        let mut out = vec![T::zeroed(); self.len()];
+        let (hold, points) = self.hold(range.clone(), CancelCause::HostRead)?;
+        self.read_bytes(&hold, range, bytemuck::cast_slice_mut(&mut out), &points)?;
+        Ok(out)
+    }
+
+    /// Sets all elements to one value.
+    ///
+    /// # Errors
+    ///
+    /// The device failed.
+    pub fn fill(&self, value: T) -> Result<(), Error> {
+        let range = self.elements();
+        let Some((word, len)) = repeated_word(bytemuck::bytes_of(&value)).zip(self.inner.words(0, range.end))
+        else {
+            return self.upload(&vec![value; self.len()]);
+        };
+        let touch = self.inner.touch(range, false, true);
+        let mut schedule = self.inner.context.observe(
+            std::slice::from_ref(&touch),
+            None,
+            Rule::Conflict,
+            CancelCause::HostWrite,
+        )?;
+        let dst = self.inner.memory(&mut schedule)?.clone();
+        let fill = Command::Fill { dst, offset: 0, len, word };
+        self.inner.context.transfer(&mut schedule, 0, &self.inner.name(), &[fill], &[touch])?;
+        self.inner.written(self.inner.span(self.elements()));
+        Ok(())
+    }
+
+    /// Runs `f` on all elements. Work that would write them waits until it is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`download`](Buffer::download).
+    pub fn host_read<R>(&self, f: impl FnOnce(&[T]) -> R) -> Result<R, Error> {
+        let range = self.elements();
+        let (hold, points) = self.hold(range.clone(), CancelCause::HostRead)?;
+        self.inner.check_readable(&range)?;
+        let mut data = vec![T::zeroed(); self.len()];
+        self.read_bytes(&hold, range, bytemuck::cast_slice_mut(&mut data), &points)?;
+        Ok(f(&data))
+    }
+
+    /// Runs `f` on all elements and writes back what it leaves. Work that uses them waits until it is done.
+    ///
+    /// The elements given are those in memory: after an internalization they are the older ones.
+    ///
+    /// # Errors
+    ///
+    /// The device failed.
+    pub fn host_write<R>(&self, f: impl FnOnce(&mut [T]) -> R) -> Result<R, Error> {
+        let range = self.elements();
+        let (hold, points) = self.hold(range.clone(), CancelCause::HostWrite)?;
+        let mut data = vec![T::zeroed(); self.len()];
+        self.read_bytes(&hold, range.clone(), bytemuck::cast_slice_mut(&mut data), &points)?;
+        let result = f(&mut data);
+        self.write_bytes(&hold, range, bytemuck::cast_slice(&data), &[])?;
+        Ok(result)
+    }
+
+    /// The bytes of all elements: an imported buffer may have a few more.
+    fn elements(&self) -> Range<u64> {
+        0..self.len() as u64 * size_of::<T>() as u64
+    }
+
+    pub(crate) fn byte_range(&self, offset: usize, count: usize) -> Result<Range<u64>, Error> {
+        let (offset, count, len) = (offset as u64, count as u64, self.len() as u64);
+        if offset.checked_add(count).is_none_or(|end| end > len) {
+            return Err(self.inner.error(BufferError::OutOfRange { offset, count, len }));
+        }
+        let element = size_of::<T>() as u64;
+        Ok(offset * element..(offset + count) * element)
+    }
+
+    /// Keeps the range for the host until the hold is dropped; with the points to wait for first.
+    pub(crate) fn hold(
+        &self,
+        range: Range<u64>,
+        cause: CancelCause,
+    ) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
+        let writes = cause == CancelCause::HostWrite;
+        let touch = self.inner.touch(range, !writes, writes);
+        self.inner.context.hold(&self.inner, touch, cause)
+    }
+
+    pub(crate) fn read_bytes(
+        &self,
+        _: &HostHold,
+        range: Range<u64>,
+        out: &mut [u8],
+        points: &[Point],
+    ) -> Result<(), Error> {
+        let context = &self.inner.context;
+        let lane = points.first().map_or(0, |point| point.queue);
+        let memory = self.inner.allocate()?;
+        Ok(context.gpu.queue(lane as usize).download(memory, range.start, out, points)?)
+    }
+
+    pub(crate) fn write_bytes(
+        &self,
+        _: &HostHold,
+        range: Range<u64>,
+        bytes: &[u8],
+        points: &[Point],
+    ) -> Result<(), Error> {
+        let context = &self.inner.context;
+        let lane = points.first().map_or(0, |point| point.queue);
+        let memory = self.inner.allocate()?;
+        let queue = context.gpu.queue(lane as usize);
+        let touch = self.inner.touch(range.clone(), false, true);
+        let span = self.inner.span(range.clone());
+        let point = queue.upload(memory, range.start, bytes, points).map_err(|failure| {
+            if failure.began {
+                self.inner.lost(span, Unreadable::Failed);
+            }
+            failure.error
+        })?;
+        if point.value != 0 {
+            context.lock().graph.add_ordered(point, &self.inner.name(), &touch);
+        }
+        self.inner.written(span);
+        Ok(())
+    }
+}
+
+/// The 4-byte word whose repetition gives the same bytes as the value's repetition, if there is one.
+pub(crate) fn repeated_word(value: &[u8]) -> Option<u32> {
+    let word: [u8; 4] = match value {
+        [a] => [*a; 4],
+        [a, b] => [*a, *b, *a, *b],
+        _ if !value.is_empty() && value.len().is_multiple_of(4) => value[..4].try_into().ok()?,
+        _ => return None,
+    };
+    value.chunks(4).all(|chunk| chunk == &word[..chunk.len()]).then(|| u32::from_ne_bytes(word))
+}

@@ -1,0 +1,409 @@
+//! A device with everything that belongs to it: memory, kernels, queues, caches.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Condvar, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use bytemuck::Pod;
+
+use crate::{
+    api::{
+        buffer::{Buffer, BufferInner},
+        kernel::Kernel,
+        queue::Queue,
+        rust::RustKernels,
+    },
+    code::{
+        build::Builds,
+        judged::Judged,
+        memo::{self, Memo},
+        programs::{CacheStats, Programs},
+    },
+    error::{BufferError, Error, FusionError},
+    jit::{self, Limits, Module, SmallScalars},
+    options::context::{ContextOptions, QueueOptions},
+    report::{
+        outcome::CancelCause,
+        stats::{Counters, Objects, Stats},
+    },
+    runtime::schedule::Schedule,
+    submission::identity::{HandleId, Imports},
+    vk::{DeviceInfo, Gpu, GpuOptions, UserBuffer},
+};
+
+/// A device with everything that belongs to it. A handle; clones are the same context, which lives until the last handle
+/// and the last object made by it are gone.
+#[derive(Debug, Clone)]
+pub struct Context {
+    pub(crate) inner: Arc<ContextInner>,
+}
+
+/// What everything made by a context shares.
+#[derive(Debug)]
+pub(crate) struct ContextInner {
+    pub(crate) schedule: Mutex<Schedule>,
+    /// Told whenever a list ended or a hold was released.
+    pub(crate) changed: Condvar,
+    pub(crate) programs: Programs,
+    pub(crate) rust: RustKernels,
+    pub(crate) memo: Mutex<Memo>,
+    pub(crate) counters: Counters,
+    pub(crate) limits: Limits,
+    pub(crate) profiling: bool,
+    /// Whether fused code is validated before it is used.
+    pub(crate) validate: bool,
+    pub(crate) judged: Judged,
+    pub(crate) dump_spirv: Option<PathBuf>,
+    queues: AtomicU64,
+    /// What is built in the background, and who waits for it.
+    pub(crate) builds: Mutex<Builds>,
+    pub(crate) built: Condvar,
+    /// For threads that outlive a call.
+    pub(crate) me: Weak<ContextInner>,
+    pub(crate) imports: Imports,
+    /// Counts changes of what can be read of any buffer.
+    pub(crate) contents: AtomicU64,
+    /// Buffers that are gone and that a known list may still name.
+    pub(crate) gone: Mutex<Vec<HandleId>>,
+    /// Last, so that everything that needs the device is gone before it.
+    pub(crate) gpu: Gpu,
+}
+
+impl Context {
+    /// A context on the device that the environment names, or else the fastest.
+    ///
+    /// # Errors
+    ///
+    /// No loader, no driver, no device of that name, or one without what is needed.
+    pub fn new() -> Result<Context, Error> {
+        Context::with(ContextOptions::from_env())
+    }
+
+    /// A context with a device of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Context::new`].
+    pub fn with(options: ContextOptions) -> Result<Context, Error> {
+        let (device, validation) = (options.device.clone(), options.validation);
+        let gpu = Gpu::open(&GpuOptions { device, validation, ..GpuOptions::default() })?;
+        Ok(Context::on(gpu, options))
+    }
+
+    /// A context over a device that exists, on the queues given. They must be the very `Arc`s that the rest of the program
+    /// submits through, because those carry the lock. The device must have been made with
+    /// [`Context::required_features`]. The options' device and validation are not used.
+    ///
+    /// # Errors
+    ///
+    /// A feature that the device was made without; a queue of another device; no queue that can compute.
+    pub fn over(
+        device: Arc<vulkano::device::Device>,
+        queues: Vec<Arc<vulkano::device::Queue>>,
+        options: ContextOptions,
+    ) -> Result<Context, Error> {
+        Ok(Context::on(Gpu::over(device, queues)?, options))
+    }
+
+    fn on(gpu: Gpu, options: ContextOptions) -> Context {
+        // By their numbers in SPIR-V: Int8, Int16 and Float16.
+        let [int8, int16, float16] = [39, 22, 9].map(|capability| gpu.caps().supports(capability));
+        let limits = gpu.caps().limits();
+        let limits = Limits {
+            max_push_bytes: limits.max_push_bytes,
+            max_shared_bytes: limits.max_shared_bytes,
+            max_storage_buffers: limits.max_storage_bindings.min(limits.max_bindings),
+            max_uniform_buffers: limits.max_uniform_bindings.min(limits.max_bindings),
+            max_work_group_size: limits.max_work_group_size,
+            max_work_group_invocations: limits.max_work_group_invocations,
+            max_groups: limits.max_groups,
+            max_loop_rounds: gpu.caps().max_loop_rounds,
+            shape: options.shape.unwrap_or_else(|| gpu.caps().shape()),
+            max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
+            small_scalars: SmallScalars { int8, int16, float16 },
+            float_controls: gpu.caps().float_controls,
+        };
+        let inner = |me: &Weak<ContextInner>| ContextInner {
+            schedule: Mutex::default(),
+            changed: Condvar::new(),
+            memo: Mutex::new(Memo::new(memo::CAPACITY)),
+            programs: Programs::new(&gpu, &limits, &options.cache),
+            rust: RustKernels::default(),
+            counters: Counters::default(),
+            limits,
+            profiling: options.profiling,
+            validate: options.validate,
+            judged: Judged::default(),
+            dump_spirv: options.dump_spirv,
+            queues: AtomicU64::new(0),
+            builds: Mutex::default(),
+            built: Condvar::new(),
+            me: me.clone(),
+            imports: Imports::default(),
+            contents: AtomicU64::new(1),
+            gone: Mutex::default(),
+            gpu,
+        };
+        Context { inner: Arc::new_cyclic(inner) }
+    }
+
+    /// The features that a device handed to [`Context::over`] must have been made with.
+    #[must_use]
+    pub fn required_features() -> vulkano::device::DeviceFeatures {
+        Gpu::required_features()
+    }
+
+    /// The devices of this machine.
+    ///
+    /// # Errors
+    ///
+    /// No loader.
+    pub fn devices() -> Result<Vec<DeviceInfo>, Error> {
+        Ok(Gpu::enumerate()?)
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device_info(&self) -> &DeviceInfo {
+        &self.inner.gpu.caps().info
+    }
+
+    /// Loads a SPIR-V file with exactly one compute entry point.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is no valid module, has no or several compute entry points, or needs what the device lacks.
+    pub fn load_spirv(&self, path: impl AsRef<Path>) -> Result<Kernel, Error> {
+        let path = path.as_ref();
+        let bytes = fs::read(path)
+            .map_err(|source| Error::KernelFile { path: path.to_owned(), source: Arc::new(source) })?;
+        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+        self.kernel_from_bytes(&name, &bytes)
+    }
+
+    /// Takes the bytes of a SPIR-V module with exactly one compute entry point. The name is for messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`Context::load_spirv`].
+    pub fn kernel_from_bytes(&self, name: &str, bytes: &[u8]) -> Result<Kernel, Error> {
+        let forms = self.inner.programs.forms();
+        Kernel::checked(&self.inner, jit::Kernel::from_bytes(name, bytes, forms)?)
+    }
+
+    /// Takes the words of a SPIR-V module with exactly one compute entry point. The name is for messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`Context::load_spirv`].
+    pub fn kernel_from_words(&self, name: &str, words: &[u32]) -> Result<Kernel, Error> {
+        let forms = self.inner.programs.forms();
+        Kernel::checked(&self.inner, jit::Kernel::from_words(name, words, forms)?)
+    }
+
+    /// Compiles WGSL text with exactly one compute entry point. The name is for messages.
+    ///
+    /// # Errors
+    ///
+    /// The text does not parse or validate; and as [`Context::load_spirv`].
+    #[cfg(feature = "wgsl")]
+    pub fn kernel_from_wgsl(&self, name: &str, text: &str) -> Result<Kernel, Error> {
+        let forms = self.inner.programs.forms();
+        Kernel::checked(&self.inner, jit::Kernel::from_wgsl(name, text, forms)?)
+    }
+
+    /// Takes one entry point of a module: by name, or the only one there is.
+    ///
+    /// # Errors
+    ///
+    /// No such entry point, or no name where there are several; a kernel that needs what the device lacks.
+    pub fn kernel(&self, module: &Module, entry: Option<&str>) -> Result<Kernel, Error> {
+        let forms = self.inner.programs.forms();
+        Kernel::checked(&self.inner, jit::Kernel::with_forms(module, entry, forms)?)
+    }
+
+    /// A buffer of so many zeros.
+    ///
+    /// # Errors
+    ///
+    /// No elements, more than the device can hold in one buffer, or no memory left.
+    pub fn buffer<T: Pod>(&self, len: usize) -> Result<Buffer<T>, Error> {
+        let buffer = self.scratch_inner::<T>(len)?;
+        buffer.memory(&mut self.inner.lock())?;
+        Ok(Buffer::from_inner(buffer))
+    }
+
+    /// A buffer with these contents.
+    ///
+    /// # Errors
+    ///
+    /// As [`Context::buffer`].
+    pub fn buffer_from<T: Pod>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
+        let buffer = self.scratch_inner::<T>(data.len())?;
+        buffer.allocate()?;
+        let buffer = Buffer::from_inner(buffer);
+        buffer.upload(data)?;
+        Ok(buffer)
+    }
+
+    /// A buffer over memory of the caller's: a vulkano buffer, or a part of one, vouched for by [`UserBuffer::new`].
+    ///
+    /// Its contents are taken as they are. Several of these may be parts of one vulkano buffer; they are ordered by the
+    /// bytes they share.
+    ///
+    /// # Errors
+    ///
+    /// A buffer of another device, or one made without the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and `TRANSFER_DST`.
+    pub fn import<T: Pod>(&self, buffer: &UserBuffer) -> Result<Buffer<T>, Error> {
+        let memory = self.inner.gpu.import(buffer)?;
+        Ok(Buffer::from_inner(BufferInner::imported(&self.inner, memory)?))
+    }
+
+    /// A buffer for what only lives between kernels: promoted wherever that is possible, and without device memory until
+    /// something needs it. Zeros otherwise, as any new buffer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Context::buffer`]; that no memory is left shows when it is first needed.
+    pub fn scratch<T: Pod>(&self, len: usize) -> Result<Buffer<T>, Error> {
+        Ok(Buffer::from_inner(self.scratch_inner::<T>(len)?).promote_auto())
+    }
+
+    fn scratch_inner<T: Pod>(&self, len: usize) -> Result<Arc<BufferInner>, Error> {
+        self.inner.bury();
+        let size = (len as u64)
+            .checked_mul(size_of::<T>() as u64)
+            .ok_or_else(|| Error::buffer("new", BufferError::TooLarge))?;
+        let limit = self.inner.gpu.caps().limits().max_memory_object;
+        if size == 0 {
+            return Err(crate::vk::DeviceError::ZeroSize.into());
+        }
+        if size > limit {
+            let (what, name) = ("a buffer", "maxBufferSize or maxMemoryAllocationSize");
+            return Err(crate::vk::DeviceError::OverLimit { what, asked: size, limit, name }.into());
+        }
+        Ok(BufferInner::new(&self.inner, size))
+    }
+
+    /// A queue. Queues of one context share the device's hardware queues, in turn.
+    ///
+    /// # Errors
+    ///
+    /// The property `enable_fusion` on a device that cannot fuse.
+    pub fn queue(&self, options: QueueOptions) -> Result<Queue, Error> {
+        let info = self.device_info();
+        if options.fusion && !info.supports_fusion() {
+            let (device, missing) = (info.name.clone(), info.missing.join(", "));
+            return Err(FusionError::Unsupported { device, missing }.into());
+        }
+        let lane = self.inner.queues.fetch_add(1, Relaxed) % self.inner.gpu.queues() as u64;
+        Ok(Queue::new(&self.inner, lane as u32, &options))
+    }
+
+    /// What was done since the context was made.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let gpu = self.inner.gpu.stats();
+        let mut stats = Stats {
+            dispatches: gpu.dispatches,
+            submits: gpu.submits,
+            barriers: gpu.barriers,
+            transfers: gpu.transfers,
+            allocations: gpu.allocations,
+            driver_compiles: gpu.pipelines,
+            validation_messages: self.inner.gpu.validation_messages(),
+            ..self.inner.counters.snapshot()
+        };
+        self.inner.programs.count_into(&mut stats);
+        stats.add(&self.inner.lock().counts);
+        stats
+    }
+
+    /// Objects of the driver that exist now.
+    #[must_use]
+    pub fn objects(&self) -> Objects {
+        let [buffers, pipelines, submissions] = self.inner.gpu.stats().live;
+        Objects { buffers, pipelines, submissions }
+    }
+
+    /// How many errors and warnings the validation layer has reported so far; always 0 where it is not active.
+    #[must_use]
+    pub fn validation_messages(&self) -> u64 {
+        self.inner.gpu.validation_messages()
+    }
+
+    /// Waits for everything on every queue, host tasks of queues that are gone included. Ends every fusion list.
+    ///
+    /// # Errors
+    ///
+    /// A list that could not be run; a host task that failed and nobody was told; the device failed.
+    pub fn wait(&self) -> Result<(), Error> {
+        let queues: Vec<_> = self.inner.lock().queues.keys().copied().collect();
+        let mut result = Ok(());
+        for queue in queues {
+            result = result.and(self.inner.wait_for_queue(queue, CancelCause::QueueWait));
+        }
+        // After the queues: one that was dropped meanwhile has left its tasks there.
+        result = result.and(self.inner.wait_for_orphans());
+        self.inner.gpu.wait_idle()?;
+        result
+    }
+
+    /// Waits until nothing is being built in the background
+    /// ([`FusionProperties::build_in_background`](crate::FusionProperties::build_in_background)). A program that ends
+    /// sooner takes the driver away from under the threads that build.
+    pub fn wait_for_builds(&self) {
+        self.inner.wait_for_builds();
+    }
+
+    /// Forgets the pipelines kept in memory, but for those of lists that are kept. The persistent store keeps what it has.
+    pub fn clear_memory_cache(&self) {
+        self.inner.programs.clear();
+        self.inner.memo.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let known = self.inner.lock().forget_all();
+        // Outside the lock: it frees much.
+        drop(known);
+    }
+
+    /// Changes how many pipelines are kept in memory, and how many bytes of code; 0 is no limit. What is over the limit
+    /// leaves, the least recently used first, and lives on where it is still used.
+    pub fn resize_memory_cache(&self, entries: usize, bytes: u64) {
+        self.inner.programs.resize(entries, bytes);
+    }
+
+    /// What the caches have done since the context was made, and how full they are.
+    #[must_use]
+    pub fn cache_stats(&self) -> CacheStats {
+        self.inner.programs.stats()
+    }
+}
+
+impl ContextInner {
+    /// Drops what was recorded with buffers that have gone meanwhile.
+    fn bury(&self) {
+        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
+        for buffer in gone {
+            let known = self.lock().forget(buffer);
+            drop(known);
+        }
+    }
+}
+
+/// Bytes that the host has for itself, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct HostHold {
+    pub(crate) context: Arc<ContextInner>,
+    pub(crate) id: u64,
+}
+
+impl Drop for HostHold {
+    fn drop(&mut self) {
+        self.context.lock().release(self.id);
+        self.context.changed.notify_all();
+    }
+}

@@ -1,0 +1,262 @@
+//! Handles on work: whether it is done, what became of it, how long it took.
+
+use std::{
+    ops::Range,
+    sync::{Arc, Condvar, Mutex, OnceLock, PoisonError},
+    thread::{self, ThreadId},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    api::{context::ContextInner, fusion::End},
+    error::Error,
+    report::{
+        list::FusionReport,
+        outcome::{CancelCause, Outcome},
+    },
+    runtime::schedule::QueueId,
+    vk::Submitted,
+};
+
+/// A handle on a submission, a command, a host task or a completed fusion list. Valid however fusion mode ended.
+#[derive(Debug, Clone)]
+pub struct Event {
+    pub(crate) inner: Arc<EventInner>,
+    /// The submissions of the list that it stands for, by their places in it.
+    pub(crate) of: Range<u32>,
+}
+
+#[derive(Debug)]
+pub(crate) struct EventInner {
+    pub(crate) context: Arc<ContextInner>,
+    pub(crate) queue: QueueId,
+    /// What was known when it was made.
+    at_once: Option<Settled>,
+    /// Otherwise empty while the submission is listed.
+    settled: OnceLock<Settled>,
+}
+
+/// What is known once the work was handed to the device, or failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Settled {
+    pub(crate) result: Result<Done, Arc<Error>>,
+    pub(crate) outcome: Outcome,
+    pub(crate) report: Option<Arc<FusionReport>>,
+    /// Submissions of a list that failed while others ran, by their places in it, in order.
+    pub(crate) failed: Arc<[(u32, Arc<Error>)]>,
+}
+
+impl Settled {
+    /// What became of all of it alike.
+    pub(crate) fn new(
+        result: Result<Done, Arc<Error>>,
+        outcome: Outcome,
+        report: Option<Arc<FusionReport>>,
+    ) -> Settled {
+        Settled { result, outcome, report, failed: Arc::default() }
+    }
+
+    /// What became of some submissions of it.
+    pub(crate) fn result_of(&self, of: &Range<u32>) -> Result<&Done, &Arc<Error>> {
+        match self.failed.iter().find(|(place, _)| of.contains(place)) {
+            Some((_, error)) => Err(error),
+            None => self.result.as_ref(),
+        }
+    }
+}
+
+/// How to see that work is complete.
+#[derive(Debug, Clone)]
+pub(crate) enum Done {
+    /// There was none.
+    Nothing,
+    Gpu(Submitted),
+    Host(Arc<HostDone>),
+}
+
+/// How a host task tells that it is done.
+#[derive(Debug, Default)]
+pub(crate) struct HostDone {
+    result: Mutex<Option<Result<(), Arc<Error>>>>,
+    changed: Condvar,
+    /// The thread that runs it, once that does.
+    thread: OnceLock<ThreadId>,
+}
+
+impl HostDone {
+    /// Notes that the calling thread runs the task.
+    pub(crate) fn runs_here(&self) {
+        let _ = self.thread.set(thread::current().id());
+    }
+
+    /// Whether the calling thread runs the task, so that waiting for it would never end.
+    pub(crate) fn is_own(&self) -> bool {
+        self.thread.get() == Some(&thread::current().id()) && self.poll().is_none()
+    }
+
+    pub(crate) fn finish(&self, result: Result<(), Error>) {
+        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.map_err(Arc::new));
+        self.changed.notify_all();
+    }
+
+    /// The result, if it is done.
+    pub(crate) fn poll(&self) -> Option<Result<(), Arc<Error>>> {
+        self.result.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits; `None` if the time ran out first. From inside the task itself that is an error.
+    pub(crate) fn wait(&self, timeout: Option<Duration>) -> Option<Result<(), Arc<Error>>> {
+        if self.is_own() {
+            return Some(Err(Arc::new(Error::OwnTask)));
+        }
+        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+        match timeout {
+            None => self
+                .changed
+                .wait_while(result, |r| r.is_none())
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone(),
+            Some(timeout) => self
+                .changed
+                .wait_timeout_while(result, timeout, |r| r.is_none())
+                .unwrap_or_else(PoisonError::into_inner)
+                .0
+                .clone(),
+        }
+    }
+}
+
+impl EventInner {
+    /// An event of a listed submission or list.
+    pub(crate) fn listed(context: &Arc<ContextInner>, queue: QueueId) -> Arc<EventInner> {
+        Arc::new(EventInner { context: context.clone(), queue, at_once: None, settled: OnceLock::new() })
+    }
+
+    /// An event of work of which all is known.
+    pub(crate) fn at_once(context: &Arc<ContextInner>, queue: QueueId, settled: Settled) -> Event {
+        let (context, at_once) = (context.clone(), Some(settled));
+        Event::of_all(Arc::new(EventInner { context, queue, at_once, settled: OnceLock::new() }))
+    }
+
+    /// An event of work that was handed over.
+    pub(crate) fn done(context: &Arc<ContextInner>, queue: QueueId, done: Done) -> Event {
+        EventInner::at_once(context, queue, Settled::new(Ok(done), Outcome::Unfused, None))
+    }
+
+    /// Says what became of it. The first word counts.
+    pub(crate) fn settle(&self, settled: Settled) {
+        let _ = self.settled.set(settled);
+    }
+
+    pub(crate) fn settled(&self) -> Option<&Settled> {
+        self.at_once.as_ref().or_else(|| self.settled.get())
+    }
+}
+
+impl Event {
+    /// The event of a whole list, or of work by itself.
+    pub(crate) fn of_all(inner: Arc<EventInner>) -> Event {
+        Event { inner, of: 0..u32::MAX }
+    }
+
+    /// The event of submissions of a list.
+    pub(crate) fn of_some(inner: Arc<EventInner>, of: Range<usize>) -> Event {
+        Event { inner, of: of.start as u32..of.end as u32 }
+    }
+
+    /// Waits until the work is complete.
+    ///
+    /// Waiting for a listed submission, or for the completion of a list that is still recorded, observes it: the list is
+    /// cancelled and runs unfused.
+    ///
+    /// # Errors
+    ///
+    /// The work failed, or the device did.
+    pub fn wait(&self) -> Result<(), Error> {
+        self.wait_until(None).map(drop)
+    }
+
+    /// Waits for at most so long; whether the work is complete. Observes as [`wait`](Event::wait) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Event::wait).
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<bool, Error> {
+        self.wait_until(Instant::now().checked_add(timeout))
+    }
+
+    /// Waits until the work of all events is complete.
+    ///
+    /// # Errors
+    ///
+    /// The first error of any; all were waited for even so.
+    pub fn wait_all(events: &[Event]) -> Result<(), Error> {
+        // Lists are ended first, so that all of them are under way before the first is waited for.
+        for event in events {
+            event.observe();
+        }
+        events.iter().map(Event::wait).fold(Ok(()), Result::and)
+    }
+
+    /// Ends the list it is in, if it still is in one. A failure to do so is in the event then.
+    fn observe(&self) {
+        if self.inner.settled().is_none() {
+            let end = End::Cancel(CancelCause::EventWait);
+            if let Err(error) = self.inner.context.end_list_of(&self.inner, &end) {
+                tracing::debug!(%error, "the list that was waited for failed");
+            }
+        }
+    }
+
+    fn wait_until(&self, deadline: Option<Instant>) -> Result<bool, Error> {
+        self.observe();
+        let Some(settled) = self.inner.settled() else { return Ok(false) };
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        match settled.result_of(&self.of) {
+            Err(error) => Err(Error::Earlier(error.clone())),
+            Ok(Done::Nothing) => Ok(true),
+            Ok(Done::Gpu(submitted)) => Ok(self.inner.context.gpu.wait(submitted.point, left)?),
+            Ok(Done::Host(host)) => match host.wait(left) {
+                None => Ok(false),
+                Some(Ok(())) => Ok(true),
+                Some(Err(error)) => Err(Error::Earlier(error)),
+            },
+        }
+    }
+
+    /// Whether the work is complete, or failed. Observes nothing: a listed submission stays listed.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.inner.settled().is_some_and(|settled| match settled.result_of(&self.of) {
+            Err(_) | Ok(Done::Nothing) => true,
+            Ok(Done::Gpu(submitted)) => self.inner.context.gpu.is_done(submitted.point),
+            Ok(Done::Host(host)) => host.poll().is_some(),
+        })
+    }
+
+    /// What became of the submission, or of the list it is in.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        self.inner.settled().map_or(Outcome::Pending, |settled| match settled.result_of(&self.of) {
+            Err(_) if !settled.failed.is_empty() => Outcome::Failed,
+            _ => settled.outcome.clone(),
+        })
+    }
+
+    /// What happened to the list that it is in; nothing while it is listed, and for work outside fusion mode.
+    #[must_use]
+    pub fn report(&self) -> Option<Arc<FusionReport>> {
+        self.inner.settled().and_then(|settled| settled.report.clone())
+    }
+
+    /// The time on the device, of the whole list if it is in one. Nothing before it is complete, and where profiling is
+    /// off ([`ContextOptions::profiling`](crate::ContextOptions::profiling),
+    /// [`QueueOptions::profiling`](crate::QueueOptions::profiling)).
+    #[must_use]
+    pub fn gpu_time(&self) -> Option<Duration> {
+        match self.inner.settled()?.result_of(&self.of) {
+            Ok(Done::Gpu(submitted)) if self.is_complete() => submitted.profile.as_ref()?.gpu_time(),
+            _ => None,
+        }
+    }
+}

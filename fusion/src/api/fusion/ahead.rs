@@ -1,0 +1,93 @@
+//! Lists of which nothing runs: their code is built ahead of time, or looked for.
+
+use std::{mem, sync::Arc};
+
+use super::{FusedList, FusionProperties, FusionWrapper};
+use crate::{
+    api::{context::ContextInner, event::Settled},
+    code::ahead::{Explanation, Labelled},
+    error::{BuildError, Error, FusionError},
+    jit,
+    report::{list::StepReport, outcome::Outcome},
+    runtime::schedule::{Entry, Mode},
+};
+
+impl FusionWrapper {
+    /// Leaves fusion mode and keeps the list; nothing of it runs. The events of its submissions say so.
+    ///
+    /// # Errors
+    ///
+    /// [`FusionError::NotFusing`].
+    pub fn keep_unrun(&self, properties: &FusionProperties) -> Result<FusedList, Error> {
+        let queue = self.queue();
+        let context = &queue.inner.context;
+        let mut schedule = context.lock();
+        let list = loop {
+            let state = schedule.queue(queue.inner.id);
+            match mem::replace(&mut state.mode, Mode::Direct) {
+                Mode::Direct => return Err(FusionError::NotFusing.into()),
+                Mode::Recording(mut list) => {
+                    list.unfold();
+                    break list;
+                }
+                ending @ Mode::Ending(_) => {
+                    state.mode = ending;
+                    schedule = context.wait_for_change(schedule);
+                }
+            }
+        };
+        drop(schedule);
+        let result = Err(Arc::new(Error::from(FusionError::NotRun)));
+        list.completion.settle(Settled::new(result, Outcome::Failed, None));
+        context.changed.notify_all();
+        Ok(FusedList::new(queue, properties.clone(), list.entries))
+    }
+}
+
+impl FusedList {
+    /// Builds what [`run`](FusedList::run) would build, and runs nothing. Says where it came from, for each dispatch.
+    ///
+    /// # Errors
+    ///
+    /// A submission that cannot run on this device; code that cannot be built.
+    pub fn warm(&self) -> Result<Vec<StepReport>, Error> {
+        let (context, steps) = self.steps()?;
+        context.warm(&steps)
+    }
+
+    /// Says where the code of each dispatch would come from, and why. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// A submission that cannot run on this device.
+    pub fn explain(&self) -> Result<Vec<Explanation>, Error> {
+        let (context, steps) = self.steps()?;
+        Ok(context.explain(&steps))
+    }
+
+    fn steps(&self) -> Result<(&Arc<ContextInner>, Vec<Labelled>), Error> {
+        let kept = &*self.inner;
+        let context = &kept.queue.inner.context;
+        let submissions: Vec<_> = kept.entries.iter().map(|entry: &Entry| entry.submission.clone()).collect();
+        Ok((context, context.plan_only(&submissions, &kept.properties.options())?))
+    }
+}
+
+impl ContextInner {
+    /// The dispatches of a list, with the names of their kernels.
+    pub(crate) fn plan_only(
+        &self,
+        submissions: &[jit::Submission],
+        options: &jit::FuseOptions,
+    ) -> Result<Vec<Labelled>, Error> {
+        let plan = jit::plan(submissions, options, &self.limits).map_err(|error| Error::Build {
+            kernel: error.kernel.clone(),
+            source: BuildError::Plan(error),
+        })?;
+        let label = |step: &jit::Step| -> Arc<str> {
+            let kernels = submissions[step.members.clone()].iter();
+            Arc::from(kernels.map(|one| one.kernel.name.as_str()).collect::<Vec<_>>().join(" + "))
+        };
+        Ok(plan.steps.into_iter().map(|step| (label(&step), step)).collect())
+    }
+}

@@ -1,0 +1,302 @@
+//! Lists that are kept, to be run again without being recorded again.
+
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock, atomic::Ordering},
+};
+
+use bytemuck::{NoUninit, Pod};
+use smallvec::SmallVec;
+
+use super::{End, FusionProperties, FusionWrapper};
+use crate::{
+    api::{
+        buffer::Buffer,
+        context::ContextInner,
+        event::{Event, EventInner},
+        queue::{Queue, readable},
+    },
+    error::{Error, FusionError},
+    replay::routine::{OldRead, Routine},
+    report::outcome::{CancelCause, Outcome},
+    runtime::{
+        end::Ended,
+        rebind::{Change, Shape},
+        schedule::{Entry, List, Mode, QueueId, Rule},
+    },
+    submission::graph::Touches,
+};
+
+/// A fusion list that was completed and kept: it can be run again without being recorded again. A handle; clones are the
+/// same list. It keeps its buffers and its queue alive: dropping all other handles of the queue does not end fusion mode.
+///
+/// The promotions are the list's: those that buffers and accessors asked for when it was recorded. A buffer that asks for
+/// another one later is treated in this list as before.
+///
+/// ```no_run
+/// # use vkfuse::{Context, Error, FusionProperties, FusionWrapper, QueueOptions};
+/// # fn main() -> Result<(), Error> {
+/// # let context = Context::new()?;
+/// # let queue = context.queue(QueueOptions::new().enable_fusion(true))?;
+/// # let (scale, add) = (context.load_spirv("scale.spv")?, context.load_spirv("add.spv")?);
+/// # let (x, y, out) = (context.buffer::<f32>(1000)?, context.buffer::<f32>(1000)?, context.buffer::<f32>(1000)?);
+/// # let scaled = context.scratch::<f32>(1000)?;
+/// let fusion = FusionWrapper::new(&queue)?;
+/// fusion.start_fusion()?;
+/// queue.submit(|h| {
+///     h.arg(0, x.read()).arg(1, scaled.write()).push(&2.0f32).dispatch_items(&scale, [1000, 1, 1]);
+/// })?;
+/// queue.submit(|h| {
+///     h.arg(0, scaled.read()).arg(1, y.read()).arg(2, out.write()).dispatch_items(&add, [1000, 1, 1]);
+/// })?;
+/// let (first, list) = fusion.complete_and_keep(&FusionProperties::default())?;
+///
+/// list.run()?; // the same again
+/// let other = context.buffer::<f32>(1000)?;
+/// let halves = list.rebind().buffer(&x, &other).push(0, &0.5f32).finish()?;
+/// for _ in 0..100 {
+///     halves.run()?;
+/// }
+/// # first.wait()
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct FusedList {
+    pub(crate) inner: Arc<Kept>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) queue: Queue,
+    pub(crate) properties: FusionProperties,
+    pub(crate) entries: Vec<Entry>,
+    /// What all of them touch, for finding who observes or is observed.
+    touches: Touches,
+    reads: Vec<OldRead>,
+    /// How to run it again, once that was found out, and which version of its buffers that is for.
+    routine: OnceLock<(Routine, u64)>,
+}
+
+impl Kept {
+    /// A number that is another one after any change of the properties of its buffers.
+    fn version(&self) -> u64 {
+        self.entries.iter().flat_map(|entry| &entry.buffers).map(|buffer| buffer.version()).sum()
+    }
+}
+
+impl FusionWrapper {
+    /// As [`complete_fusion`](FusionWrapper::complete_fusion), and keeps the list, to be run again.
+    ///
+    /// # Errors
+    ///
+    /// As `complete_fusion`; and [`FusionError::NotKept`] if something else had ended the list before.
+    pub fn complete_and_keep(&self, properties: &FusionProperties) -> Result<(Event, FusedList), Error> {
+        let queue = self.queue();
+        match queue.inner.context.end(queue.inner.id, &End::Keep(properties.clone()), None)? {
+            Ended::Now(list) => {
+                let kept = FusedList::new(queue, properties.clone(), list.entries.clone());
+                Ok((Event::of_all(list.completion.clone()), kept))
+            }
+            Ended::Before(completion) | Ended::Known(completion) => {
+                let outcome =
+                    completion.settled().map_or(Outcome::Pending, |settled| settled.outcome.clone());
+                Err(FusionError::NotKept { outcome }.into())
+            }
+            Ended::Never => Err(FusionError::NotFusing.into()),
+        }
+    }
+}
+
+impl FusedList {
+    pub(crate) fn new(queue: &Queue, properties: FusionProperties, entries: Vec<Entry>) -> FusedList {
+        let touches = entries.iter().flat_map(|entry| entry.touches.iter().cloned()).collect();
+        let context = &queue.inner.context;
+        let reads =
+            (0..entries.len()).flat_map(|at| OldRead::of(context, &entries[..at], &entries[at])).collect();
+        let (queue, routine) = (queue.clone(), OnceLock::new());
+        FusedList { inner: Arc::new(Kept { queue, properties, entries, touches, reads, routine }) }
+    }
+
+    /// How many submissions it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inner.entries.len()
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.inner.entries.is_empty()
+    }
+
+    /// The queue it was recorded on.
+    #[must_use]
+    pub fn queue(&self) -> &Queue {
+        &self.inner.queue
+    }
+
+    /// Runs it again, on the queue it was recorded on. The event stands for the whole list; its outcome and report are
+    /// those of [`complete_fusion`](FusionWrapper::complete_fusion) on the same list.
+    ///
+    /// While that queue is in fusion mode it becomes an element of the list being recorded, as by
+    /// [`run_on`](FusedList::run_on).
+    ///
+    /// # Errors
+    ///
+    /// A buffer that it reads holds nothing readable; and those of `complete_fusion`.
+    pub fn run(&self) -> Result<Event, Error> {
+        self.inner.queue.inner.context.run_kept(&self.inner.queue, &self.inner)
+    }
+
+    /// Runs it on a queue of the same context. In fusion mode its submissions join the list being recorded, under that
+    /// list's properties, and may fuse with what comes before and after them.
+    ///
+    /// # Errors
+    ///
+    /// A queue of another context, or one made without fusion; and those of [`run`](FusedList::run).
+    pub fn run_on(&self, queue: &Queue) -> Result<Event, Error> {
+        let context = &self.inner.queue.inner.context;
+        if !Arc::ptr_eq(&queue.inner.context, context) {
+            return Err(FusionError::ForeignQueue.into());
+        }
+        if !queue.fusion_enabled() {
+            return Err(FusionError::NotEnabled.into());
+        }
+        context.run_kept(queue, &self.inner)
+    }
+
+    /// Starts a list that differs from this one in buffers or scalars. This one stays as it is.
+    #[must_use]
+    pub fn rebind(&self) -> Rebind {
+        Rebind { list: self.clone(), changes: SmallVec::new() }
+    }
+}
+
+/// A list that is to differ from another in buffers or scalars: see [`FusedList::rebind`].
+#[derive(Debug, Clone)]
+pub struct Rebind {
+    list: FusedList,
+    changes: SmallVec<[Change; 4]>,
+}
+
+impl Rebind {
+    /// Wherever the list has the one buffer, takes the other.
+    ///
+    /// Both must have the same number of bytes, the new one must ask for the promotion that the old one asked for when the
+    /// list was recorded, and buffers that were disjoint must stay so: what was shown about the list would not hold
+    /// otherwise, and [`finish`](Rebind::finish) refuses.
+    #[must_use]
+    pub fn buffer<T: Pod>(mut self, old: &Buffer<T>, new: &Buffer<T>) -> Rebind {
+        self.changes.push(Change::Buffer { old: old.inner.clone(), new: new.inner.clone() });
+        self
+    }
+
+    /// Gives a submission (by its place in the list, from 0) other push constants: one value that is the whole block.
+    #[must_use]
+    pub fn push<P: NoUninit>(self, submission: usize, block: &P) -> Rebind {
+        self.push_bytes(submission, bytemuck::bytes_of(block))
+    }
+
+    /// Gives a submission (by its place in the list, from 0) other push constants, as bytes.
+    #[must_use]
+    pub fn push_bytes(mut self, submission: usize, bytes: &[u8]) -> Rebind {
+        self.changes.push(Change::Push { submission, bytes: SmallVec::from_slice(bytes) });
+        self
+    }
+
+    /// The list with these changes. Nothing runs yet.
+    ///
+    /// # Errors
+    ///
+    /// [`FusionError::Rebind`]: a buffer that the list does not have, or whose replacement has another shape; a submission
+    /// that it does not have; not exactly as many bytes as the block has.
+    pub fn finish(self) -> Result<FusedList, Error> {
+        let Kept { queue, properties, entries, .. } = &*self.list.inner;
+        let mut entries = entries.clone();
+        let shape = Shape::of(&entries);
+        shape.apply(&queue.inner.context, &mut entries, &self.changes)?;
+        Ok(FusedList::new(queue, properties.clone(), entries))
+    }
+}
+
+impl ContextInner {
+    /// Runs a kept list on a queue, or lists it there.
+    fn run_kept(self: &Arc<Self>, queue: &Queue, kept: &Kept) -> Result<Event, Error> {
+        let id = queue.inner.id;
+        if let Some(event) = self.run_kept_again(id, kept) {
+            return Ok(event);
+        }
+        // Before anything is planned: what changes later makes it another version.
+        let version = kept.version();
+        let list = loop {
+            let mut schedule =
+                self.observe(&kept.touches, Some(id), Rule::Conflict, CancelCause::OtherQueue)?;
+            let state = schedule.queue(id);
+            match &mut state.mode {
+                Mode::Ending(_) => drop(self.wait_for_change(schedule)),
+                Mode::Recording(list) => {
+                    list.unfold();
+                    let before = list.entries.len();
+                    list.extend(&kept.entries)?;
+                    return Ok(Event::of_some(list.completion.clone(), before..list.entries.len()));
+                }
+                Mode::Direct => {
+                    let mut list = List::new(EventInner::listed(self, id));
+                    list.extend(&kept.entries)?;
+                    let list = Arc::new(list);
+                    state.mode = Mode::Ending(list.clone());
+                    break list;
+                }
+            }
+        };
+        let end = End::Complete(kept.properties.clone());
+        self.run_out(id, &list, &end, Some((&kept.routine, version)))?;
+        Ok(Event::of_all(list.completion.clone()))
+    }
+
+    /// Runs a kept list as it was run before. `None` where that is not known, or something is in the way.
+    fn run_kept_again(self: &Arc<Self>, id: QueueId, kept: &Kept) -> Option<Event> {
+        let (routine, version) = kept.routine.get()?;
+        if self.judged.any_dropped() {
+            return None;
+        }
+        let mut schedule = self.lock();
+        let state = schedule.queues.get(&id)?;
+        let direct = matches!(state.mode, Mode::Direct) && !state.profiling;
+        if !direct || state.lane != routine.replay.lane || schedule.in_the_way(&kept.touches, id) {
+            return None;
+        }
+        let settled = routine.settled(self.contents.load(Ordering::Acquire));
+        let as_before = || kept.version() == *version && kept.reads.iter().all(OldRead::is_readable);
+        if !settled && !as_before() {
+            return None;
+        }
+        let submitted = self.perform(&mut schedule, id, routine).ok()?;
+        Some(EventInner::at_once(self, id, routine.says(submitted)))
+    }
+}
+
+/// Places of a list that becomes a part of another.
+fn shifted(places: &Range<u32>, by: usize) -> Range<u32> {
+    places.start + by as u32..places.end.saturating_add(by as u32)
+}
+
+impl List {
+    /// Adds submissions, if all of them find what they read.
+    fn extend(&mut self, entries: &[Entry]) -> Result<(), Error> {
+        let before = self.entries.len();
+        for entry in entries {
+            if let Err(error) = readable(entry, Some(self)) {
+                self.entries.truncate(before);
+                return Err(error);
+            }
+            let mut entry = entry.clone();
+            // Its places are those of the kept list, which may be only a part of this one.
+            for after in &mut entry.after.listed {
+                *after = shifted(after, before);
+            }
+            self.entries.push(entry);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! What a submit closure fills in: arguments, scalars, the dispatch.
+
+use std::sync::Arc;
+
+use bytemuck::NoUninit;
+use smallvec::SmallVec;
+
+use crate::{
+    api::{context::ContextInner, event::Event, kernel::Kernel, rust::Launch},
+    error::{Error, Slot, SubmitError},
+    jit::SpecValue,
+    submission::accessor::Accessor,
+};
+
+/// What a submit closure fills in. Every method returns the handler, so that calls can be chained.
+///
+/// A submission is one dispatch. Mistakes are found when the closure ends, and then nothing is recorded or run.
+#[derive(Debug)]
+pub struct Handler {
+    pub(crate) request: Request,
+}
+
+/// What the closure asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) args: SmallVec<[(Slot, Accessor); 8]>,
+    pub(crate) push: SmallVec<[u8; 32]>,
+    pub(crate) spec: SmallVec<[(u32, SpecValue); 4]>,
+    pub(crate) dispatch: Option<(Kernel, Size)>,
+    /// A kernel written in Rust; becomes a dispatch when the closure ends.
+    pub(crate) launch: Option<Box<Launch>>,
+    /// The first work-group.
+    pub(crate) base: [u32; 3],
+    pub(crate) after: SmallVec<[Event; 2]>,
+    /// What the kernel reaches by address.
+    pub(crate) uses: SmallVec<[Accessor; 2]>,
+    /// The first mistake that could be seen at once.
+    pub(crate) mistake: Option<Error>,
+}
+
+/// How much is dispatched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    Groups([u32; 3]),
+    Items([u32; 3]),
+}
+
+impl Handler {
+    pub(crate) fn new() -> Handler {
+        Handler { request: Request::default() }
+    }
+
+    /// Passes a buffer, or a part of one, to a binding: a number for set 0, or `(set, binding)`.
+    pub fn arg(&mut self, slot: impl Into<Slot>, accessor: impl Into<Accessor>) -> &mut Handler {
+        self.request.args.push((slot.into(), accessor.into()));
+        self
+    }
+
+    /// Says that the kernel reaches a buffer by its address ([`Buffer::device_address`](crate::Buffer::device_address))
+    /// rather than through a binding. What the code does with an address is not followed, so the accessor is believed: it
+    /// orders the submission, and keeps the buffer alive.
+    ///
+    /// A kernel that follows addresses and says nothing is kept apart from everything else on its queue; against other
+    /// queues and the host only [`depends_on`](Handler::depends_on) and waits order it.
+    pub fn uses(&mut self, accessor: impl Into<Accessor>) -> &mut Handler {
+        self.request.uses.push(accessor.into());
+        self
+    }
+
+    /// Appends a value to the push constants, at the next offset that is a multiple of the value's alignment.
+    ///
+    /// Pushing the members of a block in their order gives their offsets where the block is made of scalars; a block with
+    /// vectors, whose alignment in a shader is larger than in Rust, is best pushed whole as a `repr(C)` struct.
+    pub fn push<P: NoUninit>(&mut self, value: &P) -> &mut Handler {
+        let push = &mut self.request.push;
+        push.resize(push.len().next_multiple_of(align_of::<P>()), 0);
+        push.extend_from_slice(bytemuck::bytes_of(value));
+        self
+    }
+
+    /// Appends bytes to the push constants as they are.
+    pub fn push_bytes(&mut self, bytes: &[u8]) -> &mut Handler {
+        self.request.push.extend_from_slice(bytes);
+        self
+    }
+
+    /// Gives a specialization constant a value, by its `SpecId`. Constants without one keep their defaults.
+    pub fn spec(&mut self, id: u32, value: impl IntoSpecValue) -> &mut Handler {
+        self.request.spec.push((id, value.into_spec_value()));
+        self
+    }
+
+    /// Runs a kernel on so many work-groups.
+    pub fn dispatch(&mut self, kernel: &Kernel, groups: [u32; 3]) -> &mut Handler {
+        self.set_dispatch(kernel, Size::Groups(groups))
+    }
+
+    /// Runs a kernel on at least so many items, rounded up to whole work-groups in each dimension. The kernel is to check
+    /// that it stays inside its data.
+    pub fn dispatch_items(&mut self, kernel: &Kernel, items: [u32; 3]) -> &mut Handler {
+        self.set_dispatch(kernel, Size::Items(items))
+    }
+
+    /// As [`dispatch`](Handler::dispatch), with work-group ids (and so global ids) that start at `base` instead of 0, as
+    /// `vkCmdDispatchBase` does. In a fusion list such a submission runs by itself.
+    pub fn dispatch_base(&mut self, kernel: &Kernel, base: [u32; 3], groups: [u32; 3]) -> &mut Handler {
+        self.request.base = base;
+        self.set_dispatch(kernel, Size::Groups(groups))
+    }
+
+    fn set_dispatch(&mut self, kernel: &Kernel, size: Size) -> &mut Handler {
+        if self.is_first(kernel.name()) {
+            self.request.dispatch = Some((kernel.clone(), size));
+        }
+        self
+    }
+
+    pub(crate) fn set_launch(&mut self, launch: Launch) {
+        if self.is_first(launch.name()) {
+            self.request.launch = Some(Box::new(launch));
+        }
+    }
+
+    /// Whether nothing is dispatched yet; if something is, that is a mistake.
+    fn is_first(&mut self, name: &str) -> bool {
+        let dispatched = self.request.dispatch.as_ref().map(|(first, _)| first.name());
+        let Some(first) = dispatched.or(self.request.launch.as_ref().map(|launch| launch.name())) else {
+            return true;
+        };
+        let problem = SubmitError::SecondDispatch { first: first.to_owned() };
+        self.request.mistake.get_or_insert(Error::submit(name, problem));
+        false
+    }
+
+    /// Orders the submission after the work of an event, besides what its buffers order it after.
+    ///
+    /// Inside a fusion list, events of the same list say nothing new and are dropped; depending on an event that another
+    /// queue has listed ends that queue's list.
+    pub fn depends_on(&mut self, event: &Event) -> &mut Handler {
+        self.request.after.push(event.clone());
+        self
+    }
+
+    /// Ends the closure's part.
+    pub(crate) fn finish(&mut self, context: &Arc<ContextInner>) -> Result<&Request, Error> {
+        let request = &mut self.request;
+        if let Some(mistake) = request.mistake.take() {
+            return Err(mistake);
+        }
+        if let Some(launch) = request.launch.take() {
+            launch.resolve(context, request)?;
+        }
+        let foreign = request.after.iter().any(|event| !Arc::ptr_eq(&event.inner.context, context));
+        if foreign {
+            let kernel = request.dispatch.as_ref().map_or("?", |(kernel, _)| kernel.name());
+            return Err(Error::submit(kernel, SubmitError::Foreign { what: "event" }));
+        }
+        Ok(request)
+    }
+}
+
+/// What a submit closure may return: nothing, or a result whose error cancels the submission.
+pub trait SubmitResult {
+    /// As a result.
+    ///
+    /// # Errors
+    ///
+    /// What the closure returned.
+    fn into_result(self) -> Result<(), Error>;
+}
+
+impl SubmitResult for () {
+    fn into_result(self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl SubmitResult for Result<(), Error> {
+    fn into_result(self) -> Result<(), Error> {
+        self
+    }
+}
+
+/// What can be the value of a specialization constant: the scalars of Rust, and [`SpecValue`] itself (for f16).
+pub trait IntoSpecValue {
+    /// The value with its type.
+    fn into_spec_value(self) -> SpecValue;
+}
+
+impl IntoSpecValue for SpecValue {
+    fn into_spec_value(self) -> SpecValue {
+        self
+    }
+}
+
+macro_rules! spec_values {
+    ($($ty:ty => $variant:ident,)+) => {
+        $(impl IntoSpecValue for $ty {
+            fn into_spec_value(self) -> SpecValue {
+                SpecValue::$variant(self)
+            }
+        })+
+    };
+}
+
+spec_values! {
+    bool => Bool, i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64,
+    f32 => F32, f64 => F64,
+}

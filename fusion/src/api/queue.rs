@@ -1,0 +1,225 @@
+//! Queues: where work is submitted.
+
+use std::{
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::Arc,
+};
+
+use smallvec::SmallVec;
+
+use crate::{
+    api::{
+        context::{Context, ContextInner},
+        event::Event,
+        fusion::{End, FusionProperties, FusionWrapper},
+    },
+    error::Error,
+    options::context::QueueOptions,
+    report::outcome::CancelCause,
+    runtime::schedule::{Mode, QueueId, QueueState, Schedule, Tasks},
+    vk::Point,
+};
+
+mod commands;
+mod host_task;
+mod submit;
+#[cfg(test)]
+mod tests;
+
+pub use host_task::HostScope;
+pub(crate) use submit::readable;
+
+/// A queue: where work is submitted. A handle; clones are the same queue.
+///
+/// Submissions of all queues of a context are ordered by the buffers they use, as if they had been run one after the
+/// other in the order submitted; what has nothing to do with each other may overlap. Queues can be used from several
+/// threads at once.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    pub(crate) inner: Arc<QueueInner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct QueueInner {
+    pub(crate) context: Arc<ContextInner>,
+    pub(crate) id: QueueId,
+    fusion: bool,
+}
+
+impl Queue {
+    pub(crate) fn new(context: &Arc<ContextInner>, lane: u32, options: &QueueOptions) -> Queue {
+        let mut schedule = context.lock();
+        let id = QueueId(schedule.number());
+        let state = QueueState {
+            lane,
+            profiling: options.profiling,
+            mode: Mode::Direct,
+            completion: None,
+            expected: None,
+            last: None,
+            tasks: SmallVec::new(),
+        };
+        schedule.queues.insert(id, state);
+        Queue { inner: Arc::new(QueueInner { context: context.clone(), id, fusion: options.fusion }) }
+    }
+
+    /// The context.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        Context { inner: self.inner.context.clone() }
+    }
+
+    /// Whether the queue was made to enter fusion mode.
+    #[must_use]
+    pub fn fusion_enabled(&self) -> bool {
+        self.inner.fusion
+    }
+
+    /// Whether submissions are being listed.
+    #[must_use]
+    pub fn is_in_fusion_mode(&self) -> bool {
+        matches!(self.inner.context.lock().queue(self.inner.id).mode, Mode::Recording(_))
+    }
+
+    /// Waits for everything submitted to this queue. In fusion mode that cancels: the list runs unfused.
+    ///
+    /// # Errors
+    ///
+    /// A list that could not be run, a host task that failed since the last wait, or the device.
+    pub fn wait(&self) -> Result<(), Error> {
+        self.inner.context.wait_for_queue(self.inner.id, CancelCause::QueueWait)
+    }
+
+    /// Runs a closure in fusion mode, and completes the list with the default properties.
+    ///
+    /// # Errors
+    ///
+    /// As [`fuse_with`](Queue::fuse_with).
+    pub fn fuse(&self, record: impl FnOnce(&Queue) -> Result<(), Error>) -> Result<Event, Error> {
+        self.fuse_with(&FusionProperties::default(), record)
+    }
+
+    /// Runs a closure in fusion mode, and completes the list.
+    ///
+    /// An error or a panic in the closure cancels: what was listed so far runs unfused, and the error or panic goes on to
+    /// the caller.
+    ///
+    /// # Errors
+    ///
+    /// A queue made without the property or in fusion mode already; the closure's error; and those of
+    /// [`FusionWrapper::complete_fusion`].
+    pub fn fuse_with(
+        &self,
+        properties: &FusionProperties,
+        record: impl FnOnce(&Queue) -> Result<(), Error>,
+    ) -> Result<Event, Error> {
+        let wrapper = FusionWrapper::new(self)?;
+        wrapper.start_fusion()?;
+        match catch_unwind(AssertUnwindSafe(|| record(self))) {
+            Ok(Ok(())) => wrapper.complete_fusion(properties),
+            Ok(Err(error)) => {
+                self.leave();
+                Err(error)
+            }
+            Err(panic) => {
+                self.leave();
+                resume_unwind(panic)
+            }
+        }
+    }
+
+    /// Leaves a fusion scope early. A failure is in the events.
+    fn leave(&self) {
+        if let Err(error) = self.inner.context.end_list(self.inner.id, &End::Cancel(CancelCause::ScopeLeft)) {
+            tracing::warn!(%error, "the list of a fusion scope that was left early could not be run");
+        }
+    }
+
+    /// The pending work of the context and why it waits, in the DOT language, for looking at.
+    #[must_use]
+    pub fn dependency_dot(&self) -> String {
+        let mut schedule = self.inner.context.lock();
+        self.inner.context.refresh(&mut schedule);
+        schedule.graph.dot()
+    }
+}
+
+impl Drop for QueueInner {
+    fn drop(&mut self) {
+        // Dropping a queue must not lose work: what is listed runs now.
+        if let Err(error) = self.context.end_list(self.id, &End::Cancel(CancelCause::QueueDropped)) {
+            tracing::warn!(%error, "the list of a dropped queue could not be run");
+        }
+        let mut schedule = self.context.lock();
+        let state = schedule.queues.remove(&self.id);
+        // Its tasks go on, and what becomes of them is for a wait for the whole context to say.
+        schedule.orphans.retain(|task| !matches!(task.poll(), Some(Ok(()))));
+        let tasks = state.iter().flat_map(|state| &state.tasks);
+        schedule.orphans.extend(tasks.filter(|task| !matches!(task.poll(), Some(Ok(())))).cloned());
+        drop(schedule);
+        // Outside the lock: it may hold the last handle of something that takes the lock when it goes.
+        drop(state);
+    }
+}
+
+impl QueueState {
+    /// Notes the latest submission.
+    pub(crate) fn ran(&mut self, point: Point) {
+        self.last = Some(point);
+    }
+}
+
+impl Schedule {
+    /// The state of a queue that exists, as every queue does whose handle is at hand.
+    pub(crate) fn queue(&mut self, id: QueueId) -> &mut QueueState {
+        self.queues.entry(id).or_insert_with(|| QueueState {
+            lane: 0,
+            profiling: false,
+            mode: Mode::Direct,
+            completion: None,
+            expected: None,
+            last: None,
+            tasks: SmallVec::new(),
+        })
+    }
+}
+
+/// Takes tasks to wait for them. One that the calling thread runs is told to wait for itself, which is an error, and stays.
+fn take_tasks(tasks: &mut Tasks) -> Tasks {
+    let taken = mem::take(tasks);
+    tasks.extend(taken.iter().filter(|task| task.is_own()).cloned());
+    taken
+}
+
+impl ContextInner {
+    /// Ends a queue's list and waits for all its work.
+    pub(crate) fn wait_for_queue(self: &Arc<Self>, queue: QueueId, cause: CancelCause) -> Result<(), Error> {
+        let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
+        let (last, tasks) = match self.lock().queues.get_mut(&queue) {
+            Some(state) => (state.last, take_tasks(&mut state.tasks)),
+            None => return result,
+        };
+        for task in tasks {
+            if let Some(Err(error)) = task.wait(None) {
+                result = result.and(Err(Error::Earlier(error)));
+            }
+        }
+        if let Some(point) = last {
+            self.gpu.wait(point, None)?;
+        }
+        result
+    }
+
+    /// Waits for the host tasks of queues that are gone.
+    pub(crate) fn wait_for_orphans(&self) -> Result<(), Error> {
+        let orphans = take_tasks(&mut self.lock().orphans);
+        let mut result = Ok(());
+        for task in orphans {
+            if let Some(Err(error)) = task.wait(None) {
+                result = result.and(Err(Error::Earlier(error)));
+            }
+        }
+        result
+    }
+}

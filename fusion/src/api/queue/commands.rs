@@ -1,0 +1,159 @@
+//! Commands besides kernels: copy, fill, update.
+//!
+//! They run at once, also in fusion mode; one that touches a buffer of a listed kernel ends that list first.
+
+use std::sync::Arc;
+
+use bytemuck::{NoUninit, Pod};
+use smallvec::SmallVec;
+
+use super::Queue;
+use crate::{
+    api::{
+        buffer::{BufferInner, repeated_word},
+        event::{Done, Event, EventInner},
+    },
+    error::{BufferError, Error},
+    report::outcome::CancelCause,
+    runtime::schedule::Rule,
+    submission::{accessor::Accessor, graph::Touch},
+    vk::Command,
+};
+
+/// How many bytes one update command carries at most.
+const UPDATE: usize = 65_536;
+
+/// A part of a buffer in bytes, checked.
+struct Part {
+    buffer: Arc<BufferInner>,
+    offset: u64,
+    len: u64,
+}
+
+impl Part {
+    fn touch(&self, reads: bool) -> Touch {
+        self.buffer.touch(self.offset..self.offset + self.len, reads, !reads)
+    }
+}
+
+impl Queue {
+    /// Copies bytes from one buffer to another, or within one.
+    ///
+    /// # Errors
+    ///
+    /// Ranges of different length, outside their buffers, or overlapping; a source that holds nothing readable; the device.
+    pub fn copy(&self, src: impl Into<Accessor>, dst: impl Into<Accessor>) -> Result<Event, Error> {
+        let (src, dst) = (self.part(src.into())?, self.part(dst.into())?);
+        if src.len != dst.len {
+            return Err(dst.buffer.error(BufferError::CopyLength { src: src.len, dst: dst.len }));
+        }
+        let touches = [src.touch(true), dst.touch(false)];
+        if touches[0].overlaps(&touches[1]) {
+            return Err(dst.buffer.error(BufferError::CopyOverlap));
+        }
+        self.command(&[&src], &dst, &touches, |schedule| {
+            let from = src.buffer.memory(schedule)?.clone();
+            let to = dst.buffer.memory(schedule)?.clone();
+            let copy = Command::Copy {
+                src: from,
+                src_offset: src.offset,
+                dst: to,
+                dst_offset: dst.offset,
+                len: src.len,
+            };
+            Ok(SmallVec::from_iter([copy]))
+        })
+    }
+
+    /// Sets every element to one value.
+    ///
+    /// # Errors
+    ///
+    /// A range outside the buffer or not a whole number of values; the device.
+    pub fn fill<T: Pod>(&self, dst: impl Into<Accessor>, value: T) -> Result<Event, Error> {
+        let dst = self.part(dst.into())?;
+        let value = bytemuck::bytes_of(&value);
+        if value.is_empty() || !dst.len.is_multiple_of(value.len() as u64) {
+            let given = dst.len / value.len().max(1) as u64;
+            return Err(dst.buffer.error(BufferError::Length { given, len: dst.len }));
+        }
+        match repeated_word(value).zip(dst.buffer.words(dst.offset, dst.len)) {
+            Some((word, len)) => {
+                let touches = [dst.touch(false)];
+                self.command(&[], &dst, &touches, |schedule| {
+                    let to = dst.buffer.memory(schedule)?.clone();
+                    Ok(SmallVec::from_iter([Command::Fill { dst: to, offset: dst.offset, len, word }]))
+                })
+            }
+            _ => self.write(&dst, &value.repeat((dst.len / value.len() as u64) as usize)),
+        }
+    }
+
+    /// Replaces elements by data given now.
+    ///
+    /// # Errors
+    ///
+    /// Not exactly as many bytes as the accessor has; a range outside the buffer; the device.
+    pub fn update<T: NoUninit>(&self, dst: impl Into<Accessor>, data: &[T]) -> Result<Event, Error> {
+        let dst = self.part(dst.into())?;
+        let bytes: &[u8] = bytemuck::cast_slice(data);
+        if bytes.len() as u64 != dst.len {
+            return Err(dst.buffer.error(BufferError::Length { given: bytes.len() as u64, len: dst.len }));
+        }
+        self.write(&dst, bytes)
+    }
+
+    /// Writes bytes: carried in the command where they are few and whole words, otherwise through memory of their own.
+    fn write(&self, dst: &Part, bytes: &[u8]) -> Result<Event, Error> {
+        let touches = [dst.touch(false)];
+        let whole = dst.buffer.words(dst.offset, dst.len) == Some(dst.len);
+        if whole && bytes.len() <= 4 * UPDATE {
+            return self.command(&[], dst, &touches, |schedule| {
+                let to = dst.buffer.memory(schedule)?.clone();
+                let chunk = |(number, bytes): (usize, &[u8])| {
+                    let offset = dst.offset + (number * UPDATE) as u64;
+                    Command::Update { dst: to.clone(), offset, bytes: Arc::from(bytes) }
+                };
+                Ok(bytes.chunks(UPDATE).enumerate().map(chunk).collect())
+            });
+        }
+        let staging = BufferInner::new(&self.inner.context, dst.len);
+        let staging = crate::Buffer::<u8>::from_inner(staging);
+        staging.inner.allocate()?;
+        staging.upload(bytes)?;
+        let src = Part { buffer: staging.inner.clone(), offset: 0, len: dst.len };
+        let touches = [src.touch(true), dst.touch(false)];
+        self.command(&[&src], dst, &touches, |schedule| {
+            let from = src.buffer.memory(schedule)?.clone();
+            let to = dst.buffer.memory(schedule)?.clone();
+            let copy =
+                Command::Copy { src: from, src_offset: 0, dst: to, dst_offset: dst.offset, len: dst.len };
+            Ok(SmallVec::from_iter([copy]))
+        })
+    }
+
+    fn part(&self, accessor: Accessor) -> Result<Part, Error> {
+        let range = accessor.checked(&self.inner.context)?;
+        Ok(Part { buffer: accessor.buffer, offset: range.start, len: range.end - range.start })
+    }
+
+    fn command(
+        &self,
+        reads: &[&Part],
+        dst: &Part,
+        touches: &[Touch],
+        commands: impl FnOnce(&mut crate::runtime::schedule::Schedule) -> Result<SmallVec<[Command; 4]>, Error>,
+    ) -> Result<Event, Error> {
+        let context = &self.inner.context;
+        let mut schedule = context.observe(touches, None, Rule::Overlap, CancelCause::Command)?;
+        for part in reads {
+            part.buffer.check_readable(&(part.offset..part.offset + part.len))?;
+        }
+        let commands = commands(&mut schedule)?;
+        let lane = schedule.queue(self.inner.id).lane;
+        let submitted = context.transfer(&mut schedule, lane, &dst.buffer.name(), &commands, touches)?;
+        dst.buffer.written(dst.buffer.span(dst.offset..dst.offset + dst.len));
+        schedule.queue(self.inner.id).ran(submitted.point);
+        Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)))
+    }
+}

@@ -1,0 +1,222 @@
+//! Submitting kernels: checked, then listed or run.
+
+use std::{
+    slice,
+    sync::{Arc, atomic::Ordering},
+};
+
+use super::Queue;
+use crate::{
+    api::{
+        event::{Done, Event, EventInner},
+        fusion::End,
+        handler::{Handler, Request, SubmitResult},
+    },
+    error::{BufferError, Error, Slot, SubmitError},
+    replay::{known::Given, recorded::Replay, routine::Routine},
+    report::outcome::CancelCause,
+    runtime::{
+        check::{Checked, check},
+        commit::{Piece, Work},
+        schedule::{After, Entry, List, Mode, Rule, Tasks},
+    },
+};
+
+impl Queue {
+    /// Submits one dispatch, described by the closure. In fusion mode it is listed; otherwise it is handed to the device
+    /// before this returns.
+    ///
+    /// An error or a panic in the closure, or a submission that does not fit its kernel, leaves everything as before.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), vkfuse::Error> {
+    /// # let context = vkfuse::Context::new()?;
+    /// # let queue = context.queue(vkfuse::QueueOptions::new())?;
+    /// # let (scale, data) = (context.load_spirv("scale.spv")?, context.buffer::<f32>(1000)?);
+    /// let event = queue.submit(|h| {
+    ///     h.arg(0, data.read_write()).push(&1000u32).dispatch_items(&scale, [1000, 1, 1]);
+    /// })?;
+    /// event.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The closure's own; [`Error::Submit`] for a submission that does not fit; code that cannot be built; the device.
+    pub fn submit<R: SubmitResult>(&self, describe: impl FnOnce(&mut Handler) -> R) -> Result<Event, Error> {
+        let mut handler = Handler::new();
+        describe(&mut handler).into_result()?;
+        if let Some(event) = self.again(&mut handler.request) {
+            return Ok(event);
+        }
+        let context = &self.inner.context;
+        let request = handler.finish(context)?;
+        // Before anything is checked: a property that changes meanwhile makes it another request.
+        let given = Given::of(request);
+        let entry = entry(check(context, request)?, given);
+        self.place(entry, &request.after)
+    }
+
+    /// Lists or runs what was listed or run before in the same way. `None` where that is not known or not possible now.
+    fn again(&self, request: &mut Request) -> Option<Event> {
+        let (context, id) = (&self.inner.context, self.inner.id);
+        let mut schedule = context.lock();
+        let contents = context.contents.load(Ordering::Acquire);
+        if schedule.follow(id, request, contents) {
+            let Mode::Recording(list) = &schedule.queues.get(&id)?.mode else { return None };
+            let place = list.followed.as_ref()?.at - 1;
+            return Some(Event::of_some(list.completion.clone(), place..place + 1));
+        }
+        let known = schedule.known_submission(id, request, contents)?;
+        let submitted = context.perform(&mut schedule, id, &known.routine).ok()?;
+        Some(EventInner::done(context, id, Done::Gpu(submitted)))
+    }
+
+    /// Lists or runs a submission, after everything that has to come before it.
+    ///
+    /// Host tasks that it was told to come after are waited for here, also in fusion mode: a list that waited for them
+    /// would keep others waiting too, the task itself among them.
+    fn place(&self, mut entry: Entry, after: &[Event]) -> Result<Event, Error> {
+        let context = &self.inner.context;
+        let mut piece: Option<Piece> = None;
+        loop {
+            // Ends lists of other queues that this depends on by event, then those it depends on by buffer.
+            for event in after.iter().filter(|event| event.inner.queue != self.inner.id) {
+                if let Err(error) = context.end_list_of(&event.inner, &End::Cancel(CancelCause::OtherQueue)) {
+                    tracing::debug!(%error, "a list that has to come first failed");
+                }
+            }
+            let mut schedule = context.observe(
+                &entry.touches,
+                Some(self.inner.id),
+                Rule::Conflict,
+                CancelCause::OtherQueue,
+            )?;
+            let settled = settled(after)?;
+            if settled.tasks.iter().any(|task| task.poll().is_none()) {
+                // Everything is looked at again afterwards.
+                drop(schedule);
+                wait_for_tasks(&settled.tasks)?;
+                continue;
+            }
+            wait_for_tasks(&settled.tasks)?;
+            match &mut schedule.queue(self.inner.id).mode {
+                Mode::Ending(_) => {
+                    drop(context.wait_for_change(schedule));
+                    continue;
+                }
+                Mode::Recording(list) => {
+                    list.unfold();
+                    readable(&entry, Some(list))?;
+                    entry.after = settled.after;
+                    let place = list.entries.len();
+                    list.entries.push(entry);
+                    return Ok(Event::of_some(list.completion.clone(), place..place + 1));
+                }
+                Mode::Direct => {}
+            }
+            readable(&entry, None)?;
+            entry.after = settled.after;
+            if piece.is_none() {
+                // May take long, so it is not done under the lock; then everything is looked at again.
+                drop(schedule);
+                let step = context.plain_step(&entry)?;
+                let (program, _) = context.program(&entry.label, &step)?;
+                let (reaches, apart) = (entry.reaches().collect(), entry.apart());
+                piece = Some(Piece::of(entry.label.clone(), &step, program, reaches, apart));
+                continue;
+            }
+            let state = schedule.queue(self.inner.id);
+            let (lane, profile) = (state.lane, state.profiling || context.profiling);
+            let pieces = piece.take().into_iter().collect();
+            let readies = context.ready(&mut schedule, pieces, entry.buffers.iter())?;
+            let again = !profile
+                && entry.after.points.is_empty()
+                && context.programs.keeps()
+                && schedule.known.seen(slice::from_ref(&entry), false);
+            let replay = if again { Replay::of(lane, &readies) } else { None };
+            let submitted = match &replay {
+                Some(replay) => context.play(&mut schedule, replay)?,
+                None => {
+                    let work = Work { readies, waits: &entry.after.points, profile };
+                    context.commit(&mut schedule, lane, work)?
+                }
+            };
+            entry.note_written(context);
+            if let Some(replay) = replay {
+                let routine = Routine::new(replay, entry.effects(context), None);
+                schedule.known.put(context, slice::from_ref(&entry), None, routine);
+            }
+            schedule.queue(self.inner.id).ran(submitted.point);
+            return Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)));
+        }
+    }
+}
+
+fn entry(checked: Checked, given: Option<Given>) -> Entry {
+    Entry {
+        label: Arc::from(checked.submission.kernel.name.as_str()),
+        submission: checked.submission,
+        touches: checked.touches,
+        buffers: checked.buffers,
+        asked: checked.asked,
+        after: After::default(),
+        given,
+    }
+}
+
+/// What the events that something depends on come down to.
+#[derive(Default)]
+struct Depends {
+    after: After,
+    tasks: Tasks,
+}
+
+/// Events still listed can only be of the list that this joins.
+fn settled(after: &[Event]) -> Result<Depends, Error> {
+    let mut depends = Depends::default();
+    for event in after {
+        let Some(settled) = event.inner.settled() else {
+            depends.after.listed.push(event.of.clone());
+            continue;
+        };
+        match settled.result_of(&event.of) {
+            Ok(Done::Nothing) => {}
+            Ok(Done::Gpu(submitted)) => depends.after.points.push(submitted.point),
+            Ok(Done::Host(task)) => depends.tasks.push(task.clone()),
+            Err(error) => return Err(Error::Earlier(error.clone())),
+        }
+    }
+    Ok(depends)
+}
+
+fn wait_for_tasks(tasks: &Tasks) -> Result<(), Error> {
+    for task in tasks {
+        if let Some(Err(error)) = task.wait(None) {
+            return Err(Error::Earlier(error));
+        }
+    }
+    Ok(())
+}
+
+/// Whether everything that the kernel reads is there to be read: in memory, or written earlier in the same list.
+pub(crate) fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> {
+    for (position, (touch, buffer)) in entry.touches.iter().zip(&entry.buffers).enumerate() {
+        if !touch.reads || buffer.unreadable(touch.span).is_none() {
+            continue;
+        }
+        let earlier = list.map_or(&[][..], |list| &list.entries);
+        let written = earlier.iter().flat_map(|earlier| earlier.overwritten(&buffer.context, touch.memory));
+        let Some(state) = buffer.unreadable_after(touch.span, written) else { continue };
+        let Some(arg) = entry.submission.args.get(position) else {
+            return Err(buffer.error(BufferError::Unreadable(state)));
+        };
+        let slot = Slot { set: arg.set, binding: arg.binding };
+        return Err(Error::submit(
+            &entry.label,
+            SubmitError::Unreadable { slot, buffer: buffer.name().to_string(), state },
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! The checking mode: a run that reports accesses out of range.
+
+use vkfuse_kernel::{
+    KernelObject,
+    stage::{CHECK_ENTRIES, CHECK_WORDS},
+};
+
+use super::{LaunchRange, arguments, launch::Launch};
+use crate::{
+    api::{context::Context, handler::Size, queue::Queue},
+    error::Error,
+};
+
+/// An access out of range: a read that gave zero, or a write that was skipped.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OutOfRange {
+    /// The accessor, as a path in the function object; none for an array of the body or work-group memory.
+    pub capture: Option<String>,
+    /// The index.
+    pub index: u32,
+    /// The item: its place in each dimension, over all groups.
+    pub item: [u32; 3],
+}
+
+/// What a checked run found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Violations {
+    /// Number of accesses out of range.
+    pub count: u64,
+    /// The first of them that were reported, sorted. Which these are is the device's choice.
+    pub first: Vec<OutOfRange>,
+}
+
+impl Queue {
+    /// Runs a kernel written in Rust in the checking mode, waits, and tells which accesses were out of range. It does what
+    /// it does otherwise: such reads give zero, such writes are skipped.
+    ///
+    /// # Errors
+    ///
+    /// As [`Queue::submit`].
+    pub fn check_for<R: LaunchRange, K: KernelObject<Item = R::Item>>(
+        &self,
+        range: R,
+        kernel: &K,
+    ) -> Result<Violations, Error> {
+        let context = Context { inner: self.inner.context.clone() };
+        let words = 1 + CHECK_ENTRIES * CHECK_WORDS;
+        let report = context.buffer::<u32>(words as usize)?.named("out of range");
+        let launch = Launch::new(&range, kernel);
+        let bindings = vkfuse_kernel::Signature::of::<K>().bindings;
+        let event = self.submit(|h| {
+            let accessor = report.read_write();
+            let (kernel, grouped) = arguments::bind(&launch, &context.inner, &mut h.request, Some(accessor))?;
+            let size = if grouped { Size::Groups(launch.extent) } else { Size::Items(launch.extent) };
+            h.request.dispatch = Some((kernel, size));
+            Ok(())
+        })?;
+        event.wait()?;
+        let words = report.download()?;
+        let count = words[0];
+        let entries = words[1..].chunks_exact(CHECK_WORDS as usize).take(count as usize);
+        let mut first: Vec<OutOfRange> = entries
+            .map(|entry| OutOfRange {
+                capture: bindings.get(entry[0] as usize).map(|binding| binding.path.clone()),
+                index: entry[1],
+                item: [entry[2], entry[3], entry[4]],
+            })
+            .collect();
+        first.sort_unstable();
+        Ok(Violations { count: u64::from(count), first })
+    }
+}

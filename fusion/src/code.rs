@@ -1,0 +1,11 @@
+//! Code for a step: keys, the maps in memory, the persistent store, pipelines, plans, recordings.
+
+pub(crate) mod ahead;
+pub(crate) mod build;
+pub(crate) mod forms;
+pub(crate) mod judged;
+pub(crate) mod keep;
+pub(crate) mod key;
+pub(crate) mod log;
+pub(crate) mod memo;
+pub(crate) mod programs;

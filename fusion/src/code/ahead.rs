@@ -1,0 +1,138 @@
+//! Code ahead of time, and why it would be found or not: planned lists of which nothing runs.
+
+use std::{ops::Range, sync::Arc};
+
+use vkfuse_cache::{self as cache, Key, Miss};
+
+use super::{
+    keep::{Artifact, NotCacheable},
+    programs::Programs,
+};
+use crate::{
+    api::context::{Context, ContextInner},
+    error::Error,
+    jit::Step,
+    report::list::StepReport,
+};
+
+/// An ingredient in which a key differs from that of the nearest entry in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The part of the key: device, image, spec or options.
+    pub part: &'static str,
+    /// The ingredient's name.
+    pub name: String,
+    /// Its value in the key that is looked for, if it has it.
+    pub wanted: Option<String>,
+    /// Its value in the key of the entry, if that has it.
+    pub stored: Option<String>,
+}
+
+/// Where the code of one dispatch of a list would come from, and why.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// Which submissions of the list it runs, counted from 0.
+    pub members: Range<usize>,
+    /// The names of its kernels.
+    pub label: String,
+    /// The step's key, as in a [`StepReport`].
+    pub step: [u8; 32],
+    /// The name of the key in the store: what `vkfuse cache show` takes.
+    pub key: String,
+    /// Every ingredient of the key: part, name, value.
+    pub ingredients: Vec<(&'static str, String, String)>,
+    /// Every ingredient of the key that a driver's blob has besides.
+    pub driver: Vec<(String, String)>,
+    /// Whether a pipeline is in memory, or being made.
+    pub pipeline_in_memory: bool,
+    /// Whether the code is in memory.
+    pub code_in_memory: bool,
+    /// Whether the store has the code; otherwise why not.
+    pub code: Result<(), String>,
+    /// Whether the store has what this driver made of it; otherwise why not.
+    pub driver_blob: Result<(), String>,
+    /// The name of the entry in the store with the fewest differences, and what they are, where the store has not the
+    /// code.
+    pub nearest: Option<(String, Vec<Difference>)>,
+    /// What of it is never kept, and why.
+    pub not_cacheable: Vec<(Artifact, NotCacheable)>,
+}
+
+/// A step with its kernels' names.
+pub(crate) type Labelled = (Arc<str>, Step);
+
+impl ContextInner {
+    /// Makes sure that every step has its pipeline, in memory and in the store as far as they are switched on.
+    pub(crate) fn warm(&self, steps: &[Labelled]) -> Result<Vec<StepReport>, Error> {
+        steps.iter().map(|(label, step)| Ok(self.program(label, step)?.1)).collect()
+    }
+
+    /// Looks where the code of every step is, and changes nothing.
+    pub(crate) fn explain(self: &Arc<Self>, steps: &[Labelled]) -> Vec<Explanation> {
+        let context = Context { inner: self.clone() };
+        let artifacts = [Artifact::Pipeline, Artifact::Form, Artifact::Code, Artifact::DriverBlob];
+        let refused: Vec<(Artifact, NotCacheable)> = artifacts
+            .into_iter()
+            .filter_map(|artifact| Some((artifact, context.is_cacheable(artifact).err()?)))
+            .collect();
+        let steps = steps.iter();
+        steps.map(|(label, step)| self.programs.explain(label, step, refused.clone())).collect()
+    }
+}
+
+impl Programs {
+    fn explain(&self, label: &str, step: &Step, not_cacheable: Vec<(Artifact, NotCacheable)>) -> Explanation {
+        let key = self.identity.key(step);
+        let stored = self.store.peek(&key);
+        let words = stored.as_ref().ok().and_then(crate::code::programs::spirv);
+        // Without the code there is no telling what a blob would have been made from.
+        let driver =
+            self.identity.driver(&words.as_deref().map(crate::code::programs::bytes).unwrap_or_default());
+        let blob = match (&stored, &words) {
+            (Ok(_), Some(_)) => self.store.get_blob(&key, &driver).map(drop),
+            (Err(miss), _) => Err(*miss),
+            (Ok(_), None) => Err(Miss::Malformed("code")),
+        };
+        let nearest = match stored {
+            Ok(_) => None,
+            Err(_) => self
+                .store
+                .nearest(&key, |other| !crate::code::key::is_of_form(other))
+                .map(|(id, list)| (format!("{id:#}"), list.iter().map(difference).collect())),
+        };
+        let (pipeline_in_memory, code_in_memory) = self.in_memory(step);
+        Explanation {
+            members: step.members.clone(),
+            label: label.to_owned(),
+            step: step.key,
+            key: format!("{:#}", key.id()),
+            ingredients: ingredients(&key),
+            driver: driver.fields().into_iter().map(|field| (field.name, field.value.to_string())).collect(),
+            pipeline_in_memory,
+            code_in_memory,
+            code: stored.map(drop).map_err(|miss| miss.to_string()),
+            driver_blob: blob.map_err(|miss| miss.to_string()),
+            nearest,
+            not_cacheable,
+        }
+    }
+}
+
+fn ingredients(key: &Key) -> Vec<(&'static str, String, String)> {
+    let fields = |kind: cache::PartKind| {
+        let fields = key.part(kind).fields().into_iter();
+        fields.map(move |field| (kind.name(), field.name, field.value.to_string()))
+    };
+    cache::PartKind::ALL.into_iter().flat_map(fields).collect()
+}
+
+fn difference(difference: &cache::Difference) -> Difference {
+    Difference {
+        part: difference.part.name(),
+        name: difference.name.clone(),
+        wanted: difference.here.as_ref().map(ToString::to_string),
+        stored: difference.there.as_ref().map(ToString::to_string),
+    }
+}

@@ -1,0 +1,117 @@
+//! The code of several steps: built side by side, or in the background while the list runs unfused.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    thread,
+};
+
+use ahash::AHashMap;
+
+use crate::{
+    api::context::ContextInner, code::programs::Program, error::Error, jit::Step, report::list::StepReport,
+    runtime::schedule::List,
+};
+
+/// Most threads that build the steps of one list.
+const MAX_THREADS: usize = 8;
+
+/// Steps that were asked for in the background, by key.
+pub(crate) type Builds = AHashMap<[u8; 32], Build>;
+
+/// How far a step is that was asked for in the background and is not in the memory cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// A thread is at it.
+    Running,
+    /// It cannot be built. Whoever needs it learns why by trying.
+    Failed,
+}
+
+impl ContextInner {
+    /// The programs of steps, in order. Where several have to be built, that is done at the same time.
+    pub(crate) fn programs_of(
+        &self,
+        list: &List,
+        steps: &[Step],
+    ) -> Result<Vec<(Arc<Program>, StepReport)>, Error> {
+        let missing = steps.iter().filter(|step| !self.programs.has(&step.key)).count();
+        // How many cores there are is read from files: only where it matters.
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        let threads = if missing < 2 { 1 } else { missing.min(cores()).min(MAX_THREADS) };
+        if threads < 2 {
+            return steps.iter().map(|step| self.program(&list.labels(step), step)).collect();
+        }
+        let next = AtomicUsize::new(0);
+        let built: Vec<OnceLock<Result<_, Error>>> = steps.iter().map(|_| OnceLock::new()).collect();
+        let work = || {
+            while let Some((step, place)) = {
+                let at = next.fetch_add(1, Relaxed);
+                steps.get(at).zip(built.get(at))
+            } {
+                let _ = place.set(self.program(&list.labels(step), step));
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..threads {
+                // Where there can be no thread, the others do its part.
+                let _ = thread::Builder::new().name("vkfuse build".to_owned()).spawn_scoped(scope, work);
+            }
+            work();
+        });
+        let built = built.into_iter().zip(steps);
+        built
+            .map(|(built, step)| match built.into_inner() {
+                Some(built) => built,
+                None => self.program(&list.labels(step), step),
+            })
+            .collect()
+    }
+
+    /// Whether the list is to run unfused for now, because some of its code is not there. Sees to it that it will be.
+    pub(crate) fn building(&self, list: &List, steps: &[Step]) -> bool {
+        let (true, Some(context)) = (self.programs.keeps(), self.me.upgrade()) else { return false };
+        let missing: Vec<&Step> = steps.iter().filter(|step| !self.programs.has(&step.key)).collect();
+        let mut builds = self.builds();
+        if missing.iter().any(|step| builds.get(&step.key) == Some(&Build::Failed)) {
+            return false;
+        }
+        for step in &missing {
+            if builds.contains_key(&step.key) {
+                continue;
+            }
+            let (context, step, label) = (context.clone(), (*step).clone(), list.labels(step));
+            let key = step.key;
+            let build = move || {
+                let program = catch_unwind(AssertUnwindSafe(|| context.program(&label, &step)));
+                let failed = !matches!(program, Ok(Ok(_)));
+                let mut builds = context.builds();
+                if failed {
+                    builds.insert(key, Build::Failed);
+                } else {
+                    builds.remove(&key);
+                }
+                drop(builds);
+                context.built.notify_all();
+            };
+            if thread::Builder::new().name("vkfuse build".to_owned()).spawn(build).is_err() {
+                return false;
+            }
+            builds.insert(key, Build::Running);
+        }
+        !missing.is_empty()
+    }
+
+    pub(crate) fn builds(&self) -> MutexGuard<'_, Builds> {
+        self.builds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no thread builds anything in the background.
+    pub(crate) fn wait_for_builds(&self) {
+        let running = |builds: &mut Builds| builds.values().any(|build| *build == Build::Running);
+        drop(self.built.wait_while(self.builds(), running).unwrap_or_else(PoisonError::into_inner));
+    }
+}

@@ -1,0 +1,84 @@
+//! What a context keeps, what it does not, and why.
+
+use std::fmt;
+
+use vkfuse_cache::Disabled;
+
+use crate::{api::context::Context, jit::FORM_TOOLS};
+
+/// Something that the caches may keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Artifact {
+    /// A pipeline, ready to be dispatched, in memory.
+    Pipeline,
+    /// What the tools make of a kernel when it is loaded, in the persistent store.
+    Form,
+    /// SPIR-V, in the persistent store.
+    Code,
+    /// What the driver made of it, in the persistent store.
+    DriverBlob,
+}
+
+/// Why something is not kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotCacheable {
+    /// The memory cache is switched off.
+    #[error("the memory cache is switched off")]
+    NoMemory,
+    /// There is no persistent store.
+    #[error("there is no persistent store: {0}")]
+    NoStore(Disabled),
+    /// SPIRV-Tools are the installed ones, which may be others the next time.
+    #[error("kernels are normalised by installed tools, which may be others the next time")]
+    InstalledTools,
+    /// The driver takes code from files, whose contents no key can name.
+    #[error("{variable} makes the driver take code from files, which no key can name")]
+    Replaced {
+        /// The variable.
+        variable: String,
+    },
+    /// The device is lost; what its driver says is not kept.
+    #[error("the device is lost")]
+    DeviceLost,
+}
+
+impl Context {
+    /// Whether the caches of this context keep a sort of thing. What is too large or too small for the settings is
+    /// found out when it is there.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not kept.
+    pub fn is_cacheable(&self, artifact: Artifact) -> Result<(), NotCacheable> {
+        let programs = &self.inner.programs;
+        if artifact == Artifact::Pipeline {
+            return if programs.keeps_pipelines() { Ok(()) } else { Err(NotCacheable::NoMemory) };
+        }
+        if let Some(reason) = programs.store.disabled_reason() {
+            return Err(NotCacheable::NoStore(reason.clone()));
+        }
+        if artifact == Artifact::Form && FORM_TOOLS.is_none() {
+            return Err(NotCacheable::InstalledTools);
+        }
+        if artifact == Artifact::DriverBlob {
+            return match &programs.identity.replaces {
+                Some(variable) => Err(NotCacheable::Replaced { variable: variable.clone() }),
+                None if self.inner.gpu.is_lost() => Err(NotCacheable::DeviceLost),
+                None => Ok(()),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Receives the events of the caches; see [`CacheOptions::events`](crate::CacheOptions::events).
+#[derive(Clone, Default)]
+pub(crate) struct Events(pub(crate) Option<vkfuse_cache::Subscriber>);
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Events" } else { "none" })
+    }
+}

@@ -1,0 +1,241 @@
+//! Keys: what code and driver blobs depend on, and why something cannot be kept.
+
+use vkfuse_cache::{Key, KeyId, MemoryKey, Part, PartKind};
+
+use crate::{
+    jit::{Limits, Origin, ShapeFacts, Step},
+    options::environment,
+    vk::Gpu,
+};
+
+/// The key of a pipeline in memory: the program, by the key of its step, and the entry point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct KernelKey {
+    pub(crate) program: [u8; 32],
+    pub(crate) entry: &'static str,
+}
+
+impl MemoryKey for KernelKey {
+    fn id(&self) -> KeyId {
+        let mut hasher = blake3::Hasher::new_derive_key("vkfuse kernel key v1");
+        hasher.update(&self.program).update(self.entry.as_bytes());
+        KeyId(*hasher.finalize().as_bytes())
+    }
+}
+
+/// What the keys of a context have in common. Read once, when the context is made.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    /// What of the device the code depends on: its limits, and not its driver.
+    device: Part,
+    /// What the driver's blobs depend on besides the code.
+    driver: Part,
+    /// A variable by which the driver takes code from files whose contents nobody knows.
+    pub(crate) replaces: Option<String>,
+}
+
+impl Identity {
+    pub(crate) fn new(gpu: &Gpu, limits: &Limits) -> Identity {
+        let switches = environment::driver_switches();
+        let replaces = switches.iter().map(|(name, _)| name);
+        let replaces = replaces
+            .filter(|name| name.ends_with("_READ_PATH") || name.ends_with("_OVERRIDE_PATH"))
+            .min()
+            .cloned();
+        Identity { device: device(limits), driver: driver(&gpu.caps().driver_identity, &switches), replaces }
+    }
+
+    /// The store's key of a step: everything that the code depends on.
+    pub(crate) fn key(&self, step: &Step) -> Key {
+        let made_of = step.ingredients();
+        let mut image = Part::new();
+        for (number, kernel) in made_of.kernels.iter().enumerate() {
+            image = image.bytes(&format!("kernel {number}"), kernel);
+        }
+        for (name, value) in &made_of.fusion {
+            image = image.str(name, value);
+        }
+        image = image.bytes("recipe", &step.recipe);
+        let mut spec = Part::new();
+        for (number, constants) in made_of.spec.iter().enumerate() {
+            for (id, bits) in constants {
+                spec = spec.u64(&format!("kernel {number} constant {id}"), *bits);
+            }
+        }
+        let options = Part::new()
+            .str("generator", GENERATOR)
+            .u32("code version", made_of.code_version)
+            .bool("strict floats", made_of.strict)
+            .str("entry", Step::ENTRY);
+        Key::new(self.device.clone(), image, spec, options)
+    }
+
+    /// What a blob of the driver depends on besides the key of its entry.
+    pub(crate) fn driver(&self, code: &[u8]) -> Part {
+        self.driver.clone().bytes("code", blake3::hash(code).as_bytes())
+    }
+}
+
+/// The store's key of a kernel's normal form. It depends on no device.
+pub(crate) fn of_form(origin: &Origin<'_>) -> Key {
+    // All of it by name: a new ingredient does not compile until it is here.
+    let Origin { module, words, entry, spec, version, tools } = origin;
+    let device = Part::new().str("device", "any");
+    let image = Part::new().bytes("module", module).u64("words", *words).str("entry", entry);
+    let mut constants = Part::new();
+    for (id, bits) in *spec {
+        constants = constants.u64(&format!("constant {id}"), *bits);
+    }
+    let options = Part::new().str("generator", GENERATOR).u32(FORM_VERSION, *version).str("tools", tools);
+    Key::new(device, image, constants, options)
+}
+
+/// Whether a key is that of a kernel's normal form.
+pub(crate) fn is_of_form(key: &Key) -> bool {
+    key.part(PartKind::Options).fields().iter().any(|field| field.name == FORM_VERSION)
+}
+
+const GENERATOR: &str = concat!("vkfuse ", env!("CARGO_PKG_VERSION"));
+const FORM_VERSION: &str = "normal form version";
+
+fn device(limits: &Limits) -> Part {
+    // All of them by name: a new limit does not compile until it is here.
+    let Limits {
+        max_push_bytes,
+        max_shared_bytes,
+        max_storage_buffers,
+        max_uniform_buffers,
+        max_work_group_size,
+        max_work_group_invocations,
+        max_groups,
+        max_loop_rounds,
+        shape,
+        // It decides what is fused with what, and each fused list is a recipe of its own.
+        max_broadcast_bytes: _,
+        small_scalars,
+        float_controls,
+    } = limits;
+    let ShapeFacts { group_size, items, vectors } = shape;
+    Part::new()
+        .u32("push-constant bytes", *max_push_bytes)
+        .u32("shared bytes", *max_shared_bytes)
+        .u32("storage buffers", *max_storage_buffers)
+        .u32("uniform buffers", *max_uniform_buffers)
+        .str("work-group size", &format!("{max_work_group_size:?}"))
+        .u32("work-group invocations", *max_work_group_invocations)
+        .str("work-groups", &format!("{max_groups:?}"))
+        .u64("loop rounds", max_loop_rounds.unwrap_or(u64::MAX))
+        .u32("shape: work-group size", *group_size)
+        .u32("shape: items", *items)
+        .bool("shape: vectors", *vectors)
+        .str("small scalars", &format!("{small_scalars:?}"))
+        .str("float controls", &format!("{float_controls:?}"))
+}
+
+fn driver(identity: &[(&'static str, Vec<u8>)], switches: &[(String, String)]) -> Part {
+    let mut part = Part::new();
+    for (name, bytes) in identity {
+        part = match std::str::from_utf8(bytes) {
+            Ok(text) if text.chars().all(|c| !c.is_control()) && !text.is_empty() => part.str(name, text),
+            _ => part.bytes(name, bytes),
+        };
+    }
+    for (name, value) in switches {
+        part = part.str(name, value);
+    }
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_changes_the_device() {
+        let changes: [fn(&mut Limits); 17] = [
+            |l| l.shape.group_size += 32,
+            |l| l.shape.items += 1,
+            |l| l.shape.vectors = !l.shape.vectors,
+            |l| l.max_push_bytes += 4,
+            |l| l.max_shared_bytes += 1,
+            |l| l.max_storage_buffers += 1,
+            |l| l.max_uniform_buffers += 1,
+            |l| l.max_work_group_size[2] += 1,
+            |l| l.max_work_group_invocations += 1,
+            |l| l.max_groups[0] -= 1,
+            |l| l.max_loop_rounds = Some(65_535),
+            |l| l.small_scalars.int8 = !l.small_scalars.int8,
+            |l| l.small_scalars.int16 = !l.small_scalars.int16,
+            |l| l.small_scalars.float16 = !l.small_scalars.float16,
+            |l| l.float_controls.special.f32 = !l.float_controls.special.f32,
+            |l| l.float_controls.denormals.f16 = !l.float_controls.denormals.f16,
+            |l| l.float_controls.rounding.f64 = !l.float_controls.rounding.f64,
+        ];
+        let mut seen = vec![device(&Limits::default())];
+        // Two devices with the same limits are one.
+        assert_eq!(device(&Limits::default()).as_bytes(), seen[0].as_bytes());
+        for change in changes {
+            let mut limits = Limits::default();
+            change(&mut limits);
+            let changed = device(&limits);
+            assert!(seen.iter().all(|part| part.as_bytes() != changed.as_bytes()), "{limits:?}");
+            seen.push(changed);
+        }
+    }
+
+    #[test]
+    fn every_ingredient_of_a_form_changes_its_key() {
+        const SPEC: &[(u32, u64)] = &[(3, 7), (4, 1)];
+        let usual =
+            Origin { module: [1; 32], words: 9, entry: "main", spec: SPEC, version: 1, tools: "tools 1" };
+        let others = [
+            Origin { module: [2; 32], ..usual },
+            Origin { words: 10, ..usual },
+            Origin { entry: "mai", ..usual },
+            Origin { spec: &SPEC[..1], ..usual },
+            Origin { spec: &[(3, 7), (4, 2)], ..usual },
+            Origin { spec: &[(3, 7), (5, 1)], ..usual },
+            Origin { version: 2, ..usual },
+            Origin { tools: "tools 2", ..usual },
+        ];
+        let usual = of_form(&usual);
+        assert!(is_of_form(&usual));
+        let mut seen = vec![usual];
+        for origin in others {
+            let key = of_form(&origin);
+            assert!(!seen.contains(&key), "{origin:?}");
+            seen.push(key);
+        }
+    }
+
+    #[test]
+    fn every_field_of_the_driver_and_every_switch_changes_the_blob() {
+        let identity =
+            || vec![("vendorID", vec![1, 0, 0, 0]), ("driverName", b"mock".to_vec()), ("uuid", vec![0; 16])];
+        let switches = || vec![("RADV_DEBUG".to_owned(), "nocache".to_owned())];
+        let usual = driver(&identity(), &switches());
+        assert_eq!(usual.as_bytes(), driver(&identity(), &switches()).as_bytes());
+        for at in 0..3 {
+            let mut changed = identity();
+            changed[at].1[0] ^= 1;
+            assert_ne!(driver(&changed, &switches()).as_bytes(), usual.as_bytes(), "{}", changed[at].0);
+        }
+        let one = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let other = [
+            vec![],
+            vec![one("RADV_DEBUG", "nocaches")],
+            vec![one("RADV_DEBUG", "nocache"), one("LP_NATIVE_VECTOR_WIDTH", "128")],
+        ];
+        for set in other {
+            assert_ne!(driver(&identity(), &set).as_bytes(), usual.as_bytes(), "{set:?}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_is_a_program_and_an_entry_point() {
+        let key = |program, entry| KernelKey { program: [program; 32], entry };
+        assert_eq!(key(1, "main").id(), key(1, "main").id());
+        assert_ne!(key(1, "main").id(), key(1, "other").id());
+        assert_ne!(key(1, "main").id(), key(2, "main").id());
+    }
+}

@@ -1,0 +1,511 @@
+//! Code for a step: from the memory cache, from the persistent store, or built.
+//!
+//! Memory has two maps, as SYCL's has: programs, which are a step's key to its SPIR-V, and kernels, which are a program and
+//! an entry point to a pipeline. Behind them the persistent store keeps, under the step's recipe, the SPIR-V, and beside
+//! that the driver's own blob under the driver's identity: a new driver makes the blob useless and not the SPIR-V. The
+//! first to need a step builds it; others who need it meanwhile wait for that.
+
+use std::{
+    cell::OnceCell,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+use smallvec::SmallVec;
+use vkfuse_cache::{self as cache, Entry, Failure, Hit, Key, MemoryCache, MemoryStats, Store, StoreStats};
+
+use super::{
+    forms::Forms,
+    key::{Identity, KernelKey},
+    log,
+};
+use crate::{
+    api::context::ContextInner,
+    error::{BuildError, DeviceError, Error},
+    jit::{BindingKind, FormStore, JitError, Limits, Step},
+    options::{
+        context::{CacheOptions, Disk},
+        environment,
+    },
+    report::{
+        list::{StepReport, Tier},
+        stats::{Stats, count},
+    },
+    vk::{self, Gpu, Pipeline, PipelineOrigin, PipelineSource},
+};
+
+/// A pipeline, ready to be dispatched.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) pipeline: Arc<Pipeline>,
+}
+
+/// The SPIR-V of a step.
+#[derive(Debug)]
+pub(crate) struct Code {
+    words: Arc<[u32]>,
+}
+
+/// A step that is wanted, and its key in the store once somebody asks for that: it takes longer to write than to look up.
+struct Wanted<'a> {
+    label: &'a str,
+    step: &'a Step,
+    key: OnceCell<Key>,
+}
+
+impl Wanted<'_> {
+    fn key(&self, identity: &Identity) -> &Key {
+        self.key.get_or_init(|| identity.key(self.step))
+    }
+}
+
+/// The section of an entry that holds the code.
+const SPIRV: &str = "spirv";
+
+/// What the caches of a context have done since it was made, and how full they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CacheStats {
+    /// The map of programs.
+    pub programs: MemoryStats,
+    /// The map of pipelines.
+    pub pipelines: MemoryStats,
+    /// The persistent store.
+    pub store: StoreStats,
+}
+
+/// The caches.
+pub(crate) struct Programs {
+    memory: Option<Memory>,
+    pub(crate) store: Store,
+    pub(crate) identity: Identity,
+    /// Whether what the store has is built all the same, and compared.
+    verify: bool,
+    /// Whether nothing is written to the store.
+    look_only: bool,
+    forms: Option<Arc<Forms>>,
+    pub(crate) recorder: Option<log::Recorder>,
+}
+
+/// The two maps.
+struct Memory {
+    programs: MemoryCache<[u8; 32], Code, Error>,
+    kernels: MemoryCache<KernelKey, Program, Error>,
+}
+
+impl std::fmt::Debug for Programs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Programs").field("store", &self.store.path()).finish_non_exhaustive()
+    }
+}
+
+impl Programs {
+    pub(crate) fn new(gpu: &Gpu, limits: &Limits, options: &CacheOptions) -> Programs {
+        let asked = cache::CacheOptions {
+            persistent: match options.disk {
+                Disk::Default => None,
+                Disk::At(_) => Some(true),
+                Disk::Off => Some(false),
+            },
+            dir: match &options.disk {
+                Disk::At(folder) => Some(folder.clone()),
+                _ => None,
+            },
+            memory_max_size: options.memory_bytes,
+            ..cache::CacheOptions::default()
+        };
+        let mut resolved = asked.resolve(environment::variable);
+        for warning in &resolved.warnings {
+            tracing::warn!("{warning}");
+        }
+        let subscriber = subscriber(resolved.trace, options.events.0.clone());
+        resolved.store.subscriber = subscriber.clone();
+        let mut limits_of_maps = resolved.memory;
+        let memory = (options.memory_entries != Some(0)).then(|| {
+            limits_of_maps.entries = options.memory_entries.unwrap_or(limits_of_maps.entries);
+            Memory::new(half(limits_of_maps), subscriber)
+        });
+        let store = Store::open(resolved.store);
+        if let Some(reason) = store.disabled_reason() {
+            tracing::debug!(%reason, "no persistent cache");
+        }
+        let verify = options.verify.unwrap_or_else(environment::verify);
+        Programs {
+            memory,
+            forms: Forms::new(&store, verify, options.look_only),
+            store,
+            identity: Identity::new(gpu, limits),
+            verify,
+            look_only: options.look_only,
+            recorder: options.record.clone().or_else(environment::record).map(log::Recorder::new),
+        }
+    }
+
+    /// Whether the pipeline of a step is in memory.
+    pub(crate) fn has(&self, key: &[u8; 32]) -> bool {
+        let key = KernelKey { program: *key, entry: Step::ENTRY };
+        self.memory.as_ref().is_some_and(|memory| memory.kernels.peek(&key).is_some())
+    }
+
+    /// Where the normal forms of kernels are kept.
+    pub(crate) fn forms(&self) -> Option<Arc<dyn FormStore>> {
+        self.forms.clone().map(|forms| forms as Arc<dyn FormStore>)
+    }
+
+    /// Counts what became of kernels' normal forms.
+    pub(crate) fn count_into(&self, stats: &mut Stats) {
+        if let Some(forms) = &self.forms {
+            forms.count_into(stats);
+        }
+    }
+
+    /// Whether pipelines are kept in memory.
+    pub(crate) fn keeps(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    pub(crate) fn clear(&self) {
+        if let Some(memory) = &self.memory {
+            memory.kernels.clear();
+            memory.programs.clear();
+        }
+    }
+
+    pub(crate) fn resize(&self, entries: usize, bytes: u64) {
+        if let Some(memory) = &self.memory {
+            let limits = half(cache::MemoryLimits { entries, bytes, ..cache::MemoryLimits::default() });
+            memory.kernels.resize(limits);
+            memory.programs.resize(limits);
+        }
+    }
+
+    pub(crate) fn stats(&self) -> CacheStats {
+        let (programs, pipelines) =
+            self.memory.as_ref().map_or_else(Default::default, |m| (m.programs.stats(), m.kernels.stats()));
+        CacheStats { programs, pipelines, store: self.store.stats() }
+    }
+
+    /// Whether the maps have a finished pipeline, and finished code, for a step.
+    pub(crate) fn in_memory(&self, step: &Step) -> (bool, bool) {
+        let key = KernelKey { program: step.key, entry: Step::ENTRY };
+        self.memory.as_ref().map_or((false, false), |memory| {
+            (memory.kernels.peek(&key).is_some(), memory.programs.peek(&step.key).is_some())
+        })
+    }
+
+    pub(crate) fn keeps_pipelines(&self) -> bool {
+        self.memory.is_some()
+    }
+}
+
+impl Memory {
+    fn new(limits: cache::MemoryLimits, subscriber: Option<cache::Subscriber>) -> Memory {
+        let (programs, kernels) = (MemoryCache::new(limits), MemoryCache::new(limits));
+        match subscriber {
+            None => Memory { programs, kernels },
+            Some(subscriber) => Memory {
+                programs: programs.with_subscriber(subscriber.clone()),
+                kernels: kernels.with_subscriber(subscriber),
+            },
+        }
+    }
+}
+
+/// The limits of one of the two maps: each may have half of the bytes.
+fn half(limits: cache::MemoryLimits) -> cache::MemoryLimits {
+    cache::MemoryLimits { bytes: limits.bytes.div_ceil(2), ..limits }
+}
+
+/// Who is told of events: the program, and the standard error where a trace was asked for.
+fn subscriber(trace: bool, own: Option<cache::Subscriber>) -> Option<cache::Subscriber> {
+    if !trace {
+        return own;
+    }
+    Some(Arc::new(move |event| {
+        // One write for each line, so that those of threads do not mix. Nobody can be told if it fails.
+        let _ = std::io::stderr().lock().write_all(format!("{}\n", event.to_json()).as_bytes());
+        if let Some(own) = &own {
+            own(event);
+        }
+    }))
+}
+
+impl ContextInner {
+    /// The program of a step, and where it came from.
+    pub(crate) fn program(&self, label: &str, step: &Step) -> Result<(Arc<Program>, StepReport), Error> {
+        let mut report = StepReport {
+            members: step.members.clone(),
+            key: step.key,
+            memory: Tier::Hit,
+            disk: Tier::NotAsked,
+            driver_blob: Tier::NotAsked,
+            jit_us: 0.0,
+            driver_us: 0.0,
+            load_us: 0.0,
+        };
+        let wanted = Wanted { label, step, key: OnceCell::new() };
+        let Some(memory) = &self.programs.memory else {
+            report.memory = Tier::Off;
+            let code = self.load_or_build(&wanted, &mut report)?;
+            let (program, _) = self.make_pipeline(&wanted, &code, &mut report)?;
+            return Ok((Arc::new(program), report));
+        };
+        let key = KernelKey { program: step.key, entry: Step::ENTRY };
+        let built = memory.kernels.get_or_build(key, || {
+            let mut mine = report.clone();
+            mine.memory = Tier::Miss;
+            let result = self
+                .code(&wanted, memory, &mut mine)
+                .and_then(|code| self.make_pipeline(&wanted, &code, &mut mine));
+            report = mine;
+            result.map_err(classed)
+        });
+        match built {
+            Ok((program, hit)) => {
+                let counter =
+                    if hit == Hit::Built { &self.counters.memory_misses } else { &self.counters.memory_hits };
+                count(counter, 1);
+                Ok((program, report))
+            }
+            Err(failure) => Err(error_of(label, failure)),
+        }
+    }
+
+    /// The code of a step, from the map of programs or from behind it.
+    fn code(
+        &self,
+        wanted: &Wanted<'_>,
+        memory: &Memory,
+        report: &mut StepReport,
+    ) -> Result<Arc<Code>, Error> {
+        let built = memory.programs.get_or_build(wanted.step.key, || {
+            let code = self.load_or_build(wanted, report).map_err(classed)?;
+            let weight = (code.words.len() * 4) as u64;
+            Ok((code, weight))
+        });
+        built.map(|(code, _)| code).map_err(|failure| error_of(wanted.label, failure))
+    }
+
+    /// Takes the code from the store or builds it.
+    fn load_or_build(&self, wanted: &Wanted<'_>, report: &mut StepReport) -> Result<Code, Error> {
+        let (programs, Wanted { label, step, .. }) = (&self.programs, wanted);
+        let key = programs.store.is_enabled().then(|| wanted.key(&programs.identity));
+        let stored = key.and_then(|key| programs.store.get(key).ok()).and_then(|entry| spirv(&entry));
+        report.disk = match (&key, &stored) {
+            (None, _) => Tier::Off,
+            (_, Some(_)) => Tier::Hit,
+            (_, None) => Tier::Miss,
+        };
+        if let Some(words) = &stored
+            && !programs.verify
+        {
+            count(&self.counters.disk_hits, 1);
+            return Ok(Code { words: words.clone() });
+        }
+        let start = Instant::now();
+        let words = step.build().map_err(|error| self.not_built(label, step, error))?;
+        report.jit_us = micros(start);
+        count(&self.counters.jit_builds, 1);
+        count(&self.counters.jit_us, report.jit_us as u64);
+        if stored.as_ref() == Some(&words) {
+            count(&self.counters.disk_hits, 1);
+            count(&self.counters.disk_verified, 1);
+            return Ok(Code { words });
+        }
+        if stored.is_some() {
+            // The key forgets something, or the code generator is not a function.
+            count(&self.counters.disk_different, 1);
+            let key: String = hex(&step.key);
+            tracing::error!(
+                kernel = label,
+                key,
+                "the persistent cache has other code than was built just now"
+            );
+            report.disk = Tier::Miss;
+        }
+        // What the store does with it is its own affair, and in its own counters.
+        if let Some(key) = key {
+            count(&self.counters.disk_misses, 1);
+            if !programs.look_only {
+                let _ = programs.store.put(key, &Entry::new().with(SPIRV, bytes(&words)));
+            }
+        }
+        Ok(Code { words })
+    }
+
+    /// What comes of code that the JIT itself does not let through: an error, said loudly, and never a pipeline.
+    fn not_built(&self, label: &str, step: &Step, error: JitError) -> Error {
+        let folder = self.dump_spirv.as_ref().filter(|_| !error.words.is_empty());
+        let file =
+            folder.map(|folder| dump(folder, &format!("{}.invalid", hex(&step.key[..8])), &error.words));
+        let module = file
+            .map_or_else(|| "not kept: VKFUSE_DUMP_SPIRV keeps it".to_owned(), |f| f.display().to_string());
+        tracing::error!(
+            kernel = label,
+            pass = error.pass,
+            detail = error.detail,
+            module,
+            "the code made for a list is wrong"
+        );
+        Error::Build { kernel: label.to_owned(), source: BuildError::Jit(error) }
+    }
+
+    /// Has the driver make a pipeline. Also says what it weighs.
+    fn make_pipeline(
+        &self,
+        wanted: &Wanted<'_>,
+        code: &Code,
+        report: &mut StepReport,
+    ) -> Result<(Program, u64), Error> {
+        let (words, Wanted { label, step, .. }) = (&code.words, wanted);
+        if let Some(folder) = &self.dump_spirv {
+            dump(folder, &hex(&step.key[..8]), words);
+        }
+        let programs = &self.programs;
+        let stores = programs.store.is_enabled();
+        let blobs = stores && !programs.look_only && programs.identity.replaces.is_none();
+        let key = blobs.then(|| wanted.key(&programs.identity));
+        let code_bytes = bytes(words);
+        let driver = programs.identity.driver(&code_bytes);
+        let load = key.and_then(|key| programs.store.begin_load(key, &driver).ok());
+        let made = self.ask_driver(step, words, load.as_ref().map(|load| load.bytes()));
+        let (pipeline, origin) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                // The process has survived it, but a pipeline it did not become.
+                if let Some(load) = load {
+                    load.reject();
+                }
+                let kernel = (*label).to_owned();
+                return Err(Error::Build { kernel, source: BuildError::Driver(error) });
+            }
+        };
+        report.driver_blob = match (stores, &load) {
+            (false, _) => Tier::Off,
+            (_, Some(_)) if origin.blob_taken && origin.from_blob != Some(false) => Tier::Hit,
+            _ => Tier::Miss,
+        };
+        if report.driver_blob == Tier::Hit {
+            report.load_us = origin.driver_us as f64;
+            count(&self.counters.blob_hits, 1);
+        } else {
+            report.driver_us = origin.driver_us as f64;
+            count(&self.counters.driver_us, origin.driver_us);
+        }
+        match load {
+            Some(load) if !origin.blob_taken => load.reject(),
+            Some(load) => load.finish(),
+            None => {}
+        }
+        // What a driver says after its device is lost is not kept.
+        if let (Some(key), Some(blob), false) = (key, &origin.blob, self.gpu.is_lost()) {
+            let _ = programs.store.put_blob(key, &driver, blob);
+        }
+        // A pipeline's own memory is the driver's secret; its code is the nearest that can be known.
+        let weight = code_bytes.len() as u64 + origin.blob.map_or(0, |blob| blob.len() as u64);
+        Ok((Program { pipeline }, weight))
+    }
+
+    /// Asks the driver, a second time without what is kept in memory if that has run out.
+    fn ask_driver(
+        &self,
+        step: &Step,
+        words: &[u32],
+        blob: Option<&[u8]>,
+    ) -> Result<(Arc<Pipeline>, PipelineOrigin), DeviceError> {
+        let mut bindings: SmallVec<[(u32, u32, vk::BindingKind); 8]> = SmallVec::new();
+        for bound in &step.bindings {
+            let kind = match bound.kind {
+                BindingKind::UniformBuffer => vk::BindingKind::Uniform,
+                _ => vk::BindingKind::Storage,
+            };
+            bindings.push((bound.set, bound.binding, kind));
+        }
+        let source = PipelineSource {
+            words,
+            entry: c"main",
+            bindings: &bindings,
+            push_bytes: step.push.len() as u32,
+            subgroups: uses_subgroups(words),
+            based: step.base != [0; 3],
+            blob,
+        };
+        match self.gpu.pipeline(&source) {
+            Err(DeviceError::OutOfMemory { kind, .. }) => {
+                tracing::warn!(kind, "out of memory: the pipelines kept in memory are dropped");
+                self.programs.clear();
+                self.gpu.pipeline(&source)
+            }
+            Err(DeviceError::Lost) => {
+                // None of them can be used again.
+                self.programs.clear();
+                Err(DeviceError::Lost)
+            }
+            made => made,
+        }
+    }
+}
+
+/// Whether an error comes again. The same recipe fails the same way every time; what the driver says may change.
+fn classed(error: Error) -> cache::BuildError<Error> {
+    match &error {
+        Error::Build { source: BuildError::Jit(_), .. } => cache::BuildError::Permanent(error),
+        _ => cache::BuildError::Transient(error),
+    }
+}
+
+fn error_of(label: &str, failure: Failure<Error>) -> Error {
+    match failure {
+        Failure::Build { error, .. } => (*error).clone(),
+        failure => {
+            let source = BuildError::Panic(format!("{failure:?}"));
+            Error::Build { kernel: label.to_owned(), source }
+        }
+    }
+}
+
+/// The code of an entry, unless it is not whole words.
+pub(crate) fn spirv(entry: &Entry) -> Option<Arc<[u32]>> {
+    let (words, rest) = entry.section(SPIRV)?.as_chunks::<4>();
+    (rest.is_empty() && words.len() > 5).then(|| words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+}
+
+pub(crate) fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn micros(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e6
+}
+
+/// Writes the code of a step for people to look at. Failing to is no failure of the run.
+fn dump(folder: &Path, name: &str, words: &[u32]) -> PathBuf {
+    let path = folder.join(format!("{name}.spv"));
+    if let Err(error) = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bytes(words))) {
+        tracing::warn!(path = %path.display(), %error, "cannot write SPIR-V");
+    }
+    path
+}
+
+/// Whether a module declares one of the capabilities of sub-group operations.
+fn uses_subgroups(words: &[u32]) -> bool {
+    const CAPABILITY: u32 = 17;
+    let mut at = 5;
+    while let Some(&[first, capability]) = words.get(at..at + 2) {
+        if first != (2 << 16 | CAPABILITY) {
+            return false;
+        }
+        if matches!(capability, 61..=68 | 4423 | 4431) {
+            return true;
+        }
+        at += 2;
+    }
+    false
+}

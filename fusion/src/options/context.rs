@@ -1,0 +1,251 @@
+//! How to make a context and its queues.
+
+use std::path::PathBuf;
+
+use vkfuse_cache::Event as CacheEvent;
+
+use crate::{code::keep::Events, jit::ShapeFacts, options::environment, vk::DeviceSelector};
+
+/// How to make a [`Context`](crate::Context). Methods take and return the options by value.
+#[derive(Debug, Clone, Default)]
+pub struct ContextOptions {
+    pub(crate) device: DeviceSelector,
+    pub(crate) validation: bool,
+    pub(crate) validate: bool,
+    pub(crate) profiling: bool,
+    pub(crate) cache: CacheOptions,
+    pub(crate) dump_spirv: Option<PathBuf>,
+    pub(crate) shape: Option<ShapeFacts>,
+}
+
+impl ContextOptions {
+    /// The defaults: the fastest device, no validation, no profiling, caches in memory and in the user's cache folder.
+    #[must_use]
+    pub fn new() -> ContextOptions {
+        ContextOptions::default()
+    }
+
+    /// The defaults, changed by the environment variables that the crate's documentation lists.
+    #[must_use]
+    pub fn from_env() -> ContextOptions {
+        ContextOptions {
+            device: environment::device(),
+            validation: environment::validation(),
+            validate: environment::validate(),
+            profiling: environment::profiling(),
+            cache: CacheOptions::default(),
+            dump_spirv: environment::dump_spirv(),
+            shape: environment::shape(),
+        }
+    }
+
+    /// Which device: a number in the loader's order, a part of its name, or a [`DeviceSelector`].
+    #[must_use]
+    pub fn device(mut self, device: impl Into<DeviceSelector>) -> ContextOptions {
+        self.device = device.into();
+        self
+    }
+
+    /// Switches the Khronos validation layer on, if it is installed. Its messages go to the log and are counted in
+    /// [`Stats`](crate::Stats).
+    #[must_use]
+    pub fn validation(mut self, on: bool) -> ContextOptions {
+        self.validation = on;
+        self
+    }
+
+    /// Translation validation: before fused code is used for the first time, an interpreter runs it and the unfused list
+    /// on small instances of the list (few work-groups, the edges of guards, nothing to do), in hostile orders, and compares
+    /// bytes, touched sets and uninitialised reads. Code that differs is not used: the list runs unfused, with
+    /// [`Reason::Differs`](crate::Reason::Differs). What the interpreter cannot judge is used; the report says so.
+    ///
+    /// This checks the planner and the code it makes, not the driver: for that see
+    /// [`FusionProperties::verify_first_run`](crate::FusionProperties::verify_first_run).
+    #[must_use]
+    pub fn validate(mut self, on: bool) -> ContextOptions {
+        self.validate = on;
+        self
+    }
+
+    /// Takes the time on the device of every submission of every queue.
+    #[must_use]
+    pub fn profiling(mut self, on: bool) -> ContextOptions {
+        self.profiling = on;
+        self
+    }
+
+    /// How code is cached.
+    #[must_use]
+    pub fn cache(mut self, cache: CacheOptions) -> ContextOptions {
+        self.cache = cache;
+        self
+    }
+
+    /// Writes the SPIR-V of every kernel that is built or loaded into a folder, named by its key.
+    #[must_use]
+    pub fn dump_spirv(mut self, folder: impl Into<PathBuf>) -> ContextOptions {
+        self.dump_spirv = Some(folder.into());
+        self
+    }
+}
+
+impl ContextOptions {
+    /// The shape of dispatches whose kernels do not care for it, instead of the one the device is known to like. It
+    /// changes how fast a fused list runs, and never what comes out.
+    #[must_use]
+    pub fn shape(mut self, shape: ShapeFacts) -> ContextOptions {
+        self.shape = Some(shape);
+        self
+    }
+}
+
+impl From<usize> for DeviceSelector {
+    fn from(index: usize) -> DeviceSelector {
+        DeviceSelector::Index(index)
+    }
+}
+
+impl From<&str> for DeviceSelector {
+    fn from(name: &str) -> DeviceSelector {
+        DeviceSelector::Name(name.to_owned())
+    }
+}
+
+impl From<String> for DeviceSelector {
+    fn from(name: String) -> DeviceSelector {
+        DeviceSelector::Name(name)
+    }
+}
+
+/// Where the persistent store is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum Disk {
+    /// Where the environment says, or in the user's cache folder.
+    #[default]
+    Default,
+    /// In this folder.
+    At(PathBuf),
+    /// Nowhere.
+    Off,
+}
+
+/// How code is cached: pipelines in memory, SPIR-V and the driver's blobs on disk.
+#[derive(Debug, Clone, Default)]
+pub struct CacheOptions {
+    pub(crate) memory_entries: Option<usize>,
+    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) disk: Disk,
+    pub(crate) verify: Option<bool>,
+    pub(crate) look_only: bool,
+    pub(crate) record: Option<PathBuf>,
+    pub(crate) events: Events,
+}
+
+impl CacheOptions {
+    /// The defaults: as many pipelines in memory as `vkfuse-cache` says, and a store in the user's cache folder; the
+    /// environment variables that `vkfuse-cache` documents change both.
+    #[must_use]
+    pub fn new() -> CacheOptions {
+        CacheOptions::default()
+    }
+
+    /// No cache at all.
+    #[must_use]
+    pub fn off() -> CacheOptions {
+        CacheOptions::new().no_memory().no_disk()
+    }
+
+    /// How many pipelines are kept in memory; 0 keeps none.
+    #[must_use]
+    pub fn memory_entries(mut self, entries: usize) -> CacheOptions {
+        self.memory_entries = Some(entries);
+        self
+    }
+
+    /// How many bytes of code are kept in memory.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: u64) -> CacheOptions {
+        self.memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Keeps nothing in memory.
+    #[must_use]
+    pub fn no_memory(mut self) -> CacheOptions {
+        self.memory_entries = Some(0);
+        self
+    }
+
+    /// Keeps nothing on disk.
+    #[must_use]
+    pub fn no_disk(mut self) -> CacheOptions {
+        self.disk = Disk::Off;
+        self
+    }
+
+    /// Builds what the store has all the same, and compares: a difference is logged, counted, and replaces what was there.
+    /// `VKFUSE_CACHE_VERIFY` otherwise.
+    #[must_use]
+    pub fn verify(mut self, on: bool) -> CacheOptions {
+        self.verify = Some(on);
+        self
+    }
+
+    /// Looks into the store and writes nothing to it. Driver blobs are not looked for: to load one leaves a mark.
+    #[must_use]
+    pub fn look_only(mut self, on: bool) -> CacheOptions {
+        self.look_only = on;
+        self
+    }
+
+    /// Appends every list that is fused to a file, for `vkfuse cache warm` and [`Recording`](crate::Recording).
+    /// `VKFUSE_CACHE_RECORD` otherwise.
+    #[must_use]
+    pub fn record(mut self, file: impl Into<PathBuf>) -> CacheOptions {
+        self.record = Some(file.into());
+        self
+    }
+
+    /// Sends every event of the caches to a function, in the thread that caused it and outside every lock.
+    #[must_use]
+    pub fn events(mut self, receive: impl Fn(&CacheEvent) + Send + Sync + 'static) -> CacheOptions {
+        self.events = Events(Some(std::sync::Arc::new(receive)));
+        self
+    }
+
+    /// Keeps the store in this folder.
+    #[must_use]
+    pub fn directory(mut self, folder: impl Into<PathBuf>) -> CacheOptions {
+        self.disk = Disk::At(folder.into());
+        self
+    }
+}
+
+/// How to make a [`Queue`](crate::Queue).
+#[derive(Debug, Clone, Default)]
+pub struct QueueOptions {
+    pub(crate) fusion: bool,
+    pub(crate) profiling: bool,
+}
+
+impl QueueOptions {
+    /// A queue that runs what is submitted at once.
+    #[must_use]
+    pub fn new() -> QueueOptions {
+        QueueOptions::default()
+    }
+
+    /// Lets the queue enter fusion mode.
+    #[must_use]
+    pub fn enable_fusion(mut self, on: bool) -> QueueOptions {
+        self.fusion = on;
+        self
+    }
+
+    /// Takes the time on the device of every submission of this queue.
+    #[must_use]
+    pub fn profiling(mut self, on: bool) -> QueueOptions {
+        self.profiling = on;
+        self
+    }
+}

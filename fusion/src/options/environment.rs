@@ -1,0 +1,185 @@
+//! The one place that reads environment variables.
+//!
+//! | variable | meaning |
+//! | --- | --- |
+//! | `VKFUSE_DEVICE` | number of the device in the loader's order, or a part of its name |
+//! | `VKFUSE_VALIDATION` | `1` switches the Khronos validation layer on |
+//! | `VKFUSE_PROFILING` | `1` takes GPU times of every submission |
+//! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
+//! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses) |
+//! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
+//! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate`](crate::ContextOptions::validate) |
+//! | `VKFUSE_CACHE_RECORD` | file to which every list that is fused is written, for `vkfuse cache warm` |
+//! | `VKFUSE_LOG` | read by the `vkfuse` command only: what to log |
+//!
+//! The persistent cache has variables of its own, which `vkfuse-cache` documents; they are handed to it from here. Variables
+//! of drivers and layers that change what they make of code are read as well, for the keys of what a driver made.
+
+use std::{env, ffi::OsString, path::PathBuf};
+
+use crate::{jit::ShapeFacts, vk::DeviceSelector};
+
+/// The variable's value, unless it is unset or empty.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn flag(name: &str) -> bool {
+    variable(name).is_some_and(|value| !matches!(value.to_str(), Some("0" | "no" | "off" | "false")))
+}
+
+/// `VKFUSE_DEVICE`.
+pub(crate) fn device() -> DeviceSelector {
+    match variable("VKFUSE_DEVICE").map(|value| value.to_string_lossy().into_owned()) {
+        None => DeviceSelector::Default,
+        Some(text) => text.parse().map_or_else(|_| DeviceSelector::Name(text), DeviceSelector::Index),
+    }
+}
+
+/// `VKFUSE_VALIDATION`.
+pub(crate) fn validation() -> bool {
+    flag("VKFUSE_VALIDATION")
+}
+
+/// `VKFUSE_VALIDATE`.
+pub(crate) fn validate() -> bool {
+    flag("VKFUSE_VALIDATE")
+}
+
+/// `VKFUSE_PROFILING`.
+pub(crate) fn profiling() -> bool {
+    flag("VKFUSE_PROFILING")
+}
+
+/// `VKFUSE_SHAPE`; what cannot be read counts as unset, with a warning.
+pub(crate) fn shape() -> Option<ShapeFacts> {
+    let value = variable("VKFUSE_SHAPE")?;
+    let shape = value.to_str().and_then(parse_shape);
+    if shape.is_none() {
+        tracing::warn!(?value, "VKFUSE_SHAPE is not GROUP, GROUPxITEMS or GROUPxITEMSv: it is left aside");
+    }
+    shape
+}
+
+fn parse_shape(text: &str) -> Option<ShapeFacts> {
+    let (text, vectors) = text.strip_suffix('v').map_or((text, false), |rest| (rest, true));
+    let (group, items) = text.split_once('x').unwrap_or((text, "1"));
+    let (group_size, items) = (group.parse().ok()?, items.parse().ok().filter(|&items: &u32| items > 0)?);
+    Some(ShapeFacts { group_size, items, vectors })
+}
+
+/// `VKFUSE_DUMP_SPIRV`.
+pub(crate) fn dump_spirv() -> Option<PathBuf> {
+    variable("VKFUSE_DUMP_SPIRV").map(PathBuf::from)
+}
+
+/// `VKFUSE_CACHE_VERIFY`.
+pub(crate) fn verify() -> bool {
+    flag("VKFUSE_CACHE_VERIFY")
+}
+
+/// `VKFUSE_CACHE_RECORD`.
+pub(crate) fn record() -> Option<PathBuf> {
+    variable("VKFUSE_CACHE_RECORD").map(PathBuf::from)
+}
+
+/// Beginnings of the names of variables that drivers and layers read.
+const SWITCHES: &[&str] = &[
+    // Mesa: all drivers, then one by one.
+    "MESA_",
+    "NIR_",
+    "ACO_",
+    "RADV_",
+    "AMD_",
+    "ANV_",
+    "INTEL_",
+    "NVK_",
+    "NAK_",
+    "GALLIVM_",
+    "LP_",
+    "DRAW_",
+    "TU_",
+    "IR3_",
+    "FD_",
+    "PAN_",
+    "PANVK_",
+    "V3D",
+    "VN_",
+    "DZN_",
+    "HK_",
+    "AGX_",
+    // NVIDIA, AMD's own driver, MoltenVK.
+    "__GL_",
+    "AMDVLK_",
+    "MVK_CONFIG_",
+    // Layers, which may change modules on their way to the driver.
+    "VK_INSTANCE_LAYERS",
+    "VK_LOADER_LAYERS_",
+    "VK_LAYER_ENABLES",
+    "VK_LAYER_DISABLES",
+    "VK_KHRONOS_VALIDATION_",
+    "VK_VALIDATION_",
+];
+
+/// Beginnings of those among them that change no code: where caches and logs are, how many threads compile, which device.
+const HARMLESS: &[&str] = &[
+    "MESA_SHADER_CACHE_",
+    "MESA_GLSL_CACHE_",
+    "MESA_DISK_CACHE_",
+    "MESA_LOG",
+    "MESA_VK_DEVICE_SELECT",
+    "LP_NUM_THREADS",
+    "__GL_SHADER_DISK_CACHE",
+    "MVK_CONFIG_LOG_LEVEL",
+];
+
+/// The variables of drivers and layers that change what they make of code, with their values, by name. One that is set to
+/// nothing is as one that is not set.
+pub(crate) fn driver_switches() -> Vec<(String, String)> {
+    switches(env::vars_os())
+}
+
+fn switches(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, String)> {
+    let is_one_of = |name: &str, list: &[&str]| list.iter().any(|start| name.starts_with(start));
+    let mut found: Vec<(String, String)> = variables
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+        .filter(|(name, value)| !value.is_empty() && is_one_of(name, SWITCHES) && !is_one_of(name, HARMLESS))
+        // Bytes that are no text are kept apart by their escapes.
+        .map(|(name, value)| (name, value.to_str().map_or_else(|| format!("{value:?}"), str::to_owned)))
+        .collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_shapes() {
+        let shape = |group_size, items, vectors| Some(ShapeFacts { group_size, items, vectors });
+        assert_eq!(parse_shape("64"), shape(64, 1, false));
+        assert_eq!(parse_shape("0x8"), shape(0, 8, false));
+        assert_eq!(parse_shape("256x4v"), shape(256, 4, true));
+        assert_eq!(parse_shape("256x"), None);
+        assert_eq!(parse_shape("64x0"), None);
+        assert_eq!(parse_shape("wide"), None);
+    }
+
+    #[test]
+    fn switches_of_drivers_and_layers_are_found() {
+        let set = [
+            ("RADV_DEBUG", "nocache"),
+            ("PATH", "/bin"),
+            ("MESA_SHADER_CACHE_DIR", "/x"),
+            ("LP_NATIVE_VECTOR_WIDTH", "128"),
+            ("VK_INSTANCE_LAYERS", "VK_LAYER_a"),
+            ("ACO_DEBUG", ""),
+            ("HOME", "/root"),
+        ];
+        let found = switches(set.iter().map(|(name, value)| (name.into(), value.into())));
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["LP_NATIVE_VECTOR_WIDTH", "RADV_DEBUG", "VK_INSTANCE_LAYERS"]);
+        assert_eq!(found[0].1, "128");
+    }
+}

@@ -1,0 +1,141 @@
+//! What happened to a fusion list, as data.
+//!
+//! One object for three readers: the user, through the event; the log; and tests.
+
+use std::{ops::Range, sync::Arc};
+
+use crate::{
+    jit::{BufferId, Report},
+    report::outcome::Outcome,
+};
+
+/// Whether a cache had what was needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Tier {
+    /// It had it.
+    Hit,
+    /// It was asked and had nothing.
+    Miss,
+    /// It was not asked, because a faster one had it.
+    #[default]
+    NotAsked,
+    /// It is switched off or does not work here.
+    Off,
+}
+
+impl Tier {
+    /// The word used in JSON reports: `hit`, `miss`, `off`, or `null` (nothing) where it was not asked.
+    #[must_use]
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Tier::Hit => Some("hit"),
+            Tier::Miss => Some("miss"),
+            Tier::Off => Some("off"),
+            Tier::NotAsked => None,
+        }
+    }
+
+    /// The worse of two: a miss before a hit. What a list of several steps is summed up as.
+    #[must_use]
+    pub fn and(self, other: Tier) -> Tier {
+        let rank = |tier| match tier {
+            Tier::NotAsked => 0,
+            Tier::Hit => 1,
+            Tier::Off => 2,
+            Tier::Miss => 3,
+        };
+        if rank(other) > rank(self) { other } else { self }
+    }
+}
+
+/// One dispatch: where its code came from.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct StepReport {
+    /// Which submissions of the list it runs, counted from 0.
+    pub members: Range<usize>,
+    /// The trace key: equal for whatever runs the same code.
+    pub key: [u8; 32],
+    /// Whether the memory cache had the pipeline.
+    pub memory: Tier,
+    /// Whether the persistent store had the SPIR-V.
+    pub disk: Tier,
+    /// Whether the persistent store had the driver's own blob and the driver took it.
+    pub driver_blob: Tier,
+    /// Microseconds spent making SPIR-V; 0 on a hit.
+    pub jit_us: f64,
+    /// Microseconds the driver took to compile the pipeline; 0 where it did not have to.
+    pub driver_us: f64,
+    /// Microseconds the driver took to make the pipeline of its stored blob.
+    pub load_us: f64,
+}
+
+/// Who compared the fused with the unfused list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CheckedBy {
+    /// The interpreter, on small instances: [`ContextOptions::validate`](crate::ContextOptions::validate).
+    Interpreter,
+    /// The device, on the list itself: [`FusionProperties::verify_first_run`](crate::FusionProperties::verify_first_run).
+    Device,
+}
+
+/// What comparing fused and unfused came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// Who compared.
+    pub by: CheckedBy,
+    /// The submissions it is about.
+    pub members: Range<usize>,
+    /// Whether they are the same; nothing where that could not be found out.
+    pub agreed: Option<bool>,
+    /// What differs, why it could not be found out, or on how much they agree.
+    pub detail: String,
+}
+
+/// What became of a fusion list.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FusionReport {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// How many submissions were listed.
+    pub submissions: usize,
+    /// How it was grouped, split and promoted, and why. Empty where the list was cancelled.
+    pub plan: Report,
+    /// How many dispatches ran it.
+    pub dispatches: usize,
+    /// The dispatches, in order.
+    pub steps: Vec<StepReport>,
+    /// What comparing fused and unfused came to, where that was asked for.
+    pub checks: Vec<CheckReport>,
+    /// Microseconds spent planning: analysis of pairs, grouping, keys.
+    pub plan_us: f64,
+    /// Microseconds spent making SPIR-V, over all steps.
+    pub jit_us: f64,
+    /// Microseconds spent in the driver's compiler, over all steps.
+    pub driver_us: f64,
+    pub(crate) names: Vec<(BufferId, Arc<str>)>,
+}
+
+impl FusionReport {
+    /// The name of a buffer that the report speaks of.
+    #[must_use]
+    pub fn buffer_name(&self, id: BufferId) -> Option<&str> {
+        self.names.iter().find(|(known, _)| *known == id).map(|(_, name)| &**name)
+    }
+
+    /// The memory cache over all steps: a miss if any step missed.
+    #[must_use]
+    pub fn memory(&self) -> Tier {
+        self.steps.iter().fold(Tier::NotAsked, |tier, step| tier.and(step.memory))
+    }
+
+    /// The persistent store over all steps: a miss if any step missed.
+    #[must_use]
+    pub fn disk(&self) -> Tier {
+        self.steps.iter().fold(Tier::NotAsked, |tier, step| tier.and(step.disk))
+    }
+}

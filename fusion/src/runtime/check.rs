@@ -1,0 +1,304 @@
+//! A submission checked against its kernel and the device, before anything of it is recorded.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::{
+    api::{
+        buffer::BufferInner,
+        context::ContextInner,
+        handler::{Request, Size},
+        kernel::check_device,
+    },
+    error::{BindingName, BuildError, Error, Slot, SubmitError},
+    jit::{Arg, Binding, BindingKind, FloatMode, Promote, Specialized, Submission, plan_unfused},
+    runtime::schedule::Entry,
+    submission::{
+        accessor::{Access, Accessor},
+        graph::{Touch, Touches},
+    },
+    vk::DeviceError,
+};
+
+/// A submission that can be listed or run.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) submission: Submission,
+    /// What each argument touches, in the order of `submission.args`; then what the kernel reaches by address.
+    pub(crate) touches: Touches,
+    /// The buffer of each touch; same order.
+    pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
+    /// The promotion that the buffer of each argument asks for.
+    pub(crate) asked: SmallVec<[Promote; 8]>,
+}
+
+/// Checks a submission.
+pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Checked, Error> {
+    let Some((kernel, size)) = &request.dispatch else {
+        return Err(Error::submit("?", SubmitError::NoDispatch));
+    };
+    if !Arc::ptr_eq(&kernel.inner.context, context) {
+        return Err(Error::submit(kernel.name(), SubmitError::Foreign { what: "kernel" }));
+    }
+    let kernel = kernel.inner.jit.specialize(&request.spec)?;
+    check_device(context, &kernel)?;
+    let fail = |problem| Error::submit(&kernel.name, problem);
+
+    let groups = groups_of(&kernel, *size).map_err(fail)?;
+    let base = request.base;
+    push(&kernel, request.push.len()).map_err(fail)?;
+    let mut args: SmallVec<[Arg; 8]> = SmallVec::with_capacity(request.args.len());
+    let mut touches = Touches::with_capacity(request.args.len());
+    let mut buffers = SmallVec::with_capacity(request.args.len());
+    let mut asked = SmallVec::with_capacity(request.args.len());
+    for (position, (slot, accessor)) in request.args.iter().enumerate() {
+        if !Arc::ptr_eq(&accessor.buffer.context, context) {
+            return Err(fail(SubmitError::Foreign { what: "buffer" }));
+        }
+        if request.args[..position].iter().any(|(earlier, _)| earlier == slot) {
+            return Err(fail(SubmitError::RepeatedBinding { slot: *slot }));
+        }
+        known(&kernel, *slot).map_err(fail)?;
+    }
+    // In the order of the kernel's bindings, which is the order that the planner expects.
+    for binding in &kernel.interface.bindings {
+        let slot = Slot { set: binding.set, binding: binding.binding };
+        let name = BindingName(binding.name.clone());
+        if let BindingKind::Other(kind) = binding.kind {
+            return Err(fail(SubmitError::NotABuffer { slot, name, kind }));
+        }
+        let Some((_, accessor)) = request.args.iter().find(|(given, _)| *given == slot) else {
+            return Err(fail(SubmitError::MissingBinding { slot, name }));
+        };
+        let (offset, len) = range(context, slot, binding, accessor).map_err(fail)?;
+        uniform(binding.kind, &accessor.buffer)?;
+        // Looked at once: another thread may change it.
+        let property = accessor.buffer.promote();
+        let promote = promotion(slot, accessor, property).map_err(fail)?;
+        asked.push(property);
+        let buffer = &accessor.buffer;
+        args.push(Arg {
+            set: slot.set,
+            binding: slot.binding,
+            buffer: buffer.shared.id.planned(),
+            offset: buffer.span(offset..offset + len).start,
+            len,
+            promote,
+        });
+        touches.push(buffer.touch(offset..offset + len, binding.reads, binding.writes));
+        buffers.push(buffer.clone());
+    }
+    overlaps(&touches, &args, &buffers).map_err(fail)?;
+    for accessor in &request.uses {
+        let (range, reads) = (accessor.checked(context)?, accessor.access != Access::Write);
+        touches.push(accessor.buffer.touch(range, reads, accessor.access.may_write()));
+        buffers.push(accessor.buffer.clone());
+    }
+    let submission = Submission { kernel: kernel.clone(), base, groups, args, push: request.push.clone() };
+    for ((base, count), limit) in base.iter().zip(groups).zip(context.limits.max_groups) {
+        let end = u64::from(*base) + u64::from(count);
+        if *base > 0 && end > u64::from(limit) {
+            let (what, name) = ("the last work-group", "maxComputeWorkGroupCount");
+            return Err(DeviceError::OverLimit { what, asked: end, limit: limit.into(), name }.into());
+        }
+    }
+    if groups.iter().zip(context.limits.max_groups).any(|(count, limit)| *count > limit) {
+        // Whether such counts can be folded is for the planner to say, and better now than when a whole list ends.
+        plan_unfused(&submission, FloatMode::Strict, &context.limits)
+            .map_err(|error| Error::Build { kernel: kernel.name.clone(), source: BuildError::Plan(error) })?;
+    }
+    Ok(Checked { submission, touches, buffers, asked })
+}
+
+fn groups_of(kernel: &Specialized, size: Size) -> Result<[u32; 3], SubmitError> {
+    let groups = match size {
+        Size::Groups(groups) => groups,
+        Size::Items(items) => {
+            let local = kernel.interface.local_size;
+            [0, 1, 2].map(|axis| items[axis].div_ceil(local[axis].max(1)))
+        }
+    };
+    if groups.contains(&0) { Err(SubmitError::ZeroGroups { groups }) } else { Ok(groups) }
+}
+
+/// Exactly the bytes of the block; the padding up to a whole word may be there or not.
+pub(crate) fn push(kernel: &Specialized, given: usize) -> Result<(), SubmitError> {
+    let needed = kernel.interface.push.as_ref().map_or(0, |push| push.size);
+    if (needed as usize..=needed.next_multiple_of(4) as usize).contains(&given) {
+        Ok(())
+    } else {
+        Err(SubmitError::PushSize { given, needed })
+    }
+}
+
+fn known(kernel: &Specialized, slot: Slot) -> Result<(), SubmitError> {
+    let bindings = &kernel.interface.bindings;
+    if bindings.iter().any(|b| (b.set, b.binding) == (slot.set, slot.binding)) {
+        return Ok(());
+    }
+    let known: Vec<String> =
+        bindings.iter().map(|b| Slot { set: b.set, binding: b.binding }.to_string()).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(SubmitError::UnknownBinding { slot, known })
+}
+
+/// The accessor's byte range in its buffer, if it can be bound.
+fn range(
+    context: &ContextInner,
+    slot: Slot,
+    binding: &Binding,
+    accessor: &Accessor,
+) -> Result<(u64, u64), SubmitError> {
+    let buffer = || accessor.buffer.name().to_string();
+    let name = || BindingName(binding.name.clone());
+    let elements = accessor.buffer.elements(accessor.element);
+    if accessor.offset.checked_add(accessor.count).is_none_or(|end| end > elements) {
+        let (offset, count) = (accessor.offset, accessor.count);
+        return Err(SubmitError::OutOfRange { slot, buffer: buffer(), offset, count, len: elements });
+    }
+    let (offset, len) = accessor.bytes();
+    if len == 0 {
+        return Err(SubmitError::EmptyRange { slot, buffer: buffer() });
+    }
+    if len < binding.min_size {
+        return Err(SubmitError::TooSmall {
+            slot,
+            name: name(),
+            buffer: buffer(),
+            needed: binding.min_size,
+            given: len,
+        });
+    }
+    if binding.writes && !accessor.access.may_write() {
+        return Err(SubmitError::WriteThroughRead { slot, name: name(), buffer: buffer() });
+    }
+    let limits = context.gpu.caps().limits();
+    let (limit, limit_name) = match binding.kind {
+        BindingKind::UniformBuffer => (limits.max_uniform_range, "maxUniformBufferRange"),
+        _ => (limits.max_storage_range, "maxStorageBufferRange"),
+    };
+    if len > limit {
+        return Err(SubmitError::TooLarge { slot, buffer: buffer(), given: len, limit, limit_name });
+    }
+    aligned(context, slot, binding.kind, &accessor.buffer, offset)?;
+    Ok((offset, len))
+}
+
+/// Whether a binding can start at a byte of the buffer.
+fn aligned(
+    context: &ContextInner,
+    slot: Slot,
+    kind: BindingKind,
+    buffer: &BufferInner,
+    offset: u64,
+) -> Result<(), SubmitError> {
+    let offset = buffer.bound_at(offset);
+    let limits = context.gpu.caps().limits();
+    let (align, limit_name) = match kind {
+        BindingKind::UniformBuffer => (limits.uniform_offset_align, "minUniformBufferOffsetAlignment"),
+        _ => (limits.storage_offset_align, "minStorageBufferOffsetAlignment"),
+    };
+    if !offset.is_multiple_of(align.max(1)) {
+        let buffer = buffer.name().to_string();
+        return Err(SubmitError::Misaligned { slot, buffer, offset, align, limit_name });
+    }
+    Ok(())
+}
+
+/// Whether a buffer may be bound in this way at all.
+fn uniform(kind: BindingKind, buffer: &BufferInner) -> Result<(), DeviceError> {
+    if kind == BindingKind::UniformBuffer && !buffer.may_be_uniform() {
+        return Err(DeviceError::MissingUsage { usage: "UNIFORM_BUFFER" });
+    }
+    Ok(())
+}
+
+/// Checks a submission that was recorded by another process, of which nothing will run.
+pub(crate) fn recorded(
+    context: &ContextInner,
+    kernel: &Arc<Specialized>,
+    groups: [u32; 3],
+    args: &[Arg],
+    bytes: &[u8],
+) -> Result<Submission, Error> {
+    check_device(context, kernel)?;
+    let fail = |problem| Error::submit(&kernel.name, problem);
+    push(kernel, bytes.len()).map_err(fail)?;
+    groups_of(kernel, Size::Groups(groups)).map_err(fail)?;
+    for arg in args {
+        known(kernel, Slot { set: arg.set, binding: arg.binding }).map_err(fail)?;
+    }
+    // In the order of the kernel's bindings, each once, as it was when it was recorded.
+    for (at, binding) in kernel.interface.bindings.iter().enumerate() {
+        let slot = Slot { set: binding.set, binding: binding.binding };
+        let given = args.get(at).filter(|arg| (arg.set, arg.binding) == (slot.set, slot.binding));
+        let Some(arg) = given else {
+            return Err(fail(SubmitError::MissingBinding { slot, name: BindingName(binding.name.clone()) }));
+        };
+        if arg.len < binding.min_size.max(1) || arg.offset.checked_add(arg.len).is_none() {
+            return Err(fail(SubmitError::EmptyRange { slot, buffer: format!("{:?}", arg.buffer) }));
+        }
+    }
+    Ok(Submission { kernel: kernel.clone(), base: [0; 3], groups, args: args.into(), push: bytes.into() })
+}
+
+/// Checks a submission again whose buffers were replaced by others of the same size.
+pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error> {
+    let fail = |problem| Error::submit(&entry.label, problem);
+    let submission = &entry.submission;
+    let bindings = submission.args.iter().zip(&submission.kernel.interface.bindings);
+    for ((arg, binding), (buffer, touch)) in bindings.zip(entry.buffers.iter().zip(&entry.touches)) {
+        let slot = Slot { set: arg.set, binding: arg.binding };
+        let offset = buffer.within(touch.span).map_or(0, |range| range.start);
+        aligned(context, slot, binding.kind, buffer, offset).map_err(fail)?;
+        uniform(binding.kind, buffer)?;
+    }
+    let touches = &entry.touches[..submission.args.len()];
+    overlaps(touches, &submission.args, &entry.buffers).map_err(fail)
+}
+
+/// What accessor and buffer together ask for. An accessor may opt out or be more exact than `auto`; otherwise the two
+/// must not contradict each other.
+fn promotion(slot: Slot, accessor: &Accessor, property: Promote) -> Result<Promote, SubmitError> {
+    match (accessor.promote, property) {
+        (None, property) => Ok(property),
+        (Some(Promote::None), _) => Ok(Promote::None),
+        (Some(asked), Promote::None | Promote::Auto) => Ok(asked),
+        (Some(Promote::Auto), property) => Ok(property),
+        (Some(asked), property) if asked == property => Ok(asked),
+        (Some(asked), property) => Err(SubmitError::PromotionConflict {
+            slot,
+            buffer: accessor.buffer.name().to_string(),
+            accessor: promotion_word(asked),
+            property: promotion_word(property),
+        }),
+    }
+}
+
+fn promotion_word(promote: Promote) -> &'static str {
+    match promote {
+        Promote::None => "no",
+        Promote::Private => "private",
+        Promote::Local => "local",
+        Promote::Auto => "automatic",
+    }
+}
+
+/// Two arguments may name the same bytes, or disjoint ones. Anything between would have to be kept apart byte by byte, so
+/// it is refused where the kernel writes.
+fn overlaps(touches: &[Touch], args: &[Arg], buffers: &[Arc<BufferInner>]) -> Result<(), SubmitError> {
+    for (j, b) in touches.iter().enumerate() {
+        for (i, a) in touches[..j].iter().enumerate() {
+            if a.conflicts(b) && a.span != b.span {
+                let slot = |k: usize| Slot { set: args[k].set, binding: args[k].binding };
+                return Err(SubmitError::Overlap {
+                    a: slot(i),
+                    b: slot(j),
+                    buffer: buffers[j].name().to_string(),
+                });
+            }
+        }
+    }
+    Ok(())
+}

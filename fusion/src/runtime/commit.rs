@@ -1,0 +1,198 @@
+//! Handing work to the device: barriers and waits from the graph, everything in one submission.
+
+use std::{ops::Range, sync::Arc};
+
+use smallvec::SmallVec;
+
+use super::schedule::Schedule;
+use crate::{
+    api::{buffer::BufferInner, context::ContextInner},
+    code::programs::Program,
+    error::{Error, SubmitError},
+    jit::{BindingKind, Bound, Step},
+    submission::{
+        graph::{Stage, Touch, Touches},
+        identity::{MemoryId, Span},
+    },
+    vk::{Barrier, BoundMemory, Command, Dispatch, Point, Submitted},
+};
+
+/// One dispatch, ready to be submitted.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) label: Arc<str>,
+    pub(crate) program: Arc<Program>,
+    pub(crate) bindings: SmallVec<[Bound; 8]>,
+    pub(crate) push: SmallVec<[u8; 64]>,
+    pub(crate) base: [u32; 3],
+    pub(crate) groups: [u32; 3],
+    /// The submissions that it does, by their places in the list.
+    pub(crate) members: Range<usize>,
+    /// What it reaches by address rather than through a binding.
+    pub(crate) reaches: SmallVec<[(Touch, Arc<BufferInner>); 2]>,
+    /// It follows addresses, and nobody said where to: on its queue it is kept apart from everything.
+    pub(crate) apart: bool,
+}
+
+impl Piece {
+    /// The dispatch of a step.
+    pub(crate) fn of(
+        label: Arc<str>,
+        step: &Step,
+        program: Arc<Program>,
+        reaches: SmallVec<[(Touch, Arc<BufferInner>); 2]>,
+        apart: bool,
+    ) -> Piece {
+        let (bindings, push, members) = (step.bindings.clone(), step.push.clone(), step.members.clone());
+        let (base, groups) = (step.base, step.groups);
+        Piece { label, program, bindings, push, base, groups, members, reaches, apart }
+    }
+}
+
+/// A dispatch with its memory at hand.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) label: Arc<str>,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) touches: Touches,
+    pub(crate) apart: bool,
+}
+
+pub(crate) type Readies = SmallVec<[Ready; 1]>;
+
+/// Dispatches that are submitted together, in order.
+#[derive(Debug)]
+pub(crate) struct Work<'a> {
+    pub(crate) readies: Readies,
+    pub(crate) waits: &'a [Point],
+    pub(crate) profile: bool,
+}
+
+/// What a dispatch touches through a binding.
+pub(crate) fn touched(bound: &Bound) -> Touch {
+    Touch {
+        memory: MemoryId::of_plan(bound.buffer),
+        span: Span::of_len(bound.offset, bound.len),
+        reads: bound.reads,
+        writes: bound.writes,
+    }
+}
+
+/// A buffer through which the bytes of a binding can be bound, with their range in it.
+///
+/// Several may be over the same memory. Any of them is right whose range has the bytes, if it may be bound in that way.
+fn named<'a>(
+    bound: &Bound,
+    touch: &Touch,
+    buffers: impl Iterator<Item = &'a Arc<BufferInner>>,
+) -> Option<(&'a Arc<BufferInner>, Range<u64>)> {
+    let of_memory = buffers.filter(|buffer| buffer.shared.id == touch.memory);
+    let mut fitting =
+        of_memory.filter(|buffer| bound.kind != BindingKind::UniformBuffer || buffer.may_be_uniform());
+    fitting.find_map(|buffer| Some((buffer, buffer.within(touch.span)?)))
+}
+
+impl ContextInner {
+    /// Gives dispatches the memory that they name by number, which `buffers` has.
+    ///
+    /// What is allocated here is filled with zeros by a submission of its own, so this comes before the dispatches' own.
+    pub(crate) fn ready<'a>(
+        &self,
+        schedule: &mut Schedule,
+        pieces: Vec<Piece>,
+        buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
+    ) -> Result<Readies, Error> {
+        let mut readies = Readies::with_capacity(pieces.len());
+        for piece in pieces {
+            let mut bindings = SmallVec::with_capacity(piece.bindings.len());
+            let mut touches = Touches::with_capacity(piece.bindings.len());
+            for bound in &piece.bindings {
+                let touch = touched(bound);
+                let (buffer, range) = named(bound, &touch, buffers.clone())
+                    .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: "buffer" }))?;
+                let memory = buffer.memory(schedule)?.clone();
+                let (set, binding) = (bound.set, bound.binding);
+                bindings.push(BoundMemory { set, binding, memory, offset: range.start, len: bound.len });
+                touches.push(touch);
+            }
+            let mut keeps = SmallVec::new();
+            for (touch, buffer) in piece.reaches {
+                keeps.push(buffer.memory(schedule)?.clone());
+                touches.push(touch);
+            }
+            let pipeline = piece.program.pipeline.clone();
+            let (push, base, groups) = (piece.push, piece.base, piece.groups);
+            let dispatch = Dispatch { pipeline, bindings, push, base, groups, keeps };
+            readies.push(Ready { label: piece.label, dispatch, touches, apart: piece.apart });
+        }
+        Ok(readies)
+    }
+
+    /// Submits dispatches to a queue. All of them, or none and an error.
+    pub(crate) fn commit(
+        &self,
+        schedule: &mut Schedule,
+        lane: u32,
+        work: Work<'_>,
+    ) -> Result<Submitted, Error> {
+        self.refresh(schedule);
+        let mut batch = schedule.graph.begin(lane);
+        let mut waits: SmallVec<[Point; 4]> = SmallVec::from_slice(work.waits);
+        if waits.iter().any(|point| point.queue == lane && point.value != 0) {
+            // The device layer turns a wait for the same queue into a full barrier at the start.
+            schedule.graph.ordered_so_far(&batch);
+        }
+        let mut commands: SmallVec<[Command; 2]> = SmallVec::with_capacity(work.readies.len() * 2);
+        for Ready { label, dispatch, touches, apart } in work.readies {
+            if apart {
+                commands.push(Command::Barrier(Barrier::Full));
+                schedule.graph.ordered_so_far(&batch);
+            }
+            let needs = schedule.graph.add(&mut batch, &label, Stage::Compute, &touches);
+            commands.extend(needs.barrier.map(Command::Barrier));
+            commands.push(Command::Dispatch(dispatch));
+            if apart {
+                commands.push(Command::Barrier(Barrier::Full));
+                schedule.graph.ordered_so_far(&batch);
+            }
+            waits.extend(needs.waits);
+        }
+        match self.gpu.queue(lane as usize).submit(&commands, &waits, work.profile) {
+            Ok(submitted) => {
+                schedule.graph.commit(batch, submitted.point);
+                Ok(submitted)
+            }
+            Err(error) => {
+                schedule.graph.roll_back(&batch);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Submits copies, fills or updates that together make the given accesses.
+    pub(crate) fn transfer(
+        &self,
+        schedule: &mut Schedule,
+        lane: u32,
+        label: &Arc<str>,
+        transfers: &[Command],
+        touches: &[Touch],
+    ) -> Result<Submitted, Error> {
+        self.refresh(schedule);
+        let mut batch = schedule.graph.begin(lane);
+        let needs = schedule.graph.add(&mut batch, label, Stage::Transfer, touches);
+        let mut commands: SmallVec<[Command; 2]> = SmallVec::with_capacity(transfers.len() + 1);
+        commands.extend(needs.barrier.map(Command::Barrier));
+        commands.extend(transfers.iter().cloned());
+        match self.gpu.queue(lane as usize).submit(&commands, &needs.waits, false) {
+            Ok(submitted) => {
+                schedule.graph.commit(batch, submitted.point);
+                Ok(submitted)
+            }
+            Err(error) => {
+                schedule.graph.roll_back(&batch);
+                Err(error.into())
+            }
+        }
+    }
+}

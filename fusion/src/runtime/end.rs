@@ -1,0 +1,285 @@
+//! Ending a fusion list: taking it out of the queue, running it, saying what became of it.
+
+use std::{
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, OnceLock},
+};
+
+use super::prepare::Prepared;
+use crate::{
+    api::{
+        context::ContextInner,
+        event::{Done, EventInner, Settled},
+        fusion::{End, FusionProperties},
+    },
+    error::{BuildError, Error, Unreadable},
+    replay::{recorded::Replay, routine::Routine},
+    report::outcome::Outcome,
+    runtime::{
+        commit::Work,
+        schedule::{Entry, List, Mode, QueueId, Schedule},
+    },
+    vk::Point,
+};
+
+/// Where a kept list has what is known of it, and the version of its buffers now.
+type KeptAs<'a> = (&'a OnceLock<(Routine, u64)>, u64);
+
+/// Where to note how a list can be run again.
+enum Remember<'a> {
+    No,
+    Known(&'a FusionProperties),
+    Kept(KeptAs<'a>),
+}
+
+impl Remember<'_> {
+    /// Whether it is worth it: a list that is recorded anew each time has to come a second time.
+    fn wants(&self, schedule: &mut Schedule, list: &List) -> bool {
+        match self {
+            Remember::No => false,
+            Remember::Known(_) => schedule.known.seen(&list.entries, true),
+            Remember::Kept((slot, _)) => slot.get().is_none(),
+        }
+    }
+
+    fn keep(&self, context: &ContextInner, schedule: &mut Schedule, list: &List, routine: Routine) {
+        match self {
+            Remember::No => {}
+            Remember::Known(properties) => {
+                schedule.known.put(context, &list.entries, Some((*properties).clone()), routine);
+            }
+            // Another thread may have been faster.
+            Remember::Kept((slot, version)) => drop(slot.set((routine, *version))),
+        }
+    }
+}
+
+/// When the list that was to be ended has ended.
+pub(crate) enum Ended {
+    /// There never was one, or not the one meant.
+    Never,
+    /// Something else had ended it.
+    Before(Arc<EventInner>),
+    /// By this call.
+    Now(Arc<List>),
+    /// By this call, as a list that is known.
+    Known(Arc<EventInner>),
+}
+
+impl ContextInner {
+    /// Ends the list of a queue, if there is one, and returns the completion event of the latest list.
+    pub(crate) fn end_list(&self, queue: QueueId, end: &End) -> Result<Option<Arc<EventInner>>, Error> {
+        Ok(match self.end(queue, end, None)? {
+            Ended::Never => None,
+            Ended::Before(completion) | Ended::Known(completion) => Some(completion),
+            Ended::Now(list) => Some(list.completion.clone()),
+        })
+    }
+
+    /// Ends the list that an event is of, unless it has ended.
+    pub(crate) fn end_list_of(&self, event: &EventInner, end: &End) -> Result<(), Error> {
+        self.end(event.queue, end, Some(event)).map(drop)
+    }
+
+    pub(crate) fn end(&self, queue: QueueId, end: &End, of: Option<&EventInner>) -> Result<Ended, Error> {
+        let mut schedule = self.lock();
+        let list = loop {
+            if of.is_some_and(|event| event.settled().is_some()) {
+                return Ok(Ended::Never);
+            }
+            if let End::Complete(properties) = end
+                && let Some(list) = self.complete_known(&mut schedule, queue, properties)
+            {
+                // The list may have the last handles of buffers.
+                drop(schedule);
+                return Ok(Ended::Known(list.completion.clone()));
+            }
+            let Some(state) = schedule.queues.get_mut(&queue) else { return Ok(Ended::Never) };
+            match mem::replace(&mut state.mode, Mode::Direct) {
+                Mode::Direct => {
+                    return Ok(state.completion.clone().map_or(Ended::Never, Ended::Before));
+                }
+                Mode::Recording(mut list) => {
+                    list.unfold();
+                    let list = Arc::new(list);
+                    state.mode = Mode::Ending(list.clone());
+                    break list;
+                }
+                ending @ Mode::Ending(_) => {
+                    state.mode = ending;
+                    schedule = self.wait_for_change(schedule);
+                }
+            }
+        };
+        drop(schedule);
+        self.run_out(queue, &list, end, None)?;
+        Ok(Ended::Now(list))
+    }
+
+    /// Runs a list that its queue holds as ending, and makes the queue usable again.
+    ///
+    /// A list that is kept has a place for how to run it again.
+    pub(crate) fn run_out(
+        &self,
+        queue: QueueId,
+        list: &Arc<List>,
+        end: &End,
+        kept: Option<KeptAs<'_>>,
+    ) -> Result<(), Error> {
+        let ending = Ending { context: self, queue, list };
+        let result = self.run_list(&ending, end, kept);
+        drop(ending);
+        result
+    }
+
+    /// Prepares the list outside the lock, then submits it and settles its events under it.
+    fn run_list(&self, ending: &Ending<'_>, end: &End, kept: Option<KeptAs<'_>>) -> Result<(), Error> {
+        let (queue, list) = (ending.queue, ending.list);
+        let prepared = catch_unwind(AssertUnwindSafe(|| self.prepare(list, end))).unwrap_or_else(|panic| {
+            let source = BuildError::Panic(panic_message(&*panic));
+            Err(Error::Build { kernel: list.label(), source })
+        });
+        // Work is never lost for want of a fused kernel.
+        let prepared = match (prepared, end) {
+            (Err(error), End::Complete(_) | End::Keep(_)) => {
+                tracing::warn!(%error, cause = error_source(&error), "a fusion list could not be built and runs unfused");
+                self.prepare_refused(list, end, &error)
+            }
+            (prepared, _) => prepared,
+        };
+        let ran = prepared.and_then(|mut prepared| {
+            if let Some(first) = prepared.verify.take() {
+                return self.run_first(queue, list, prepared, first);
+            }
+            let remember = match (kept, end) {
+                (Some(kept), _) => Remember::Kept(kept),
+                (None, End::Complete(properties)) => Remember::Known(properties),
+                _ => Remember::No,
+            };
+            self.submit_list(&mut self.lock(), queue, list, prepared, remember)
+        });
+        match ran {
+            // A list that could not be fused although that was forced has run.
+            Err(error) if !matches!(error, Error::Fusion(_)) => self.run_one_by_one(queue, list, end, &error),
+            ran => ran,
+        }
+    }
+
+    /// Runs the list of a queue as one that is known, if it is one. The list is to be dropped where no lock is held.
+    fn complete_known(
+        &self,
+        schedule: &mut Schedule,
+        queue: QueueId,
+        properties: &FusionProperties,
+    ) -> Option<List> {
+        let known = schedule.known_list(queue, properties)?;
+        // It may have code that was dropped since.
+        if self.judged.any_dropped() {
+            return None;
+        }
+        // What fails here fails again on the long way, and is dealt with there.
+        let submitted = self.perform(schedule, queue, &known.routine).ok()?;
+        schedule.known.used(&known);
+        let state = schedule.queue(queue);
+        let Mode::Recording(list) = mem::replace(&mut state.mode, Mode::Direct) else { return None };
+        list.settle(known.routine.says(submitted));
+        state.expected = Some(known);
+        Some(list)
+    }
+
+    fn submit_list(
+        &self,
+        schedule: &mut Schedule,
+        queue: QueueId,
+        list: &List,
+        prepared: Prepared,
+        remember: Remember<'_>,
+    ) -> Result<(), Error> {
+        let Prepared { pieces, mut report, forced, planned, verify: _ } = prepared;
+        report.names = list.names();
+        let state = schedule.queue(queue);
+        let (lane, profile) = (state.lane, state.profiling || self.profiling);
+        let done = if pieces.is_empty() {
+            Done::Nothing
+        } else {
+            let waits: Vec<Point> =
+                list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
+            let kept = list.kept_inside(&pieces);
+            let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
+            let readies = self.ready(schedule, pieces, buffers)?;
+            let again = planned && !profile && waits.is_empty() && self.programs.keeps();
+            let again = again && remember.wants(schedule, list);
+            let replay = if again { Replay::of(lane, &readies) } else { None };
+            let submitted = match &replay {
+                Some(replay) => self.play(schedule, replay)?,
+                None => self.commit(schedule, lane, Work { readies, waits: &waits, profile })?,
+            };
+            for &(entry, position, is_kept) in &kept {
+                let entry = &list.entries[entry];
+                let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);
+                if is_kept {
+                    buffer.lost(touch.span, Unreadable::Internalized);
+                } else {
+                    entry.note_written_at(self, position);
+                }
+            }
+            if let Some(replay) = replay {
+                let effects = list.effects(self, &kept);
+                remember.keep(self, schedule, list, Routine::new(replay, effects, Some(&report)));
+            }
+            schedule.queue(queue).ran(submitted.point);
+            Done::Gpu(submitted)
+        };
+        schedule.counts.list(&report.outcome);
+        tracing::info!(
+            queue = queue.0, submissions = list.entries.len(), dispatches = report.steps.len(), outcome = %report.outcome,
+            "fusion list ended"
+        );
+        let outcome = report.outcome.clone();
+        list.settle(Settled::new(Ok(done), outcome, Some(Arc::new(report))));
+        forced.map_or(Ok(()), Err)
+    }
+
+    /// Nothing of the list ran: its events say so, and what it should have written cannot be read.
+    fn fail_list(&self, list: &List, error: &Error) {
+        tracing::error!(%error, submissions = list.entries.len(), "a fusion list could not be run");
+        list.entries.iter().for_each(Entry::lose);
+        list.settle(Settled::new(Err(Arc::new(error.clone())), Outcome::Failed, None));
+    }
+}
+
+/// A list on its way out of the queue. However that ends, the queue is usable again afterwards.
+struct Ending<'a> {
+    context: &'a ContextInner,
+    queue: QueueId,
+    list: &'a List,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if self.list.completion.settled().is_none() {
+            // Only a panic leads here.
+            let source = BuildError::Panic("the list's execution was interrupted".to_owned());
+            self.context.fail_list(self.list, &Error::Build { kernel: self.list.label(), source });
+        }
+        self.context.lock().queue(self.queue).mode = Mode::Direct;
+        self.context.changed.notify_all();
+    }
+}
+
+impl List {
+    pub(crate) fn settle(&self, settled: Settled) {
+        self.completion.settle(settled);
+    }
+}
+
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+fn error_source(error: &Error) -> String {
+    std::error::Error::source(error).map(ToString::to_string).unwrap_or_default()
+}

@@ -1,0 +1,128 @@
+//! Lists of which something failed: each submission by itself, as if fusion mode had never been entered.
+//!
+//! # Guarantees
+//! - whatever would have run outside fusion mode runs
+//! - an error is that of the submissions it concerns: the one that failed, and those that come after it by an event or
+//!   read what it should have written
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use super::end::panic_message;
+use crate::{
+    api::{
+        context::ContextInner,
+        event::{Done, Settled},
+        fusion::End,
+        queue::readable,
+    },
+    error::{BuildError, Error, FusionError},
+    jit::{Reason, Report},
+    report::{
+        list::{FusionReport, StepReport},
+        outcome::Outcome,
+    },
+    runtime::{
+        commit::{Piece, Work},
+        schedule::{Entry, List, QueueId},
+    },
+    vk::Submitted,
+};
+
+/// Submissions that failed, by their places in the list.
+type Failed = Vec<(u32, Arc<Error>)>;
+
+impl ContextInner {
+    /// Runs a list that could not be run at once, because of an error. Returns the first error that was left.
+    pub(crate) fn run_one_by_one(
+        &self,
+        queue: QueueId,
+        list: &List,
+        end: &End,
+        error: &Error,
+    ) -> Result<(), Error> {
+        tracing::warn!(%error, submissions = list.entries.len(), "a fusion list failed and runs one by one");
+        let (mut failed, mut steps, mut last) = (Failed::new(), Vec::new(), None);
+        for (place, entry) in list.entries.iter().enumerate() {
+            let ran = catch_unwind(AssertUnwindSafe(|| self.run_alone(queue, entry, &failed)));
+            let ran = ran.unwrap_or_else(|panic| {
+                let source = BuildError::Panic(panic_message(&*panic));
+                Err(Error::Build { kernel: entry.label.to_string(), source })
+            });
+            match ran {
+                Ok((submitted, mut step)) => {
+                    step.members = place..place + 1;
+                    steps.push(step);
+                    last = Some(submitted);
+                }
+                Err(error) => {
+                    tracing::error!(%error, kernel = &*entry.label, "a submission of a fusion list could not be run");
+                    entry.lose();
+                    failed.push((place as u32, Arc::new(error)));
+                }
+            }
+        }
+        let (outcome, forced) = match end {
+            End::Cancel(by) => (Outcome::Cancelled { by: *by }, None),
+            End::Complete(properties) | End::Keep(properties) => {
+                let reason = Reason::Internal { what: error.to_string() };
+                (Outcome::Refused { reason: reason.clone() }, properties.force.then_some(reason))
+            }
+        };
+        let first = failed.first().map(|(_, error)| error.clone());
+        let result = match (&first, last) {
+            (Some(error), None) => Err(error.clone()),
+            (_, last) => Ok(last.map_or(Done::Nothing, Done::Gpu)),
+        };
+        let outcome = if result.is_ok() { outcome } else { Outcome::Failed };
+        let report = FusionReport {
+            outcome: outcome.clone(),
+            submissions: list.entries.len(),
+            plan: Report::default(),
+            dispatches: steps.len(),
+            jit_us: steps.iter().map(|step| step.jit_us).sum(),
+            driver_us: steps.iter().map(|step| step.driver_us).sum(),
+            steps,
+            checks: Vec::new(),
+            plan_us: 0.0,
+            names: list.names(),
+        };
+        let report = (report.dispatches > 0).then(|| Arc::new(report));
+        self.lock().counts.list(&outcome);
+        list.settle(Settled { result, outcome, report, failed: failed.into() });
+        match (first, forced) {
+            (Some(error), _) => Err((*error).clone()),
+            (None, Some(reason)) => Err(FusionError::Forced { reason }.into()),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Runs one submission of a list, unless it depends on one that failed.
+    fn run_alone(
+        &self,
+        queue: QueueId,
+        entry: &Entry,
+        failed: &Failed,
+    ) -> Result<(Submitted, StepReport), Error> {
+        let after = |place: &u32| entry.after.listed.iter().any(|places| places.contains(place));
+        if let Some((_, error)) = failed.iter().find(|(place, _)| after(place)) {
+            return Err(Error::Earlier(error.clone()));
+        }
+        let step = self.plain_step(entry)?;
+        let (program, report) = self.program(&entry.label, &step)?;
+        let (reaches, apart) = (entry.reaches().collect(), entry.apart());
+        let piece = Piece::of(entry.label.clone(), &step, program, reaches, apart);
+        let mut schedule = self.lock();
+        readable(entry, None)?;
+        let state = schedule.queue(queue);
+        let (lane, profile) = (state.lane, state.profiling || self.profiling);
+        let readies = self.ready(&mut schedule, vec![piece], entry.buffers.iter())?;
+        let submitted =
+            self.commit(&mut schedule, lane, Work { readies, waits: &entry.after.points, profile })?;
+        entry.note_written(self);
+        schedule.queue(queue).ran(submitted.point);
+        Ok((submitted, report))
+    }
+}

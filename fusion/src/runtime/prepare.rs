@@ -1,0 +1,251 @@
+//! From a list to dispatches: planned and fused, or one for each submission.
+
+use std::{
+    sync::{Arc, PoisonError},
+    time::Instant,
+};
+
+use super::verify::First;
+use crate::{
+    api::{context::ContextInner, fusion::End},
+    code::{
+        memo::{Numbers, Planned},
+        programs::micros,
+    },
+    error::{BuildError, Error, FusionError},
+    jit::{self, BufferId, FloatMode, FuseOptions, Internalization, Plan, Reason, Report, Step, Submission},
+    report::{list::FusionReport, outcome::Outcome},
+    runtime::{
+        commit::{Piece, touched},
+        schedule::{Entry, List},
+    },
+    submission::identity::HandleId,
+};
+
+/// A list ready to be submitted.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) report: FusionReport,
+    /// The error to return although the list runs.
+    pub(crate) forced: Option<Error>,
+    /// It runs as planned: the same list would run the same way again.
+    pub(crate) planned: bool,
+    /// Its fused code is to be compared with the unfused on the device, which no run did before.
+    pub(crate) verify: Option<First>,
+}
+
+impl ContextInner {
+    /// Finds or builds the code for a list.
+    pub(crate) fn prepare(&self, list: &List, end: &End) -> Result<Prepared, Error> {
+        let properties = match end {
+            End::Cancel(by) => return self.prepare_unfused(list, Outcome::Cancelled { by: *by }),
+            End::Complete(properties) | End::Keep(properties) => properties,
+        };
+        if list.entries.is_empty() {
+            return self.prepare_unfused(list, Outcome::Refused { reason: Reason::Empty });
+        }
+        let start = Instant::now();
+        let (submissions, in_memory, believed) = list.submissions(properties.policy);
+        let (planned, numbers) = self.plan(list, &submissions, &properties.options())?;
+        let (plan, mut report) = (&planned.plan, numbers.report(&planned.plan.report));
+        let is_inside = |buffer: BufferId| {
+            report.buffers.iter().any(|b| b.buffer == buffer && b.got != Internalization::None)
+        };
+        let believed = believed.into_iter().filter(|one| one.buffer.is_some_and(is_inside));
+        report.trusted.extend(believed.collect::<Vec<_>>());
+        report.buffers.extend(in_memory);
+        if let Some(recorder) = &self.programs.recorder {
+            recorder.record(&submissions, &properties.options());
+        }
+        let outcome = outcome(plan);
+        let checks =
+            if self.validate { self.validate(&submissions, &properties.options(), plan) } else { Vec::new() };
+        if let Some(reason) = self.judged.dropped(&plan.steps) {
+            tracing::error!(list = %list.label(), %reason, "fused code is not used");
+            let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
+            prepared.forced = properties.force.then(|| FusionError::Forced { reason }.into());
+            prepared.report.plan = report;
+            prepared.report.checks = checks;
+            return Ok(prepared);
+        }
+        if properties.force && plan.steps.len() != 1 {
+            let reason = reason(plan);
+            let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
+            prepared.forced = Some(FusionError::Forced { reason }.into());
+            prepared.report.plan = report;
+            return Ok(prepared);
+        }
+        if properties.background && self.building(list, &plan.steps) {
+            let mut prepared = self.prepare_unfused(list, Outcome::Building)?;
+            prepared.report.plan = report;
+            return Ok(prepared);
+        }
+        let plan_us = micros(start);
+        let mut prepared = self.pieces(list, &plan.steps, outcome, report, plan_us)?;
+        for bound in prepared.pieces.iter_mut().flat_map(|piece| &mut piece.bindings) {
+            bound.buffer = numbers.buffer(bound.buffer);
+        }
+        prepared.planned = true;
+        prepared.report.checks = checks;
+        if properties.verify {
+            let keys = self.judged.unverified(&plan.steps);
+            if !keys.is_empty() {
+                let plain = Box::new(self.prepare_unfused(list, Outcome::Unfused)?);
+                prepared.verify = Some(First { keys, plain, force: properties.force });
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// The plan of a list, with its buffers numbered: made before, or now.
+    fn plan(
+        &self,
+        list: &List,
+        submissions: &[Submission],
+        options: &FuseOptions,
+    ) -> Result<(Arc<Planned>, Numbers), Error> {
+        let memo = || self.memo.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(planned), numbers) = memo().get(submissions.iter(), options) {
+            return Ok((planned, numbers));
+        }
+        // Outside the lock: several threads may plan the same, and each gets the same plan.
+        let plan = jit::plan(submissions, options, &self.limits)
+            .map_err(|error| Error::Build { kernel: list.label(), source: BuildError::Plan(error) })?;
+        let planned = memo().put(submissions.iter(), options, plan);
+        Ok((planned, Numbers::of(submissions.iter())))
+    }
+
+    /// The same list after its fused code could not be built.
+    pub(crate) fn prepare_refused(&self, list: &List, end: &End, error: &Error) -> Result<Prepared, Error> {
+        let what = match std::error::Error::source(error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+        let reason = Reason::Internal { what };
+        let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
+        if let End::Complete(properties) | End::Keep(properties) = end
+            && properties.force
+        {
+            prepared.forced = Some(FusionError::Forced { reason }.into());
+        }
+        Ok(prepared)
+    }
+
+    fn prepare_unfused(&self, list: &List, outcome: Outcome) -> Result<Prepared, Error> {
+        let mut steps = Vec::with_capacity(list.entries.len());
+        for (position, entry) in list.entries.iter().enumerate() {
+            let mut step = self.plain_step(entry)?;
+            step.members = position..position + 1;
+            steps.push(step);
+        }
+        self.pieces(list, &steps, outcome, Report::default(), 0.0)
+    }
+
+    /// One submission by itself.
+    pub(crate) fn plain_step(&self, entry: &Entry) -> Result<Step, Error> {
+        jit::plan_unfused(&entry.submission, FloatMode::Strict, &self.limits).map_err(|error| Error::Build {
+            kernel: entry.label.to_string(),
+            source: BuildError::Plan(error),
+        })
+    }
+
+    fn pieces(
+        &self,
+        list: &List,
+        steps: &[Step],
+        outcome: Outcome,
+        plan: Report,
+        plan_us: f64,
+    ) -> Result<Prepared, Error> {
+        let mut pieces = Vec::with_capacity(steps.len());
+        let mut reports = Vec::with_capacity(steps.len());
+        for (step, (program, mut report)) in steps.iter().zip(self.programs_of(list, steps)?) {
+            let label = list.labels(step);
+            report.members = step.members.clone();
+            reports.push(report);
+            let reaches = list.entries[step.members.clone()].iter().flat_map(Entry::reaches).collect();
+            let apart = list.entries[step.members.clone()].iter().any(Entry::apart);
+            pieces.push(Piece::of(label, step, program, reaches, apart));
+        }
+        let report = FusionReport {
+            outcome,
+            submissions: list.entries.len(),
+            plan,
+            jit_us: reports.iter().map(|step| step.jit_us).sum(),
+            driver_us: reports.iter().map(|step| step.driver_us).sum(),
+            dispatches: reports.len(),
+            steps: reports,
+            checks: Vec::new(),
+            plan_us,
+            names: Vec::new(),
+        };
+        Ok(Prepared { pieces, report, forced: None, planned: false, verify: None })
+    }
+}
+
+fn outcome(plan: &Plan) -> Outcome {
+    if plan.steps.len() == 1 && plan.steps[0].is_fused() {
+        Outcome::Fused
+    } else if plan.steps.iter().any(|step| step.members.len() > 1) {
+        Outcome::Split
+    } else {
+        Outcome::Refused { reason: reason(plan) }
+    }
+}
+
+/// Why a list is not one kernel: the reason at its first split.
+fn reason(plan: &Plan) -> Reason {
+    plan.report.splits.first().map_or(Reason::Single, |split| split.reason.clone())
+}
+
+impl List {
+    /// The kernels' names, for messages.
+    pub(crate) fn label(&self) -> String {
+        let names: Vec<&str> = self.entries.iter().map(|entry| &*entry.label).collect();
+        names.join(" + ")
+    }
+
+    pub(crate) fn labels(&self, step: &Step) -> Arc<str> {
+        match &self.entries[step.members.clone()] {
+            [one] => one.label.clone(),
+            several => Arc::from(several.iter().map(|entry| &*entry.label).collect::<Vec<_>>().join(" + ")),
+        }
+    }
+
+    /// The memories of the list, as reports name them, with the names of their buffers.
+    pub(crate) fn names(&self) -> Vec<(BufferId, Arc<str>)> {
+        let mut names: Vec<(BufferId, Arc<str>)> = Vec::new();
+        let mut seen: Vec<HandleId> = Vec::new();
+        for buffer in self.entries.iter().flat_map(|entry| &entry.buffers) {
+            if seen.contains(&buffer.handle) {
+                continue;
+            }
+            seen.push(buffer.handle);
+            let id = buffer.shared.id.planned();
+            match names.iter_mut().find(|(known, _)| *known == id) {
+                Some((_, name)) => *name = Arc::from(format!("{name}, {}", buffer.name())),
+                None => names.push((id, buffer.name())),
+            }
+        }
+        names
+    }
+
+    /// Every write of the list, in order, as entry and argument; and whether the kernel that runs it keeps the bytes to
+    /// itself instead of writing them to memory.
+    pub(crate) fn kept_inside(&self, pieces: &[Piece]) -> Vec<(usize, usize, bool)> {
+        let mut writes = Vec::new();
+        for (number, entry) in self.entries.iter().enumerate() {
+            for (position, touch) in entry.touches.iter().enumerate().filter(|(_, touch)| touch.writes) {
+                let reaches_memory =
+                    pieces.iter().filter(|piece| piece.members.contains(&number)).any(|piece| {
+                        piece.bindings.iter().any(|bound| bound.writes && touched(bound).overlaps(touch))
+                    });
+                // What a kernel writes by address always reaches memory.
+                let by_address = position >= entry.submission.args.len();
+                writes.push((number, position, !reaches_memory && !by_address));
+            }
+        }
+        writes
+    }
+}

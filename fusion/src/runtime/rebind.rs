@@ -1,0 +1,167 @@
+//! Other buffers of the same shape, and other scalars, for a kept list.
+//!
+//! # Requires
+//! - every submission of the list was checked against its kernel
+//!
+//! # Guarantees
+//! - so is every changed one: a replacement has as many bytes, the promotion that the list was recorded with, and an offset that can be bound
+//! - two buffers of the list have bytes in common exactly where the ones that they replace had
+//!
+//! # Refuses
+//! - whatever would break one of these, with the names of the buffers
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::{
+    api::{buffer::BufferInner, context::ContextInner},
+    error::{Error, FusionError},
+    jit::Promote,
+    runtime::{check, schedule::Entry},
+};
+
+/// One difference.
+#[derive(Debug, Clone)]
+pub(crate) enum Change {
+    Buffer { old: Arc<BufferInner>, new: Arc<BufferInner> },
+    Push { submission: usize, bytes: SmallVec<[u8; 32]> },
+}
+
+/// The distinct buffers of a list, in order of first use, each with the promotions that it asked for as the list was
+/// recorded.
+pub(crate) struct Shape {
+    buffers: Vec<Arc<BufferInner>>,
+    asked: Vec<SmallVec<[Promote; 1]>>,
+}
+
+impl Shape {
+    pub(crate) fn of(entries: &[Entry]) -> Shape {
+        let mut shape = Shape { buffers: Vec::new(), asked: Vec::new() };
+        for entry in entries {
+            for (position, buffer) in entry.buffers.iter().enumerate() {
+                let place = shape.place(buffer).unwrap_or_else(|| {
+                    shape.buffers.push(buffer.clone());
+                    shape.asked.push(SmallVec::new());
+                    shape.buffers.len() - 1
+                });
+                let asked = &mut shape.asked[place];
+                asked.extend(entry.asked.get(position).filter(|promote| !asked.contains(promote)).copied());
+            }
+        }
+        shape
+    }
+
+    fn place(&self, buffer: &BufferInner) -> Option<usize> {
+        self.buffers.iter().position(|known| known.handle == buffer.handle)
+    }
+
+    /// Applies the changes to the list.
+    pub(crate) fn apply(
+        &self,
+        context: &Arc<ContextInner>,
+        entries: &mut [Entry],
+        changes: &[Change],
+    ) -> Result<(), Error> {
+        let mut with = self.buffers.clone();
+        for change in changes {
+            match change {
+                Change::Buffer { old, new } => self.replace(context, &mut with, old, new)?,
+                Change::Push { submission, bytes } => push(entries, *submission, bytes)?,
+            }
+        }
+        self.same_overlaps(&with)?;
+        for entry in entries {
+            // It is not what was asked for any more.
+            entry.given = None;
+            self.rebind(entry, &with);
+            check::rebound(context, entry)?;
+        }
+        Ok(())
+    }
+
+    fn replace(
+        &self,
+        context: &Arc<ContextInner>,
+        with: &mut [Arc<BufferInner>],
+        old: &Arc<BufferInner>,
+        new: &Arc<BufferInner>,
+    ) -> Result<(), Error> {
+        let Some(place) = self.place(old) else {
+            return refuse(format!("buffer `{}` is not in the list", old.name()));
+        };
+        if !Arc::ptr_eq(&new.context, context) {
+            return refuse(format!("buffer `{}` belongs to another context", new.name()));
+        }
+        if new.size != old.size {
+            let (old_name, new_name) = (old.name(), new.name());
+            return refuse(format!(
+                "buffer `{new_name}` has {} bytes, and `{old_name}`, which it is to replace, {}",
+                new.size, old.size
+            ));
+        }
+        // What is asked of the old one now does not matter: the list has what it was recorded with.
+        let asks = new.promote();
+        if self.asked[place].iter().any(|asked| *asked != asks) {
+            let (old, new) = (old.name(), new.name());
+            return refuse(format!(
+                "the promotions of `{new}` and `{old}` differ: the list has what was asked for when it was recorded"
+            ));
+        }
+        with[place] = new.clone();
+        Ok(())
+    }
+
+    fn same_overlaps(&self, with: &[Arc<BufferInner>]) -> Result<(), Error> {
+        for (j, (old_b, new_b)) in self.buffers.iter().zip(with).enumerate() {
+            for (old_a, new_a) in self.buffers.iter().zip(with).take(j) {
+                if share(old_a, old_b) != share(new_a, new_b) {
+                    let (a, b) = (new_a.name(), new_b.name());
+                    return refuse(format!(
+                        "buffers `{a}` and `{b}` have other bytes in common than `{}` and `{}` had",
+                        old_a.name(),
+                        old_b.name()
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rebind(&self, entry: &mut Entry, with: &[Arc<BufferInner>]) {
+        for (position, buffer) in entry.buffers.iter_mut().enumerate() {
+            let Some(place) = self.place(buffer) else { continue };
+            let (old, new) = (&self.buffers[place], &with[place]);
+            let touch = &mut entry.touches[position];
+            let Some(range) = old.within(touch.span) else { continue };
+            *touch = new.touch(range, touch.reads, touch.writes);
+            if let Some(arg) = entry.submission.args.get_mut(position) {
+                arg.buffer = new.shared.id.planned();
+                arg.offset = touch.span.start;
+            }
+            *buffer = new.clone();
+        }
+    }
+}
+
+/// Which bytes two buffers have in common: the distance between their starts, if any.
+fn share(a: &BufferInner, b: &BufferInner) -> Option<i128> {
+    let (whole_a, whole_b) = (a.touch(0..a.size, true, true), b.touch(0..b.size, true, true));
+    let distance = i128::from(whole_a.span.start) - i128::from(whole_b.span.start);
+    whole_a.overlaps(&whole_b).then_some(distance)
+}
+
+fn push(entries: &mut [Entry], submission: usize, bytes: &[u8]) -> Result<(), Error> {
+    let count = entries.len();
+    let Some(entry) = entries.get_mut(submission) else {
+        return refuse(format!("there is no submission {submission} in a list of {count}"));
+    };
+    check::push(&entry.submission.kernel, bytes.len())
+        .map_err(|problem| Error::submit(&entry.label, problem))?;
+    entry.submission.push = SmallVec::from_slice(bytes);
+    Ok(())
+}
+
+fn refuse(problem: String) -> Result<(), Error> {
+    Err(FusionError::Rebind { problem }.into())
+}

@@ -1,0 +1,332 @@
+//! What is pending, listed and held: the state that orders everything, behind one lock.
+//!
+//! # Invariants
+//!
+//! - Fusion lists of different queues never conflict: whatever would conflict with a list ends that list first. So no
+//!   list ever waits for another, and no order of calls can make a circle.
+//! - While a list ends (its kernels are being built, outside the lock) it stays visible as *ending*, and whoever conflicts
+//!   with it waits. So no one can slip in between a list and its execution.
+//! - The lock is never held while a kernel is built, a closure runs, or the device is waited for.
+
+use std::{
+    ops::Range,
+    sync::{Arc, MutexGuard, PoisonError},
+    thread::{self, ThreadId},
+};
+
+use ahash::AHashMap;
+use smallvec::SmallVec;
+
+use crate::{
+    api::{
+        buffer::BufferInner,
+        context::{ContextInner, HostHold},
+        event::{EventInner, HostDone},
+        fusion::End,
+    },
+    error::{BufferError, Error, Unreadable},
+    jit::{self, Promote, Submission},
+    replay::known::{Followed, Given, Known, KnownLists},
+    report::{outcome::CancelCause, stats::Stats},
+    submission::{
+        graph::{Graph, Touch, Touches},
+        identity::{MemoryId, Span},
+    },
+    vk::Point,
+};
+
+/// A queue's number in its context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct QueueId(pub(crate) u64);
+
+/// The state that orders everything.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    pub(crate) graph: Graph,
+    pub(crate) queues: AHashMap<QueueId, QueueState>,
+    holds: Vec<Hold>,
+    pub(crate) known: KnownLists,
+    /// What is counted under this lock; the other counters of a context are atomic.
+    pub(crate) counts: Stats,
+    /// Host tasks of queues that are gone, which may not be done yet, or failed and nobody was told.
+    pub(crate) orphans: Tasks,
+    next: u64,
+}
+
+/// A queue as the schedule sees it.
+#[derive(Debug)]
+pub(crate) struct QueueState {
+    /// The hardware queue it submits to.
+    pub(crate) lane: u32,
+    pub(crate) profiling: bool,
+    pub(crate) mode: Mode,
+    /// The known list that was run last: the next one is likely the same.
+    pub(crate) expected: Option<Arc<Known>>,
+    /// The completion event of the latest list, until the next one starts.
+    pub(crate) completion: Option<Arc<EventInner>>,
+    /// The latest submission of this queue.
+    pub(crate) last: Option<Point>,
+    /// Host tasks of this queue that may not be done yet, or failed and nobody was told.
+    pub(crate) tasks: Tasks,
+}
+
+pub(crate) type Tasks = SmallVec<[Arc<HostDone>; 1]>;
+
+/// Whether submissions run or are recorded.
+#[derive(Debug)]
+pub(crate) enum Mode {
+    /// They run.
+    Direct,
+    /// They are listed.
+    Recording(List),
+    /// The list is being built and is about to run; submissions wait.
+    Ending(Arc<List>),
+}
+
+/// A fusion list.
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) entries: Vec<Entry>,
+    /// The event of the list and of every submission in it: they share their fate.
+    pub(crate) completion: Arc<EventInner>,
+    /// A known list that it agrees with so far. Then there are no entries.
+    pub(crate) followed: Option<Followed>,
+}
+
+/// A listed submission.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) submission: Submission,
+    pub(crate) label: Arc<str>,
+    /// What it touches: first by its arguments, in their order, then by address.
+    pub(crate) touches: Touches,
+    /// The buffer of each touch.
+    pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
+    /// The promotion that the buffer of each argument asked for when this was submitted, whatever it asks for now.
+    pub(crate) asked: SmallVec<[Promote; 8]>,
+    pub(crate) after: After,
+    /// What it was asked for; nothing where it cannot be compared with that.
+    pub(crate) given: Option<Given>,
+}
+
+/// What a submission was told to come after, besides what its buffers say.
+///
+/// A host task is none of it: the call that submits waits for that, so no list ever waits for a thread of the user's.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct After {
+    pub(crate) points: SmallVec<[Point; 2]>,
+    /// Submissions of the same list, which come first anyway: it fails where they do.
+    pub(crate) listed: SmallVec<[Range<u32>; 1]>,
+}
+
+/// When an access observes a listed submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Where their order matters: at least one writes.
+    Conflict,
+    /// Where they have a byte in common.
+    Overlap,
+}
+
+/// Bytes that the host (a closure or a host task) has for itself.
+#[derive(Debug)]
+struct Hold {
+    id: u64,
+    touches: Touches,
+    thread: ThreadId,
+    /// The name of the buffer, of the first if there are several.
+    buffer: Arc<str>,
+}
+
+impl Entry {
+    /// What its kernel reaches by address: the touches after those of its arguments.
+    pub(crate) fn reaches(&self) -> impl Iterator<Item = (Touch, Arc<BufferInner>)> + '_ {
+        self.touches.iter().cloned().zip(self.buffers.iter().cloned()).skip(self.submission.args.len())
+    }
+
+    /// The bytes of a memory that it certainly writes, whatever was there before.
+    pub(crate) fn overwritten<'a>(
+        &'a self,
+        context: &'a ContextInner,
+        memory: MemoryId,
+    ) -> impl Iterator<Item = Span> + 'a {
+        let written = move |&position: &usize| {
+            let touch = &self.touches[position];
+            touch.memory == memory
+                && touch.writes
+                && jit::overwrites(&self.submission, position, &context.limits)
+        };
+        (0..self.submission.args.len()).filter(written).map(|position| self.touches[position].span)
+    }
+
+    /// Notes that it ran: what it certainly wrote can be read again, if it could not be. Of what it only may have
+    /// written nothing is known, so that stays as it was.
+    pub(crate) fn note_written(&self, context: &ContextInner) {
+        for position in 0..self.touches.len() {
+            self.note_written_at(context, position);
+        }
+    }
+
+    /// As [`Entry::note_written`], for one of its touches.
+    pub(crate) fn note_written_at(&self, context: &ContextInner, position: usize) {
+        let (touch, buffer) = (&self.touches[position], &self.buffers[position]);
+        if touch.writes
+            && buffer.unreadable(touch.span).is_some()
+            && jit::overwrites(&self.submission, position, &context.limits)
+        {
+            buffer.written(touch.span);
+        }
+    }
+
+    /// Notes that it did not run although it was taken: what it should have written cannot be read.
+    pub(crate) fn lose(&self) {
+        for (touch, buffer) in self.touches.iter().zip(&self.buffers).filter(|(touch, _)| touch.writes) {
+            buffer.lost(touch.span, Unreadable::Failed);
+        }
+    }
+
+    /// Whether it follows addresses without saying where to.
+    pub(crate) fn apart(&self) -> bool {
+        self.submission.kernel.interface.uses_device_addresses
+            && self.touches.len() == self.submission.args.len()
+    }
+}
+
+impl List {
+    /// An empty list.
+    pub(crate) fn new(completion: Arc<EventInner>) -> List {
+        List { entries: Vec::new(), completion, followed: None }
+    }
+
+    /// Whether an access observes something in the list.
+    fn observed_by(&self, touches: &[Touch], rule: Rule) -> bool {
+        let followed = self.followed.iter().flat_map(Followed::entries);
+        self.entries.iter().chain(followed).flat_map(|entry| &entry.touches).any(|listed| {
+            touches.iter().any(|touch| match rule {
+                Rule::Conflict => touch.conflicts(listed),
+                Rule::Overlap => touch.overlaps(listed),
+            })
+        })
+    }
+}
+
+impl Schedule {
+    /// A queue with a list that an access observes. `except` is the queue whose own list does not count.
+    fn observed(&self, touches: &[Touch], except: Option<QueueId>, rule: Rule) -> Option<QueueId> {
+        self.queues.iter().find_map(|(id, queue)| {
+            let list = match &queue.mode {
+                Mode::Direct => return None,
+                Mode::Recording(list) => list,
+                Mode::Ending(list) => list,
+            };
+            (Some(*id) != except && list.observed_by(touches, rule)).then_some(*id)
+        })
+    }
+
+    /// Whether there is nothing that could be in anyone's way, but for a queue's own list.
+    pub(crate) fn quiet(&self, queue: QueueId) -> bool {
+        self.holds.is_empty()
+            && self.queues.iter().all(|(id, state)| *id == queue || matches!(state.mode, Mode::Direct))
+    }
+
+    /// Whether an access observes another queue's list, or has to wait for the host.
+    pub(crate) fn in_the_way(&self, touches: &[Touch], queue: QueueId) -> bool {
+        self.observed(touches, Some(queue), Rule::Conflict).is_some() || self.held(touches).is_some()
+    }
+
+    /// A hold in conflict with an access.
+    fn held(&self, touches: &[Touch]) -> Option<&Hold> {
+        let conflicts =
+            |hold: &&Hold| hold.touches.iter().any(|held| touches.iter().any(|touch| touch.conflicts(held)));
+        self.holds.iter().find(conflicts)
+    }
+
+    /// A number that was not given out before.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(crate) fn release(&mut self, id: u64) {
+        self.holds.retain(|hold| hold.id != id);
+    }
+}
+
+impl ContextInner {
+    /// The schedule. A panic while it was locked cannot leave it half-changed in a way that matters more than
+    /// a deadlock of everybody else, so poisoning is ignored.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Schedule> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the graph how far the queues are known to have come.
+    pub(crate) fn refresh(&self, schedule: &mut Schedule) {
+        for lane in 0..self.gpu.queues() as u32 {
+            schedule.graph.seen(lane, self.gpu.done(lane));
+        }
+    }
+
+    /// Waits until something about queues or holds has changed.
+    pub(crate) fn wait_for_change<'a>(&self, schedule: MutexGuard<'a, Schedule>) -> MutexGuard<'a, Schedule> {
+        self.changed.wait(schedule).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes sure that an access comes after every list that it observes and after the host's use of the same bytes,
+    /// and returns with the lock held, so that it takes its place before anything else does.
+    pub(crate) fn observe(
+        &self,
+        touches: &[Touch],
+        except: Option<QueueId>,
+        rule: Rule,
+        cause: CancelCause,
+    ) -> Result<MutexGuard<'_, Schedule>, Error> {
+        let mut schedule = self.lock();
+        loop {
+            if let Some(queue) = schedule.observed(touches, except, rule) {
+                drop(schedule);
+                // What fails in that list is an affair of its events, and of whoever reads what it should have written.
+                if let Err(error) = self.end_list(queue, &End::Cancel(cause)) {
+                    tracing::debug!(%error, %cause, "a list that was in the way failed");
+                }
+                schedule = self.lock();
+                continue;
+            }
+            match schedule.held(touches) {
+                None => return Ok(schedule),
+                Some(hold) if hold.thread == thread::current().id() => {
+                    return Err(Error::buffer(&hold.buffer, BufferError::HostAccess));
+                }
+                Some(_) => schedule = self.wait_for_change(schedule),
+            }
+        }
+    }
+
+    /// Takes bytes for the host until the hold is dropped, and says what to wait for before touching them.
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        buffer: &BufferInner,
+        touch: Touch,
+        cause: CancelCause,
+    ) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
+        let mut schedule = self.observe(std::slice::from_ref(&touch), None, Rule::Conflict, cause)?;
+        buffer.memory(&mut schedule)?;
+        self.refresh(&mut schedule);
+        let points = schedule.graph.conflicts(&touch);
+        let hold =
+            self.hold_now(&mut schedule, buffer.name(), Touches::from_iter([touch]), thread::current().id());
+        Ok((hold, points))
+    }
+
+    /// Takes bytes for the host, after [`ContextInner::observe`] found nothing in the way.
+    pub(crate) fn hold_now(
+        self: &Arc<Self>,
+        schedule: &mut Schedule,
+        buffer: Arc<str>,
+        touches: Touches,
+        thread: ThreadId,
+    ) -> HostHold {
+        let id = schedule.number();
+        schedule.holds.push(Hold { id, touches, thread, buffer });
+        HostHold { context: self.clone(), id }
+    }
+}

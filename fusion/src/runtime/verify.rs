@@ -1,0 +1,266 @@
+//! The first run of fused code, verified on the device.
+//!
+//! The fused list runs on copies of all memory that it writes, then the unfused one on the memory itself, from the same
+//! contents. So the results are the unfused ones whatever the fused code does, and both can be compared byte for byte.
+//!
+//! # Requires
+//! - the list is ending: whoever conflicts with it waits, so nobody changes its memory before it was compared
+//!
+//! # Refuses
+//! - kernels that follow device addresses, which would leave the copies; and what there is no memory for
+
+use std::{mem, sync::Arc};
+
+use super::prepare::Prepared;
+use crate::{
+    api::{
+        buffer::BufferInner,
+        context::ContextInner,
+        event::{Done, Settled},
+    },
+    code::judged::StepKey,
+    error::{Error, FusionError, Unreadable},
+    jit::Reason,
+    report::{
+        list::{CheckReport, CheckedBy},
+        outcome::Outcome,
+        stats::count,
+    },
+    runtime::{
+        commit::{Piece, Work, touched},
+        schedule::{List, QueueId, Schedule},
+    },
+    submission::{
+        graph::Touch,
+        identity::{MemoryId, Span},
+    },
+    vk::{Command, Point},
+};
+
+/// Bytes that are compared at a time.
+const CHUNK: u64 = 16 << 20;
+
+/// What a first run needs besides the fused list.
+#[derive(Debug)]
+pub(crate) struct First {
+    /// The fused code that no run verified yet.
+    pub(crate) keys: Vec<StepKey>,
+    /// The list unfused.
+    pub(crate) plain: Box<Prepared>,
+    /// Whether it is an error if the list does not become one kernel.
+    pub(crate) force: bool,
+}
+
+/// A copy of what a list uses of one memory that it writes.
+struct Copy {
+    memory: MemoryId,
+    span: Span,
+    buffer: Arc<BufferInner>,
+    /// What is copied, each part with the buffer that has it.
+    parts: Vec<(Arc<BufferInner>, Span)>,
+}
+
+impl ContextInner {
+    /// Runs a list fused and unfused, compares, and settles it.
+    pub(crate) fn run_first(
+        &self,
+        queue: QueueId,
+        list: &List,
+        mut fused: Prepared,
+        first: First,
+    ) -> Result<(), Error> {
+        let First { keys, plain, force } = first;
+        let plain = *plain;
+        let points: Vec<Point> =
+            list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
+        self.gpu.wait_all(&points, None)?;
+        let kept = list.kept_inside(&fused.pieces);
+        let pieces = mem::take(&mut fused.pieces);
+        let copies = self.copies(list, &pieces);
+        let ran = copies
+            .and_then(|copies| self.run_on_copies(queue, list, pieces, &copies).map(|point| (copies, point)));
+        // The results, whatever became of that.
+        let submitted = {
+            let mut schedule = self.lock();
+            let state = schedule.queue(queue);
+            let (lane, profile) = (state.lane, state.profiling || self.profiling);
+            let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
+            let readies = self.ready(&mut schedule, plain.pieces, buffers)?;
+            let submitted = self.commit(&mut schedule, lane, Work { readies, waits: &[], profile })?;
+            schedule.queue(queue).ran(submitted.point);
+            submitted
+        };
+        let compared = ran.and_then(|(copies, point)| {
+            let points = [point, submitted.point];
+            copies.iter().find_map(|copy| self.differs(copy, &points).transpose()).transpose()
+        });
+        let mut report = plain.report;
+        report.plan = fused.report.plan.clone();
+        let mut checks = mem::take(&mut fused.report.checks);
+        let mut forced = None;
+        let (counter, agreed, detail) = match compared {
+            Ok(None) => {
+                self.judged.verify(&keys);
+                report = fused.report;
+                (&self.counters.verified, Some(true), "all bytes are equal".to_owned())
+            }
+            Ok(Some(what)) => {
+                let what = format!("first run on the device: {what}");
+                tracing::warn!(list = %list.label(), %what, "a fused list gives other results than the unfused one");
+                self.judged.drop_all(&keys, &what);
+                report.outcome = Outcome::Refused { reason: Reason::Differs { what: what.clone() } };
+                (&self.counters.verified_different, Some(false), what)
+            }
+            Err(error) => {
+                let what = error.to_string();
+                tracing::warn!(list = %list.label(), %what, "a fused list could not be verified and ran unfused");
+                report.outcome = Outcome::Refused { reason: Reason::NotCompared { what: what.clone() } };
+                (&self.counters.not_verified, None, what)
+            }
+        };
+        if let (true, Outcome::Refused { reason }) = (force, &report.outcome) {
+            forced = Some(Error::from(FusionError::Forced { reason: reason.clone() }));
+        }
+        count(counter, 1);
+        let members = 0..list.entries.len();
+        checks.push(CheckReport { by: CheckedBy::Device, members, agreed, detail });
+        report.checks = checks;
+        report.names = list.names();
+        let mut schedule = self.lock();
+        for (entry, position, inside) in kept {
+            let entry = &list.entries[entry];
+            let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);
+            // Who reads it after the second run finds it as after the first.
+            if inside && agreed == Some(true) {
+                buffer.lost(touch.span, Unreadable::Internalized);
+            } else {
+                entry.note_written_at(self, position);
+            }
+        }
+        schedule.counts.list(&report.outcome);
+        let outcome = report.outcome.clone();
+        let result = Ok(Done::Gpu(submitted));
+        list.completion.settle(Settled::new(result, outcome, Some(Arc::new(report))));
+        forced.map_or(Ok(()), Err)
+    }
+
+    /// Copies, without contents, for all memory that the pieces write.
+    fn copies(&self, list: &List, pieces: &[Piece]) -> Result<Vec<Copy>, Error> {
+        let refused = |what: &str| Error::from(FusionError::NotCompared { what: what.to_owned() });
+        if pieces.iter().any(|piece| piece.apart || !piece.reaches.is_empty()) {
+            return Err(refused("a kernel follows device addresses"));
+        }
+        let context = self.me.upgrade().ok_or_else(|| refused("the context is going away"))?;
+        let touches = || pieces.iter().flat_map(|piece| &piece.bindings).map(touched);
+        let mut copies: Vec<Copy> = Vec::new();
+        for Touch { memory, .. } in touches().filter(|touch| touch.writes) {
+            if copies.iter().any(|copy| copy.memory == memory) {
+                continue;
+            }
+            let spans = || touches().filter(|other| other.memory == memory).map(|other| other.span);
+            let hull = |a: Span, b: Span| Span::new(a.start.min(b.start), a.end.max(b.end));
+            let span = spans().reduce(hull).unwrap_or(Span::new(0, 0));
+            let buffer = BufferInner::new(&context, span.end - span.start);
+            buffer.allocate()?;
+            let mut copy = Copy { memory, span, buffer, parts: Vec::new() };
+            spans().for_each(|part| copy.add(list, part));
+            copies.push(copy);
+        }
+        Ok(copies)
+    }
+
+    /// Fills the copies and runs the pieces on them.
+    fn run_on_copies(
+        &self,
+        queue: QueueId,
+        list: &List,
+        pieces: Vec<Piece>,
+        copies: &[Copy],
+    ) -> Result<Point, Error> {
+        let mut schedule = self.lock();
+        let lane = schedule.queue(queue).lane;
+        for copy in copies {
+            let mut touches = vec![copy.buffer.touch(0..copy.buffer.size, false, true)];
+            let mut commands = Vec::new();
+            for (buffer, part) in &copy.parts {
+                let Some(local) = buffer.within(*part) else { continue };
+                touches.push(buffer.touch(local.clone(), true, false));
+                commands.push(Command::Copy {
+                    src: buffer.memory(&mut schedule)?.clone(),
+                    src_offset: local.start,
+                    dst: copy.memory(&mut schedule)?,
+                    dst_offset: part.start - copy.span.start,
+                    len: part.end - part.start,
+                });
+            }
+            self.transfer(&mut schedule, lane, &Arc::from("first run"), &commands, &touches)?;
+        }
+        let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
+        let mut readies = self.ready(&mut schedule, pieces, buffers)?;
+        for ready in &mut readies {
+            for (bound, touch) in ready.dispatch.bindings.iter_mut().zip(&mut ready.touches) {
+                if let Some(copy) = copies.iter().find(|copy| copy.memory == touch.memory) {
+                    bound.memory = copy.memory(&mut schedule)?;
+                    bound.offset = touch.span.start - copy.span.start;
+                    let range = bound.offset..bound.offset + bound.len;
+                    *touch = copy.buffer.touch(range, touch.reads, touch.writes);
+                }
+            }
+        }
+        let submitted = self.commit(&mut schedule, lane, Work { readies, waits: &[], profile: false })?;
+        schedule.queue(queue).ran(submitted.point);
+        Ok(submitted.point)
+    }
+
+    /// The first byte of a copy that is not as in the memory it was made of.
+    fn differs(&self, copy: &Copy, points: &[Point]) -> Result<Option<String>, Error> {
+        let lane = points.first().map_or(0, |point| point.queue);
+        let lane = self.gpu.queue(lane as usize);
+        for (buffer, part) in &copy.parts {
+            // Where the part is in the copy and in the buffer.
+            let Some(local) = buffer.within(*part) else { continue };
+            let (at_copy, mut start) = (part.start - copy.span.start, local.start);
+            while start < local.end {
+                let end = local.end.min(start + CHUNK);
+                let mut both = [0, 1].map(|_| vec![0; (end - start) as usize]);
+                let [fused, unfused] = &mut both;
+                let in_copy = at_copy + (start - local.start);
+                lane.download(copy.buffer.allocate()?, in_copy, fused, points)?;
+                lane.download(buffer.allocate()?, start, unfused, points)?;
+                if let Some(at) = fused.iter().zip(&*unfused).position(|(a, b)| a != b) {
+                    let (name, byte) = (buffer.name(), start + at as u64);
+                    let (fused, unfused) = (fused[at], unfused[at]);
+                    return Ok(Some(format!(
+                        "byte {byte} of `{name}` is {fused:#04x} fused and {unfused:#04x} unfused"
+                    )));
+                }
+                start = end;
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Copy {
+    /// Adds what is not there yet of a part that is bound.
+    fn add(&mut self, list: &List, part: Span) {
+        let mut missing = vec![part];
+        for (_, known) in &self.parts {
+            let rest = |gap: Span| {
+                let before = Span::new(gap.start, known.start.clamp(gap.start, gap.end));
+                [before, Span::new(known.end.clamp(before.end, gap.end), gap.end)]
+            };
+            missing = missing.into_iter().flat_map(rest).filter(|gap| !gap.is_empty()).collect();
+        }
+        let has =
+            |buffer: &&Arc<BufferInner>| buffer.shared.id == self.memory && buffer.within(part).is_some();
+        let mut buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
+        if let Some(buffer) = buffers.find(has) {
+            self.parts.extend(missing.into_iter().map(|gap| (buffer.clone(), gap)));
+        }
+    }
+
+    fn memory(&self, schedule: &mut Schedule) -> Result<Arc<crate::vk::Memory>, Error> {
+        self.buffer.memory(schedule).cloned()
+    }
+}

@@ -1,0 +1,135 @@
+//! A buffer, or a part of it, together with how a submission means to use it.
+
+use std::{ops::Range, sync::Arc};
+
+use bytemuck::Pod;
+
+use crate::{
+    api::{
+        buffer::{Buffer, BufferInner},
+        context::ContextInner,
+    },
+    error::{BufferError, Error},
+    jit::Promote,
+};
+
+/// How a submission may use a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Access {
+    Read,
+    Write,
+    ReadWrite,
+}
+
+impl Access {
+    pub(crate) fn may_write(self) -> bool {
+        self != Access::Read
+    }
+}
+
+/// A buffer, or a part of it, together with how a submission means to use it. Made by [`Buffer::read`],
+/// [`Buffer::write`] and [`Buffer::read_write`].
+///
+/// What a kernel really reads and writes is found in its code; the accessor limits it (a kernel that writes through a
+/// [`Buffer::read`] accessor is an error) and never widens it.
+#[derive(Debug, Clone)]
+pub struct Accessor {
+    pub(crate) buffer: Arc<BufferInner>,
+    pub(crate) access: Access,
+    /// Bytes of one element, for messages and ranges.
+    pub(crate) element: u64,
+    /// In elements, from the start of the buffer.
+    pub(crate) offset: u64,
+    /// In elements.
+    pub(crate) count: u64,
+    pub(crate) promote: Option<Promote>,
+}
+
+impl Accessor {
+    pub(crate) fn new<T: Pod>(buffer: &Buffer<T>, access: Access) -> Accessor {
+        Accessor {
+            buffer: buffer.inner.clone(),
+            access,
+            element: size_of::<T>() as u64,
+            offset: 0,
+            count: buffer.len() as u64,
+            promote: None,
+        }
+    }
+
+    /// Narrows the accessor to `len` elements from `offset` on, counted from the start of what it spans now.
+    ///
+    /// A range outside the buffer is found at submission, which then fails with
+    /// [`SubmitError::OutOfRange`](crate::SubmitError::OutOfRange).
+    #[must_use]
+    pub fn range(mut self, offset: usize, len: usize) -> Accessor {
+        let outside = (offset as u64).checked_add(len as u64).is_none_or(|end| end > self.count);
+        self.offset = self.offset.saturating_add(offset as u64);
+        // A range that leaves a narrowed accessor but not the buffer is still an error: it is made to fail the same way.
+        self.count =
+            if outside && self.offset.saturating_add(len as u64) <= self.buffer.elements(self.element) {
+                u64::MAX
+            } else {
+                len as u64
+            };
+        self
+    }
+
+    /// Asks that a fused kernel keep the contents in registers: each element is only used by one invocation.
+    #[must_use]
+    pub fn promote_private(mut self) -> Accessor {
+        self.promote = Some(Promote::Private);
+        self
+    }
+
+    /// Asks that a fused kernel keep the contents in shared memory: each element is only used by one work-group.
+    #[must_use]
+    pub fn promote_local(mut self) -> Accessor {
+        self.promote = Some(Promote::Local);
+        self
+    }
+
+    /// Leaves it to the planner whether and how the contents stay inside a fused kernel.
+    #[must_use]
+    pub fn promote_auto(mut self) -> Accessor {
+        self.promote = Some(Promote::Auto);
+        self
+    }
+
+    /// Opts out of the promotion that the buffer asks for.
+    #[must_use]
+    pub fn no_promotion(mut self) -> Accessor {
+        self.promote = Some(Promote::None);
+        self
+    }
+
+    /// The byte range in the buffer, if it is one and the buffer is of this context.
+    pub(crate) fn checked(&self, context: &Arc<ContextInner>) -> Result<Range<u64>, Error> {
+        if !Arc::ptr_eq(&self.buffer.context, context) {
+            return Err(self.buffer.error(BufferError::Foreign));
+        }
+        let (offset, count, len) = (self.offset, self.count, self.buffer.elements(self.element));
+        if count == 0 || offset.checked_add(count).is_none_or(|end| end > len) {
+            return Err(self.buffer.error(BufferError::OutOfRange { offset, count, len }));
+        }
+        let (start, bytes) = self.bytes();
+        Ok(start..start + bytes)
+    }
+
+    /// First byte in the buffer, and number of bytes. Only meaningful once the range was checked.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        (self.offset.saturating_mul(self.element), self.count.saturating_mul(self.element))
+    }
+}
+
+impl<T: Pod> From<&Buffer<T>> for Accessor {
+    fn from(buffer: &Buffer<T>) -> Accessor {
+        buffer.read_write()
+    }
+}
+
+impl From<&Accessor> for Accessor {
+    fn from(accessor: &Accessor) -> Accessor {
+        accessor.clone()
+    }
+}

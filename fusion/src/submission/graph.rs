@@ -1,0 +1,363 @@
+//! The dependency graph of pending work.
+//!
+//! Every piece of work that reached a queue (a dispatch, a copy, an upload) is known by what it touches until it is known
+//! to be complete. From that follow the only two things that order work: a pipeline barrier where both run on the same
+//! queue and none lies between them yet, and a wait for a time-line value where they run on different queues. Where there
+//! is no conflict there is no barrier.
+//!
+//! Two accesses conflict when their byte ranges of the same memory overlap and at least one of them writes.
+//!
+//! What is complete is not sought out: it is skipped, and dropped, where its memory is looked at again.
+//!
+//! Nothing here knows Vulkan's objects: the graph can be tested, and run under an interpreter, without a device.
+
+use std::sync::Arc;
+
+use ahash::AHashMap;
+use smallvec::SmallVec;
+
+use crate::{
+    submission::identity::{MemoryId, Span},
+    vk::{Barrier, Point},
+};
+
+mod dot;
+mod works;
+
+use works::{Work, WorkId, Works};
+
+/// One byte range that a piece of work reads, writes, or both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Touch {
+    pub(crate) memory: MemoryId,
+    /// Which bytes of it.
+    pub(crate) span: Span,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+}
+
+impl Touch {
+    /// Whether the byte ranges overlap at all.
+    pub(crate) fn overlaps(&self, other: &Touch) -> bool {
+        self.memory == other.memory && self.span.overlaps(other.span)
+    }
+
+    /// Whether the order of the two matters.
+    pub(crate) fn conflicts(&self, other: &Touch) -> bool {
+        (self.writes || other.writes) && self.overlaps(other)
+    }
+}
+
+pub(crate) type Touches = SmallVec<[Touch; 8]>;
+
+/// What a barrier has to name: how the work reaches memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Compute = 0,
+    Transfer = 1,
+}
+
+/// What a piece of work has to wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Needs {
+    /// The barrier to record right before it.
+    pub(crate) barrier: Option<Barrier>,
+    /// Work on other queues.
+    pub(crate) waits: SmallVec<[Point; 4]>,
+}
+
+#[derive(Debug, Clone)]
+struct Access {
+    work: WorkId,
+    span: Span,
+    reads: bool,
+    writes: bool,
+}
+
+impl Access {
+    fn conflicts(&self, touch: &Touch) -> bool {
+        (touch.writes || self.writes) && self.span.overlaps(touch.span)
+    }
+}
+
+/// One queue's line of work.
+#[derive(Debug, Default, Clone)]
+struct Lane {
+    /// `synced[from][to]`: work of stage `from` up to this position is ordered before all later work of stage `to`.
+    synced: [[u64; 2]; 2],
+    /// The value of its time line that is known to be reached.
+    done: u64,
+}
+
+/// Work added but not submitted yet, so that it can be taken back.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    lane: u32,
+    works: SmallVec<[(WorkId, Touches); 1]>,
+    synced_before: [[u64; 2]; 2],
+}
+
+/// The latest batch committed, if it can be repeated: see [`Graph::repeat`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Latest {
+    work: WorkId,
+    lane: u32,
+    waited: bool,
+}
+
+/// A mark that nothing was added since a batch was committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark(u64);
+
+impl Mark {
+    /// A number to keep it as; never 0.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The mark of a number; none of 0.
+    pub(crate) fn from_number(number: u64) -> Option<Mark> {
+        (number != 0).then_some(Mark(number))
+    }
+}
+
+/// The graph. One per context; the caller's lock guards it.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    works: Works,
+    live: AHashMap<MemoryId, SmallVec<[Access; 3]>>,
+    lanes: Vec<Lane>,
+    position: u64,
+    /// Counts changes.
+    mark: u64,
+    latest: Option<Latest>,
+    /// How many memories there may be in `live` before those without pending work are dropped.
+    sweep_at: usize,
+}
+
+impl Graph {
+    fn lane(&mut self, lane: u32) -> &mut Lane {
+        let index = lane as usize;
+        if self.lanes.len() <= index {
+            self.lanes.resize(index + 1, Lane::default());
+        }
+        &mut self.lanes[index]
+    }
+
+    /// Starts a submission to a queue.
+    pub(crate) fn begin(&mut self, lane: u32) -> Batch {
+        self.changed();
+        Batch { lane, works: SmallVec::new(), synced_before: self.lane(lane).synced }
+    }
+
+    fn changed(&mut self) {
+        self.mark += 1;
+        self.latest = None;
+    }
+
+    /// Adds a piece of work to a submission and says what it needs.
+    ///
+    /// Barriers count as recorded at once; other queues' points are the whole submission's to wait for.
+    pub(crate) fn add(
+        &mut self,
+        batch: &mut Batch,
+        label: &Arc<str>,
+        stage: Stage,
+        touches: &[Touch],
+    ) -> Needs {
+        let lane = batch.lane;
+        self.position += 1;
+        let position = self.position;
+        let synced = self.lanes[lane as usize].synced;
+        let mut needs = Needs::default();
+        let mut from = [false; 2];
+        for touch in touches {
+            if let Some(accesses) = self.live.get_mut(&touch.memory) {
+                drop_done(&mut self.works, &self.lanes, accesses);
+                for access in accesses.iter().filter(|access| access.conflicts(touch)) {
+                    self.works.get(access.work).order(lane, stage, &synced, &mut from, &mut needs);
+                }
+            }
+            for (work, earlier) in &batch.works {
+                if earlier.iter().any(|earlier| earlier.conflicts(touch)) {
+                    self.works.get(*work).order(lane, stage, &synced, &mut from, &mut needs);
+                }
+            }
+        }
+        needs.barrier = match (from, stage) {
+            ([false, false], _) => None,
+            ([true, false], Stage::Compute) => Some(Barrier::ComputeToCompute),
+            ([true, false], Stage::Transfer) => Some(Barrier::ComputeToTransfer),
+            ([false, true], Stage::Compute) => Some(Barrier::TransferToCompute),
+            ([false, true], Stage::Transfer) => Some(Barrier::TransferToTransfer),
+            ([true, true], _) => Some(Barrier::Full),
+        };
+        if let Some(barrier) = needs.barrier {
+            self.synced(lane, barrier, position - 1);
+        }
+        let point = Point { queue: lane, value: u64::MAX };
+        let work = Work { label: label.clone(), stage, point, position, ordered: false, accesses: 0 };
+        batch.works.push((self.works.add(work), touches.into()));
+        needs
+    }
+
+    /// Notes that a barrier orders everything up to a position before everything after it.
+    fn synced(&mut self, lane: u32, barrier: Barrier, upto: u64) {
+        let synced = &mut self.lane(lane).synced;
+        match barrier {
+            Barrier::ComputeToCompute => synced[0][0] = upto,
+            Barrier::ComputeToTransfer => synced[0][1] = upto,
+            Barrier::TransferToCompute => synced[1][0] = upto,
+            Barrier::TransferToTransfer => synced[1][1] = upto,
+            Barrier::Full => *synced = [[upto; 2]; 2],
+        }
+    }
+
+    /// Notes that a submission starts with a full barrier: everything on its queue is ordered before it.
+    pub(crate) fn ordered_so_far(&mut self, batch: &Batch) {
+        let upto = self.position;
+        self.synced(batch.lane, Barrier::Full, upto);
+    }
+
+    /// Adds an upload, which was submitted already and orders itself against everything on its queue.
+    pub(crate) fn add_ordered(&mut self, point: Point, label: &Arc<str>, touch: &Touch) {
+        let mut batch = self.begin(point.queue);
+        let synced = batch.synced_before;
+        self.add(&mut batch, label, Stage::Transfer, std::slice::from_ref(touch));
+        // What was submitted since the upload may be in the graph before it, so nothing is known about the rest.
+        self.lane(point.queue).synced = synced;
+        for (work, _) in &batch.works {
+            self.works.get_mut(*work).ordered = true;
+        }
+        self.commit(batch, point);
+    }
+
+    /// Puts the work of a submission in force, at its point.
+    pub(crate) fn commit(&mut self, batch: Batch, point: Point) {
+        for (work, touches) in batch.works {
+            self.works.get_mut(work).point = point;
+            for touch in touches {
+                self.put(work, touch);
+            }
+            self.works.drop_unused(work);
+        }
+        if self.live.len() > self.sweep_at {
+            self.sweep();
+        }
+    }
+
+    /// Puts an access in force, and drops those that it makes superfluous: whoever conflicts with those conflicts with it
+    /// too, and it is ordered after them. Without this a buffer that is used all the time and never waited for would
+    /// collect accesses without end.
+    fn put(&mut self, work: WorkId, touch: Touch) {
+        let works = &mut self.works;
+        let accesses = self.live.entry(touch.memory).or_default();
+        accesses.retain(|old| {
+            let covered = touch.span.covers(old.span);
+            // A later read stands for an earlier one only where one barrier would order both.
+            let stays = old.work == work
+                || !covered
+                || !(touch.writes || (!old.writes && works.get(old.work).same_line(works.get(work))));
+            if !stays {
+                works.release(old.work);
+            }
+            stays
+        });
+        works.get_mut(work).accesses += 1;
+        accesses.push(Access { work, span: touch.span, reads: touch.reads, writes: touch.writes });
+    }
+
+    /// Takes back a submission that did not happen.
+    pub(crate) fn roll_back(&mut self, batch: &Batch) {
+        for (work, _) in &batch.works {
+            self.works.drop_unused(*work);
+        }
+        self.lane(batch.lane).synced = batch.synced_before;
+    }
+
+    /// Learns how far a queue's time line has come.
+    pub(crate) fn seen(&mut self, lane: u32, done: u64) {
+        let known = &mut self.lane(lane).done;
+        *known = done.max(*known);
+    }
+
+    /// Drops everything that is complete.
+    pub(crate) fn sweep(&mut self) {
+        let (works, lanes) = (&mut self.works, &self.lanes);
+        self.live.retain(|_, accesses| {
+            drop_done(works, lanes, accesses);
+            !accesses.is_empty()
+        });
+        self.sweep_at = (2 * self.live.len()).max(256);
+    }
+
+    /// The points of pending work that conflicts with an access from outside the graph, such as the host's.
+    pub(crate) fn conflicts(&self, touch: &Touch) -> SmallVec<[Point; 4]> {
+        let mut points: SmallVec<[Point; 4]> = SmallVec::new();
+        for access in self.live.get(&touch.memory).into_iter().flatten() {
+            let point = self.works.get(access.work).point;
+            if !access.conflicts(touch) || is_done(&self.lanes, point) {
+                continue;
+            }
+            match points.iter_mut().find(|p| p.queue == point.queue) {
+                Some(known) => known.value = known.value.max(point.value),
+                None => points.push(point),
+            }
+        }
+        points
+    }
+}
+
+fn is_done(lanes: &[Lane], point: Point) -> bool {
+    lanes.get(point.queue as usize).is_some_and(|lane| point.value <= lane.done)
+}
+
+fn drop_done(works: &mut Works, lanes: &[Lane], accesses: &mut SmallVec<[Access; 3]>) {
+    accesses.retain(|access| {
+        let done = is_done(lanes, works.get(access.work).point);
+        if done {
+            works.release(access.work);
+        }
+        !done
+    });
+}
+
+/// Submissions that are made again and again.
+impl Graph {
+    /// Puts in force, as [`commit`](Graph::commit) does, a submission of one piece of work that may be repeated.
+    pub(crate) fn commit_repeatable(&mut self, batch: Batch, point: Point, waited: bool) -> Mark {
+        let work = batch.works.first().map(|(work, touches)| (*work, touches.is_empty()));
+        let (lane, single) = (batch.lane, batch.works.len() == 1);
+        self.commit(batch, point);
+        if let Some((work, false)) = work
+            && single
+        {
+            self.latest = Some(Latest { work, lane, waited });
+        }
+        Mark(self.mark)
+    }
+
+    /// Whether the submission that left this mark was the last thing that happened, so that it can be made again with
+    /// nothing but itself to come after. Then says whether it is pending.
+    pub(crate) fn repeat(&mut self, mark: Mark, lane: u32) -> Option<bool> {
+        let latest = self.latest.filter(|latest| latest.lane == lane && !latest.waited)?;
+        (mark == Mark(self.mark)).then(|| !is_done(&self.lanes, self.works.get(latest.work).point))
+    }
+
+    /// Notes that the latest submission was made again, with a barrier for kernels before it or without: everything that
+    /// was to come after the earlier one now comes after this one.
+    pub(crate) fn repeated(&mut self, point: Point, barrier: bool) {
+        let Some(latest) = self.latest else { return };
+        if barrier {
+            let upto = self.position;
+            self.synced(latest.lane, Barrier::ComputeToCompute, upto);
+        }
+        self.position += 1;
+        let position = self.position;
+        let work = self.works.get_mut(latest.work);
+        (work.point, work.position) = (point, position);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! What bytes are, decided once.
+//!
+//! Three things are easily taken for each other, and are three types here:
+//!
+//! - a *memory* ([`MemoryId`]): what hazards, contents and addresses are about. Every buffer made here has its own;
+//!   imported buffers share one where their bytes can be the same.
+//! - a *handle* ([`HandleId`]): one buffer as the user holds it, clones included. Arguments, the scope of a host task, and
+//!   the buffers of a kept list are about handles: two imports of the same bytes are two of them.
+//! - between them a *span* ([`Span`]): a byte range of a memory. A plain `Range<u64>` counts from the start of a handle;
+//!   [`BufferInner::span`](crate::api::buffer::BufferInner::span) and
+//!   [`BufferInner::within`](crate::api::buffer::BufferInner::within) are the only ways from one to the other.
+//!
+//! The planner numbers memories ([`BufferId`]) and counts its offsets from their start, as spans do.
+
+use std::{
+    ops::Range,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use ahash::AHashMap;
+
+use crate::{
+    jit::BufferId,
+    submission::contents::SharedContents,
+    vk::{Holder, Place},
+};
+
+/// A memory, by a number that no other memory of this process ever has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct MemoryId(u64);
+
+/// A buffer as the user holds it, by a number that no other buffer of this process ever has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct HandleId(u64);
+
+/// A byte range of a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl MemoryId {
+    fn next() -> MemoryId {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        MemoryId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// As the planner and its reports name it.
+    pub(crate) fn planned(self) -> BufferId {
+        BufferId(self.0)
+    }
+
+    /// The memory that the planner names.
+    pub(crate) fn of_plan(id: BufferId) -> MemoryId {
+        MemoryId(id.0)
+    }
+}
+
+impl HandleId {
+    pub(crate) fn next() -> HandleId {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        HandleId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Span {
+    pub(crate) fn new(start: u64, end: u64) -> Span {
+        Span { start, end }
+    }
+
+    /// Bytes from an offset on; as many as fit into 64 bits.
+    pub(crate) fn of_len(start: u64, len: u64) -> Span {
+        Span { start, end: start.saturating_add(len) }
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+
+    /// Whether the two have a byte in common.
+    pub(crate) fn overlaps(self, other: Span) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+
+    /// Whether the other has no byte outside this one.
+    pub(crate) fn covers(self, other: Span) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+}
+
+impl From<Range<u64>> for Span {
+    fn from(range: Range<u64>) -> Span {
+        Span { start: range.start, end: range.end }
+    }
+}
+
+/// What all handles of a memory share.
+#[derive(Debug)]
+pub(crate) struct SharedMemory {
+    pub(crate) id: MemoryId,
+    pub(crate) contents: SharedContents,
+    /// What somebody was told the address of.
+    told: Mutex<Vec<Span>>,
+    /// Counts additions to `told`.
+    tellings: AtomicU64,
+}
+
+impl SharedMemory {
+    pub(crate) fn new() -> Arc<SharedMemory> {
+        Arc::new(SharedMemory {
+            id: MemoryId::next(),
+            contents: SharedContents::default(),
+            told: Mutex::default(),
+            tellings: AtomicU64::new(0),
+        })
+    }
+
+    fn told(&self) -> MutexGuard<'_, Vec<Span>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that somebody knows the address of these bytes. Whether that is new.
+    pub(crate) fn tell(&self, span: Span) -> bool {
+        let mut told = self.told();
+        let is_new = !told.iter().any(|known| known.covers(span));
+        if is_new {
+            told.push(span);
+            self.tellings.fetch_add(1, Ordering::Release);
+        }
+        is_new
+    }
+
+    /// Whether somebody knows the address of any of these bytes.
+    pub(crate) fn is_told(&self, span: Span) -> bool {
+        self.tellings() > 0 && self.told().iter().any(|known| known.overlaps(span))
+    }
+
+    /// A number that is another one after more was told.
+    pub(crate) fn tellings(&self) -> u64 {
+        self.tellings.load(Ordering::Acquire)
+    }
+}
+
+/// The memories of imported buffers.
+#[derive(Debug, Default)]
+pub(crate) struct Imports {
+    /// By what holds the bytes: the whole buffers over it, each with its memory.
+    known: Mutex<AHashMap<Holder, Vec<Import>>>,
+}
+
+/// A whole Vulkan buffer, and its memory.
+type Import = (Span, Weak<SharedMemory>);
+
+impl Imports {
+    /// The memory of a buffer: that of the buffers that it shares bytes with, or a new one. `None` where it shares bytes
+    /// with several that are different memories already, which cannot become one any more.
+    pub(crate) fn memory_of(&self, place: &Place) -> Option<Arc<SharedMemory>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, buffers| {
+            buffers.retain(|(_, memory)| memory.strong_count() > 0);
+            !buffers.is_empty()
+        });
+        let whole = Span::from(place.buffer.clone());
+        let buffers = known.entry(place.holder).or_default();
+        let mut found: Option<Arc<SharedMemory>> = None;
+        for memory in buffers.iter().filter(|(span, _)| span.overlaps(whole)).filter_map(|b| b.1.upgrade()) {
+            match &found {
+                Some(first) if first.id != memory.id => return None,
+                _ => found = Some(memory),
+            }
+        }
+        let memory = found.unwrap_or_else(SharedMemory::new);
+        let is_known =
+            |(span, other): &Import| *span == whole && std::ptr::eq(other.as_ptr(), Arc::as_ptr(&memory));
+        if !buffers.iter().any(is_known) {
+            buffers.push((whole, Arc::downgrade(&memory)));
+        }
+        Some(memory)
+    }
+}
+
+#[cfg(test)]
+mod tests;
