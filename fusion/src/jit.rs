@@ -13,9 +13,21 @@ pub use vkfuse_jit::{
     },
 };
 pub(crate) use vkfuse_jit::{
-    kernel::{FORM_TOOLS, FloatControls, FloatWidths, FormStore, Kernel, Origin},
+    kernel::{FORM_TOOLS, FloatControls, FloatWidths, FormStore, Kernel, Origin, Pass, observe_passes},
     plan::{
         Arg, Bound, FuseOptions, Limits, Plan, SmallScalars, Step, Submission, overwrites, plan, plan_unfused,
     },
     validate::{StepVerdict, Verdict, validate},
 };
+
+/// Prints modules to standard error as these passes of the front end leave them. Only the first context of a process that asks
+/// for passes gets them.
+pub(crate) fn print_after(passes: Vec<Pass>) {
+    if !passes.is_empty() {
+        observe_passes(move |after| {
+            if passes.contains(&after.pass) {
+                eprintln!("; {} after {}\n{}\n", after.kernel, after.pass.name(), after.disassemble());
+            }
+        });
+    }
+}

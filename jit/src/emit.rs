@@ -22,8 +22,7 @@ use rspirv::binary::Assemble;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Capability, ExecutionMode, ExecutionModel, Op, StorageClass, Word};
 
-use crate::frontend::passes::{formulas, no_contraction};
-use crate::frontend::{controls, tools};
+use crate::frontend::{controls, pipeline, tools};
 use crate::kernel::{FloatControls, Specialized};
 use crate::plan::recipe::Recipe;
 use crate::plan::{FloatMode, Step};
@@ -142,8 +141,8 @@ fn finish(
     }
     let mut module = builder.finish(version);
     if recipe.float == FloatMode::Strict {
-        formulas::write_out(&mut module);
-        no_contraction::make_strict(&mut module);
+        let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+        pipeline::make_strict(&names.join("+"), &mut module);
     }
     Ok(module)
 }

@@ -1,9 +1,8 @@
 //! From bytes to a kernel in normal form: load, validate, choose the constants, normalise, reflect.
 //!
 //! The files in order of the work: `guard` (bytes that may be anything), `words`, `module`, `value`, `fold`, `spec`, `survey`,
-//! `specialize` (constants, on words), `load` (words to module), `plain` (what runs unfused), `normal` (what can be fused),
-//! and `resource`, `pointers`, `layout`, `reflect`. `passes/` holds the passes over a module that `plain` and `normal` run.
-//! `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
+//! `specialize` (constants, on words), `load` (words to module), `plain` (what runs unfused), `pipeline`
+//! (what can be fused: the passes, which are in `passes/`), and `resource`, `pointers`, `layout`, `reflect`. `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
 
 pub(crate) mod artifact;
 pub(crate) mod controls;
@@ -14,8 +13,8 @@ pub(crate) mod guard;
 mod layout;
 pub(crate) mod load;
 pub(crate) mod module;
-mod normal;
-pub(crate) mod passes;
+mod passes;
+pub(crate) mod pipeline;
 pub(crate) mod plain;
 pub(crate) mod pointers;
 mod reason;
@@ -34,6 +33,7 @@ pub use artifact::cache::{FORM_TOOLS, FORM_VERSION, FormStore, Origin};
 pub use controls::{FloatControls, FloatWidths};
 pub use error::KernelError;
 pub use module::Module;
+pub use pipeline::{AfterPass, Pass, observe_passes};
 pub use plain::Plain;
 pub use reason::{KernelReason, Place};
 pub use reflect::{Binding, BindingKind, Interface, PushLayout, PushMember, ScalarClass};

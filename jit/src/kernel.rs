@@ -18,9 +18,9 @@ use crate::frontend::module::Contents;
 use crate::frontend::{guard, plain, spec};
 
 pub use crate::frontend::{
-    Binding, BindingKind, FORM_TOOLS, FORM_VERSION, FloatControls, FloatWidths, FormStore, Interface,
-    KernelError, KernelReason, Module, Origin, Place, Plain, PushLayout, PushMember, ScalarClass,
-    SpecConstant, SpecType, SpecValue, tool_runs,
+    AfterPass, Binding, BindingKind, FORM_TOOLS, FORM_VERSION, FloatControls, FloatWidths, FormStore,
+    Interface, KernelError, KernelReason, Module, Origin, Pass, Place, Plain, PushLayout, PushMember,
+    ScalarClass, SpecConstant, SpecType, SpecValue, observe_passes, tool_runs,
 };
 pub use normal::NormalKernel;
 

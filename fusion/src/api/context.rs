@@ -128,6 +128,7 @@ impl Context {
             small_scalars: SmallScalars { int8, int16, float16 },
             float_controls: gpu.caps().float_controls,
         };
+        crate::jit::print_after(options.print_after);
         let inner = |me: &Weak<ContextInner>| ContextInner {
             schedule: Mutex::default(),
             changed: Condvar::new(),

@@ -4,7 +4,12 @@ use std::path::PathBuf;
 
 use vkfuse_cache::Event as CacheEvent;
 
-use crate::{code::keep::Events, jit::ShapeFacts, options::environment, vk::DeviceSelector};
+use crate::{
+    code::keep::Events,
+    jit::{Pass, ShapeFacts},
+    options::environment,
+    vk::DeviceSelector,
+};
 
 /// How to make a [`Context`](crate::Context). Methods take and return the options by value.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +20,7 @@ pub struct ContextOptions {
     pub(crate) profiling: bool,
     pub(crate) cache: CacheOptions,
     pub(crate) dump_spirv: Option<PathBuf>,
+    pub(crate) print_after: Vec<Pass>,
     pub(crate) shape: Option<ShapeFacts>,
 }
 
@@ -35,6 +41,7 @@ impl ContextOptions {
             profiling: environment::profiling(),
             cache: CacheOptions::default(),
             dump_spirv: environment::dump_spirv(),
+            print_after: environment::print_after(),
             shape: environment::shape(),
         }
     }

@@ -6,6 +6,7 @@
 //! | `VKFUSE_VALIDATION` | `1` switches the Khronos validation layer on |
 //! | `VKFUSE_PROFILING` | `1` takes GPU times of every submission |
 //! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
+//! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which each module is printed to standard error, as text: their names with commas between, or `all`. Kernels that a cache has pass through none |
 //! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses) |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
 //! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate`](crate::ContextOptions::validate) |
@@ -17,7 +18,10 @@
 
 use std::{env, ffi::OsString, path::PathBuf};
 
-use crate::{jit::ShapeFacts, vk::DeviceSelector};
+use crate::{
+    jit::{Pass, ShapeFacts},
+    vk::DeviceSelector,
+};
 
 /// The variable's value, unless it is unset or empty.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
@@ -71,6 +75,22 @@ fn parse_shape(text: &str) -> Option<ShapeFacts> {
 /// `VKFUSE_DUMP_SPIRV`.
 pub(crate) fn dump_spirv() -> Option<PathBuf> {
     variable("VKFUSE_DUMP_SPIRV").map(PathBuf::from)
+}
+
+/// `VKFUSE_PRINT_AFTER`; names that no pass has are left aside, with a warning.
+pub(crate) fn print_after() -> Vec<Pass> {
+    let Some(value) = variable("VKFUSE_PRINT_AFTER") else { return Vec::new() };
+    let value = value.to_string_lossy();
+    let named = |name: &str| Pass::ALL.iter().copied().find(|pass| pass.name() == name);
+    let mut passes = Vec::new();
+    for name in value.split(',').map(str::trim) {
+        match (name, named(name)) {
+            ("all", _) => passes.extend(Pass::ALL),
+            (_, Some(pass)) => passes.push(pass),
+            (_, None) => tracing::warn!(name, "VKFUSE_PRINT_AFTER names no pass: it is left aside"),
+        }
+    }
+    passes
 }
 
 /// `VKFUSE_CACHE_VERIFY`.

@@ -11,7 +11,7 @@ use super::plain::{self, Plain};
 use super::reason::KernelReason;
 use super::reflect::{self, Interface};
 use super::specialize::{self, Source};
-use super::{load, normal, tools};
+use super::{load, pipeline, tools};
 
 /// All that the tools had a part in. The rest of a [`Specialized`](super::Specialized) kernel follows from this.
 #[derive(Clone, Debug)]
@@ -36,13 +36,13 @@ impl Form {
         let specialised = specialize::apply(&source, values)?;
         let mut plain_module = load::module(&specialised.words)
             .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
-        let (plain, ids) = plain::build(&mut plain_module);
+        let (plain, ids) = plain::build(name, &mut plain_module);
         // What the driver gets is not what was checked when it was loaded: constants have their values, which can make an
         // array empty, say, and what is not used is gone. A form that is kept is not made, nor checked, again.
         tools::validate(&plain.strict).map_err(|complaint| complaint.into_error(name))?;
         let names = module.names().iter();
         let names = names.filter_map(|(id, name)| Some((*ids.get(id)?, name.clone())));
-        let normal = normal::build(&plain_module);
+        let normal = pipeline::normalise(name, &plain_module);
         let interface = reflect::reflect(
             name,
             &plain_module,

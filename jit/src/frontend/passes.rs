@@ -1,11 +1,20 @@
-//! Passes over a module, each in a file of its own.
+//! Passes over a module, each in a file of its own that starts with its contract.
+//!
+//! `pipeline` has them in run order. `optimize` is what those that call spirv-opt have in common; `strip_layout` repairs
+//! words when they are loaded, before there is a pipeline.
 
-pub(crate) mod copy_propagation;
-pub(crate) mod dce;
-pub(crate) mod formulas;
-pub(crate) mod lower;
-pub(crate) mod no_contraction;
-pub(crate) mod refuse;
-pub(crate) mod restore_returns;
-pub(crate) mod sroa;
-pub(crate) mod strip_layout;
+pub(super) mod check_size;
+pub(super) mod copy_propagation;
+pub(super) mod dce;
+pub(super) mod expand_copies;
+pub(super) mod formulas;
+pub(super) mod inline;
+pub(super) mod no_contraction;
+mod optimize;
+pub(super) mod order_types;
+pub(super) mod raise_version;
+pub(super) mod refuse;
+pub(super) mod restore_returns;
+pub(super) mod sroa;
+pub(super) mod storage_class;
+pub(super) mod strip_layout;

@@ -4,7 +4,8 @@ use ahash::AHashMap;
 use rspirv::binary::Assemble;
 use rspirv::dr::Module;
 
-use super::passes::{dce, formulas, no_contraction};
+use super::passes::dce;
+use super::pipeline;
 use super::words;
 
 /// The two forms of a kernel that runs unfused.
@@ -20,15 +21,14 @@ pub struct Plain {
 const GENERATOR: u32 = 0x000f_0000;
 
 /// Prunes a specialised module in place; returns its words in both forms and the new id of each id.
-pub(crate) fn build(module: &mut Module) -> (Plain, AHashMap<u32, u32>) {
-    let ids = dce::prune(module);
+pub(super) fn build(name: &str, module: &mut Module) -> (Plain, AHashMap<u32, u32>) {
+    let ids = dce::run(module);
     if let Some(header) = &mut module.header {
         header.generator = GENERATOR;
     }
     let contract = module.assemble();
     let mut strict = module.clone();
-    formulas::write_out(&mut strict);
-    no_contraction::make_strict(&mut strict);
+    pipeline::make_strict(name, &mut strict);
     let plain = Plain { strict: strict.assemble(), contract };
     (plain, ids)
 }

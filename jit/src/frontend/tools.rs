@@ -93,8 +93,20 @@ pub(super) fn validate_strictly(words: &[u32]) -> Result<(), Complaint> {
     validate_for(ENV, words)
 }
 
+/// As [`validate`], but not counted: for what only debug builds check.
+pub(super) fn verify(words: &[u32]) -> Result<(), Complaint> {
+    match check(ENV, words) {
+        Err(complaint) if complaint.is_layout_outside_buffers() => check(UNIVERSAL, words),
+        result => result,
+    }
+}
+
 fn validate_for(env: TargetEnv, words: &[u32]) -> Result<(), Complaint> {
     RUNS.fetch_add(1, Relaxed);
+    check(env, words)
+}
+
+fn check(env: TargetEnv, words: &[u32]) -> Result<(), Complaint> {
     let validator = spirv_tools::val::create(Some(env));
     validator.validate(words, Some(validator_options())).map_err(|error| {
         let not_run = matches!(error.inner, SpirvResult::Unsupported | SpirvResult::EndOfStream);

@@ -14,7 +14,7 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::Op;
 
 /// Prunes and renumbers; returns the new id of each id that is left.
-pub(in crate::frontend) fn prune(module: &mut Module) -> AHashMap<u32, u32> {
+pub(in crate::frontend) fn run(module: &mut Module) -> AHashMap<u32, u32> {
     drop_functions(module);
     let live = live_ids(module);
     module.types_global_values.retain(|inst| match inst.result_id {

@@ -27,7 +27,7 @@ use rspirv::spirv::{GlslStd450Op as Glsl, Op, Word};
 use crate::frontend::defs::glsl_imports;
 
 /// Writes out all of them.
-pub(crate) fn write_out(module: &mut Module) {
+pub(in crate::frontend) fn run(module: &mut Module) {
     let imports = glsl_imports(module);
     let is_formula = |inst: &Instruction| formula(inst, &imports).is_some();
     if imports.is_empty() || !module.functions.iter().any(|f| f.all_inst_iter().any(is_formula)) {

@@ -10,7 +10,7 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Capability, Decoration, FPFastMathMode, Op};
 
 /// Decorates the float arithmetic of a module. Idempotent.
-pub(crate) fn make_strict(module: &mut Module) {
+pub(in crate::frontend) fn run(module: &mut Module) {
     let controls2 = Operand::Capability(Capability::FloatControls2);
     let controls2 = module.capabilities.iter().any(|inst| inst.operands.contains(&controls2));
     module.annotations.retain(|inst| {

@@ -17,8 +17,11 @@
 use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Op, StorageClass};
+use spirv_tools::opt::Passes;
 
+use super::optimize::optimize;
 use crate::frontend::defs::{Defs, type_parts, variable_class};
+use crate::frontend::reason::KernelReason;
 
 /// Larger arrays are rarely worth a value for each element.
 const MAX_PARTS: u64 = 64;
@@ -35,8 +38,17 @@ struct Split {
     wanted: bool,
 }
 
-/// Splits what can be split; says whether there was anything.
-pub(in crate::frontend) fn run(module: &mut Module) -> bool {
+/// Takes values out of the variables that are new.
+const VALUES: &[Passes] = &[
+    Passes::LocalAccessChainConvert,
+    Passes::LocalSingleBlockLoadStoreElim,
+    Passes::LocalSingleStoreElim,
+    Passes::LocalMultiStoreElim,
+    Passes::AggressiveDCE,
+];
+
+/// Splits what can be split, and makes values of the parts.
+pub(in crate::frontend) fn run(module: &mut Module) -> Result<(), KernelReason> {
     let mut any = false;
     // Each round splits one level; types nest at most 255 deep.
     for _ in 0..255 {
@@ -47,7 +59,10 @@ pub(in crate::frontend) fn run(module: &mut Module) -> bool {
         any = true;
         rewrite(module, &mut splits);
     }
-    any
+    if any {
+        *module = optimize(module, VALUES)?;
+    }
+    Ok(())
 }
 
 fn find(module: &Module) -> AHashMap<u32, Split> {

@@ -1,0 +1,180 @@
+//! The passes in run order, and their runner.
+//!
+//! # Guarantees
+//! - a pass is run here and nowhere else, but for [`Pass::Dce`], whose new ids the unfused module is renamed by
+//! - after every pass that changes the module an observer may see it ([`observe_passes`]); in debug builds spirv-val has
+//!   to accept it, and a complaint names the pass
+
+use std::sync::OnceLock;
+
+use rspirv::binary::{Assemble, Disassemble};
+use rspirv::dr::Module;
+
+use super::passes::{
+    check_size, copy_propagation, dce, expand_copies, formulas, inline, no_contraction, order_types,
+    raise_version, refuse, restore_returns, sroa, storage_class,
+};
+use super::reason::KernelReason;
+use super::tools;
+
+/// From a specialised, pruned module to the normal form, the only form that fusion works on: one function in SSA, without
+/// calls; values in ids, not in variables, except where a local array is indexed at run time; access chains that start at
+/// variables; float arithmetic as in the kernel.
+const PIPELINE: &[Pass] = &[
+    Pass::CheckDeclarations,
+    Pass::CheckSize,
+    Pass::ExpandCopies,
+    Pass::Inline,
+    Pass::Sroa,
+    Pass::RestoreReturns,
+    Pass::RaiseVersion,
+    Pass::StorageClass,
+    Pass::OrderTypes,
+    Pass::CopyPropagation,
+    Pass::Dce,
+    Pass::CheckDeclarations,
+    Pass::CheckInstructions,
+];
+
+/// From a module that is otherwise done to one whose floats have the same bits wherever it is compiled. Of unfused modules
+/// and of fused ones.
+const STRICT: &[Pass] = &[Pass::Formulas, Pass::NoContraction];
+
+macro_rules! passes {
+    ($($pass:ident $name:literal,)*) => {
+        /// A pass. `frontend/passes` has a file for each, which says what it takes and what it guarantees.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum Pass {
+            $($pass,)*
+        }
+
+        impl Pass {
+            /// Every pass.
+            pub const ALL: &[Pass] = &[$(Pass::$pass),*];
+
+            /// Its name, as in messages.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Pass::$pass => $name,)*
+                }
+            }
+        }
+    };
+}
+
+passes! {
+    CheckDeclarations "check-declarations",
+    CheckSize "check-size",
+    ExpandCopies "expand-copies",
+    Inline "inline",
+    Sroa "sroa",
+    RestoreReturns "restore-returns",
+    RaiseVersion "raise-version",
+    StorageClass "storage-class",
+    OrderTypes "order-types",
+    CopyPropagation "copy-propagation",
+    Dce "dce",
+    CheckInstructions "check-instructions",
+    Formulas "formulas",
+    NoContraction "no-contraction",
+}
+
+impl Pass {
+    /// Whether it only looks.
+    fn is_check(self) -> bool {
+        matches!(self, Pass::CheckDeclarations | Pass::CheckSize | Pass::CheckInstructions)
+    }
+
+    fn run(self, module: &mut Module) -> Result<(), KernelReason> {
+        match self {
+            Pass::CheckDeclarations => refuse::declarations(module),
+            Pass::CheckSize => check_size::run(module),
+            Pass::CheckInstructions => refuse::instructions(module),
+            Pass::Inline => inline::run(module),
+            Pass::Sroa => sroa::run(module),
+            Pass::OrderTypes => order_types::run(module),
+            Pass::ExpandCopies => infallible(expand_copies::run(module)),
+            Pass::RestoreReturns => infallible(restore_returns::run(module)),
+            Pass::RaiseVersion => infallible(raise_version::run(module)),
+            Pass::StorageClass => infallible(storage_class::run(module)),
+            Pass::CopyPropagation => infallible(copy_propagation::run(module)),
+            Pass::Formulas => infallible(formulas::run(module)),
+            Pass::NoContraction => infallible(no_contraction::run(module)),
+            Pass::Dce => {
+                dce::run(module);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn infallible((): ()) -> Result<(), KernelReason> {
+    Ok(())
+}
+
+/// The normal form of a specialised, pruned module.
+pub(super) fn normalise(kernel: &str, plain: &Module) -> Result<Module, KernelReason> {
+    let mut module = plain.clone();
+    for &pass in PIPELINE {
+        pass.run(&mut module)?;
+        if !pass.is_check() {
+            observe(kernel, pass, &module);
+            verify(kernel, pass, &module)?;
+        }
+    }
+    Ok(module)
+}
+
+/// Runs the passes of [`STRICT`], of which none refuses anything. The caller has spirv-val check what comes out.
+pub(crate) fn make_strict(kernel: &str, module: &mut Module) {
+    for &pass in STRICT {
+        if pass.run(module).is_ok() {
+            observe(kernel, pass, module);
+        }
+    }
+}
+
+/// A module as a pass left it.
+pub struct AfterPass<'a> {
+    /// Name of the kernel.
+    pub kernel: &'a str,
+    /// The pass.
+    pub pass: Pass,
+    module: &'a Module,
+}
+
+impl AfterPass<'_> {
+    /// The module as text.
+    pub fn disassemble(&self) -> String {
+        self.module.disassemble()
+    }
+}
+
+type Observer = dyn Fn(&AfterPass<'_>) + Send + Sync;
+
+static OBSERVER: OnceLock<Box<Observer>> = OnceLock::new();
+
+/// Shows every module of this process to `observer` after every pass that may have changed it. Only the first observer is
+/// taken; says whether it was.
+pub fn observe_passes(observer: impl Fn(&AfterPass<'_>) + Send + Sync + 'static) -> bool {
+    OBSERVER.set(Box::new(observer)).is_ok()
+}
+
+fn observe(kernel: &str, pass: Pass, module: &Module) {
+    if let Some(observer) = OBSERVER.get() {
+        observer(&AfterPass { kernel, pass, module });
+    }
+}
+
+/// Runs spirv-val, in debug builds and if that is cheap: if it is compiled in.
+fn verify(kernel: &str, pass: Pass, module: &Module) -> Result<(), KernelReason> {
+    if cfg!(not(all(debug_assertions, feature = "compiled-spirv-tools"))) {
+        return Ok(());
+    }
+    tools::verify(&module.assemble()).map_err(|complaint| {
+        let detail = format!("pass {} left an invalid module: {}", pass.name(), complaint.detail);
+        tracing::error!(kernel, detail);
+        KernelReason::Optimizer(detail)
+    })
+}
