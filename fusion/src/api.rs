@@ -2,9 +2,9 @@
 
 pub(crate) mod buffer;
 pub(crate) mod context;
-pub(crate) mod event;
 pub(crate) mod fusion;
 pub(crate) mod handler;
 pub(crate) mod kernel;
 pub(crate) mod queue;
+pub(crate) mod recording;
 pub mod rust;

@@ -7,5 +7,6 @@ pub(crate) mod judged;
 pub(crate) mod keep;
 pub(crate) mod key;
 pub(crate) mod log;
+pub(crate) mod lowered;
 pub(crate) mod memo;
 pub(crate) mod programs;

@@ -61,8 +61,7 @@ mod vk;
 
 pub use api::buffer::Buffer;
 pub use api::context::Context;
-pub use api::event::Event;
-pub use api::fusion::{FusedList, FusionProperties, FusionWrapper, Rebind};
+pub use api::fusion::{FusedList, FusionWrapper, Rebind};
 pub use api::handler::{Handler, IntoSpecValue, SubmitResult};
 pub use api::kernel::Kernel;
 pub use api::queue::{HostScope, Queue};
@@ -82,10 +81,15 @@ pub use jit::{
     PushLayout, PushMember, Reason, Report, ScalarClass, ShapeFacts, SpecConstant, SpecType, SpecValue,
     Specialized, SplitReport, TrustedReport,
 };
-pub use options::context::{CacheOptions, ContextOptions, QueueOptions};
+pub use options::fusion::FusionProperties;
+pub use options::{
+    cache::CacheOptions,
+    context::{ContextOptions, QueueOptions},
+};
 pub use report::list::{CheckReport, CheckedBy, FusionReport, StepReport, Tier};
 pub use report::outcome::{CancelCause, Outcome};
 pub use report::stats::{Objects, Stats};
+pub use runtime::event::Event;
 pub use submission::accessor::Accessor;
 pub use vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer};
 pub use vkfuse_cache::Event as CacheEvent;

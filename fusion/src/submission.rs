@@ -1,6 +1,13 @@
 //! What is submitted: which bytes it touches, what those are worth, and what has to come after what.
 
 pub(crate) mod accessor;
+pub(crate) mod buffer;
 pub(crate) mod contents;
+pub(crate) mod device;
+pub(crate) mod entry;
 pub(crate) mod graph;
 pub(crate) mod identity;
+pub(crate) mod kernel;
+pub(crate) mod ready;
+pub(crate) mod request;
+pub(crate) mod signature;

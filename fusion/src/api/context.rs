@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc, Condvar, Mutex, PoisonError, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -12,15 +12,11 @@ use std::{
 use bytemuck::Pod;
 
 use crate::{
-    api::{
-        buffer::{Buffer, BufferInner},
-        kernel::Kernel,
-        queue::Queue,
-        rust::RustKernels,
-    },
+    api::{buffer::Buffer, kernel::Kernel, queue::Queue},
     code::{
-        build::Builds,
         judged::Judged,
+        keep::{Artifact, NotCacheable},
+        lowered::RustKernels,
         memo::{self, Memo},
         programs::{CacheStats, Programs},
     },
@@ -31,8 +27,8 @@ use crate::{
         outcome::CancelCause,
         stats::{Counters, Objects, Stats},
     },
-    runtime::schedule::Schedule,
-    submission::identity::{HandleId, Imports},
+    runtime::context::ContextInner,
+    submission::{buffer::BufferInner, device::Device, identity::Imports},
     vk::{DeviceInfo, Gpu, GpuOptions, UserBuffer},
 };
 
@@ -41,37 +37,6 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Context {
     pub(crate) inner: Arc<ContextInner>,
-}
-
-/// What everything made by a context shares.
-#[derive(Debug)]
-pub(crate) struct ContextInner {
-    pub(crate) schedule: Mutex<Schedule>,
-    /// Told whenever a list ended or a hold was released.
-    pub(crate) changed: Condvar,
-    pub(crate) programs: Programs,
-    pub(crate) rust: RustKernels,
-    pub(crate) memo: Mutex<Memo>,
-    pub(crate) counters: Counters,
-    pub(crate) limits: Limits,
-    pub(crate) profiling: bool,
-    /// Whether fused code is validated before it is used.
-    pub(crate) validate: bool,
-    pub(crate) judged: Judged,
-    pub(crate) dump_spirv: Option<PathBuf>,
-    queues: AtomicU64,
-    /// What is built in the background, and who waits for it.
-    pub(crate) builds: Mutex<Builds>,
-    pub(crate) built: Condvar,
-    /// For threads that outlive a call.
-    pub(crate) me: Weak<ContextInner>,
-    pub(crate) imports: Imports,
-    /// Counts changes of what can be read of any buffer.
-    pub(crate) contents: AtomicU64,
-    /// Buffers that are gone and that a known list may still name.
-    pub(crate) gone: Mutex<Vec<HandleId>>,
-    /// Last, so that everything that needs the device is gone before it.
-    pub(crate) gpu: Gpu,
 }
 
 impl Context {
@@ -129,26 +94,26 @@ impl Context {
             float_controls: gpu.caps().float_controls,
         };
         crate::jit::print_after(options.print_after);
+        let counters = Arc::<Counters>::default();
         let inner = |me: &Weak<ContextInner>| ContextInner {
             schedule: Mutex::default(),
             changed: Condvar::new(),
             memo: Mutex::new(Memo::new(memo::CAPACITY)),
-            programs: Programs::new(&gpu, &limits, &options.cache),
+            programs: Arc::new(Programs::new(&gpu, &limits, &counters, options.dump_spirv, &options.cache)),
             rust: RustKernels::default(),
-            counters: Counters::default(),
-            limits,
+            counters,
             profiling: options.profiling,
             validate: options.validate,
             judged: Judged::default(),
-            dump_spirv: options.dump_spirv,
             queues: AtomicU64::new(0),
-            builds: Mutex::default(),
-            built: Condvar::new(),
-            me: me.clone(),
-            imports: Imports::default(),
-            contents: AtomicU64::new(1),
             gone: Mutex::default(),
-            gpu,
+            device: Arc::new(Device {
+                limits,
+                imports: Imports::default(),
+                contents: AtomicU64::new(1),
+                mourner: me.clone(),
+                gpu,
+            }),
         };
         Context { inner: Arc::new_cyclic(inner) }
     }
@@ -235,8 +200,8 @@ impl Context {
     /// No elements, more than the device can hold in one buffer, or no memory left.
     pub fn buffer<T: Pod>(&self, len: usize) -> Result<Buffer<T>, Error> {
         let buffer = self.scratch_inner::<T>(len)?;
-        buffer.memory(&mut self.inner.lock())?;
-        Ok(Buffer::from_inner(buffer))
+        buffer.memory(&mut self.inner.lock().graph)?;
+        Ok(Buffer::over(&self.inner, buffer))
     }
 
     /// A buffer with these contents.
@@ -247,7 +212,7 @@ impl Context {
     pub fn buffer_from<T: Pod>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
         let buffer = self.scratch_inner::<T>(data.len())?;
         buffer.allocate()?;
-        let buffer = Buffer::from_inner(buffer);
+        let buffer = Buffer::over(&self.inner, buffer);
         buffer.upload(data)?;
         Ok(buffer)
     }
@@ -262,7 +227,7 @@ impl Context {
     /// A buffer of another device, or one made without the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and `TRANSFER_DST`.
     pub fn import<T: Pod>(&self, buffer: &UserBuffer) -> Result<Buffer<T>, Error> {
         let memory = self.inner.gpu.import(buffer)?;
-        Ok(Buffer::from_inner(BufferInner::imported(&self.inner, memory)?))
+        Ok(Buffer::over(&self.inner, BufferInner::imported(&self.inner.device, memory)?))
     }
 
     /// A buffer for what only lives between kernels: promoted wherever that is possible, and without device memory until
@@ -272,7 +237,7 @@ impl Context {
     ///
     /// As [`Context::buffer`]; that no memory is left shows when it is first needed.
     pub fn scratch<T: Pod>(&self, len: usize) -> Result<Buffer<T>, Error> {
-        Ok(Buffer::from_inner(self.scratch_inner::<T>(len)?).promote_auto())
+        Ok(Buffer::over(&self.inner, self.scratch_inner::<T>(len)?).promote_auto())
     }
 
     fn scratch_inner<T: Pod>(&self, len: usize) -> Result<Arc<BufferInner>, Error> {
@@ -288,7 +253,7 @@ impl Context {
             let (what, name) = ("a buffer", "maxBufferSize or maxMemoryAllocationSize");
             return Err(crate::vk::DeviceError::OverLimit { what, asked: size, limit, name }.into());
         }
-        Ok(BufferInner::new(&self.inner, size))
+        Ok(BufferInner::new(&self.inner.device, size))
     }
 
     /// A queue. Queues of one context share the device's hardware queues, in turn.
@@ -359,7 +324,17 @@ impl Context {
     /// ([`FusionProperties::build_in_background`](crate::FusionProperties::build_in_background)). A program that ends
     /// sooner takes the driver away from under the threads that build.
     pub fn wait_for_builds(&self) {
-        self.inner.wait_for_builds();
+        self.inner.programs.background.wait();
+    }
+
+    /// Whether the caches of this context keep a sort of thing. What is too large or too small for the settings is
+    /// found out when it is there.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not kept.
+    pub fn is_cacheable(&self, artifact: Artifact) -> Result<(), NotCacheable> {
+        self.inner.programs.is_cacheable(artifact)
     }
 
     /// Forgets the pipelines kept in memory, but for those of lists that are kept. The persistent store keeps what it has.
@@ -381,30 +356,5 @@ impl Context {
     #[must_use]
     pub fn cache_stats(&self) -> CacheStats {
         self.inner.programs.stats()
-    }
-}
-
-impl ContextInner {
-    /// Drops what was recorded with buffers that have gone meanwhile.
-    fn bury(&self) {
-        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
-        for buffer in gone {
-            let known = self.lock().forget(buffer);
-            drop(known);
-        }
-    }
-}
-
-/// Bytes that the host has for itself, until this is dropped.
-#[derive(Debug)]
-pub(crate) struct HostHold {
-    pub(crate) context: Arc<ContextInner>,
-    pub(crate) id: u64,
-}
-
-impl Drop for HostHold {
-    fn drop(&mut self) {
-        self.context.lock().release(self.id);
-        self.context.changed.notify_all();
     }
 }

@@ -6,48 +6,33 @@ use bytemuck::NoUninit;
 use smallvec::SmallVec;
 
 use crate::{
-    api::{context::ContextInner, event::Event, kernel::Kernel, rust::Launch},
+    api::{kernel::Kernel, rust::Launch},
     error::{Error, Slot, SubmitError},
     jit::SpecValue,
-    submission::accessor::Accessor,
+    runtime::{context::ContextInner, event::Event},
+    submission::{
+        accessor::Accessor,
+        request::{Request, Size},
+    },
 };
 
 /// What a submit closure fills in. Every method returns the handler, so that calls can be chained.
 ///
 /// A submission is one dispatch. Mistakes are found when the closure ends, and then nothing is recorded or run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Handler {
     pub(crate) request: Request,
-}
-
-/// What the closure asked for.
-#[derive(Debug, Default)]
-pub(crate) struct Request {
-    pub(crate) args: SmallVec<[(Slot, Accessor); 8]>,
-    pub(crate) push: SmallVec<[u8; 32]>,
-    pub(crate) spec: SmallVec<[(u32, SpecValue); 4]>,
-    pub(crate) dispatch: Option<(Kernel, Size)>,
+    /// What it comes after.
+    pub(crate) after: SmallVec<[Event; 2]>,
     /// A kernel written in Rust; becomes a dispatch when the closure ends.
     pub(crate) launch: Option<Box<Launch>>,
-    /// The first work-group.
-    pub(crate) base: [u32; 3],
-    pub(crate) after: SmallVec<[Event; 2]>,
-    /// What the kernel reaches by address.
-    pub(crate) uses: SmallVec<[Accessor; 2]>,
     /// The first mistake that could be seen at once.
     pub(crate) mistake: Option<Error>,
 }
 
-/// How much is dispatched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Size {
-    Groups([u32; 3]),
-    Items([u32; 3]),
-}
-
 impl Handler {
     pub(crate) fn new() -> Handler {
-        Handler { request: Request::default() }
+        Handler::default()
     }
 
     /// Passes a buffer, or a part of one, to a binding: a number for set 0, or `(set, binding)`.
@@ -110,25 +95,25 @@ impl Handler {
 
     fn set_dispatch(&mut self, kernel: &Kernel, size: Size) -> &mut Handler {
         if self.is_first(kernel.name()) {
-            self.request.dispatch = Some((kernel.clone(), size));
+            self.request.dispatch = Some((kernel.inner.clone(), size));
         }
         self
     }
 
     pub(crate) fn set_launch(&mut self, launch: Launch) {
         if self.is_first(launch.name()) {
-            self.request.launch = Some(Box::new(launch));
+            self.launch = Some(Box::new(launch));
         }
     }
 
     /// Whether nothing is dispatched yet; if something is, that is a mistake.
     fn is_first(&mut self, name: &str) -> bool {
-        let dispatched = self.request.dispatch.as_ref().map(|(first, _)| first.name());
-        let Some(first) = dispatched.or(self.request.launch.as_ref().map(|launch| launch.name())) else {
+        let dispatched = self.request.dispatch.as_ref().map(|(first, _)| first.jit.name());
+        let Some(first) = dispatched.or(self.launch.as_ref().map(|launch| launch.name())) else {
             return true;
         };
         let problem = SubmitError::SecondDispatch { first: first.to_owned() };
-        self.request.mistake.get_or_insert(Error::submit(name, problem));
+        self.mistake.get_or_insert(Error::submit(name, problem));
         false
     }
 
@@ -137,25 +122,29 @@ impl Handler {
     /// Inside a fusion list, events of the same list say nothing new and are dropped; depending on an event that another
     /// queue has listed ends that queue's list.
     pub fn depends_on(&mut self, event: &Event) -> &mut Handler {
-        self.request.after.push(event.clone());
+        self.after.push(event.clone());
         self
     }
 
     /// Ends the closure's part.
-    pub(crate) fn finish(&mut self, context: &Arc<ContextInner>) -> Result<&Request, Error> {
-        let request = &mut self.request;
-        if let Some(mistake) = request.mistake.take() {
+    pub(crate) fn finish(&mut self, context: &Arc<ContextInner>) -> Result<(), Error> {
+        if let Some(mistake) = self.mistake.take() {
             return Err(mistake);
         }
-        if let Some(launch) = request.launch.take() {
-            launch.resolve(context, request)?;
+        if let Some(launch) = self.launch.take() {
+            launch.resolve(context, &mut self.request)?;
         }
-        let foreign = request.after.iter().any(|event| !Arc::ptr_eq(&event.inner.context, context));
+        let foreign = self.after.iter().any(|event| !Arc::ptr_eq(&event.inner.context, context));
         if foreign {
-            let kernel = request.dispatch.as_ref().map_or("?", |(kernel, _)| kernel.name());
+            let kernel = self.request.dispatch.as_ref().map_or("?", |(kernel, _)| kernel.jit.name());
             return Err(Error::submit(kernel, SubmitError::Foreign { what: "event" }));
         }
-        Ok(request)
+        Ok(())
+    }
+
+    /// Whether it is a plain request, which a known one may agree with.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.launch.is_none() && self.mistake.is_none()
     }
 }
 

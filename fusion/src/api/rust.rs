@@ -52,7 +52,6 @@ mod store;
 pub use checked::{OutOfRange, Violations};
 pub(crate) use launch::Launch;
 pub use launch::{GroupRange, LaunchRange};
-pub(crate) use store::RustKernels;
 
 macro_rules! from_buffers {
     ($($name:ident $method:ident)+) => {$(

@@ -9,9 +9,8 @@ use super::{
     programs::Programs,
 };
 use crate::{
-    api::context::{Context, ContextInner},
-    error::Error,
-    jit::Step,
+    error::{BuildError, Error},
+    jit::{self, Step},
     report::list::StepReport,
 };
 
@@ -63,27 +62,46 @@ pub struct Explanation {
 /// A step with its kernels' names.
 pub(crate) type Labelled = (Arc<str>, Step);
 
-impl ContextInner {
+/// The dispatches of a list, with the names of their kernels.
+pub(crate) fn plan_only(
+    submissions: &[jit::Submission],
+    options: &jit::FuseOptions,
+    limits: &jit::Limits,
+) -> Result<Vec<Labelled>, Error> {
+    let plan = jit::plan(submissions, options, limits)
+        .map_err(|error| Error::Build { kernel: error.kernel.clone(), source: BuildError::Plan(error) })?;
+    let label = |step: &jit::Step| -> Arc<str> {
+        let kernels = submissions[step.members.clone()].iter();
+        Arc::from(kernels.map(|one| one.kernel.name.as_str()).collect::<Vec<_>>().join(" + "))
+    };
+    Ok(plan.steps.into_iter().map(|step| (label(&step), step)).collect())
+}
+
+impl Programs {
     /// Makes sure that every step has its pipeline, in memory and in the store as far as they are switched on.
     pub(crate) fn warm(&self, steps: &[Labelled]) -> Result<Vec<StepReport>, Error> {
         steps.iter().map(|(label, step)| Ok(self.program(label, step)?.1)).collect()
     }
 
     /// Looks where the code of every step is, and changes nothing.
-    pub(crate) fn explain(self: &Arc<Self>, steps: &[Labelled]) -> Vec<Explanation> {
-        let context = Context { inner: self.clone() };
+    pub(crate) fn explain(&self, steps: &[Labelled]) -> Vec<Explanation> {
         let artifacts = [Artifact::Pipeline, Artifact::Form, Artifact::Code, Artifact::DriverBlob];
         let refused: Vec<(Artifact, NotCacheable)> = artifacts
             .into_iter()
-            .filter_map(|artifact| Some((artifact, context.is_cacheable(artifact).err()?)))
+            .filter_map(|artifact| Some((artifact, self.is_cacheable(artifact).err()?)))
             .collect();
         let steps = steps.iter();
-        steps.map(|(label, step)| self.programs.explain(label, step, refused.clone())).collect()
+        steps.map(|(label, step)| self.explain_step(label, step, refused.clone())).collect()
     }
 }
 
 impl Programs {
-    fn explain(&self, label: &str, step: &Step, not_cacheable: Vec<(Artifact, NotCacheable)>) -> Explanation {
+    fn explain_step(
+        &self,
+        label: &str,
+        step: &Step,
+        not_cacheable: Vec<(Artifact, NotCacheable)>,
+    ) -> Explanation {
         let key = self.identity.key(step);
         let stored = self.store.peek(&key);
         let words = stored.as_ref().ok().and_then(crate::code::programs::spirv);

@@ -3,7 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, MutexGuard, OnceLock, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     thread,
@@ -12,38 +12,50 @@ use std::{
 use ahash::AHashMap;
 
 use crate::{
-    api::context::ContextInner, code::programs::Program, error::Error, jit::Step, report::list::StepReport,
-    runtime::schedule::List,
+    code::programs::{Program, Programs},
+    error::Error,
+    jit::Step,
+    report::list::StepReport,
 };
 
 /// Most threads that build the steps of one list.
 const MAX_THREADS: usize = 8;
 
 /// Steps that were asked for in the background, by key.
-pub(crate) type Builds = AHashMap<[u8; 32], Build>;
+type Builds = AHashMap<[u8; 32], Build>;
+
+/// What is built in the background, and who waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    builds: Mutex<Builds>,
+    built: Condvar,
+}
+
+/// The names of the kernels of a step.
+pub(crate) type Label<'a> = &'a (dyn Fn(&Step) -> Arc<str> + Sync);
 
 /// How far a step is that was asked for in the background and is not in the memory cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Build {
+enum Build {
     /// A thread is at it.
     Running,
     /// It cannot be built. Whoever needs it learns why by trying.
     Failed,
 }
 
-impl ContextInner {
+impl Programs {
     /// The programs of steps, in order. Where several have to be built, that is done at the same time.
     pub(crate) fn programs_of(
         &self,
-        list: &List,
+        label: Label<'_>,
         steps: &[Step],
     ) -> Result<Vec<(Arc<Program>, StepReport)>, Error> {
-        let missing = steps.iter().filter(|step| !self.programs.has(&step.key)).count();
+        let missing = steps.iter().filter(|step| !self.has(&step.key)).count();
         // How many cores there are is read from files: only where it matters.
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         let threads = if missing < 2 { 1 } else { missing.min(cores()).min(MAX_THREADS) };
         if threads < 2 {
-            return steps.iter().map(|step| self.program(&list.labels(step), step)).collect();
+            return steps.iter().map(|step| self.program(&label(step), step)).collect();
         }
         let next = AtomicUsize::new(0);
         let built: Vec<OnceLock<Result<_, Error>>> = steps.iter().map(|_| OnceLock::new()).collect();
@@ -52,7 +64,7 @@ impl ContextInner {
                 let at = next.fetch_add(1, Relaxed);
                 steps.get(at).zip(built.get(at))
             } {
-                let _ = place.set(self.program(&list.labels(step), step));
+                let _ = place.set(self.program(&label(step), step));
             }
         };
         thread::scope(|scope| {
@@ -66,16 +78,18 @@ impl ContextInner {
         built
             .map(|(built, step)| match built.into_inner() {
                 Some(built) => built,
-                None => self.program(&list.labels(step), step),
+                None => self.program(&label(step), step),
             })
             .collect()
     }
 
-    /// Whether the list is to run unfused for now, because some of its code is not there. Sees to it that it will be.
-    pub(crate) fn building(&self, list: &List, steps: &[Step]) -> bool {
-        let (true, Some(context)) = (self.programs.keeps(), self.me.upgrade()) else { return false };
-        let missing: Vec<&Step> = steps.iter().filter(|step| !self.programs.has(&step.key)).collect();
-        let mut builds = self.builds();
+    /// Whether a list is to run unfused for now, because some of its code is not there. Sees to it that it will be.
+    pub(crate) fn building(self: &Arc<Self>, label: Label<'_>, steps: &[Step]) -> bool {
+        if !self.keeps() {
+            return false;
+        }
+        let missing: Vec<&Step> = steps.iter().filter(|step| !self.has(&step.key)).collect();
+        let mut builds = self.background.lock();
         if missing.iter().any(|step| builds.get(&step.key) == Some(&Build::Failed)) {
             return false;
         }
@@ -83,19 +97,19 @@ impl ContextInner {
             if builds.contains_key(&step.key) {
                 continue;
             }
-            let (context, step, label) = (context.clone(), (*step).clone(), list.labels(step));
+            let (programs, step, label) = (self.clone(), (*step).clone(), label(step));
             let key = step.key;
             let build = move || {
-                let program = catch_unwind(AssertUnwindSafe(|| context.program(&label, &step)));
+                let program = catch_unwind(AssertUnwindSafe(|| programs.program(&label, &step)));
                 let failed = !matches!(program, Ok(Ok(_)));
-                let mut builds = context.builds();
+                let mut builds = programs.background.lock();
                 if failed {
                     builds.insert(key, Build::Failed);
                 } else {
                     builds.remove(&key);
                 }
                 drop(builds);
-                context.built.notify_all();
+                programs.background.built.notify_all();
             };
             if thread::Builder::new().name("vkfuse build".to_owned()).spawn(build).is_err() {
                 return false;
@@ -104,14 +118,16 @@ impl ContextInner {
         }
         !missing.is_empty()
     }
+}
 
-    pub(crate) fn builds(&self) -> MutexGuard<'_, Builds> {
+impl Background {
+    fn lock(&self) -> MutexGuard<'_, Builds> {
         self.builds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no thread builds anything in the background.
-    pub(crate) fn wait_for_builds(&self) {
+    pub(crate) fn wait(&self) {
         let running = |builds: &mut Builds| builds.values().any(|build| *build == Build::Running);
-        drop(self.built.wait_while(self.builds(), running).unwrap_or_else(PoisonError::into_inner));
+        drop(self.built.wait_while(self.lock(), running).unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -11,11 +11,10 @@ use std::sync::{
 use ahash::{AHashMap, AHashSet};
 
 use crate::{
-    api::context::ContextInner,
-    jit::{FuseOptions, Plan, Reason, Step, StepVerdict, Submission, Verdict, validate},
+    jit::{FuseOptions, Limits, Plan, Reason, Step, StepVerdict, Submission, Verdict, validate},
     report::{
         list::{CheckReport, CheckedBy},
-        stats::count,
+        stats::{Counters, count},
     },
 };
 
@@ -79,24 +78,24 @@ impl Judged {
     }
 }
 
-impl ContextInner {
+impl Judged {
     /// Has the interpreter compare the fused steps of a plan with the list, unless it did so before.
     pub(crate) fn validate(
         &self,
         list: &[Submission],
         options: &FuseOptions,
-        plan: &Plan,
+        (plan, limits): (&Plan, &Limits),
+        counters: &Counters,
     ) -> Vec<CheckReport> {
         let fused = || plan.steps.iter().filter(|step| step.is_fused());
         let is_new = |found: &Found| fused().any(|step| !found.validated.contains_key(&step.key));
-        let new = is_new(&self.judged.found());
+        let new = is_new(&self.found());
         // Outside the lock: it may take a second.
-        let verdicts = if new { validate(list, options, &self.limits, plan) } else { Vec::new() };
+        let verdicts = if new { validate(list, options, limits, plan) } else { Vec::new() };
         for StepVerdict { key, verdict, .. } in verdicts {
-            if self.judged.found().validated.insert(key, verdict.clone()).is_some() {
+            if self.found().validated.insert(key, verdict.clone()).is_some() {
                 continue;
             }
-            let counters = &self.counters;
             count(
                 match &verdict {
                     Verdict::Agreed { .. } => &counters.validated,
@@ -108,12 +107,12 @@ impl ContextInner {
             match &verdict {
                 Verdict::Differs { .. } => {
                     tracing::error!(%verdict, "translation validation: fused code is wrong");
-                    self.judged.drop_all(&[key], &format!("translation validation: {verdict}"));
+                    self.drop_all(&[key], &format!("translation validation: {verdict}"));
                 }
                 _ => tracing::debug!(%verdict, "translation validation"),
             }
         }
-        let found = self.judged.found();
+        let found = self.found();
         let check = |step: &Step| {
             let verdict = found.validated.get(&step.key)?;
             Some(CheckReport {

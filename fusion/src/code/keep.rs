@@ -1,10 +1,8 @@
 //! What a context keeps, what it does not, and why.
 
-use std::fmt;
-
 use vkfuse_cache::Disabled;
 
-use crate::{api::context::Context, jit::FORM_TOOLS};
+use crate::{code::programs::Programs, jit::FORM_TOOLS};
 
 /// Something that the caches may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,15 +42,10 @@ pub enum NotCacheable {
     DeviceLost,
 }
 
-impl Context {
-    /// Whether the caches of this context keep a sort of thing. What is too large or too small for the settings is
-    /// found out when it is there.
-    ///
-    /// # Errors
-    ///
-    /// Why it is not kept.
-    pub fn is_cacheable(&self, artifact: Artifact) -> Result<(), NotCacheable> {
-        let programs = &self.inner.programs;
+impl Programs {
+    /// Whether a sort of thing is kept; otherwise why not.
+    pub(crate) fn is_cacheable(&self, artifact: Artifact) -> Result<(), NotCacheable> {
+        let programs = self;
         if artifact == Artifact::Pipeline {
             return if programs.keeps_pipelines() { Ok(()) } else { Err(NotCacheable::NoMemory) };
         }
@@ -65,20 +58,10 @@ impl Context {
         if artifact == Artifact::DriverBlob {
             return match &programs.identity.replaces {
                 Some(variable) => Err(NotCacheable::Replaced { variable: variable.clone() }),
-                None if self.inner.gpu.is_lost() => Err(NotCacheable::DeviceLost),
+                None if self.gpu.is_lost() => Err(NotCacheable::DeviceLost),
                 None => Ok(()),
             };
         }
         Ok(())
-    }
-}
-
-/// Receives the events of the caches; see [`CacheOptions::events`](crate::CacheOptions::events).
-#[derive(Clone, Default)]
-pub(crate) struct Events(pub(crate) Option<vkfuse_cache::Subscriber>);
-
-impl fmt::Debug for Events {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Events" } else { "none" })
     }
 }

@@ -19,16 +19,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{
-    ahead::{Explanation, Labelled},
-    programs::hex,
-};
-use crate::{
-    api::context::Context,
-    error::Error,
-    jit::{Arg, BufferId, FloatMode, FuseOptions, Module, Policy, Promote, Submission},
-    report::list::StepReport,
-};
+use super::programs::hex;
+use crate::jit::{Arg, BufferId, FloatMode, FuseOptions, Module, Policy, Promote, Submission};
 
 /// A recording that cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -59,18 +51,18 @@ pub struct Recording {
 /// One recorded list.
 #[derive(Debug, Clone)]
 pub struct RecordedList {
-    options: FuseOptions,
-    submissions: Vec<Recorded>,
+    pub(crate) options: FuseOptions,
+    pub(crate) submissions: Vec<Recorded>,
 }
 
 #[derive(Debug, Clone)]
-struct Recorded {
-    module: Module,
-    entry: String,
-    groups: [u32; 3],
-    spec: Vec<(u32, u64)>,
-    push: Vec<u8>,
-    args: Vec<Arg>,
+pub(crate) struct Recorded {
+    pub(crate) module: Module,
+    pub(crate) entry: String,
+    pub(crate) groups: [u32; 3],
+    pub(crate) spec: Vec<(u32, u64)>,
+    pub(crate) push: Vec<u8>,
+    pub(crate) args: Vec<Arg>,
 }
 
 /// Appends lists to a file.
@@ -290,45 +282,5 @@ impl RecordedList {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.submissions.is_empty()
-    }
-
-    /// Builds what the list needs on a context, and runs nothing. Says where it came from, for each dispatch.
-    ///
-    /// # Errors
-    ///
-    /// A kernel that cannot run on this device, or not with what was recorded; code that cannot be built.
-    pub fn warm(&self, context: &Context) -> Result<Vec<StepReport>, Error> {
-        context.inner.warm(&self.steps(context)?)
-    }
-
-    /// Says where the code of each dispatch would come from, and why. Changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// A kernel that cannot run on this device, or not with what was recorded.
-    pub fn explain(&self, context: &Context) -> Result<Vec<Explanation>, Error> {
-        Ok(context.inner.explain(&self.steps(context)?))
-    }
-
-    fn steps(&self, context: &Context) -> Result<Vec<Labelled>, Error> {
-        let submissions = self.submissions.iter().map(|one| {
-            let kernel = context.kernel(&one.module, Some(&one.entry))?;
-            let constants = kernel.spec_constants().iter();
-            let values: Vec<_> = constants
-                .filter_map(|constant| {
-                    let bits = one.spec.iter().find(|(id, _)| *id == constant.id)?.1;
-                    Some((constant.id, constant.ty.value(bits)))
-                })
-                .collect();
-            crate::runtime::check::recorded(
-                &context.inner,
-                &kernel.inner.jit.specialize(&values)?,
-                one.groups,
-                &one.args,
-                &one.push,
-            )
-        });
-        let submissions = submissions.collect::<Result<Vec<_>, Error>>()?;
-        context.inner.plan_only(&submissions, &self.options)
     }
 }

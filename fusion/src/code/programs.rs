@@ -23,16 +23,16 @@ use super::{
     log,
 };
 use crate::{
-    api::context::ContextInner,
+    code::build::Background,
     error::{BuildError, DeviceError, Error},
     jit::{BindingKind, FormStore, JitError, Limits, Step},
     options::{
-        context::{CacheOptions, Disk},
+        cache::{CacheOptions, Disk},
         environment,
     },
     report::{
         list::{StepReport, Tier},
-        stats::{Stats, count},
+        stats::{Counters, Stats, count},
     },
     vk::{self, Gpu, Pipeline, PipelineOrigin, PipelineSource},
 };
@@ -79,6 +79,12 @@ pub struct CacheStats {
 
 /// The caches.
 pub(crate) struct Programs {
+    pub(crate) gpu: Gpu,
+    counters: Arc<Counters>,
+    /// Where the SPIR-V of every step is written for people to look at.
+    dump_spirv: Option<PathBuf>,
+    /// What is built in the background.
+    pub(crate) background: Background,
     memory: Option<Memory>,
     pub(crate) store: Store,
     pub(crate) identity: Identity,
@@ -103,7 +109,13 @@ impl std::fmt::Debug for Programs {
 }
 
 impl Programs {
-    pub(crate) fn new(gpu: &Gpu, limits: &Limits, options: &CacheOptions) -> Programs {
+    pub(crate) fn new(
+        gpu: &Gpu,
+        limits: &Limits,
+        counters: &Arc<Counters>,
+        dump_spirv: Option<PathBuf>,
+        options: &CacheOptions,
+    ) -> Programs {
         let asked = cache::CacheOptions {
             persistent: match options.disk {
                 Disk::Default => None,
@@ -134,6 +146,10 @@ impl Programs {
         }
         let verify = options.verify.unwrap_or_else(environment::verify);
         Programs {
+            gpu: gpu.clone(),
+            counters: counters.clone(),
+            dump_spirv,
+            background: Background::default(),
             memory,
             forms: Forms::new(&store, verify, options.look_only),
             store,
@@ -233,7 +249,7 @@ fn subscriber(trace: bool, own: Option<cache::Subscriber>) -> Option<cache::Subs
     }))
 }
 
-impl ContextInner {
+impl Programs {
     /// The program of a step, and where it came from.
     pub(crate) fn program(&self, label: &str, step: &Step) -> Result<(Arc<Program>, StepReport), Error> {
         let mut report = StepReport {
@@ -247,7 +263,7 @@ impl ContextInner {
             load_us: 0.0,
         };
         let wanted = Wanted { label, step, key: OnceCell::new() };
-        let Some(memory) = &self.programs.memory else {
+        let Some(memory) = &self.memory else {
             report.memory = Tier::Off;
             let code = self.load_or_build(&wanted, &mut report)?;
             let (program, _) = self.make_pipeline(&wanted, &code, &mut report)?;
@@ -291,7 +307,7 @@ impl ContextInner {
 
     /// Takes the code from the store or builds it.
     fn load_or_build(&self, wanted: &Wanted<'_>, report: &mut StepReport) -> Result<Code, Error> {
-        let (programs, Wanted { label, step, .. }) = (&self.programs, wanted);
+        let (programs, Wanted { label, step, .. }) = (self, wanted);
         let key = programs.store.is_enabled().then(|| wanted.key(&programs.identity));
         let stored = key.and_then(|key| programs.store.get(key).ok()).and_then(|entry| spirv(&entry));
         report.disk = match (&key, &stored) {
@@ -364,7 +380,7 @@ impl ContextInner {
         if let Some(folder) = &self.dump_spirv {
             dump(folder, &hex(&step.key[..8]), words);
         }
-        let programs = &self.programs;
+        let programs = self;
         let stores = programs.store.is_enabled();
         let blobs = stores && !programs.look_only && programs.identity.replaces.is_none();
         let key = blobs.then(|| wanted.key(&programs.identity));
@@ -436,12 +452,12 @@ impl ContextInner {
         match self.gpu.pipeline(&source) {
             Err(DeviceError::OutOfMemory { kind, .. }) => {
                 tracing::warn!(kind, "out of memory: the pipelines kept in memory are dropped");
-                self.programs.clear();
+                self.clear();
                 self.gpu.pipeline(&source)
             }
             Err(DeviceError::Lost) => {
                 // None of them can be used again.
-                self.programs.clear();
+                self.clear();
                 Err(DeviceError::Lost)
             }
             made => made,

@@ -14,10 +14,12 @@ use std::sync::{
 use smallvec::SmallVec;
 
 use crate::{
-    api::context::ContextInner,
     error::Error,
-    runtime::{commit::Readies, schedule::Schedule},
-    submission::graph::{Graph, Mark, Stage, Touch, Touches},
+    submission::{
+        device::Device,
+        graph::{Graph, Mark, Stage, Touch, Touches},
+        ready::Readies,
+    },
     vk::{Barrier, Command, Submitted, Tape},
 };
 
@@ -69,7 +71,7 @@ impl Replay {
     }
 
     /// The recording that starts with a barrier.
-    fn tape(&self, context: &ContextInner, barrier: Option<Barrier>) -> Result<&Arc<Tape>, Error> {
+    fn tape(&self, device: &Device, barrier: Option<Barrier>) -> Result<&Arc<Tape>, Error> {
         let slot = match barrier {
             None => 0,
             Some(Barrier::ComputeToCompute) => 1,
@@ -82,8 +84,38 @@ impl Replay {
         let mut commands: SmallVec<[Command; 2]> = SmallVec::new();
         commands.extend(barrier.map(Command::Barrier));
         commands.extend(self.commands.iter().cloned());
-        let tape = context.gpu.queue(self.lane as usize).record(&commands)?;
+        let tape = device.gpu.queue(self.lane as usize).record(&commands)?;
         Ok(self.tapes[slot].get_or_init(|| Arc::new(tape)))
+    }
+
+    /// Makes a submission again.
+    pub(crate) fn play(&self, device: &Device, graph: &mut Graph) -> Result<Submitted, Error> {
+        device.refresh(graph);
+        let lane = self.lane;
+        let mark = Mark::from_number(self.mark.load(Relaxed));
+        if let Some(pending) = mark.and_then(|mark| graph.repeat(mark, lane)) {
+            let barrier = pending && self.in_order;
+            let tape = self.tape(device, barrier.then_some(Barrier::ComputeToCompute))?;
+            let submitted = device.gpu.play(lane, tape, &[])?;
+            graph.repeated(submitted.point, barrier);
+            return Ok(submitted);
+        }
+        let mut batch = graph.begin(lane);
+        let needs = graph.add(&mut batch, &self.label, Stage::Compute, &self.touches);
+        let submitted = self
+            .tape(device, needs.barrier)
+            .and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits)?));
+        match submitted {
+            Ok(submitted) => {
+                let mark = graph.commit_repeatable(batch, submitted.point, !needs.waits.is_empty());
+                self.mark.store(mark.number(), Relaxed);
+                Ok(submitted)
+            }
+            Err(error) => {
+                graph.roll_back(&batch);
+                Err(error)
+            }
+        }
     }
 }
 
@@ -96,36 +128,5 @@ fn merge(touches: &mut Touches, touch: &Touch) {
             known.writes |= touch.writes;
         }
         None => touches.push(touch.clone()),
-    }
-}
-
-impl ContextInner {
-    /// Makes a submission again.
-    pub(crate) fn play(&self, schedule: &mut Schedule, replay: &Replay) -> Result<Submitted, Error> {
-        self.refresh(schedule);
-        let lane = replay.lane;
-        let mark = Mark::from_number(replay.mark.load(Relaxed));
-        if let Some(pending) = mark.and_then(|mark| schedule.graph.repeat(mark, lane)) {
-            let barrier = pending && replay.in_order;
-            let tape = replay.tape(self, barrier.then_some(Barrier::ComputeToCompute))?;
-            let submitted = self.gpu.play(lane, tape, &[])?;
-            schedule.graph.repeated(submitted.point, barrier);
-            return Ok(submitted);
-        }
-        let mut batch = schedule.graph.begin(lane);
-        let needs = schedule.graph.add(&mut batch, &replay.label, Stage::Compute, &replay.touches);
-        let submitted =
-            replay.tape(self, needs.barrier).and_then(|tape| Ok(self.gpu.play(lane, tape, &needs.waits)?));
-        match submitted {
-            Ok(submitted) => {
-                let mark = schedule.graph.commit_repeatable(batch, submitted.point, !needs.waits.is_empty());
-                replay.mark.store(mark.number(), Relaxed);
-                Ok(submitted)
-            }
-            Err(error) => {
-                schedule.graph.roll_back(&batch);
-                Err(error)
-            }
-        }
     }
 }

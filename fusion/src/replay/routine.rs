@@ -9,33 +9,26 @@ use smallvec::SmallVec;
 
 use super::recorded::Replay;
 use crate::{
-    api::{
-        buffer::BufferInner,
-        context::ContextInner,
-        event::{Done, Settled},
-    },
-    error::{Error, Unreadable},
+    error::Unreadable,
     jit,
     report::{
         list::{FusionReport, Tier},
         outcome::Outcome,
     },
-    runtime::schedule::{Entry, List, QueueId, Schedule},
-    submission::{graph::Touch, identity::Span},
-    vk::Submitted,
+    submission::{buffer::BufferInner, device::Device, entry::Entry, graph::Touch, identity::Span},
 };
 
 /// What is submitted, and what else happens with it.
 #[derive(Debug)]
 pub(crate) struct Routine {
     pub(crate) replay: Replay,
-    outcome: Outcome,
-    report: Option<Arc<FusionReport>>,
-    effects: Vec<Effect>,
-    dispatches: u64,
+    pub(crate) outcome: Outcome,
+    pub(crate) report: Option<Arc<FusionReport>>,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) dispatches: u64,
     /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
     /// for none.
-    settled: AtomicU64,
+    pub(crate) settled: AtomicU64,
 }
 
 /// Bytes that are written, or that a fused kernel keeps to itself.
@@ -48,7 +41,7 @@ pub(crate) struct Effect {
 
 impl Effect {
     /// Makes it so.
-    fn apply(&self) {
+    pub(crate) fn apply(&self) {
         let Some(buffer) = self.buffer.upgrade() else { return };
         if self.inside {
             buffer.lost(self.span, Unreadable::Internalized);
@@ -70,11 +63,6 @@ impl Routine {
     pub(crate) fn settled(&self, contents: u64) -> bool {
         self.settled.load(Relaxed) == contents
     }
-
-    /// What the events of a run say.
-    pub(crate) fn says(&self, submitted: Submitted) -> Settled {
-        Settled::new(Ok(Done::Gpu(submitted)), self.outcome.clone(), self.report.clone())
-    }
 }
 
 /// What a report says of a run for which nothing had to be planned, built or looked for.
@@ -87,59 +75,17 @@ fn again(report: &FusionReport) -> FusionReport {
     report
 }
 
-impl ContextInner {
-    /// Makes a run again. Whoever calls has seen to it that nothing is in its way and that what it reads is readable.
-    pub(crate) fn perform(
-        &self,
-        schedule: &mut Schedule,
-        queue: QueueId,
-        routine: &Routine,
-    ) -> Result<Submitted, Error> {
-        let submitted = self.play(schedule, &routine.replay)?;
-        let before = self.contents.load(Relaxed);
-        if !routine.settled(before) {
-            routine.effects.iter().for_each(Effect::apply);
-            if self.contents.load(Relaxed) == before {
-                routine.settled.store(before, Relaxed);
-            }
-        }
-        schedule.queue(queue).ran(submitted.point);
-        schedule.counts.memory_hits += routine.dispatches;
-        schedule.counts.made_again += 1;
-        if routine.report.is_some() {
-            schedule.counts.list(&routine.outcome);
-            tracing::info!(queue = queue.0, dispatches = routine.dispatches, outcome = %routine.outcome, "fusion list ran again");
-        }
-        Ok(submitted)
-    }
-}
-
 impl Entry {
     /// What one of its writes does to contents: nothing, unless it certainly writes every byte.
-    fn effect(&self, context: &ContextInner, position: usize) -> Option<Effect> {
+    pub(crate) fn effect(&self, device: &Device, position: usize) -> Option<Effect> {
         let (touch, buffer) = (&self.touches[position], &self.buffers[position]);
-        let certain = touch.writes && jit::overwrites(&self.submission, position, &context.limits);
+        let certain = touch.writes && jit::overwrites(&self.submission, position, &device.limits);
         certain.then(|| Effect { buffer: Arc::downgrade(buffer), span: touch.span, inside: false })
     }
 
     /// What a run of it alone does to contents.
-    pub(crate) fn effects(&self, context: &ContextInner) -> Vec<Effect> {
-        (0..self.touches.len()).filter_map(|position| self.effect(context, position)).collect()
-    }
-}
-
-impl List {
-    /// What a run of the list does to contents.
-    pub(crate) fn effects(&self, context: &ContextInner, kept: &[(usize, usize, bool)]) -> Vec<Effect> {
-        let effect = |&(entry, position, inside): &(usize, usize, bool)| {
-            let entry = &self.entries[entry];
-            if !inside {
-                return entry.effect(context, position);
-            }
-            let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);
-            Some(Effect { buffer: Arc::downgrade(buffer), span: touch.span, inside })
-        };
-        kept.iter().filter_map(effect).collect()
+    pub(crate) fn effects(&self, device: &Device) -> Vec<Effect> {
+        (0..self.touches.len()).filter_map(|position| self.effect(device, position)).collect()
     }
 }
 
@@ -154,12 +100,12 @@ pub(crate) struct OldRead {
 
 impl OldRead {
     /// Every read of a submission, with what those before it write.
-    pub(crate) fn of(context: &ContextInner, earlier: &[Entry], entry: &Entry) -> SmallVec<[OldRead; 4]> {
+    pub(crate) fn of(device: &Device, earlier: &[Entry], entry: &Entry) -> SmallVec<[OldRead; 4]> {
         let reads = entry.touches.iter().zip(&entry.buffers).filter(|(touch, _)| touch.reads);
         let read = |(touch, buffer): (&Touch, &Arc<BufferInner>)| OldRead {
             buffer: Arc::downgrade(buffer),
             span: touch.span,
-            written: earlier.iter().flat_map(|entry| entry.overwritten(context, touch.memory)).collect(),
+            written: earlier.iter().flat_map(|entry| entry.overwritten(device, touch.memory)).collect(),
         };
         reads.map(read).collect()
     }

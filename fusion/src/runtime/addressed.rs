@@ -5,9 +5,9 @@
 //! happen, and listed, except where the list itself says that it does.
 
 use crate::{
-    api::buffer::BufferInner,
     jit::{BufferReport, Internalization, Policy, Promote, Reason, Submission, TrustedReport},
-    runtime::schedule::{Entry, List},
+    runtime::schedule::List,
+    submission::{buffer::BufferInner, entry::Entry},
 };
 
 impl List {

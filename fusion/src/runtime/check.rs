@@ -5,18 +5,16 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::{
-    api::{
-        buffer::BufferInner,
-        context::ContextInner,
-        handler::{Request, Size},
-        kernel::check_device,
-    },
-    error::{BindingName, BuildError, Error, Slot, SubmitError},
+    error::{BindingName, BufferError, BuildError, Error, Slot, SubmitError},
     jit::{Arg, Binding, BindingKind, FloatMode, Promote, Specialized, Submission, plan_unfused},
-    runtime::schedule::Entry,
+    runtime::{context::ContextInner, schedule::List},
     submission::{
         accessor::{Access, Accessor},
+        buffer::BufferInner,
+        entry::Entry,
         graph::{Touch, Touches},
+        kernel::check_device,
+        request::{Request, Size},
     },
     vk::DeviceError,
 };
@@ -38,11 +36,11 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
     let Some((kernel, size)) = &request.dispatch else {
         return Err(Error::submit("?", SubmitError::NoDispatch));
     };
-    if !Arc::ptr_eq(&kernel.inner.context, context) {
-        return Err(Error::submit(kernel.name(), SubmitError::Foreign { what: "kernel" }));
+    if !Arc::ptr_eq(&kernel.device, &context.device) {
+        return Err(Error::submit(kernel.jit.name(), SubmitError::Foreign { what: "kernel" }));
     }
-    let kernel = kernel.inner.jit.specialize(&request.spec)?;
-    check_device(context, &kernel)?;
+    let kernel = kernel.jit.specialize(&request.spec)?;
+    check_device(&context.device, &kernel)?;
     let fail = |problem| Error::submit(&kernel.name, problem);
 
     let groups = groups_of(&kernel, *size).map_err(fail)?;
@@ -53,7 +51,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
     let mut buffers = SmallVec::with_capacity(request.args.len());
     let mut asked = SmallVec::with_capacity(request.args.len());
     for (position, (slot, accessor)) in request.args.iter().enumerate() {
-        if !Arc::ptr_eq(&accessor.buffer.context, context) {
+        if !Arc::ptr_eq(&accessor.buffer.device, &context.device) {
             return Err(fail(SubmitError::Foreign { what: "buffer" }));
         }
         if request.args[..position].iter().any(|(earlier, _)| earlier == slot) {
@@ -91,7 +89,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
     }
     overlaps(&touches, &args, &buffers).map_err(fail)?;
     for accessor in &request.uses {
-        let (range, reads) = (accessor.checked(context)?, accessor.access != Access::Write);
+        let (range, reads) = (accessor.checked(&context.device)?, accessor.access != Access::Write);
         touches.push(accessor.buffer.touch(range, reads, accessor.access.may_write()));
         buffers.push(accessor.buffer.clone());
     }
@@ -222,7 +220,7 @@ pub(crate) fn recorded(
     args: &[Arg],
     bytes: &[u8],
 ) -> Result<Submission, Error> {
-    check_device(context, kernel)?;
+    check_device(&context.device, kernel)?;
     let fail = |problem| Error::submit(&kernel.name, problem);
     push(kernel, bytes.len()).map_err(fail)?;
     groups_of(kernel, Size::Groups(groups)).map_err(fail)?;
@@ -299,6 +297,27 @@ fn overlaps(touches: &[Touch], args: &[Arg], buffers: &[Arc<BufferInner>]) -> Re
                 });
             }
         }
+    }
+    Ok(())
+}
+
+/// Whether everything that the kernel reads is there to be read: in memory, or written earlier in the same list.
+pub(crate) fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> {
+    for (position, (touch, buffer)) in entry.touches.iter().zip(&entry.buffers).enumerate() {
+        if !touch.reads || buffer.unreadable(touch.span).is_none() {
+            continue;
+        }
+        let earlier = list.map_or(&[][..], |list| &list.entries);
+        let written = earlier.iter().flat_map(|earlier| earlier.overwritten(&buffer.device, touch.memory));
+        let Some(state) = buffer.unreadable_after(touch.span, written) else { continue };
+        let Some(arg) = entry.submission.args.get(position) else {
+            return Err(buffer.error(BufferError::Unreadable(state)));
+        };
+        let slot = Slot { set: arg.set, binding: arg.binding };
+        return Err(Error::submit(
+            &entry.label,
+            SubmitError::Unreadable { slot, buffer: buffer.name().to_string(), state },
+        ));
     }
     Ok(())
 }

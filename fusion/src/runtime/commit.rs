@@ -6,13 +6,15 @@ use smallvec::SmallVec;
 
 use super::schedule::Schedule;
 use crate::{
-    api::{buffer::BufferInner, context::ContextInner},
     code::programs::Program,
     error::{Error, SubmitError},
     jit::{BindingKind, Bound, Step},
+    runtime::context::ContextInner,
     submission::{
+        buffer::BufferInner,
         graph::{Stage, Touch, Touches},
         identity::{MemoryId, Span},
+        ready::{Readies, Ready},
     },
     vk::{Barrier, BoundMemory, Command, Dispatch, Point, Submitted},
 };
@@ -48,17 +50,6 @@ impl Piece {
         Piece { label, program, bindings, push, base, groups, members, reaches, apart }
     }
 }
-
-/// A dispatch with its memory at hand.
-#[derive(Debug)]
-pub(crate) struct Ready {
-    pub(crate) label: Arc<str>,
-    pub(crate) dispatch: Dispatch,
-    pub(crate) touches: Touches,
-    pub(crate) apart: bool,
-}
-
-pub(crate) type Readies = SmallVec<[Ready; 1]>;
 
 /// Dispatches that are submitted together, in order.
 #[derive(Debug)]
@@ -110,14 +101,14 @@ impl ContextInner {
                 let touch = touched(bound);
                 let (buffer, range) = named(bound, &touch, buffers.clone())
                     .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: "buffer" }))?;
-                let memory = buffer.memory(schedule)?.clone();
+                let memory = buffer.memory(&mut schedule.graph)?.clone();
                 let (set, binding) = (bound.set, bound.binding);
                 bindings.push(BoundMemory { set, binding, memory, offset: range.start, len: bound.len });
                 touches.push(touch);
             }
             let mut keeps = SmallVec::new();
             for (touch, buffer) in piece.reaches {
-                keeps.push(buffer.memory(schedule)?.clone());
+                keeps.push(buffer.memory(&mut schedule.graph)?.clone());
                 touches.push(touch);
             }
             let pipeline = piece.program.pipeline.clone();
@@ -135,7 +126,7 @@ impl ContextInner {
         lane: u32,
         work: Work<'_>,
     ) -> Result<Submitted, Error> {
-        self.refresh(schedule);
+        self.refresh(&mut schedule.graph);
         let mut batch = schedule.graph.begin(lane);
         let mut waits: SmallVec<[Point; 4]> = SmallVec::from_slice(work.waits);
         if waits.iter().any(|point| point.queue == lane && point.value != 0) {
@@ -158,33 +149,6 @@ impl ContextInner {
             waits.extend(needs.waits);
         }
         match self.gpu.queue(lane as usize).submit(&commands, &waits, work.profile) {
-            Ok(submitted) => {
-                schedule.graph.commit(batch, submitted.point);
-                Ok(submitted)
-            }
-            Err(error) => {
-                schedule.graph.roll_back(&batch);
-                Err(error.into())
-            }
-        }
-    }
-
-    /// Submits copies, fills or updates that together make the given accesses.
-    pub(crate) fn transfer(
-        &self,
-        schedule: &mut Schedule,
-        lane: u32,
-        label: &Arc<str>,
-        transfers: &[Command],
-        touches: &[Touch],
-    ) -> Result<Submitted, Error> {
-        self.refresh(schedule);
-        let mut batch = schedule.graph.begin(lane);
-        let needs = schedule.graph.add(&mut batch, label, Stage::Transfer, touches);
-        let mut commands: SmallVec<[Command; 2]> = SmallVec::with_capacity(transfers.len() + 1);
-        commands.extend(needs.barrier.map(Command::Barrier));
-        commands.extend(transfers.iter().cloned());
-        match self.gpu.queue(lane as usize).submit(&commands, &needs.waits, false) {
             Ok(submitted) => {
                 schedule.graph.commit(batch, submitted.point);
                 Ok(submitted)

@@ -8,20 +8,28 @@ use std::{
 
 use super::prepare::Prepared;
 use crate::{
-    api::{
-        context::ContextInner,
-        event::{Done, EventInner, Settled},
-        fusion::{End, FusionProperties},
-    },
     error::{BuildError, Error, Unreadable},
+    options::fusion::FusionProperties,
     replay::{recorded::Replay, routine::Routine},
-    report::outcome::Outcome,
+    report::outcome::{CancelCause, Outcome},
     runtime::{
         commit::Work,
-        schedule::{Entry, List, Mode, QueueId, Schedule},
+        context::ContextInner,
+        event::{Done, EventInner, Settled},
+        schedule::{List, Mode, QueueId, Schedule},
     },
+    submission::entry::Entry,
     vk::Point,
 };
+
+/// How a list ends.
+#[derive(Debug, Clone)]
+pub(crate) enum End {
+    Cancel(CancelCause),
+    Complete(FusionProperties),
+    /// As `Complete`, and the list's submissions are wanted afterwards.
+    Keep(FusionProperties),
+}
 
 /// Where a kept list has what is known of it, and the version of its buffers now.
 type KeptAs<'a> = (&'a OnceLock<(Routine, u64)>, u64);
@@ -212,7 +220,7 @@ impl ContextInner {
             let again = again && remember.wants(schedule, list);
             let replay = if again { Replay::of(lane, &readies) } else { None };
             let submitted = match &replay {
-                Some(replay) => self.play(schedule, replay)?,
+                Some(replay) => replay.play(self, &mut schedule.graph)?,
                 None => self.commit(schedule, lane, Work { readies, waits: &waits, profile })?,
             };
             for &(entry, position, is_kept) in &kept {

@@ -12,12 +12,6 @@ use std::{
 
 use super::end::panic_message;
 use crate::{
-    api::{
-        context::ContextInner,
-        event::{Done, Settled},
-        fusion::End,
-        queue::readable,
-    },
     error::{BuildError, Error, FusionError},
     jit::{Reason, Report},
     report::{
@@ -25,9 +19,14 @@ use crate::{
         outcome::Outcome,
     },
     runtime::{
+        check::readable,
         commit::{Piece, Work},
-        schedule::{Entry, List, QueueId},
+        context::ContextInner,
+        end::End,
+        event::{Done, Settled},
+        schedule::{List, QueueId},
     },
+    submission::entry::Entry,
     vk::Submitted,
 };
 
@@ -111,7 +110,7 @@ impl ContextInner {
             return Err(Error::Earlier(error.clone()));
         }
         let step = self.plain_step(entry)?;
-        let (program, report) = self.program(&entry.label, &step)?;
+        let (program, report) = self.programs.program(&entry.label, &step)?;
         let (reaches, apart) = (entry.reaches().collect(), entry.apart());
         let piece = Piece::of(entry.label.clone(), &step, program, reaches, apart);
         let mut schedule = self.lock();

@@ -7,7 +7,6 @@ use std::{
 
 use super::verify::First;
 use crate::{
-    api::{context::ContextInner, fusion::End},
     code::{
         memo::{Numbers, Planned},
         programs::micros,
@@ -17,9 +16,11 @@ use crate::{
     report::{list::FusionReport, outcome::Outcome},
     runtime::{
         commit::{Piece, touched},
-        schedule::{Entry, List},
+        context::ContextInner,
+        end::End,
+        schedule::List,
     },
-    submission::identity::HandleId,
+    submission::{entry::Entry, identity::HandleId},
 };
 
 /// A list ready to be submitted.
@@ -59,8 +60,11 @@ impl ContextInner {
             recorder.record(&submissions, &properties.options());
         }
         let outcome = outcome(plan);
-        let checks =
-            if self.validate { self.validate(&submissions, &properties.options(), plan) } else { Vec::new() };
+        let checks = if self.validate {
+            self.judged.validate(&submissions, &properties.options(), (plan, &self.limits), &self.counters)
+        } else {
+            Vec::new()
+        };
         if let Some(reason) = self.judged.dropped(&plan.steps) {
             tracing::error!(list = %list.label(), %reason, "fused code is not used");
             let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
@@ -76,7 +80,7 @@ impl ContextInner {
             prepared.report.plan = report;
             return Ok(prepared);
         }
-        if properties.background && self.building(list, &plan.steps) {
+        if properties.background && self.programs.building(&|step| list.labels(step), &plan.steps) {
             let mut prepared = self.prepare_unfused(list, Outcome::Building)?;
             prepared.report.plan = report;
             return Ok(prepared);
@@ -160,7 +164,9 @@ impl ContextInner {
     ) -> Result<Prepared, Error> {
         let mut pieces = Vec::with_capacity(steps.len());
         let mut reports = Vec::with_capacity(steps.len());
-        for (step, (program, mut report)) in steps.iter().zip(self.programs_of(list, steps)?) {
+        for (step, (program, mut report)) in
+            steps.iter().zip(self.programs.programs_of(&|step| list.labels(step), steps)?)
+        {
             let label = list.labels(step);
             report.members = step.members.clone();
             reports.push(report);

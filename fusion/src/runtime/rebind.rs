@@ -15,10 +15,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::{
-    api::{buffer::BufferInner, context::ContextInner},
     error::{Error, FusionError},
     jit::Promote,
-    runtime::{check, schedule::Entry},
+    runtime::{check, context::ContextInner},
+    submission::{buffer::BufferInner, entry::Entry},
 };
 
 /// One difference.
@@ -90,7 +90,7 @@ impl Shape {
         let Some(place) = self.place(old) else {
             return refuse(format!("buffer `{}` is not in the list", old.name()));
         };
-        if !Arc::ptr_eq(&new.context, context) {
+        if !Arc::ptr_eq(&new.device, &context.device) {
             return refuse(format!("buffer `{}` belongs to another context", new.name()));
         }
         if new.size != old.size {

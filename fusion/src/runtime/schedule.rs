@@ -9,7 +9,6 @@
 //! - The lock is never held while a kernel is built, a closure runs, or the device is waited for.
 
 use std::{
-    ops::Range,
     sync::{Arc, MutexGuard, PoisonError},
     thread::{self, ThreadId},
 };
@@ -18,19 +17,18 @@ use ahash::AHashMap;
 use smallvec::SmallVec;
 
 use crate::{
-    api::{
-        buffer::BufferInner,
-        context::{ContextInner, HostHold},
-        event::{EventInner, HostDone},
-        fusion::End,
-    },
-    error::{BufferError, Error, Unreadable},
-    jit::{self, Promote, Submission},
-    replay::known::{Followed, Given, Known, KnownLists},
+    error::{BufferError, Error},
+    replay::known::{Followed, Known, KnownLists},
     report::{outcome::CancelCause, stats::Stats},
+    runtime::{
+        context::{ContextInner, HostHold},
+        end::End,
+        event::{EventInner, HostDone},
+    },
     submission::{
+        buffer::BufferInner,
+        entry::Entry,
         graph::{Graph, Touch, Touches},
-        identity::{MemoryId, Span},
     },
     vk::Point,
 };
@@ -93,32 +91,6 @@ pub(crate) struct List {
     pub(crate) followed: Option<Followed>,
 }
 
-/// A listed submission.
-#[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    pub(crate) submission: Submission,
-    pub(crate) label: Arc<str>,
-    /// What it touches: first by its arguments, in their order, then by address.
-    pub(crate) touches: Touches,
-    /// The buffer of each touch.
-    pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
-    /// The promotion that the buffer of each argument asked for when this was submitted, whatever it asks for now.
-    pub(crate) asked: SmallVec<[Promote; 8]>,
-    pub(crate) after: After,
-    /// What it was asked for; nothing where it cannot be compared with that.
-    pub(crate) given: Option<Given>,
-}
-
-/// What a submission was told to come after, besides what its buffers say.
-///
-/// A host task is none of it: the call that submits waits for that, so no list ever waits for a thread of the user's.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct After {
-    pub(crate) points: SmallVec<[Point; 2]>,
-    /// Submissions of the same list, which come first anyway: it fails where they do.
-    pub(crate) listed: SmallVec<[Range<u32>; 1]>,
-}
-
 /// When an access observes a listed submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
@@ -136,60 +108,6 @@ struct Hold {
     thread: ThreadId,
     /// The name of the buffer, of the first if there are several.
     buffer: Arc<str>,
-}
-
-impl Entry {
-    /// What its kernel reaches by address: the touches after those of its arguments.
-    pub(crate) fn reaches(&self) -> impl Iterator<Item = (Touch, Arc<BufferInner>)> + '_ {
-        self.touches.iter().cloned().zip(self.buffers.iter().cloned()).skip(self.submission.args.len())
-    }
-
-    /// The bytes of a memory that it certainly writes, whatever was there before.
-    pub(crate) fn overwritten<'a>(
-        &'a self,
-        context: &'a ContextInner,
-        memory: MemoryId,
-    ) -> impl Iterator<Item = Span> + 'a {
-        let written = move |&position: &usize| {
-            let touch = &self.touches[position];
-            touch.memory == memory
-                && touch.writes
-                && jit::overwrites(&self.submission, position, &context.limits)
-        };
-        (0..self.submission.args.len()).filter(written).map(|position| self.touches[position].span)
-    }
-
-    /// Notes that it ran: what it certainly wrote can be read again, if it could not be. Of what it only may have
-    /// written nothing is known, so that stays as it was.
-    pub(crate) fn note_written(&self, context: &ContextInner) {
-        for position in 0..self.touches.len() {
-            self.note_written_at(context, position);
-        }
-    }
-
-    /// As [`Entry::note_written`], for one of its touches.
-    pub(crate) fn note_written_at(&self, context: &ContextInner, position: usize) {
-        let (touch, buffer) = (&self.touches[position], &self.buffers[position]);
-        if touch.writes
-            && buffer.unreadable(touch.span).is_some()
-            && jit::overwrites(&self.submission, position, &context.limits)
-        {
-            buffer.written(touch.span);
-        }
-    }
-
-    /// Notes that it did not run although it was taken: what it should have written cannot be read.
-    pub(crate) fn lose(&self) {
-        for (touch, buffer) in self.touches.iter().zip(&self.buffers).filter(|(touch, _)| touch.writes) {
-            buffer.lost(touch.span, Unreadable::Failed);
-        }
-    }
-
-    /// Whether it follows addresses without saying where to.
-    pub(crate) fn apart(&self) -> bool {
-        self.submission.kernel.interface.uses_device_addresses
-            && self.touches.len() == self.submission.args.len()
-    }
 }
 
 impl List {
@@ -259,13 +177,6 @@ impl ContextInner {
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the graph how far the queues are known to have come.
-    pub(crate) fn refresh(&self, schedule: &mut Schedule) {
-        for lane in 0..self.gpu.queues() as u32 {
-            schedule.graph.seen(lane, self.gpu.done(lane));
-        }
-    }
-
     /// Waits until something about queues or holds has changed.
     pub(crate) fn wait_for_change<'a>(&self, schedule: MutexGuard<'a, Schedule>) -> MutexGuard<'a, Schedule> {
         self.changed.wait(schedule).unwrap_or_else(PoisonError::into_inner)
@@ -309,8 +220,8 @@ impl ContextInner {
         cause: CancelCause,
     ) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
         let mut schedule = self.observe(std::slice::from_ref(&touch), None, Rule::Conflict, cause)?;
-        buffer.memory(&mut schedule)?;
-        self.refresh(&mut schedule);
+        buffer.memory(&mut schedule.graph)?;
+        self.refresh(&mut schedule.graph);
         let points = schedule.graph.conflicts(&touch);
         let hold =
             self.hold_now(&mut schedule, buffer.name(), Touches::from_iter([touch]), thread::current().id());

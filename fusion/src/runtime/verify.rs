@@ -13,11 +13,6 @@ use std::{mem, sync::Arc};
 
 use super::prepare::Prepared;
 use crate::{
-    api::{
-        buffer::BufferInner,
-        context::ContextInner,
-        event::{Done, Settled},
-    },
     code::judged::StepKey,
     error::{Error, FusionError, Unreadable},
     jit::Reason,
@@ -28,10 +23,13 @@ use crate::{
     },
     runtime::{
         commit::{Piece, Work, touched},
-        schedule::{List, QueueId, Schedule},
+        context::ContextInner,
+        event::{Done, Settled},
+        schedule::{List, QueueId},
     },
     submission::{
-        graph::Touch,
+        buffer::BufferInner,
+        graph::{Graph, Touch},
         identity::{MemoryId, Span},
     },
     vk::{Command, Point},
@@ -150,7 +148,6 @@ impl ContextInner {
         if pieces.iter().any(|piece| piece.apart || !piece.reaches.is_empty()) {
             return Err(refused("a kernel follows device addresses"));
         }
-        let context = self.me.upgrade().ok_or_else(|| refused("the context is going away"))?;
         let touches = || pieces.iter().flat_map(|piece| &piece.bindings).map(touched);
         let mut copies: Vec<Copy> = Vec::new();
         for Touch { memory, .. } in touches().filter(|touch| touch.writes) {
@@ -160,7 +157,7 @@ impl ContextInner {
             let spans = || touches().filter(|other| other.memory == memory).map(|other| other.span);
             let hull = |a: Span, b: Span| Span::new(a.start.min(b.start), a.end.max(b.end));
             let span = spans().reduce(hull).unwrap_or(Span::new(0, 0));
-            let buffer = BufferInner::new(&context, span.end - span.start);
+            let buffer = BufferInner::new(&self.device, span.end - span.start);
             buffer.allocate()?;
             let mut copy = Copy { memory, span, buffer, parts: Vec::new() };
             spans().for_each(|part| copy.add(list, part));
@@ -186,21 +183,21 @@ impl ContextInner {
                 let Some(local) = buffer.within(*part) else { continue };
                 touches.push(buffer.touch(local.clone(), true, false));
                 commands.push(Command::Copy {
-                    src: buffer.memory(&mut schedule)?.clone(),
+                    src: buffer.memory(&mut schedule.graph)?.clone(),
                     src_offset: local.start,
-                    dst: copy.memory(&mut schedule)?,
+                    dst: copy.memory(&mut schedule.graph)?,
                     dst_offset: part.start - copy.span.start,
                     len: part.end - part.start,
                 });
             }
-            self.transfer(&mut schedule, lane, &Arc::from("first run"), &commands, &touches)?;
+            self.transfer(&mut schedule.graph, lane, &Arc::from("first run"), &commands, &touches)?;
         }
         let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
         let mut readies = self.ready(&mut schedule, pieces, buffers)?;
         for ready in &mut readies {
             for (bound, touch) in ready.dispatch.bindings.iter_mut().zip(&mut ready.touches) {
                 if let Some(copy) = copies.iter().find(|copy| copy.memory == touch.memory) {
-                    bound.memory = copy.memory(&mut schedule)?;
+                    bound.memory = copy.memory(&mut schedule.graph)?;
                     bound.offset = touch.span.start - copy.span.start;
                     let range = bound.offset..bound.offset + bound.len;
                     *touch = copy.buffer.touch(range, touch.reads, touch.writes);
@@ -260,7 +257,7 @@ impl Copy {
         }
     }
 
-    fn memory(&self, schedule: &mut Schedule) -> Result<Arc<crate::vk::Memory>, Error> {
-        self.buffer.memory(schedule).cloned()
+    fn memory(&self, graph: &mut Graph) -> Result<Arc<crate::vk::Memory>, Error> {
+        self.buffer.memory(graph).cloned()
     }
 }

@@ -2,15 +2,10 @@
 
 use std::{ops::Range, sync::Arc};
 
-use bytemuck::Pod;
-
 use crate::{
-    api::{
-        buffer::{Buffer, BufferInner},
-        context::ContextInner,
-    },
     error::{BufferError, Error},
     jit::Promote,
+    submission::{buffer::BufferInner, device::Device},
 };
 
 /// How a submission may use a buffer.
@@ -27,11 +22,11 @@ impl Access {
     }
 }
 
-/// A buffer, or a part of it, together with how a submission means to use it. Made by [`Buffer::read`],
-/// [`Buffer::write`] and [`Buffer::read_write`].
+/// A buffer, or a part of it, together with how a submission means to use it. Made by [`Buffer::read`](crate::Buffer::read),
+/// [`Buffer::write`](crate::Buffer::write) and [`Buffer::read_write`](crate::Buffer::read_write).
 ///
 /// What a kernel really reads and writes is found in its code; the accessor limits it (a kernel that writes through a
-/// [`Buffer::read`] accessor is an error) and never widens it.
+/// [`Buffer::read`](crate::Buffer::read) accessor is an error) and never widens it.
 #[derive(Debug, Clone)]
 pub struct Accessor {
     pub(crate) buffer: Arc<BufferInner>,
@@ -46,15 +41,8 @@ pub struct Accessor {
 }
 
 impl Accessor {
-    pub(crate) fn new<T: Pod>(buffer: &Buffer<T>, access: Access) -> Accessor {
-        Accessor {
-            buffer: buffer.inner.clone(),
-            access,
-            element: size_of::<T>() as u64,
-            offset: 0,
-            count: buffer.len() as u64,
-            promote: None,
-        }
+    pub(crate) fn new(buffer: &Arc<BufferInner>, element: u64, count: u64, access: Access) -> Accessor {
+        Accessor { buffer: buffer.clone(), access, element, offset: 0, count, promote: None }
     }
 
     /// Narrows the accessor to `len` elements from `offset` on, counted from the start of what it spans now.
@@ -104,8 +92,8 @@ impl Accessor {
     }
 
     /// The byte range in the buffer, if it is one and the buffer is of this context.
-    pub(crate) fn checked(&self, context: &Arc<ContextInner>) -> Result<Range<u64>, Error> {
-        if !Arc::ptr_eq(&self.buffer.context, context) {
+    pub(crate) fn checked(&self, device: &Arc<Device>) -> Result<Range<u64>, Error> {
+        if !Arc::ptr_eq(&self.buffer.device, device) {
             return Err(self.buffer.error(BufferError::Foreign));
         }
         let (offset, count, len) = (self.offset, self.count, self.buffer.elements(self.element));
@@ -119,12 +107,6 @@ impl Accessor {
     /// First byte in the buffer, and number of bytes. Only meaningful once the range was checked.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         (self.offset.saturating_mul(self.element), self.count.saturating_mul(self.element))
-    }
-}
-
-impl<T: Pod> From<&Buffer<T>> for Accessor {
-    fn from(buffer: &Buffer<T>) -> Accessor {
-        buffer.read_write()
     }
 }
 

@@ -7,8 +7,8 @@
 //! - a *handle* ([`HandleId`]): one buffer as the user holds it, clones included. Arguments, the scope of a host task, and
 //!   the buffers of a kept list are about handles: two imports of the same bytes are two of them.
 //! - between them a *span* ([`Span`]): a byte range of a memory. A plain `Range<u64>` counts from the start of a handle;
-//!   [`BufferInner::span`](crate::api::buffer::BufferInner::span) and
-//!   [`BufferInner::within`](crate::api::buffer::BufferInner::within) are the only ways from one to the other.
+//!   [`BufferInner::span`](crate::submission::buffer::BufferInner::span) and
+//!   [`BufferInner::within`](crate::submission::buffer::BufferInner::within) are the only ways from one to the other.
 //!
 //! The planner numbers memories ([`BufferId`]) and counts its offsets from their start, as spans do.
 

@@ -10,10 +10,9 @@ use smallvec::SmallVec;
 
 use super::Buffer;
 use crate::{
-    api::context::HostHold,
     error::{BufferError, Error, Unreadable},
     report::outcome::CancelCause,
-    runtime::schedule::Rule,
+    runtime::{context::HostHold, schedule::Rule},
     vk::{Command, Point},
 };
 
@@ -97,15 +96,15 @@ impl<T: Pod> Buffer<T> {
             return self.upload(&vec![value; self.len()]);
         };
         let touch = self.inner.touch(range, false, true);
-        let mut schedule = self.inner.context.observe(
+        let mut schedule = self.context.observe(
             std::slice::from_ref(&touch),
             None,
             Rule::Conflict,
             CancelCause::HostWrite,
         )?;
-        let dst = self.inner.memory(&mut schedule)?.clone();
+        let dst = self.inner.memory(&mut schedule.graph)?.clone();
         let fill = Command::Fill { dst, offset: 0, len, word };
-        self.inner.context.transfer(&mut schedule, 0, &self.inner.name(), &[fill], &[touch])?;
+        self.context.transfer(&mut schedule.graph, 0, &self.inner.name(), &[fill], &[touch])?;
         self.inner.written(self.inner.span(self.elements()));
         Ok(())
     }
@@ -163,7 +162,7 @@ impl<T: Pod> Buffer<T> {
     ) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
         let writes = cause == CancelCause::HostWrite;
         let touch = self.inner.touch(range, !writes, writes);
-        self.inner.context.hold(&self.inner, touch, cause)
+        self.context.hold(&self.inner, touch, cause)
     }
 
     pub(crate) fn read_bytes(
@@ -173,7 +172,7 @@ impl<T: Pod> Buffer<T> {
         out: &mut [u8],
         points: &[Point],
     ) -> Result<(), Error> {
-        let context = &self.inner.context;
+        let context = &self.context;
         let lane = points.first().map_or(0, |point| point.queue);
         let memory = self.inner.allocate()?;
         Ok(context.gpu.queue(lane as usize).download(memory, range.start, out, points)?)
@@ -186,7 +185,7 @@ impl<T: Pod> Buffer<T> {
         bytes: &[u8],
         points: &[Point],
     ) -> Result<(), Error> {
-        let context = &self.inner.context;
+        let context = &self.context;
         let lane = points.first().map_or(0, |point| point.queue);
         let memory = self.inner.allocate()?;
         let queue = context.gpu.queue(lane as usize);

@@ -2,14 +2,14 @@
 
 use std::{mem, sync::Arc};
 
-use super::{FusedList, FusionProperties, FusionWrapper};
+use super::{FusedList, FusionWrapper};
 use crate::{
-    api::{context::ContextInner, event::Settled},
-    code::ahead::{Explanation, Labelled},
-    error::{BuildError, Error, FusionError},
-    jit,
+    code::ahead::{Explanation, Labelled, plan_only},
+    error::{Error, FusionError},
+    options::fusion::FusionProperties,
     report::{list::StepReport, outcome::Outcome},
-    runtime::schedule::{Entry, Mode},
+    runtime::{context::ContextInner, event::Settled, schedule::Mode},
+    submission::entry::Entry,
 };
 
 impl FusionWrapper {
@@ -52,7 +52,7 @@ impl FusedList {
     /// A submission that cannot run on this device; code that cannot be built.
     pub fn warm(&self) -> Result<Vec<StepReport>, Error> {
         let (context, steps) = self.steps()?;
-        context.warm(&steps)
+        context.programs.warm(&steps)
     }
 
     /// Says where the code of each dispatch would come from, and why. Changes nothing.
@@ -62,32 +62,13 @@ impl FusedList {
     /// A submission that cannot run on this device.
     pub fn explain(&self) -> Result<Vec<Explanation>, Error> {
         let (context, steps) = self.steps()?;
-        Ok(context.explain(&steps))
+        Ok(context.programs.explain(&steps))
     }
 
     fn steps(&self) -> Result<(&Arc<ContextInner>, Vec<Labelled>), Error> {
         let kept = &*self.inner;
         let context = &kept.queue.inner.context;
         let submissions: Vec<_> = kept.entries.iter().map(|entry: &Entry| entry.submission.clone()).collect();
-        Ok((context, context.plan_only(&submissions, &kept.properties.options())?))
-    }
-}
-
-impl ContextInner {
-    /// The dispatches of a list, with the names of their kernels.
-    pub(crate) fn plan_only(
-        &self,
-        submissions: &[jit::Submission],
-        options: &jit::FuseOptions,
-    ) -> Result<Vec<Labelled>, Error> {
-        let plan = jit::plan(submissions, options, &self.limits).map_err(|error| Error::Build {
-            kernel: error.kernel.clone(),
-            source: BuildError::Plan(error),
-        })?;
-        let label = |step: &jit::Step| -> Arc<str> {
-            let kernels = submissions[step.members.clone()].iter();
-            Arc::from(kernels.map(|one| one.kernel.name.as_str()).collect::<Vec<_>>().join(" + "))
-        };
-        Ok(plan.steps.into_iter().map(|step| (label(&step), step)).collect())
+        Ok((context, plan_only(&submissions, &kept.properties.options(), &context.limits)?))
     }
 }

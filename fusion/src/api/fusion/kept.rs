@@ -8,23 +8,22 @@ use std::{
 use bytemuck::{NoUninit, Pod};
 use smallvec::SmallVec;
 
-use super::{End, FusionProperties, FusionWrapper};
+use super::FusionWrapper;
 use crate::{
-    api::{
-        buffer::Buffer,
-        context::ContextInner,
-        event::{Event, EventInner},
-        queue::{Queue, readable},
-    },
+    api::{buffer::Buffer, queue::Queue},
     error::{Error, FusionError},
+    options::fusion::FusionProperties,
     replay::routine::{OldRead, Routine},
     report::outcome::{CancelCause, Outcome},
     runtime::{
-        end::Ended,
+        check::readable,
+        context::ContextInner,
+        end::{End, Ended},
+        event::{Event, EventInner},
         rebind::{Change, Shape},
-        schedule::{Entry, List, Mode, QueueId, Rule},
+        schedule::{List, Mode, QueueId, Rule},
     },
-    submission::graph::Touches,
+    submission::{entry::Entry, graph::Touches},
 };
 
 /// A fusion list that was completed and kept: it can be run again without being recorded again. A handle; clones are the

@@ -9,14 +9,14 @@ use smallvec::SmallVec;
 
 use super::Queue;
 use crate::{
-    api::{
-        buffer::{BufferInner, repeated_word},
-        event::{Done, Event, EventInner},
-    },
+    api::buffer::repeated_word,
     error::{BufferError, Error},
     report::outcome::CancelCause,
-    runtime::schedule::Rule,
-    submission::{accessor::Accessor, graph::Touch},
+    runtime::{
+        event::{Done, Event, EventInner},
+        schedule::Rule,
+    },
+    submission::{accessor::Accessor, buffer::BufferInner, graph::Touch},
     vk::Command,
 };
 
@@ -52,8 +52,8 @@ impl Queue {
             return Err(dst.buffer.error(BufferError::CopyOverlap));
         }
         self.command(&[&src], &dst, &touches, |schedule| {
-            let from = src.buffer.memory(schedule)?.clone();
-            let to = dst.buffer.memory(schedule)?.clone();
+            let from = src.buffer.memory(&mut schedule.graph)?.clone();
+            let to = dst.buffer.memory(&mut schedule.graph)?.clone();
             let copy = Command::Copy {
                 src: from,
                 src_offset: src.offset,
@@ -81,7 +81,7 @@ impl Queue {
             Some((word, len)) => {
                 let touches = [dst.touch(false)];
                 self.command(&[], &dst, &touches, |schedule| {
-                    let to = dst.buffer.memory(schedule)?.clone();
+                    let to = dst.buffer.memory(&mut schedule.graph)?.clone();
                     Ok(SmallVec::from_iter([Command::Fill { dst: to, offset: dst.offset, len, word }]))
                 })
             }
@@ -109,7 +109,7 @@ impl Queue {
         let whole = dst.buffer.words(dst.offset, dst.len) == Some(dst.len);
         if whole && bytes.len() <= 4 * UPDATE {
             return self.command(&[], dst, &touches, |schedule| {
-                let to = dst.buffer.memory(schedule)?.clone();
+                let to = dst.buffer.memory(&mut schedule.graph)?.clone();
                 let chunk = |(number, bytes): (usize, &[u8])| {
                     let offset = dst.offset + (number * UPDATE) as u64;
                     Command::Update { dst: to.clone(), offset, bytes: Arc::from(bytes) }
@@ -117,15 +117,15 @@ impl Queue {
                 Ok(bytes.chunks(UPDATE).enumerate().map(chunk).collect())
             });
         }
-        let staging = BufferInner::new(&self.inner.context, dst.len);
-        let staging = crate::Buffer::<u8>::from_inner(staging);
+        let staging = BufferInner::new(&self.inner.context.device, dst.len);
+        let staging = crate::Buffer::<u8>::over(&self.inner.context, staging);
         staging.inner.allocate()?;
         staging.upload(bytes)?;
         let src = Part { buffer: staging.inner.clone(), offset: 0, len: dst.len };
         let touches = [src.touch(true), dst.touch(false)];
         self.command(&[&src], dst, &touches, |schedule| {
-            let from = src.buffer.memory(schedule)?.clone();
-            let to = dst.buffer.memory(schedule)?.clone();
+            let from = src.buffer.memory(&mut schedule.graph)?.clone();
+            let to = dst.buffer.memory(&mut schedule.graph)?.clone();
             let copy =
                 Command::Copy { src: from, src_offset: 0, dst: to, dst_offset: dst.offset, len: dst.len };
             Ok(SmallVec::from_iter([copy]))
@@ -133,7 +133,7 @@ impl Queue {
     }
 
     fn part(&self, accessor: Accessor) -> Result<Part, Error> {
-        let range = accessor.checked(&self.inner.context)?;
+        let range = accessor.checked(&self.inner.context.device)?;
         Ok(Part { buffer: accessor.buffer, offset: range.start, len: range.end - range.start })
     }
 
@@ -151,7 +151,8 @@ impl Queue {
         }
         let commands = commands(&mut schedule)?;
         let lane = schedule.queue(self.inner.id).lane;
-        let submitted = context.transfer(&mut schedule, lane, &dst.buffer.name(), &commands, touches)?;
+        let submitted =
+            context.transfer(&mut schedule.graph, lane, &dst.buffer.name(), &commands, touches)?;
         dst.buffer.written(dst.buffer.span(dst.offset..dst.offset + dst.len));
         schedule.queue(self.inner.id).ran(submitted.point);
         Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)))

@@ -12,14 +12,15 @@ use smallvec::SmallVec;
 
 use super::Queue;
 use crate::{
-    api::{
-        buffer::Buffer,
-        context::HostHold,
-        event::{Done, Event, EventInner, HostDone},
-    },
+    api::buffer::Buffer,
     error::{BufferError, BuildError, Error},
     report::outcome::CancelCause,
-    runtime::{end::panic_message, schedule::Rule},
+    runtime::{
+        context::HostHold,
+        end::panic_message,
+        event::{Done, Event, EventInner, HostDone},
+        schedule::Rule,
+    },
     submission::{
         accessor::{Access, Accessor},
         graph::Touches,
@@ -176,7 +177,7 @@ impl Queue {
         let parts: SmallVec<[Accessor; 4]> = touches.into_iter().collect();
         let mut touches = Touches::with_capacity(parts.len());
         for part in &parts {
-            let range = part.checked(&self.inner.context)?;
+            let range = part.checked(&self.inner.context.device)?;
             touches.push(part.buffer.touch(range, part.access != Access::Write, part.access.may_write()));
         }
 
@@ -204,9 +205,9 @@ impl Queue {
         let buffer = parts.first().map_or_else(|| Arc::from(""), |part| part.buffer.name());
         let mut schedule = context.observe(&touches, None, Rule::Conflict, CancelCause::HostTask)?;
         for part in &parts {
-            part.buffer.memory(&mut schedule)?;
+            part.buffer.memory(&mut schedule.graph)?;
         }
-        context.refresh(&mut schedule);
+        context.refresh(&mut schedule.graph);
         let points: SmallVec<[Point; 4]> =
             touches.iter().flat_map(|touch| schedule.graph.conflicts(touch)).collect();
         let hold = context.hold_now(&mut schedule, buffer, touches, thread);

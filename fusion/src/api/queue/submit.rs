@@ -7,18 +7,20 @@ use std::{
 
 use super::Queue;
 use crate::{
-    api::{
-        event::{Done, Event, EventInner},
-        fusion::End,
-        handler::{Handler, Request, SubmitResult},
-    },
-    error::{BufferError, Error, Slot, SubmitError},
-    replay::{known::Given, recorded::Replay, routine::Routine},
+    api::handler::{Handler, SubmitResult},
+    error::Error,
+    replay::{recorded::Replay, routine::Routine},
     report::outcome::CancelCause,
     runtime::{
-        check::{Checked, check},
+        check::{Checked, check, readable},
         commit::{Piece, Work},
-        schedule::{After, Entry, List, Mode, Rule, Tasks},
+        end::End,
+        event::{Done, Event, EventInner},
+        schedule::{Mode, Rule, Tasks},
+    },
+    submission::{
+        entry::{After, Entry},
+        signature::Given,
     },
 };
 
@@ -47,28 +49,33 @@ impl Queue {
     pub fn submit<R: SubmitResult>(&self, describe: impl FnOnce(&mut Handler) -> R) -> Result<Event, Error> {
         let mut handler = Handler::new();
         describe(&mut handler).into_result()?;
-        if let Some(event) = self.again(&mut handler.request) {
+        if let Some(event) = self.again(&mut handler) {
             return Ok(event);
         }
         let context = &self.inner.context;
-        let request = handler.finish(context)?;
+        handler.finish(context)?;
+        let request = &handler.request;
         // Before anything is checked: a property that changes meanwhile makes it another request.
         let given = Given::of(request);
         let entry = entry(check(context, request)?, given);
-        self.place(entry, &request.after)
+        self.place(entry, &handler.after)
     }
 
     /// Lists or runs what was listed or run before in the same way. `None` where that is not known or not possible now.
-    fn again(&self, request: &mut Request) -> Option<Event> {
+    fn again(&self, handler: &mut Handler) -> Option<Event> {
+        if !handler.is_plain() {
+            return None;
+        }
         let (context, id) = (&self.inner.context, self.inner.id);
+        let Handler { request, after, .. } = handler;
         let mut schedule = context.lock();
         let contents = context.contents.load(Ordering::Acquire);
-        if schedule.follow(id, request, contents) {
+        if schedule.follow(id, request, after, contents) {
             let Mode::Recording(list) = &schedule.queues.get(&id)?.mode else { return None };
             let place = list.followed.as_ref()?.at - 1;
             return Some(Event::of_some(list.completion.clone(), place..place + 1));
         }
-        let known = schedule.known_submission(id, request, contents)?;
+        let known = schedule.known_submission(id, request, after, contents)?;
         let submitted = context.perform(&mut schedule, id, &known.routine).ok()?;
         Some(EventInner::done(context, id, Done::Gpu(submitted)))
     }
@@ -122,7 +129,7 @@ impl Queue {
                 // May take long, so it is not done under the lock; then everything is looked at again.
                 drop(schedule);
                 let step = context.plain_step(&entry)?;
-                let (program, _) = context.program(&entry.label, &step)?;
+                let (program, _) = context.programs.program(&entry.label, &step)?;
                 let (reaches, apart) = (entry.reaches().collect(), entry.apart());
                 piece = Some(Piece::of(entry.label.clone(), &step, program, reaches, apart));
                 continue;
@@ -137,7 +144,7 @@ impl Queue {
                 && schedule.known.seen(slice::from_ref(&entry), false);
             let replay = if again { Replay::of(lane, &readies) } else { None };
             let submitted = match &replay {
-                Some(replay) => context.play(&mut schedule, replay)?,
+                Some(replay) => replay.play(context, &mut schedule.graph)?,
                 None => {
                     let work = Work { readies, waits: &entry.after.points, profile };
                     context.commit(&mut schedule, lane, work)?
@@ -196,27 +203,6 @@ fn wait_for_tasks(tasks: &Tasks) -> Result<(), Error> {
         if let Some(Err(error)) = task.wait(None) {
             return Err(Error::Earlier(error));
         }
-    }
-    Ok(())
-}
-
-/// Whether everything that the kernel reads is there to be read: in memory, or written earlier in the same list.
-pub(crate) fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> {
-    for (position, (touch, buffer)) in entry.touches.iter().zip(&entry.buffers).enumerate() {
-        if !touch.reads || buffer.unreadable(touch.span).is_none() {
-            continue;
-        }
-        let earlier = list.map_or(&[][..], |list| &list.entries);
-        let written = earlier.iter().flat_map(|earlier| earlier.overwritten(&buffer.context, touch.memory));
-        let Some(state) = buffer.unreadable_after(touch.span, written) else { continue };
-        let Some(arg) = entry.submission.args.get(position) else {
-            return Err(buffer.error(BufferError::Unreadable(state)));
-        };
-        let slot = Slot { set: arg.set, binding: arg.binding };
-        return Err(Error::submit(
-            &entry.label,
-            SubmitError::Unreadable { slot, buffer: buffer.name().to_string(), state },
-        ));
     }
     Ok(())
 }

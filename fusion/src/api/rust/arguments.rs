@@ -4,20 +4,14 @@ use std::sync::Arc;
 
 use vkfuse_kernel::{Form, Lowered, PlainIn, ScalarType, Shape, capture::AccessorArg};
 
-use super::{
-    launch::Launch,
-    store::{Stored, plain_in},
-};
+use super::{launch::Launch, store::plain_in};
 use crate::{
-    api::{
-        buffer::Buffer,
-        context::{Context, ContextInner},
-        handler::Request,
-        kernel::Kernel,
-    },
+    api::{buffer::Buffer, context::Context, kernel::Kernel},
+    code::lowered::Stored,
     error::{Error, SubmitError},
     jit::SpecValue,
-    submission::accessor::Accessor,
+    runtime::context::ContextInner,
+    submission::{accessor::Accessor, request::Request},
 };
 
 /// Chooses the form of a kernel and binds its arguments. `report` is the accessor of the checking mode's report, if that

@@ -7,8 +7,9 @@ use vkfuse_kernel::{
 
 use super::{LaunchRange, arguments, launch::Launch};
 use crate::{
-    api::{context::Context, handler::Size, queue::Queue},
+    api::{context::Context, queue::Queue},
     error::Error,
+    submission::request::Size,
 };
 
 /// An access out of range: a read that gave zero, or a write that was skipped.
@@ -52,7 +53,7 @@ impl Queue {
             let accessor = report.read_write();
             let (kernel, grouped) = arguments::bind(&launch, &context.inner, &mut h.request, Some(accessor))?;
             let size = if grouped { Size::Groups(launch.extent) } else { Size::Items(launch.extent) };
-            h.request.dispatch = Some((kernel, size));
+            h.request.dispatch = Some((kernel.inner, size));
             Ok(())
         })?;
         event.wait()?;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use vkfuse_kernel::{Arguments, GroupItem, Item, ItemKind, KernelObject, Task};
 
-use super::{arguments, store::Source};
+use super::arguments;
 use crate::{
-    api::{
-        context::ContextInner,
-        handler::{Handler, Request, Size},
-    },
+    api::handler::Handler,
+    code::lowered::Source,
     error::Error,
+    runtime::context::ContextInner,
+    submission::request::{Request, Size},
 };
 
 /// So many work-groups of so many items, in one to three dimensions.
@@ -101,7 +101,7 @@ impl Launch {
     pub(crate) fn resolve(self, context: &Arc<ContextInner>, request: &mut Request) -> Result<(), Error> {
         let (kernel, local) = arguments::bind(&self, context, request, None)?;
         let size = if local { Size::Groups(self.extent) } else { Size::Items(self.extent) };
-        request.dispatch = Some((kernel, size));
+        request.dispatch = Some((kernel.inner.clone(), size));
         Ok(())
     }
 }

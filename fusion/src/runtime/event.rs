@@ -8,13 +8,12 @@ use std::{
 };
 
 use crate::{
-    api::{context::ContextInner, fusion::End},
     error::Error,
     report::{
         list::FusionReport,
         outcome::{CancelCause, Outcome},
     },
-    runtime::schedule::QueueId,
+    runtime::{context::ContextInner, end::End, schedule::QueueId},
     vk::Submitted,
 };
 

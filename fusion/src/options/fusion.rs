@@ -1,0 +1,88 @@
+//! How a list may be fused.
+
+use crate::jit::{FloatMode, FuseOptions, Policy};
+
+/// How a list may be fused. The defaults prove everything and change no bit of any result.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FusionProperties {
+    pub(crate) no_barriers: bool,
+    pub(crate) force: bool,
+    pub(crate) background: bool,
+    pub(crate) verify: bool,
+    pub(crate) policy: Policy,
+    pub(crate) float: FloatMode,
+}
+
+impl FusionProperties {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> FusionProperties {
+        FusionProperties::default()
+    }
+
+    /// Leaves out barriers between the fused kernels even where one is needed. Has an effect only under
+    /// [`Policy::Trust`]; the report lists what was trusted. Where none is needed there is none anyway.
+    #[must_use]
+    pub fn no_barriers(mut self) -> FusionProperties {
+        self.no_barriers = true;
+        self
+    }
+
+    /// Fuses also where that is known to be slower, and makes it an error if the list does not become one kernel.
+    /// The list runs unfused then.
+    #[must_use]
+    pub fn force_fusion(mut self) -> FusionProperties {
+        self.force = true;
+        self
+    }
+
+    /// Does not wait for fused code that is not in memory: the list runs unfused, with the outcome
+    /// [`Outcome::Building`](crate::Outcome::Building), while a thread of its own builds or loads the code. As soon as
+    /// that is there, lists of the same structure run fused. Without a memory cache this changes nothing.
+    #[must_use]
+    pub fn build_in_background(mut self) -> Self {
+        self.background = true;
+        self
+    }
+
+    /// Compares fused and unfused on the device where fused code is used for the first time by this context: for who
+    /// distrusts a driver.
+    ///
+    /// The fused list runs on copies of the buffers that it writes, the unfused one on the buffers themselves, from the same
+    /// contents; then all bytes are compared, and ending the list waits for that. The results are the unfused ones in any case. If they
+    /// differ, the list's fused code is not used again by this context, for no list, and the outcome says so:
+    /// [`Reason::Differs`](crate::Reason::Differs). If they cannot be compared, because there is no memory for the
+    /// copies or a kernel follows device addresses, the list runs unfused with [`Reason::NotCompared`](crate::Reason::NotCompared).
+    ///
+    /// What stays inside the fused kernel is not compared, and cannot be read afterwards either. Equal bytes on one run show little about
+    /// others: other numbers, and races that came out well.
+    #[must_use]
+    pub fn verify_first_run(mut self, on: bool) -> FusionProperties {
+        self.verify = on;
+        self
+    }
+
+    /// Whether what cannot be proven is split (`Prove`, the default) or believed (`Trust`).
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> FusionProperties {
+        self.policy = policy;
+        self
+    }
+
+    /// Whether floating-point results must have the same bits as unfused (`Strict`, the default), or the driver may
+    /// contract operations across the former kernel borders.
+    #[must_use]
+    pub fn float(mut self, float: FloatMode) -> FusionProperties {
+        self.float = float;
+        self
+    }
+
+    pub(crate) fn options(&self) -> FuseOptions {
+        FuseOptions {
+            policy: self.policy,
+            no_barriers: self.no_barriers,
+            float: self.float,
+            force: self.force,
+        }
+    }
+}

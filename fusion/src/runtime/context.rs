@@ -1,0 +1,84 @@
+//! What everything made by a context shares.
+
+use std::{
+    ops::Deref,
+    sync::{Arc, Condvar, Mutex, PoisonError, atomic::AtomicU64},
+};
+
+use crate::{
+    code::{judged::Judged, lowered::RustKernels, memo::Memo, programs::Programs},
+    report::stats::Counters,
+    runtime::schedule::Schedule,
+    submission::{
+        device::{Device, Mourner},
+        identity::HandleId,
+    },
+};
+
+/// What everything made by a context shares.
+#[derive(Debug)]
+pub(crate) struct ContextInner {
+    pub(crate) schedule: Mutex<Schedule>,
+    /// Told whenever a list ended or a hold was released.
+    pub(crate) changed: Condvar,
+    pub(crate) programs: Arc<Programs>,
+    pub(crate) rust: RustKernels,
+    pub(crate) memo: Mutex<Memo>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) profiling: bool,
+    /// Whether fused code is validated before it is used.
+    pub(crate) validate: bool,
+    pub(crate) judged: Judged,
+    pub(crate) queues: AtomicU64,
+    /// Buffers that are gone and that a known list may still name.
+    pub(crate) gone: Mutex<Vec<HandleId>>,
+    /// Last, so that everything that needs the device is gone before it.
+    pub(crate) device: Arc<Device>,
+}
+
+impl Deref for ContextInner {
+    type Target = Device;
+
+    fn deref(&self) -> &Device {
+        &self.device
+    }
+}
+
+impl Mourner for ContextInner {
+    /// What was recorded with the buffer goes now, or where the lock is held, when it is next looked at.
+    fn gone(&self, buffer: HandleId) {
+        match self.schedule.try_lock() {
+            Ok(mut schedule) => {
+                let known = schedule.forget(buffer);
+                drop(schedule);
+                drop(known);
+            }
+            Err(_) => self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer),
+        }
+    }
+}
+
+impl ContextInner {
+    /// Drops what was recorded with buffers that have gone meanwhile.
+    pub(crate) fn bury(&self) {
+        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
+        for buffer in gone {
+            let known = self.lock().forget(buffer);
+            drop(known);
+        }
+    }
+}
+
+/// Bytes that the host has for itself, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct HostHold {
+    pub(crate) context: Arc<ContextInner>,
+    pub(crate) id: u64,
+}
+
+impl Drop for HostHold {
+    fn drop(&mut self) {
+        self.context.lock().release(self.id);
+        self.context.changed.notify_all();
+    }
+}

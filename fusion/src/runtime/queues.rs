@@ -1,0 +1,77 @@
+//! Queues as the schedule sees them, and waiting for one.
+
+use std::{mem, sync::Arc};
+
+use smallvec::SmallVec;
+
+use crate::{
+    error::Error,
+    report::outcome::CancelCause,
+    runtime::{
+        context::ContextInner,
+        end::End,
+        schedule::{Mode, QueueId, QueueState, Schedule, Tasks},
+    },
+    vk::Point,
+};
+
+impl QueueState {
+    /// Notes the latest submission.
+    pub(crate) fn ran(&mut self, point: Point) {
+        self.last = Some(point);
+    }
+}
+
+impl Schedule {
+    /// The state of a queue that exists, as every queue does whose handle is at hand.
+    pub(crate) fn queue(&mut self, id: QueueId) -> &mut QueueState {
+        self.queues.entry(id).or_insert_with(|| QueueState {
+            lane: 0,
+            profiling: false,
+            mode: Mode::Direct,
+            completion: None,
+            expected: None,
+            last: None,
+            tasks: SmallVec::new(),
+        })
+    }
+}
+
+/// Takes tasks to wait for them. One that the calling thread runs is told to wait for itself, which is an error, and stays.
+fn take_tasks(tasks: &mut Tasks) -> Tasks {
+    let taken = mem::take(tasks);
+    tasks.extend(taken.iter().filter(|task| task.is_own()).cloned());
+    taken
+}
+
+impl ContextInner {
+    /// Ends a queue's list and waits for all its work.
+    pub(crate) fn wait_for_queue(self: &Arc<Self>, queue: QueueId, cause: CancelCause) -> Result<(), Error> {
+        let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
+        let (last, tasks) = match self.lock().queues.get_mut(&queue) {
+            Some(state) => (state.last, take_tasks(&mut state.tasks)),
+            None => return result,
+        };
+        for task in tasks {
+            if let Some(Err(error)) = task.wait(None) {
+                result = result.and(Err(Error::Earlier(error)));
+            }
+        }
+        if let Some(point) = last {
+            self.gpu.wait(point, None)?;
+        }
+        result
+    }
+
+    /// Waits for the host tasks of queues that are gone.
+    pub(crate) fn wait_for_orphans(&self) -> Result<(), Error> {
+        let orphans = take_tasks(&mut self.lock().orphans);
+        let mut result = Ok(());
+        for task in orphans {
+            if let Some(Err(error)) = task.wait(None) {
+                result = result.and(Err(Error::Earlier(error)));
+            }
+        }
+        result
+    }
+}

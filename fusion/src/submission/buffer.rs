@@ -1,0 +1,239 @@
+//! What the handles of a buffer share.
+
+use std::{
+    ops::Range,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Release},
+        },
+    },
+};
+
+use crate::{
+    error::{BufferError, Error, Unreadable},
+    jit::Promote,
+    submission::{
+        device::Device,
+        graph::{Graph, Touch},
+        identity::{HandleId, SharedMemory, Span},
+    },
+    vk::{Command, Memory, MemoryKind},
+};
+
+#[derive(Debug, Default)]
+pub(crate) struct Properties {
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) promote: Promote,
+}
+
+/// What the handles of a buffer share.
+#[derive(Debug)]
+pub(crate) struct BufferInner {
+    pub(crate) device: Arc<Device>,
+    pub(crate) handle: HandleId,
+    pub(crate) shared: Arc<SharedMemory>,
+    /// Where it starts in its memory; 0 except for imported buffers.
+    base: u64,
+    /// What can be reached from its address.
+    pub(crate) reach: Span,
+    /// Bytes.
+    pub(crate) size: u64,
+    memory: OnceLock<Arc<Memory>>,
+    properties: Mutex<Properties>,
+    /// Counts changes of the properties.
+    version: AtomicU64,
+    /// Whether a known list may name it.
+    pub(crate) known: AtomicBool,
+}
+
+impl BufferInner {
+    fn with(
+        device: &Arc<Device>,
+        shared: Arc<SharedMemory>,
+        (base, reach): (u64, Span),
+        size: u64,
+        memory: OnceLock<Arc<Memory>>,
+    ) -> Arc<BufferInner> {
+        Arc::new(BufferInner {
+            device: device.clone(),
+            handle: HandleId::next(),
+            shared,
+            base,
+            reach,
+            size,
+            memory,
+            properties: Mutex::default(),
+            version: AtomicU64::new(0),
+            known: AtomicBool::new(false),
+        })
+    }
+
+    /// A buffer whose memory is allocated, and zeroed, when it is first needed.
+    pub(crate) fn new(device: &Arc<Device>, size: u64) -> Arc<BufferInner> {
+        BufferInner::with(device, SharedMemory::new(), (0, Span::new(0, size)), size, OnceLock::new())
+    }
+
+    /// A buffer over memory that exists. It shares what its aliases share, so that they are ordered by bytes.
+    pub(crate) fn imported(device: &Arc<Device>, memory: Arc<Memory>) -> Result<Arc<BufferInner>, Error> {
+        let place = memory.place();
+        let shared = device.imports.memory_of(&place);
+        let shared = shared.ok_or_else(|| Error::buffer("imported", BufferError::JoinsMemories))?;
+        let (at, size) = ((place.range.start, place.buffer.into()), memory.size());
+        Ok(BufferInner::with(device, shared, at, size, OnceLock::from(memory)))
+    }
+
+    fn properties(&self) -> std::sync::MutexGuard<'_, Properties> {
+        self.properties.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Properties)) {
+        change(&mut self.properties());
+        self.version.fetch_add(1, Release);
+    }
+
+    /// A number that is another one after any change of the properties.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Acquire) + self.shared.tellings()
+    }
+
+    /// A range of it, as bytes of its memory.
+    pub(crate) fn span(&self, range: Range<u64>) -> Span {
+        Span::new(self.base + range.start, self.base + range.end)
+    }
+
+    /// All of it.
+    pub(crate) fn whole(&self) -> Span {
+        self.span(0..self.size)
+    }
+
+    /// Bytes of its memory, counted from its start; nothing where they are not all inside it.
+    pub(crate) fn within(&self, span: Span) -> Option<Range<u64>> {
+        self.whole().covers(span).then(|| span.start - self.base..span.end - self.base)
+    }
+
+    /// A byte of it, counted from the start of the Vulkan buffer, which is what alignments are about.
+    pub(crate) fn bound_at(&self, offset: u64) -> u64 {
+        self.memory.get().map_or(0, |memory| memory.base()) + offset
+    }
+
+    /// How many bytes a fill of these writes in whole words, or nothing where it cannot: see [`Memory::words`]. Memory that
+    /// is not there yet will be padded.
+    pub(crate) fn words(&self, offset: u64, len: u64) -> Option<u64> {
+        match self.memory.get() {
+            Some(memory) => memory.words(offset, len),
+            None => {
+                let words = len.next_multiple_of(4);
+                let fits = words == len || offset + len == self.size;
+                (offset.is_multiple_of(4) && fits).then_some(words)
+            }
+        }
+    }
+
+    /// Whether it may be bound as a uniform buffer: an imported one may have been made without that usage.
+    pub(crate) fn may_be_uniform(&self) -> bool {
+        self.memory.get().is_none_or(|memory| memory.is_uniform())
+    }
+
+    pub(crate) fn name(&self) -> Arc<str> {
+        let name = self.properties().name.clone();
+        name.unwrap_or_else(|| Arc::from(format!("buffer {}", self.shared.id.planned().0)))
+    }
+
+    /// The promotion it asks for.
+    pub(crate) fn promote(&self) -> Promote {
+        self.properties().promote
+    }
+
+    /// Whether a kernel may find any of it by an address.
+    pub(crate) fn is_addressed(&self) -> bool {
+        self.shared.is_told(self.whole())
+    }
+
+    /// Elements of `element` bytes.
+    pub(crate) fn elements(&self, element: u64) -> u64 {
+        self.size / element.max(1)
+    }
+
+    /// An access to a part of it.
+    pub(crate) fn touch(&self, range: Range<u64>, reads: bool, writes: bool) -> Touch {
+        Touch { memory: self.shared.id, span: self.span(range), reads, writes }
+    }
+
+    /// Why bytes of its memory cannot be read.
+    pub(crate) fn unreadable(&self, span: Span) -> Option<Unreadable> {
+        self.shared.contents.unreadable(span)
+    }
+
+    pub(crate) fn check_readable(&self, range: &Range<u64>) -> Result<(), Error> {
+        match self.unreadable(self.span(range.clone())) {
+            Some(why) => Err(self.error(BufferError::Unreadable(why))),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`BufferInner::unreadable`], once these were written.
+    pub(crate) fn unreadable_after(
+        &self,
+        span: Span,
+        written: impl IntoIterator<Item = Span>,
+    ) -> Option<Unreadable> {
+        self.shared.contents.unreadable_after(span, written)
+    }
+
+    pub(crate) fn written(&self, span: Span) {
+        if self.shared.contents.written(span) {
+            self.device.contents.fetch_add(1, Release);
+        }
+    }
+
+    pub(crate) fn lost(&self, span: Span, why: Unreadable) {
+        if self.shared.contents.lost(span, why) {
+            self.device.contents.fetch_add(1, Release);
+        }
+    }
+
+    pub(crate) fn error(&self, problem: BufferError) -> Error {
+        Error::buffer(&self.name(), problem)
+    }
+
+    /// The memory, allocated now if it was not yet. Without contents: for who overwrites all of it at once.
+    pub(crate) fn allocate(&self) -> Result<&Arc<Memory>, Error> {
+        if let Some(memory) = self.memory.get() {
+            return Ok(memory);
+        }
+        let memory = self.device.gpu.allocate(self.size, MemoryKind::Device)?;
+        Ok(self.memory.get_or_init(|| memory))
+    }
+
+    /// The memory; allocated and filled with zeros now if it was not yet.
+    pub(crate) fn memory(&self, graph: &mut Graph) -> Result<&Arc<Memory>, Error> {
+        if self.memory.get().is_none() {
+            // The graph is locked, so nobody else allocates at the same time.
+            let memory = self.device.gpu.allocate(self.size, MemoryKind::Device)?;
+            let fill =
+                Command::Fill { dst: memory.clone(), offset: 0, len: self.size.next_multiple_of(4), word: 0 };
+            self.device.transfer(
+                graph,
+                0,
+                &Arc::from("zero"),
+                &[fill],
+                &[self.touch(0..self.size, false, true)],
+            )?;
+            let _ = self.memory.set(memory);
+        }
+        self.memory.get().map_or_else(|| self.allocate(), Ok)
+    }
+}
+
+impl Drop for BufferInner {
+    fn drop(&mut self) {
+        // What was recorded with its memory goes with it.
+        if self.known.load(Acquire)
+            && let Some(mourner) = self.device.mourner.upgrade()
+        {
+            mourner.gone(self.handle);
+        }
+    }
+}

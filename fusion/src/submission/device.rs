@@ -1,0 +1,71 @@
+//! The device of a context, and what its buffers share.
+
+use std::{
+    fmt,
+    sync::{Arc, Weak, atomic::AtomicU64},
+};
+
+use smallvec::SmallVec;
+
+use crate::{
+    error::Error,
+    jit::Limits,
+    submission::{
+        graph::{Graph, Stage, Touch},
+        identity::{HandleId, Imports},
+    },
+    vk::{Command, Gpu, Submitted},
+};
+
+/// Who has to know that a buffer is gone.
+pub(crate) trait Mourner: fmt::Debug + Send + Sync {
+    /// The last handle of a buffer that a known list may name is gone.
+    fn gone(&self, buffer: HandleId);
+}
+
+/// The device of a context, and what its buffers share.
+#[derive(Debug)]
+pub(crate) struct Device {
+    pub(crate) limits: Limits,
+    pub(crate) imports: Imports,
+    /// Counts changes of what can be read of any buffer.
+    pub(crate) contents: AtomicU64,
+    pub(crate) mourner: Weak<dyn Mourner>,
+    pub(crate) gpu: Gpu,
+}
+
+impl Device {
+    /// Tells the graph how far the queues are known to have come.
+    pub(crate) fn refresh(&self, graph: &mut Graph) {
+        for lane in 0..self.gpu.queues() as u32 {
+            graph.seen(lane, self.gpu.done(lane));
+        }
+    }
+
+    /// Submits copies, fills or updates that together make the given accesses.
+    pub(crate) fn transfer(
+        &self,
+        graph: &mut Graph,
+        lane: u32,
+        label: &Arc<str>,
+        transfers: &[Command],
+        touches: &[Touch],
+    ) -> Result<Submitted, Error> {
+        self.refresh(graph);
+        let mut batch = graph.begin(lane);
+        let needs = graph.add(&mut batch, label, Stage::Transfer, touches);
+        let mut commands: SmallVec<[Command; 2]> = SmallVec::with_capacity(transfers.len() + 1);
+        commands.extend(needs.barrier.map(Command::Barrier));
+        commands.extend(transfers.iter().cloned());
+        match self.gpu.queue(lane as usize).submit(&commands, &needs.waits, false) {
+            Ok(submitted) => {
+                graph.commit(batch, submitted.point);
+                Ok(submitted)
+            }
+            Err(error) => {
+                graph.roll_back(&batch);
+                Err(error.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A submission that was checked and can be listed or run.
+
+use std::{ops::Range, sync::Arc};
+
+use smallvec::SmallVec;
+
+use crate::{
+    error::Unreadable,
+    jit::{self, Promote, Submission},
+    submission::{
+        buffer::BufferInner,
+        device::Device,
+        graph::{Touch, Touches},
+        identity::{MemoryId, Span},
+        signature::Given,
+    },
+    vk::Point,
+};
+
+/// A listed submission.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) submission: Submission,
+    pub(crate) label: Arc<str>,
+    /// What it touches: first by its arguments, in their order, then by address.
+    pub(crate) touches: Touches,
+    /// The buffer of each touch.
+    pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
+    /// The promotion that the buffer of each argument asked for when this was submitted, whatever it asks for now.
+    pub(crate) asked: SmallVec<[Promote; 8]>,
+    pub(crate) after: After,
+    /// What it was asked for; nothing where it cannot be compared with that.
+    pub(crate) given: Option<Given>,
+}
+
+/// What a submission was told to come after, besides what its buffers say.
+///
+/// A host task is none of it: the call that submits waits for that, so no list ever waits for a thread of the user's.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct After {
+    pub(crate) points: SmallVec<[Point; 2]>,
+    /// Submissions of the same list, which come first anyway: it fails where they do.
+    pub(crate) listed: SmallVec<[Range<u32>; 1]>,
+}
+
+impl Entry {
+    /// What its kernel reaches by address: the touches after those of its arguments.
+    pub(crate) fn reaches(&self) -> impl Iterator<Item = (Touch, Arc<BufferInner>)> + '_ {
+        self.touches.iter().cloned().zip(self.buffers.iter().cloned()).skip(self.submission.args.len())
+    }
+
+    /// The bytes of a memory that it certainly writes, whatever was there before.
+    pub(crate) fn overwritten<'a>(
+        &'a self,
+        device: &'a Device,
+        memory: MemoryId,
+    ) -> impl Iterator<Item = Span> + 'a {
+        let written = move |&position: &usize| {
+            let touch = &self.touches[position];
+            touch.memory == memory
+                && touch.writes
+                && jit::overwrites(&self.submission, position, &device.limits)
+        };
+        (0..self.submission.args.len()).filter(written).map(|position| self.touches[position].span)
+    }
+
+    /// Notes that it ran: what it certainly wrote can be read again, if it could not be. Of what it only may have
+    /// written nothing is known, so that stays as it was.
+    pub(crate) fn note_written(&self, device: &Device) {
+        for position in 0..self.touches.len() {
+            self.note_written_at(device, position);
+        }
+    }
+
+    /// As [`Entry::note_written`], for one of its touches.
+    pub(crate) fn note_written_at(&self, device: &Device, position: usize) {
+        let (touch, buffer) = (&self.touches[position], &self.buffers[position]);
+        if touch.writes
+            && buffer.unreadable(touch.span).is_some()
+            && jit::overwrites(&self.submission, position, &device.limits)
+        {
+            buffer.written(touch.span);
+        }
+    }
+
+    /// Notes that it did not run although it was taken: what it should have written cannot be read.
+    pub(crate) fn lose(&self) {
+        for (touch, buffer) in self.touches.iter().zip(&self.buffers).filter(|(touch, _)| touch.writes) {
+            buffer.lost(touch.span, Unreadable::Failed);
+        }
+    }
+
+    /// Whether it follows addresses without saying where to.
+    pub(crate) fn apart(&self) -> bool {
+        self.submission.kernel.interface.uses_device_addresses
+            && self.touches.len() == self.submission.args.len()
+    }
+}

@@ -1,0 +1,54 @@
+//! What the handles of a kernel share.
+
+use std::sync::Arc;
+
+use crate::{
+    error::{Error, SubmitError},
+    jit::{self, Specialized},
+    submission::device::Device,
+};
+
+/// What the handles of a kernel share.
+#[derive(Debug)]
+pub(crate) struct KernelInner {
+    pub(crate) device: Arc<Device>,
+    pub(crate) jit: jit::Kernel,
+}
+
+/// Whether the device can run it: SPIR-V version, capabilities, work-group size, shared memory, push constants.
+pub(crate) fn check_device(device: &Device, kernel: &Specialized) -> Result<(), Error> {
+    let caps = device.gpu.caps();
+    let (interface, limits) = (&kernel.interface, caps.limits());
+    let fail = |problem| Err(Error::submit(&kernel.name, problem));
+    let name = || caps.info.name.clone();
+
+    if interface.version > caps.spirv_version {
+        return fail(SubmitError::Version {
+            version: interface.version,
+            limit: caps.spirv_version,
+            device: name(),
+        });
+    }
+    if let Some(lacking) = interface.capabilities.iter().find(|c| !caps.supports(**c as u32)) {
+        return fail(SubmitError::Capability { capability: format!("{lacking:?}"), device: name() });
+    }
+    let (size, limit, invocations) =
+        (interface.local_size, limits.max_work_group_size, limits.max_work_group_invocations);
+    let product = size.iter().try_fold(1u32, |product, part| product.checked_mul(*part));
+    let fits = size.iter().zip(limit).all(|(part, limit)| (1..=limit).contains(part));
+    if !fits || product.is_none_or(|product| product > invocations) {
+        return fail(SubmitError::WorkGroupSize { size, limit, invocations });
+    }
+    if interface.workgroup_bytes > limits.max_shared_bytes {
+        return fail(SubmitError::SharedMemory {
+            needed: interface.workgroup_bytes,
+            limit: limits.max_shared_bytes,
+        });
+    }
+    match &interface.push {
+        Some(push) if push.size > limits.max_push_bytes => {
+            fail(SubmitError::PushLimit { needed: push.size, limit: limits.max_push_bytes })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,18 @@
+//! Dispatches with their memory at hand.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::{submission::graph::Touches, vk::Dispatch};
+
+/// A dispatch with its memory at hand.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) label: Arc<str>,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) touches: Touches,
+    pub(crate) apart: bool,
+}
+
+pub(crate) type Readies = SmallVec<[Ready; 1]>;
