@@ -1,0 +1,214 @@
+//! The SPIR-V of fused lists as text, one file for each list in `snapshots/`.
+//!
+//! A difference is to be read: does the new text do what the old one did? `BLESS=1` writes the files anew. Where the text of a
+//! list changes and its key does not, `CODE_VERSION` has to be raised, or stores go on giving out what they have.
+
+mod list;
+
+use std::path::{Path, PathBuf};
+
+use list::{List, kernel};
+use rspirv::binary::Disassemble;
+use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan};
+
+fn limits() -> Limits {
+    Limits {
+        max_push_bytes: 256,
+        max_shared_bytes: 48 << 10,
+        max_storage_buffers: 64,
+        max_work_group_size: [1024, 1024, 64],
+        max_work_group_invocations: 1024,
+        ..Limits::default()
+    }
+}
+
+fn bytes(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+/// `tmp1 = in1 * in2; tmp2 = in1 - in3; tmp3 = tmp2 * in4; out = tmp1 - tmp3`.
+fn chain(n: u32) -> List {
+    let (mul, sub) = (kernel("chain/mul.spv"), kernel("chain/sub.spv"));
+    let (groups, n_bytes) = ([n.div_ceil(256), 1, 1], bytes(&[n]));
+    let mut list = List::new(n);
+    [4, 5, 6].into_iter().for_each(|tmp| list.promote(tmp, Promote::Private));
+    list.submit(&mul, groups, &[0, 1, 4], &n_bytes);
+    list.submit(&sub, groups, &[0, 2, 5], &n_bytes);
+    list.submit(&mul, groups, &[5, 3, 6], &n_bytes);
+    list.submit(&sub, groups, &[4, 6, 7], &n_bytes);
+    list
+}
+
+/// Two kernels over buffer 2: the first writes it, the second reads it.
+fn pair(first: &str, second: &str, groups: [u32; 3], push: &[u32], promote: Promote) -> List {
+    let mut list = List::new(1 << 20);
+    list.promote(2, promote);
+    list.submit(&kernel(first), groups, &[0, 1, 2], &bytes(push));
+    list.submit(&kernel(second), groups, &[2, 3, 4], &bytes(push));
+    list
+}
+
+fn softmax() -> List {
+    let mut list = List::new(1 << 20);
+    let (x, most, powers, sum, out) = (0, 1, 2, 3, 4);
+    [most, sum].into_iter().for_each(|one| list.promote(one, Promote::Local));
+    for (name, buffers) in [
+        ("row_max", &[x, most][..]),
+        ("exp_sub", &[x, most, powers]),
+        ("row_sum", &[powers, sum]),
+        ("divide", &[powers, sum, out]),
+    ] {
+        list.submit(&kernel(&format!("softmax/{name}.spv")), [1024, 1, 1], buffers, &bytes(&[1024]));
+    }
+    list
+}
+
+/// Kernels of 256 and of 16 invocations in a work-group, on as many elements.
+fn two_local_sizes() -> List {
+    let mut list = List::new(4096);
+    list.submit(&kernel("chain/mul.spv"), [16, 1, 1], &[0, 1, 2], &bytes(&[4096]));
+    list.submit(&kernel("pair/scale.spv"), [256, 1, 1], &[2, 3], &bytes(&[4096, 3]));
+    list
+}
+
+/// Three kernels with a block each; two of its numbers are the same in all of them.
+fn merged_push_constants() -> List {
+    let mut list = List::new(4096);
+    let scale = kernel("pair/scale.spv");
+    for (step, factor) in [3, 3, 5].into_iter().enumerate() {
+        list.submit(&scale, [256, 1, 1], &[step as u64, step as u64 + 1], &bytes(&[4096, factor]));
+    }
+    list
+}
+
+/// A reversal over the whole buffer between two kernels.
+fn split() -> List {
+    let mut list = List::new(4096);
+    let n = bytes(&[4096]);
+    let mul = kernel("chain/mul.spv");
+    list.submit(&mul, [16, 1, 1], &[0, 1, 2], &n);
+    list.submit(&mul, [16, 1, 1], &[2, 1, 3], &n);
+    list.submit(&kernel("access/reverse.spv"), [16, 1, 1], &[3, 4], &n);
+    list.submit(&mul, [16, 1, 1], &[4, 1, 5], &n);
+    list
+}
+
+/// Checks a list against its file.
+fn check(name: &str, list: &List, limits: &Limits) {
+    let plan = plan(&list.submissions, &FuseOptions::default(), limits).expect("plan");
+    let text = text(list, &plan);
+    let path = path(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &text).expect("written");
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    let line = known.lines().zip(text.lines()).position(|(known, now)| known != now);
+    let line = line.unwrap_or_else(|| known.lines().count().min(text.lines().count()));
+    assert!(
+        known == text,
+        "{name}: other code than before, from line {} on:\n- {}\n+ {}\nBLESS=1 writes {}",
+        line + 1,
+        known.lines().nth(line).unwrap_or("(the end)"),
+        text.lines().nth(line).unwrap_or("(the end)"),
+        path.file_name().expect("a name").display(),
+    );
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(format!("{name}.spvasm"))
+}
+
+/// What the plan says, and the modules of its steps.
+fn text(list: &List, plan: &Plan) -> String {
+    let mut text = String::new();
+    for buffer in plan.report.buffers.iter().filter(|buffer| buffer.got != Internalization::None) {
+        text += &format!("; buffer {} is {:?}\n", buffer.buffer.0, buffer.got);
+    }
+    for split in &plan.report.splits {
+        text += &format!("; split: {}\n", split.reason);
+    }
+    for step in &plan.steps {
+        text += &step_text(list, step);
+    }
+    text
+}
+
+fn step_text(list: &List, step: &Step) -> String {
+    let names = list.submissions[step.members.clone()].iter().map(|s| s.kernel.name.as_str());
+    let mut text = format!("\n; {}\n", names.collect::<Vec<_>>().join(", "));
+    let key: String = step.key[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    text += &format!("; key {key}, code version {}\n", step.ingredients().code_version);
+    text += &format!("; {:?} work-groups of {:?}\n", step.groups, step.local_size());
+    for bound in &step.bindings {
+        text += &format!("; set {}, binding {}: buffer {}\n", bound.set, bound.binding, bound.buffer.0);
+    }
+    let words: Vec<u32> =
+        step.push.chunks(4).map(|c| c.iter().rev().fold(0, |n, &b| n << 8 | u32::from(b))).collect();
+    text += &format!("; push constants {words:?}\n");
+    let words = step.build().expect("the module stands");
+    let module = rspirv::dr::load_words(&*words).expect("decodes");
+    text += &module.disassemble();
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+#[test]
+fn chain_in_registers() {
+    check("chain", &chain(1_000_003), &limits());
+}
+
+#[test]
+fn chain_of_four_items_an_invocation() {
+    let shape = ShapeFacts { group_size: 128, items: 4, vectors: true };
+    check("chain_four_items", &chain(1_000_003), &Limits { shape, ..limits() });
+}
+
+#[test]
+fn rows_of_a_softmax() {
+    check("softmax_rows", &softmax(), &limits());
+}
+
+#[test]
+fn reversal_in_the_group_through_memory() {
+    let list = pair("pair/add_mirrored.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::None);
+    check("reversal_in_the_group", &list, &limits());
+}
+
+#[test]
+fn reversal_in_the_group_through_shared_memory() {
+    let list = pair("pair/add_mirrored.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::Local);
+    check("promoted_to_local", &list, &limits());
+}
+
+#[test]
+fn tiles_in_shared_memory_of_their_own() {
+    let list = pair("pair/add_own_shared.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::Local);
+    check("tiles", &list, &limits());
+}
+
+#[test]
+fn two_dimensions() {
+    let list = pair("pair/add_2d.spv", "pair/mul_2d.spv", [10, 9, 1], &[79, 67, 1], Promote::Private);
+    check("two_dimensions", &list, &limits());
+}
+
+#[test]
+fn strided_loop_over_four_elements() {
+    let list = pair("pair/add_four.spv", "pair/mul_four.spv", [16, 1, 1], &[128], Promote::Private);
+    check("strided_loop", &list, &limits());
+}
+
+#[test]
+fn kernels_of_two_local_sizes() {
+    check("two_local_sizes", &two_local_sizes(), &limits());
+}
+
+#[test]
+fn push_constants_that_are_the_same_are_one() {
+    check("merged_push_constants", &merged_push_constants(), &limits());
+}
+
+#[test]
+fn list_that_is_split() {
+    check("split", &split(), &limits());
+}
