@@ -80,10 +80,13 @@ pub(crate) fn dump_spirv() -> Option<PathBuf> {
 /// `VKFUSE_PRINT_AFTER`; names that no pass has are left aside, with a warning.
 pub(crate) fn print_after() -> Vec<Pass> {
     let Some(value) = variable("VKFUSE_PRINT_AFTER") else { return Vec::new() };
-    let value = value.to_string_lossy();
+    parse_passes(&value.to_string_lossy())
+}
+
+fn parse_passes(text: &str) -> Vec<Pass> {
     let named = |name: &str| Pass::ALL.iter().copied().find(|pass| pass.name() == name);
     let mut passes = Vec::new();
-    for name in value.split(',').map(str::trim) {
+    for name in text.split(',').map(str::trim) {
         match (name, named(name)) {
             ("all", _) => passes.extend(Pass::ALL),
             (_, Some(pass)) => passes.push(pass),
@@ -184,6 +187,13 @@ mod tests {
         assert_eq!(parse_shape("256x"), None);
         assert_eq!(parse_shape("64x0"), None);
         assert_eq!(parse_shape("wide"), None);
+    }
+
+    #[test]
+    fn reads_names_of_passes() {
+        assert_eq!(parse_passes("sroa, dce"), [Pass::Sroa, Pass::Dce]);
+        assert_eq!(parse_passes("sroas,inline"), [Pass::Inline]);
+        assert_eq!(parse_passes("all"), Pass::ALL);
     }
 
     #[test]
