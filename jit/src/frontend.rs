@@ -13,6 +13,7 @@ pub(crate) mod guard;
 mod layout;
 pub(crate) mod load;
 pub(crate) mod module;
+pub(crate) mod opcodes;
 mod passes;
 pub(crate) mod pipeline;
 pub(crate) mod plain;

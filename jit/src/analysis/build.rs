@@ -20,6 +20,7 @@ use super::cfg::{Cfg, Edge, Place};
 use super::expr::{Exprs, Node, NodeId};
 use super::layout::{MatrixLayout, Type, Types};
 use crate::frontend::defs::glsl_imports;
+use crate::frontend::opcodes;
 
 /// Analyses the only function of `module`; `bindings` are the kernel's `(set, binding)` pairs in order.
 pub(crate) fn analyse(module: &Module, bindings: &[(u32, u32)]) -> KernelAnalysis {
@@ -242,7 +243,7 @@ impl<'a> Builder<'a> {
             }
             Op::Load | Op::AtomicLoad => AccessKind::Read,
             Op::Store => AccessKind::Write,
-            _ if is_atomic(op) => AccessKind::Atomic,
+            _ if opcodes::has(op, opcodes::ATOMIC) => AccessKind::Atomic,
             _ => {
                 // Any other use of a buffer pointer is one the analysis does not follow.
                 for id in inst.operands.iter().filter_map(|o| o.id_ref_any()) {
@@ -437,27 +438,4 @@ impl<'a> Builder<'a> {
         }
         Some(())
     }
-}
-
-pub(crate) fn is_atomic(op: Op) -> bool {
-    matches!(
-        op,
-        Op::AtomicStore
-            | Op::AtomicExchange
-            | Op::AtomicCompareExchange
-            | Op::AtomicIIncrement
-            | Op::AtomicIDecrement
-            | Op::AtomicIAdd
-            | Op::AtomicISub
-            | Op::AtomicSMin
-            | Op::AtomicUMin
-            | Op::AtomicSMax
-            | Op::AtomicUMax
-            | Op::AtomicAnd
-            | Op::AtomicOr
-            | Op::AtomicXor
-            | Op::AtomicFAddEXT
-            | Op::AtomicFMinEXT
-            | Op::AtomicFMaxEXT
-    )
 }

@@ -9,6 +9,8 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::Op;
 
+use crate::frontend::opcodes;
+
 /// What is known of the floats of a kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct FloatUse {
@@ -62,7 +64,7 @@ impl FloatUse {
             operand.id_ref_any().is_some_and(|id| constants.contains(&id)) && !mutant!(ConstantsArePlain)
         };
         let plain = |inst: &Instruction| {
-            is_plain(inst.class.opcode) && !inst.operands.iter().any(is_constant)
+            opcodes::has(inst.class.opcode, opcodes::PLAIN_FLOATS) && !inst.operands.iter().any(is_constant)
                 || mutant!(EveryFloatIsPlain)
         };
         let kind = |inst: &Instruction| if plain(inst) { Floats::Plain } else { Floats::Any };
@@ -139,24 +141,4 @@ fn is_float_type(inst: &Instruction, known: &AHashSet<u32>) -> bool {
         Op::TypeStruct => inst.operands.iter().any(part),
         _ => false,
     }
-}
-
-fn is_plain(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Load
-            | Op::Store
-            | Op::CopyObject
-            | Op::CompositeConstruct
-            | Op::CompositeExtract
-            | Op::CompositeInsert
-            | Op::VectorShuffle
-            | Op::Phi
-            | Op::Select
-            | Op::Undef
-            | Op::FAdd
-            | Op::FSub
-            | Op::FMul
-            | Op::VectorTimesScalar
-    )
 }

@@ -19,6 +19,7 @@ use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
 
 use super::layout::{Type, Types};
+use crate::frontend::opcodes;
 
 /// A straight body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,9 +188,9 @@ impl<'a> Reader<'a> {
                 && self.has_constant_path(inst)
         };
         match inst.class.opcode {
-            Op::Store | Op::UDiv | Op::SDiv | Op::UMod | Op::SRem | Op::SMod => true,
+            Op::Store => true,
             Op::Load => !reads_argument(),
-            _ => false,
+            op => opcodes::has(op, opcodes::DIVIDES),
         }
     }
 
@@ -230,7 +231,7 @@ impl<'a> Reader<'a> {
                 if is_pointer { root().is_some() } else { op == Op::CopyObject }
             }
             Op::ArrayLength => root().is_some(),
-            _ => is_pure(op) && !self.takes_pointer(inst),
+            _ => opcodes::has(op, opcodes::PURE) && !self.takes_pointer(inst),
         }
     }
 
@@ -372,100 +373,4 @@ impl<'a> Reader<'a> {
 
 fn is_buffer(class: &StorageClass) -> bool {
     matches!(class, StorageClass::StorageBuffer | StorageClass::Uniform)
-}
-
-/// Instructions whose result follows from their operands alone.
-fn is_pure(op: Op) -> bool {
-    use Op::*;
-    matches!(
-        op,
-        ExtInst
-            | CompositeConstruct
-            | CompositeExtract
-            | CompositeInsert
-            | VectorShuffle
-            | VectorExtractDynamic
-            | VectorInsertDynamic
-            | ConvertFToU
-            | ConvertFToS
-            | ConvertSToF
-            | ConvertUToF
-            | UConvert
-            | SConvert
-            | FConvert
-            | QuantizeToF16
-            | Bitcast
-            | SNegate
-            | FNegate
-            | IAdd
-            | FAdd
-            | ISub
-            | FSub
-            | IMul
-            | FMul
-            | UDiv
-            | SDiv
-            | FDiv
-            | UMod
-            | SRem
-            | SMod
-            | FRem
-            | FMod
-            | VectorTimesScalar
-            | MatrixTimesScalar
-            | VectorTimesMatrix
-            | MatrixTimesVector
-            | MatrixTimesMatrix
-            | OuterProduct
-            | Transpose
-            | Dot
-            | IAddCarry
-            | ISubBorrow
-            | UMulExtended
-            | SMulExtended
-            | Any
-            | All
-            | IsNan
-            | IsInf
-            | LogicalEqual
-            | LogicalNotEqual
-            | LogicalOr
-            | LogicalAnd
-            | LogicalNot
-            | Select
-            | IEqual
-            | INotEqual
-            | UGreaterThan
-            | SGreaterThan
-            | UGreaterThanEqual
-            | SGreaterThanEqual
-            | ULessThan
-            | SLessThan
-            | ULessThanEqual
-            | SLessThanEqual
-            | FOrdEqual
-            | FUnordEqual
-            | FOrdNotEqual
-            | FUnordNotEqual
-            | FOrdLessThan
-            | FUnordLessThan
-            | FOrdGreaterThan
-            | FUnordGreaterThan
-            | FOrdLessThanEqual
-            | FUnordLessThanEqual
-            | FOrdGreaterThanEqual
-            | FUnordGreaterThanEqual
-            | ShiftRightLogical
-            | ShiftRightArithmetic
-            | ShiftLeftLogical
-            | BitwiseOr
-            | BitwiseXor
-            | BitwiseAnd
-            | Not
-            | BitFieldInsert
-            | BitFieldSExtract
-            | BitFieldUExtract
-            | BitReverse
-            | BitCount
-    )
 }

@@ -9,6 +9,8 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::Op;
 use smallvec::SmallVec;
 
+use super::opcodes::{ATOMIC, has};
+
 /// Roots of every pointer value of a module.
 pub(crate) struct Roots {
     roots: AHashMap<u32, SmallVec<[u32; 1]>>,
@@ -114,7 +116,7 @@ pub(crate) fn touch(inst: &Instruction, operand: usize) -> Touch {
     match (inst.class.opcode, operand) {
         (Op::Load, 0) | (Op::CopyMemory | Op::CopyMemorySized, 1) | (Op::AtomicLoad, 0) => Touch::Read,
         (Op::Store | Op::AtomicStore | Op::CopyMemory | Op::CopyMemorySized, 0) => Touch::Write,
-        (op, 0) if is_atomic(op) => Touch::Both,
+        (op, 0) if has(op, ATOMIC) => Touch::Both,
         (Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject | Op::ArrayLength, 0) => Touch::None,
         _ => Touch::Escapes,
     }
@@ -124,7 +126,7 @@ pub(crate) fn touch(inst: &Instruction, operand: usize) -> Touch {
 pub(crate) fn touch_handle(inst: &Instruction, operand: usize) -> Touch {
     match (inst.class.opcode, operand) {
         (Op::ImageWrite, 0) => Touch::Write,
-        (op, 0) if is_atomic(op) => Touch::Both,
+        (op, 0) if has(op, ATOMIC) => Touch::Both,
         (
             Op::Load
             | Op::Image
@@ -142,32 +144,4 @@ pub(crate) fn touch_handle(inst: &Instruction, operand: usize) -> Touch {
         ) => Touch::None,
         _ => Touch::Read,
     }
-}
-
-/// Whether an instruction is an atomic operation on memory.
-pub(crate) fn is_atomic(op: Op) -> bool {
-    matches!(
-        op,
-        Op::AtomicLoad
-            | Op::AtomicStore
-            | Op::AtomicExchange
-            | Op::AtomicCompareExchange
-            | Op::AtomicCompareExchangeWeak
-            | Op::AtomicIIncrement
-            | Op::AtomicIDecrement
-            | Op::AtomicIAdd
-            | Op::AtomicISub
-            | Op::AtomicSMin
-            | Op::AtomicUMin
-            | Op::AtomicSMax
-            | Op::AtomicUMax
-            | Op::AtomicAnd
-            | Op::AtomicOr
-            | Op::AtomicXor
-            | Op::AtomicFlagTestAndSet
-            | Op::AtomicFlagClear
-            | Op::AtomicFAddEXT
-            | Op::AtomicFMinEXT
-            | Op::AtomicFMaxEXT
-    )
 }

@@ -12,7 +12,8 @@ use rspirv::spirv::{AddressingModel, BuiltIn, Capability, MemoryModel, Op};
 use super::defs::Defs;
 use super::error::KernelError;
 use super::layout;
-use super::pointers::{Roots, Touch, is_atomic, touch, touch_handle};
+use super::opcodes::{ATOMIC, has};
+use super::pointers::{Roots, Touch, touch, touch_handle};
 use super::resource::{self, Kind, Role, Variable, variables};
 
 /// Vulkan devices offer 128 to 4096 bytes; anything over this is a broken module, and its members are
@@ -344,7 +345,7 @@ impl Used {
         for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
             let op = inst.class.opcode;
             used.barrier |= op == Op::ControlBarrier;
-            used.atomics |= is_atomic(op);
+            used.atomics |= has(op, ATOMIC);
             used.subgroup |= is_subgroup(op);
         }
         used

@@ -3,9 +3,15 @@
 //! The optimizer has this as part of a pass that also rewrites arithmetic, which must not happen here.
 //! Only moves of values are touched: no result of an operation changes.
 //!
+//! # Requires
+//! - one function in SSA
+//!
 //! # Guarantees
 //! - no `OpCopyObject`, no access chain from an access chain, no extract from a composite built or inserted into in sight
 //! - no unused composite, access chain or load, no local variable that is only stored to
+//!
+//! # Leaves alone
+//! - arithmetic, used or not
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};

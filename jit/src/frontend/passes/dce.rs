@@ -8,6 +8,9 @@
 //!   point's interface
 //! - ids run from 1 without gaps, in the order in which they appear: two modules that differ only in
 //!   numbering become equal
+//!
+//! # Leaves alone
+//! - instructions inside of functions that are called
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};

@@ -19,6 +19,9 @@
 //!
 //! # Guarantees
 //! - none of these instructions is left; the result has the id that it had
+//!
+//! # Leaves alone
+//! - the other extended instructions
 
 use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};

@@ -4,10 +4,22 @@
 //! to contract in a fused kernel than across a store and a load. `NoContraction` on every arithmetic
 //! result forbids that (SPIR-V, "Decoration"). `RelaxedPrecision` goes for the same reason: whether a
 //! relaxed result is rounded depends on what surrounds it.
+//!
+//! # Requires
+//! - a module that is otherwise done; running twice does no harm
+//!
+//! # Guarantees
+//! - every result of float arithmetic is decorated `NoContraction`, or with float controls 2 has no freedom left
+//! - no `RelaxedPrecision`
+//!
+//! # Leaves alone
+//! - what extended instructions do inside: `formulas` writes out those that are short for a formula
 
 use ahash::AHashSet;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Capability, Decoration, FPFastMathMode, Op};
+
+use crate::frontend::opcodes;
 
 /// Decorates the float arithmetic of a module. Idempotent.
 pub(in crate::frontend) fn run(module: &mut Module) {
@@ -70,26 +82,7 @@ fn decorated(module: &Module, kind: Decoration) -> AHashSet<u32> {
 /// Result ids of float arithmetic, in order.
 fn arithmetic(module: &Module) -> impl Iterator<Item = u32> + '_ {
     let insts = module.functions.iter().flat_map(|f| f.all_inst_iter());
-    insts.filter(|inst| is_arithmetic(inst.class.opcode)).filter_map(|inst| inst.result_id)
-}
-
-/// Whether an instruction is float arithmetic that a driver may contract.
-pub(crate) fn is_arithmetic(op: Op) -> bool {
-    matches!(
-        op,
-        Op::FAdd
-            | Op::FSub
-            | Op::FMul
-            | Op::FDiv
-            | Op::FRem
-            | Op::FMod
-            | Op::FNegate
-            | Op::VectorTimesScalar
-            | Op::MatrixTimesScalar
-            | Op::VectorTimesMatrix
-            | Op::MatrixTimesVector
-            | Op::MatrixTimesMatrix
-            | Op::OuterProduct
-            | Op::Dot
-    )
+    insts
+        .filter(|inst| opcodes::has(inst.class.opcode, opcodes::CONTRACTIBLE))
+        .filter_map(|inst| inst.result_id)
 }

@@ -1,5 +1,11 @@
 //! What the normal form cannot express, found before and after the optimizer runs.
 //!
+//! # Requires
+//! - for [`instructions`]: one function
+//!
+//! # Guarantees
+//! - the later stages know every capability, mode, resource and instruction
+//!
 //! # Refuses
 //! - capabilities outside the list below, unless nothing of them is used
 //! - resources that are not single buffers; other memory models
@@ -11,6 +17,7 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{AddressingModel, Capability, Decoration, ExecutionMode, MemoryAccess, MemoryModel, Op};
 
 use crate::frontend::defs::Defs;
+use crate::frontend::opcodes;
 use crate::frontend::pointers::{Roots, Touch, touch};
 use crate::frontend::reason::{KernelReason, Place};
 use crate::frontend::reflect::models;
@@ -188,7 +195,7 @@ fn instruction(
     if op == Op::FunctionCall {
         return Err(KernelReason::Call);
     }
-    if is_unknown(op) {
+    if opcodes::has(op, opcodes::REFUSED) {
         return Err(KernelReason::Instruction(format!("Op{op:?}")));
     }
     for (index, operand) in inst.operands.iter().enumerate() {
@@ -207,21 +214,4 @@ fn instruction(
         }
     }
     Ok(())
-}
-
-/// Instructions that are valid in a compute shader with the known capabilities and yet have no place
-/// in the normal form.
-fn is_unknown(op: Op) -> bool {
-    matches!(
-        op,
-        Op::CopyMemory
-            | Op::CopyMemorySized
-            | Op::PtrAccessChain
-            | Op::InBoundsPtrAccessChain
-            | Op::PtrEqual
-            | Op::PtrNotEqual
-            | Op::PtrDiff
-            | Op::ImageTexelPointer
-            | Op::Kill
-    )
 }

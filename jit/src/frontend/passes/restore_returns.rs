@@ -9,8 +9,8 @@
 //! # Guarantees
 //! - no switch without cases whose merge block only returns
 //!
-//! # Refuses
-//! - constructs left by a conditional branch or by another switch: they stay
+//! # Leaves alone
+//! - constructs left by a conditional branch or by another switch
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Function, Instruction, Module, Operand};

@@ -11,8 +11,8 @@
 //! - the same for a vector or matrix of which parts are accessed. The optimizer does these as well, but
 //!   only in modules all of whose extensions it knows
 //!
-//! # Refuses
-//! - variables indexed dynamically, with initializers, or of more than 64 parts: they stay
+//! # Leaves alone
+//! - variables indexed dynamically, with initializers, or of more than 64 parts
 
 use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};

@@ -5,6 +5,15 @@
 //! minded it, so such modules are put right instead of refused: pointers to Workgroup, Private and
 //! Function memory get a type without layout, and whole values that cross from one to the other are
 //! taken apart and put together again.
+//!
+//! # Requires
+//! - a module without debug information that is valid but for such decorations
+//!
+//! # Guarantees
+//! - no type of a variable outside of buffers is laid out
+//!
+//! # Leaves alone
+//! - modules that ask for explicit layout of work-group memory; buffers and their types
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::binary::Assemble;
