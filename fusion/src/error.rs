@@ -1,16 +1,16 @@
 //! Every error of this crate.
 //!
 //! One enum for the crate, with one enum per subject inside it. A message says where (kernel, binding, buffer) and what
-//! would fix it. That something could not be *fused* is no error: it is an [`Outcome`](crate::Outcome) with a reason.
+//! would fix it. That something could not be *fused* is no error: it is an [`Outcome`] with a reason.
 
 use std::{io, path::PathBuf, sync::Arc};
 
 use thiserror::Error;
 
-pub use crate::vk::DeviceError;
-use crate::{
-    jit::{JitError, KernelError, PlanError, Reason},
-    report::outcome::Outcome,
+use crate::{jit::Reason, report::outcome::Outcome};
+pub use crate::{
+    jit::{JitError, KernelError, KernelReason, PlanError},
+    vk::DeviceError,
 };
 
 mod buffer;

@@ -47,49 +47,126 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Modules
+//!
+//! What everybody uses is here. [`report`] has what happened to a list, [`error`] what can go wrong, [`cache`] what is kept of
+//! the code and why, [`module`] what a SPIR-V module says of itself, [`device`] what there is to run on, and [`rust`] kernels
+//! written in Rust. [`vulkano`] is the version whose objects [`Context::over`] and [`UserBuffer`] take.
+//!
+//! # Environment
+//!
+//! [`ContextOptions::from_env`], and with it [`Context::new`], reads the first seven. Options that are set in the program come
+//! first for the others.
+//!
+//! | variable | meaning |
+//! | --- | --- |
+//! | `VKFUSE_DEVICE` | number of the device in the loader's order, or a part of its name |
+//! | `VKFUSE_VALIDATION` | `1` switches the Khronos validation layer on |
+//! | `VKFUSE_VALIDATE` | `1` compares fused with unfused code in an interpreter first: [`ContextOptions::validate`] |
+//! | `VKFUSE_PROFILING` | `1` takes GPU times of every submission |
+//! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
+//! | `VKFUSE_SHAPE` | `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv`: the shape of dispatches whose kernels do not care for it |
+//! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which modules are printed to the standard error, or `all` |
+//! | `VKFUSE_CACHE_PERSISTENT` | `0` keeps nothing on disk |
+//! | `VKFUSE_CACHE_DIR` | folder of the persistent store |
+//! | `VKFUSE_CACHE_MAX_SIZE`, `_MIN_ITEM_SIZE`, `_MAX_ITEM_SIZE`, `_MAX_AGE` | what the store keeps |
+//! | `VKFUSE_CACHE_IN_MEM_MAX_SIZE` | bytes of the memory cache |
+//! | `VKFUSE_CACHE_TRACE` | `1` writes every event of the caches to the standard error |
+//! | `VKFUSE_CACHE_VERIFY` | `1` builds what the store has all the same, and compares: [`CacheOptions::verify`] |
+//! | `VKFUSE_CACHE_RECORD` | file to which every list that is fused is appended: [`CacheOptions::record`] |
+//!
+//! `VKFUSE_LOG` is read by the `vkfuse` command alone.
 
 mod api;
 mod code;
-mod error;
+pub mod error;
 mod jit;
 mod options;
 mod replay;
-mod report;
+pub mod report;
 mod runtime;
 mod submission;
 mod vk;
 
-pub use api::buffer::Buffer;
-pub use api::context::Context;
-pub use api::fusion::{FusedList, FusionWrapper, Rebind};
-pub use api::handler::{Handler, IntoSpecValue, SubmitResult};
-pub use api::kernel::Kernel;
-pub use api::queue::{HostScope, Queue};
-pub use api::rust;
-pub use code::{
-    ahead::{Difference, Explanation},
-    keep::{Artifact, NotCacheable},
-    log::{RecordedList, Recording, RecordingError},
-    programs::CacheStats,
+pub use api::{
+    buffer::Buffer,
+    context::Context,
+    fusion::{FusedList, FusionWrapper, Rebind},
+    handler::{Handler, SubmitResult},
+    kernel::Kernel,
+    queue::{HostScope, Queue},
+    rust,
 };
-pub use error::{
-    BindingName, BufferError, BuildError, DeviceError, Error, FusionError, Slot, SubmitError, Unreadable,
-};
-pub use jit::{
-    BarrierReason, BarrierReport, Binding, BindingKind, BufferId, BufferReport, FloatMode, GroupReport,
-    Interface, Internalization, JitError, KernelError, KernelReason, Module, PlanError, Policy, Promote,
-    PushLayout, PushMember, Reason, Report, ScalarClass, ShapeFacts, SpecConstant, SpecType, SpecValue,
-    Specialized, SplitReport, TrustedReport,
-};
-pub use options::fusion::FusionProperties;
+pub use error::{Error, Slot};
+pub use jit::{FloatMode, Policy};
 pub use options::{
     cache::CacheOptions,
     context::{ContextOptions, QueueOptions},
+    fusion::FusionProperties,
 };
-pub use report::list::{CheckReport, CheckedBy, FusionReport, StepReport, Tier};
-pub use report::outcome::{CancelCause, Outcome};
-pub use report::stats::{Objects, Stats};
+pub use report::outcome::Outcome;
 pub use runtime::event::Event;
 pub use submission::accessor::Accessor;
-pub use vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer};
-pub use vkfuse_cache::Event as CacheEvent;
+pub use vk::UserBuffer;
+pub use vulkano;
+
+pub mod cache {
+    //! What is kept of code: options, counters, events, explanations, recordings.
+
+    pub use vkfuse_cache::Event;
+
+    pub use crate::{
+        code::{
+            ahead::{Difference, Explanation},
+            keep::{Artifact, NotCacheable},
+            log::{RecordedList, Recording, RecordingError},
+            programs::CacheStats,
+        },
+        options::cache::CacheOptions,
+    };
+}
+
+pub mod device {
+    //! What there is to run on.
+
+    pub use crate::{
+        jit::ShapeFacts,
+        vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer},
+    };
+}
+
+pub mod module {
+    //! What a SPIR-V module says of itself: entry points, bindings, constants.
+
+    pub use crate::{
+        api::handler::IntoSpecValue,
+        jit::{
+            Binding, BindingKind, Interface, Module, PushLayout, PushMember, ScalarClass, SpecConstant,
+            SpecType, SpecValue, Specialized,
+        },
+    };
+}
+
+// Names from before there were modules.
+#[doc(hidden)]
+pub use crate::{
+    cache::{
+        Artifact, CacheStats, Difference, Event as CacheEvent, Explanation, NotCacheable, RecordedList,
+        Recording, RecordingError,
+    },
+    device::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, ShapeFacts},
+    error::{
+        BindingName, BufferError, BuildError, DeviceError, FusionError, JitError, KernelError, KernelReason,
+        PlanError, SubmitError, Unreadable,
+    },
+    module::{
+        Binding, BindingKind, Interface, IntoSpecValue, Module, PushLayout, PushMember, ScalarClass,
+        SpecConstant, SpecType, SpecValue, Specialized,
+    },
+    report::{
+        BarrierReason, BarrierReport, BufferId, BufferReport, CancelCause, CheckReport, CheckedBy,
+        FusionReport, GroupReport, Internalization, Objects, Promote, Reason, Report, SplitReport, Stats,
+        StepReport, Tier, TrustedReport,
+    },
+};

@@ -3,3 +3,12 @@
 pub(crate) mod list;
 pub(crate) mod outcome;
 pub(crate) mod stats;
+
+pub use list::{CheckReport, CheckedBy, FusionReport, StepReport, Tier};
+pub use outcome::{CancelCause, Outcome};
+pub use stats::{Objects, Stats};
+
+pub use crate::jit::{
+    BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport, Internalization, Promote, Reason,
+    Report, SplitReport, TrustedReport,
+};

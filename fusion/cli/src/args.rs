@@ -78,7 +78,7 @@ pub(crate) struct BenchArgs {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// Write a page with plots of all results, which needs nothing beside it.
+    /// Write a page with tables of all results, which needs nothing beside it.
     #[arg(long, value_name = "PAGE")]
     pub(crate) html: Option<PathBuf>,
     /// Timed repetitions, after those that warm up.

@@ -1,7 +1,6 @@
-//! The page `vkfuse bench --html` writes: one file with text, a table and plots, and nothing it would have to load.
+//! The page `vkfuse bench --html` writes: one file with tables, and nothing it would have to load.
 
 use crate::bench::Bench;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -53,15 +52,6 @@ pub(crate) fn page(files: &[&Path], benches: &[Bench]) -> String {
         );
     }
     table(&mut page, &rows);
-    bars(&mut page, "Speed-up by fusion", "unfused time / fused time", &lists, |row| row.speed_up());
-    let sized = by(&lists, |row| row.bench.elements as f64);
-    lines(&mut page, "Speed-up by size", "elements", &sized);
-    let mut lengths: Vec<(f64, f64)> =
-        lists.iter().filter_map(|row| Some((row.bench.submissions as f64, row.speed_up()?))).collect();
-    lengths.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let lengths = BTreeMap::from([("every list".to_owned(), lengths)]);
-    lines(&mut page, "Speed-up by number of kernels", "kernels", &lengths);
-    bars(&mut page, "Bandwidth", "GB/s the fused list moves at the least", &lists, |row| row.bandwidth());
     cold(&mut page, &lists);
     page.push_str("</body></html>\n");
     page
@@ -78,11 +68,7 @@ fn row<'a>(file: &Path, bench: &'a Bench) -> Row<'a> {
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>vkfuse bench</title>\n<style>\n\
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em; color: #222 }\n\
 table { border-collapse: collapse } td, th { padding: .2em .8em; text-align: right; border-bottom: 1px solid #ddd }\n\
-td:first-child, th:first-child { text-align: left } svg { display: block; max-width: 100% }\n\
-svg text { font: 12px system-ui, sans-serif; fill: #222 }\n</style></head><body>\n<h1>vkfuse bench</h1>\n";
-
-/// Colours of lines and bars, told apart by eye and in grey.
-const COLOURS: [&str; 6] = ["#1b6ca8", "#d1603d", "#4f8a3c", "#7b4ea3", "#b08900", "#444444"];
+td:first-child, th:first-child { text-align: left }\n</style></head><body>\n<h1>vkfuse bench</h1>\n";
 
 fn text(raw: &str) -> String {
     raw.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -128,87 +114,6 @@ fn table(page: &mut String, rows: &[Row<'_>]) {
         );
     }
     page.push_str("</table>\n");
-}
-
-fn bars(
-    page: &mut String,
-    title: &str,
-    unit: &str,
-    rows: &[&Row<'_>],
-    value: impl Fn(&Row<'_>) -> Option<f64>,
-) {
-    let bars: Vec<(&Row<'_>, f64)> = rows.iter().filter_map(|row| Some((*row, value(row)?))).collect();
-    let most = bars.iter().map(|bar| bar.1).fold(0.0, f64::max);
-    if most <= 0.0 {
-        return;
-    }
-    let height = 24 * bars.len() + 8;
-    let _ = writeln!(
-        page,
-        "<h2>{title}</h2><p>{unit}</p>\n<svg viewBox=\"0 0 900 {height}\" width=\"900\" height=\"{height}\">"
-    );
-    for (number, (row, value)) in bars.iter().enumerate() {
-        let y = 24 * number + 4;
-        let width = value / most * 480.0;
-        let _ = writeln!(
-            page,
-            "<text x=\"330\" y=\"{}\" text-anchor=\"end\">{}</text><rect x=\"340\" y=\"{y}\" width=\"{width:.1}\" \
-             height=\"18\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{}\">{value:.2}</text>",
-            y + 14,
-            text(row.title()),
-            COLOURS[0],
-            346.0 + width,
-            y + 14
-        );
-    }
-    page.push_str("</svg>\n");
-}
-
-/// Speed-ups of rows of one stem, where there are several.
-fn by(rows: &[&Row<'_>], x: impl Fn(&Row<'_>) -> f64) -> BTreeMap<String, Vec<(f64, f64)>> {
-    let mut series: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
-    for row in rows {
-        if let Some(y) = row.speed_up() {
-            series.entry(row.title().to_owned()).or_default().push((x(row), y));
-        }
-    }
-    series.values_mut().for_each(|points| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
-    series
-}
-
-/// Lines over a logarithmic axis; nothing if no line would have two places on it.
-fn lines(page: &mut String, title: &str, unit: &str, series: &BTreeMap<String, Vec<(f64, f64)>>) {
-    let long = |points: &&Vec<(f64, f64)>| points.first().map(|p| p.0) != points.last().map(|p| p.0);
-    let points = || series.values().filter(long).flatten();
-    let fold =
-        |f: fn(f64, f64) -> f64, start: f64, of: fn(&(f64, f64)) -> f64| points().map(of).fold(start, f);
-    let (left, right) = (fold(f64::min, f64::MAX, |p| p.0), fold(f64::max, 0.0, |p| p.0));
-    let top = fold(f64::max, 1.0, |p| p.1) * 1.1;
-    if points().count() < 2 || left <= 0.0 {
-        return;
-    }
-    let place =
-        |(x, y): &(f64, f64)| (60.0 + (x / left).ln() / (right / left).ln() * 560.0, 300.0 - y / top * 280.0);
-    let _ = writeln!(
-        page,
-        "<h2>{title}</h2>\n<svg viewBox=\"0 0 900 340\" width=\"900\" height=\"340\">\n\
-         <path d=\"M60 20V300H620\" fill=\"none\" stroke=\"#888\"/><text x=\"60\" y=\"330\">{left}</text>\
-         <text x=\"620\" y=\"330\" text-anchor=\"end\">{right} {unit}</text><text x=\"4\" y=\"24\">{top:.1}</text>\
-         <text x=\"4\" y=\"304\">0</text>"
-    );
-    for (number, (name, points)) in series.iter().filter(|(_, points)| long(points)).enumerate() {
-        let colour = COLOURS[number % COLOURS.len()];
-        let path: Vec<String> = points.iter().map(place).map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-        let _ = writeln!(
-            page,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\
-             <text x=\"640\" y=\"{}\" style=\"fill:{colour}\">{}</text>",
-            path.join(" "),
-            34 + 18 * number,
-            text(name)
-        );
-    }
-    page.push_str("</svg>\n");
 }
 
 /// Where the time of a first and of a later call goes.

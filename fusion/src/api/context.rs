@@ -111,7 +111,7 @@ impl Context {
                 limits,
                 imports: Imports::default(),
                 contents: AtomicU64::new(1),
-                mourner: me.clone(),
+                owner: me.clone(),
                 gpu,
             }),
         };

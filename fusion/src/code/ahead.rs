@@ -44,10 +44,8 @@ pub struct Explanation {
     pub ingredients: Vec<(&'static str, String, String)>,
     /// Every ingredient of the key that a driver's blob has besides.
     pub driver: Vec<(String, String)>,
-    /// Whether a pipeline is in memory, or being made.
+    /// Whether its pipeline is in memory.
     pub pipeline_in_memory: bool,
-    /// Whether the code is in memory.
-    pub code_in_memory: bool,
     /// Whether the store has the code; otherwise why not.
     pub code: Result<(), String>,
     /// Whether the store has what this driver made of it; otherwise why not.
@@ -120,7 +118,6 @@ impl Programs {
                 .nearest(&key, |other| !crate::code::key::is_of_form(other))
                 .map(|(id, list)| (format!("{id:#}"), list.iter().map(difference).collect())),
         };
-        let (pipeline_in_memory, code_in_memory) = self.in_memory(step);
         Explanation {
             members: step.members.clone(),
             label: label.to_owned(),
@@ -128,8 +125,7 @@ impl Programs {
             key: format!("{:#}", key.id()),
             ingredients: ingredients(&key),
             driver: driver.fields().into_iter().map(|field| (field.name, field.value.to_string())).collect(),
-            pipeline_in_memory,
-            code_in_memory,
+            pipeline_in_memory: self.has(&step.key),
             code: stored.map(drop).map_err(|miss| miss.to_string()),
             driver_blob: blob.map_err(|miss| miss.to_string()),
             nearest,

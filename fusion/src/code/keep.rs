@@ -47,7 +47,7 @@ impl Programs {
     pub(crate) fn is_cacheable(&self, artifact: Artifact) -> Result<(), NotCacheable> {
         let programs = self;
         if artifact == Artifact::Pipeline {
-            return if programs.keeps_pipelines() { Ok(()) } else { Err(NotCacheable::NoMemory) };
+            return if programs.keeps() { Ok(()) } else { Err(NotCacheable::NoMemory) };
         }
         if let Some(reason) = programs.store.disabled_reason() {
             return Err(NotCacheable::NoStore(reason.clone()));

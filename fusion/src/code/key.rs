@@ -1,27 +1,12 @@
 //! Keys: what code and driver blobs depend on, and why something cannot be kept.
 
-use vkfuse_cache::{Key, KeyId, MemoryKey, Part, PartKind};
+use vkfuse_cache::{Key, Part, PartKind};
 
 use crate::{
     jit::{Limits, Origin, ShapeFacts, Step},
     options::environment,
     vk::Gpu,
 };
-
-/// The key of a pipeline in memory: the program, by the key of its step, and the entry point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct KernelKey {
-    pub(crate) program: [u8; 32],
-    pub(crate) entry: &'static str,
-}
-
-impl MemoryKey for KernelKey {
-    fn id(&self) -> KeyId {
-        let mut hasher = blake3::Hasher::new_derive_key("vkfuse kernel key v1");
-        hasher.update(&self.program).update(self.entry.as_bytes());
-        KeyId(*hasher.finalize().as_bytes())
-    }
-}
 
 /// What the keys of a context have in common. Read once, when the context is made.
 #[derive(Debug)]
@@ -229,13 +214,5 @@ mod tests {
         for set in other {
             assert_ne!(driver(&identity(), &set).as_bytes(), usual.as_bytes(), "{set:?}");
         }
-    }
-
-    #[test]
-    fn a_kernel_is_a_program_and_an_entry_point() {
-        let key = |program, entry| KernelKey { program: [program; 32], entry };
-        assert_eq!(key(1, "main").id(), key(1, "main").id());
-        assert_ne!(key(1, "main").id(), key(1, "other").id());
-        assert_ne!(key(1, "main").id(), key(2, "main").id());
     }
 }

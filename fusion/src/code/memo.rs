@@ -9,12 +9,10 @@
 //! - what is found is what planning would give: a hash only finds candidates, and every part of the structure is compared
 //! - no more than a given number of plans are kept, those used last
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering::Relaxed},
-};
+use std::{num::NonZeroUsize, sync::Arc};
 
 use ahash::{AHashMap, RandomState};
+use lru::LruCache;
 use smallvec::SmallVec;
 
 use crate::jit::{BufferId, FuseOptions, Plan, Promote, Report, Specialized, Submission};
@@ -28,11 +26,8 @@ pub(crate) const CAPACITY: usize = 256;
 /// The plans of a context, whose limits never change.
 #[derive(Debug)]
 pub(crate) struct Memo {
-    kept: AHashMap<u64, SmallVec<[Arc<Planned>; 1]>>,
-    count: usize,
-    capacity: usize,
-    /// Counts lookups, to know which plan was used last.
-    now: u64,
+    /// By the hash of the structure; of two structures with one hash the later stays.
+    kept: Option<LruCache<u64, Arc<Planned>>>,
     hasher: RandomState,
 }
 
@@ -43,7 +38,6 @@ pub(crate) struct Planned {
     structure: Vec<Call>,
     /// Its buffers are numbered in order of first use.
     pub(crate) plan: Plan,
-    used: AtomicU64,
 }
 
 /// One submission of a structure.
@@ -125,7 +119,7 @@ fn rename(report: &mut Report, mut to: impl FnMut(BufferId) -> BufferId) {
 impl Memo {
     /// Room for so many plans.
     pub(crate) fn new(capacity: usize) -> Memo {
-        Memo { kept: AHashMap::new(), count: 0, capacity, now: 0, hasher: RandomState::new() }
+        Memo { kept: NonZeroUsize::new(capacity).map(LruCache::new), hasher: RandomState::new() }
     }
 
     /// The plan of a list of this structure, if one is kept; and the list's buffers by number.
@@ -136,14 +130,9 @@ impl Memo {
     ) -> (Option<Arc<Planned>>, Numbers) {
         let mut numbers = Numbers::of(list.clone());
         let hash = self.hash(list.clone(), options, &mut numbers);
-        self.now += 1;
-        let found = self.kept.get(&hash).and_then(|candidates| {
-            candidates.iter().find(|planned| planned.fits(list.clone(), options, &mut numbers))
-        });
-        if let Some(planned) = found {
-            planned.used.store(self.now, Relaxed);
-        }
-        (found.cloned(), numbers)
+        let found = self.kept.as_mut().and_then(|kept| kept.get(&hash));
+        let found = found.filter(|planned| planned.fits(list, options, &mut numbers)).cloned();
+        (found, numbers)
     }
 
     /// Keeps the plan that was made of a list.
@@ -159,38 +148,17 @@ impl Memo {
         }
         rename(&mut plan.report, |buffer| BufferId(numbers.number(buffer)));
         let structure = list.clone().map(|submission| Call::of(submission, &mut numbers)).collect();
-        let planned =
-            Arc::new(Planned { options: *options, structure, plan, used: AtomicU64::new(self.now) });
-        if self.capacity > 0 {
-            while self.count >= self.capacity {
-                self.drop_oldest();
-            }
-            let hash = self.hash(list, options, &mut numbers);
-            self.kept.entry(hash).or_default().push(planned.clone());
-            self.count += 1;
+        let planned = Arc::new(Planned { options: *options, structure, plan });
+        let hash = self.hash(list, options, &mut numbers);
+        if let Some(kept) = &mut self.kept {
+            kept.put(hash, planned.clone());
         }
         planned
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        self.kept.clear();
-        self.count = 0;
-    }
-
-    fn drop_oldest(&mut self) {
-        let used = |planned: &Arc<Planned>| planned.used.load(Relaxed);
-        let oldest =
-            self.kept.iter().flat_map(|(hash, all)| all.iter().map(move |one| (used(one), *hash))).min();
-        let Some((oldest, hash)) = oldest else { return self.count = 0 };
-        if let Some(all) = self.kept.get_mut(&hash) {
-            let before = all.len();
-            all.retain(|one| used(one) != oldest);
-            self.count -= before - all.len();
-            if all.is_empty() {
-                self.kept.remove(&hash);
-            }
-        }
+        self.kept.iter_mut().for_each(LruCache::clear);
     }
 
     fn hash<'a>(

@@ -1,9 +1,8 @@
 //! Code for a step: from the memory cache, from the persistent store, or built.
 //!
-//! Memory has two maps, as SYCL's has: programs, which are a step's key to its SPIR-V, and kernels, which are a program and
-//! an entry point to a pipeline. Behind them the persistent store keeps, under the step's recipe, the SPIR-V, and beside
-//! that the driver's own blob under the driver's identity: a new driver makes the blob useless and not the SPIR-V. The
-//! first to need a step builds it; others who need it meanwhile wait for that.
+//! Memory has one map: a step's key to its pipeline. Behind it the persistent store keeps, under the step's recipe, the
+//! SPIR-V, and beside that the driver's own blob under the driver's identity: a new driver makes the blob useless and not the
+//! SPIR-V. The first to need a step builds it; others who need it meanwhile wait for that.
 
 use std::{
     cell::OnceCell,
@@ -17,11 +16,7 @@ use std::{
 use smallvec::SmallVec;
 use vkfuse_cache::{self as cache, Entry, Failure, Hit, Key, MemoryCache, MemoryStats, Store, StoreStats};
 
-use super::{
-    forms::Forms,
-    key::{Identity, KernelKey},
-    log,
-};
+use super::{forms::Forms, key::Identity, log};
 use crate::{
     code::build::Background,
     error::{BuildError, DeviceError, Error},
@@ -69,9 +64,7 @@ const SPIRV: &str = "spirv";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStats {
-    /// The map of programs.
-    pub programs: MemoryStats,
-    /// The map of pipelines.
+    /// The map of pipelines in memory.
     pub pipelines: MemoryStats,
     /// The persistent store.
     pub store: StoreStats,
@@ -96,11 +89,8 @@ pub(crate) struct Programs {
     pub(crate) recorder: Option<log::Recorder>,
 }
 
-/// The two maps.
-struct Memory {
-    programs: MemoryCache<[u8; 32], Code, Error>,
-    kernels: MemoryCache<KernelKey, Program, Error>,
-}
+/// Pipelines by the key of their step.
+type Memory = MemoryCache<[u8; 32], Program, Error>;
 
 impl std::fmt::Debug for Programs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -135,10 +125,14 @@ impl Programs {
         }
         let subscriber = subscriber(resolved.trace, options.events.0.clone());
         resolved.store.subscriber = subscriber.clone();
-        let mut limits_of_maps = resolved.memory;
+        let mut limits_of_memory = resolved.memory;
         let memory = (options.memory_entries != Some(0)).then(|| {
-            limits_of_maps.entries = options.memory_entries.unwrap_or(limits_of_maps.entries);
-            Memory::new(half(limits_of_maps), subscriber)
+            limits_of_memory.entries = options.memory_entries.unwrap_or(limits_of_memory.entries);
+            let memory = Memory::new(limits_of_memory);
+            match subscriber {
+                None => memory,
+                Some(subscriber) => memory.with_subscriber(subscriber),
+            }
         });
         let store = Store::open(resolved.store);
         if let Some(reason) = store.disabled_reason() {
@@ -162,8 +156,7 @@ impl Programs {
 
     /// Whether the pipeline of a step is in memory.
     pub(crate) fn has(&self, key: &[u8; 32]) -> bool {
-        let key = KernelKey { program: *key, entry: Step::ENTRY };
-        self.memory.as_ref().is_some_and(|memory| memory.kernels.peek(&key).is_some())
+        self.memory.as_ref().is_some_and(|memory| memory.peek(key).is_some())
     }
 
     /// Where the normal forms of kernels are kept.
@@ -185,54 +178,20 @@ impl Programs {
 
     pub(crate) fn clear(&self) {
         if let Some(memory) = &self.memory {
-            memory.kernels.clear();
-            memory.programs.clear();
+            memory.clear();
         }
     }
 
     pub(crate) fn resize(&self, entries: usize, bytes: u64) {
         if let Some(memory) = &self.memory {
-            let limits = half(cache::MemoryLimits { entries, bytes, ..cache::MemoryLimits::default() });
-            memory.kernels.resize(limits);
-            memory.programs.resize(limits);
+            memory.resize(cache::MemoryLimits { entries, bytes, ..cache::MemoryLimits::default() });
         }
     }
 
     pub(crate) fn stats(&self) -> CacheStats {
-        let (programs, pipelines) =
-            self.memory.as_ref().map_or_else(Default::default, |m| (m.programs.stats(), m.kernels.stats()));
-        CacheStats { programs, pipelines, store: self.store.stats() }
+        let pipelines = self.memory.as_ref().map_or_else(Default::default, Memory::stats);
+        CacheStats { pipelines, store: self.store.stats() }
     }
-
-    /// Whether the maps have a finished pipeline, and finished code, for a step.
-    pub(crate) fn in_memory(&self, step: &Step) -> (bool, bool) {
-        let key = KernelKey { program: step.key, entry: Step::ENTRY };
-        self.memory.as_ref().map_or((false, false), |memory| {
-            (memory.kernels.peek(&key).is_some(), memory.programs.peek(&step.key).is_some())
-        })
-    }
-
-    pub(crate) fn keeps_pipelines(&self) -> bool {
-        self.memory.is_some()
-    }
-}
-
-impl Memory {
-    fn new(limits: cache::MemoryLimits, subscriber: Option<cache::Subscriber>) -> Memory {
-        let (programs, kernels) = (MemoryCache::new(limits), MemoryCache::new(limits));
-        match subscriber {
-            None => Memory { programs, kernels },
-            Some(subscriber) => Memory {
-                programs: programs.with_subscriber(subscriber.clone()),
-                kernels: kernels.with_subscriber(subscriber),
-            },
-        }
-    }
-}
-
-/// The limits of one of the two maps: each may have half of the bytes.
-fn half(limits: cache::MemoryLimits) -> cache::MemoryLimits {
-    cache::MemoryLimits { bytes: limits.bytes.div_ceil(2), ..limits }
 }
 
 /// Who is told of events: the program, and the standard error where a trace was asked for.
@@ -269,12 +228,11 @@ impl Programs {
             let (program, _) = self.make_pipeline(&wanted, &code, &mut report)?;
             return Ok((Arc::new(program), report));
         };
-        let key = KernelKey { program: step.key, entry: Step::ENTRY };
-        let built = memory.kernels.get_or_build(key, || {
+        let built = memory.get_or_build(step.key, || {
             let mut mine = report.clone();
             mine.memory = Tier::Miss;
             let result = self
-                .code(&wanted, memory, &mut mine)
+                .load_or_build(&wanted, &mut mine)
                 .and_then(|code| self.make_pipeline(&wanted, &code, &mut mine));
             report = mine;
             result.map_err(classed)
@@ -288,21 +246,6 @@ impl Programs {
             }
             Err(failure) => Err(error_of(label, failure)),
         }
-    }
-
-    /// The code of a step, from the map of programs or from behind it.
-    fn code(
-        &self,
-        wanted: &Wanted<'_>,
-        memory: &Memory,
-        report: &mut StepReport,
-    ) -> Result<Arc<Code>, Error> {
-        let built = memory.programs.get_or_build(wanted.step.key, || {
-            let code = self.load_or_build(wanted, report).map_err(classed)?;
-            let weight = (code.words.len() * 4) as u64;
-            Ok((code, weight))
-        });
-        built.map(|(code, _)| code).map_err(|failure| error_of(wanted.label, failure))
     }
 
     /// Takes the code from the store or builds it.

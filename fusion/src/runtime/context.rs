@@ -10,7 +10,7 @@ use crate::{
     report::stats::Counters,
     runtime::schedule::Schedule,
     submission::{
-        device::{Device, Mourner},
+        device::{BufferGone, Device},
         identity::HandleId,
     },
 };
@@ -44,9 +44,9 @@ impl Deref for ContextInner {
     }
 }
 
-impl Mourner for ContextInner {
+impl BufferGone for ContextInner {
     /// What was recorded with the buffer goes now, or where the lock is held, when it is next looked at.
-    fn gone(&self, buffer: HandleId) {
+    fn buffer_gone(&self, buffer: HandleId) {
         match self.schedule.try_lock() {
             Ok(mut schedule) => {
                 let known = schedule.forget(buffer);

@@ -231,9 +231,9 @@ impl Drop for BufferInner {
     fn drop(&mut self) {
         // What was recorded with its memory goes with it.
         if self.known.load(Acquire)
-            && let Some(mourner) = self.device.mourner.upgrade()
+            && let Some(owner) = self.device.owner.upgrade()
         {
-            mourner.gone(self.handle);
+            owner.buffer_gone(self.handle);
         }
     }
 }

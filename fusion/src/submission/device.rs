@@ -17,10 +17,10 @@ use crate::{
     vk::{Command, Gpu, Submitted},
 };
 
-/// Who has to know that a buffer is gone.
-pub(crate) trait Mourner: fmt::Debug + Send + Sync {
+/// Who is told that a buffer is gone.
+pub(crate) trait BufferGone: fmt::Debug + Send + Sync {
     /// The last handle of a buffer that a known list may name is gone.
-    fn gone(&self, buffer: HandleId);
+    fn buffer_gone(&self, buffer: HandleId);
 }
 
 /// The device of a context, and what its buffers share.
@@ -30,7 +30,7 @@ pub(crate) struct Device {
     pub(crate) imports: Imports,
     /// Counts changes of what can be read of any buffer.
     pub(crate) contents: AtomicU64,
-    pub(crate) mourner: Weak<dyn Mourner>,
+    pub(crate) owner: Weak<dyn BufferGone>,
     pub(crate) gpu: Gpu,
 }
 

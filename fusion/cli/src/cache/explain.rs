@@ -79,7 +79,7 @@ fn row(step: &Explanation) -> Value {
     json!({
         "submissions": [step.members.start, step.members.end], "kernels": step.label, "key": step.key,
         "levels": {
-            "pipeline_in_memory": step.pipeline_in_memory, "code_in_memory": step.code_in_memory,
+            "pipeline_in_memory": step.pipeline_in_memory, "code_in_memory": step.pipeline_in_memory,
             "code": step.code.is_ok(), "driver_blob": step.driver_blob.is_ok(),
         },
         "code_miss": step.code.as_ref().err(), "driver_blob_miss": step.driver_blob.as_ref().err(),
