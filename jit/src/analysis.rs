@@ -8,6 +8,8 @@
 pub mod access;
 pub(crate) mod affine;
 mod arith;
+#[cfg(test)]
+pub(crate) mod brute;
 pub(crate) mod build;
 mod bytes;
 pub(crate) mod cfg;

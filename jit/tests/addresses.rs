@@ -133,7 +133,9 @@ fn equal_addresses_of_one_kernel_are_one_push_constant() {
     let one = kernel("address");
     let list = |addresses: [u64; 3]| addresses.map(|at| submission(&one, 0, &push(at, 0)[..8]));
     let [same, other] = [list([1, 1, 1]), list([1, 2, 1])].map(|list| planned(&list, Policy::Trust, false));
-    assert_eq!((same.steps[0].push.len(), other.steps[0].push.len()), (8, 16));
+    // Beside the zero that hides floats, which is one word.
+    let bytes = |plan: &Plan| plan.steps[0].push.len() - plan.steps[0].zero_at().map_or(0, |_| 4);
+    assert_eq!((bytes(&same), bytes(&other)), (8, 16));
     assert_ne!(same.steps[0].key, other.steps[0].key);
     module(&same);
     module(&other);

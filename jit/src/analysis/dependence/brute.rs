@@ -4,34 +4,10 @@
 //! invocation and every value of what is not known, and sees who meets.
 
 use super::super::affine::{Affine, Atom, AtomId, Atoms, Ranges};
+use super::super::brute::{self, Random};
 use super::super::evaluate::AccessForm;
 use super::super::expr::NodeId;
 use super::{Relation, Shape, relate};
-
-/// Equal seeds give equal numbers (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())]
-    }
-
-    fn between(&mut self, low: i128, high: i128) -> i128 {
-        low + self.below((high - low + 1) as usize) as i128
-    }
-}
 
 /// Greatest values of the cell and of what one side alone knows.
 const CELL: i128 = 3;
@@ -47,16 +23,13 @@ struct Point {
 }
 
 fn evaluate(atoms: &Atoms, form: &Affine, at: &Point) -> i128 {
-    let value = |id: AtomId| match atoms.get(id) {
+    brute::evaluate(atoms, form, &|atom| match atom {
         Atom::Group(d) => at.group[usize::from(*d)],
         Atom::Local(d) => at.local[usize::from(*d)],
-        Atom::Quotient(base, divisor) => evaluate(atoms, base, at).div_euclid(*divisor),
-        Atom::Remainder(base, divisor) => evaluate(atoms, base, at).rem_euclid(*divisor),
         Atom::Cell { .. } => at.cell,
         Atom::Free { .. } => at.free,
         other => unreachable!("not made here: {other:?}"),
-    };
-    form.constant + form.terms.iter().map(|&(id, c)| c * value(id)).sum::<i128>()
+    })
 }
 
 fn points(shape: Shape) -> Vec<Point> {

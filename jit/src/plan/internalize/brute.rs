@@ -7,24 +7,8 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::analysis::affine::Ranges;
+use crate::analysis::brute::{self, Random};
 use crate::analysis::expr::NodeId;
-
-/// Equal seeds give equal numbers (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())]
-    }
-}
 
 const GROUPS: u32 = 3;
 const LOCALS: u32 = 4;
@@ -40,16 +24,13 @@ struct Point {
 }
 
 fn evaluate(atoms: &Atoms, form: &Affine, at: &Point) -> i128 {
-    let value = |id: AtomId| match atoms.get(id) {
+    brute::evaluate(atoms, form, &|atom| match atom {
         Atom::Group(_) => at.group,
         Atom::Local(_) => at.local,
         Atom::Cell { .. } => at.cell,
         Atom::Free { .. } => at.round,
-        Atom::Quotient(base, divisor) => evaluate(atoms, base, at).div_euclid(*divisor),
-        Atom::Remainder(base, divisor) => evaluate(atoms, base, at).rem_euclid(*divisor),
         other => unreachable!("not made here: {other:?}"),
-    };
-    form.constant + form.terms.iter().map(|&(id, c)| c * value(id)).sum::<i128>()
+    })
 }
 
 /// What the emitted code computes from the kernel's own index.

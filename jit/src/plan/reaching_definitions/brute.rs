@@ -5,24 +5,8 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::analysis::affine::Ranges;
+use crate::analysis::brute::Random;
 use crate::analysis::evaluate::AccessForm;
-
-/// Equal seeds give equal numbers (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())]
-    }
-}
 
 /// Greatest group id, local ids and cell.
 const MOST: [i128; 4] = [2, 3, 1, 2];
