@@ -88,29 +88,23 @@ impl Pass {
 
     fn run(self, module: &mut Module) -> Result<(), KernelReason> {
         match self {
-            Pass::CheckDeclarations => refuse::declarations(module),
-            Pass::CheckSize => check_size::run(module),
-            Pass::CheckInstructions => refuse::instructions(module),
-            Pass::Inline => inline::run(module),
-            Pass::Sroa => sroa::run(module),
-            Pass::OrderTypes => order_types::run(module),
-            Pass::ExpandCopies => infallible(expand_copies::run(module)),
-            Pass::RestoreReturns => infallible(restore_returns::run(module)),
-            Pass::RaiseVersion => infallible(raise_version::run(module)),
-            Pass::StorageClass => infallible(storage_class::run(module)),
-            Pass::CopyPropagation => infallible(copy_propagation::run(module)),
-            Pass::Formulas => infallible(formulas::run(module)),
-            Pass::NoContraction => infallible(no_contraction::run(module)),
-            Pass::Dce => {
-                dce::run(module);
-                Ok(())
-            }
+            Pass::CheckDeclarations => refuse::declarations(module)?,
+            Pass::CheckSize => check_size::run(module)?,
+            Pass::CheckInstructions => refuse::instructions(module)?,
+            Pass::Inline => inline::run(module)?,
+            Pass::Sroa => sroa::run(module)?,
+            Pass::OrderTypes => order_types::run(module)?,
+            Pass::ExpandCopies => expand_copies::run(module),
+            Pass::RestoreReturns => restore_returns::run(module),
+            Pass::RaiseVersion => raise_version::run(module),
+            Pass::StorageClass => storage_class::run(module),
+            Pass::CopyPropagation => copy_propagation::run(module),
+            Pass::Dce => drop(dce::run(module)),
+            Pass::Formulas => formulas::run(module),
+            Pass::NoContraction => no_contraction::run(module),
         }
+        Ok(())
     }
-}
-
-fn infallible((): ()) -> Result<(), KernelReason> {
-    Ok(())
 }
 
 /// The normal form of a specialised, pruned module.
