@@ -22,6 +22,7 @@ pub(crate) mod if_conversion;
 mod joint;
 pub(crate) mod layout;
 mod rounds;
+mod skipped;
 mod symbolic;
 pub(crate) mod trip_counts;
 pub(crate) mod unroll;

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::bytes::Pieces;
 use super::cfg::Place;
-use super::expr::{Exprs, NodeId};
+use super::expr::{Exprs, NodeId, Passed};
 use super::layout::MatrixLayout;
 use super::trip_counts::LoopRounds;
 
@@ -127,6 +127,8 @@ pub struct Guard {
     pub condition: NodeId,
     /// Whether it was true or false.
     pub holds: bool,
+    /// Block that ends in the branch that asks.
+    pub block: usize,
     /// It was asked in a loop that the access comes after. It held in the last round if the access happens, which is no
     /// condition of its happening: that is what leads out of the loop on every way.
     pub in_past_loop: bool,
@@ -160,6 +162,8 @@ pub struct KernelAnalysis {
     pub(crate) lengths: Vec<LengthQuery>,
     /// Its loops.
     pub(crate) loops: Vec<LoopRounds>,
+    /// Counters that some rounds leave as they are: their loops, and the branches that a round takes if it steps.
+    pub(crate) skipping: Vec<(usize, Vec<Passed>)>,
     /// What the kernel reads of its push constants.
     pub(crate) push: PushUse,
     /// Bindings reached in a way the analysis does not follow.

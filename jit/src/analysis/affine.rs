@@ -24,6 +24,8 @@ pub(crate) enum Atom {
     Free { member: u32, node: NodeId, base: i128 },
     /// The number of rounds a loop of one member has done before, each time it is entered; the node is its counter.
     Round { member: u32, node: NodeId },
+    /// How often a counter that rounds may leave as it is has been stepped before.
+    Steps { member: u32, node: NodeId },
     /// An index into an array of `count` elements about which nothing else is known.
     Element { member: u32, node: NodeId, count: u64 },
     /// Stands for `group * size + local` of one dimension.
@@ -53,7 +55,9 @@ impl Atoms {
             Atom::Quotient(base, _) | Atom::Remainder(base, _) => {
                 base.terms.iter().all(|&(a, _)| self.is_shared(a))
             }
-            Atom::Free { .. } | Atom::Round { .. } | Atom::Element { .. } => mutant!(UnknownIsEqual),
+            Atom::Free { .. } | Atom::Round { .. } | Atom::Steps { .. } | Atom::Element { .. } => {
+                mutant!(UnknownIsEqual)
+            }
         };
         let id = AtomId(self.list.len() as u32);
         let nesting = match &atom {
@@ -91,7 +95,8 @@ impl Atoms {
     /// Whether the atom is one number for all invocations.
     pub(crate) fn is_uniform(&self, id: AtomId) -> bool {
         matches!(self.get(id), Atom::Cell { .. })
-            || mutant!(UnknownIsEqual) && matches!(self.get(id), Atom::Free { .. } | Atom::Round { .. })
+            || mutant!(UnknownIsEqual)
+                && matches!(self.get(id), Atom::Free { .. } | Atom::Round { .. } | Atom::Steps { .. })
     }
 }
 
@@ -274,6 +279,9 @@ pub(crate) fn split(
     quotient: bool,
     bounds: Bounds<'_>,
 ) -> Option<Affine> {
+    if quotient && let Some((number, by)) = multiplied(atoms, form, divisor, bounds) {
+        return split(atoms, &number, by, true, bounds);
+    }
     if divisor == 1 {
         return Some(if quotient { form.clone() } else { Affine::default() });
     }
@@ -333,6 +341,72 @@ pub(crate) fn split(
     }
 }
 
+/// Least denominator of a quotient that is taken for a multiplication that stands for a division.
+const MAGIC: i128 = 1 << 31;
+
+/// `(x, d)` with `form / divisor = x / d`, if the form is a multiple of `x`, perhaps behind a shift, by which a division by
+/// `d` is expressed without one: `(x * m) >> s`, `(((x * m) >> 32) + x) >> l`.
+///
+/// With `m d = D + e`, `e >= 0`: `m x / D = x / d + e x / (d D)`. The remainder of `x` by `d` is at most `d - 1`, so this
+/// has the whole part of `x / d` wherever `e x < D`.
+fn multiplied(atoms: &Atoms, form: &Affine, divisor: i128, bounds: Bounds<'_>) -> Option<(Affine, i128)> {
+    let (mut number, mut denominator) = (form.clone(), divisor);
+    for &(id, c) in &form.terms {
+        if let (Atom::Quotient(base, by), 1) = (atoms.get(id), c)
+            && *by >= MAGIC
+        {
+            // (base / by + rest) / divisor = (base + by * rest) / (by * divisor)
+            let mut rest = form.clone();
+            rest.add_term(id, -1);
+            number = base.plus(&rest, *by)?;
+            denominator = by.checked_mul(divisor)?;
+            break;
+        }
+    }
+    if denominator < MAGIC || denominator > 1 << 80 {
+        return None;
+    }
+    let multiplier = number.terms.iter().fold(number.constant, |g, &(_, c)| gcd(g, c));
+    if multiplier <= 1 {
+        return None;
+    }
+    let mut x = Affine::constant(number.constant / multiplier);
+    number.terms.iter().for_each(|&(id, c)| x.add_term(id, c / multiplier));
+    let (low, high) = bounds.of(atoms, &x);
+    let by = denominator.div_euclid(multiplier) + i128::from(denominator.rem_euclid(multiplier) != 0);
+    let excess = multiplier.checked_mul(by)?.checked_sub(denominator)?;
+    let exact = high.checked_mul(excess)? < denominator || mutant!(AnyMultiplierDivides);
+    (low >= 0 && exact).then_some((x, by))
+}
+
+/// The upper half of a product that is not negative.
+pub(crate) fn high_half(atoms: &mut Atoms, product: Affine, width: u8, bounds: Bounds<'_>) -> Option<Affine> {
+    let (low, high) = bounds.of(atoms, &product);
+    let period = 1i128 << width;
+    if low < 0 || high >> width > 1 << 64 || atoms.nesting_of(&product) >= MAX_NESTING {
+        return None;
+    }
+    if high < period {
+        return Some(Affine::default());
+    }
+    Some(Affine::atom(atoms.intern(Atom::Quotient(product, period), high / period)))
+}
+
+/// `x - (x / d) d` as the remainder that it is.
+pub(crate) fn as_remainder(atoms: &mut Atoms, form: Affine) -> Affine {
+    let found = form.terms.iter().find_map(|&(id, c)| {
+        let Atom::Quotient(base, divisor) = atoms.get(id) else { return None };
+        let mut rest = form.clone();
+        rest.add_term(id, -c);
+        let rest = (c == -divisor).then(|| rest.plus(base, -1)).flatten()?;
+        rest.terms.is_empty().then(|| (base.clone(), *divisor, rest.constant))
+    });
+    let Some((base, divisor, constant)) = found else { return form };
+    let mut remainder = Affine::atom(atoms.intern(Atom::Remainder(base, divisor), divisor - 1));
+    remainder.constant = constant;
+    remainder
+}
+
 /// What is divided and by what, if the form is nothing but a quotient.
 fn nested_quotient(atoms: &Atoms, form: &Affine) -> Option<(Affine, i128)> {
     match (form.terms.as_slice(), form.constant) {
@@ -351,9 +425,16 @@ pub(crate) fn rejoin(atoms: &Atoms, mut form: Affine) -> Affine {
             let Atom::Remainder(base, divisor) = atoms.get(id) else {
                 return None;
             };
-            let quotient = atoms.find(&Atom::Quotient(base.clone(), *divisor))?;
+            // The quotient of a quotient is one by the product.
+            let (number, by) = match nested_quotient(atoms, base) {
+                Some((number, first)) => (number, first.checked_mul(*divisor)?),
+                None => (base.clone(), *divisor),
+            };
+            let quotient = atoms.find(&Atom::Quotient(number, by))?;
             let whole = c.checked_mul(*divisor)?;
-            (form.coefficient(quotient) == whole).then(|| (id, quotient, c, whole, base.clone()))
+            let fits = form.coefficient(quotient) == whole
+                || mutant!(AnyPartsMakeAWhole) && form.coefficient(quotient) != 0;
+            fits.then(|| (id, quotient, c, form.coefficient(quotient), base.clone()))
         });
         let Some((remainder, quotient, c, whole, base)) = found else {
             return form;

@@ -1,6 +1,6 @@
 //! Arithmetic on words: exact where it is, unknown in a range where it is not.
 
-use super::affine::{Affine, Atoms, gcd, split};
+use super::affine::{Affine, Atoms, as_remainder, gcd, high_half, split};
 use super::evaluate::Evaluator;
 use super::expr::{BinaryOp, NodeId, mask};
 use super::word::{Value, as_signed, as_unsigned};
@@ -21,8 +21,18 @@ impl Evaluator<'_> {
         let left = self.value(atoms, a);
         let right = self.value(atoms, b);
         let form = match op {
-            BinaryOp::Add => left.form.plus(&right.form, 1)?,
-            BinaryOp::Sub => left.form.plus(&right.form, -1)?,
+            BinaryOp::Add => as_remainder(atoms, left.form.plus(&right.form, 1)?),
+            BinaryOp::Sub => as_remainder(atoms, left.form.plus(&right.form, -1)?),
+            BinaryOp::UMulHigh => {
+                let (x, y) = (as_unsigned(&left, width)?, as_unsigned(&right, width)?);
+                let product = match (x.constant(), y.constant()) {
+                    (_, Some(factor)) => x.form.scaled(factor)?,
+                    (Some(factor), None) => y.form.scaled(factor)?,
+                    (None, None) => return None,
+                };
+                // Not simplified: what is added before the last shift is a part of the multiplier.
+                high_half(atoms, product, width, self.bounds())?
+            }
             BinaryOp::Mul => match (left.constant(), right.constant()) {
                 (_, Some(factor)) => left.form.scaled(factor)?,
                 (Some(factor), None) => right.form.scaled(factor)?,

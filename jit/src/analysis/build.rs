@@ -17,7 +17,7 @@ use super::access::{
     Access, AccessKind, Element, ElementIndex, Guard, KernelAnalysis, LengthQuery, PushLeaf, PushUse, Term,
 };
 use super::cfg::{Cfg, Edge, Place};
-use super::expr::{Exprs, Node, NodeId};
+use super::expr::{CompareOp, Exprs, Node, NodeId};
 use super::layout::{MatrixLayout, Type, Types};
 use crate::frontend::defs::glsl_imports;
 use crate::frontend::opcodes;
@@ -187,6 +187,7 @@ impl<'a> Builder<'a> {
             leaves.sort();
             leaves.dedup();
         }
+        let skipping = self.exprs.skipping();
         KernelAnalysis {
             exprs: std::mem::take(&mut self.exprs),
             accesses,
@@ -196,6 +197,7 @@ impl<'a> Builder<'a> {
             escaped,
             push: std::mem::take(&mut self.push),
             loops,
+            skipping,
         }
     }
 
@@ -307,8 +309,19 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn guard(&mut self, edge: &Edge) -> Guard {
-        let condition = self.boolean(edge.condition, edge.block);
-        Guard { condition, holds: edge.taken, in_past_loop: edge.in_past_loop }
+        let asked = self.boolean(edge.condition, edge.block);
+        let width = self.exprs.get(asked).width();
+        let mut is_one = None;
+        for &value in &edge.values {
+            let value = self.exprs.constant(value, width);
+            let equal = self.exprs.compare(CompareOp::Equal, width, asked, value);
+            is_one = Some(match is_one {
+                Some(others) => self.exprs.add(Node::BoolOr(others, equal)),
+                None => equal,
+            });
+        }
+        let condition = is_one.unwrap_or(asked);
+        Guard { condition, holds: edge.taken, block: edge.block, in_past_loop: edge.in_past_loop }
     }
 
     /// The loops around a block with these guards, and where it lies in each.

@@ -5,7 +5,7 @@
 //! set per block and computed by iterating to the fixed point.
 
 use ahash::AHashMap;
-use rspirv::dr;
+use rspirv::dr::{self, Operand};
 use rspirv::spirv::Op;
 
 /// Control-flow facts of one function.
@@ -36,21 +36,31 @@ impl Loop {
     }
 }
 
-/// One direction of a conditional branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One direction of a conditional branch, or of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     /// Block that ends in the branch.
     pub(crate) block: usize,
-    /// Id of the condition.
+    /// Id of the condition, or of a switch's selector.
     pub(crate) condition: u32,
-    /// Whether the condition held.
+    /// Whether the condition held, or the selector is one of the case's values.
     pub(crate) taken: bool,
+    /// Of a switch: the values of the case, or, if it is not taken, those of all cases but the default.
+    pub(crate) values: Vec<u64>,
     /// Whether it lies in a loop that what it leads to comes after: it was taken when the loop was passed for the last
     /// time, if the loop was left that way.
     pub(crate) in_past_loop: bool,
 }
 
-/// The first branch of every round of a loop, if one side of it leaves the loop.
+/// The last instruction of a block that switches.
+struct Switch {
+    selector: u32,
+    default: usize,
+    /// Values and where they lead.
+    cases: Vec<(u64, usize)>,
+}
+
+/// The first branch of every round of a loop, but for those whose sides meet at once, if one side of it leaves the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Test {
     /// The blocks from the header to the branch: each round passes them once, the round that is left there included.
@@ -173,22 +183,35 @@ impl Cfg {
         (self.is_exact(function, &edges, blocks) || mutant!(AnyStoresAreJoint)).then_some(edges)
     }
 
-    fn edges(&self, function: &dr::Function, block: usize) -> Vec<Edge> {
+    /// The conditional edges that every path to `block` has taken last, outermost first.
+    pub(crate) fn edges(&self, function: &dr::Function, block: usize) -> Vec<Edge> {
         let mut edges = Vec::new();
         for branch in 0..self.successors.len() {
             if !self.dominates(branch, block) || branch == block {
                 continue;
             }
+            let in_past_loop = !self.is_in_loop(block, self.innermost_loop(branch));
+            let leads = |target: usize| self.predecessors[target].len() == 1 && self.dominates(target, block);
             let Some((condition, on_true, on_false)) = self.conditional(function, branch) else {
+                let cases = |&&target: &&usize| {
+                    leads(target) || mutant!(CasesDoNotFallThrough) && self.dominates(target, block)
+                };
+                if let Some(switch) = self.switch(function, branch)
+                    && let Some(&target) = self.successors[branch].iter().find(cases)
+                {
+                    let taken = target != switch.default;
+                    let chosen = switch.cases.iter().filter(|case| (case.1 == target) == taken);
+                    let values: Vec<u64> = chosen.map(|case| case.0).collect();
+                    let condition = switch.selector;
+                    if !values.is_empty() {
+                        edges.push(Edge { block: branch, condition, taken, values, in_past_loop });
+                    }
+                }
                 continue;
             };
-            let edge_to = |target: usize| {
-                on_true != on_false && self.predecessors[target].len() == 1 && self.dominates(target, block)
-            };
-            let taken = edge_to(on_true);
-            if taken || edge_to(on_false) {
-                let in_past_loop = !self.is_in_loop(block, self.innermost_loop(branch));
-                edges.push(Edge { block: branch, condition, taken, in_past_loop });
+            let taken = leads(on_true);
+            if on_true != on_false && (taken || leads(on_false)) {
+                edges.push(Edge { block: branch, condition, taken, values: Vec::new(), in_past_loop });
             }
         }
         edges
@@ -197,11 +220,13 @@ impl Cfg {
     /// Whether guards are exact for blocks that lie in the same loops.
     fn is_exact(&self, function: &dr::Function, edges: &[Edge], blocks: &[usize]) -> bool {
         let not_taken = |edge: &Edge| {
-            let (_, on_true, on_false) = self.conditional(function, edge.block)?;
-            Some((edge.block, if edge.taken { on_false } else { on_true }))
+            let to = self.target_of(function, edge);
+            let others = self.successors[edge.block].iter().copied().filter(|&next| Some(next) != to);
+            let closed: Vec<(usize, usize)> = others.map(|next| (edge.block, next)).collect();
+            if to.is_some() { closed } else { Vec::new() }
         };
         let closed: Vec<(usize, usize)> =
-            edges.iter().filter(|edge| !edge.in_past_loop).filter_map(not_taken).collect();
+            edges.iter().filter(|edge| !edge.in_past_loop).flat_map(not_taken).collect();
         let (mut from, mut region) = (0, None);
         let is_around = |&l: &usize| blocks.first().is_some_and(|&block| self.is_in_loop(block, Some(l)));
         for around in (0..self.loops.len()).filter(is_around) {
@@ -251,6 +276,32 @@ impl Cfg {
         true
     }
 
+    /// Whether every way from the header of a loop to its next round that takes none of the closed edges passes `to`.
+    pub(crate) fn is_passed_by_rounds(&self, which: usize, to: usize, closed: &[(usize, usize)]) -> bool {
+        let Loop { header, blocks, .. } = &self.loops[which];
+        let mut seen = BitSet::single(self.successors.len(), *header);
+        let mut stack = vec![*header];
+        while let Some(block) = stack.pop() {
+            if block == to {
+                continue;
+            }
+            for &next in &self.successors[block] {
+                // Who leaves the loop begins no other round.
+                if closed.contains(&(block, next)) || !blocks.contains(next) {
+                    continue;
+                }
+                if next == *header {
+                    return false;
+                }
+                if !seen.contains(next) {
+                    seen.insert(next);
+                    stack.push(next);
+                }
+            }
+        }
+        true
+    }
+
     /// Only for the mutant that takes the test of a loop for its only exit.
     fn is_ignored_exit(
         &self,
@@ -274,7 +325,13 @@ impl Cfg {
         let (condition, on_true, on_false) = loop {
             let block = prefix[prefix.len() - 1];
             if let Some(found) = self.conditional(function, block) {
-                break found;
+                // Both sides of this one meet at once: `a && b` is asked like this.
+                let meeting = self.meeting(block, found.1, found.2);
+                match meeting.filter(|&next| the_loop.blocks.contains(next) && next != the_loop.header) {
+                    Some(next) => prefix.push(next),
+                    None => break found,
+                }
+                continue;
             }
             match self.successors[block].as_slice() {
                 [next] if the_loop.blocks.contains(*next) && *next != the_loop.header => prefix.push(*next),
@@ -286,6 +343,20 @@ impl Cfg {
             (false, true) => Some(Test { prefix, condition, stays: false }),
             _ => None,
         }
+    }
+
+    /// Where the two sides of a branch meet, if each of them is a single block or nothing.
+    fn meeting(&self, block: usize, on_true: usize, on_false: usize) -> Option<usize> {
+        let behind =
+            |side: usize| match (self.predecessors[side].as_slice(), self.successors[side].as_slice()) {
+                (&[before], &[next]) if before == block => next,
+                _ => side,
+            };
+        let (yes, no) = (behind(on_true), behind(on_false));
+        let meeting = [yes, no].into_iter().find(|&next| {
+            (yes == next || on_true == next) && (no == next || on_false == next) && on_true != on_false
+        });
+        meeting.filter(|&next| self.predecessors[next].len() == 2)
     }
 
     /// Where a block of a loop lies in its rounds; `edges` are the block's guards.
@@ -302,6 +373,35 @@ impl Cfg {
         }
         let goes_on = |edge: &Edge| edge.block == test.block() && edge.taken == test.stays;
         if edges.iter().any(goes_on) { Place::AfterTest } else { Place::Unclear }
+    }
+
+    /// Where an edge leads.
+    fn target_of(&self, function: &dr::Function, edge: &Edge) -> Option<usize> {
+        if let Some((_, on_true, on_false)) = self.conditional(function, edge.block) {
+            return Some(if edge.taken { on_true } else { on_false });
+        }
+        let switch = self.switch(function, edge.block)?;
+        match (edge.taken, edge.values.first()) {
+            (true, Some(&value)) => switch.cases.iter().find(|case| case.0 == value).map(|case| case.1),
+            (true, None) => None,
+            (false, _) => Some(switch.default),
+        }
+    }
+
+    /// The parts of the switch that `block` ends in.
+    fn switch(&self, function: &dr::Function, block: usize) -> Option<Switch> {
+        let last = function.blocks[block].instructions.last()?;
+        if last.class.opcode != Op::Switch {
+            return None;
+        }
+        let target = |n: usize| self.block_of_label(last.operands.get(n)?.id_ref_any()?);
+        let case = |n: usize| match last.operands.get(n)? {
+            Operand::LiteralBit32(value) => Some((u64::from(*value), target(n + 1)?)),
+            Operand::LiteralBit64(value) => Some((*value, target(n + 1)?)),
+            _ => None,
+        };
+        let cases = (2..last.operands.len()).step_by(2).map(case).collect::<Option<_>>()?;
+        Some(Switch { selector: last.operands.first()?.id_ref_any()?, default: target(1)?, cases })
     }
 
     /// The condition and both targets, if `block` ends in a conditional branch.

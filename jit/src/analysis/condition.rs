@@ -2,7 +2,7 @@
 
 use super::affine::{Affine, Atoms};
 use super::evaluate::Evaluator;
-use super::expr::{CompareOp, Node, NodeId};
+use super::expr::{BinaryOp, CompareOp, Node, NodeId};
 use super::word::{Value, as_signed, as_unsigned};
 
 /// Most parts of a condition that are looked at: nodes are shared, so a small condition can have any
@@ -66,6 +66,17 @@ impl Evaluator<'_> {
         }
     }
 
+    /// The two numbers of which a limit is the least, as the comparison reads them.
+    pub(super) fn below(&self, op: CompareOp, limit: NodeId) -> Option<(NodeId, NodeId)> {
+        match (op, self.analysis.exprs.get(limit)) {
+            (CompareOp::ULess | CompareOp::ULessEqual, Node::Binary { op: BinaryOp::UMin, a, b, .. })
+            | (CompareOp::SLess | CompareOp::SLessEqual, Node::Binary { op: BinaryOp::SMin, a, b, .. }) => {
+                Some((*a, *b))
+            }
+            _ => None,
+        }
+    }
+
     /// Adds what follows from `condition` being `truth`: forms that are at most zero. Returns whether
     /// the facts say everything the condition says.
     pub(super) fn assume(
@@ -109,7 +120,10 @@ impl Evaluator<'_> {
             }
             // One side is known to be no help: the other one must be it.
             Node::BoolAnd(a, b) | Node::BoolOr(a, b) => {
-                if self.decide_within(atoms, a, budget) == Some(!truth) {
+                if self.decide_within(atoms, condition, budget) == Some(truth) {
+                    // It says nothing that is not so anyway.
+                    true
+                } else if self.decide_within(atoms, a, budget) == Some(!truth) {
                     self.assume_within(atoms, b, truth, facts, budget)
                 } else if self.decide_within(atoms, b, budget) == Some(!truth) {
                     self.assume_within(atoms, a, truth, facts, budget)
@@ -118,8 +132,22 @@ impl Evaluator<'_> {
                 }
             }
             Node::Compare { op, width, a, b } => {
-                let Some((a, b)) = self.operands(atoms, op, width, a, b) else { return false };
-                compared(op, truth, &a, &b, facts)
+                let known = facts.len();
+                let exact = self
+                    .operands(atoms, op, width, a, b)
+                    .is_some_and(|(a, b)| compared(op, truth, &a, &b, facts));
+                // What is below the least of two is below both.
+                let (Some(x), Some(y)) = self.below(op, b).filter(|_| truth).unzip() else { return exact };
+                let mut all = true;
+                for limit in [x, y] {
+                    let sides = self.operands(atoms, op, width, a, limit);
+                    all &= sides.is_some_and(|(a, limit)| compared(op, true, &a, &limit, facts));
+                }
+                if all {
+                    // They say all of it, and the least itself may be known by its range alone.
+                    facts.drain(known..facts.len() - 2);
+                }
+                exact || all
             }
             _ => false,
         }

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::access::{Access, Guard, KernelAnalysis};
 use super::affine::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, rejoin};
-use super::expr::{IdKind, Node, NodeId, mask, sign_extend};
+use super::expr::{IdKind, Node, NodeId, Passed, mask, sign_extend};
 use super::word::{Value, as_signed, as_unsigned};
 
 /// How a member's ids follow from the ids of the fused kernel, and the numbers it was given.
@@ -97,8 +97,8 @@ pub(crate) struct Evaluator<'a> {
     memo: AHashMap<NodeId, Value>,
     pub(super) ranges: Ranges,
     pub(super) context: Option<Context>,
-    /// Fewest and most rounds of the loops whose counters have been met.
-    pub(super) rounds: AHashMap<NodeId, (i128, i128)>,
+    /// Fewest and most rounds of loops that have been asked for outside of any context.
+    pub(super) rounds: AHashMap<usize, (i128, i128)>,
 }
 
 /// What the guards of an access say.
@@ -142,13 +142,21 @@ impl<'a> Evaluator<'a> {
         let mut facts = self.env.facts.clone();
         let mut conditions = facts.clone();
         let mut exact = true;
+        if !self.analysis.skipping.is_empty() {
+            // Of its branches alone: a round that takes them has stepped the counters that step under them.
+            let (facts, guards) = (facts.clone(), guards.to_vec());
+            self.context = Some(Context { guards, facts, conditions: Vec::new(), exact: true });
+        }
         // What has to hold for an access to happen is worked out without supposing that it does.
         for guard in guards {
             self.assume(atoms, guard.condition, guard.holds, &mut facts);
             if !guard.in_past_loop {
+                let known = conditions.len();
                 exact &= self.assume(atoms, guard.condition, guard.holds, &mut conditions);
+                exact &= self.shows_steps(atoms, guard, &conditions[known..]);
             }
         }
+        self.memo.clear();
         let mut ranges = self.base_ranges.clone();
         ranges.apply(atoms, &facts);
         let context = Context { guards: guards.to_vec(), facts, conditions, exact };
@@ -176,8 +184,9 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn access(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> AccessForm {
         let base = if mutant!(IgnoreViewOffset) { 0 } else { base };
         let begun = self.begun(atoms, access);
-        let Context { facts, conditions, exact, .. } = self.enter(atoms, &access.guards);
-        let never = self.ranges.is_empty() && !mutant!(ForgetGuards);
+        let exits = self.exits(atoms, access);
+        let Context { facts, mut conditions, exact, .. } = self.enter(atoms, &access.guards);
+        let never = (self.ranges.is_empty() || self.is_excluded(atoms, &facts)) && !mutant!(ForgetGuards);
         if never {
             self.leave();
         }
@@ -191,7 +200,8 @@ impl<'a> Evaluator<'a> {
             }
         }
         let offset = rejoin(atoms, offset);
-        let counters = self.counters(atoms, access);
+        let counters = self.counters(atoms, access).filter(|_| exits.is_some());
+        conditions.extend(exits.unwrap_or_default());
         let exact = exact || mutant!(InexactIsExact);
         let certain = access.exact_guards && exact && counters.is_some();
         let counters = counters.unwrap_or_default();
@@ -214,6 +224,24 @@ impl<'a> Evaluator<'a> {
             never,
             accessor: (i128::from(base), i128::from(base) + len),
         }
+    }
+
+    /// Whether one of these facts is false whoever asks: what is under them does not happen with these numbers.
+    fn is_excluded(&self, atoms: &Atoms, facts: &[Affine]) -> bool {
+        facts.iter().any(|fact| {
+            let (least, most) = fact.bounds(|id| self.ranges.get(atoms, id));
+            least > 0 || mutant!(AnyNumberExcludes) && most > 0
+        })
+    }
+
+    /// Whether the present context has taken all of these branches.
+    pub(super) fn has_taken(&self, under: &[Passed]) -> bool {
+        let guards = self.context.as_ref().map_or(&[][..], |context| &context.guards);
+        let taken = |passed: &Passed| {
+            let is = |guard: &Guard| Passed { block: guard.block, taken: guard.holds } == *passed;
+            guards.iter().any(|guard| is(guard) && !guard.in_past_loop)
+        };
+        under.iter().all(taken) || mutant!(EveryRoundSteps)
     }
 
     /// The byte offset in the memory object of the array element an access lies in.
@@ -376,10 +404,9 @@ impl<'a> Evaluator<'a> {
                     None => self.hull(atoms, node, &[a, b]),
                 };
             }
-            Node::Counter { width, init, step, bound, .. } => {
-                let bound = (*bound)?;
-                let (width, init, step) = (*width, *init, *step);
-                return self.counter(atoms, node, width, init, step, bound);
+            Node::Counter { init, step, of, under, .. } => {
+                let steps = self.has_taken(under);
+                return self.counter(atoms, node, (*init, *step), *of as usize, steps);
             }
             Node::Compare { .. }
             | Node::BoolAnd(..)

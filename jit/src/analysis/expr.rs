@@ -32,6 +32,8 @@ pub enum BinaryOp {
     Add,
     Sub,
     Mul,
+    /// The upper half of the product of two unsigned words.
+    UMulHigh,
     UDiv,
     SDiv,
     UMod,
@@ -83,6 +85,15 @@ pub struct LoopBound {
     pub signed: bool,
     /// Whether nothing else ends the loop.
     pub only_exit: bool,
+}
+
+/// A conditional branch and the side that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Passed {
+    /// Block that ends in the branch.
+    pub block: usize,
+    /// Whether its condition held.
+    pub taken: bool,
 }
 
 /// One node of an expression. `width` is in bits.
@@ -171,7 +182,7 @@ pub enum Node {
         /// Value if false.
         b: NodeId,
     },
-    /// The counter of a loop: `init + k * step` in iteration `k`.
+    /// The counter of a loop: `init + k * step` in iteration `k`, if all iterations before have stepped.
     Counter {
         /// SSA id of the counter, which tells two loops apart.
         id: u32,
@@ -181,6 +192,10 @@ pub enum Node {
         init: NodeId,
         /// Loop-invariant step.
         step: NodeId,
+        /// Number of the loop.
+        of: u32,
+        /// The branches that a round takes if it steps; see `analysis::skipped`. None: every round steps.
+        under: Vec<Passed>,
         /// What ends the loop, if that could be read off.
         bound: Option<LoopBound>,
     },
@@ -266,6 +281,15 @@ impl Exprs {
 
     pub(crate) fn constant(&mut self, value: u64, width: u8) -> NodeId {
         self.add(Node::Const { value: value & mask(width), width })
+    }
+
+    /// The loops of counters that a round may leave as they are, and the branches under which it does not.
+    pub(crate) fn skipping(&self) -> Vec<(usize, Vec<Passed>)> {
+        let skips = |node: &Node| match node {
+            Node::Counter { of, under, .. } if !under.is_empty() => Some((*of as usize, under.clone())),
+            _ => None,
+        };
+        self.nodes.iter().filter_map(skips).collect()
     }
 
     /// Whether a node has one value in each invocation, whatever loops do.
@@ -416,6 +440,7 @@ impl Exprs {
                 BinaryOp::Add => binary(out, *a, "+", *b),
                 BinaryOp::Sub => binary(out, *a, "-", *b),
                 BinaryOp::Mul => binary(out, *a, "*", *b),
+                BinaryOp::UMulHigh => call(out, "high-product", &[*a, *b]),
                 BinaryOp::UDiv | BinaryOp::SDiv => binary(out, *a, "/", *b),
                 BinaryOp::UMod | BinaryOp::SRem | BinaryOp::SMod => binary(out, *a, "%", *b),
                 BinaryOp::Shl => binary(out, *a, "<<", *b),

@@ -2,11 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::access::Access;
+use super::access::{Access, Guard};
 use super::affine::{Affine, Atom, AtomId, Atoms};
 use super::cfg::Place;
 use super::evaluate::Evaluator;
-use super::expr::{GoesOn, LoopBound, Node, NodeId};
+use super::expr::{CompareOp, GoesOn, LoopBound, Node, NodeId, Passed};
 use super::trip_counts::Rounds;
 use super::word::{Value, as_signed, as_unsigned};
 
@@ -17,13 +17,10 @@ impl Evaluator<'_> {
         let analysis = self.analysis;
         let mut each: Vec<u128> = Vec::with_capacity(analysis.loops.len());
         let mut total = 0u128;
-        for one in &analysis.loops {
+        for (index, one) in analysis.loops.iter().enumerate() {
             let rounds = match one.rounds {
                 Rounds::AtMost(n) => u128::from(n),
-                Rounds::Counter(node) => {
-                    self.value(atoms, node);
-                    u128::try_from(self.rounds.get(&node)?.1).ok()?
-                }
+                Rounds::Counted => u128::try_from(self.rounds_of(atoms, index)?.1).ok()?,
                 Rounds::Unknown => return None,
             };
             // The round that finds the loop at its end counts as one.
@@ -45,7 +42,7 @@ impl Evaluator<'_> {
 
     /// The counter of a loop, and what it is tested against.
     fn counted(&self, index: usize) -> Option<(NodeId, LoopBound)> {
-        let Rounds::Counter(node) = self.analysis.loops.get(index)?.rounds else { return None };
+        let &node = self.analysis.loops.get(index)?.tested.first()?;
         match *self.analysis.exprs.get(node) {
             Node::Counter { bound: Some(bound), .. } => Some((node, bound)),
             _ => None,
@@ -55,18 +52,15 @@ impl Evaluator<'_> {
     /// Fewest and most rounds of a loop that counts, each time it is entered, if its test is all that ends it. Outside of
     /// any context.
     fn rounds_of(&mut self, atoms: &mut Atoms, index: usize) -> Option<(i128, i128)> {
-        let (node, _) = self.counted(index)?;
-        self.value(atoms, node);
-        self.rounds.get(&node).copied()
+        self.round_here(atoms, index)?;
+        self.rounds.get(&index).copied()
     }
 
-    /// What counts the rounds of the loops around an access, if each of them is left by its test alone and it is known
-    /// which rounds come to the access.
+    /// What counts the rounds of the loops around an access, if it is known which rounds come to the access.
     pub(super) fn counters(&self, atoms: &Atoms, access: &Access) -> Option<SmallVec<[AtomId; 2]>> {
         let counter = |&(index, place): &(usize, Place)| {
-            let (node, bound) = self.counted(index)?;
-            let known = bound.only_exit && place != Place::Unclear;
-            known.then(|| atoms.find(&self.round(node))).flatten()
+            let (node, _) = self.counted(index)?;
+            (place != Place::Unclear).then(|| atoms.find(&self.round(node))).flatten()
         };
         access.loops.iter().map(counter).collect()
     }
@@ -84,6 +78,50 @@ impl Evaluator<'_> {
         access.loops.iter().map(last).collect()
     }
 
+    /// What holds in a round of the loops around an access as long as nothing but their tests has ended them: if it holds
+    /// in one, it has held in all before. Nothing if that is not known.
+    pub(super) fn exits(&mut self, atoms: &mut Atoms, access: &Access) -> Option<Vec<Affine>> {
+        let analysis = self.analysis;
+        let mut all = Vec::new();
+        for &(index, _) in &access.loops {
+            if self.counted(index)?.1.only_exit {
+                continue;
+            }
+            self.leave();
+            self.round_here(atoms, index)?;
+            for exit in analysis.loops[index].exits.as_ref()? {
+                let mut forms = Vec::new();
+                let exact = self.assume(atoms, exit.condition, exit.holds, &mut forms);
+                if !exact || !self.lasts(atoms, &forms, index) {
+                    return None;
+                }
+                all.extend(forms);
+            }
+        }
+        Some(all)
+    }
+
+    /// Whether forms that are at most zero in one round of a loop are so in all rounds before.
+    fn lasts(&self, atoms: &Atoms, forms: &[Affine], index: usize) -> bool {
+        let Some((node, _)) = self.counted(index) else { return false };
+        let round = atoms.find(&self.round(node));
+        let is_kept = |&(id, c): &(AtomId, i128)| match atoms.get(id) {
+            _ if Some(id) == round => c >= 0 || mutant!(WhatHoldsHeldBefore),
+            // Of a loop around this one.
+            Atom::Round { .. } => true,
+            _ => atoms.is_shared(id),
+        };
+        forms.iter().flat_map(|form| &form.terms).all(is_kept)
+    }
+
+    /// For a condition under which counters step: whether what it says of the value that they have if every round before
+    /// has stepped says that these have.
+    pub(super) fn shows_steps(&self, atoms: &Atoms, guard: &Guard, forms: &[Affine]) -> bool {
+        let passed = Passed { block: guard.block, taken: guard.holds };
+        let mut of = self.analysis.skipping.iter().filter(|(_, under)| under.contains(&passed));
+        of.all(|&(index, _)| self.lasts(atoms, forms, index))
+    }
+
     /// What counts the rounds of a loop.
     fn round(&self, node: NodeId) -> Atom {
         let member = self.member();
@@ -94,47 +132,92 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The value of a counter, if it comes to its limit without wrapping.
-    pub(super) fn counter(
-        &mut self,
-        atoms: &mut Atoms,
-        node: NodeId,
-        width: u8,
-        init: NodeId,
-        step: NodeId,
-        bound: LoopBound,
-    ) -> Option<Value> {
-        let step = self.value(atoms, step);
-        if !step.form.terms.is_empty() {
-            return None;
+    /// What counts the rounds that a loop has done before, if one of its tests bounds them in the present context.
+    fn round_here(&mut self, atoms: &mut Atoms, index: usize) -> Option<AtomId> {
+        let analysis = self.analysis;
+        let of = analysis.loops.get(index)?;
+        let mut known: Option<(i128, i128)> = None;
+        let mut all_known = true;
+        for &node in &of.tested {
+            match (self.count_of(atoms, node), known) {
+                (Some((least, most)), Some(others)) => {
+                    known = Some((least.min(others.0), most.min(others.1)))
+                }
+                (Some(count), None) => known = Some(count),
+                (None, _) => all_known = false,
+            }
         }
-        let step = step.form.constant;
-        let (init, limit) = (self.value(atoms, init), self.value(atoms, bound.limit));
-        let reading = |signed: bool| {
-            let meaning = if signed { as_signed } else { as_unsigned };
-            Some((meaning(&init, width)?, meaning(&limit, width)?))
+        let (least, most) = known?;
+        let most = if mutant!(OneRoundLess) { (most - 1).max(0) } else { most };
+        // A test that is not followed may end the loop at once.
+        let least = if all_known { least.min(most) } else { 0 };
+        if self.context.is_none() {
+            self.rounds.insert(index, (least, most));
+        }
+        let round = self.round(*of.tested.first()?);
+        Some(atoms.intern(round, most))
+    }
+
+    /// Fewest and most rounds by one of the tests of a loop, if its counter comes to its limit without wrapping.
+    fn count_of(&mut self, atoms: &mut Atoms, node: NodeId) -> Option<(i128, i128)> {
+        let &Node::Counter { width, init, step, bound: Some(bound), .. } = self.analysis.exprs.get(node)
+        else {
+            return None;
         };
-        let counted = |this: &Self, signed: bool| {
-            let (init, limit) = reading(signed)?;
+        let step = self.value(atoms, step).constant()?;
+        let init = self.value(atoms, init);
+        let own = self.value(atoms, bound.limit);
+        let counted = |this: &Self, atoms: &Atoms, limit: &Value, signed: bool| {
+            let meaning = if signed { as_signed } else { as_unsigned };
+            let (init, limit) = (meaning(&init, width)?, meaning(limit, width)?);
             let range = if signed {
                 (-(1i128 << (width - 1)), (1i128 << (width - 1)) - 1)
             } else {
                 (0, (1i128 << width) - 1)
             };
-            Some((init.form.clone(), this.count(atoms, bound.goes_on, &init, &limit, step, range)?))
+            this.count(atoms, bound.goes_on, &init, &limit, step, range)
         };
-        let (init, (least, most)) = match bound.goes_on {
+        let op = match (bound.goes_on, bound.signed) {
             // Words are equal in either reading.
-            GoesOn::UnlessEqual => counted(self, false).or_else(|| counted(self, true))?,
-            _ => counted(self, bound.signed)?,
+            (GoesOn::UnlessEqual, _) => {
+                return counted(self, atoms, &own, false).or_else(|| counted(self, atoms, &own, true));
+            }
+            (GoesOn::Below | GoesOn::AtMost, true) => CompareOp::SLess,
+            (GoesOn::Below | GoesOn::AtMost, false) => CompareOp::ULess,
+            _ => return counted(self, atoms, &own, bound.signed),
         };
-        let most = if mutant!(OneRoundLess) { (most - 1).max(0) } else { most };
-        let least = least.min(most);
-        if self.context.is_none() {
-            self.rounds.insert(node, (least, most));
+        // The least of two numbers is no more than either of them.
+        let (mut least, mut most) = counted(self, atoms, &own, bound.signed)?;
+        if let Some((x, y)) = self.below(op, bound.limit) {
+            for limit in [x, y] {
+                let limit = self.value(atoms, limit);
+                most = counted(self, atoms, &limit, bound.signed).map_or(most, |count| most.min(count.1));
+            }
         }
-        let round = self.round(node);
-        let form = init.plus(&Affine::atom(atoms.intern(round, most)), step)?;
+        least = least.min(most);
+        Some((least, most))
+    }
+
+    /// The value of a counter: as many steps as its loop has done rounds before, or, where some of them may have left it as
+    /// it was, at most as many.
+    pub(super) fn counter(
+        &mut self,
+        atoms: &mut Atoms,
+        node: NodeId,
+        (init, step): (NodeId, NodeId),
+        index: usize,
+        steps: bool,
+    ) -> Option<Value> {
+        let round = self.round_here(atoms, index)?;
+        let (init, step) = (self.value(atoms, init), self.value(atoms, step).constant()?);
+        let number = match steps {
+            true => round,
+            false => {
+                let most = atoms.max(round);
+                atoms.intern(Atom::Steps { member: self.member(), node }, most)
+            }
+        };
+        let form = init.form.plus(&Affine::atom(number), step)?;
         Some(self.exact(atoms, form))
     }
 
@@ -157,7 +240,10 @@ impl Evaluator<'_> {
                 // The counter steps only up to here, so one step more is the most it can become.
                 let (first, last) = (limit.low - strict, limit.high - strict);
                 let fits = step > 0 && init.high.max(last + step) <= range.1;
-                fits.then(|| (within(first - init.high, step), within(last - init.low, step)))
+                // Both may grow with the same id.
+                let apart = limit.form.plus(&init.form, -1).map(|form| self.exact(atoms, form));
+                let most = apart.map_or(i128::MAX, |apart| apart.high - strict).min(last - init.low);
+                fits.then(|| (within(first - init.high, step), within(most, step)))
             }
             GoesOn::Above | GoesOn::AtLeast => {
                 let (first, last) = (limit.low + strict, limit.high + strict);

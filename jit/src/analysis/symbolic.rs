@@ -10,6 +10,9 @@ use super::layout::Type;
 /// Longest chain of definitions followed before a value is called opaque.
 const MAX_DEPTH: u32 = 200;
 
+/// Most conditions that one is taken apart into.
+const MAX_CONDITIONS: usize = 16;
+
 impl<'a> Builder<'a> {
     /// Scalar integer value of `id` as seen from `block`.
     pub(super) fn scalar(&mut self, id: u32, block: usize) -> NodeId {
@@ -155,7 +158,16 @@ impl<'a> Builder<'a> {
             }
             Op::CompositeExtract => {
                 let source = operand(0)?;
-                let source_type = self.definitions.get(&source)?.inst().result_type?;
+                let product = self.definitions.get(&source)?.inst();
+                let source_type = product.result_type?;
+                if product.class.opcode == Op::UMulExtended
+                    && let Some([Operand::LiteralBit32(half)]) = inst.operands.get(1..)
+                {
+                    let op = if *half == 0 { BinaryOp::Mul } else { BinaryOp::UMulHigh };
+                    let a = self.component(id_at(product, 0)?, component, block);
+                    let b = self.component(id_at(product, 1)?, component, block);
+                    return Some(self.exprs.add(Node::Binary { op, width, a, b }));
+                }
                 match (self.types.get(source_type), inst.operands.get(1..)?) {
                     (Type::Vector { .. }, [Operand::LiteralBit32(n)]) => {
                         Some(self.component(source, *n, block))
@@ -363,12 +375,13 @@ impl<'a> Builder<'a> {
             (false, true) => (&inputs[1], &inputs[0]),
             _ => return Some(placeholder),
         };
-        let Some(step) = self.step_of(next, id, own_loop) else {
+        let always = self.step_of(next, id, own_loop).map(|step| (step, Vec::new()));
+        let Some((step, under)) = always.or_else(|| self.skipped_step(next, id, own_loop)) else {
             return Some(placeholder);
         };
         let init = self.component(first, 0, from);
-        let bound = self.bound_of(id, own_loop);
-        Some(self.exprs.add(Node::Counter { id, width, init, step, bound }))
+        let bound = if under.is_empty() { self.bound_of(id, own_loop) } else { None };
+        Some(self.exprs.add(Node::Counter { id, width, init, step, of: own_loop as u32, under, bound }))
     }
 
     /// The merge after a branch with two ends: the condition chooses. Short-circuit `&&` and `||` are
@@ -377,6 +390,19 @@ impl<'a> Builder<'a> {
     /// Let `d` be the last block that all ways to the merge pass. If each input comes from `d` itself
     /// or from behind one of its edges, where nothing else leads, the edge taken last decides.
     fn chosen(&mut self, inputs: &[(u32, usize)], component: u32, width: u8, block: usize) -> Option<NodeId> {
+        let (condition, yes, no) = self.choice(inputs, block)?;
+        let condition = self.component(condition, 0, block);
+        let yes = self.component(yes, component, block);
+        let no = self.component(no, component, block);
+        Some(if width == 1 {
+            self.exprs.choose(condition, yes, no)
+        } else {
+            self.exprs.add(Node::Select { width, condition, a: yes, b: no })
+        })
+    }
+
+    /// The condition that chooses between the inputs of a merge, and what it chooses.
+    fn choice(&self, inputs: &[(u32, usize)], block: usize) -> Option<(u32, u32, u32)> {
         let &[(x, x_from), (y, y_from)] = inputs else { return None };
         let head = self.cfg.idom(block)?;
         let (condition, on_true, on_false) = self.cfg.conditional(self.function, head)?;
@@ -397,18 +423,56 @@ impl<'a> Builder<'a> {
         } else {
             return None;
         };
-        let condition = self.component(condition, 0, block);
-        let yes = self.component(yes, component, block);
-        let no = self.component(no, component, block);
-        Some(if width == 1 {
-            self.exprs.choose(condition, yes, no)
-        } else {
-            self.exprs.add(Node::Select { width, condition, a: yes, b: no })
-        })
+        Some((condition, yes, no))
+    }
+
+    /// Conditions that all hold where one does, as far as it is made of them, and whether each of them is true there.
+    pub(super) fn parts_of(&self, condition: u32, holds: bool) -> Vec<(u32, bool)> {
+        let mut parts = Vec::new();
+        let mut stack = vec![(condition, holds)];
+        while let Some((id, holds)) = stack.pop() {
+            match self.halves_of(id, holds).filter(|_| parts.len() + stack.len() < MAX_CONDITIONS) {
+                Some(halves) => stack.extend(halves),
+                None => parts.push((id, holds)),
+            }
+        }
+        parts
+    }
+
+    fn halves_of(&self, id: u32, holds: bool) -> Option<Vec<(u32, bool)>> {
+        let Definition::Local { block, inst } = self.definitions.get(&id).copied()? else { return None };
+        let operand = |n: usize| id_at(inst, n);
+        match inst.class.opcode {
+            Op::LogicalNot => Some(vec![(operand(0)?, !holds)]),
+            Op::LogicalAnd if holds => Some(vec![(operand(0)?, true), (operand(1)?, true)]),
+            Op::LogicalOr if !holds => Some(vec![(operand(0)?, false), (operand(1)?, false)]),
+            Op::Phi => {
+                let input = |pair: &[Operand]| {
+                    Some((pair.first()?.id_ref_any()?, self.cfg.block_of_label(pair.get(1)?.id_ref_any()?)?))
+                };
+                let inputs: Vec<(u32, usize)> = inst.operands.chunks(2).filter_map(input).collect();
+                let (condition, yes, no) = self.choice(&inputs, block)?;
+                // Where it is not what one of the sides always is, the other side was taken.
+                let is_never = |side: u32, taken: bool| {
+                    let known = match self.definitions.get(&side).map(|known| known.inst().class.opcode) {
+                        Some(Op::ConstantTrue) => Some(true),
+                        Some(Op::ConstantFalse) => Some(false),
+                        _ => None,
+                    };
+                    known.or((side == condition).then_some(taken)) == Some(!holds)
+                };
+                match (is_never(yes, true), is_never(no, false)) {
+                    (false, true) => Some(vec![(condition, true), (yes, holds)]),
+                    (true, false) => Some(vec![(condition, false), (no, holds)]),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 
     /// The value behind phis that choose between one and the same value, which inlining and merging leave behind.
-    fn source(&self, mut id: u32) -> u32 {
+    pub(super) fn source(&self, mut id: u32) -> u32 {
         for _ in 0..MAX_DEPTH {
             let Some(Definition::Local { inst, .. }) = self.definitions.get(&id) else { break };
             let mut values = inst.operands.iter().step_by(2).map(|o| o.id_ref_any());
@@ -421,7 +485,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The loop-invariant `step` of `next = counter + step`, or of `next = counter - (-step)`.
-    fn step_of(&mut self, next: u32, counter: u32, own_loop: usize) -> Option<NodeId> {
+    pub(super) fn step_of(&mut self, next: u32, counter: u32, own_loop: usize) -> Option<NodeId> {
         let next = self.source(next);
         let Definition::Local { block, inst } = self.definitions.get(&next).copied()? else {
             return None;
@@ -467,7 +531,26 @@ impl<'a> Builder<'a> {
         let cfg = self.cfg;
         let the_loop = &cfg.loops[own_loop];
         let test = cfg.test_of(self.function, own_loop)?;
-        let Definition::Local { inst, .. } = self.definitions.get(&test.condition).copied()? else {
+        let parts = self.parts_of(test.condition, test.stays);
+        let (limit, goes_on, signed) = { &parts }
+            .iter()
+            .find_map(|&(condition, holds)| self.limit_of(condition, holds, counter, own_loop))?;
+        let limit = self.scalar(limit, the_loop.header);
+        let only_exit = parts.len() == 1 && the_loop.is_left_only_from(test.block(), cfg);
+        let only_exit = only_exit || mutant!(OtherExitsAreNotTaken);
+        Some(LoopBound { limit, goes_on, signed, only_exit })
+    }
+
+    /// What a counter is compared with by a condition, and what it is to that where the condition holds or, as it is said,
+    /// does not.
+    fn limit_of(
+        &mut self,
+        condition: u32,
+        holds: bool,
+        counter: u32,
+        own_loop: usize,
+    ) -> Option<(u32, GoesOn, bool)> {
+        let Definition::Local { inst, .. } = self.definitions.get(&condition).copied()? else {
             return None;
         };
         let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
@@ -476,7 +559,7 @@ impl<'a> Builder<'a> {
             SGreaterThan as SG, SGreaterThanEqual as SGE, SLessThan as SL, SLessThanEqual as SLE,
             UGreaterThan as UG, UGreaterThanEqual as UGE, ULessThan as UL, ULessThanEqual as ULE,
         };
-        let (goes_on, signed) = match (inst.class.opcode, test.stays) {
+        let (goes_on, signed) = match (inst.class.opcode, holds) {
             (UL, true) | (UGE, false) => (GoesOn::Below, false),
             (SL, true) | (SGE, false) => (GoesOn::Below, true),
             (ULE, true) | (UG, false) => (GoesOn::AtMost, false),
@@ -503,16 +586,11 @@ impl<'a> Builder<'a> {
         } else {
             return None;
         };
-        if !self.is_invariant(right, own_loop) {
-            return None;
-        }
-        let limit = self.scalar(right, the_loop.header);
-        let only_exit = the_loop.is_left_only_from(test.block(), cfg) || mutant!(OtherExitsAreNotTaken);
-        Some(LoopBound { limit, goes_on, signed, only_exit })
+        self.is_invariant(right, own_loop).then_some((right, goes_on, signed))
     }
 }
 
-fn binary_op(op: Op) -> Option<BinaryOp> {
+pub(super) fn binary_op(op: Op) -> Option<BinaryOp> {
     Some(match op {
         Op::IAdd => BinaryOp::Add,
         Op::ISub => BinaryOp::Sub,
@@ -533,7 +611,7 @@ fn binary_op(op: Op) -> Option<BinaryOp> {
 }
 
 /// The comparison, whether its operands swap, and whether its result is negated.
-fn compare_op(op: Op) -> Option<(CompareOp, bool, bool)> {
+pub(super) fn compare_op(op: Op) -> Option<(CompareOp, bool, bool)> {
     Some(match op {
         Op::IEqual => (CompareOp::Equal, false, false),
         Op::INotEqual => (CompareOp::NotEqual, false, false),

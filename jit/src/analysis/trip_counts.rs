@@ -5,7 +5,9 @@
 
 use rspirv::spirv::Op;
 
+use super::access::Guard;
 use super::build::{Builder, Definition, id_at};
+use super::cfg::Edge;
 use super::expr::{Node, NodeId, sign_extend};
 use super::unroll::Unrollable;
 
@@ -15,6 +17,11 @@ pub(crate) struct LoopRounds {
     /// Index of the loop around it.
     pub(crate) parent: Option<usize>,
     pub(crate) rounds: Rounds,
+    /// The counters that its test compares with limits: each of them ends it.
+    pub(crate) tested: Vec<NodeId>,
+    /// Under which conditions it is not left but by its test; `None` if something other than a condition of its own rounds
+    /// leads out of it.
+    pub(crate) exits: Option<Vec<Guard>>,
     /// Instructions of one round, if its rounds can be written out one after the other.
     pub(crate) weight: Option<u32>,
 }
@@ -22,8 +29,8 @@ pub(crate) struct LoopRounds {
 /// Most rounds of one loop, each time it is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rounds {
-    /// As its counter says.
-    Counter(NodeId),
+    /// As its tests say.
+    Counted,
     AtMost(u64),
     Unknown,
 }
@@ -31,34 +38,69 @@ pub(crate) enum Rounds {
 impl Builder<'_> {
     pub(super) fn loop_rounds(&mut self) -> Vec<LoopRounds> {
         (0..self.cfg.loops.len())
-            .map(|index| LoopRounds {
-                parent: self.cfg.loops[index].parent,
-                rounds: self.rounds_of(index),
-                weight: Unrollable::of(self.function, self.cfg, index).map(|parts| parts.weight),
+            .map(|index| {
+                let tested = self.tested(index);
+                LoopRounds {
+                    parent: self.cfg.loops[index].parent,
+                    rounds: if tested.is_empty() { self.halving(index) } else { Rounds::Counted },
+                    tested,
+                    exits: self.other_exits(index),
+                    weight: Unrollable::of(self.function, self.cfg, index).map(|parts| parts.weight),
+                }
             })
             .collect()
     }
 
-    fn rounds_of(&mut self, index: usize) -> Rounds {
+    /// What holds as long as a loop is left by nothing but its test.
+    fn other_exits(&mut self, index: usize) -> Option<Vec<Guard>> {
+        let cfg = self.cfg;
+        let the_loop = &cfg.loops[index];
+        let asked = cfg.test_of(self.function, index)?;
+        let test = asked.block();
+        let edge = |block, condition, taken| Edge {
+            block,
+            condition,
+            taken,
+            values: Vec::new(),
+            in_past_loop: false,
+        };
+        // One part of the test is what counts.
+        let parts = self.parts_of(asked.condition, asked.stays);
+        let parts = if parts.len() == 1 { Vec::new() } else { parts };
+        let mut stays: Vec<Guard> =
+            parts.iter().map(|&(condition, holds)| self.guard(&edge(test, condition, holds))).collect();
+        for block in (0..cfg.successors.len()).filter(|&block| the_loop.blocks.contains(block)) {
+            let leaves = cfg.successors[block].iter().any(|&next| !the_loop.blocks.contains(next));
+            if block == test || !leaves {
+                continue;
+            }
+            let (condition, on_true, on_false) = cfg.conditional(self.function, block)?;
+            let taken = the_loop.blocks.contains(on_true);
+            if cfg.innermost_loop(block) != Some(index) || taken == the_loop.blocks.contains(on_false) {
+                return None;
+            }
+            stays.push(self.guard(&edge(block, condition, taken)));
+        }
+        Some(stays)
+    }
+
+    fn phis(&self, index: usize) -> Vec<u32> {
         let header = self.cfg.loops[index].header;
-        let phis: Vec<u32> = self.function.blocks[header]
-            .instructions
-            .iter()
-            .take_while(|inst| inst.class.opcode == Op::Phi)
-            .filter_map(|inst| inst.result_id)
-            .collect();
-        for &phi in &phis {
-            let node = self.scalar(phi, header);
-            if matches!(self.exprs.get(node), Node::Counter { bound: Some(_), .. }) {
-                return Rounds::Counter(node);
-            }
-        }
-        for phi in phis {
-            if self.halves(phi, index) {
-                return Rounds::AtMost(64);
-            }
-        }
-        Rounds::Unknown
+        let instructions = self.function.blocks[header].instructions.iter();
+        let phis = instructions.take_while(|inst| inst.class.opcode == Op::Phi);
+        phis.filter_map(|inst| inst.result_id).collect()
+    }
+
+    fn tested(&mut self, index: usize) -> Vec<NodeId> {
+        let header = self.cfg.loops[index].header;
+        let nodes: Vec<NodeId> = self.phis(index).into_iter().map(|phi| self.scalar(phi, header)).collect();
+        let is_tested = |node: &NodeId| matches!(self.exprs.get(*node), Node::Counter { bound: Some(_), .. });
+        nodes.into_iter().filter(is_tested).collect()
+    }
+
+    fn halving(&mut self, index: usize) -> Rounds {
+        let halves = self.phis(index).into_iter().any(|phi| self.halves(phi, index));
+        if halves { Rounds::AtMost(64) } else { Rounds::Unknown }
     }
 
     /// Whether the loop goes on only while `phi` is above zero, and each round divides it.

@@ -262,9 +262,11 @@ fn elements(
                 Some(_) => return Err(Reason::ElementType),
             }
             let form = group.forms[position - group.start][number].clone();
-            let start =
-                evaluator.element(&mut group.atoms, access, arg.offset).ok_or(Reason::UnknownIndex)?;
-            if form.unknown {
+            let start = evaluator.element(&mut group.atoms, access, arg.offset);
+            // What does not happen may be anywhere.
+            let start = if form.never { Some(start.unwrap_or_default()) } else { start };
+            let start = start.ok_or(Reason::UnknownIndex)?;
+            if form.unknown && !form.never {
                 return Err(Reason::UnknownIndex);
             }
             found.push(Element {
@@ -379,10 +381,29 @@ fn distinct(elements: &[Element]) -> Vec<&Element> {
     out
 }
 
-/// Number of slots and the place of each access.
+/// Number of slots and the place of each access. Those that do not happen with these numbers may have any: the code is
+/// for calls of which the planner says the same.
 fn places(
     atoms: &Atoms,
     elements: &[Element],
+    kind: Internalization,
+    stride: i128,
+) -> Result<(u32, Vec<SlotOf>), Reason> {
+    let happening: Vec<&Element> = elements.iter().filter(|element| !element.form.never).collect();
+    if happening.is_empty() {
+        return Ok((1, vec![SlotOf::Fixed(0); elements.len()]));
+    }
+    let (slots, places) = places_of(atoms, &happening, kind, stride)?;
+    let mut places = places.into_iter();
+    let place = |element: &Element| if element.form.never { Some(SlotOf::Fixed(0)) } else { places.next() };
+    let all: Option<Vec<SlotOf>> = elements.iter().map(place).collect();
+    Ok((slots, all.ok_or(Reason::Slot)?))
+}
+
+/// As [`places`], for accesses that happen.
+fn places_of(
+    atoms: &Atoms,
+    elements: &[&Element],
     kind: Internalization,
     stride: i128,
 ) -> Result<(u32, Vec<SlotOf>), Reason> {
@@ -488,7 +509,7 @@ fn places(
 }
 
 /// Whether every access is to the very same function of the owner: then one slot is enough.
-fn same_opaque_owner(atoms: &Atoms, elements: &[Element], owned: &impl Fn(AtomId) -> bool) -> bool {
+fn same_opaque_owner(atoms: &Atoms, elements: &[&Element], owned: &impl Fn(AtomId) -> bool) -> bool {
     elements.first().is_some_and(|first| {
         elements.iter().all(|e| e.start == first.start)
             && first.start.terms.iter().all(|&(id, _)| only_owner(atoms, id, owned))

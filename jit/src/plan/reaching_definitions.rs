@@ -202,7 +202,7 @@ fn is_counter(analysis: &KernelAnalysis, atoms: &Atoms, id: AtomId) -> bool {
 /// Free atoms a form depends on, also inside quotients and remainders.
 fn collect_counters(atoms: &Atoms, id: AtomId, out: &mut Vec<AtomId>) {
     match atoms.get(id) {
-        Atom::Free { .. } | Atom::Round { .. } | Atom::Element { .. } => {
+        Atom::Free { .. } | Atom::Round { .. } | Atom::Steps { .. } | Atom::Element { .. } => {
             if !out.contains(&id) {
                 out.push(id);
             }

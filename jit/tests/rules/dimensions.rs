@@ -10,6 +10,33 @@ const GUARD: &str = "if (gid.x >= p.x || gid.y >= p.y || gid.z >= p.z) { return;
 const INDEX: &str = "(gid.z * p.y + gid.y) * p.x + gid.x";
 
 probes! {
+    /// A box of items and a line of as many, whatever its sides are; planes further apart are other places.
+    fn a_box_without_gaps_is_a_line() {
+        let solid = kernel("a z", "4, 4, 4", &format!("{GUARD} let i = gid.z * p.w + gid.y * p.x + gid.x; z[i] = a[i] * 2u;"));
+        let line = kernel("a z", "64", "if (gid.x >= p.x) { return; } z[gid.x] = a[gid.x] + 1u;");
+        for ([x, y, z], groups) in [([12, 8, 8], [3, 2, 2]), ([12, 4, 4], [3, 1, 1]), ([20, 12, 4], [5, 3, 1]), ([8, 8, 4], [2, 2, 1])] {
+            let n: u32 = x * y * z;
+            let lab = |promote| Lab::new(1024).promote(1, promote);
+            let (push, lines) = ([x, y, z, x * y], [n.div_ceil(64), 1, 1]);
+            lab(Promote::None).submit(&solid, groups, &[0, 1], &push).submit(&line, lines, &[1, 2], &[n]).check().fused(0);
+            lab(Promote::None).submit(&line, lines, &[0, 1], &[n]).submit(&solid, groups, &[1, 2], &push).check().fused(0);
+            lab(Promote::Private)
+                .submit(&solid, groups, &[0, 1], &push)
+                .submit(&line, lines, &[1, 2], &[n])
+                .check()
+                .fused(0)
+                .inside(1, Internalization::Private);
+        }
+        for apart in [97, 100] {
+            let push = [12, 8, 8, apart];
+            Lab::new(1024)
+                .submit(&line, [12, 1, 1], &[0, 1], &[768])
+                .submit(&solid, [3, 2, 2], &[1, 2], &push)
+                .check()
+                .split(2, Write, Read);
+        }
+    }
+
     fn three_dimensions_in_row_major_order_are_injective() {
         let text = kernel("a z", "4, 2, 2", &format!("{GUARD} z[{INDEX}] = a[{INDEX}] + 1u;"));
         Lab::new(512)

@@ -4,9 +4,37 @@ use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind::{Read, Write};
 use vkfuse_jit::plan::{Internalization, Promote};
 
+use super::glsl::{glsl, is_possible};
 use super::lab::{Lab, kernel};
 
 probes! {
+    /// What an argument excludes does not happen, and another argument is another list.
+    fn a_branch_that_an_argument_excludes_does_not_count() {
+        let copy = kernel("a z", "8", "if (gid.x < p.x) { z[gid.x] = a[gid.x] + 1u; }");
+        let modes = [
+            "if (p.y == 0u) { z[gid.x] = a[p.x - 1u - gid.x]; } else if (p.y == 1u) { z[gid.x] = a[(gid.x + 7u) % p.x]; } else { z[gid.x] = a[gid.x] * 2u; }",
+            "if (p.y != 2u) { z[(gid.x + 9u) % p.x] = a[(p.y * gid.x + 7u) % p.x]; } else { z[gid.x] = a[gid.x]; }",
+            "if (p.y < 2u && gid.x < p.y * 60u) { z[gid.x] = a[(gid.x + 7u) % p.x] + 5u; } else { z[gid.x] = a[gid.x]; }",
+        ];
+        let modes = modes.into_iter().chain([
+            "switch (p.y) { case 0u: { z[gid.x] = a[p.x - 1u - gid.x]; } case 1u, 4u: { z[gid.x] = a[(gid.x + 7u) % p.x]; } default: { z[gid.x] = a[gid.x] * 2u; } }",
+            "switch (p.y) { case 2u, 3u: { z[gid.x] = a[gid.x] * 2u; } default: { z[gid.x] = a[(gid.x + 7u) % p.x]; } }",
+        ]);
+        for mode in modes {
+            let text = kernel("a z", "8", &format!("if (gid.x >= p.x) {{ return; }} {mode}"));
+            let list = |mode: u32, promote: Promote| {
+                Lab::new(32)
+                    .promote(1, promote)
+                    .submit(&copy, [4, 1, 1], &[0, 1], &[29])
+                    .submit(&text, [4, 1, 1], &[1, 2], &[29, mode])
+                    .check()
+            };
+            list(2, Promote::None).fused(0);
+            list(2, Promote::Private).fused(0).inside(1, Internalization::Private);
+            list(1, Promote::None).split(2, Write, Read);
+        }
+    }
+
     /// A guard that leaves one group makes a remainder a sum, which is the group's all the same.
     fn a_rotation_in_the_only_group_that_writes_needs_a_barrier() {
         let rotate = kernel("a z", "8", "if (gid.x < p.x) { z[wid.x * 8u + (lid.x + 1u) % 8u] = a[gid.x]; }");
@@ -17,6 +45,19 @@ probes! {
                 .submit(&copy, [3, 1, 1], &[1, 2], &[])
                 .check()
                 .fused(1);
+        }
+    }
+
+    /// A case that another one goes on to is come to with the other one's value as well.
+    fn a_case_that_another_falls_through_to_has_no_value() {
+        let copy = kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;");
+        let body = "uint at = i; switch (p.y) { case 0u: at = i + 0u; case 1u: z[i] = a[31u - i]; break; default: z[i] = a[at]; }";
+        for mode in [0, 1, 2].into_iter().filter(|_| is_possible()) {
+            Lab::new(32)
+                .submit(&copy, [4, 1, 1], &[0, 1], &[])
+                .submit(&glsl("", "a z", "8", body), [4, 1, 1], &[1, 2], &[0, mode])
+                .check()
+                .split(2, Write, Read);
         }
     }
 

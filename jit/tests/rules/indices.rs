@@ -4,6 +4,7 @@
 
 use vkfuse_jit::analysis::AccessKind::{Read, Write};
 
+use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
 
 /// Writes a buffer at one index, reads it at another.
@@ -45,6 +46,77 @@ fn across(forms: &[&str]) {
 }
 
 probes! {
+    /// What is left of a number after its quotient is taken off is its remainder.
+    fn a_difference_that_is_a_remainder_is_one() {
+        let body = |rest: &str| {
+            let index = format!("let q = gid.x / 12u; let r = {rest}; let e = q * 20u + r;");
+            kernel("a z", "8", &format!("{index} if (gid.x < p.x) {{ z[e] = a[e] + 1u; }}"))
+        };
+        for first in ["gid.x - q * 12u", "gid.x % 12u"] {
+            for second in ["gid.x - q * 12u", "gid.x % 12u"] {
+                Lab::new(128)
+                    .submit(&body(first), [8, 1, 1], &[0, 1], &[60])
+                    .submit(&body(second), [8, 1, 1], &[1, 2], &[60])
+                    .check()
+                    .fused(0);
+            }
+        }
+        Lab::new(128)
+            .submit(&body("gid.x % 12u"), [8, 1, 1], &[0, 1], &[60])
+            .submit(&body("(gid.x - q * 11u) % 20u"), [8, 1, 1], &[1, 2], &[60])
+            .planned()
+            .split(2, Write, Read);
+    }
+
+    /// A division by a number that is known when the kernel is called, as a multiplication and a shift.
+    fn a_fast_division_is_a_division() {
+        let divide = "uint over(uint n, uint m, uint l) { uint high, low; umulExtended(n, m, high, low); return (high + n) >> l; } ---";
+        let shift = "uint over(uint n, uint m, uint l) { uint high, low; umulExtended(n, m, high, low); return high >> l; } ---";
+        let plain = "uint over(uint n, uint m, uint l) { return n / p.w; } ---";
+        let kernel = |text: &str| {
+            let body = "uint q = over(i, p.x, p.y); uint e = q * p.z + (i - q * p.w); if (i < 100u) z[e] = a[e] + 1u;";
+            glsl("", "a z", "8", &format!("{text} {body}"))
+        };
+        for d in [3u32, 5, 7, 12, 30] {
+            if !is_possible() {
+                continue;
+            }
+            let log = u32::BITS - (d - 1).leading_zeros();
+            let m = ((1u64 << 32) * ((1u64 << log) - u64::from(d)) / u64::from(d) + 1) as u32;
+            // Without the sum, for numbers far below 2^32.
+            let short = ((1u64 << 36) / u64::from(d) + 1).min(u64::from(u32::MAX)) as u32;
+            let exact = if (1u64 << 36) / u64::from(d) < u64::from(u32::MAX) { Some((shift, short, 4)) } else { None };
+            for (text, multiplier, by) in [(divide, m, log)].into_iter().chain(exact) {
+                Lab::new(1024)
+                    .submit(&kernel(text), [13, 1, 1], &[0, 1], &[multiplier, by, d + 3, d])
+                    .submit(&kernel(plain), [13, 1, 1], &[1, 2], &[0, 0, d + 3, d])
+                    .check()
+                    .fused(0);
+            }
+        }
+    }
+
+    /// A multiplier that is rounded the wrong way, or too coarse for the numbers it meets, divides by nothing.
+    fn a_multiplication_that_is_no_division_is_none() {
+        let text = "uint high, low; umulExtended(i, p.x, high, low); uint e = (high >> p.y) * 8u + i % 8u; z[i] = a[e];";
+        let copy = kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;");
+        for (multiplier, by) in [(613_566_756, 0), (0x2800_0000, 0), (0x2001_0000, 0)] {
+            if !is_possible() {
+                continue;
+            }
+            // The last one divides by eight, as long as its numbers are below 65,536 / 8.
+            let fits = multiplier == 0x2001_0000;
+            let list = Lab::new(128)
+                .submit(&copy, [8, 1, 1], &[0, 1], &[])
+                .submit(&glsl("", "a z", "8", text), [8, 1, 1], &[1, 2], &[multiplier, by])
+                .check();
+            match fits {
+                true => list.fused(0),
+                false => list.split(2, Write, Read),
+            };
+        }
+    }
+
     fn sums_and_products_of_ids_are_exact() {
         own(&["i", "wid.x * 8u + lid.x", "(wid.x << 3u) + lid.x", "i + p.x - p.x", "(2u * i + 6u) / 2u - 3u",
             "wid.x * 8u + lix", "i * 1u", "i + (nwg.x - 4u)", "((i * 4u) + 4u) / p.y - 1u"]);

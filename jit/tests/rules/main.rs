@@ -20,6 +20,7 @@ mod kinds;
 mod limits;
 mod loops;
 mod promotion;
+mod rounds;
 mod splits;
 mod views;
 mod weaknesses;

@@ -27,6 +27,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("kinds", super::kinds::ALL),
     ("blocks", super::blocks::ALL),
     ("promotion", super::promotion::ALL),
+    ("rounds", super::rounds::ALL),
     ("limits", super::limits::ALL),
     ("floats", super::floats::ALL),
     ("weaknesses", super::weaknesses::ALL),
