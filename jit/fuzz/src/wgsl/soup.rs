@@ -118,6 +118,35 @@ const OTHER: [&str; 10] = [
     "select(i, i + 1u, p.k > 2u)",
 ];
 
+/// A loop whose index goes beside its counter, in rounds of which some may not step it.
+fn stepping(random: &mut Random, text: &mut String, value: &str) {
+    const CONDITIONS: [&str; 9] = [
+        "e >= p.n",
+        "e >= p.n",
+        "e >= 4u * p.n",
+        "e < p.k",
+        "j == 2u",
+        "j < p.k",
+        "(e & 3u) == 2u",
+        "a0[e] > 500u",
+        "p.k == 3u",
+    ];
+    let (first, step) =
+        *random.pick(&[("4u * i", "1u"), ("i", "p.n"), ("i", "nw.x * nw.y * L"), ("i + 8u", "p.k")]);
+    let head = *random.pick(&["j < 4u; j++", "j != 3u; j++", "j < 4u && e < p.n; j++", "j < p.k; j += 2u"]);
+    let condition = *random.pick(&CONDITIONS);
+    let leave = *random.pick(&["continue", "continue", "break", "return"]);
+    let work = format!("z[e] = ({value}) + own;");
+    let (before, behind) = if random.one_in(4) { (work.as_str(), "") } else { ("", work.as_str()) };
+    let body = match random.below(4) {
+        0 => format!("if (!({condition})) {{ {behind} }} {before} e += {step};"),
+        1 => format!("{before} if (!({condition})) {{ {behind} e += {step}; }}"),
+        2 => format!("{before} if ({condition}) {{ {leave}; }} {behind} e += {step};"),
+        _ => format!("{behind} e += {step}; if ({condition}) {{ {leave}; }} {before}"),
+    };
+    let _ = writeln!(text, "  var e = {first};\n  for (var j = 0u; {head}) {{ {body} }}");
+}
+
 /// A random kernel.
 pub(super) fn kernel_text(random: &mut Random, shape: [u32; 2]) -> String {
     let [lx, ly] = shape;
@@ -180,7 +209,7 @@ pub(super) fn kernel_text(random: &mut Random, shape: [u32; 2]) -> String {
     if write.starts_with("p.n") || !random.one_in(6) {
         let _ = writeln!(text, "  if ({guard}) {{ return; }}");
     }
-    match random.below(9) {
+    match random.below(13) {
         _ if atomic => {
             let _ = writeln!(text, "  atomicAdd(&z[{write}], ({value}) ^ own);");
         }
@@ -203,6 +232,21 @@ pub(super) fn kernel_text(random: &mut Random, shape: [u32; 2]) -> String {
         4 => {
             let _ = writeln!(text, "  if (i % 2u == 0u) {{ z[i] = {value}; }} else {{ z[i] = own; }}");
         }
+        5 => {
+            let other = *random.pick(&INJECTIVE);
+            let _ = writeln!(
+                text,
+                "  switch (p.k) {{ case 1u, 4u: {{ z[{other}] = {value}; }} case 2u: {{ z[{write}] = own; }} \
+                 default: {{ z[{write}] = ({value}) ^ own; }} }}"
+            );
+        }
+        6 => {
+            let (condition, other) =
+                (*random.pick(&["p.k == 2u", "p.k < 3u", "p.k != 4u"]), *random.pick(&INJECTIVE));
+            let _ =
+                writeln!(text, "  if ({condition}) {{ z[{other}] = {value}; }} else {{ z[{write}] = own; }}");
+        }
+        7 | 8 => stepping(random, &mut text, &value),
         _ => {
             let _ = writeln!(text, "  z[{write}] = ({value}) ^ own;");
         }

@@ -162,8 +162,8 @@ impl Recipe {
                 self.element_work(out);
                 out.push_str("  }\n");
             }
-            Cover::Blocked(k) => self.each_of(out, k, "i * {k}u + j"),
-            Cover::Tiled(k) => self.each_of(out, k, "g * (L * {k}u) + j * L + t"),
+            Cover::Blocked(k) => self.each_of(out, k, &format!("i * {k}u"), "1u"),
+            Cover::Tiled(k) => self.each_of(out, k, &format!("g * (L * {k}u) + t"), "L"),
             Cover::GridStride => {
                 out.push_str("  for (var e = i; e < p.n; e += nw.x * L) {\n");
                 self.element_work(out);
@@ -177,12 +177,33 @@ impl Recipe {
         }
     }
 
-    fn each_of(&self, out: &mut String, k: u32, element: &str) {
-        let element = element.replace("{k}", &k.to_string());
-        let _ =
-            writeln!(out, "  for (var j = 0u; j < {k}u; j++) {{\n  let e = {element};\n  if (e < p.n) {{");
+    /// Elements `first`, `first + step` and so on, `k` of them, in one of the ways in which loops say so.
+    fn each_of(&self, out: &mut String, k: u32, first: &str, step: &str) {
+        let way = (self.variant + 2 * self.order) % 7;
+        let head = match way {
+            0 => format!(
+                "for (var j = 0u; j < {k}u; j++) {{\n  let e = {first} + j * {step};\n  if (e < p.n) {{"
+            ),
+            1 => format!("var e = {first};\n  for (var j = 0u; j < {k}u; j++) {{\n  if (e < p.n) {{"),
+            2 => format!(
+                "var e = {first};\n  for (var j = {k}u; j > 0u; j--) {{\n  if (e >= p.n) {{ continue; }} {{"
+            ),
+            3 => format!(
+                "var e = {first};\n  for (var j = 0u; j != {k}u; j++) {{\n  if (e >= p.n) {{ break; }} {{"
+            ),
+            4 => format!("var e = {first};\n  for (var j = 0u; j < {k}u && e < p.n; j++) {{ {{"),
+            5 => format!("var e = {first};\n  for (var j = 0u; j < {k}u; j++) {{\n  if (e < p.n) {{"),
+            _ => format!(
+                "let last = {first} + {k}u * {step};\n  for (var e = {first}; e < min(last, p.n); e += {step}) {{ {{"
+            ),
+        };
+        let _ = writeln!(out, "  {head}");
         self.element_work(out);
-        out.push_str("  } }\n");
+        let _ = match way {
+            0 | 6 => writeln!(out, "  }} }}"),
+            5 => writeln!(out, "  e += {step}; }} }}"),
+            _ => writeln!(out, "  }}\n  e += {step}; }}"),
+        };
     }
 
     /// Reads, computes and writes element `e`.
@@ -278,6 +299,14 @@ impl Recipe {
         };
         let _ = writeln!(out, "  let v = {value};");
         let _ = match self.store {
+            // No call has this number.
+            Store::Plain if self.variant == 3 => {
+                writeln!(out, "  if (p.k == 9u) {{ z[p.n - 1u - {place}] = v; }} else {{ z[{place}] = v; }}")
+            }
+            Store::Plain if self.variant == 2 && self.order == 1 => writeln!(
+                out,
+                "  switch (p.k) {{ case 8u, 9u: {{ z[p.n - 1u - {place}] = v; }} default: {{ z[{place}] = v; }} }}"
+            ),
             Store::Plain => writeln!(out, "  z[{place}] = v;"),
             Store::Conditional => writeln!(out, "  if ({condition}) {{ z[{place}] = v; }}"),
             Store::Branches => {
