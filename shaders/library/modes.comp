@@ -1,0 +1,20 @@
+#version 450
+// One of several index maps, chosen by an argument.
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) readonly buffer A { float a[]; };
+layout(set = 0, binding = 1) writeonly buffer B { float b[]; };
+layout(push_constant) uniform P { uint n; uint mode; } p;
+
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= p.n) {
+        return;
+    }
+    if (p.mode == 0u) {
+        b[i] = a[p.n - 1u - i];
+    } else if (p.mode == 1u) {
+        b[i] = a[(i + 7u) % p.n];
+    } else {
+        b[i] = a[i] * 2.0;
+    }
+}
