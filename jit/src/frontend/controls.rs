@@ -16,6 +16,9 @@
 //! # Leaves alone
 //! - modules with float controls 2, which say per instruction what is meant
 
+#[cfg(test)]
+mod tests;
+
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Capability, ExecutionMode, Op};
 

@@ -140,10 +140,13 @@ pub(super) fn binary(op: Binary, num: Num, a: u64, b: u64) -> u64 {
             let whole = unary(Unary::Floor, num, binary(Binary::FDiv, num, a, b));
             binary(Binary::FSub, num, a, binary(Binary::FMul, num, b, whole))
         }
-        Binary::FMin => in_float!(num, (x = a, y = b) => if y < x { y } else { x }),
-        Binary::FMax => in_float!(num, (x = a, y = b) => if x < y { y } else { x }),
-        Binary::NMin => in_float!(num, (x = a, y = b) => if y < x || x.is_nan() { y } else { x }),
-        Binary::NMax => in_float!(num, (x = a, y = b) => if x < y || x.is_nan() { y } else { x }),
+        // One of the two as it is; the first of zeros, and of a NaN and something else without `N`.
+        Binary::FMin | Binary::FMax | Binary::NMin | Binary::NMax => {
+            let (x, y) = (value(num, a), value(num, b));
+            let second = if matches!(op, Binary::FMin | Binary::NMin) { y < x } else { x < y };
+            let numbers = matches!(op, Binary::NMin | Binary::NMax);
+            if second || numbers && x.is_nan() { b } else { a }
+        }
         Binary::Pow => in_float!(num, (x = a, y = b) => x.powf(y)),
         Binary::Atan2 => in_float!(num, (y = a, x = b) => y.atan2(x)),
         Binary::Step => in_float!(num, (edge = a, x = b) => if x < edge { 0.0 } else { 1.0 }),

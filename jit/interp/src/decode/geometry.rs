@@ -113,6 +113,11 @@ impl Decoder<'_> {
     }
 
     fn length(&mut self, raw: &Raw<'_>, num: Num, dst: u32, a: u32, n: u32) -> Decoded<()> {
+        if n == 1 {
+            // No square that overflows or vanishes.
+            self.emit(raw, Inst::Unary { op: Unary::FAbs, num, dst, a, n });
+            return Ok(());
+        }
         let square = self.allocate(1)?;
         self.emit(raw, Inst::Dot { num, dst: square, a, a_step: 1, b: a, b_step: 1, n });
         self.emit(raw, Inst::Unary { op: Unary::Sqrt, num, dst, a: square, n: 1 });

@@ -18,7 +18,7 @@ use crate::frontend::tools;
 pub const FORM_TOOLS: Option<&str> = tools::IDENTITY;
 
 /// Raised whenever a form is made or written otherwise for the same words.
-pub const FORM_VERSION: u32 = 2;
+pub const FORM_VERSION: u32 = 3;
 
 /// Everything that a form follows from. A store has to find a form under the very same origin and no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,18 @@
 //! what stands around (NVIDIA 580.159.04 does), and `NoContraction` says nothing about what is inside of an extended instruction.
 //! Written out as products and sums, one component after the other from the first on, it is arithmetic like any other.
 //!
+//! The least and the greatest are comparisons and choices. Left alone, NVIDIA's compiler flushes a denormal in `min(x, y)` that it
+//! keeps once it knows that `x` and `y` are one value; what is chosen is moved, whatever is known of it. Where GLSL.std.450 leaves a
+//! result open, the first operand is it: of zeros of two signs, and for the instructions without `N` if an operand is a NaN.
+//!
 //! | instruction | formula (GLSL.std.450) |
 //! | --- | --- |
+//! | `FMin` | `y < x ? y : x` |
+//! | `FMax` | `x < y ? y : x` |
+//! | `FClamp` | `FMin(FMax(x, low), high)` |
+//! | `NMin` | `y < x ∨ isNan(x) ? y : x` |
+//! | `NMax` | `x < y ∨ isNan(x) ? y : x` |
+//! | `NClamp` | `NMin(NMax(x, low), high)` |
 //! | `Length` | `sqrt(x·x)`; of a scalar its absolute value |
 //! | `Distance` | `Length(x − y)` |
 //! | `Normalize` | `x · inverseSqrt(x·x)` |
@@ -22,6 +32,9 @@
 //!
 //! # Leaves alone
 //! - the other extended instructions
+
+#[cfg(test)]
+mod tests;
 
 use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};
@@ -63,8 +76,10 @@ fn formula(inst: &Instruction, imports: &[Word]) -> Option<(Word, Glsl)> {
     };
     let op = imports.contains(set).then(|| Glsl::from_u32(*number))??;
     use Glsl::{Cross, Distance, FaceForward, Length, Normalize, Reflect, Refract};
-    matches!(op, Length | Distance | Normalize | Cross | FaceForward | Reflect | Refract)
-        .then_some((*set, op))
+    use Glsl::{FClamp, FMax, FMin, NClamp, NMax, NMin};
+    let geometry = matches!(op, Length | Distance | Normalize | Cross | FaceForward | Reflect | Refract);
+    let extremum = matches!(op, FMin | FMax | FClamp | NMin | NMax | NClamp);
+    (geometry || extremum).then_some((*set, op))
 }
 
 struct Writer {
@@ -126,6 +141,9 @@ impl Writer {
         self.set = set;
         let (ty, id) = (inst.result_type?, inst.result_id?);
         let arguments: Vec<Word> = inst.operands[2..].iter().filter_map(Operand::id_ref_any).collect();
+        if matches!(op, Glsl::FMin | Glsl::FMax | Glsl::FClamp | Glsl::NMin | Glsl::NMax | Glsl::NClamp) {
+            return self.extremum(op, ty, id, &arguments);
+        }
         // Every operand before anything is written, so that nothing is left behind.
         let vectors =
             if op == Glsl::Refract { &arguments[..arguments.len().checked_sub(1)?] } else { &arguments };
@@ -192,6 +210,42 @@ impl Writer {
             _ => return None,
         }
         Some(std::mem::take(&mut self.lines))
+    }
+
+    /// The least or greatest of scalars, or of vectors component by component.
+    fn extremum(&mut self, op: Glsl, ty: Word, id: Word, arguments: &[Word]) -> Option<Vec<Instruction>> {
+        let (_, count) = self.shape(ty)?;
+        if arguments.iter().any(|value| self.types.get(value) != Some(&ty)) {
+            return None;
+        }
+        let result = match (op, arguments) {
+            (Glsl::FMin | Glsl::FMax | Glsl::NMin | Glsl::NMax, &[x, y]) => {
+                let boolean = self.booleans(count);
+                self.one_of(op, (ty, boolean), x, y)
+            }
+            (Glsl::FClamp | Glsl::NClamp, &[x, low, high]) => {
+                let boolean = self.booleans(count);
+                let numbers = op == Glsl::NClamp;
+                let (least, greatest) =
+                    if numbers { (Glsl::NMin, Glsl::NMax) } else { (Glsl::FMin, Glsl::FMax) };
+                let raised = self.one_of(greatest, (ty, boolean), x, low);
+                self.one_of(least, (ty, boolean), raised, high)
+            }
+            _ => return None,
+        };
+        self.finish(&Parts { scalar: ty, ids: vec![result] }, ty, id);
+        Some(std::mem::take(&mut self.lines))
+    }
+
+    /// `y` where it is less, or greater, or where `x` is no number and numbers are asked for; `x` elsewhere.
+    fn one_of(&mut self, op: Glsl, (ty, boolean): (Word, Word), x: Word, y: Word) -> Word {
+        let (less, more) = if matches!(op, Glsl::FMin | Glsl::NMin) { (y, x) } else { (x, y) };
+        let mut condition = self.binary(Op::FOrdLessThan, boolean, less, more);
+        if matches!(op, Glsl::NMin | Glsl::NMax) {
+            let is_nan = self.value(Op::IsNan, boolean, vec![Operand::IdRef(x)]);
+            condition = self.binary(Op::LogicalOr, boolean, condition, is_nan);
+        }
+        self.select(ty, condition, y, x)
     }
 
     fn refract(&mut self, i: &Parts, n: &Parts, eta: Word, ty: Word, id: Word) {
@@ -301,7 +355,13 @@ impl Writer {
 
     fn is_negative(&mut self, scalar: Word, a: Word) -> Word {
         let zero = self.constant(scalar, 0);
-        let boolean = match self.boolean {
+        let boolean = self.booleans(1);
+        self.binary(Op::FOrdLessThan, boolean, a, zero)
+    }
+
+    /// The type of so many Booleans.
+    fn booleans(&mut self, count: u32) -> Word {
+        let scalar = match self.boolean {
             Some(known) => known,
             None => {
                 let id = self.fresh();
@@ -309,7 +369,18 @@ impl Writer {
                 *self.boolean.insert(id)
             }
         };
-        self.binary(Op::FOrdLessThan, boolean, a, zero)
+        if count == 1 {
+            return scalar;
+        }
+        let mut vectors = self.vectors.iter();
+        if let Some((&known, _)) = vectors.find(|(_, shape)| **shape == (scalar, count)) {
+            return known;
+        }
+        let id = self.fresh();
+        let operands = vec![Operand::IdRef(scalar), Operand::LiteralBit32(count)];
+        self.globals.push(Instruction::new(Op::TypeVector, None, Some(id), operands));
+        self.vectors.insert(id, (scalar, count));
+        id
     }
 
     fn select(&mut self, ty: Word, condition: Word, yes: Word, no: Word) -> Word {
