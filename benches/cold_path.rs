@@ -59,7 +59,7 @@ fn start(folder: &Path) -> Vec<f64> {
 fn child(folder: &Path) {
     let start = Instant::now();
     let options = ContextOptions::from_env().cache(CacheOptions::new().directory(folder));
-    let context = Context::with(options).expect("a Vulkan device");
+    let context = Context::with_options(options).expect("a Vulkan device");
     let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
     let device = start.elapsed();
     let both = Chain::kernels(&context);

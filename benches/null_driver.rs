@@ -140,5 +140,5 @@ pub(crate) fn open() -> Context {
     let real = unsafe { DynamicLibraryLoader::new(path) }.expect("a Vulkan loader");
     let (device, queue) = device(VulkanLibrary::with_loader(NullLoader(real)).expect("a Vulkan library"));
     let options = ContextOptions::new().cache(CacheOptions::new().no_disk());
-    Context::over(device, vec![queue], options).expect("a context")
+    Context::from_vulkano(device, vec![queue], options).expect("a context")
 }

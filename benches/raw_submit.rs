@@ -32,7 +32,7 @@ const ELEMENTS: u32 = 1 << 10;
 pub(crate) fn context() -> Context {
     let (device, queue) = null_driver::device(VulkanLibrary::new().expect("a Vulkan loader"));
     let options = ContextOptions::new().cache(CacheOptions::new().no_disk());
-    Context::over(device, vec![queue], options).expect("a context")
+    Context::from_vulkano(device, vec![queue], options).expect("a context")
 }
 
 /// A recorded dispatch of the chain as somebody wrote it by hand.

@@ -49,7 +49,7 @@ impl Sub {
 /// A context without disk cache, and a queue that can fuse and takes times.
 pub(crate) fn open() -> (Context, Queue) {
     let options = ContextOptions::from_env().cache(CacheOptions::default().no_disk());
-    let context = Context::with(options).expect("a Vulkan device");
+    let context = Context::with_options(options).expect("a Vulkan device");
     let queue = context
         .queue(QueueOptions::new().enable_fusion(true).profiling(true))
         .expect("a queue that can fuse");

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("my own device: {}", device.physical_device().properties().device_name);
 
     // From here on everything is as with a context that makes its own device.
-    let context = Context::over(device.clone(), queues.collect(), ContextOptions::default())?;
+    let context = Context::from_vulkano(device.clone(), queues.collect(), ContextOptions::default())?;
     let queue = context.queue(QueueOptions::new().enable_fusion(true))?;
     let shaders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shaders/pair");
     let add = context.load_spirv(shaders.join("add.spv"))?;

@@ -52,7 +52,7 @@
 //!
 //! What everybody uses is here. [`report`] has what happened to a list, [`error`] what can go wrong, [`cache`] what is kept of
 //! the code and why, [`module`] what a SPIR-V module says of itself, [`device`] what there is to run on, and [`rust`] kernels
-//! written in Rust. [`vulkano`] is the version whose objects [`Context::over`] and [`UserBuffer`] take.
+//! written in Rust. [`vulkano`] is the version whose objects [`Context::from_vulkano`] and [`UserBuffer`] take.
 //!
 //! # Environment
 //!
@@ -99,7 +99,7 @@ pub use api::{
     rust,
 };
 pub use error::{Error, Slot};
-pub use jit::{FloatMode, Policy};
+pub use jit::{BufferId, FloatMode, Policy, Promote};
 pub use options::{
     cache::CacheOptions,
     context::{ContextOptions, QueueOptions},
@@ -165,8 +165,8 @@ pub use crate::{
         SpecConstant, SpecType, SpecValue, Specialized,
     },
     report::{
-        BarrierReason, BarrierReport, BufferId, BufferReport, CancelCause, CheckReport, CheckedBy,
-        FusionReport, GroupReport, Internalization, Objects, Promote, Reason, Report, SplitReport, Stats,
-        StepReport, Tier, TrustedReport,
+        BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy, FusionReport,
+        GroupReport, Internalization, Objects, Reason, Report, SplitReport, Stats, StepReport, Tier,
+        TrustedReport,
     },
 };

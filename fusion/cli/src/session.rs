@@ -48,7 +48,8 @@ impl<'p> Session<'p> {
         args: &DeviceArgs,
         dump_spirv: Option<&Path>,
     ) -> Result<Session<'p>, Stop> {
-        let context = Context::with(options(args, dump_spirv)).map_err(|error| Stop::opening(&error))?;
+        let context =
+            Context::with_options(options(args, dump_spirv)).map_err(|error| Stop::opening(&error))?;
         limits::check(pipeline, checked, context.device_info())?;
         let kernels = kernels(&context, pipeline, checked)?;
         let mut contents = Vec::with_capacity(pipeline.buffers.len());

@@ -99,15 +99,26 @@ impl<T: Pod> Buffer<T> {
         memory.device_address().ok_or_else(|| self.inner.error(BufferError::NoAddress))
     }
 
-    /// Gives it a name for messages and reports.
+    /// Gives it a name for messages and reports, which every handle has.
+    pub fn set_name(&self, name: &str) {
+        self.inner.change(|properties| properties.name = Some(Arc::from(name)));
+    }
+
+    /// Says whether and how fused kernels may keep the contents to themselves. A property of the memory: every handle has it.
+    pub fn set_promotion(&self, promote: Promote) {
+        self.inner.change(|properties| properties.promote = promote);
+    }
+
+    /// As [`set_name`](Buffer::set_name), in the expression that makes the buffer.
     #[must_use]
     pub fn named(self, name: &str) -> Buffer<T> {
-        self.inner.change(|properties| properties.name = Some(Arc::from(name)));
+        self.set_name(name);
         self
     }
 
+    /// As [`set_promotion`](Buffer::set_promotion), in the expression that makes the buffer.
     fn promoted(self, promote: Promote) -> Buffer<T> {
-        self.inner.change(|properties| properties.promote = promote);
+        self.set_promotion(promote);
         self
     }
 

@@ -46,7 +46,7 @@ impl Context {
     ///
     /// No loader, no driver, no device of that name, or one without what is needed.
     pub fn new() -> Result<Context, Error> {
-        Context::with(ContextOptions::from_env())
+        Context::with_options(ContextOptions::from_env())
     }
 
     /// A context with a device of its own.
@@ -54,7 +54,7 @@ impl Context {
     /// # Errors
     ///
     /// As [`Context::new`].
-    pub fn with(options: ContextOptions) -> Result<Context, Error> {
+    pub fn with_options(options: ContextOptions) -> Result<Context, Error> {
         let (device, validation) = (options.device.clone(), options.validation);
         let gpu = Gpu::open(&GpuOptions { device, validation, ..GpuOptions::default() })?;
         Ok(Context::on(gpu, options))
@@ -67,12 +67,28 @@ impl Context {
     /// # Errors
     ///
     /// A feature that the device was made without; a queue of another device; no queue that can compute.
-    pub fn over(
+    pub fn from_vulkano(
         device: Arc<vulkano::device::Device>,
         queues: Vec<Arc<vulkano::device::Queue>>,
         options: ContextOptions,
     ) -> Result<Context, Error> {
         Ok(Context::on(Gpu::over(device, queues)?, options))
+    }
+
+    /// [`Context::with_options`].
+    #[doc(hidden)]
+    pub fn with(options: ContextOptions) -> Result<Context, Error> {
+        Context::with_options(options)
+    }
+
+    /// [`Context::from_vulkano`].
+    #[doc(hidden)]
+    pub fn over(
+        device: Arc<vulkano::device::Device>,
+        queues: Vec<Arc<vulkano::device::Queue>>,
+        options: ContextOptions,
+    ) -> Result<Context, Error> {
+        Context::from_vulkano(device, queues, options)
     }
 
     fn on(gpu: Gpu, options: ContextOptions) -> Context {
@@ -118,7 +134,7 @@ impl Context {
         Context { inner: Arc::new_cyclic(inner) }
     }
 
-    /// The features that a device handed to [`Context::over`] must have been made with.
+    /// The features that a device handed to [`Context::from_vulkano`] must have been made with.
     #[must_use]
     pub fn required_features() -> vulkano::device::DeviceFeatures {
         Gpu::required_features()

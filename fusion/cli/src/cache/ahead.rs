@@ -65,7 +65,7 @@ pub(super) fn context(args: &CacheArgs, device: Option<&str>, wanted: Use) -> Re
         cache = cache.directory(std::path::absolute(folder)?);
     }
     let options = session::on_device(ContextOptions::from_env(), device).cache(cache);
-    Context::with(options).map_err(|error| Stop::opening(&error))
+    Context::with_options(options).map_err(|error| Stop::opening(&error))
 }
 
 /// Builds what the lists of all files need, and keeps it in the store.

@@ -20,7 +20,7 @@ struct Rig {
 /// `None` on a machine without a device, unless one is required.
 fn rig() -> Option<Rig> {
     let options = ContextOptions::from_env().validation(true).cache(CacheOptions::off());
-    let context = match Context::with(options) {
+    let context = match Context::with_options(options) {
         Ok(context) => context,
         Err(error) => {
             assert!(
