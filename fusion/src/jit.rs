@@ -13,7 +13,7 @@ pub use vkfuse_jit::{
     },
 };
 pub(crate) use vkfuse_jit::{
-    kernel::{FORM_TOOLS, FloatControls, FloatWidths, FormStore, Kernel, Origin, Pass, observe_passes},
+    kernel::{FloatControls, FloatWidths, FormStore, Kernel, Origin, Pass, form_tools, observe_passes},
     plan::{
         Arg, Bound, FuseOptions, Limits, Plan, SmallScalars, Step, Submission, overwrites, plan, plan_unfused,
     },

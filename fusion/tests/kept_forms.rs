@@ -1,7 +1,5 @@
 //! What the tools make of kernels, kept in the persistent store: found by other processes, refused when damaged.
 
-#![cfg(feature = "compiled-spirv-tools")]
-
 #[macro_use]
 mod support;
 

@@ -30,7 +30,7 @@ mod value;
 pub(crate) mod wgsl;
 mod words;
 
-pub use artifact::cache::{FORM_TOOLS, FORM_VERSION, FormStore, Origin};
+pub use artifact::cache::{FORM_VERSION, FormStore, Origin, form_tools};
 pub use controls::{FloatControls, FloatWidths};
 pub use error::KernelError;
 pub use module::Module;

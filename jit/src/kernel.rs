@@ -18,9 +18,9 @@ use crate::frontend::module::Contents;
 use crate::frontend::{guard, plain, spec};
 
 pub use crate::frontend::{
-    AfterPass, Binding, BindingKind, FORM_TOOLS, FORM_VERSION, FloatControls, FloatWidths, FormStore,
-    Interface, KernelError, KernelReason, Module, Origin, Pass, Place, Plain, PushLayout, PushMember,
-    ScalarClass, SpecConstant, SpecType, SpecValue, observe_passes, tool_runs,
+    AfterPass, Binding, BindingKind, FORM_VERSION, FloatControls, FloatWidths, FormStore, Interface,
+    KernelError, KernelReason, Module, Origin, Pass, Place, Plain, PushLayout, PushMember, ScalarClass,
+    SpecConstant, SpecType, SpecValue, form_tools, observe_passes, tool_runs,
 };
 pub use normal::NormalKernel;
 
@@ -257,7 +257,7 @@ impl Kernel {
 
 fn origin<'a>(module: &Contents, entry: &'a str, spec: &'a [(u32, u64)]) -> Origin<'a> {
     let (hash, words) = module.identity();
-    let tools = FORM_TOOLS.unwrap_or_default();
+    let tools = form_tools().unwrap_or_default();
     Origin { module: hash, words, entry, spec, version: FORM_VERSION, tools }
 }
 

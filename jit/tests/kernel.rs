@@ -6,7 +6,6 @@ mod kernel {
     mod entry;
     mod hostile;
     mod identity;
-    #[cfg(feature = "compiled-spirv-tools")]
     mod kept;
     mod large;
     mod normal;

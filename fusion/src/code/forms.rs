@@ -17,7 +17,7 @@ use vkfuse_cache::{Entry, Store};
 
 use super::key;
 use crate::{
-    jit::{FORM_TOOLS, FormStore, Origin},
+    jit::{FormStore, Origin, form_tools},
     report::stats::{Stats, count},
 };
 
@@ -55,7 +55,7 @@ impl Forms {
             verified: AtomicU64::new(0),
             different: AtomicU64::new(0),
         };
-        (store.is_enabled() && FORM_TOOLS.is_some()).then(|| Arc::new(forms()))
+        (store.is_enabled() && form_tools().is_some()).then(|| Arc::new(forms()))
     }
 
     /// Fills in its counters.

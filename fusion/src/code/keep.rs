@@ -2,7 +2,7 @@
 
 use vkfuse_cache::Disabled;
 
-use crate::{code::programs::Programs, jit::FORM_TOOLS};
+use crate::{code::programs::Programs, jit::form_tools};
 
 /// Something that the caches may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,8 +28,8 @@ pub enum NotCacheable {
     /// There is no persistent store.
     #[error("there is no persistent store: {0}")]
     NoStore(Disabled),
-    /// SPIRV-Tools are the installed ones, which may be others the next time.
-    #[error("kernels are normalised by installed tools, which may be others the next time")]
+    /// The installed SPIRV-Tools do not say which they are, and may be others the next time.
+    #[error("kernels are normalised by installed tools that do not answer to `--version`")]
     InstalledTools,
     /// The driver takes code from files, whose contents no key can name.
     #[error("{variable} makes the driver take code from files, which no key can name")]
@@ -52,7 +52,7 @@ impl Programs {
         if let Some(reason) = programs.store.disabled_reason() {
             return Err(NotCacheable::NoStore(reason.clone()));
         }
-        if artifact == Artifact::Form && FORM_TOOLS.is_none() {
+        if artifact == Artifact::Form && form_tools().is_none() {
             return Err(NotCacheable::InstalledTools);
         }
         if artifact == Artifact::DriverBlob {

@@ -1,6 +1,10 @@
 //! The two C++ tools: spirv-val and spirv-opt, behind functions that take and give words.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::process::Command;
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 use spirv_tools::TargetEnv;
 use spirv_tools::error::SpirvResult;
@@ -13,15 +17,33 @@ use super::error::KernelError;
 /// runtime's question.
 const ENV: TargetEnv = TargetEnv::Vulkan_1_3;
 
-/// The tools, their version and the rules that they apply here, for what is kept of their work. `None` for installed
-/// tools, which may be others the next time. The version is the one that the manifest pins.
-pub(super) const IDENTITY: Option<&str> = if cfg!(feature = "compiled-spirv-tools") {
-    Some(
-        "spirv-tools 0.13.3, spirv-tools-sys 0.13.3, Vulkan 1.3, scalar block layout, spirv-opt without floats",
-    )
-} else {
-    None
-};
+/// The compiled tools, in the version that the manifest pins.
+const COMPILED: &str = "spirv-tools 0.13.3, spirv-tools-sys 0.13.3";
+
+/// The rules that the tools apply here.
+const RULES: &str = "Vulkan 1.3, scalar block layout, spirv-opt without floats";
+
+/// The tools, their version and the rules that they apply here, for what is kept of their work. Installed tools are asked
+/// for their versions, once in a process; `None` where they do not answer.
+pub(super) fn identity() -> Option<&'static str> {
+    static IDENTITY: OnceLock<Option<String>> = OnceLock::new();
+    let tools = || match cfg!(feature = "compiled-spirv-tools") {
+        true => Some(COMPILED.to_owned()),
+        false => Some(format!("{}; {}", installed_version("spirv-val")?, installed_version("spirv-opt")?)),
+    };
+    IDENTITY.get_or_init(|| Some(format!("{}, {RULES}", tools()?))).as_deref()
+}
+
+/// What a tool on `PATH` says of itself: release, commit and date, for instance
+/// `spirv-val SPIRV-Tools v2023.1 unknown hash, 2023-02-15T14:03:51`.
+fn installed_version(tool: &str) -> Option<String> {
+    let said = Command::new(tool).arg("--version").output().ok()?;
+    // One of them answers on stdout, the other on stderr.
+    let said = [said.stdout, said.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let release = said.lines().find(|line| line.contains("SPIRV-Tools"))?;
+    Some(format!("{tool} {}", release.trim()))
+}
 
 /// How many times either tool was run.
 static RUNS: AtomicU64 = AtomicU64::new(0);

@@ -13,9 +13,11 @@ use std::fmt;
 use super::Form;
 use crate::frontend::tools;
 
-/// The tools with their version, and the rules that they apply; `None` where they are the installed ones, which may be others
-/// the next time: then nothing is kept.
-pub const FORM_TOOLS: Option<&str> = tools::IDENTITY;
+/// The tools with their version, and the rules that they apply; `None` where installed tools do not say which they are: then
+/// nothing is kept. Installed tools are asked once in a process.
+pub fn form_tools() -> Option<&'static str> {
+    tools::identity()
+}
 
 /// Raised whenever a form is made or written otherwise for the same words.
 pub const FORM_VERSION: u32 = 3;
@@ -33,7 +35,7 @@ pub struct Origin<'a> {
     pub spec: &'a [(u32, u64)],
     /// [`FORM_VERSION`].
     pub version: u32,
-    /// [`FORM_TOOLS`].
+    /// [`form_tools`].
     pub tools: &'static str,
 }
 
@@ -48,7 +50,7 @@ pub trait FormStore: fmt::Debug + Send + Sync {
 
 /// The form of an origin, if it is kept and sound.
 pub(crate) fn find(store: Option<&dyn FormStore>, origin: &Origin<'_>) -> Option<Form> {
-    let (store, _) = store.zip(FORM_TOOLS)?;
+    let (store, _) = store.zip(form_tools())?;
     let bytes = store.find(origin)?;
     let form = Form::decode(&bytes);
     if form.is_none() {
@@ -60,7 +62,7 @@ pub(crate) fn find(store: Option<&dyn FormStore>, origin: &Origin<'_>) -> Option
 /// Keeps the form of an origin. One that could not be read again is not kept: normalisation can write a module that is
 /// larger than the gate lets in.
 pub(crate) fn keep(store: Option<&dyn FormStore>, origin: &Origin<'_>, form: &Form) {
-    if let Some((store, _)) = store.zip(FORM_TOOLS) {
+    if let Some((store, _)) = store.zip(form_tools()) {
         let bytes = form.encode();
         if Form::decode(&bytes).is_some() {
             store.keep(origin, &bytes);
