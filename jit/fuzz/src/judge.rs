@@ -161,10 +161,12 @@ impl Case {
             return Err(Verdict::Undefined("divergent barriers"));
         }
         if self.submissions.iter().any(|s| s.kernel.interface.has_atomics) {
-            let again =
-                run::run(&self.contents, &steps, &built, Order::Reverse, None).map_err(Verdict::Skipped)?;
-            if again.bytes != outcome.bytes {
-                return Err(Verdict::Undefined("the order of atomics"));
+            for order in Order::ALL {
+                let again =
+                    run::run(&self.contents, &steps, &built, order, None).map_err(Verdict::Skipped)?;
+                if again.bytes != outcome.bytes {
+                    return Err(Verdict::Undefined("the order of atomics"));
+                }
             }
         }
         Ok((outcome, steps))

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rspirv::spirv::{Decoration, Op};
+use rspirv::spirv::{Decoration, MemoryAccess, MemoryModel, Op};
 
-/// Bindings of which some variable is not `Coherent`.
+/// Bindings of which some variable is not `Coherent`. Under the Vulkan memory model, of which some access through a variable
+/// does not say for itself that others see it.
 pub(crate) fn incoherent(words: &[u32]) -> HashSet<(u32, u32)> {
     let mut sets: HashMap<u32, u32> = HashMap::new();
     let mut bindings: HashMap<u32, u32> = HashMap::new();
@@ -12,6 +13,10 @@ pub(crate) fn incoherent(words: &[u32]) -> HashSet<(u32, u32)> {
     let mut pointees: HashMap<u32, u32> = HashMap::new();
     let mut types: HashMap<u32, u32> = HashMap::new();
     let mut parts: HashMap<u32, (Op, u32)> = HashMap::new();
+    let mut vulkan = false;
+    // Variables by the pointers made of them, and those of which an access is not seen by others.
+    let mut roots: HashMap<u32, u32> = HashMap::new();
+    let mut unseen: HashSet<u32> = HashSet::new();
     let mut at = 5;
     while at < words.len() {
         let len = (words[at] >> 16) as usize;
@@ -33,7 +38,25 @@ pub(crate) fn incoherent(words: &[u32]) -> HashSet<(u32, u32)> {
             Some(op @ (Op::TypeStruct | Op::TypeArray | Op::TypeRuntimeArray | Op::TypeVector)) => {
                 parts.insert(operand(1), (op, operand(2)));
             }
-            Some(Op::Variable) => drop(types.insert(operand(2), operand(1))),
+            Some(Op::Variable) => {
+                types.insert(operand(2), operand(1));
+                roots.insert(operand(2), operand(2));
+            }
+            Some(Op::MemoryModel) => vulkan = operand(2) == MemoryModel::Vulkan as u32,
+            Some(Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject) => {
+                if let Some(&root) = roots.get(&operand(3)) {
+                    roots.insert(operand(2), root);
+                }
+            }
+            Some(op @ (Op::Load | Op::Store)) => {
+                let (pointer, mask, seen) = match op {
+                    Op::Load => (operand(3), operand(4), MemoryAccess::MAKE_POINTER_VISIBLE),
+                    _ => (operand(1), operand(3), MemoryAccess::MAKE_POINTER_AVAILABLE),
+                };
+                if mask & seen.bits() == 0 {
+                    unseen.extend(roots.get(&pointer));
+                }
+            }
             _ => {}
         }
         at += len.max(1);
@@ -41,6 +64,9 @@ pub(crate) fn incoherent(words: &[u32]) -> HashSet<(u32, u32)> {
     let mut found: HashMap<(u32, u32), (u32, bool)> = HashMap::new();
     for (variable, &binding) in &bindings {
         let block = types.get(variable).and_then(|pointer| pointees.get(pointer));
+        if vulkan && !unseen.contains(variable) {
+            continue;
+        }
         if coherent.contains(variable) || block.is_some_and(|block| coherent.contains(block)) {
             continue;
         }

@@ -73,7 +73,8 @@ pub(crate) fn hide(
     }
 }
 
-/// Hides an integer, or a vector of them.
+/// Hides an integer, or a vector of them. Those narrower than a word are hidden as words, for a kernel that has them only in
+/// its buffers may convert them and nothing else.
 pub(crate) fn hide_number(
     builder: &mut Builder,
     code: &mut Code,
@@ -81,28 +82,45 @@ pub(crate) fn hide_number(
     (value, ty): (Word, Word),
 ) -> Word {
     let Some((scalar, count)) = components(builder, ty) else { return value };
-    let width =
-        builder.definitions.get(&scalar).and_then(|inst| match (inst.class.opcode, &inst.operands[0]) {
-            (Op::TypeInt, Operand::LiteralBit32(width)) => Some(*width),
+    let integer =
+        builder.definitions.get(&scalar).and_then(|inst| match (inst.class.opcode, &inst.operands[..]) {
+            (Op::TypeInt, [Operand::LiteralBit32(width), Operand::LiteralBit32(sign)]) => {
+                Some((*width, *sign))
+            }
             _ => None,
         });
-    let mut mask = match width {
-        Some(32) => zero,
-        Some(width) => {
-            let operands = vec![Operand::LiteralBit32(width), Operand::LiteralBit32(0)];
-            let unsigned = builder.global(Op::TypeInt, None, operands, Vec::new());
-            code.value(builder, Op::UConvert, unsigned, vec![Operand::IdRef(zero)])
-        }
-        None => return value,
+    let Some((width, sign)) = integer else { return value };
+    let several = |builder: &mut Builder, scalar: Word| match count {
+        1 => scalar,
+        _ => vector(builder, scalar, count),
     };
+    let narrow = width < 32;
+    let unsigned = int(builder, width.max(32), 0);
+    let mut mask = zero;
+    if width > 32 {
+        mask = code.value(builder, Op::UConvert, unsigned, vec![Operand::IdRef(zero)]);
+    }
     if count > 1 {
-        let unsigned = width.unwrap_or(32);
-        let operands = vec![Operand::LiteralBit32(unsigned), Operand::LiteralBit32(0)];
-        let unsigned = builder.global(Op::TypeInt, None, operands, Vec::new());
-        let all = vector(builder, unsigned, count);
+        let all = several(builder, unsigned);
         mask = code.value(builder, Op::CompositeConstruct, all, vec![Operand::IdRef(mask); count as usize]);
     }
-    code.value(builder, Op::BitwiseXor, ty, vec![Operand::IdRef(value), Operand::IdRef(mask)])
+    let convert = if sign == 0 { Op::UConvert } else { Op::SConvert };
+    let (mut value, mut wide) = (value, ty);
+    if narrow {
+        let word = int(builder, 32, sign);
+        wide = several(builder, word);
+        value = code.value(builder, convert, wide, vec![Operand::IdRef(value)]);
+    }
+    value = code.value(builder, Op::BitwiseXor, wide, vec![Operand::IdRef(value), Operand::IdRef(mask)]);
+    if narrow {
+        value = code.value(builder, convert, ty, vec![Operand::IdRef(value)]);
+    }
+    value
+}
+
+fn int(builder: &mut Builder, width: u32, sign: u32) -> Word {
+    let operands = vec![Operand::LiteralBit32(width), Operand::LiteralBit32(sign)];
+    builder.global(Op::TypeInt, None, operands, Vec::new())
 }
 
 /// How the bits of a value are reached.

@@ -6,6 +6,7 @@
 use vkfuse_jit::Reason;
 use vkfuse_jit::plan::{FloatMode, Internalization, Promote, ShapeFacts};
 
+use super::glsl::{glsl, is_possible};
 use super::lab::{Lab, kernel};
 
 const N: u64 = 256;
@@ -54,6 +55,23 @@ probes! {
             assert_eq!(changed(&wide(list())), N as usize, "{promote:?}, four items");
             list().check().fused(0).inside(1, got);
             wide(list()).check().fused(0).inside(1, got);
+        }
+    }
+
+    fn narrow_numbers_are_hidden_as_words() {
+        // Kernels that have them only in buffers may convert them and nothing else.
+        if is_possible() {
+            for (element, sign) in [("uint8_t", "uint"), ("int8_t", "int"), ("uint16_t", "uint"), ("int16_t", "int"), ("u16vec2", "uvec2"), ("i8vec4", "ivec4")] {
+                let names = format!("a t:float m:{element}");
+                let one = if element.contains("vec") { ".y" } else { "" };
+                let body = format!("t[i] = uintBitsToFloat(a[i] + uint({sign}(m[i]){one}));");
+                let first = glsl("", &names, "64", &body);
+                let names = format!("b:float o:float m:{element}");
+                let body = format!("o[i] = uintBitsToFloat(floatBitsToUint(b[i]) + uint({sign}(m[i]){one}));");
+                let second = glsl("", &names, "64", &body);
+                let list = Lab::new(N).submit(&first, GROUPS, &[0, 1, 2], &[]);
+                list.submit(&second, GROUPS, &[1, 3, 2], &[]).check().fused(0);
+            }
         }
     }
 

@@ -34,6 +34,7 @@ pub(crate) fn is_possible() -> bool {
 /// constants `p.x p.y p.z p.w`; what is declared outside of `main` goes before a line of dashes.
 pub(crate) fn glsl(recipe: &str, names: &str, size: &str, body: &str) -> String {
     let mut text = String::from("#version 450\n#extension GL_EXT_shader_8bit_storage : enable\n");
+    text.push_str("#extension GL_EXT_shader_16bit_storage : enable\n");
     text.push_str("#extension GL_EXT_shader_explicit_arithmetic_types_int8 : enable\n");
     let _ = writeln!(text, "layout(local_size_x = {size}) in;");
     if body.contains("p.") {
