@@ -253,6 +253,18 @@ impl Trace<'_> {
                 let (one, zero) = (w.terms.constant(1, width), w.terms.constant(0, width));
                 Some(w.terms.choose(wraps, one, zero))
             }
+            Op::UMulExtended if width <= 32 => {
+                let rest = Path::from_slice(path.get(1..)?);
+                let sides = [0, 1].map(|n| id(inst, n));
+                let [a, b] = [sides[0]?, sides[1]?].map(|side| {
+                    let narrow = self.leaf(w, frame, side, rest.clone());
+                    w.terms.extend(narrow, 2 * width, false)
+                });
+                let product = w.terms.word(Word::Mul, a, b);
+                let by = w.terms.constant(u64::from(width), 2 * width);
+                let half = if path[0] == 0 { product } else { w.terms.word(Word::LShr, product, by) };
+                Some(w.terms.low(half, width))
+            }
             Op::ExtInst => self.extended(w, frame, inst, path, width),
             Op::ArrayLength => self.length(w, inst, width),
             Op::Load => self.load(w, frame, inst, path, width),
