@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use rspirv::binary::Assemble;
 use vkfuse_fuzz::wgsl::Generator;
-use vkfuse_jit::kernel::{
-    FORM_VERSION, FormStore, Kernel, KernelError, Module, Origin, SpecType, SpecValue, Specialized,
-};
+use vkfuse_jit::kernel::{FormStore, Kernel, KernelError, Module, Origin, SpecType, SpecValue, Specialized};
 
 use super::corpus;
 
@@ -293,6 +291,8 @@ fn damaged_forms_never_panic_and_partial_ones_are_made_anew() {
 #[cfg(feature = "compiled-spirv-tools")]
 #[test]
 fn forms_change_with_their_version_only() {
+    use vkfuse_jit::kernel::FORM_VERSION;
+
     let mut text = format!("version {FORM_VERSION}\n");
     for name in corpus::names().iter().filter(|name| *name != "fragment") {
         let module = corpus::module(name);
