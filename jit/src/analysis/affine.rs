@@ -363,7 +363,7 @@ fn multiplied(atoms: &Atoms, form: &Affine, divisor: i128, bounds: Bounds<'_>) -
             break;
         }
     }
-    if denominator < MAGIC || denominator > 1 << 80 {
+    if !(MAGIC..=1 << 80).contains(&denominator) {
         return None;
     }
     let multiplier = number.terms.iter().fold(number.constant, |g, &(_, c)| gcd(g, c));

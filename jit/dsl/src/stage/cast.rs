@@ -128,13 +128,29 @@ impl Builder {
         let float = Shape::Scalar(from);
         let (down, up) = (self.float(from, 1.0 / 4_294_967_296.0), self.float(from, 4_294_967_296.0));
         let scaled = self.same(Op::FMul, &float, &[a, down]);
-        let high = self.glsl(GLOp::Trunc, &float, &[scaled]);
+        let high = self.whole(scaled, from);
         let above = self.same(Op::FMul, &float, &[high, up]);
         let low = self.same(Op::FSub, &float, &[a, above]);
 
         let word = Shape::Scalar(ScalarType::U32);
         let words = [low, high].map(|half| self.same(Op::ConvertFToU, &word, &[half]));
         self.long(words)
+    }
+
+    /// The whole part of a float from 0 to below 2^32. For `f64` by hand: llvmpipe's `Trunc` leaves those from 2^24 on as they
+    /// are where its vectors are wider than the processor's.
+    fn whole(&mut self, a: u32, from: ScalarType) -> u32 {
+        let float = Shape::Scalar(from);
+        if from != ScalarType::F64 {
+            return self.glsl(GLOp::Trunc, &float, &[a]);
+        }
+        // Beside 2^52 there is room for whole numbers only. The nearest of them may be the next one.
+        let (beside, one) = (self.float(from, 4_503_599_627_370_496.0), self.float(from, 1.0));
+        let sum = self.same(Op::FAdd, &float, &[a, beside]);
+        let nearest = self.same(Op::FSub, &float, &[sum, beside]);
+        let before = self.same(Op::FSub, &float, &[nearest, one]);
+        let next = self.compare(Op::FOrdGreaterThan, nearest, a);
+        self.same(Op::Select, &float, &[next, before, nearest])
     }
 
     /// A float from -2^63 to below 2^63 as `i64`.
