@@ -257,7 +257,7 @@ pub fn write(
     Ok(written)
 }
 
-/// A file of lists that was written by [`write`].
+/// A file of lists that was written by [`write()`].
 #[derive(Clone, Debug)]
 pub struct Corpus {
     path: PathBuf,
