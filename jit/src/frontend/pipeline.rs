@@ -2,8 +2,9 @@
 //!
 //! # Guarantees
 //! - a pass is run here and nowhere else, but for [`Pass::Dce`], whose new ids the unfused module is renamed by
-//! - after every pass that changes the module an observer may see it ([`observe_passes`]); in debug builds spirv-val has
-//!   to accept it, and a complaint names the pass
+//! - after every pass that changes the module an observer may see it ([`observe_passes`])
+//! - in debug builds with the compiled SPIRV-Tools, spirv-val has to accept what each pass of `PIPELINE` leaves, and a
+//!   complaint names the pass; what the two of `STRICT` leave is validated by their callers
 
 use std::sync::OnceLock;
 
