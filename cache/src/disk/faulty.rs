@@ -3,6 +3,7 @@
 //! Dying means that the operation chosen and all after it, those of destructors among them, have no
 //! effect. That is what `SIGKILL` leaves behind; the locks of the dead end with their handles.
 
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -27,6 +28,15 @@ pub(crate) enum Trouble {
     Short,
 }
 
+/// Somebody else, who acts before each operation: its number, counted from 1, and its name.
+struct Other(Box<dyn Fn(usize, &'static str) + Send + Sync>);
+
+impl fmt::Debug for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Other")
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Faulty {
     count: AtomicUsize,
@@ -35,6 +45,7 @@ pub(crate) struct Faulty {
     dead: AtomicBool,
     full: AtomicBool,
     log: Mutex<Vec<&'static str>>,
+    other: Option<Other>,
     /// What the file system says it is.
     pub(crate) network: Option<&'static str>,
     /// Error number of every attempt to lock.
@@ -52,6 +63,7 @@ impl Faulty {
             dead: AtomicBool::new(false),
             full: AtomicBool::new(false),
             log: Mutex::new(Vec::new()),
+            other: None,
             network: None,
             no_locks: None,
             raised: false,
@@ -61,6 +73,11 @@ impl Faulty {
     /// No trouble.
     pub(crate) fn none() -> Faulty {
         Faulty::new(0, Trouble::Die)
+    }
+
+    /// No trouble, but somebody else acts before each operation.
+    pub(crate) fn beside(other: impl Fn(usize, &'static str) + Send + Sync + 'static) -> Faulty {
+        Faulty { other: Some(Other(Box::new(other))), ..Faulty::none() }
     }
 
     /// The operations so far, in order.
@@ -79,6 +96,9 @@ impl Faulty {
         }
         let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
         self.log.lock().unwrap().push(name);
+        if let Some(Other(act)) = &self.other {
+            act(number, name);
+        }
         let reached = self.at != 0 && number >= self.at;
         match self.trouble {
             Trouble::Die if reached => {

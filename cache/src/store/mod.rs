@@ -21,6 +21,7 @@ mod temp;
 mod tests;
 mod tools;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,6 +57,10 @@ use reason::{Disabled, Miss, Outcome, Skip};
 pub struct Store {
     state: Result<Arc<Opened>, Disabled>,
 }
+
+/// How often a write is begun, where what it had made so far was taken away: by somebody who emptied
+/// the folder, or a program that clears caches.
+const ATTEMPTS: usize = 3;
 
 /// Sweeps once more when the last clone of a store goes.
 struct Opened(Inner);
@@ -190,12 +195,21 @@ impl Store {
         self.inner().map(|inner| inner.counters.read()).unwrap_or_default()
     }
 
-    fn write(&self, key: &Key, work: impl FnOnce(&Inner) -> Result<u64, Skip>, is_blob: bool) -> Outcome {
+    fn write(&self, key: &Key, work: impl Fn(&Inner) -> Result<u64, Skip>, is_blob: bool) -> Outcome {
         let Some(inner) = self.inner() else {
             return Outcome::Skipped(Skip::Disabled);
         };
         let key = key.id();
-        match work(inner) {
+        let mut done = work(inner);
+        for _ in 1..ATTEMPTS {
+            match done {
+                // Makes the folders and files again. What was counted for them stays counted, until a
+                // recount.
+                Err(Skip::Io(fault)) if fault.kind == io::ErrorKind::NotFound => done = work(inner),
+                _ => break,
+            }
+        }
+        match done {
             Ok(bytes) if is_blob => {
                 stats::add(&inner.counters.blobs_published, 1);
                 inner.emit(|| Event::DidPublishBlob { key, bytes });

@@ -22,7 +22,8 @@ pub struct Swept {
 }
 
 /// Removes temporary files whose writers are dead: the kernel says that nobody holds their lock. Young
-/// ones are left, for there is a moment between making a file and locking it.
+/// ones are left, for there is a moment between making a file and locking it. The sweep has the lock
+/// itself until the file is gone: a writer that comes to lock it meanwhile makes another.
 pub(crate) fn sweep(inner: &Inner, root: &File) -> Swept {
     let mut swept = Swept::default();
     let disk = &*inner.disk;
@@ -40,14 +41,13 @@ pub(crate) fn sweep(inner: &Inner, root: &File) -> Swept {
         };
         // A stamp from the future says nothing about the age.
         let is_young = meta.stamp.0 <= now && now - meta.stamp.0 < least;
-        let is_dead = !is_young
-            && meta.kind == FileKind::Regular
-            && meta.owner == inner.user
-            && disk.open(&folder, name).is_ok_and(|file| {
-                // Without locks the age alone has to do.
-                !inner.locks || disk.try_lock(&file).unwrap_or(false)
-            });
-        if is_dead && disk.remove(&folder, name).is_ok() {
+        let may_be_dead = !is_young && meta.kind == FileKind::Regular && meta.owner == inner.user;
+        let opened = if may_be_dead { disk.open(&folder, name).ok() } else { None };
+        // Without locks the age alone has to do.
+        let held = opened.filter(|file| !inner.locks || disk.try_lock(file).unwrap_or(false));
+        let is_removed = held.is_some() && disk.remove(&folder, name).is_ok();
+        drop(held);
+        if is_removed {
             swept.files += 1;
         } else {
             swept.kept += 1;

@@ -7,6 +7,7 @@ mod evict;
 mod faults;
 mod model;
 mod planted;
+mod vanish;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
