@@ -3,7 +3,9 @@
 #[macro_use]
 mod support;
 
-use support::Rig;
+use std::sync::Arc;
+
+use support::{Rig, own::Own};
 use vkfuse::{Buffer, Error, Event, FusionProperties, FusionWrapper, Outcome};
 
 const N: usize = 1024;
@@ -78,6 +80,22 @@ fn a_kept_list_switches_too() {
     }
     assert_eq!(chain.out.download().unwrap()[10], 60);
     rig.assert_no_validation_messages();
+}
+
+/// Nobody calls the driver any more once a context is gone: a program may end then.
+#[test]
+fn a_context_that_goes_waits_for_what_is_being_built() {
+    let Some(own) = Own::open() else { return };
+    let before = Arc::strong_count(&own.device);
+    for _ in 0..3 {
+        let rig = Rig::over(own.context());
+        let chain = Chain::new(&rig);
+        let first = chain.run(&rig, &FusionProperties::new().build_in_background());
+        assert_eq!(first.outcome(), Outcome::Building);
+        drop((first, chain, rig));
+        assert_eq!(Arc::strong_count(&own.device), before, "a thread still has the device");
+    }
+    assert_eq!(own.close(), 0);
 }
 
 #[test]

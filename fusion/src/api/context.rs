@@ -337,8 +337,9 @@ impl Context {
     }
 
     /// Waits until nothing is being built in the background
-    /// ([`FusionProperties::build_in_background`](crate::FusionProperties::build_in_background)). A program that ends
-    /// sooner takes the driver away from under the threads that build.
+    /// ([`FusionProperties::build_in_background`](crate::FusionProperties::build_in_background)). So does dropping the
+    /// last handle of the context. A program that ends with a context that is never dropped, in a static for instance,
+    /// has to call this: it would take the driver away from under the threads that build.
     pub fn wait_for_builds(&self) {
         self.inner.programs.background.wait();
     }

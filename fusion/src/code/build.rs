@@ -6,7 +6,7 @@ use std::{
         Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    thread,
+    thread::{self, ThreadId},
 };
 
 use ahash::AHashMap;
@@ -38,7 +38,7 @@ pub(crate) type Label<'a> = &'a (dyn Fn(&Step) -> Arc<str> + Sync);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Build {
     /// A thread is at it.
-    Running,
+    Running(ThreadId),
     /// It cannot be built. Whoever needs it learns why by trying.
     Failed,
 }
@@ -98,23 +98,23 @@ impl Programs {
                 continue;
             }
             let (programs, step, label) = (self.clone(), (*step).clone(), label(step));
-            let key = step.key;
+            let (key, background) = (step.key, self.background.clone());
             let build = move || {
-                let program = catch_unwind(AssertUnwindSafe(|| programs.program(&label, &step)));
-                let failed = !matches!(program, Ok(Ok(_)));
-                let mut builds = programs.background.lock();
-                if failed {
-                    builds.insert(key, Build::Failed);
-                } else {
+                // The thread lets go of the device here, before anyone hears that it is done.
+                let work = move || programs.program(&label, &step).is_ok();
+                let is_built = catch_unwind(AssertUnwindSafe(work)).unwrap_or(false);
+                let mut builds = background.lock();
+                if is_built {
                     builds.remove(&key);
+                } else {
+                    builds.insert(key, Build::Failed);
                 }
                 drop(builds);
-                programs.background.built.notify_all();
+                background.built.notify_all();
             };
-            if thread::Builder::new().name("vkfuse build".to_owned()).spawn(build).is_err() {
-                return false;
-            }
-            builds.insert(key, Build::Running);
+            let spawned = thread::Builder::new().name("vkfuse build".to_owned()).spawn(build);
+            let Ok(thread) = spawned else { return false };
+            builds.insert(key, Build::Running(thread.thread().id()));
         }
         !missing.is_empty()
     }
@@ -125,9 +125,12 @@ impl Background {
         self.builds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no thread builds anything in the background.
+    /// Waits until no other thread builds anything in the background.
     pub(crate) fn wait(&self) {
-        let running = |builds: &mut Builds| builds.values().any(|build| *build == Build::Running);
+        let own = thread::current().id();
+        let running = |builds: &mut Builds| {
+            builds.values().any(|build| matches!(build, Build::Running(thread) if *thread != own))
+        };
         drop(self.built.wait_while(self.lock(), running).unwrap_or_else(PoisonError::into_inner));
     }
 }

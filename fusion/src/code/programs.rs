@@ -77,7 +77,7 @@ pub(crate) struct Programs {
     /// Where the SPIR-V of every step is written for people to look at.
     dump_spirv: Option<PathBuf>,
     /// What is built in the background.
-    pub(crate) background: Background,
+    pub(crate) background: Arc<Background>,
     memory: Option<Memory>,
     pub(crate) store: Store,
     pub(crate) identity: Identity,
@@ -143,7 +143,7 @@ impl Programs {
             gpu: gpu.clone(),
             counters: counters.clone(),
             dump_spirv,
-            background: Background::default(),
+            background: Arc::default(),
             memory,
             forms: Forms::new(&store, verify, options.look_only),
             store,

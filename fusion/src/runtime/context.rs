@@ -44,6 +44,13 @@ impl Deref for ContextInner {
     }
 }
 
+impl Drop for ContextInner {
+    /// A program may end once its context is gone, and drivers do not survive that while a thread calls them.
+    fn drop(&mut self) {
+        self.programs.background.wait();
+    }
+}
+
 impl BufferGone for ContextInner {
     /// What was recorded with the buffer goes now, or where the lock is held, when it is next looked at.
     fn buffer_gone(&self, buffer: HandleId) {

@@ -1,14 +1,17 @@
 //! Host tasks that do what any thread may: they submit, read and fuse, wait, fail, and outlive their queue.
 
 use std::{
-    sync::mpsc,
+    sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
 use vkfuse::{Buffer, CancelCause, Error, FusionProperties, FusionWrapper, Outcome, QueueOptions};
 
-use crate::{N, iota, multiples, poison, scale, support::Rig};
+use crate::{
+    N, iota, multiples, poison, scale,
+    support::{Rig, own::Own},
+};
 
 /// How long something may take that would otherwise never end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -224,4 +227,26 @@ fn a_task_that_waits_for_itself_is_told_so() {
         }
         rig.queue.wait().unwrap();
     });
+}
+
+/// Who hears that a task is done may end the program: its thread has let go of the device by then.
+#[test]
+fn a_task_that_is_done_has_nothing_of_the_device() {
+    let Some(own) = Own::open() else { return };
+    let before = Arc::strong_count(&own.device);
+    for round in 0..300 {
+        let context = own.context();
+        let queue = context.queue(QueueOptions::new()).unwrap();
+        let task = queue.host_task([], |_| Ok(())).unwrap();
+        if round % 2 == 0 {
+            task.wait().unwrap();
+        } else {
+            while !task.is_complete() {
+                std::hint::spin_loop();
+            }
+        }
+        drop((task, queue, context));
+        assert_eq!(Arc::strong_count(&own.device), before, "in round {round} a thread still has the device");
+    }
+    assert_eq!(own.close(), 0);
 }

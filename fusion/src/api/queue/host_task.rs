@@ -25,7 +25,7 @@ use crate::{
         accessor::{Access, Accessor},
         graph::Touches,
     },
-    vk::Point,
+    vk::{Gpu, Point},
 };
 
 /// What a host task may use: the buffers that it listed.
@@ -181,23 +181,16 @@ impl Queue {
             touches.push(part.buffer.touch(range, part.access != Access::Write, part.access.may_write()));
         }
 
-        // The thread comes first: nothing has to be taken back if there can be none. It waits for its job.
+        // The thread comes first: nothing has to be taken back if there can be none. It waits for its job, which is
+        // everything that it uses.
         let context = self.inner.context.clone();
         let done = Arc::new(HostDone::default());
-        let (job, jobs) = mpsc::channel::<(HostScope, SmallVec<[Point; 4]>)>();
-        let (finished, gpu) = (done.clone(), context.gpu.clone());
+        let (job, jobs) = mpsc::channel();
+        let finished = done.clone();
         let spawned = thread::Builder::new().name("vkfuse host task".to_owned()).spawn(move || {
-            let Ok((scope, points)) = jobs.recv() else { return };
+            let Ok((task, scope, gpu, points)) = jobs.recv() else { return };
             finished.runs_here();
-            let result = match gpu.wait_all(&points, None) {
-                Err(error) => Err(error.into()),
-                Ok(_) => catch_unwind(AssertUnwindSafe(|| task(&scope))).unwrap_or_else(|panic| {
-                    let source = BuildError::Panic(panic_message(&*panic));
-                    Err(Error::Build { kernel: "host task".to_owned(), source })
-                }),
-            };
-            // The bytes are free before anyone hears that the task is done.
-            drop(scope);
+            let result = run(task, scope, gpu, points);
             finished.finish(result);
         });
         let thread = spawned.map_err(Error::custom)?.thread().id();
@@ -215,9 +208,29 @@ impl Queue {
         state.tasks.retain(|task| !matches!(task.poll(), Some(Ok(()))));
         state.tasks.push(done.clone());
         drop(schedule);
-        if job.send((HostScope { parts, hold }, points)).is_err() {
+        let scope = HostScope { parts, hold };
+        if job.send((task, scope, context.gpu.clone(), points)).is_err() {
             done.finish(Err(Error::custom("the thread of a host task is gone")));
         }
         Ok(EventInner::done(&context, self.inner.id, Done::Host(done)))
     }
+}
+
+/// Runs a task once the points are reached. Everything that it uses is gone when this returns, and before anyone hears
+/// that the task is done: the bytes are free then, and a program that ends there has no other thread that still closes
+/// the device, which drivers and layers do not survive.
+fn run(
+    task: impl FnOnce(&HostScope) -> Result<(), Error>,
+    scope: HostScope,
+    gpu: Gpu,
+    points: SmallVec<[Point; 4]>,
+) -> Result<(), Error> {
+    let work = move || {
+        gpu.wait_all(&points, None)?;
+        task(&scope)
+    };
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let source = BuildError::Panic(panic_message(&*panic));
+        Err(Error::Build { kernel: "host task".to_owned(), source })
+    })
 }
