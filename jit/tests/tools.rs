@@ -56,3 +56,16 @@ fn the_tools_are_the_pinned_ones() {
         assert!(tools.contains(&format!("{name} {version},")), "{tools}: not {name} {version}");
     }
 }
+
+/// A failed assertion of the C++ would end the process of whoever loads a kernel. Where this fails, `CXXFLAGS` is without
+/// `-DNDEBUG`, or `.cargo/config.toml` was not read.
+#[cfg(feature = "compiled-spirv-tools")]
+#[test]
+fn the_compiled_tools_have_no_assertions() {
+    let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    let contains = |text: &[u8]| program.windows(text.len()).any(|part| part == text);
+    // What the parser says, and what the optimizer asserts of passes that claim to have changed nothing.
+    let [said, asserted] = [["Invalid SPIR-V ma", "gic number"], ["Binary size unex", "pectedly changed"]];
+    assert!(contains(said.concat().as_bytes()), "the tools are in this program");
+    assert!(!contains(asserted.concat().as_bytes()));
+}
