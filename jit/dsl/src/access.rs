@@ -19,7 +19,8 @@ use crate::{
     value::Int32,
 };
 
-/// What an element of a buffer can be: a value without padding.
+/// What an element of a buffer can be: a value without padding. Asked for where an accessor is made of a buffer, and not by
+/// kernels: a struct without `Pod` is one error there, instead of one for everything that a kernel does with it.
 pub trait Element: Value + Pod {}
 
 impl<T: Value + Pod> Element for T {}
@@ -78,7 +79,7 @@ impl<T> Clone for Source<T> {
     }
 }
 
-impl<T: Element> Source<T> {
+impl<T: Value> Source<T> {
     fn with<R>(&self, index: Option<u32>, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         let Source::Host(buffer) = self else { return None };
         buffer.lock().get_mut(index? as usize).map(f)
@@ -103,7 +104,7 @@ impl<T: Element> Source<T> {
 /// What all accessors have: an element type, a mode, and maybe a range.
 #[doc(hidden)]
 pub trait Accessor: Capture + Stage<Kind = Composite> {
-    type Element: Element;
+    type Element: Value;
     const MODE: Mode;
     const RANGED: bool = false;
     /// Runs something on an element of host memory, if it is there.
@@ -162,11 +163,11 @@ macro_rules! accessor {
             }
         }
 
-        impl<T: Element> Stage for $name<T> {
+        impl<T: Value> Stage for $name<T> {
             type Kind = Composite;
         }
 
-        impl<T: Element> Accessor for $name<T> {
+        impl<T: Value> Accessor for $name<T> {
             type Element = T;
             const MODE: Mode = Mode::$mode;
             fn with<R>(&self, index: u32, f: impl FnOnce(&mut T) -> R) -> Option<R> {
@@ -180,7 +181,7 @@ macro_rules! accessor {
             }
         }
 
-        impl<T: Element> Capture for $name<T> {
+        impl<T: Value> Capture for $name<T> {
             fn advance(at: Position) -> Position {
                 Position { params: at.params + 1, ..at }
             }
@@ -192,7 +193,7 @@ macro_rules! accessor {
             }
         }
 
-        $(impl<T: Element> $can for $name<T> {})+
+        $(impl<T: Value> $can for $name<T> {})+
     };
 }
 
@@ -341,9 +342,9 @@ macro_rules! methods {
     };
 }
 
-methods! { Read<T: Element>, T, len read }
-methods! { Write<T: Element>, T, len write }
-methods! { ReadWrite<T: Element>, T, len read write }
+methods! { Read<T: Value>, T, len read }
+methods! { Write<T: Value>, T, len write }
+methods! { ReadWrite<T: Value>, T, len read write }
 
 impl<A: Accessor> Ranged<A> {
     /// Number of elements of the part.

@@ -28,8 +28,9 @@ pub fn captures(input: TokenStream) -> TokenStream {
     finish(syn::parse(input).and_then(|input| derive::captures(&input)))
 }
 
-/// Makes a struct a value of kernels: it can be captured, kept in locals and arrays, passed to marked functions and, if it
-/// is `Pod`, be an element of buffers. It must be `#[repr(C)]` and `Copy`; padding is allowed.
+/// Makes a struct a value of kernels: it can be captured, kept in locals and arrays, and passed to marked functions. It must
+/// be `#[repr(C)]` and `Copy`; padding is allowed. An element of buffers has none, and derives `Pod` and `Zeroable` of
+/// `bytemuck` as well.
 #[proc_macro_derive(Value)]
 pub fn value(input: TokenStream) -> TokenStream {
     finish(syn::parse(input).and_then(|input| derive::value(&input)))
