@@ -296,8 +296,9 @@ impl Checker<'_, '_> {
             let subject = format!("buffer {}: {}", buffer.0, name(group, (read.member, &read.access)));
             let is_local = internal.kind == Internalization::Local;
             // Others of the work-group are many: first without them.
-            let mut make =
-                |attempt| group.coverage(world, traces, &inner, read, (attempt > 0, attempt > 1 && is_local));
+            let mut make = |attempt| {
+                group.check_covered(world, traces, &inner, read, (attempt > 0, attempt > 1 && is_local))
+            };
             self.ask(Claim::Covered, subject, &mut make);
         }
         for (n, a) in inner.iter().enumerate() {

@@ -69,8 +69,8 @@ pub(crate) fn emit(
         }
         linked.push(link::link(&mut shared, recipe, member, kernel)?);
     }
-    let entry = match recipe.lanes {
-        Some(lanes) => coarsening::build(&mut shared, recipe, lanes, &linked, kernels)?,
+    let entry = match recipe.coarsening {
+        Some(coarsening) => coarsening::build(&mut shared, recipe, coarsening, &linked, kernels)?,
         None => entry::build(&mut shared, recipe, &linked),
     };
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));

@@ -21,9 +21,9 @@ use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
 use super::layout::{Type, Types};
 use crate::frontend::opcodes;
 
-/// A straight body.
+/// The blocks of a straight line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Straight {
+pub(crate) struct StraightLine {
     /// Blocks in the order in which an item in range goes through them.
     pub(crate) blocks: Vec<usize>,
     pub(crate) guards: Vec<RangeGuard>,
@@ -58,7 +58,7 @@ pub(crate) struct RangeGuard {
 }
 
 /// The straight line through the only function of a module, if its body is one.
-pub(crate) fn straight(module: &Module, types: &Types) -> Option<Straight> {
+pub(crate) fn straight_line(module: &Module, types: &Types) -> Option<StraightLine> {
     Reader::new(module, types)?.run()
 }
 
@@ -98,8 +98,8 @@ impl<'a> Reader<'a> {
         Some(Self { function, types, definitions, labels, global })
     }
 
-    fn run(&self) -> Option<Straight> {
-        let mut line = Straight { blocks: Vec::new(), guards: Vec::new(), choices: Vec::new() };
+    fn run(&self) -> Option<StraightLine> {
+        let mut line = StraightLine { blocks: Vec::new(), guards: Vec::new(), choices: Vec::new() };
         let mut at = 0;
         let mut first = true;
         loop {
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a block into the line; returns what ends it. What is computed in vain must only compute.
-    fn add(&self, line: &mut Straight, at: usize, in_vain: bool) -> Option<&'a Instruction> {
+    fn add(&self, line: &mut StraightLine, at: usize, in_vain: bool) -> Option<&'a Instruction> {
         if line.blocks.contains(&at) {
             return None;
         }
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes both sides of a branch into the line; returns the block where they meet.
-    fn choice(&self, line: &mut Straight, at: usize, nested: bool) -> Option<usize> {
+    fn choice(&self, line: &mut StraightLine, at: usize, nested: bool) -> Option<usize> {
         let [.., merge, branch] = self.function.blocks[at].instructions.as_slice() else { return None };
         if merge.class.opcode != Op::SelectionMerge || nested && line.choices.len() > 16 {
             return None;
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes one side of a branch in block `from` into the line; returns its last block.
-    fn side(&self, line: &mut Straight, from: usize, first: usize, meets: usize) -> Option<usize> {
+    fn side(&self, line: &mut StraightLine, from: usize, first: usize, meets: usize) -> Option<usize> {
         let (mut last, mut at) = (from, first);
         while at != meets {
             let end = self.add(line, at, true)?;

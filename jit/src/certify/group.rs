@@ -84,8 +84,8 @@ impl<'a> Group<'a> {
             _ => w.terms.symbol(32, u64::from(count) - 1, Origin::Id, format!("{name}: {what}")),
         };
         let axes = ["x", "y", "z"];
-        if let Some(lanes) = self.recipe.lanes {
-            let all = self.capacity().saturating_mul(u64::from(lanes.items)).min(1 << 32) - 1;
+        if let Some(coarsening) = self.recipe.coarsening {
+            let all = self.capacity().saturating_mul(u64::from(coarsening.items)).min(1 << 32) - 1;
             let item = w.terms.symbol(32, all, Origin::Id, format!("{name}: item"));
             let zero = w.terms.constant(0, 32);
             return Actor { name: name.to_owned(), group: [zero; 3], local: [zero; 3], item: Some(item) };
@@ -249,7 +249,7 @@ impl<'a> Group<'a> {
             if !fits && product(extent) > 0 {
                 return complain("is renumbered by other counts than its own");
             }
-            let items = self.recipe.lanes.map_or(1, |lanes| u64::from(lanes.items));
+            let items = self.recipe.coarsening.map_or(1, |c| u64::from(c.items));
             let all = if by_items { self.capacity() * items } else { product(self.step.groups) };
             let total = product(extent);
             if all < total || all > 1 << 32 {

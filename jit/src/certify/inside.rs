@@ -27,7 +27,7 @@ const MAX_WRITES: usize = 4096;
 impl<'a> Group<'a> {
     /// Asks for a byte that an invocation reads and nobody has written who is sure to come before. `exact`: whether
     /// loops are taken apart. `by_group`: whether others of the work-group count.
-    pub(super) fn coverage(
+    pub(super) fn check_covered(
         &'a self,
         w: &mut World,
         traces: &mut Traces<'a>,

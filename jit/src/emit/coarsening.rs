@@ -26,29 +26,29 @@ use super::builder::Builder;
 use super::entry::{self, Blocks};
 use super::ids;
 use super::link::{Linked, Shared};
-use super::vectorize::{Line, Passed};
+use super::vectorize::{Passed, Vectorizer};
 use crate::kernel::Specialized;
-use crate::plan::recipe::{Lanes, Recipe};
+use crate::plan::recipe::{Coarsening, Recipe};
 
 /// Appends the entry point; returns its id.
 pub(crate) fn build(
     shared: &mut Shared,
     recipe: &Recipe,
-    lanes: Lanes,
+    coarsening: Coarsening,
     members: &[Linked],
     kernels: &[Arc<Specialized>],
 ) -> Result<Word, JitError> {
     let mut blocks = Blocks::new(&mut shared.builder);
-    let (first, step) = first_item(shared, &mut blocks, recipe, lanes);
-    let items = all_items(&mut shared.builder, &mut blocks, lanes, first, step);
+    let (first, step) = first_item(shared, &mut blocks, recipe, coarsening);
+    let items = all_items(&mut shared.builder, &mut blocks, coarsening, first, step);
     let mut passed = Passed::default();
     let mut lines = Vec::with_capacity(members.len());
     for ((member, linked), kernel) in recipe.members.iter().zip(members).zip(kernels) {
-        lines.push(Line::new(recipe, member, kernel, linked, &items)?);
+        lines.push(Vectorizer::new(recipe, member, kernel, linked, &items)?);
     }
     let in_range = in_range(shared, &mut blocks, recipe, &mut lines, &mut passed, &items)?;
     let [fast, slow, end] = std::array::from_fn(|_| shared.builder.fresh());
-    let otherwise = if lanes.whole { end } else { slow };
+    let otherwise = if coarsening.whole { end } else { slow };
     let merge = vec![Operand::IdRef(end), Operand::SelectionControl(SelectionControl::NONE)];
     blocks.code.effect(Op::SelectionMerge, merge);
     let branch = vec![Operand::IdRef(in_range), Operand::IdRef(fast), Operand::IdRef(otherwise)];
@@ -58,11 +58,11 @@ pub(crate) fn build(
         line.write(shared, &mut blocks.code, &mut passed)?;
     }
     blocks.code.effect(Op::Branch, vec![Operand::IdRef(end)]);
-    if lanes.whole {
+    if coarsening.whole {
         drop_functions(&mut shared.builder);
     } else {
         blocks.next(slow);
-        one_by_one(shared, &mut blocks, recipe, lanes, members, (first, step));
+        one_by_one(shared, &mut blocks, recipe, coarsening, members, (first, step));
         blocks.code.effect(Op::Branch, vec![Operand::IdRef(end)]);
     }
     blocks.next(end);
@@ -81,27 +81,38 @@ fn drop_functions(builder: &mut Builder) {
 }
 
 /// Number of the invocation's first item, and the distance to its next.
-fn first_item(shared: &mut Shared, blocks: &mut Blocks, recipe: &Recipe, lanes: Lanes) -> (Word, Word) {
+fn first_item(
+    shared: &mut Shared,
+    blocks: &mut Blocks,
+    recipe: &Recipe,
+    coarsening: Coarsening,
+) -> (Word, Word) {
     let Shared { builder, inputs, .. } = shared;
     let code = &mut blocks.code;
     let group = ids::group_number(builder, code, inputs, recipe);
     let local = inputs.component(builder, code, BuiltIn::LocalInvocationId, 0);
     let size = recipe.local_size[0];
-    if lanes.consecutive {
-        let (size, items) = (builder.constant(size), builder.constant(lanes.items));
+    if coarsening.consecutive {
+        let (size, items) = (builder.constant(size), builder.constant(coarsening.items));
         let start = code.math(builder, Op::IMul, group, size);
         let invocation = code.math(builder, Op::IAdd, start, local);
         (code.math(builder, Op::IMul, invocation, items), builder.constant(1))
     } else {
-        let all = builder.constant(size * lanes.items);
+        let all = builder.constant(size * coarsening.items);
         let start = code.math(builder, Op::IMul, group, all);
         (code.math(builder, Op::IAdd, start, local), builder.constant(size))
     }
 }
 
-fn all_items(builder: &mut Builder, blocks: &mut Blocks, lanes: Lanes, first: Word, step: Word) -> Vec<Word> {
+fn all_items(
+    builder: &mut Builder,
+    blocks: &mut Blocks,
+    coarsening: Coarsening,
+    first: Word,
+    step: Word,
+) -> Vec<Word> {
     let mut items = vec![first];
-    for _ in 1..lanes.items {
+    for _ in 1..coarsening.items {
         let last = items[items.len() - 1];
         items.push(blocks.code.math(builder, Op::IAdd, last, step));
     }
@@ -113,7 +124,7 @@ fn in_range(
     shared: &mut Shared,
     blocks: &mut Blocks,
     recipe: &Recipe,
-    lines: &mut [Line<'_>],
+    lines: &mut [Vectorizer<'_>],
     passed: &mut Passed,
     items: &[Word],
 ) -> Result<Word, JitError> {
@@ -159,14 +170,14 @@ fn one_by_one(
     shared: &mut Shared,
     blocks: &mut Blocks,
     recipe: &Recipe,
-    lanes: Lanes,
+    coarsening: Coarsening,
     members: &[Linked],
     (first, step): (Word, Word),
 ) {
     let builder = &mut shared.builder;
     let [header, body, next, done, count, following] = std::array::from_fn(|_| builder.fresh());
     let (number, boolean) = (builder.u32(), builder.bool());
-    let [zero, one, all] = [0, 1, lanes.items].map(|n| builder.constant(n));
+    let [zero, one, all] = [0, 1, coarsening.items].map(|n| builder.constant(n));
     let before = blocks.label();
     blocks.code.effect(Op::Branch, vec![Operand::IdRef(header)]);
     blocks.next(header);

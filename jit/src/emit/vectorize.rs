@@ -11,7 +11,7 @@ use super::JitError;
 use super::builder::{Builder, Code};
 use super::coarsening::mirrored;
 use super::link::{Linked, Shared};
-use crate::analysis::if_conversion::{Choice, Straight};
+use crate::analysis::if_conversion::{Choice, StraightLine};
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
 
@@ -57,13 +57,13 @@ impl Passed {
     }
 }
 
-/// The line of one member.
-pub(super) struct Line<'a> {
+/// Writes the straight line of one member.
+pub(super) struct Vectorizer<'a> {
     recipe: &'a Recipe,
     member: &'a Member,
     kernel: &'a Specialized,
     normal: &'a NormalKernel,
-    straight: &'a Straight,
+    straight_line: &'a StraightLine,
     linked: &'a Linked,
     items: &'a [Word],
     values: AHashMap<Word, Value>,
@@ -76,7 +76,7 @@ pub(super) struct Line<'a> {
     decorations: AHashMap<Word, Vec<&'a [Operand]>>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> Vectorizer<'a> {
     pub(super) fn new(
         recipe: &'a Recipe,
         member: &'a Member,
@@ -84,9 +84,9 @@ impl<'a> Line<'a> {
         linked: &'a Linked,
         items: &'a [Word],
     ) -> Result<Self, JitError> {
-        let fault = |detail: String| JitError::new("lanes", format!("kernel {}: {detail}", kernel.name));
+        let fault = |detail: String| JitError::new("vectorize", format!("kernel {}: {detail}", kernel.name));
         let normal = kernel.normal.as_ref().map_err(|reason| fault(reason.to_string()))?;
-        let straight = normal.straight.as_ref().ok_or_else(|| fault("no straight line".into()))?;
+        let straight_line = normal.straight_line.as_ref().ok_or_else(|| fault("no straight line".into()))?;
         let accesses = normal.analysis.numbered();
         let blocks = normal.module.functions.first().map_or(&[][..], |f| f.blocks.as_slice());
         let body = blocks.iter().flat_map(|block| &block.instructions);
@@ -106,7 +106,7 @@ impl<'a> Line<'a> {
             member,
             kernel,
             normal,
-            straight,
+            straight_line,
             linked,
             items,
             values: AHashMap::new(),
@@ -119,7 +119,7 @@ impl<'a> Line<'a> {
     }
 
     fn error(&self, detail: impl Into<String>) -> JitError {
-        JitError::new("lanes", format!("kernel {}: {}", self.kernel.name, detail.into()))
+        JitError::new("vectorize", format!("kernel {}: {}", self.kernel.name, detail.into()))
     }
 
     /// A type or other global of the member.
@@ -148,7 +148,7 @@ impl<'a> Line<'a> {
         passed: &mut Passed,
     ) -> Result<Vec<(Op, Word, bool)>, JitError> {
         let mut all = Vec::new();
-        for guard in &self.straight.guards {
+        for guard in &self.straight_line.guards {
             self.uniform(shared, code, passed, guard.limit)?;
             let limit = self.value(guard.limit)?.of(0);
             // The comparison itself, whatever is made of it afterwards.
@@ -191,9 +191,9 @@ impl<'a> Line<'a> {
             return Err(self.error("no function"));
         };
         let mut came_from = None;
-        for &number in &self.straight.blocks {
+        for &number in &self.straight_line.blocks {
             let block = &function.blocks[number];
-            let choice = self.straight.choices.iter().find(|c| Some(c.merge) == block.label_id());
+            let choice = self.straight_line.choices.iter().find(|c| Some(c.merge) == block.label_id());
             for (position, inst) in block.instructions.iter().enumerate() {
                 match (inst.class.opcode, choice) {
                     (Op::Phi, Some(choice)) => self.choose(shared, code, passed, inst, *choice)?,

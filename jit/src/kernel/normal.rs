@@ -5,7 +5,7 @@ use rspirv::spirv::{ExecutionMode, Op, StorageClass};
 
 use super::Binding;
 use crate::analysis::floats::FloatUse;
-use crate::analysis::if_conversion::{Straight, straight};
+use crate::analysis::if_conversion::{StraightLine, straight_line};
 use crate::analysis::layout::Types;
 use crate::analysis::{self, KernelAnalysis};
 
@@ -18,7 +18,7 @@ pub struct NormalKernel {
     pub analysis: KernelAnalysis,
     pub(crate) types: Types,
     /// Its straight line, if it is one.
-    pub(crate) straight: Option<Straight>,
+    pub(crate) straight_line: Option<StraightLine>,
     /// Its float arithmetic.
     pub(crate) floats: FloatUse,
     /// Type of the push-constant block.
@@ -45,9 +45,9 @@ impl NormalKernel {
             let is_push = inst.class.opcode == Op::Variable && inst.operands.first() == Some(&push);
             Some(types.pointee(is_push.then_some(inst.result_type?)?)?.1)
         });
-        let straight = straight(&module, &types);
+        let straight_line = straight_line(&module, &types);
         let floats = FloatUse::of(&module);
-        Self { module, analysis, types, straight, floats, push_block, execution_modes }
+        Self { module, analysis, types, straight_line, floats, push_block, execution_modes }
     }
 }
 

@@ -170,7 +170,7 @@ pub(crate) fn fused(
     plan.verdicts.append(&mut group.verdicts(list));
     let (barriers, barrier_reports) = group.barriers(options);
     let chosen = shape::choose(list, &mut group, &granted, options, limits);
-    let items_per_invocation = chosen.as_ref().and_then(|c| c.lanes).map_or(1, |lanes| lanes.items);
+    let items_per_invocation = chosen.as_ref().and_then(|c| c.coarsening).map_or(1, |c| c.items);
     let unrolled = if granted.iter().any(Granted::is_unrolled) {
         unroll::all(list, uses, &mut group)
     } else {
@@ -276,7 +276,7 @@ fn step(
         push: push.slots.clone(),
         zero,
         barriers: barriers.iter().map(|b| b - group.start).collect(),
-        lanes: chosen.as_ref().and_then(|c| c.lanes),
+        coarsening: chosen.as_ref().and_then(|c| c.coarsening),
         flat: group.layout.mapping != Mapping::Identity && group.layout.shape.groups[1..] == [1, 1],
     };
     recipe.members.iter_mut().zip(unrolled).for_each(|(member, loops)| member.unroll = loops);

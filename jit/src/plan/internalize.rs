@@ -14,7 +14,7 @@ use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 
 use super::group::{Group, analysis_of, needs_glsl_memory_model, site};
-use super::reaching_definitions::coverage;
+use super::reaching_definitions::check_covered;
 use super::recipe::{Internal, SlotOf};
 use super::report::{BufferReport, TrustedReport};
 use super::submission::{BufferId, FuseOptions, Internalization, Policy, Promote, SmallScalars, Submission};
@@ -182,7 +182,7 @@ fn grant(
     let mut widen = AHashSet::new();
     ownership(list, group, &elements, needed, buffer, options, &mut widen)?;
     if !mutant!(NoCoverage) {
-        coverage(list, group, &elements, &joint, kind, buffer, options)?;
+        check_covered(list, group, &elements, &joint, kind, buffer, options)?;
     }
     let (slots, places) = places(&group.atoms, &elements, kind, i128::from(stride))?;
     if kind == Internalization::Private && i128::from(slots) > MAX_PRIVATE_SLOTS {

@@ -27,7 +27,7 @@ const MAX_INSTANCES: i128 = 256;
 
 /// Checks that every read finds what the group has written before. `joint` are stores that say more of what is written
 /// than each of the accesses by itself.
-pub(crate) fn coverage(
+pub(crate) fn check_covered(
     list: &[Submission],
     group: &mut Group,
     elements: &[Element],

@@ -36,14 +36,14 @@ pub(crate) struct Recipe {
     /// Members after which a barrier stands.
     pub(crate) barriers: Vec<usize>,
     /// One invocation does several items.
-    pub(crate) lanes: Option<Lanes>,
+    pub(crate) coarsening: Option<Coarsening>,
     /// Work-groups lie in one dimension, and the mapping renumbers.
     pub(crate) flat: bool,
 }
 
 /// The items of one invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lanes {
+pub(crate) struct Coarsening {
     pub(crate) items: u32,
     /// They are next to each other; otherwise a work-group size apart.
     pub(crate) consecutive: bool,
@@ -175,7 +175,7 @@ impl Recipe {
             push,
             zero,
             barriers,
-            lanes,
+            coarsening,
             flat,
         } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
@@ -253,9 +253,9 @@ impl Recipe {
         });
         out.u32(zero.map_or(u32::MAX, u32::from));
         out.list(barriers, |out, &n| out.u32(n as u32));
-        out.u32(lanes.map_or(0, |lanes| lanes.items));
-        out.u32(u32::from(lanes.is_some_and(|lanes| lanes.consecutive)));
-        out.u32(u32::from(lanes.is_some_and(|lanes| lanes.whole)));
+        out.u32(coarsening.map_or(0, |c| c.items));
+        out.u32(u32::from(coarsening.is_some_and(|c| c.consecutive)));
+        out.u32(u32::from(coarsening.is_some_and(|c| c.whole)));
         out.u32(u32::from(*flat));
         out.0
     }

@@ -17,7 +17,7 @@ use super::group::{DemandKind, Group};
 use super::internalize::Granted;
 use super::mapping::{Layout, fold};
 use super::push::PushBlock;
-use super::recipe::{Lanes, Mapping, SlotOf};
+use super::recipe::{Coarsening, Mapping, SlotOf};
 use super::seam;
 use super::submission::{FuseOptions, Internalization, Limits, Submission};
 use crate::analysis::access::{Access, AccessKind};
@@ -40,7 +40,7 @@ pub struct ShapeFacts {
 
 /// Items one invocation does, and which accesses take several elements at once.
 pub(crate) struct Chosen {
-    pub(crate) lanes: Option<Lanes>,
+    pub(crate) coarsening: Option<Coarsening>,
     /// For each member, in the order of its accesses; empty if none is wide.
     pub(crate) wide: Vec<Vec<bool>>,
 }
@@ -77,7 +77,7 @@ pub(crate) fn choose(
     group.layout =
         Layout { mapping: Mapping::Items, shape: Shape { groups, local: [size, 1, 1] }, free: true };
     if items == 1 {
-        return Some(Chosen { lanes: None, wide: Vec::new() });
+        return Some(Chosen { coarsening: None, wide: Vec::new() });
     }
     let wide: Vec<Vec<bool>> = if facts.vectors && items == 4 {
         members.iter().map(|m| wide(m, granted)).collect()
@@ -88,12 +88,12 @@ pub(crate) fn choose(
     let others = members.iter().map(|m| by_item(m, granted)).sum::<usize>() - wides;
     if wides == 0 || wides < others {
         return Some(Chosen {
-            lanes: Some(Lanes { items, consecutive: false, whole: false }),
+            coarsening: Some(Coarsening { items, consecutive: false, whole: false }),
             wide: Vec::new(),
         });
     }
     let whole = is_whole(members, u64::from(items));
-    Some(Chosen { lanes: Some(Lanes { items, consecutive: true, whole }), wide })
+    Some(Chosen { coarsening: Some(Coarsening { items, consecutive: true, whole }), wide })
 }
 
 /// Whether it makes no difference which invocation does an item.
@@ -148,7 +148,7 @@ fn is_straight(member: &Submission, granted: &[Granted]) -> bool {
             matches!(normal.types.get(index.ty), Type::Int { .. } | Type::Float { .. } | Type::Vector { .. });
         plain && access.size == normal.types.span(index.ty, Default::default())
     };
-    normal.straight.is_some()
+    normal.straight_line.is_some()
         && normal
             .analysis
             .accesses
@@ -220,7 +220,7 @@ fn wide(member: &Submission, granted: &[Granted]) -> Vec<bool> {
 
 /// Items that pass all guards of a member, as far as they are known.
 fn covered(member: &Submission, normal: &NormalKernel) -> u64 {
-    let guards = normal.straight.iter().flat_map(|s| &s.guards);
+    let guards = normal.straight_line.iter().flat_map(|s| &s.guards);
     guards.filter_map(|guard| end(member, normal, guard)).fold(total(member) as u64, u64::min)
 }
 
@@ -228,7 +228,8 @@ fn covered(member: &Submission, normal: &NormalKernel) -> u64 {
 /// of `items`. An item that a guard turns away after it has stored something has done a part of its work.
 fn is_whole(members: &[Submission], items: u64) -> bool {
     let least = |member: &Submission, normal: &NormalKernel, first: bool| {
-        let guards = normal.straight.iter().flat_map(|s| &s.guards).filter(|guard| guard.first || !first);
+        let guards =
+            normal.straight_line.iter().flat_map(|s| &s.guards).filter(|guard| guard.first || !first);
         let mut ends = guards.map(|guard| end(member, normal, guard));
         ends.try_fold(total(member) as u64, |least, end| Some(least.min(end?)))
     };

@@ -104,7 +104,7 @@ impl Step {
     /// Which invocation of the dispatch does what, for a step that runs several kernels.
     pub fn placement(&self) -> Option<Placement> {
         let Source::Fused { recipe, .. } = &self.source else { return None };
-        let (items, consecutive) = recipe.lanes.map_or((1, false), |lanes| (lanes.items, lanes.consecutive));
+        let (items, consecutive) = recipe.coarsening.map_or((1, false), |c| (c.items, c.consecutive));
         Some(match recipe.mapping {
             Mapping::Identity => Placement::Same,
             Mapping::Groups => Placement::ByGroup,

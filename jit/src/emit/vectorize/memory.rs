@@ -4,7 +4,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Decoration, Op, StorageClass, Word};
 
 use super::seam::volatile;
-use super::{Line, Passed, Value};
+use super::{Passed, Value, Vectorizer};
 use crate::analysis::access::PushUse;
 use crate::emit::JitError;
 use crate::emit::builder::Code;
@@ -12,7 +12,7 @@ use crate::emit::link::seam::Hiding;
 use crate::emit::link::{Role, Shared};
 use crate::plan::recipe::{SlotOf, Target};
 
-impl Line<'_> {
+impl Vectorizer<'_> {
     /// Variable and indices behind a pointer.
     fn path(&self, inst: &Instruction) -> Result<(Word, Vec<Word>), JitError> {
         let pointer = Self::operand(inst, 0).ok_or_else(|| self.error("access without a pointer"))?;

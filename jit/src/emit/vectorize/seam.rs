@@ -3,14 +3,14 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::Word;
 
-use super::{Line, Passed, Value};
+use super::{Passed, Value, Vectorizer};
 use crate::emit::JitError;
 use crate::emit::builder::{Builder, Code};
 use crate::emit::hide;
 use crate::emit::link::Shared;
 use crate::emit::link::seam::Hiding;
 
-impl Line<'_> {
+impl Vectorizer<'_> {
     /// How what an access brings in, of type `ty`, is hidden; `old` is its id in the kernel.
     pub(super) fn hiding(&self, shared: &Shared, at: Option<(usize, usize)>, old: Word, ty: Word) -> Hiding {
         let number = at.and_then(|at| self.accesses.get(&at)).map(|a| a.0);
