@@ -3,7 +3,7 @@
 #[macro_use]
 mod support;
 
-use support::{Rig, poison};
+use support::{Rig, own::Own, poison};
 use vkfuse::{Buffer, DeviceError, Error, Event, FusionProperties, FusionWrapper, Outcome, Reason};
 
 /// Four work-groups of 128.
@@ -124,4 +124,20 @@ fn the_last_group_is_within_the_limit() {
     assert!(matches!(error, Error::Device(DeviceError::OverLimit { .. })), "{error}");
     data.assert_added(0..0);
     rig.assert_no_validation_messages();
+}
+
+/// The caller's device may lack what the engine's has, and its queues may be of another kind.
+#[test]
+fn ids_start_at_the_base_on_a_device_of_the_callers() {
+    let Some(own) = Own::open() else { return };
+    let rig = Rig::over(own.context());
+    for kernel in KERNELS {
+        for (base, groups) in [(0, 4), (1, 2), (3, 1)] {
+            let data = Data::new(&rig);
+            data.add(&rig, kernel, base, groups).unwrap();
+            data.assert_added(128 * base as usize..128 * (base + groups) as usize);
+        }
+    }
+    drop(rig);
+    assert_eq!(own.close(), 0, "validation messages");
 }

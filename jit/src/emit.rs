@@ -2,6 +2,7 @@
 //!
 //! The same recipe gives the same words, byte for byte.
 
+mod base;
 mod builder;
 mod coarsening;
 mod entry;

@@ -389,7 +389,6 @@ impl Programs {
             bindings: &bindings,
             push_bytes: step.push.len() as u32,
             subgroups: uses_subgroups(words),
-            based: step.base != [0; 3],
             blob,
         };
         match self.gpu.pipeline(&source) {

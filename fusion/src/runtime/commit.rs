@@ -26,7 +26,6 @@ pub(crate) struct Piece {
     pub(crate) program: Arc<Program>,
     pub(crate) bindings: SmallVec<[Bound; 8]>,
     pub(crate) push: SmallVec<[u8; 64]>,
-    pub(crate) base: [u32; 3],
     pub(crate) groups: [u32; 3],
     /// The submissions that it does, by their places in the list.
     pub(crate) members: Range<usize>,
@@ -46,8 +45,8 @@ impl Piece {
         apart: bool,
     ) -> Piece {
         let (bindings, push, members) = (step.bindings.clone(), step.push.clone(), step.members.clone());
-        let (base, groups) = (step.base, step.groups);
-        Piece { label, program, bindings, push, base, groups, members, reaches, apart }
+        let groups = step.groups;
+        Piece { label, program, bindings, push, groups, members, reaches, apart }
     }
 }
 
@@ -112,8 +111,8 @@ impl ContextInner {
                 touches.push(touch);
             }
             let pipeline = piece.program.pipeline.clone();
-            let (push, base, groups) = (piece.push, piece.base, piece.groups);
-            let dispatch = Dispatch { pipeline, bindings, push, base, groups, keeps };
+            let (push, groups) = (piece.push, piece.groups);
+            let dispatch = Dispatch { pipeline, bindings, push, groups, keeps };
             readies.push(Ready { label: piece.label, dispatch, touches, apart: piece.apart });
         }
         Ok(readies)

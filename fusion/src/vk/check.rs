@@ -77,22 +77,18 @@ pub(super) fn commands(gpu: &GpuInner, commands: &[Command]) -> Result<Needs, De
 }
 
 fn check_dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -> Result<(), DeviceError> {
-    let Dispatch { pipeline, bindings, push, base, groups, keeps } = dispatch;
+    let Dispatch { pipeline, bindings, push, groups, keeps } = dispatch;
     if !pipeline.belongs_to(gpu.id) {
         return Err(DeviceError::Foreign { what: "pipeline" });
     }
     if groups.contains(&0) {
         return Err(DeviceError::ZeroGroups { groups: *groups });
     }
-    if *base != [0; 3] && !pipeline.is_based() {
-        return Err(DeviceError::Foreign { what: "pipeline" });
-    }
-    for ((base, count), limit) in base.iter().zip(groups).zip(gpu.caps.limits().max_groups) {
-        let asked = u64::from(*base) + u64::from(*count);
-        if asked > u64::from(limit) {
+    for (count, limit) in groups.iter().zip(gpu.caps.limits().max_groups) {
+        if *count > limit {
             return Err(DeviceError::OverLimit {
                 what: "a work-group count",
-                asked,
+                asked: (*count).into(),
                 limit: limit.into(),
                 name: "maxComputeWorkGroupCount",
             });

@@ -39,8 +39,6 @@ pub(crate) struct Dispatch {
     pub(crate) bindings: SmallVec<[BoundMemory; 8]>,
     /// Exactly as many bytes as the pipeline declares.
     pub(crate) push: SmallVec<[u8; 64]>,
-    /// The first work-group. Other than 0 only for a pipeline made for that.
-    pub(crate) base: [u32; 3],
     /// Work-group counts, none 0.
     pub(crate) groups: [u32; 3],
     /// Memory that the kernel reaches by address rather than through a binding; kept alive, otherwise ignored.

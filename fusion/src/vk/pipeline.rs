@@ -43,8 +43,6 @@ pub(crate) struct PipelineSource<'a> {
     /// Whether the module does sub-group operations: then the sub-group size is pinned to the device's default where
     /// it could vary, so that fused and unfused code see the same one.
     pub(crate) subgroups: bool,
-    /// Whether it may be dispatched from another work-group than 0.
-    pub(crate) based: bool,
     /// The driver's blob of an earlier build of the same words, from a cache. Checked; a wrong one is ignored.
     pub(crate) blob: Option<&'a [u8]>,
 }
@@ -75,7 +73,6 @@ pub(crate) struct Pipeline {
     /// Sorted by set and binding.
     bindings: Bindings,
     push_bytes: u32,
-    based: bool,
     device: Arc<Device>,
     _alive: Alive,
 }
@@ -117,10 +114,6 @@ impl Pipeline {
         &self.bindings
     }
 
-    pub(super) fn is_based(&self) -> bool {
-        self.based
-    }
-
     pub(super) fn push_bytes(&self) -> u32 {
         self.push_bytes
     }
@@ -160,7 +153,6 @@ impl Gpu {
             sets: SmallVec::new(),
             bindings,
             push_bytes: source.push_bytes,
-            based: source.based,
             device: self.device().clone(),
             _alive: self.0.counters.live_pipelines.one_more(),
         };
@@ -307,9 +299,6 @@ impl Gpu {
             .pipeline_creation_feedback(&mut whole)
             .pipeline_stage_creation_feedbacks(&mut stages);
         let mut info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(made.layout);
-        if source.based {
-            info = info.flags(vk::PipelineCreateFlags::DISPATCH_BASE);
-        }
         let device = self.device();
         if device.api_version() >= vulkano::Version::V1_3
             || device.enabled_extensions().ext_pipeline_creation_feedback

@@ -148,7 +148,7 @@ impl Recorder<'_> {
     }
 
     fn dispatch(&mut self, sheet: &mut Sheet, dispatch: &Dispatch) -> Result<(), DeviceError> {
-        let Dispatch { pipeline, push, base, groups, .. } = dispatch;
+        let Dispatch { pipeline, push, groups, .. } = dispatch;
         self.note(|| format!("dispatch {groups:?} pipeline {}", pipeline.id()));
         self.counts.dispatches += 1;
         if self.bound != pipeline.handle() {
@@ -173,12 +173,6 @@ impl Recorder<'_> {
             }
         }
         let [x, y, z] = *groups;
-        if *base != [0; 3] {
-            let [from_x, from_y, from_z] = *base;
-            // SAFETY: as below, and the pipeline was made for this (checked). Vulkan 1.2 is there.
-            unsafe { (self.fns.v1_1.cmd_dispatch_base)(self.to, from_x, from_y, from_z, x, y, z) };
-            return Ok(());
-        }
         // SAFETY: pipeline, descriptors and push constants are bound; the counts are within the limits (checked).
         unsafe { (self.fns.v1_0.cmd_dispatch)(self.to, x, y, z) };
         Ok(())

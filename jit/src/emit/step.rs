@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rspirv::binary::Assemble;
 
-use super::JitError;
+use super::{JitError, base};
 use crate::frontend::{controls, load};
 use crate::kernel::FloatControls;
 use crate::plan::step::Source;
@@ -17,21 +17,35 @@ impl Step {
     /// A [`JitError`] is a defect of this crate, never of the kernels; it names the pass.
     pub fn build(&self) -> Result<Arc<[u32]>, JitError> {
         match &self.source {
-            Source::Plain { kernel, float } => match float {
-                FloatMode::Strict => controlled(&kernel.plain.strict, self.floats),
-                FloatMode::Contract => Ok(kernel.plain.contract.as_slice().into()),
-            },
+            Source::Plain { kernel, float, base } => {
+                let words = match float {
+                    FloatMode::Strict => &kernel.plain.strict,
+                    FloatMode::Contract => &kernel.plain.contract,
+                };
+                plain(words, self.floats, *base, kernel.interface.local_size)
+            }
             Source::Fused { kernels, recipe } => super::emit(recipe, kernels, self.floats).map(Into::into),
         }
     }
 }
 
-/// A module that asks for float controls.
-fn controlled(words: &[u32], floats: FloatControls) -> Result<Arc<[u32]>, JitError> {
-    if floats.is_empty() {
+/// The user's module, which asks for float controls, and whose work-groups are counted from `base` on.
+fn plain(
+    words: &[u32],
+    floats: FloatControls,
+    base: [u32; 3],
+    local_size: [u32; 3],
+) -> Result<Arc<[u32]>, JitError> {
+    if floats.is_empty() && base == [0; 3] {
         return Ok(words.into());
     }
-    let mut module = load::module(words).map_err(|detail| JitError::new("float controls", detail))?;
+    let mut module = load::module(words).map_err(|detail| JitError::new("plain module", detail))?;
     controls::ask(&mut module, floats);
+    if base != [0; 3] {
+        base::start_at(&mut module, base, local_size)?;
+        let words = module.assemble();
+        super::verify(&words)?;
+        return Ok(words.into());
+    }
     Ok(module.assemble().into())
 }

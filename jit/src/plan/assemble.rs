@@ -114,17 +114,16 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
     let size = interface.push.as_ref().map_or(0, |p| p.size as usize).next_multiple_of(4);
     let mut push: SmallVec<[u8; 64]> = SmallVec::from_slice(&one.push);
     push.resize(size, 0);
-    let recipe = Step::plain_recipe(&one.kernel, float, one.base != [0; 3]);
+    let recipe = Step::plain_recipe(&one.kernel, float, one.base);
     Step {
         key: *blake3::hash(&recipe).as_bytes(),
         recipe,
         bindings,
         push,
-        base: one.base,
         groups: one.groups,
         members: position..position + 1,
         floats: FloatControls::default(),
-        source: Source::Plain { kernel: one.kernel.clone(), float },
+        source: Source::Plain { kernel: one.kernel.clone(), float, base: one.base },
     }
 }
 
@@ -289,7 +288,6 @@ fn step(
         recipe: encoded,
         bindings,
         push: push.into_bytes(),
-        base: [0; 3],
         groups: group.layout.shape.groups,
         members: range,
         floats: FloatControls::default(),

@@ -27,8 +27,11 @@ impl Step {
     pub fn ingredients(&self) -> Ingredients {
         let mut found = Ingredients { code_version: CODE_VERSION, ..Ingredients::default() };
         let kernels = match &self.source {
-            Source::Plain { kernel, float } => {
+            Source::Plain { kernel, float, base } => {
                 found.strict = *float == FloatMode::Strict;
+                if *base != [0; 3] {
+                    found.fusion.push(("first work-group".to_owned(), format!("{base:?}")));
+                }
                 std::slice::from_ref(kernel)
             }
             Source::Fused { kernels, recipe } => {

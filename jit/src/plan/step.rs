@@ -41,8 +41,6 @@ pub struct Step {
     pub bindings: SmallVec<[Bound; 8]>,
     /// Push-constant bytes.
     pub push: SmallVec<[u8; 64]>,
-    /// The first work-group, as asked for; 0 in what is fused.
-    pub base: [u32; 3],
     /// Work-group counts.
     pub groups: [u32; 3],
     /// Submissions it does.
@@ -71,8 +69,8 @@ pub enum Placement {
 /// What a step is built from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// The user's module as it is.
-    Plain { kernel: Arc<Specialized>, float: FloatMode },
+    /// The user's module as it is, but for the first work-group.
+    Plain { kernel: Arc<Specialized>, float: FloatMode, base: [u32; 3] },
     /// Several kernels linked.
     Fused { kernels: Vec<Arc<Specialized>>, recipe: Arc<Recipe> },
 }
@@ -126,13 +124,14 @@ impl Step {
         }
     }
 
-    /// `based`: pipelines that may be dispatched from another work-group than 0 are made for that.
-    pub(crate) fn plain_recipe(kernel: &Specialized, float: FloatMode, based: bool) -> Vec<u8> {
+    /// Work-groups that are counted from elsewhere than zero on are part of the code.
+    pub(crate) fn plain_recipe(kernel: &Specialized, float: FloatMode, base: [u32; 3]) -> Vec<u8> {
         let mut recipe = b"vkfuse.plain".to_vec();
         recipe.push(u8::from(float == FloatMode::Strict));
         recipe.extend_from_slice(&kernel.hash);
-        if based {
-            recipe.extend_from_slice(b"base");
+        if base != [0; 3] {
+            recipe.extend_from_slice(b"base in code");
+            base.iter().for_each(|n| recipe.extend_from_slice(&n.to_le_bytes()));
         }
         recipe
     }

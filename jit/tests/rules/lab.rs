@@ -261,9 +261,9 @@ impl Lab {
             all.update(&kernel.hash);
             all.update(format!("{base:?} {groups:?} {args:?} {push:?}").as_bytes());
         }
-        for Step { recipe, bindings, push, base, groups, .. } in &plan.steps {
+        for Step { recipe, bindings, push, groups, .. } in &plan.steps {
             all.update(recipe);
-            all.update(format!("{bindings:?} {push:?} {base:?} {groups:?}").as_bytes());
+            all.update(format!("{bindings:?} {push:?} {groups:?}").as_bytes());
         }
         let inside = plan.report.buffers.iter().map(|b| (b.buffer, b.got));
         all.update(format!("{:?}", inside.collect::<Vec<_>>()).as_bytes());

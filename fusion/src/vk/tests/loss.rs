@@ -50,7 +50,6 @@ fn what_was_pending_is_kept_and_nothing_more_is_taken() {
         bindings: &ADD_BINDINGS,
         push_bytes: 8,
         subgroups: false,
-        based: false,
         blob: None,
     };
     assert_eq!(gpu.pipeline(&source).unwrap_err(), DeviceError::Lost);

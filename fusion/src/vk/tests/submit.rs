@@ -62,7 +62,6 @@ fn uniform_buffers_and_sets_with_a_gap_work() {
             ],
             push_bytes: 0,
             subgroups: true,
-            based: false,
             blob: None,
         };
         let (pipeline, _) = gpu.pipeline(&source).unwrap();
@@ -74,7 +73,6 @@ fn uniform_buffers_and_sets_with_a_gap_work() {
             pipeline,
             bindings: smallvec![whole(2, 5, &dst), whole(0, 3, &params), whole(2, 0, &src)],
             push: SmallVec::new(),
-            base: [0; 3],
             groups: [8, 1, 1],
             keeps: smallvec![src.clone()],
         };

@@ -140,12 +140,11 @@ pub(super) fn binary(op: Binary, num: Num, a: u64, b: u64) -> u64 {
             let whole = unary(Unary::Floor, num, binary(Binary::FDiv, num, a, b));
             binary(Binary::FSub, num, a, binary(Binary::FMul, num, b, whole))
         }
-        // One of the two as it is; the first of zeros, and of a NaN and something else without `N`.
+        // One of the two as it is; the first of zeros and of two NaNs, the number of one and a NaN.
         Binary::FMin | Binary::FMax | Binary::NMin | Binary::NMax => {
             let (x, y) = (value(num, a), value(num, b));
             let second = if matches!(op, Binary::FMin | Binary::NMin) { y < x } else { x < y };
-            let numbers = matches!(op, Binary::NMin | Binary::NMax);
-            if second || numbers && x.is_nan() { b } else { a }
+            if second || x.is_nan() { b } else { a }
         }
         Binary::Pow => in_float!(num, (x = a, y = b) => x.powf(y)),
         Binary::Atan2 => in_float!(num, (y = a, x = b) => y.atan2(x)),

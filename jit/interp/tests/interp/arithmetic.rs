@@ -101,9 +101,9 @@ fn floats_match_the_host_bit_for_bit() {
             a.trunc(),
             a.round_ties_even(),
             a - a.floor(),
-            if b < a { b } else { a },
-            if a < b { b } else { a },
-            a.clamp(-1.0, 1.0),
+            if b < a || a.is_nan() { b } else { a },
+            if a < b || a.is_nan() { b } else { a },
+            a.max(-1.0).min(1.0),
             a.mul_add(b, a),
             -a,
             if a > 0.0 {

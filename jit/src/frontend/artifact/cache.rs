@@ -20,7 +20,7 @@ pub fn form_tools() -> Option<&'static str> {
 }
 
 /// Raised whenever a form is made or written otherwise for the same words.
-pub const FORM_VERSION: u32 = 3;
+pub const FORM_VERSION: u32 = 4;
 
 /// Everything that a form follows from. A store has to find a form under the very same origin and no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,16 +6,15 @@
 //!
 //! The least and the greatest are comparisons and choices. Left alone, NVIDIA's compiler flushes a denormal in `min(x, y)` that it
 //! keeps once it knows that `x` and `y` are one value; what is chosen is moved, whatever is known of it. Where GLSL.std.450 leaves a
-//! result open, the first operand is it: of zeros of two signs, and for the instructions without `N` if an operand is a NaN.
+//! result open, the first operand is it if the zeros have two signs, and the one that is a number if the other is none. (Were that
+//! the first operand, too, `1 < x ? 1 : x` would be NVIDIA's to flush again: it is no least of numbers, so it becomes one after all,
+//! in some surroundings and not in others.)
 //!
 //! | instruction | formula (GLSL.std.450) |
 //! | --- | --- |
-//! | `FMin` | `y < x ? y : x` |
-//! | `FMax` | `x < y ? y : x` |
-//! | `FClamp` | `FMin(FMax(x, low), high)` |
-//! | `NMin` | `y < x ∨ isNan(x) ? y : x` |
-//! | `NMax` | `x < y ∨ isNan(x) ? y : x` |
-//! | `NClamp` | `NMin(NMax(x, low), high)` |
+//! | `FMin`, `NMin` | `y < x ∨ isNan(x) ? y : x` |
+//! | `FMax`, `NMax` | `x < y ∨ isNan(x) ? y : x` |
+//! | `FClamp`, `NClamp` | `min(max(x, low), high)` |
 //! | `Length` | `sqrt(x·x)`; of a scalar its absolute value |
 //! | `Distance` | `Length(x − y)` |
 //! | `Normalize` | `x · inverseSqrt(x·x)` |
@@ -225,11 +224,8 @@ impl Writer {
             }
             (Glsl::FClamp | Glsl::NClamp, &[x, low, high]) => {
                 let boolean = self.booleans(count);
-                let numbers = op == Glsl::NClamp;
-                let (least, greatest) =
-                    if numbers { (Glsl::NMin, Glsl::NMax) } else { (Glsl::FMin, Glsl::FMax) };
-                let raised = self.one_of(greatest, (ty, boolean), x, low);
-                self.one_of(least, (ty, boolean), raised, high)
+                let raised = self.one_of(Glsl::NMax, (ty, boolean), x, low);
+                self.one_of(Glsl::NMin, (ty, boolean), raised, high)
             }
             _ => return None,
         };
@@ -237,14 +233,12 @@ impl Writer {
         Some(std::mem::take(&mut self.lines))
     }
 
-    /// `y` where it is less, or greater, or where `x` is no number and numbers are asked for; `x` elsewhere.
+    /// `y` where it is less, or greater, or where `x` is no number; `x` elsewhere.
     fn one_of(&mut self, op: Glsl, (ty, boolean): (Word, Word), x: Word, y: Word) -> Word {
         let (less, more) = if matches!(op, Glsl::FMin | Glsl::NMin) { (y, x) } else { (x, y) };
-        let mut condition = self.binary(Op::FOrdLessThan, boolean, less, more);
-        if matches!(op, Glsl::NMin | Glsl::NMax) {
-            let is_nan = self.value(Op::IsNan, boolean, vec![Operand::IdRef(x)]);
-            condition = self.binary(Op::LogicalOr, boolean, condition, is_nan);
-        }
+        let is_less = self.binary(Op::FOrdLessThan, boolean, less, more);
+        let is_nan = self.value(Op::IsNan, boolean, vec![Operand::IdRef(x)]);
+        let condition = self.binary(Op::LogicalOr, boolean, is_less, is_nan);
         self.select(ty, condition, y, x)
     }
 
