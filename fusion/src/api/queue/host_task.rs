@@ -166,6 +166,9 @@ impl Queue {
     ///
     /// It ends fusion lists that conflict with it. A panic in it is an error of its event.
     ///
+    /// A program waits for its tasks before it ends, for instance with [`Context::wait`](crate::Context::wait): drivers do not
+    /// survive being called while the process exits.
+    ///
     /// # Errors
     ///
     /// An accessor outside its buffer; the device.
