@@ -7,7 +7,7 @@ use crate::workloads::Chain;
 /// Elements: a few work-groups.
 const ELEMENTS: usize = 1 << 10;
 
-/// Sets of buffers to go round: more than any cache of exact lists keeps.
+/// Sets of buffers to go round: more than anything is recorded for.
 const SETS: usize = 400;
 
 /// Every case.
@@ -31,7 +31,9 @@ fn keep(queue: &Queue, chain: &Chain) -> vkfuse::FusedList {
 /// - `unfused`: the four submissions by themselves.
 pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event> {
     let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
-    let chain = |queue: &Queue| Chain::new(context, queue, ELEMENTS, true);
+    // A program loads its kernels once.
+    let kernels = Chain::kernels(context);
+    let chain = |queue: &Queue| Chain::of(kernels.clone(), context, queue, ELEMENTS, true);
     let mut run: Box<dyn FnMut() -> Event> = match name {
         "same_buffers" => {
             let chain = chain(&queue);

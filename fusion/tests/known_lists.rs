@@ -3,6 +3,8 @@
 #[macro_use]
 mod support;
 
+use std::cell::Cell;
+
 use support::Rig;
 use vkfuse::{
     Buffer, CancelCause, Error, Event, FusionProperties, FusionWrapper, Kernel, Outcome, Queue, QueueOptions,
@@ -273,4 +275,137 @@ fn a_forgotten_cache_is_forgotten() {
     let event = chain.fuse(&rig.queue, 2, 3);
     assert_eq!(event.report().unwrap().memory(), Tier::Miss);
     assert_eq!(chain.out.download().unwrap(), iota(6));
+}
+
+/// Whoever runs the same list in a loop rarely does so on the same buffers.
+#[test]
+fn the_same_list_on_other_buffers() {
+    let rig = rig!();
+    let chains: Vec<Chain> = (0..12).map(|_| Chain::new(&rig)).collect();
+    for (at, chain) in chains.iter().cycle().take(30).enumerate() {
+        let round = at as i32 + 1;
+        chain.x.upload(&iota(round)).unwrap();
+        chain.out.fill(-1).unwrap();
+        chain.out.set_name(&format!("out {round}"));
+        let before = rig.context.stats();
+        let event = chain.fuse(&rig.queue, 2, 3);
+        assert_eq!(event.outcome(), Outcome::Fused);
+        assert_eq!(chain.out.download().unwrap(), iota(6 * round), "round {round}");
+        assert!(chain.tmp.download().is_err(), "round {round}: the temporary stays inside");
+        let made = rig.context.stats() - before;
+        assert_eq!((made.dispatches, made.made_again), (1, u64::from(round > 2)), "round {round}");
+        let report = event.report().unwrap();
+        assert_eq!(report.buffer_name(chain.out.id()), Some(&*format!("out {round}")));
+        assert_eq!(report.buffer_name(chain.x.id()), Some(&*chain.x.name()));
+        assert!(report.plan.buffers.iter().any(|one| one.buffer == chain.tmp.id()), "{:?}", report.plan);
+    }
+    rig.assert_no_validation_messages();
+}
+
+/// A run on other buffers comes after what the same list did to them before, and before what comes then.
+#[test]
+fn other_buffers_in_turn_keep_their_order() {
+    let rig = rig!();
+    let (a, b) = (Chain::new(&rig), Chain::new(&rig));
+    for round in 0..4 {
+        for (from, to) in [(&a.x, &b.x), (&b.x, &a.x)] {
+            rig.queue
+                .fuse(|queue| {
+                    a.one(queue, from, 3, &a.tmp)?;
+                    a.one(queue, &a.tmp, 1, to)?;
+                    Ok(())
+                })
+                .unwrap();
+        }
+        assert_eq!(rig.context.stats().made_again, (2 * (round + 1) as u64).saturating_sub(2));
+    }
+    assert_eq!(a.x.download().unwrap(), iota(3i32.pow(8)));
+    rig.assert_no_validation_messages();
+}
+
+/// A list is known. Lists that differ from it in one thing do what they say, and are not taken for it.
+#[test]
+fn lists_that_differ_in_one_thing_are_not_taken_for_each_other() {
+    let rig = rig!();
+    let chain = Chain::new(&rig);
+    let add = rig.kernel("pair/add");
+    let other = Chain::new(&rig);
+    // `out = x * a`, then `z = out + y`: with which factor, on which parts, of which buffers.
+    let local = Cell::new(16u32);
+    let run = |factor: i32, y: &Buffer<i32>, z: &Buffer<i32>, n: u32, items: u32, part: usize| {
+        rig.queue
+            .fuse(|queue| {
+                queue.submit(|h| {
+                    h.arg(0, chain.x.read()).arg(1, chain.out.write()).push(&(N as u32)).push(&factor);
+                    h.dispatch_items(&chain.scale, [N as u32, 1, 1]);
+                })?;
+                queue.submit(|h| {
+                    h.arg(0, chain.out.read().range(0, part)).arg(1, y.read()).arg(2, z.write());
+                    h.push(&n).spec(0, local.get()).dispatch_items(&add, [items, 1, 1]);
+                })?;
+                Ok(())
+            })
+            .unwrap();
+    };
+    let n = N as u32;
+    let expect = |what: &str, z: &Buffer<i32>, up_to: usize, factor: i32, rest: i32| {
+        let expected: Vec<i32> =
+            (0..N as i32).map(|i| if (i as usize) < up_to { factor * i } else { rest }).collect();
+        assert_eq!(z.download().unwrap(), expected, "{what}");
+    };
+    for _ in 0..4 {
+        run(2, &other.x, &other.out, n, n, N);
+        expect("the list itself", &other.out, N, 3, 0);
+    }
+    let made = rig.context.stats().made_again;
+    assert_eq!(made, 2);
+    let fresh = || rig.context.buffer_from(&[-7; N]).unwrap();
+    let like_x = || rig.context.buffer_from(&iota(1)).unwrap();
+    let unknown = |what: &str| assert_eq!(rig.context.stats().made_again, made, "{what}");
+    other.out.fill(-7).unwrap();
+    run(5, &other.x, &other.out, n, n, N);
+    expect("another scalar", &other.out, N, 6, 0);
+    other.out.fill(-7).unwrap();
+    run(2, &other.x, &other.out, n / 2, n, N);
+    expect("another scalar, which is a length", &other.out, N / 2, 3, -7);
+    other.out.fill(-7).unwrap();
+    run(2, &other.x, &other.out, n, 64, N);
+    expect("another number of work-groups", &other.out, 64, 3, -7);
+    other.out.fill(-7).unwrap();
+    run(2, &other.x, &other.out, n, 512, 512);
+    expect("another range", &other.out, 512, 3, -7);
+    local.set(32);
+    run(2, &other.x, &other.out, n, n, N);
+    expect("another constant", &other.out, N, 3, 0);
+    local.set(16);
+    // Aliases: the second input is the first kernel's, or the result goes where the first input was.
+    other.out.fill(-7).unwrap();
+    run(2, &chain.x, &other.out, n, n, N);
+    expect("an input that was another", &other.out, N, 3, 0);
+    run(2, &chain.out, &other.out, n, n, N);
+    expect("an input that is the one written before", &other.out, N, 4, 0);
+    run(2, &other.x, &chain.x, n, n, N);
+    expect("a result over the first input", &chain.x, N, 3, 0);
+    chain.x.upload(&iota(1)).unwrap();
+    unknown("none of these is the list that is known");
+    // And the same on others is.
+    let z = fresh();
+    run(2, &like_x(), &z, n, n, N);
+    expect("the same on other buffers", &z, N, 3, 0);
+    assert_eq!(rig.context.stats().made_again, made + 1);
+    // Another promotion, a name that says nothing, an address that is known.
+    let z = fresh().no_promotion().named("z");
+    run(2, &other.x, &z, n, n, N);
+    expect("a name", &z, N, 3, 0);
+    assert_eq!(rig.context.stats().made_again, made + 2);
+    let y = like_x().promote_auto();
+    run(2, &y, &fresh(), n, n, N);
+    assert_eq!(rig.context.stats().made_again, made + 2, "a promotion");
+    if y.device_address().is_ok() {
+        let y = like_x();
+        y.device_address().unwrap();
+        run(2, &y, &fresh(), n, n, N);
+        assert_eq!(rig.context.stats().made_again, made + 2, "an address that was told");
+    }
+    rig.assert_no_validation_messages();
 }

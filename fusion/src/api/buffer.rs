@@ -101,12 +101,12 @@ impl<T: Pod> Buffer<T> {
 
     /// Gives it a name for messages and reports, which every handle has.
     pub fn set_name(&self, name: &str) {
-        self.inner.change(|properties| properties.name = Some(Arc::from(name)));
+        self.inner.set_name(name);
     }
 
     /// Says whether and how fused kernels may keep the contents to themselves. A property of the memory: every handle has it.
     pub fn set_promotion(&self, promote: Promote) {
-        self.inner.change(|properties| properties.promote = promote);
+        self.inner.set_promote(promote);
     }
 
     /// As [`set_name`](Buffer::set_name), in the expression that makes the buffer.

@@ -7,7 +7,7 @@ use crate::{
     error::Error,
     jit::{self, Module, SpecConstant, Specialized},
     runtime::context::ContextInner,
-    submission::kernel::{KernelInner, check_device},
+    submission::kernel::{KernelId, KernelInner, check_device},
 };
 
 /// One compute entry point of a module, checked against a context's device. A handle; cheap to clone.
@@ -30,7 +30,7 @@ impl Kernel {
 
     /// A kernel that was checked before.
     pub(crate) fn from_parts(context: &Arc<ContextInner>, jit: jit::Kernel) -> Kernel {
-        let inner = Arc::new(KernelInner { device: context.device.clone(), jit });
+        let inner = Arc::new(KernelInner { id: KernelId::next(), device: context.device.clone(), jit });
         Kernel { inner, context: context.clone() }
     }
 

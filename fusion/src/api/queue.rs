@@ -54,7 +54,6 @@ impl Queue {
             profiling: options.profiling,
             mode: Mode::Direct,
             completion: None,
-            expected: None,
             last: None,
             tasks: SmallVec::new(),
         };

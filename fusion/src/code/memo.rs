@@ -15,7 +15,10 @@ use ahash::{AHashMap, RandomState};
 use lru::LruCache;
 use smallvec::SmallVec;
 
-use crate::jit::{BufferId, FuseOptions, Plan, Promote, Report, Specialized, Submission};
+use crate::{
+    jit::{BufferId, FuseOptions, Plan, Promote, Report, Specialized, Submission},
+    report::list::rename,
+};
 
 #[cfg(test)]
 mod tests;
@@ -107,13 +110,6 @@ impl Numbers {
         rename(&mut report, |number| self.buffer(number));
         report
     }
-}
-
-fn rename(report: &mut Report, mut to: impl FnMut(BufferId) -> BufferId) {
-    let Report { groups: _, splits, buffers, trusted } = report;
-    splits.iter_mut().filter_map(|split| split.buffer.as_mut()).for_each(|buffer| *buffer = to(*buffer));
-    buffers.iter_mut().for_each(|report| report.buffer = to(report.buffer));
-    trusted.iter_mut().for_each(|report| report.buffer = report.buffer.map(&mut to));
 }
 
 impl Memo {

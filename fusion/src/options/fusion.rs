@@ -3,7 +3,7 @@
 use crate::jit::{FloatMode, FuseOptions, Policy};
 
 /// How a list may be fused. The defaults prove everything and change no bit of any result.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct FusionProperties {
     pub(crate) no_barriers: bool,
     pub(crate) force: bool,

@@ -1,12 +1,11 @@
-//! Lists, and single submissions, that were run before on the very same buffers.
+//! Lists, and single submissions, that were run before, on whatever buffers.
 //!
 //! While a list is recorded it is compared, submission by submission, with lists that are known. As long as one agrees,
-//! nothing is built for it: the list only counts how far it has come. If it agrees to the end, what was recorded for the
-//! known list is submitted again. If it departs, what it has is built as for any other list.
+//! nothing is built for it: the list only counts how far it has come, and holds its buffers. If it agrees to the end, what
+//! is known is run on those. If it departs, what it has is built as for any other list.
 //!
 //! # Guarantees
-//! - agreement is of everything that was said: kernels, sizes, constants, and the buffers themselves with their ranges,
-//!   uses and properties
+//! - agreement is of everything that was said: the whole signature, of which a hash only finds candidates
 //! - whoever observes a list sees what it touches, known or not
 //! - nothing here keeps a buffer alive; what was recorded with a buffer goes when the buffer does
 
@@ -14,65 +13,81 @@ use std::{
     hash::{BuildHasher, Hash, Hasher},
     ops::Range,
     sync::{
-        Arc, Weak,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        Arc, Mutex, PoisonError,
+        atomic::{
+            AtomicU64,
+            Ordering::{Relaxed, Release},
+        },
     },
 };
 
 use ahash::{AHashMap, AHashSet, RandomState};
 use smallvec::SmallVec;
 
-use super::routine::{OldRead, Routine};
+use super::{recorded::Take, routine::Routine, structure::Structure};
 use crate::{
-    options::fusion::FusionProperties,
+    error::Slot,
     submission::{
-        buffer::BufferInner,
-        device::Device,
-        entry::Entry,
+        accessor::Accessor,
+        graph::Touch,
         identity::HandleId,
+        kernel::KernelId,
         request::Request,
-        signature::{Given, hash_request},
+        signature::{Buffers, Signature},
     },
 };
 
 /// How many are kept.
 const CAPACITY: usize = 256;
 
-/// How many lists are remembered that ran once. A list is recorded for later when it comes for the second time.
+/// On how many sets of buffers a list is recorded.
+const TAKES: usize = 4;
+
+/// How many lists are remembered that ran once. A list is worth being known when it comes for the second time.
 const SEEN: usize = 4096;
 
-/// A list, or a submission outside fusion mode, that can be run again as it was.
+/// A list, or a submission outside fusion mode, that can be run again on any buffers.
 #[derive(Debug)]
 pub(crate) struct Known {
-    pub(crate) calls: Vec<Call>,
-    /// How the list was completed; nothing for a submission outside fusion mode.
-    pub(crate) properties: Option<FusionProperties>,
+    pub(crate) signature: Signature,
+    pub(crate) structure: Structure,
     pub(crate) routine: Routine,
+    /// The latest first.
+    takes: Mutex<SmallVec<[Arc<Take>; TAKES]>>,
     used: AtomicU64,
 }
 
 impl Known {
-    pub(crate) fn names(&self, buffer: HandleId) -> bool {
-        self.calls.iter().any(|call| call.handles.contains(&buffer))
+    pub(crate) fn new(signature: Signature, structure: Structure, routine: Routine) -> Known {
+        Known { signature, structure, routine, takes: Mutex::default(), used: AtomicU64::new(0) }
+    }
+
+    /// What is known of the runs on these buffers.
+    pub(crate) fn take(&self, buffers: &Buffers) -> Arc<Take> {
+        let mut takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(take) = takes.iter().find(|take| take.is_of(buffers)) {
+            return take.clone();
+        }
+        takes.truncate(TAKES - 1);
+        takes.insert(0, Arc::new(Take::of(buffers)));
+        takes[0].clone()
+    }
+
+    /// Takes out what is known of runs on a buffer.
+    fn forget(&self, buffer: HandleId, gone: &mut Vec<Arc<Take>>) {
+        let mut takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
+        takes.retain(|take| {
+            let names = take.buffers.contains(&buffer);
+            if names {
+                gone.push(take.clone());
+            }
+            !names
+        });
     }
 }
 
-/// One submission of a known list.
-#[derive(Debug)]
-pub(crate) struct Call {
-    pub(crate) given: Given,
-    /// As it would be listed, but for the buffers.
-    pub(crate) entry: Entry,
-    pub(crate) buffers: SmallVec<[Weak<BufferInner>; 4]>,
-    pub(crate) handles: SmallVec<[HandleId; 4]>,
-    pub(crate) reads: SmallVec<[OldRead; 4]>,
-}
-
-impl Call {
-    pub(crate) fn readable(&self) -> bool {
-        self.reads.iter().all(OldRead::is_readable)
-    }
-}
+/// What was taken out, to be dropped where no lock is held.
+pub(crate) type Gone = (Vec<Arc<Known>>, Vec<Arc<Take>>);
 
 /// A list's way along a known one.
 #[derive(Debug)]
@@ -81,15 +96,16 @@ pub(crate) struct Followed {
     /// How many submissions agreed so far.
     pub(crate) at: usize,
     /// The buffers of those.
-    pub(crate) held: SmallVec<[Arc<BufferInner>; 12]>,
+    pub(crate) buffers: Buffers,
     /// Which of those were told to come after which.
     pub(crate) after: Vec<(usize, Range<u32>)>,
 }
 
 impl Followed {
     /// What the submissions so far touch.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.known.calls[..self.at].iter().map(|call| &call.entry)
+    pub(crate) fn touches(&self) -> impl Iterator<Item = Touch> + '_ {
+        let Followed { known, at, buffers, after: _ } = self;
+        (0..*at).flat_map(move |at| known.structure.touches(at, move |place| &*buffers[place]))
     }
 }
 
@@ -106,83 +122,76 @@ pub(crate) struct KnownLists {
 
 impl KnownLists {
     /// A known list that starts with the request.
-    pub(crate) fn starting(&mut self, request: &Request, listed: bool, lane: u32) -> Option<Arc<Known>> {
-        let mut hasher = self.hasher.build_hasher();
-        listed.hash(&mut hasher);
-        hash_request(request, &mut hasher);
-        let known = self.kept.get(&hasher.finish())?.iter().find(|known| {
-            known.properties.is_some() == listed
-                && known.routine.replay.lane == lane
-                && known.calls[0].given.is(request)
-        })?;
-        let known = known.clone();
-        self.used(&known);
-        Some(known)
-    }
-
-    /// Another known list that agrees with the first `at` submissions of one and goes on with the request.
-    pub(crate) fn departing(&mut self, from: &Known, at: usize, request: &Request) -> Option<Arc<Known>> {
-        let hash = self.first(&from.calls[0].given, true);
+    pub(crate) fn starting(&mut self, request: &Request, listed: bool) -> Option<Arc<Known>> {
+        let (kernel, _) = request.dispatch.as_ref()?;
+        let part = |(slot, accessor): &(Slot, Accessor)| (*slot, accessor.offset, accessor.count);
+        let hash = self.first(listed, kernel.id, &request.push, request.args.iter().map(part));
+        let none = Buffers::new();
         let known = self.kept.get(&hash)?.iter().find(|known| {
-            known.properties.is_some()
-                && known.routine.replay.lane == from.routine.replay.lane
-                && known.calls.get(at).is_some_and(|call| call.given.is(request))
-                && known.calls.iter().zip(&from.calls[..at]).all(|(a, b)| a.given.same(&b.given))
+            known.signature.properties.is_some() == listed && known.signature.goes_on(0, &none, request)
         })?;
         let known = known.clone();
         self.used(&known);
         Some(known)
     }
 
-    fn first(&self, given: &Given, listed: bool) -> u64 {
+    /// Another known list that agrees with the first `at` submissions of one, on these buffers, and goes on with the
+    /// request.
+    pub(crate) fn departing(&mut self, from: &Followed, request: &Request) -> Option<Arc<Known>> {
+        let Followed { known: from, at, buffers, after: _ } = from;
+        let hash = self.hash_of(&from.signature)?;
+        let known = self.kept.get(&hash)?.iter().find(|known| {
+            known.signature.properties.is_some()
+                && known.signature.begins_as(&from.signature, *at)
+                && known.signature.goes_on(*at, buffers, request)
+        })?;
+        let known = known.clone();
+        self.used(&known);
+        Some(known)
+    }
+
+    fn hash_of(&self, signature: &Signature) -> Option<u64> {
+        let call = signature.calls.first()?;
+        let parts = call.args.iter().map(|arg| (arg.slot, arg.offset, arg.count));
+        Some(self.first(signature.properties.is_some(), call.kernel, &call.push, parts))
+    }
+
+    /// The hash of a first submission.
+    fn first(
+        &self,
+        listed: bool,
+        kernel: KernelId,
+        push: &[u8],
+        args: impl Iterator<Item = (Slot, u64, u64)>,
+    ) -> u64 {
         let mut hasher = self.hasher.build_hasher();
-        listed.hash(&mut hasher);
-        given.hash(&mut hasher);
+        (listed, kernel, push).hash(&mut hasher);
+        args.for_each(|part| part.hash(&mut hasher));
         hasher.finish()
     }
 
-    /// Notes that a list was run. Whether it was before, so that it is worth being known. Lists that reach memory by
-    /// address never are.
-    pub(crate) fn seen(&mut self, entries: &[Entry], listed: bool) -> bool {
-        let mut hasher = self.hasher.build_hasher();
-        listed.hash(&mut hasher);
-        for entry in entries {
-            let Some(given) = &entry.given else { return false };
-            given.hash(&mut hasher);
-        }
+    /// Notes that a list was run. Whether it was before, so that it is worth being known.
+    pub(crate) fn seen(&mut self, signature: &Signature) -> bool {
         if self.seen.len() >= SEEN {
             self.seen.clear();
         }
-        !self.seen.insert(hasher.finish())
+        !self.seen.insert(self.hasher.hash_one(signature))
     }
 
-    /// Keeps a list.
-    pub(crate) fn put(
-        &mut self,
-        device: &Device,
-        entries: &[Entry],
-        properties: Option<FusionProperties>,
-        routine: Routine,
-    ) {
-        let Some(calls) = calls(device, entries) else { return };
-        let Some(first) = calls.first() else { return };
-        let hash = self.first(&first.given, properties.is_some());
-        let same = |known: &Arc<Known>| {
-            known.properties == properties
-                && known.routine.replay.lane == routine.replay.lane
-                && known.calls.len() == calls.len()
-                && known.calls.iter().zip(&calls).all(|(a, b)| a.given.same(&b.given))
-        };
+    /// Keeps a list that ran on these buffers.
+    pub(crate) fn put(&mut self, known: Known, buffers: &Buffers) {
+        // One that stands for itself takes the list with it.
+        let own = buffers.iter().filter(|buffer| buffer.imported);
+        own.for_each(|buffer| buffer.known.store(true, Release));
+        let Some(hash) = self.hash_of(&known.signature) else { return };
         let all = self.kept.entry(hash).or_default();
         let before = all.len();
-        all.retain(|known| !same(known));
+        all.retain(|other| other.signature != known.signature);
         self.count -= before - all.len();
-        for buffer in entries.iter().flat_map(|entry| &entry.buffers) {
-            buffer.known.store(true, std::sync::atomic::Ordering::Release);
-        }
         self.now += 1;
+        known.used.store(self.now, Relaxed);
         // The latest comes first: of several that agree so far it is the likeliest.
-        all.insert(0, Arc::new(Known { calls, properties, routine, used: AtomicU64::new(self.now) }));
+        all.insert(0, Arc::new(known));
         self.count += 1;
         if self.count > CAPACITY {
             let oldest = self.kept.values().flatten().map(|known| known.used.load(Relaxed)).min();
@@ -196,14 +205,23 @@ impl KnownLists {
         known.used.store(self.now, Relaxed);
     }
 
-    /// Takes out everything, to be dropped where no lock is held.
+    /// Takes out everything.
     #[must_use]
-    pub(crate) fn clear(&mut self) -> Vec<Arc<Known>> {
+    pub(crate) fn clear(&mut self) -> Gone {
         self.seen.clear();
-        self.keep(|_| false)
+        (self.keep(|_| false), Vec::new())
     }
 
-    pub(crate) fn keep(&mut self, mut stays: impl FnMut(&Known) -> bool) -> Vec<Arc<Known>> {
+    /// Takes out what is about a buffer.
+    #[must_use]
+    pub(crate) fn forget(&mut self, buffer: HandleId) -> Gone {
+        let lists = self.keep(|known| known.signature.views.iter().all(|view| view.only != Some(buffer)));
+        let mut takes = Vec::new();
+        self.kept.values().flatten().for_each(|known| known.forget(buffer, &mut takes));
+        (lists, takes)
+    }
+
+    fn keep(&mut self, mut stays: impl FnMut(&Known) -> bool) -> Vec<Arc<Known>> {
         let mut gone = Vec::new();
         self.kept.retain(|_, all| {
             all.retain(|known| {
@@ -218,19 +236,4 @@ impl KnownLists {
         self.count -= gone.len();
         gone
     }
-}
-
-/// The submissions of a list, to be compared with.
-fn calls(device: &Device, entries: &[Entry]) -> Option<Vec<Call>> {
-    let mut calls = Vec::with_capacity(entries.len());
-    for (number, entry) in entries.iter().enumerate() {
-        calls.push(Call {
-            given: entry.given.clone()?,
-            buffers: entry.buffers.iter().map(Arc::downgrade).collect(),
-            handles: entry.buffers.iter().map(|buffer| buffer.handle).collect(),
-            entry: Entry { buffers: SmallVec::new(), ..entry.clone() },
-            reads: OldRead::of(device, &entries[..number], entry),
-        });
-    }
-    Some(calls)
 }

@@ -1,114 +1,195 @@
-//! Submissions that are made again and again: recorded once, ordered anew each time.
+//! Submissions that are made again and again, on any buffers.
+//!
+//! A replay has the dispatches of a list with the buffers as numbers, and the barriers between them. On buffers that it is
+//! run on for the first time it is recorded and submitted at once; what runs on the same ones once more becomes a tape,
+//! which is only submitted.
 //!
 //! # Guarantees
 //! - each run comes after what it has to come after, found in the graph as for any other work
+//! - nothing here keeps a buffer alive; what was recorded with a buffer goes when the buffer does
 //!
-//! What has to come before a recording is not known when it is made, so there is one for each kind of barrier that it may
-//! have to start with. Barriers between its own dispatches are part of it.
+//! What has to come before a tape is not known when it is made, so there is one for each kind of barrier that it may have
+//! to start with. Barriers between its own dispatches are part of it.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU64, Ordering::Relaxed},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Release};
 
 use smallvec::SmallVec;
 
 use crate::{
     error::Error,
+    report::list::Reported,
     submission::{
+        buffer::BufferInner,
         device::Device,
         graph::{Graph, Mark, Stage, Touch, Touches},
+        identity::HandleId,
         ready::Readies,
+        signature::Buffers,
     },
-    vk::{Barrier, Command, Submitted, Tape},
+    vk::{Barrier, BoundMemory, Command, Dispatch, Pipeline, Submitted, Tape},
 };
 
 /// A submission that can be made again.
 #[derive(Debug)]
 pub(crate) struct Replay {
-    pub(crate) lane: u32,
     label: Arc<str>,
-    /// The dispatches, with the barriers between them.
-    commands: Vec<Command>,
-    /// What all of them touch.
-    touches: Touches,
+    steps: Vec<Step>,
+    /// What all of them touch, with the number of a buffer over it.
+    touches: SmallVec<[(u32, Touch); 8]>,
     /// Whether a run has to come after the one before.
     in_order: bool,
+}
+
+/// A dispatch.
+#[derive(Debug)]
+struct Step {
+    /// What it has to come after in the same submission.
+    barrier: Option<Barrier>,
+    pipeline: Arc<Pipeline>,
+    bindings: SmallVec<[Binding; 8]>,
+    push: SmallVec<[u8; 64]>,
+    groups: [u32; 3],
+}
+
+/// A range of a buffer, bound for a dispatch.
+#[derive(Debug, Clone, Copy)]
+struct Binding {
+    place: u32,
+    set: u32,
+    binding: u32,
+    offset: u64,
+    len: u64,
+}
+
+/// What is known of the runs on certain buffers.
+#[derive(Debug)]
+pub(crate) struct Take {
+    pub(crate) buffers: SmallVec<[HandleId; 8]>,
+    state: Mutex<TakeState>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct TakeState {
+    /// The hardware queue of the latest run; nothing before the first.
+    lane: Option<u32>,
     /// By the barrier that comes first.
-    tapes: [OnceLock<Arc<Tape>>; 4],
-    /// The graph's mark of the latest run; 0 for none.
-    mark: AtomicU64,
+    tapes: [Option<Arc<Tape>>; 4],
+    /// The graph's mark of the latest run.
+    mark: Option<Mark>,
+    /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
+    /// for none.
+    pub(crate) settled: u64,
+    /// What reports say of a run, as long as it is settled.
+    pub(crate) reported: Option<Reported>,
+}
+
+impl Take {
+    pub(crate) fn of(buffers: &Buffers) -> Take {
+        Take { buffers: buffers.iter().map(|buffer| buffer.handle).collect(), state: Mutex::default() }
+    }
+
+    pub(crate) fn is_of(&self, buffers: &Buffers) -> bool {
+        self.buffers.iter().zip(buffers).all(|(known, buffer)| *known == buffer.handle)
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, TakeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Replay {
-    /// Takes note of dispatches that are about to be submitted, or were. `None` if they must not be recorded for later.
-    pub(crate) fn of(lane: u32, readies: &Readies) -> Option<Replay> {
+    /// Takes note of dispatches that are about to be submitted. `None` if they must not be submitted again in this way.
+    pub(crate) fn of(readies: &Readies, buffers: &Buffers) -> Option<Replay> {
         let label = readies.first()?.label.clone();
         // As if nothing came before.
         let mut graph = Graph::default();
         let mut batch = graph.begin(0);
-        let mut commands = Vec::with_capacity(2 * readies.len());
-        let mut touches = Touches::new();
+        let mut steps = Vec::with_capacity(readies.len());
+        let mut touches = SmallVec::new();
         for ready in readies {
-            if ready.apart || !ready.dispatch.keeps.is_empty() {
+            let Dispatch { pipeline, bindings, push, groups, keeps } = &ready.dispatch;
+            if ready.apart || !keeps.is_empty() {
                 return None;
             }
-            let needs = graph.add(&mut batch, &ready.label, Stage::Compute, &ready.touches);
-            commands.extend(needs.barrier.map(Command::Barrier));
-            commands.push(Command::Dispatch(ready.dispatch.clone()));
-            ready.touches.iter().for_each(|touch| merge(&mut touches, touch));
+            let barrier = graph.add(&mut batch, &ready.label, Stage::Compute, &ready.touches).barrier;
+            let bindings = bindings.iter().map(|bound| Binding::of(bound, buffers)).collect::<Option<_>>()?;
+            let (pipeline, push, groups) = (pipeline.clone(), push.clone(), *groups);
+            steps.push(Step { barrier, pipeline, bindings, push, groups });
+            for touch in &ready.touches {
+                let place = buffers.iter().position(|buffer| buffer.shared.id == touch.memory)?;
+                merge(&mut touches, place as u32, touch);
+            }
         }
-        let in_order = touches.iter().any(|a| touches.iter().any(|b| a.conflicts(b)));
-        Some(Replay {
-            lane,
-            label,
-            commands,
-            touches,
-            in_order,
-            tapes: Default::default(),
-            mark: AtomicU64::new(0),
-        })
+        let in_order = touches.iter().any(|(_, a)| touches.iter().any(|(_, b)| a.conflicts(b)));
+        Some(Replay { label, steps, touches, in_order })
     }
 
-    /// The recording that starts with a barrier.
-    fn tape(&self, device: &Device, barrier: Option<Barrier>) -> Result<&Arc<Tape>, Error> {
-        let slot = match barrier {
-            None => 0,
-            Some(Barrier::ComputeToCompute) => 1,
-            Some(Barrier::TransferToCompute) => 2,
-            Some(_) => 3,
-        };
-        if let Some(tape) = self.tapes[slot].get() {
-            return Ok(tape);
-        }
-        let mut commands: SmallVec<[Command; 2]> = SmallVec::new();
+    /// The commands on certain buffers, after a barrier.
+    fn commands(
+        &self,
+        barrier: Option<Barrier>,
+        buffers: &Buffers,
+        graph: &mut Graph,
+    ) -> Result<SmallVec<[Command; 2]>, Error> {
+        let mut commands = SmallVec::with_capacity(2 * self.steps.len());
         commands.extend(barrier.map(Command::Barrier));
-        commands.extend(self.commands.iter().cloned());
-        let tape = device.gpu.queue(self.lane as usize).record(&commands)?;
-        Ok(self.tapes[slot].get_or_init(|| Arc::new(tape)))
+        for step in &self.steps {
+            let Step { barrier, pipeline, bindings, push, groups } = step;
+            commands.extend(barrier.map(Command::Barrier));
+            let mut bound = SmallVec::with_capacity(bindings.len());
+            for Binding { place, set, binding, offset, len } in bindings {
+                let memory = buffers[*place as usize].memory(graph)?.clone();
+                bound.push(BoundMemory { set: *set, binding: *binding, memory, offset: *offset, len: *len });
+            }
+            let (pipeline, push, groups) = (pipeline.clone(), push.clone(), *groups);
+            let keeps = SmallVec::new();
+            commands.push(Command::Dispatch(Dispatch { pipeline, bindings: bound, push, groups, keeps }));
+        }
+        Ok(commands)
     }
 
-    /// Makes a submission again.
-    pub(crate) fn play(&self, device: &Device, graph: &mut Graph) -> Result<Submitted, Error> {
+    /// Makes the submission on certain buffers, of which this is known.
+    pub(crate) fn play(
+        &self,
+        device: &Device,
+        graph: &mut Graph,
+        lane: u32,
+        (buffers, take): (&Buffers, &mut TakeState),
+        profile: bool,
+    ) -> Result<Submitted, Error> {
+        // What is allocated now is filled by a submission of its own, which comes before this one.
+        for binding in self.steps.iter().flat_map(|step| &step.bindings) {
+            buffers[binding.place as usize].memory(graph)?;
+        }
         device.refresh(graph);
-        let lane = self.lane;
-        let mark = Mark::from_number(self.mark.load(Relaxed));
-        if let Some(pending) = mark.and_then(|mark| graph.repeat(mark, lane)) {
-            let barrier = pending && self.in_order;
-            let tape = self.tape(device, barrier.then_some(Barrier::ComputeToCompute))?;
+        if take.lane != Some(lane) {
+            *take = TakeState::default();
+        }
+        let again = take.lane == Some(lane) && !profile;
+        if again && let Some(pending) = take.mark.and_then(|mark| graph.repeat(mark, lane)) {
+            let barrier = (pending && self.in_order).then_some(Barrier::ComputeToCompute);
+            let tape = self.tape(device, graph, lane, barrier, (buffers, take))?;
             let submitted = device.gpu.play(lane, tape, &[])?;
-            graph.repeated(submitted.point, barrier);
+            graph.repeated(submitted.point, barrier.is_some());
             return Ok(submitted);
         }
+        let touch =
+            |(place, touch): &(u32, Touch)| Touch { memory: buffers[*place as usize].shared.id, ..*touch };
+        let touches: Touches = self.touches.iter().map(touch).collect();
         let mut batch = graph.begin(lane);
-        let needs = graph.add(&mut batch, &self.label, Stage::Compute, &self.touches);
-        let submitted = self
-            .tape(device, needs.barrier)
-            .and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits)?));
+        let needs = graph.add(&mut batch, &self.label, Stage::Compute, &touches);
+        let submitted = if again {
+            let tape = self.tape(device, graph, lane, needs.barrier, (buffers, take));
+            tape.and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits)?))
+        } else {
+            let commands = self.commands(needs.barrier, buffers, graph);
+            let queue = device.gpu.queue(lane as usize);
+            commands.and_then(|commands| Ok(queue.submit(&commands, &needs.waits, profile)?))
+        };
         match submitted {
             Ok(submitted) => {
-                let mark = graph.commit_repeatable(batch, submitted.point, !needs.waits.is_empty());
-                self.mark.store(mark.number(), Relaxed);
+                take.lane = Some(lane);
+                take.mark = Some(graph.commit_repeatable(batch, submitted.point, !needs.waits.is_empty()));
                 Ok(submitted)
             }
             Err(error) => {
@@ -117,16 +198,51 @@ impl Replay {
             }
         }
     }
+
+    /// The recording that starts with a barrier.
+    fn tape<'a>(
+        &self,
+        device: &Device,
+        graph: &mut Graph,
+        lane: u32,
+        barrier: Option<Barrier>,
+        (buffers, take): (&Buffers, &'a mut TakeState),
+    ) -> Result<&'a Arc<Tape>, Error> {
+        let slot = match barrier {
+            None => 0,
+            Some(Barrier::ComputeToCompute) => 1,
+            Some(Barrier::TransferToCompute) => 2,
+            Some(_) => 3,
+        };
+        let tape = match take.tapes[slot].take() {
+            Some(tape) => tape,
+            None => {
+                let commands = self.commands(barrier, buffers, graph)?;
+                buffers.iter().for_each(|buffer| buffer.known.store(true, Release));
+                Arc::new(device.gpu.queue(lane as usize).record(&commands)?)
+            }
+        };
+        Ok(take.tapes[slot].insert(tape))
+    }
+}
+
+impl Binding {
+    fn of(bound: &BoundMemory, buffers: &Buffers) -> Option<Binding> {
+        let BoundMemory { set, binding, memory, offset, len } = bound;
+        let is_over = |buffer: &Arc<BufferInner>| buffer.is_over(memory);
+        let place = buffers.iter().position(is_over)? as u32;
+        Some(Binding { place, set: *set, binding: *binding, offset: *offset, len: *len })
+    }
 }
 
 /// Adds an access to others: those of the same bytes become one.
-fn merge(touches: &mut Touches, touch: &Touch) {
-    let same = |known: &&mut Touch| known.memory == touch.memory && known.span == touch.span;
+fn merge(touches: &mut SmallVec<[(u32, Touch); 8]>, place: u32, touch: &Touch) {
+    let same = |(_, known): &&mut (u32, Touch)| known.memory == touch.memory && known.span == touch.span;
     match touches.iter_mut().find(same) {
-        Some(known) => {
+        Some((_, known)) => {
             known.reads |= touch.reads;
             known.writes |= touch.writes;
         }
-        None => touches.push(touch.clone()),
+        None => touches.push((place, touch.clone())),
     }
 }

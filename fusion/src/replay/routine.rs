@@ -1,21 +1,23 @@
-//! A run that can be made again: what is submitted, and what else happens with it.
+//! A run that can be made again on any buffers: what is submitted, and what else happens with it.
 
-use std::sync::{
-    Arc, Weak,
-    atomic::{AtomicU64, Ordering::Relaxed},
-};
+use std::sync::{Arc, atomic::Ordering::Acquire};
 
 use smallvec::SmallVec;
 
-use super::recorded::Replay;
+use super::{
+    recorded::{Replay, TakeState},
+    structure::place_of,
+};
 use crate::{
     error::Unreadable,
-    jit,
+    jit::{self, BufferId},
     report::{
-        list::{FusionReport, Tier},
+        list::{Elsewhere, FusionReport, Renamed, Reported, Tier},
         outcome::Outcome,
     },
-    submission::{buffer::BufferInner, device::Device, entry::Entry, graph::Touch, identity::Span},
+    submission::{
+        buffer::BufferInner, device::Device, entry::Entry, identity::Span, ready::Readies, signature::Buffers,
+    },
 };
 
 /// What is submitted, and what else happens with it.
@@ -23,26 +25,24 @@ use crate::{
 pub(crate) struct Routine {
     pub(crate) replay: Replay,
     pub(crate) outcome: Outcome,
-    pub(crate) report: Option<Arc<FusionReport>>,
-    pub(crate) effects: Vec<Effect>,
     pub(crate) dispatches: u64,
-    /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
-    /// for none.
-    pub(crate) settled: AtomicU64,
+    effects: Vec<Effect>,
+    /// What is said of a run, about these memories, in the order of the buffers.
+    report: Option<(Arc<FusionReport>, SmallVec<[BufferId; 8]>)>,
 }
 
 /// Bytes that are written, or that a fused kernel keeps to itself.
 #[derive(Debug)]
-pub(crate) struct Effect {
-    pub(crate) buffer: Weak<BufferInner>,
-    pub(crate) span: Span,
-    pub(crate) inside: bool,
+struct Effect {
+    place: u32,
+    span: Span,
+    inside: bool,
 }
 
 impl Effect {
     /// Makes it so.
-    pub(crate) fn apply(&self) {
-        let Some(buffer) = self.buffer.upgrade() else { return };
+    fn apply(&self, buffers: &Buffers) {
+        let buffer = &buffers[self.place as usize];
         if self.inside {
             buffer.lost(self.span, Unreadable::Internalized);
         } else {
@@ -52,16 +52,59 @@ impl Effect {
 }
 
 impl Routine {
-    pub(crate) fn new(replay: Replay, effects: Vec<Effect>, report: Option<&FusionReport>) -> Routine {
+    /// Takes note of a run: its dispatches, the writes of its submissions (by submission and argument, and whether the
+    /// bytes stay inside), and its report. `None` if it must not be made again in this way.
+    pub(crate) fn of(
+        device: &Device,
+        readies: &Readies,
+        (entries, writes): (&[Entry], &[(usize, usize, bool)]),
+        buffers: &Buffers,
+        report: Option<&FusionReport>,
+    ) -> Option<Routine> {
+        let replay = Replay::of(readies, buffers)?;
+        let mut effects = Vec::with_capacity(writes.len());
+        for &(entry, position, inside) in writes {
+            let (submission, touch) = (&entries[entry].submission, &entries[entry].touches[position]);
+            // A write that is not certain does nothing to contents.
+            if inside || jit::overwrites(submission, position, &device.limits) {
+                let place = place_of(buffers, &entries[entry].buffers[position]) as u32;
+                effects.push(Effect { place, span: touch.span, inside });
+            }
+        }
         let dispatches = report.map_or(1, |report| report.dispatches as u64);
         let outcome = report.map_or(Outcome::Unfused, |report| report.outcome.clone());
-        let report = report.map(|report| Arc::new(again(report)));
-        Routine { replay, outcome, report, effects, dispatches, settled: AtomicU64::new(0) }
+        let ids = || buffers.iter().map(|buffer| buffer.shared.id.planned()).collect();
+        let report = report.map(|report| (Arc::new(again(report)), ids()));
+        Some(Routine { replay, outcome, dispatches, effects, report })
     }
 
-    /// Whether nothing about the contents of buffers has changed since it was all in order.
-    pub(crate) fn settled(&self, contents: u64) -> bool {
-        self.settled.load(Relaxed) == contents
+    /// Whether a run of it is a list's.
+    pub(crate) fn is_of_list(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// What happens to contents with a run, and what its report says.
+    pub(crate) fn ran(&self, device: &Device, buffers: &Buffers, take: &mut TakeState) -> Option<Reported> {
+        let before = device.contents.load(Acquire);
+        if take.settled != before {
+            self.effects.iter().for_each(|effect| effect.apply(buffers));
+            take.reported = self.report_on(buffers);
+            if device.contents.load(Acquire) == before {
+                take.settled = before;
+            }
+        }
+        take.reported.clone()
+    }
+
+    fn report_on(&self, buffers: &Buffers) -> Option<Reported> {
+        let (report, ids) = self.report.as_ref()?;
+        let renamed = |(was, buffer): (&BufferId, &Arc<BufferInner>)| Renamed {
+            was: *was,
+            is: buffer.shared.id.planned(),
+            name: buffer.given_name(),
+        };
+        let buffers = ids.iter().zip(buffers).map(renamed).collect();
+        Some(Reported::Of(Arc::new(Elsewhere { report: report.clone(), buffers })))
     }
 }
 
@@ -73,48 +116,4 @@ fn again(report: &FusionReport) -> FusionReport {
         (step.jit_us, step.driver_us, step.load_us) = (0.0, 0.0, 0.0);
     }
     report
-}
-
-impl Entry {
-    /// What one of its writes does to contents: nothing, unless it certainly writes every byte.
-    pub(crate) fn effect(&self, device: &Device, position: usize) -> Option<Effect> {
-        let (touch, buffer) = (&self.touches[position], &self.buffers[position]);
-        let certain = touch.writes && jit::overwrites(&self.submission, position, &device.limits);
-        certain.then(|| Effect { buffer: Arc::downgrade(buffer), span: touch.span, inside: false })
-    }
-
-    /// What a run of it alone does to contents.
-    pub(crate) fn effects(&self, device: &Device) -> Vec<Effect> {
-        (0..self.touches.len()).filter_map(|position| self.effect(device, position)).collect()
-    }
-}
-
-/// An access that reads, of a list that may be run again.
-#[derive(Debug)]
-pub(crate) struct OldRead {
-    buffer: Weak<BufferInner>,
-    span: Span,
-    /// What earlier submissions of the list certainly write of the same memory.
-    written: SmallVec<[Span; 1]>,
-}
-
-impl OldRead {
-    /// Every read of a submission, with what those before it write.
-    pub(crate) fn of(device: &Device, earlier: &[Entry], entry: &Entry) -> SmallVec<[OldRead; 4]> {
-        let reads = entry.touches.iter().zip(&entry.buffers).filter(|(touch, _)| touch.reads);
-        let read = |(touch, buffer): (&Touch, &Arc<BufferInner>)| OldRead {
-            buffer: Arc::downgrade(buffer),
-            span: touch.span,
-            written: earlier.iter().flat_map(|entry| entry.overwritten(device, touch.memory)).collect(),
-        };
-        reads.map(read).collect()
-    }
-
-    /// Whether it finds something readable, now that the list would run.
-    pub(crate) fn is_readable(&self) -> bool {
-        self.buffer.upgrade().is_some_and(|buffer| {
-            buffer.unreadable(self.span).is_none()
-                || buffer.unreadable_after(self.span, self.written.iter().copied()).is_none()
-        })
-    }
 }

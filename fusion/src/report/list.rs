@@ -4,6 +4,8 @@
 
 use std::{ops::Range, sync::Arc};
 
+use smallvec::SmallVec;
+
 use crate::{
     jit::{BufferId, Report},
     report::outcome::Outcome,
@@ -137,5 +139,74 @@ impl FusionReport {
     #[must_use]
     pub fn disk(&self) -> Tier {
         self.steps.iter().fold(Tier::NotAsked, |tier, step| tier.and(step.disk))
+    }
+}
+
+/// The memories that a report speaks of, with the names of their buffers, of which several may be over one.
+pub(crate) fn names(buffers: impl Iterator<Item = (BufferId, Arc<str>)>) -> Vec<(BufferId, Arc<str>)> {
+    let mut names: Vec<(BufferId, Arc<str>)> = Vec::new();
+    for (id, name) in buffers {
+        match names.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, names)) => *names = Arc::from(format!("{names}, {name}")),
+            None => names.push((id, name)),
+        }
+    }
+    names
+}
+
+/// The name of a buffer that was given none.
+pub(crate) fn default_name(id: BufferId) -> Arc<str> {
+    Arc::from(format!("buffer {}", id.0))
+}
+
+/// Makes a report speak of other buffers.
+pub(crate) fn rename(report: &mut Report, mut to: impl FnMut(BufferId) -> BufferId) {
+    let Report { groups: _, splits, buffers, trusted } = report;
+    splits.iter_mut().filter_map(|split| split.buffer.as_mut()).for_each(|buffer| *buffer = to(*buffer));
+    buffers.iter_mut().for_each(|report| report.buffer = to(report.buffer));
+    trusted.iter_mut().for_each(|report| report.buffer = report.buffer.map(&mut to));
+}
+
+/// A report, or what it is made from when somebody asks for it.
+#[derive(Debug, Clone)]
+pub(crate) enum Reported {
+    Made(Arc<FusionReport>),
+    Of(Arc<Elsewhere>),
+}
+
+/// The report on a run of the same list on other buffers.
+#[derive(Debug)]
+pub(crate) struct Elsewhere {
+    pub(crate) report: Arc<FusionReport>,
+    pub(crate) buffers: SmallVec<[Renamed; 8]>,
+}
+
+/// A buffer of that list, and the one in its place.
+#[derive(Debug)]
+pub(crate) struct Renamed {
+    pub(crate) was: BufferId,
+    pub(crate) is: BufferId,
+    pub(crate) name: Option<Arc<str>>,
+}
+
+impl Reported {
+    /// The report.
+    pub(crate) fn report(&self) -> Arc<FusionReport> {
+        match self {
+            Reported::Made(report) => report.clone(),
+            Reported::Of(elsewhere) => Arc::new(elsewhere.report()),
+        }
+    }
+}
+
+impl Elsewhere {
+    fn report(&self) -> FusionReport {
+        let Elsewhere { report, buffers } = self;
+        let mut report = FusionReport::clone(report);
+        let is = |id: BufferId| buffers.iter().find(|buffer| buffer.was == id).map_or(id, |buffer| buffer.is);
+        rename(&mut report.plan, is);
+        let name = |buffer: &Renamed| buffer.name.clone().unwrap_or_else(|| default_name(buffer.is));
+        report.names = names(buffers.iter().map(|buffer| (buffer.is, name(buffer))));
+        report
     }
 }

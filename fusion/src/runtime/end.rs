@@ -6,19 +6,28 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use smallvec::SmallVec;
+
 use super::prepare::Prepared;
 use crate::{
     error::{BuildError, Error, Unreadable},
     options::fusion::FusionProperties,
-    replay::{recorded::Replay, routine::Routine},
-    report::outcome::{CancelCause, Outcome},
+    replay::{known::Known, routine::Routine, structure::Structure},
+    report::{
+        list::{FusionReport, Reported},
+        outcome::{CancelCause, Outcome},
+    },
     runtime::{
         commit::Work,
         context::ContextInner,
         event::{Done, EventInner, Settled},
         schedule::{List, Mode, QueueId, Schedule},
     },
-    submission::entry::Entry,
+    submission::{
+        entry::Entry,
+        ready::Readies,
+        signature::{Buffers, Signature},
+    },
     vk::Point,
 };
 
@@ -31,34 +40,63 @@ pub(crate) enum End {
     Keep(FusionProperties),
 }
 
-/// Where a kept list has what is known of it, and the version of its buffers now.
-type KeptAs<'a> = (&'a OnceLock<(Routine, u64)>, u64);
+/// What is known of a kept list, for buffers of which somebody was told the address so often.
+pub(crate) type KeptRoutine = OnceLock<(Routine, Told)>;
 
-/// Where to note how a list can be run again.
-enum Remember<'a> {
+/// How often somebody was told an address in each buffer of a list.
+pub(crate) type Told = SmallVec<[u64; 8]>;
+
+/// Where to note how a list, or a submission outside fusion mode, can be run again.
+#[derive(Debug)]
+pub(crate) enum Remember<'a> {
     No,
-    Known(&'a FusionProperties),
-    Kept(KeptAs<'a>),
+    /// Among what is known.
+    Known(Option<&'a FusionProperties>),
+    /// With a kept list on these buffers, which were like this before anything was planned.
+    Kept(&'a KeptRoutine, &'a Buffers, Told),
+}
+
+/// How to run again what is about to run.
+#[derive(Debug)]
+pub(crate) enum Noted {
+    Known(Known, Buffers),
+    Kept(Routine),
 }
 
 impl Remember<'_> {
-    /// Whether it is worth it: a list that is recorded anew each time has to come a second time.
-    fn wants(&self, schedule: &mut Schedule, list: &List) -> bool {
+    /// How to run again what is about to run, if that is worth it: one that is known has to come a second time.
+    pub(crate) fn note(
+        &self,
+        context: &ContextInner,
+        schedule: &mut Schedule,
+        (entries, writes): (&[Entry], &[(usize, usize, bool)]),
+        readies: &Readies,
+        report: Option<&FusionReport>,
+    ) -> Option<Noted> {
         match self {
-            Remember::No => false,
-            Remember::Known(_) => schedule.known.seen(&list.entries, true),
-            Remember::Kept((slot, _)) => slot.get().is_none(),
+            Remember::Known(properties) => {
+                let (signature, buffers) = Signature::of(entries, *properties)?;
+                if !schedule.known.seen(&signature) {
+                    return None;
+                }
+                let routine = Routine::of(context, readies, (entries, writes), &buffers, report)?;
+                let structure = Structure::of(context, entries, &buffers);
+                Some(Noted::Known(Known::new(signature, structure, routine), buffers))
+            }
+            Remember::Kept(slot, buffers, _) if slot.get().is_none() => {
+                Routine::of(context, readies, (entries, writes), buffers, report).map(Noted::Kept)
+            }
+            Remember::No | Remember::Kept(..) => None,
         }
     }
 
-    fn keep(&self, context: &ContextInner, schedule: &mut Schedule, list: &List, routine: Routine) {
-        match self {
-            Remember::No => {}
-            Remember::Known(properties) => {
-                schedule.known.put(context, &list.entries, Some((*properties).clone()), routine);
-            }
+    /// Keeps what was noted, now that it has run.
+    pub(crate) fn keep(self, schedule: &mut Schedule, noted: Noted) {
+        match (noted, self) {
+            (Noted::Known(known, buffers), _) => schedule.known.put(known, &buffers),
             // Another thread may have been faster.
-            Remember::Kept((slot, version)) => drop(slot.set((routine, *version))),
+            (Noted::Kept(routine), Remember::Kept(slot, _, told)) => drop(slot.set((routine, told))),
+            (Noted::Kept(_), _) => {}
         }
     }
 }
@@ -133,7 +171,7 @@ impl ContextInner {
         queue: QueueId,
         list: &Arc<List>,
         end: &End,
-        kept: Option<KeptAs<'_>>,
+        kept: Option<Remember<'_>>,
     ) -> Result<(), Error> {
         let ending = Ending { context: self, queue, list };
         let result = self.run_list(&ending, end, kept);
@@ -142,7 +180,7 @@ impl ContextInner {
     }
 
     /// Prepares the list outside the lock, then submits it and settles its events under it.
-    fn run_list(&self, ending: &Ending<'_>, end: &End, kept: Option<KeptAs<'_>>) -> Result<(), Error> {
+    fn run_list(&self, ending: &Ending<'_>, end: &End, kept: Option<Remember<'_>>) -> Result<(), Error> {
         let (queue, list) = (ending.queue, ending.list);
         let prepared = catch_unwind(AssertUnwindSafe(|| self.prepare(list, end))).unwrap_or_else(|panic| {
             let source = BuildError::Panic(panic_message(&*panic));
@@ -161,8 +199,8 @@ impl ContextInner {
                 return self.run_first(queue, list, prepared, first);
             }
             let remember = match (kept, end) {
-                (Some(kept), _) => Remember::Kept(kept),
-                (None, End::Complete(properties)) => Remember::Known(properties),
+                (Some(kept), _) => kept,
+                (None, End::Complete(properties)) => Remember::Known(Some(properties)),
                 _ => Remember::No,
             };
             self.submit_list(&mut self.lock(), queue, list, prepared, remember)
@@ -181,19 +219,28 @@ impl ContextInner {
         queue: QueueId,
         properties: &FusionProperties,
     ) -> Option<List> {
-        let known = schedule.known_list(queue, properties)?;
         // It may have code that was dropped since.
-        if self.judged.any_dropped() {
+        if !schedule.is_known(queue, properties) || self.judged.any_dropped() {
             return None;
         }
-        // What fails here fails again on the long way, and is dealt with there.
-        let submitted = self.perform(schedule, queue, &known.routine).ok()?;
-        schedule.known.used(&known);
-        let state = schedule.queue(queue);
-        let Mode::Recording(list) = mem::replace(&mut state.mode, Mode::Direct) else { return None };
-        list.settle(known.routine.says(submitted));
-        state.expected = Some(known);
-        Some(list)
+        let Mode::Recording(list) = mem::replace(&mut schedule.queue(queue).mode, Mode::Direct) else {
+            return None;
+        };
+        let followed = list.followed.as_ref()?;
+        let (known, take) = (&followed.known, followed.known.take(&followed.buffers));
+        let on = (&followed.buffers, &mut *take.state());
+        match self.perform(schedule, queue, &known.routine, on) {
+            Ok(settled) => {
+                schedule.known.used(known);
+                list.settle(settled);
+                Some(list)
+            }
+            Err(_) => {
+                // What fails here fails again on the long way, and is dealt with there.
+                schedule.queue(queue).mode = Mode::Recording(list);
+                None
+            }
+        }
     }
 
     fn submit_list(
@@ -216,13 +263,10 @@ impl ContextInner {
             let kept = list.kept_inside(&pieces);
             let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
             let readies = self.ready(schedule, pieces, buffers)?;
-            let again = planned && !profile && waits.is_empty() && self.programs.keeps();
-            let again = again && remember.wants(schedule, list);
-            let replay = if again { Replay::of(lane, &readies) } else { None };
-            let submitted = match &replay {
-                Some(replay) => replay.play(self, &mut schedule.graph)?,
-                None => self.commit(schedule, lane, Work { readies, waits: &waits, profile })?,
-            };
+            let again = planned && waits.is_empty() && self.programs.keeps();
+            let ran = (&*list.entries, &*kept);
+            let noted = again.then(|| remember.note(self, schedule, ran, &readies, Some(&report))).flatten();
+            let submitted = self.commit(schedule, lane, Work { readies, waits: &waits, profile })?;
             for &(entry, position, is_kept) in &kept {
                 let entry = &list.entries[entry];
                 let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);
@@ -232,9 +276,8 @@ impl ContextInner {
                     entry.note_written_at(self, position);
                 }
             }
-            if let Some(replay) = replay {
-                let effects = list.effects(self, &kept);
-                remember.keep(self, schedule, list, Routine::new(replay, effects, Some(&report)));
+            if let Some(noted) = noted {
+                remember.keep(schedule, noted);
             }
             schedule.queue(queue).ran(submitted.point);
             Done::Gpu(submitted)
@@ -245,7 +288,7 @@ impl ContextInner {
             "fusion list ended"
         );
         let outcome = report.outcome.clone();
-        list.settle(Settled::new(Ok(done), outcome, Some(Arc::new(report))));
+        list.settle(Settled::new(Ok(done), outcome, Some(Reported::Made(Arc::new(report)))));
         forced.map_or(Ok(()), Err)
     }
 

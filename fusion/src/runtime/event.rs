@@ -10,7 +10,7 @@ use std::{
 use crate::{
     error::Error,
     report::{
-        list::FusionReport,
+        list::{FusionReport, Reported},
         outcome::{CancelCause, Outcome},
     },
     runtime::{context::ContextInner, end::End, schedule::QueueId},
@@ -40,7 +40,7 @@ pub(crate) struct EventInner {
 pub(crate) struct Settled {
     pub(crate) result: Result<Done, Arc<Error>>,
     pub(crate) outcome: Outcome,
-    pub(crate) report: Option<Arc<FusionReport>>,
+    pub(crate) report: Option<Reported>,
     /// Submissions of a list that failed while others ran, by their places in it, in order.
     pub(crate) failed: Arc<[(u32, Arc<Error>)]>,
 }
@@ -50,7 +50,7 @@ impl Settled {
     pub(crate) fn new(
         result: Result<Done, Arc<Error>>,
         outcome: Outcome,
-        report: Option<Arc<FusionReport>>,
+        report: Option<Reported>,
     ) -> Settled {
         Settled { result, outcome, report, failed: Arc::default() }
     }
@@ -245,7 +245,7 @@ impl Event {
     /// What happened to the list that it is in; nothing while it is listed, and for work outside fusion mode.
     #[must_use]
     pub fn report(&self) -> Option<Arc<FusionReport>> {
-        self.inner.settled().and_then(|settled| settled.report.clone())
+        self.inner.settled().and_then(|settled| settled.report.as_ref()).map(Reported::report)
     }
 
     /// The time on the device, of the whole list if it is in one. Nothing before it is complete, and where profiling is

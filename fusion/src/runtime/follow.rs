@@ -1,151 +1,170 @@
 //! Lists that agree with a known one while they are recorded.
 
-use std::sync::{Arc, Weak};
-
-use smallvec::SmallVec;
+use std::sync::Arc;
 
 use crate::{
     options::fusion::FusionProperties,
-    replay::known::{Followed, Known, KnownLists},
+    replay::known::{Followed, Gone, Known, KnownLists},
     runtime::{
         event::Event,
         schedule::{List, Mode, QueueId, Schedule},
     },
     submission::{
+        buffer::BufferInner,
         entry::{After, Entry},
+        graph::Touches,
         identity::HandleId,
         request::Request,
+        signature::Buffers,
     },
 };
 
 impl List {
     /// Whether a known list agrees with everything so far and with the request. Then the list follows that one.
-    fn agrees(
-        &mut self,
-        lists: &mut KnownLists,
-        expected: Option<&Arc<Known>>,
-        (request, after): (&Request, &[Event]),
-        lane: u32,
-    ) -> bool {
+    fn agrees(&mut self, lists: &mut KnownLists, request: &Request, after: &[Event]) -> bool {
         // What it comes after besides has to be in this list, where it says nothing new.
         if !self.entries.is_empty() || !after.iter().all(|event| Arc::ptr_eq(&event.inner, &self.completion))
         {
             return false;
         }
         if let Some(followed) = &mut self.followed {
-            let (known, at) = (&followed.known, followed.at);
-            if known.calls.get(at).is_some_and(|call| call.given.is(request)) {
+            if followed.known.signature.goes_on(followed.at, &followed.buffers, request) {
                 return true;
             }
-            let other = lists.departing(known, at, request);
+            let other = lists.departing(followed, request);
             return other.map(|other| followed.known = other).is_some();
         }
-        let fits =
-            |known: &&Arc<Known>| known.routine.replay.lane == lane && known.calls[0].given.is(request);
-        let known = expected.filter(fits).cloned().or_else(|| lists.starting(request, true, lane));
+        let known = lists.starting(request, true);
         self.followed =
-            known.map(|known| Followed { known, at: 0, held: SmallVec::new(), after: Vec::new() });
+            known.map(|known| Followed { known, at: 0, buffers: Buffers::new(), after: Vec::new() });
         self.followed.is_some()
     }
 
     /// Builds what was only counted: afterwards the list follows nothing.
     pub(crate) fn unfold(&mut self) {
-        let Some(followed) = self.followed.take() else { return };
-        let calls = followed.known.calls[..followed.at].iter();
-        // The buffers are all there: they are held.
-        self.entries.extend(calls.map(|call| Entry {
-            buffers: call.buffers.iter().filter_map(Weak::upgrade).collect(),
+        let Some(Followed { known, at, buffers, after }) = self.followed.take() else { return };
+        self.entries.extend((0..at).map(|at| Entry {
             after: After::default(),
-            ..call.entry.clone()
+            given: Some(known.signature.given(at)),
+            ..known.structure.entry(at, &buffers)
         }));
-        for (place, after) in followed.after {
+        for (place, after) in after {
             self.entries[place].after.listed.push(after);
         }
     }
 }
 
-impl Schedule {
-    /// Lists a request on a queue in fusion mode by following a known list. `contents` counts changes of contents.
-    pub(crate) fn follow(
-        &mut self,
-        queue: QueueId,
-        request: &mut Request,
-        after: &[Event],
-        contents: u64,
+impl Known {
+    /// The buffer of a number, of a request that goes on after others with these buffers.
+    fn buffer<'a>(
+        &self,
+        at: usize,
+        buffers: &'a Buffers,
+        request: &'a Request,
+        place: usize,
+    ) -> &'a BufferInner {
+        let is_it = || self.signature.calls[at].args.iter().position(|arg| arg.place as usize == place);
+        match (buffers.get(place), is_it()) {
+            (Some(buffer), _) => buffer,
+            (None, position) => &request.args[position.unwrap_or(0)].1.buffer,
+        }
+    }
+
+    /// Whether a request that goes on after others with these buffers finds something readable, and nothing else touches
+    /// what it does.
+    fn may_go_on(
+        &self,
+        at: usize,
+        buffers: &Buffers,
+        request: &Request,
+        quiet: bool,
+        in_the_way: impl FnOnce(&Touches) -> bool,
     ) -> bool {
+        let buffer = |place| self.buffer(at, buffers, request, place);
+        self.structure.readable(at, buffer)
+            && (quiet || !in_the_way(&self.structure.touches(at, buffer).collect()))
+    }
+}
+
+impl Schedule {
+    /// Lists a request on a queue in fusion mode by following a known list.
+    pub(crate) fn follow(&mut self, queue: QueueId, request: &mut Request, after: &[Event]) -> bool {
         let quiet = self.quiet(queue);
         let Some(state) = self.queues.get_mut(&queue) else { return false };
         let Mode::Recording(list) = &mut state.mode else { return false };
-        if state.profiling
-            || !list.agrees(&mut self.known, state.expected.as_ref(), (request, after), state.lane)
-        {
+        if !list.agrees(&mut self.known, request, after) {
             return false;
         }
-        let Some(followed) = &mut list.followed else { return false };
-        let call = &followed.known.calls[followed.at];
-        if !followed.known.routine.settled(contents) && !call.readable() {
+        if !self.may_follow(queue, request, quiet) {
             return false;
-        }
-        if !quiet {
-            // Found again below, because others have to be looked at.
-            let (known, at) = (followed.known.clone(), followed.at);
-            if self.in_the_way(&known.calls[at].entry.touches, queue) {
-                return false;
-            }
         }
         let Some(Mode::Recording(list)) = self.queues.get_mut(&queue).map(|state| &mut state.mode) else {
             return false;
         };
-        if let Some(followed) = &mut list.followed {
-            let after = after.iter().map(|event| (followed.at, event.of.clone()));
-            followed.after.extend(after);
-            followed.at += 1;
-            followed.held.extend(request.args.drain(..).map(|(_, accessor)| accessor.buffer));
-        }
+        let Some(followed) = &mut list.followed else { return false };
+        let after = after.iter().map(|event| (followed.at, event.of.clone()));
+        followed.after.extend(after);
+        let met = request.args.drain(..).map(|(_, accessor)| accessor.buffer);
+        followed.known.signature.meet(followed.at, &mut followed.buffers, met);
+        followed.at += 1;
         true
     }
 
-    /// What is known of a request outside fusion mode, if that can be run again now.
+    /// Whether a request that goes on as the known list does finds something readable, with nothing in its way.
+    fn may_follow(&self, queue: QueueId, request: &Request, quiet: bool) -> bool {
+        let Some(Mode::Recording(list)) = self.queues.get(&queue).map(|state| &state.mode) else {
+            return false;
+        };
+        list.followed.as_ref().is_some_and(|Followed { known, at, buffers, after: _ }| {
+            known.may_go_on(*at, buffers, request, quiet, |touches| self.in_the_way(touches, queue))
+        })
+    }
+
+    /// What is known of a request outside fusion mode, if that can be run again now; with its buffers.
     pub(crate) fn known_submission(
         &mut self,
         queue: QueueId,
         request: &Request,
         after: &[Event],
-        contents: u64,
-    ) -> Option<Arc<Known>> {
+    ) -> Option<(Arc<Known>, Buffers)> {
         let state = self.queues.get(&queue)?;
-        if !matches!(state.mode, Mode::Direct) || state.profiling || !after.is_empty() {
+        if !matches!(state.mode, Mode::Direct) || !after.is_empty() {
             return None;
         }
-        let known = self.known.starting(request, false, state.lane)?;
-        let call = &known.calls[0];
-        let ready = (known.routine.settled(contents) || call.readable())
-            && (self.quiet(queue) || !self.in_the_way(&call.entry.touches, queue));
-        ready.then_some(known)
+        let known = self.known.starting(request, false)?;
+        let (quiet, mut buffers) = (self.quiet(queue), Buffers::new());
+        if !known.may_go_on(0, &buffers, request, quiet, |touches| self.in_the_way(touches, queue)) {
+            return None;
+        }
+        known.signature.meet(
+            0,
+            &mut buffers,
+            request.args.iter().map(|(_, accessor)| accessor.buffer.clone()),
+        );
+        Some((known, buffers))
     }
 
-    /// The known list that a queue's list is, if that is complete and completed in the same way.
-    pub(crate) fn known_list(&self, queue: QueueId, properties: &FusionProperties) -> Option<Arc<Known>> {
-        let Mode::Recording(list) = &self.queues.get(&queue)?.mode else { return None };
-        let Followed { known, at, .. } = list.followed.as_ref()?;
-        let whole = *at == known.calls.len() && list.entries.is_empty();
-        (whole && known.properties.as_ref() == Some(properties)).then(|| known.clone())
+    /// Whether a queue's list is a whole known list, completed in the same way.
+    pub(crate) fn is_known(&self, queue: QueueId, properties: &FusionProperties) -> bool {
+        let Some(Mode::Recording(list)) = self.queues.get(&queue).map(|state| &state.mode) else {
+            return false;
+        };
+        list.followed.as_ref().is_some_and(|Followed { known, at, buffers, after: _ }| {
+            *at == known.signature.calls.len()
+                && known.signature.properties.as_ref() == Some(properties)
+                && known.signature.holds_for(buffers)
+        })
     }
 
     /// Takes out everything known, to be dropped where no lock is held.
     #[must_use]
-    pub(crate) fn forget_all(&mut self) -> Vec<Arc<Known>> {
-        self.queues.values_mut().for_each(|state| state.expected = None);
+    pub(crate) fn forget_all(&mut self) -> Gone {
         self.known.clear()
     }
 
-    /// Takes out what names a buffer, to be dropped where no lock is held.
+    /// Takes out what is about a buffer, to be dropped where no lock is held.
     #[must_use]
-    pub(crate) fn forget(&mut self, buffer: HandleId) -> Vec<Arc<Known>> {
-        let names = |known: &Arc<Known>| known.names(buffer);
-        for state in self.queues.values_mut() {
-            state.expected = state.expected.take().filter(|known| !names(known));
-        }
-        self.known.keep(|known| !known.names(buffer))
+    pub(crate) fn forget(&mut self, buffer: HandleId) -> Gone {
+        self.known.forget(buffer)
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     error::{BuildError, Error, FusionError},
     jit::{Reason, Report},
     report::{
-        list::{FusionReport, StepReport},
+        list::{FusionReport, Reported, StepReport},
         outcome::Outcome,
     },
     runtime::{
@@ -88,7 +88,7 @@ impl ContextInner {
             plan_us: 0.0,
             names: list.names(),
         };
-        let report = (report.dispatches > 0).then(|| Arc::new(report));
+        let report = (report.dispatches > 0).then(|| Reported::Made(Arc::new(report)));
         self.lock().counts.list(&outcome);
         list.settle(Settled { result, outcome, report, failed: failed.into() });
         match (first, forced) {

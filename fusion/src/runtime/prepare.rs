@@ -13,7 +13,10 @@ use crate::{
     },
     error::{BuildError, Error, FusionError},
     jit::{self, BufferId, FloatMode, FuseOptions, Internalization, Plan, Reason, Report, Step, Submission},
-    report::{list::FusionReport, outcome::Outcome},
+    report::{
+        list::{FusionReport, names},
+        outcome::Outcome,
+    },
     runtime::{
         commit::{Piece, touched},
         context::ContextInner,
@@ -221,20 +224,13 @@ impl List {
 
     /// The memories of the list, as reports name them, with the names of their buffers.
     pub(crate) fn names(&self) -> Vec<(BufferId, Arc<str>)> {
-        let mut names: Vec<(BufferId, Arc<str>)> = Vec::new();
         let mut seen: Vec<HandleId> = Vec::new();
-        for buffer in self.entries.iter().flat_map(|entry| &entry.buffers) {
-            if seen.contains(&buffer.handle) {
-                continue;
-            }
-            seen.push(buffer.handle);
-            let id = buffer.shared.id.planned();
-            match names.iter_mut().find(|(known, _)| *known == id) {
-                Some((_, name)) => *name = Arc::from(format!("{name}, {}", buffer.name())),
-                None => names.push((id, buffer.name())),
-            }
-        }
-        names
+        let buffers = self.entries.iter().flat_map(|entry| &entry.buffers).filter(|buffer| {
+            let is_new = !seen.contains(&buffer.handle);
+            seen.extend(is_new.then_some(buffer.handle));
+            is_new
+        });
+        names(buffers.map(|buffer| (buffer.shared.id.planned(), buffer.name())))
     }
 
     /// Every write of the list, in order, as entry and argument; and whether the kernel that runs it keeps the bytes to

@@ -30,7 +30,6 @@ impl Schedule {
             profiling: false,
             mode: Mode::Direct,
             completion: None,
-            expected: None,
             last: None,
             tasks: SmallVec::new(),
         })

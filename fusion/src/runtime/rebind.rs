@@ -18,7 +18,7 @@ use crate::{
     error::{Error, FusionError},
     jit::Promote,
     runtime::{check, context::ContextInner},
-    submission::{buffer::BufferInner, entry::Entry},
+    submission::{buffer::BufferInner, entry::Entry, signature::Buffers},
 };
 
 /// One difference.
@@ -28,53 +28,76 @@ pub(crate) enum Change {
     Push { submission: usize, bytes: SmallVec<[u8; 32]> },
 }
 
-/// The distinct buffers of a list, in order of first use, each with the promotions that it asked for as the list was
-/// recorded.
+/// The promotions that each buffer of a list asked for as the list was recorded.
+#[derive(Debug)]
 pub(crate) struct Shape {
-    buffers: Vec<Arc<BufferInner>>,
     asked: Vec<SmallVec<[Promote; 1]>>,
 }
 
 impl Shape {
-    pub(crate) fn of(entries: &[Entry]) -> Shape {
-        let mut shape = Shape { buffers: Vec::new(), asked: Vec::new() };
+    /// The shape of a list, and its buffers, in order of first use.
+    pub(crate) fn of(entries: &[Entry]) -> (Shape, Buffers) {
+        let (mut asked, mut buffers): (Vec<SmallVec<[Promote; 1]>>, _) = (Vec::new(), Buffers::new());
         for entry in entries {
             for (position, buffer) in entry.buffers.iter().enumerate() {
-                let place = shape.place(buffer).unwrap_or_else(|| {
-                    shape.buffers.push(buffer.clone());
-                    shape.asked.push(SmallVec::new());
-                    shape.buffers.len() - 1
+                let place = place(&buffers, buffer).unwrap_or_else(|| {
+                    buffers.push(buffer.clone());
+                    asked.push(SmallVec::new());
+                    buffers.len() - 1
                 });
-                let asked = &mut shape.asked[place];
+                let asked = &mut asked[place];
                 asked.extend(entry.asked.get(position).filter(|promote| !asked.contains(promote)).copied());
             }
         }
-        shape
+        (Shape { asked }, buffers)
     }
 
-    fn place(&self, buffer: &BufferInner) -> Option<usize> {
-        self.buffers.iter().position(|known| known.handle == buffer.handle)
+    /// The buffers after changes that leave everything else as it is: no scalar, none over the user's memory, which has
+    /// bytes in common with others and starts anywhere. Nothing where it is not as simple as that.
+    pub(crate) fn exchange(&self, buffers: &Buffers, changes: &[Change]) -> Option<Buffers> {
+        let mut with = buffers.clone();
+        for change in changes {
+            let Change::Buffer { old, new } = change else { return None };
+            let place = place(buffers, old)?;
+            let promote = new.promote();
+            let fits = !old.imported
+                && !new.imported
+                && Arc::ptr_eq(&new.device, &old.device)
+                && new.size == old.size
+                && self.asked[place].iter().all(|asked| *asked == promote);
+            if !fits {
+                return None;
+            }
+            with[place] = new.clone();
+        }
+        let is_once = |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).count() == 1;
+        let all_once = changes.iter().all(|change| match change {
+            Change::Buffer { new, .. } => is_once(new),
+            Change::Push { .. } => false,
+        });
+        all_once.then_some(with)
     }
 
-    /// Applies the changes to the list.
+    /// Applies the changes to a list on these buffers.
     pub(crate) fn apply(
         &self,
         context: &Arc<ContextInner>,
+        buffers: &Buffers,
         entries: &mut [Entry],
         changes: &[Change],
     ) -> Result<(), Error> {
-        let mut with = self.buffers.clone();
+        let mut with = buffers.clone();
         for change in changes {
             match change {
-                Change::Buffer { old, new } => self.replace(context, &mut with, old, new)?,
+                Change::Buffer { old, new } => self.replace(context, (buffers, &mut with), old, new)?,
                 Change::Push { submission, bytes } => push(entries, *submission, bytes)?,
             }
         }
-        self.same_overlaps(&with)?;
+        same_overlaps(buffers, &with)?;
         for entry in entries {
             // It is not what was asked for any more.
             entry.given = None;
-            self.rebind(entry, &with);
+            rebind(entry, buffers, &with);
             check::rebound(context, entry)?;
         }
         Ok(())
@@ -83,11 +106,11 @@ impl Shape {
     fn replace(
         &self,
         context: &Arc<ContextInner>,
-        with: &mut [Arc<BufferInner>],
+        (buffers, with): (&Buffers, &mut Buffers),
         old: &Arc<BufferInner>,
         new: &Arc<BufferInner>,
     ) -> Result<(), Error> {
-        let Some(place) = self.place(old) else {
+        let Some(place) = place(buffers, old) else {
             return refuse(format!("buffer `{}` is not in the list", old.name()));
         };
         if !Arc::ptr_eq(&new.device, &context.device) {
@@ -111,36 +134,41 @@ impl Shape {
         with[place] = new.clone();
         Ok(())
     }
+}
 
-    fn same_overlaps(&self, with: &[Arc<BufferInner>]) -> Result<(), Error> {
-        for (j, (old_b, new_b)) in self.buffers.iter().zip(with).enumerate() {
-            for (old_a, new_a) in self.buffers.iter().zip(with).take(j) {
-                if share(old_a, old_b) != share(new_a, new_b) {
-                    let (a, b) = (new_a.name(), new_b.name());
-                    return refuse(format!(
-                        "buffers `{a}` and `{b}` have other bytes in common than `{}` and `{}` had",
-                        old_a.name(),
-                        old_b.name()
-                    ));
-                }
+/// The number of a buffer.
+fn place(buffers: &Buffers, buffer: &BufferInner) -> Option<usize> {
+    buffers.iter().position(|known| known.handle == buffer.handle)
+}
+
+fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Error> {
+    for (j, (old_b, new_b)) in buffers.iter().zip(with).enumerate() {
+        for (old_a, new_a) in buffers.iter().zip(with).take(j) {
+            if share(old_a, old_b) != share(new_a, new_b) {
+                let (a, b) = (new_a.name(), new_b.name());
+                return refuse(format!(
+                    "buffers `{a}` and `{b}` have other bytes in common than `{}` and `{}` had",
+                    old_a.name(),
+                    old_b.name()
+                ));
             }
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    fn rebind(&self, entry: &mut Entry, with: &[Arc<BufferInner>]) {
-        for (position, buffer) in entry.buffers.iter_mut().enumerate() {
-            let Some(place) = self.place(buffer) else { continue };
-            let (old, new) = (&self.buffers[place], &with[place]);
-            let touch = &mut entry.touches[position];
-            let Some(range) = old.within(touch.span) else { continue };
-            *touch = new.touch(range, touch.reads, touch.writes);
-            if let Some(arg) = entry.submission.args.get_mut(position) {
-                arg.buffer = new.shared.id.planned();
-                arg.offset = touch.span.start;
-            }
-            *buffer = new.clone();
+fn rebind(entry: &mut Entry, buffers: &Buffers, with: &Buffers) {
+    for (position, buffer) in entry.buffers.iter_mut().enumerate() {
+        let Some(place) = place(buffers, buffer) else { continue };
+        let (old, new) = (&buffers[place], &with[place]);
+        let touch = &mut entry.touches[position];
+        let Some(range) = old.within(touch.span) else { continue };
+        *touch = new.touch(range, touch.reads, touch.writes);
+        if let Some(arg) = entry.submission.args.get_mut(position) {
+            arg.buffer = new.shared.id.planned();
+            arg.offset = touch.span.start;
         }
+        *buffer = new.clone();
     }
 }
 

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use crate::{
     error::{BufferError, Error},
-    replay::known::{Followed, Known, KnownLists},
+    replay::known::{Followed, KnownLists},
     report::{outcome::CancelCause, stats::Stats},
     runtime::{
         context::{ContextInner, HostHold},
@@ -58,8 +58,6 @@ pub(crate) struct QueueState {
     pub(crate) lane: u32,
     pub(crate) profiling: bool,
     pub(crate) mode: Mode,
-    /// The known list that was run last: the next one is likely the same.
-    pub(crate) expected: Option<Arc<Known>>,
     /// The completion event of the latest list, until the next one starts.
     pub(crate) completion: Option<Arc<EventInner>>,
     /// The latest submission of this queue.
@@ -118,13 +116,14 @@ impl List {
 
     /// Whether an access observes something in the list.
     fn observed_by(&self, touches: &[Touch], rule: Rule) -> bool {
-        let followed = self.followed.iter().flat_map(Followed::entries);
-        self.entries.iter().chain(followed).flat_map(|entry| &entry.touches).any(|listed| {
+        let observed = |listed: &Touch| {
             touches.iter().any(|touch| match rule {
                 Rule::Conflict => touch.conflicts(listed),
                 Rule::Overlap => touch.overlaps(listed),
             })
-        })
+        };
+        self.entries.iter().flat_map(|entry| &entry.touches).any(observed)
+            || self.followed.iter().flat_map(Followed::touches).any(|listed| observed(&listed))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     error::{Error, FusionError, Unreadable},
     jit::Reason,
     report::{
-        list::{CheckReport, CheckedBy},
+        list::{CheckReport, CheckedBy, Reported},
         outcome::Outcome,
         stats::count,
     },
@@ -138,7 +138,7 @@ impl ContextInner {
         schedule.counts.list(&report.outcome);
         let outcome = report.outcome.clone();
         let result = Ok(Done::Gpu(submitted));
-        list.completion.settle(Settled::new(result, outcome, Some(Arc::new(report))));
+        list.completion.settle(Settled::new(result, outcome, Some(Reported::Made(Arc::new(report)))));
         forced.map_or(Ok(()), Err)
     }
 

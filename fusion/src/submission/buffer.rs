@@ -5,7 +5,7 @@ use std::{
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{
-            AtomicBool, AtomicU64,
+            AtomicBool, AtomicU8,
             Ordering::{Acquire, Release},
         },
     },
@@ -14,6 +14,7 @@ use std::{
 use crate::{
     error::{BufferError, Error, Unreadable},
     jit::Promote,
+    report::list::default_name,
     submission::{
         device::Device,
         graph::{Graph, Touch},
@@ -22,11 +23,8 @@ use crate::{
     vk::{Command, Memory, MemoryKind},
 };
 
-#[derive(Debug, Default)]
-pub(crate) struct Properties {
-    pub(crate) name: Option<Arc<str>>,
-    pub(crate) promote: Promote,
-}
+/// The promotions that a buffer may ask for; one of them is stored as its place here.
+const PROMOTIONS: [Promote; 4] = [Promote::None, Promote::Private, Promote::Local, Promote::Auto];
 
 /// What the handles of a buffer share.
 #[derive(Debug)]
@@ -41,10 +39,12 @@ pub(crate) struct BufferInner {
     /// Bytes.
     pub(crate) size: u64,
     memory: OnceLock<Arc<Memory>>,
-    properties: Mutex<Properties>,
-    /// Counts changes of the properties.
-    version: AtomicU64,
-    /// Whether a known list may name it.
+    /// Whether it is over the user's memory, which other buffers may be over too.
+    pub(crate) imported: bool,
+    promote: AtomicU8,
+    is_named: AtomicBool,
+    name: Mutex<Option<Arc<str>>>,
+    /// Whether something may be recorded with it.
     pub(crate) known: AtomicBool,
 }
 
@@ -63,9 +63,11 @@ impl BufferInner {
             base,
             reach,
             size,
+            imported: memory.get().is_some(),
             memory,
-            properties: Mutex::default(),
-            version: AtomicU64::new(0),
+            promote: AtomicU8::new(0),
+            is_named: AtomicBool::new(false),
+            name: Mutex::default(),
             known: AtomicBool::new(false),
         })
     }
@@ -84,18 +86,36 @@ impl BufferInner {
         Ok(BufferInner::with(device, shared, at, size, OnceLock::from(memory)))
     }
 
-    fn properties(&self) -> std::sync::MutexGuard<'_, Properties> {
-        self.properties.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Gives it a name.
+    pub(crate) fn set_name(&self, name: &str) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+        self.is_named.store(true, Release);
+        // Reports that are at hand have the old name.
+        self.device.contents.fetch_add(1, Release);
     }
 
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Properties)) {
-        change(&mut self.properties());
-        self.version.fetch_add(1, Release);
+    /// Whether it is over a piece of memory.
+    pub(crate) fn is_over(&self, memory: &Arc<Memory>) -> bool {
+        self.memory.get().is_some_and(|own| Arc::ptr_eq(own, memory))
     }
 
-    /// A number that is another one after any change of the properties.
-    pub(crate) fn version(&self) -> u64 {
-        self.version.load(Acquire) + self.shared.tellings()
+    /// The name that it was given.
+    pub(crate) fn given_name(&self) -> Option<Arc<str>> {
+        if !self.is_named.load(Acquire) {
+            return None;
+        }
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The promotion it asks for.
+    pub(crate) fn promote(&self) -> Promote {
+        PROMOTIONS[usize::from(self.promote.load(Acquire))]
+    }
+
+    /// Asks for a promotion.
+    pub(crate) fn set_promote(&self, promote: Promote) {
+        let place = PROMOTIONS.iter().position(|one| *one == promote).unwrap_or(0);
+        self.promote.store(place as u8, Release);
     }
 
     /// A range of it, as bytes of its memory.
@@ -137,13 +157,7 @@ impl BufferInner {
     }
 
     pub(crate) fn name(&self) -> Arc<str> {
-        let name = self.properties().name.clone();
-        name.unwrap_or_else(|| Arc::from(format!("buffer {}", self.shared.id.planned().0)))
-    }
-
-    /// The promotion it asks for.
-    pub(crate) fn promote(&self) -> Promote {
-        self.properties().promote
+        self.given_name().unwrap_or_else(|| default_name(self.shared.id.planned()))
     }
 
     /// Whether a kernel may find any of it by an address.

@@ -28,7 +28,7 @@ pub(crate) trait BufferGone: fmt::Debug + Send + Sync {
 pub(crate) struct Device {
     pub(crate) limits: Limits,
     pub(crate) imports: Imports,
-    /// Counts changes of what can be read of any buffer.
+    /// Counts changes of what can be read of any buffer, of what is known of its address, and of its name.
     pub(crate) contents: AtomicU64,
     pub(crate) owner: Weak<dyn BufferGone>,
     pub(crate) gpu: Gpu,

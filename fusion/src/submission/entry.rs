@@ -64,6 +64,12 @@ impl Entry {
         (0..self.submission.args.len()).filter(written).map(|position| self.touches[position].span)
     }
 
+    /// Its writes when it runs alone, as those of a list: submission, argument, and that they reach memory.
+    pub(crate) fn writes(&self) -> SmallVec<[(usize, usize, bool); 8]> {
+        let writes = self.touches.iter().enumerate().filter(|(_, touch)| touch.writes);
+        writes.map(|(position, _)| (0, position, false)).collect()
+    }
+
     /// Notes that it ran: what it certainly wrote can be read again, if it could not be. Of what it only may have
     /// written nothing is known, so that stays as it was.
     pub(crate) fn note_written(&self, device: &Device) {

@@ -109,18 +109,6 @@ struct Latest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(u64);
 
-impl Mark {
-    /// A number to keep it as; never 0.
-    pub(crate) fn number(self) -> u64 {
-        self.0
-    }
-
-    /// The mark of a number; none of 0.
-    pub(crate) fn from_number(number: u64) -> Option<Mark> {
-        (number != 0).then_some(Mark(number))
-    }
-}
-
 /// The graph. One per context; the caller's lock guards it.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {

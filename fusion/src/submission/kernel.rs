@@ -1,6 +1,9 @@
 //! What the handles of a kernel share.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 use crate::{
     error::{Error, SubmitError},
@@ -8,11 +11,23 @@ use crate::{
     submission::device::Device,
 };
 
+/// A kernel, by a number that no other kernel of this process ever has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct KernelId(u64);
+
 /// What the handles of a kernel share.
 #[derive(Debug)]
 pub(crate) struct KernelInner {
+    pub(crate) id: KernelId,
     pub(crate) device: Arc<Device>,
     pub(crate) jit: jit::Kernel,
+}
+
+impl KernelId {
+    pub(crate) fn next() -> KernelId {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        KernelId(NEXT.fetch_add(1, Relaxed))
+    }
 }
 
 /// Whether the device can run it: SPIR-V version, capabilities, work-group size, shared memory, push constants.

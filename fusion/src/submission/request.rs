@@ -24,7 +24,7 @@ pub(crate) struct Request {
 }
 
 /// How much is dispatched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Size {
     Groups([u32; 3]),
     Items([u32; 3]),

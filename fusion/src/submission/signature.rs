@@ -1,146 +1,230 @@
-//! What a submission was asked for, in a form that later requests are compared with.
+//! What makes two lists the same, whatever buffers they are on.
+//!
+//! A list is known by its *signature*: what was asked for by each submission, with the buffers numbered in order of first
+//! use, and what a plan may depend on of each of those. Lists of one signature have one plan, one sequence of dispatches
+//! and one effect on contents; they differ in memory alone.
+//!
+//! # Guarantees
+//! - every part of a request is a part of the signature, or makes the list one that has none
+//! - a buffer over the user's memory, which others may be over too, stands for itself alone; all others share no bytes
 
-use std::{
-    hash::Hasher,
-    sync::{Arc, Weak},
-};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::{
     error::Slot,
-    jit::{Promote, SpecValue},
+    jit::{self, Promote, SpecType},
+    options::fusion::FusionProperties,
     submission::{
         accessor::{Access, Accessor},
         buffer::BufferInner,
-        kernel::KernelInner,
+        entry::Entry,
+        identity::HandleId,
+        kernel::KernelId,
         request::{Request, Size},
     },
 };
 
-/// What a submission was asked for, to be compared with later ones. Handles are weak, and keep their addresses from being
-/// used again.
-#[derive(Debug, Clone)]
-pub(crate) struct Given {
-    kernel: Weak<KernelInner>,
-    size: Size,
-    base: [u32; 3],
-    spec: SmallVec<[(u32, SpecValue); 1]>,
-    push: SmallVec<[u8; 32]>,
-    args: SmallVec<[Arg; 4]>,
+/// The buffers of a list, in order of first use.
+pub(crate) type Buffers = SmallVec<[Arc<BufferInner>; 8]>;
+
+/// What makes two lists the same, whatever buffers they are on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Signature {
+    /// How the list was completed; nothing for a submission outside fusion mode.
+    pub(crate) properties: Option<FusionProperties>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) views: Vec<View>,
+}
+
+/// What was asked for by a submission.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Call {
+    pub(crate) kernel: KernelId,
+    pub(crate) size: Size,
+    pub(crate) base: [u32; 3],
+    /// Constants with their types and bits: 0 and -0 are two.
+    pub(crate) spec: SmallVec<[(u32, SpecType, u64); 1]>,
+    pub(crate) push: SmallVec<[u8; 32]>,
+    /// In the order in which they were given.
+    pub(crate) args: SmallVec<[Arg; 4]>,
 }
 
 /// An argument.
-#[derive(Debug, Clone)]
-struct Arg {
-    slot: Slot,
-    buffer: Weak<BufferInner>,
-    version: u64,
-    access: Access,
-    element: u64,
-    offset: u64,
-    count: u64,
-    promote: Option<Promote>,
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Arg {
+    pub(crate) slot: Slot,
+    /// The number of its buffer.
+    pub(crate) place: u32,
+    pub(crate) access: Access,
+    pub(crate) element: u64,
+    pub(crate) offset: u64,
+    pub(crate) count: u64,
+    pub(crate) promote: Option<Promote>,
 }
 
-impl Arg {
-    fn of(slot: Slot, accessor: &Accessor) -> Arg {
-        let Accessor { buffer, access, element, offset, count, promote } = accessor;
-        Arg {
-            slot,
-            buffer: Arc::downgrade(buffer),
-            version: buffer.version(),
-            access: *access,
-            element: *element,
-            offset: *offset,
-            count: *count,
-            promote: *promote,
-        }
-    }
+/// What may matter of a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct View {
+    pub(crate) size: u64,
+    /// The promotion that it asks for.
+    pub(crate) asks: Promote,
+    /// How often somebody was told an address in it.
+    pub(crate) told: u64,
+    /// The only one there is, of those over the user's memory.
+    pub(crate) only: Option<HandleId>,
+}
 
-    fn is(&self, slot: Slot, accessor: &Accessor) -> bool {
-        let Accessor { buffer, access, element, offset, count, promote } = accessor;
-        std::ptr::eq(self.buffer.as_ptr(), Arc::as_ptr(buffer))
-            && self.offset == *offset
-            && self.count == *count
-            && self.element == *element
-            && self.slot == slot
-            && self.access == *access
-            && self.promote == *promote
-            && self.version == buffer.version()
+impl View {
+    /// A buffer as it is now.
+    pub(crate) fn of(buffer: &BufferInner) -> View {
+        let (size, asks, told) = (buffer.size, buffer.promote(), buffer.shared.tellings());
+        View { size, asks, told, only: buffer.imported.then_some(buffer.handle) }
     }
+}
+
+/// What a checked submission was asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    /// The places are those among the buffers of its entry.
+    call: Call,
+    /// The buffers of the arguments, as they were before anything was checked.
+    views: SmallVec<[View; 4]>,
 }
 
 impl Given {
-    /// What a request that was found right asks for; nothing for one that reaches memory by address.
+    /// What a request asks for; nothing for one that reaches memory by address. To be called before it is checked: what
+    /// changes meanwhile makes it another one.
     pub(crate) fn of(request: &Request) -> Option<Given> {
-        // Every part of a request is compared, or makes it one that is never known; what it comes after is the list's affair.
+        // What it comes after is the list's affair.
         let Request { args, push, spec, dispatch, base, uses } = request;
         let (kernel, size) = dispatch.as_ref()?;
-        uses.is_empty().then(|| Given {
-            kernel: Arc::downgrade(kernel),
+        if !uses.is_empty() {
+            return None;
+        }
+        let arg = |(slot, accessor): &(Slot, Accessor)| {
+            let Accessor { buffer: _, access, element, offset, count, promote } = accessor;
+            let (slot, access, element, offset) = (*slot, *access, *element, *offset);
+            Arg { slot, place: 0, access, element, offset, count: *count, promote: *promote }
+        };
+        let call = Call {
+            kernel: kernel.id,
             size: *size,
             base: *base,
-            spec: spec.iter().copied().collect(),
+            spec: spec.iter().map(|(id, value)| (*id, value.ty(), value.bits())).collect(),
             push: push.clone(),
-            args: args.iter().map(|(slot, accessor)| Arg::of(*slot, accessor)).collect(),
+            args: args.iter().map(arg).collect(),
+        };
+        Some(Given { call, views: args.iter().map(|(_, accessor)| View::of(&accessor.buffer)).collect() })
+    }
+}
+
+impl Signature {
+    /// The signature of checked submissions, with their buffers by number. Nothing where one of them has none, or a buffer
+    /// changed while they were listed.
+    pub(crate) fn of(
+        entries: &[Entry],
+        properties: Option<&FusionProperties>,
+    ) -> Option<(Signature, Buffers)> {
+        let mut buffers = Buffers::new();
+        let (mut calls, mut views) = (Vec::with_capacity(entries.len()), Vec::new());
+        for entry in entries {
+            let Given { mut call, views: given } = entry.given.clone()?;
+            for (arg, view) in call.args.iter_mut().zip(given) {
+                let is = |given: &jit::Arg| (given.set, given.binding) == (arg.slot.set, arg.slot.binding);
+                let position = entry.submission.args.iter().position(is)?;
+                let (buffer, asks) = (&entry.buffers[position], entry.asked[position]);
+                let known = buffers.iter().position(|known| Arc::ptr_eq(known, buffer));
+                let place = known.unwrap_or_else(|| {
+                    buffers.push(buffer.clone());
+                    views.push(view);
+                    buffers.len() - 1
+                });
+                // It was checked, and is planned, later than the view was taken: nothing has changed meanwhile.
+                if views[place] != view || view.asks != asks || view.told != buffer.shared.tellings() {
+                    return None;
+                }
+                arg.place = place as u32;
+            }
+            calls.push(call);
+        }
+        Some((Signature { properties: properties.cloned(), calls, views }, buffers))
+    }
+
+    /// What the submission at a place was asked for.
+    pub(crate) fn given(&self, at: usize) -> Given {
+        let call = self.calls[at].clone();
+        let views = call.args.iter().map(|arg| self.views[arg.place as usize]).collect();
+        Given { call, views }
+    }
+
+    /// Whether two agree in their first submissions.
+    pub(crate) fn begins_as(&self, other: &Signature, count: usize) -> bool {
+        let views = other.calls[..count].iter().flat_map(|call| &call.args).map(|arg| arg.place + 1).max();
+        let views = views.unwrap_or(0) as usize;
+        self.calls.get(..count) == Some(&other.calls[..count])
+            && self.views.get(..views) == Some(&other.views[..views])
+    }
+
+    /// Whether a request asks for what the submission at a place does, after those before it were asked for with these
+    /// buffers. What it comes after is not looked at.
+    pub(crate) fn goes_on(&self, at: usize, buffers: &Buffers, request: &Request) -> bool {
+        let Some(Call { kernel, size, base, spec, push, args }) = self.calls.get(at) else { return false };
+        let Request { args: asked, push: pushed, spec: specialized, dispatch, base: from, uses } = request;
+        dispatch.as_ref().is_some_and(|(asked, asked_size)| asked.id == *kernel && asked_size == size)
+            && from == base
+            && pushed == push
+            && uses.is_empty()
+            && specialized.len() == spec.len()
+            && specialized.iter().zip(spec).all(|(a, b)| (a.0, a.1.ty(), a.1.bits()) == *b)
+            && asked.len() == args.len()
+            && self.takes(args, buffers, asked)
+    }
+
+    /// Whether arguments are as they should be, and their buffers either the ones that were met before or new ones.
+    fn takes(&self, args: &[Arg], buffers: &Buffers, asked: &[(Slot, Accessor)]) -> bool {
+        let mut met: SmallVec<[&Arc<BufferInner>; 8]> = SmallVec::new();
+        args.iter().zip(asked).all(|(arg, (slot, accessor))| {
+            let Accessor { buffer, access, element, offset, count, promote } = accessor;
+            let place = arg.place as usize;
+            let mut earlier = buffers.iter().chain(met.iter().copied());
+            let is_right = if place < buffers.len() + met.len() {
+                earlier.nth(place).is_some_and(|known| Arc::ptr_eq(known, buffer))
+            } else {
+                let is_new = earlier.all(|known| !Arc::ptr_eq(known, buffer));
+                met.push(buffer);
+                is_new
+            };
+            let (slot, place, promote) = (*slot, arg.place, *promote);
+            let (access, element, offset, count) = (*access, *element, *offset, *count);
+            is_right
+                && *arg == Arg { slot, place, access, element, offset, count, promote }
+                && self.views[place as usize] == View::of(buffer)
         })
     }
 
-    /// Whether a request asks for the same. Waits for events are not looked at.
-    pub(crate) fn is(&self, request: &Request) -> bool {
-        request.dispatch.as_ref().is_some_and(|(kernel, size)| {
-            std::ptr::eq(self.kernel.as_ptr(), Arc::as_ptr(kernel)) && *size == self.size
-        }) && request.base == self.base
-            && request.push == self.push
-            && request.args.len() == self.args.len()
-            && self.args.iter().zip(&request.args).all(|(known, (slot, accessor))| known.is(*slot, accessor))
-            && request.uses.is_empty()
-            && request.spec.len() == self.spec.len()
-            && self.spec.iter().zip(&request.spec).all(|(a, b)| a.0 == b.0 && same_bits(a.1, b.1))
-    }
-
-    pub(crate) fn same(&self, other: &Given) -> bool {
-        let args = |a: &Arg, b: &Arg| {
-            a.buffer.ptr_eq(&b.buffer)
-                && (a.slot, a.access, a.promote) == (b.slot, b.access, b.promote)
-                && (a.version, a.element, a.offset, a.count) == (b.version, b.element, b.offset, b.count)
-        };
-        self.kernel.ptr_eq(&other.kernel)
-            && (self.size, self.base, &self.push) == (other.size, other.base, &other.push)
-            && self.args.len() == other.args.len()
-            && self.args.iter().zip(&other.args).all(|(a, b)| args(a, b))
-            && self.spec.len() == other.spec.len()
-            && self.spec.iter().zip(&other.spec).all(|(a, b)| a.0 == b.0 && same_bits(a.1, b.1))
-    }
-
-    pub(crate) fn hash(&self, hasher: &mut impl Hasher) {
-        hasher.write_usize(self.kernel.as_ptr().addr());
-        hasher.write(&self.push);
-        for arg in &self.args {
-            hasher.write_usize(arg.buffer.as_ptr().addr());
-            hasher.write_u64(arg.offset);
+    /// Adds the buffers given for the submission at a place, in order, to those before it.
+    pub(crate) fn meet(
+        &self,
+        at: usize,
+        buffers: &mut Buffers,
+        given: impl Iterator<Item = Arc<BufferInner>>,
+    ) {
+        for (arg, buffer) in self.calls[at].args.iter().zip(given) {
+            if arg.place as usize == buffers.len() {
+                buffers.push(buffer);
+            }
         }
     }
-}
 
-/// Hashes a request as [`Given::hash`] does.
-pub(crate) fn hash_request(request: &Request, hasher: &mut impl Hasher) {
-    if let Some((kernel, _)) = &request.dispatch {
-        hasher.write_usize(Arc::as_ptr(kernel).addr());
-    }
-    hasher.write(&request.push);
-    for (_, accessor) in &request.args {
-        hasher.write_usize(Arc::as_ptr(&accessor.buffer).addr());
-        hasher.write_u64(accessor.offset);
+    /// Whether the buffers still are what the list was planned for. What they asked for was looked at when they were
+    /// given.
+    pub(crate) fn holds_for(&self, buffers: &Buffers) -> bool {
+        let same = |(view, buffer): (&View, &Arc<BufferInner>)| view.told == buffer.shared.tellings();
+        self.views.iter().zip(buffers).all(same)
     }
 }
 
-/// Equality of constants by their bits: 0 and -0 are two.
-fn same_bits(a: SpecValue, b: SpecValue) -> bool {
-    match (a, b) {
-        (SpecValue::F32(a), SpecValue::F32(b)) => a.to_bits() == b.to_bits(),
-        (SpecValue::F64(a), SpecValue::F64(b)) => a.to_bits() == b.to_bits(),
-        (a, b) => a == b,
-    }
-}
+#[cfg(test)]
+mod tests;

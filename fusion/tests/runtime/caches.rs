@@ -176,18 +176,20 @@ fn pipelines_in_use_outlive_their_eviction() {
     let data: Vec<i32> = (0..N as i32).collect();
     let (a, b) = (context.buffer_from(&data).unwrap(), context.buffer::<i32>(N).unwrap());
     let c = context.buffer::<i32>(N).unwrap();
-    // Nobody waits: each submission evicts the pipeline of the one before, which may still run.
-    for _ in 0..50 {
+    // Nobody waits: each submission evicts the pipeline of the one before, which may still run. None comes again as it was:
+    // that would be run again with the pipeline that it had.
+    for round in 0..50 {
+        let items = (N + 16 * round) as u32;
         queue
             .submit(|h| {
                 h.arg(0, a.read()).arg(1, b.write()).push(&(N as u32)).push(&2);
-                h.dispatch_items(&kernels[0], [N as u32, 1, 1]);
+                h.dispatch_items(&kernels[0], [items, 1, 1]);
             })
             .unwrap();
         queue
             .submit(|h| {
                 h.arg(0, a.read()).arg(1, b.read()).arg(2, c.write()).push(&(N as u32));
-                h.dispatch_items(&kernels[1], [N as u32, 1, 1]);
+                h.dispatch_items(&kernels[1], [items, 1, 1]);
             })
             .unwrap();
     }

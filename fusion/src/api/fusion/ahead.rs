@@ -9,7 +9,6 @@ use crate::{
     options::fusion::FusionProperties,
     report::{list::StepReport, outcome::Outcome},
     runtime::{context::ContextInner, event::Settled, schedule::Mode},
-    submission::entry::Entry,
 };
 
 impl FusionWrapper {
@@ -40,7 +39,7 @@ impl FusionWrapper {
         let result = Err(Arc::new(Error::from(FusionError::NotRun)));
         list.completion.settle(Settled::new(result, Outcome::Failed, None));
         context.changed.notify_all();
-        Ok(FusedList::new(queue, properties.clone(), list.entries))
+        Ok(FusedList::new(queue, properties.clone(), &list.entries))
     }
 }
 
@@ -68,7 +67,7 @@ impl FusedList {
     fn steps(&self) -> Result<(&Arc<ContextInner>, Vec<Labelled>), Error> {
         let kept = &*self.inner;
         let context = &kept.queue.inner.context;
-        let submissions: Vec<_> = kept.entries.iter().map(|entry: &Entry| entry.submission.clone()).collect();
+        let submissions: Vec<_> = kept.entries().into_iter().map(|entry| entry.submission).collect();
         Ok((context, plan_only(&submissions, &kept.properties.options(), &context.limits)?))
     }
 }

@@ -13,17 +13,17 @@ use crate::{
     api::{buffer::Buffer, queue::Queue},
     error::{Error, FusionError},
     options::fusion::FusionProperties,
-    replay::routine::{OldRead, Routine},
+    replay::{recorded::Take, structure::Structure},
     report::outcome::{CancelCause, Outcome},
     runtime::{
         check::readable,
         context::ContextInner,
-        end::{End, Ended},
+        end::{End, Ended, KeptRoutine, Remember},
         event::{Event, EventInner},
         rebind::{Change, Shape},
         schedule::{List, Mode, QueueId, Rule},
     },
-    submission::{entry::Entry, graph::Touches},
+    submission::{entry::Entry, graph::Touches, signature::Buffers},
 };
 
 /// A fusion list that was completed and kept: it can be run again without being recorded again. A handle; clones are the
@@ -68,18 +68,39 @@ pub struct FusedList {
 pub(crate) struct Kept {
     pub(crate) queue: Queue,
     pub(crate) properties: FusionProperties,
-    pub(crate) entries: Vec<Entry>,
-    /// What all of them touch, for finding who observes or is observed.
-    touches: Touches,
-    reads: Vec<OldRead>,
-    /// How to run it again, once that was found out, and which version of its buffers that is for.
-    routine: OnceLock<(Routine, u64)>,
+    list: Arc<KeptList>,
+    buffers: Buffers,
+    /// What is known of its runs.
+    take: Take,
+}
+
+/// What lists share that differ in buffers alone.
+#[derive(Debug)]
+struct KeptList {
+    structure: Structure,
+    shape: Shape,
+    /// How to run it again, once that was found out.
+    routine: KeptRoutine,
 }
 
 impl Kept {
-    /// A number that is another one after any change of the properties of its buffers.
-    fn version(&self) -> u64 {
-        self.entries.iter().flat_map(|entry| &entry.buffers).map(|buffer| buffer.version()).sum()
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        (0..self.list.structure.len()).map(|at| self.list.structure.entry(at, &self.buffers)).collect()
+    }
+
+    fn touches(&self) -> Touches {
+        let buffer = |place: usize| &*self.buffers[place];
+        (0..self.list.structure.len()).flat_map(|at| self.list.structure.touches(at, buffer)).collect()
+    }
+
+    fn readable(&self) -> bool {
+        let buffer = |place: usize| &*self.buffers[place];
+        (0..self.list.structure.len()).all(|at| self.list.structure.readable(at, buffer))
+    }
+
+    /// How often somebody was told an address in each buffer.
+    fn told(&self) -> impl Iterator<Item = u64> + '_ {
+        self.buffers.iter().map(|buffer| buffer.shared.tellings())
     }
 }
 
@@ -93,7 +114,7 @@ impl FusionWrapper {
         let queue = self.queue();
         match queue.inner.context.end(queue.inner.id, &End::Keep(properties.clone()), None)? {
             Ended::Now(list) => {
-                let kept = FusedList::new(queue, properties.clone(), list.entries.clone());
+                let kept = FusedList::new(queue, properties.clone(), &list.entries);
                 Ok((Event::of_all(list.completion.clone()), kept))
             }
             Ended::Before(completion) | Ended::Known(completion) => {
@@ -107,25 +128,28 @@ impl FusionWrapper {
 }
 
 impl FusedList {
-    pub(crate) fn new(queue: &Queue, properties: FusionProperties, entries: Vec<Entry>) -> FusedList {
-        let touches = entries.iter().flat_map(|entry| entry.touches.iter().cloned()).collect();
-        let context = &queue.inner.context;
-        let reads =
-            (0..entries.len()).flat_map(|at| OldRead::of(context, &entries[..at], &entries[at])).collect();
-        let (queue, routine) = (queue.clone(), OnceLock::new());
-        FusedList { inner: Arc::new(Kept { queue, properties, entries, touches, reads, routine }) }
+    pub(crate) fn new(queue: &Queue, properties: FusionProperties, entries: &[Entry]) -> FusedList {
+        let (shape, buffers) = Shape::of(entries);
+        let structure = Structure::of(&queue.inner.context, entries, &buffers);
+        let list = Arc::new(KeptList { structure, shape, routine: OnceLock::new() });
+        FusedList::on(queue, properties, list, buffers)
+    }
+
+    fn on(queue: &Queue, properties: FusionProperties, list: Arc<KeptList>, buffers: Buffers) -> FusedList {
+        let (queue, take) = (queue.clone(), Take::of(&buffers));
+        FusedList { inner: Arc::new(Kept { queue, properties, list, buffers, take }) }
     }
 
     /// How many submissions it has.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.entries.len()
+        self.inner.list.structure.len()
     }
 
     /// Whether it has none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.inner.entries.is_empty()
+        self.len() == 0
     }
 
     /// The queue it was recorded on.
@@ -210,11 +234,14 @@ impl Rebind {
     /// [`FusionError::Rebind`]: a buffer that the list does not have, or whose replacement has another shape; a submission
     /// that it does not have; not exactly as many bytes as the block has.
     pub fn finish(self) -> Result<FusedList, Error> {
-        let Kept { queue, properties, entries, .. } = &*self.list.inner;
-        let mut entries = entries.clone();
-        let shape = Shape::of(&entries);
-        shape.apply(&queue.inner.context, &mut entries, &self.changes)?;
-        Ok(FusedList::new(queue, properties.clone(), entries))
+        let kept = &*self.list.inner;
+        let Kept { queue, properties, list, buffers, take: _ } = kept;
+        if let Some(with) = list.shape.exchange(buffers, &self.changes) {
+            return Ok(FusedList::on(queue, properties.clone(), list.clone(), with));
+        }
+        let mut entries = kept.entries();
+        list.shape.apply(&queue.inner.context, buffers, &mut entries, &self.changes)?;
+        Ok(FusedList::new(queue, properties.clone(), &entries))
     }
 }
 
@@ -225,23 +252,23 @@ impl ContextInner {
         if let Some(event) = self.run_kept_again(id, kept) {
             return Ok(event);
         }
-        // Before anything is planned: what changes later makes it another version.
-        let version = kept.version();
+        // Before anything is planned: what changes later makes it another list.
+        let told = kept.told().collect();
+        let (entries, touches) = (kept.entries(), kept.touches());
         let list = loop {
-            let mut schedule =
-                self.observe(&kept.touches, Some(id), Rule::Conflict, CancelCause::OtherQueue)?;
+            let mut schedule = self.observe(&touches, Some(id), Rule::Conflict, CancelCause::OtherQueue)?;
             let state = schedule.queue(id);
             match &mut state.mode {
                 Mode::Ending(_) => drop(self.wait_for_change(schedule)),
                 Mode::Recording(list) => {
                     list.unfold();
                     let before = list.entries.len();
-                    list.extend(&kept.entries)?;
+                    list.extend(&entries)?;
                     return Ok(Event::of_some(list.completion.clone(), before..list.entries.len()));
                 }
                 Mode::Direct => {
                     let mut list = List::new(EventInner::listed(self, id));
-                    list.extend(&kept.entries)?;
+                    list.extend(&entries)?;
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone());
                     break list;
@@ -249,29 +276,31 @@ impl ContextInner {
             }
         };
         let end = End::Complete(kept.properties.clone());
-        self.run_out(id, &list, &end, Some((&kept.routine, version)))?;
+        let remember = Remember::Kept(&kept.list.routine, &kept.buffers, told);
+        self.run_out(id, &list, &end, Some(remember))?;
         Ok(Event::of_all(list.completion.clone()))
     }
 
     /// Runs a kept list as it was run before. `None` where that is not known, or something is in the way.
     fn run_kept_again(self: &Arc<Self>, id: QueueId, kept: &Kept) -> Option<Event> {
-        let (routine, version) = kept.routine.get()?;
+        let (routine, told) = kept.list.routine.get()?;
         if self.judged.any_dropped() {
             return None;
         }
         let mut schedule = self.lock();
         let state = schedule.queues.get(&id)?;
-        let direct = matches!(state.mode, Mode::Direct) && !state.profiling;
-        if !direct || state.lane != routine.replay.lane || schedule.in_the_way(&kept.touches, id) {
+        let in_the_way = || !schedule.quiet(id) && schedule.in_the_way(&kept.touches(), id);
+        if !matches!(state.mode, Mode::Direct) || in_the_way() {
             return None;
         }
-        let settled = routine.settled(self.contents.load(Ordering::Acquire));
-        let as_before = || kept.version() == *version && kept.reads.iter().all(OldRead::is_readable);
-        if !settled && !as_before() {
+        let mut take = kept.take.state();
+        let settled = take.settled == self.contents.load(Ordering::Acquire);
+        if !settled && !(kept.told().eq(told.iter().copied()) && kept.readable()) {
             return None;
         }
-        let submitted = self.perform(&mut schedule, id, routine).ok()?;
-        Some(EventInner::at_once(self, id, routine.says(submitted)))
+        let on = (&kept.buffers, &mut *take);
+        let settled = self.perform(&mut schedule, id, routine, on).ok()?;
+        Some(EventInner::at_once(self, id, settled))
     }
 }
 

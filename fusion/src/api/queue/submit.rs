@@ -1,20 +1,16 @@
 //! Submitting kernels: checked, then listed or run.
 
-use std::{
-    slice,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{slice, sync::Arc};
 
 use super::Queue;
 use crate::{
     api::handler::{Handler, SubmitResult},
     error::Error,
-    replay::{recorded::Replay, routine::Routine},
     report::outcome::CancelCause,
     runtime::{
         check::{Checked, check, readable},
         commit::{Piece, Work},
-        end::End,
+        end::{End, Remember},
         event::{Done, Event, EventInner},
         schedule::{Mode, Rule, Tasks},
     },
@@ -69,15 +65,16 @@ impl Queue {
         let (context, id) = (&self.inner.context, self.inner.id);
         let Handler { request, after, .. } = handler;
         let mut schedule = context.lock();
-        let contents = context.contents.load(Ordering::Acquire);
-        if schedule.follow(id, request, after, contents) {
+        if schedule.follow(id, request, after) {
             let Mode::Recording(list) = &schedule.queues.get(&id)?.mode else { return None };
             let place = list.followed.as_ref()?.at - 1;
             return Some(Event::of_some(list.completion.clone(), place..place + 1));
         }
-        let known = schedule.known_submission(id, request, after, contents)?;
-        let submitted = context.perform(&mut schedule, id, &known.routine).ok()?;
-        Some(EventInner::done(context, id, Done::Gpu(submitted)))
+        let (known, buffers) = schedule.known_submission(id, request, after)?;
+        let take = known.take(&buffers);
+        let on = (&buffers, &mut *take.state());
+        let settled = context.perform(&mut schedule, id, &known.routine, on).ok()?;
+        Some(EventInner::at_once(context, id, settled))
     }
 
     /// Lists or runs a submission, after everything that has to come before it.
@@ -138,22 +135,15 @@ impl Queue {
             let (lane, profile) = (state.lane, state.profiling || context.profiling);
             let pieces = piece.take().into_iter().collect();
             let readies = context.ready(&mut schedule, pieces, entry.buffers.iter())?;
-            let again = !profile
-                && entry.after.points.is_empty()
-                && context.programs.keeps()
-                && schedule.known.seen(slice::from_ref(&entry), false);
-            let replay = if again { Replay::of(lane, &readies) } else { None };
-            let submitted = match &replay {
-                Some(replay) => replay.play(context, &mut schedule.graph)?,
-                None => {
-                    let work = Work { readies, waits: &entry.after.points, profile };
-                    context.commit(&mut schedule, lane, work)?
-                }
-            };
+            let remember = Remember::Known(None);
+            let again = entry.after.points.is_empty() && context.programs.keeps();
+            let ran = (slice::from_ref(&entry), &*entry.writes());
+            let noted = again.then(|| remember.note(context, &mut schedule, ran, &readies, None)).flatten();
+            let work = Work { readies, waits: &entry.after.points, profile };
+            let submitted = context.commit(&mut schedule, lane, work)?;
             entry.note_written(context);
-            if let Some(replay) = replay {
-                let routine = Routine::new(replay, entry.effects(context), None);
-                schedule.known.put(context, slice::from_ref(&entry), None, routine);
+            if let Some(noted) = noted {
+                remember.keep(&mut schedule, noted);
             }
             schedule.queue(self.inner.id).ran(submitted.point);
             return Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)));

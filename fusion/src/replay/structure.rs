@@ -1,0 +1,109 @@
+//! A list without its buffers: what is left of it when those are numbers.
+//!
+//! Byte ranges stay as they are: the buffers that may take each other's place start where their memory does, and one over
+//! the user's memory has no other in its place.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::submission::{
+    buffer::BufferInner, device::Device, entry::Entry, graph::Touch, identity::Span, signature::Buffers,
+};
+
+/// The submissions of a list, with the buffers as numbers.
+#[derive(Debug)]
+pub(crate) struct Structure {
+    listed: Vec<Listed>,
+}
+
+/// A submission.
+#[derive(Debug)]
+struct Listed {
+    /// Without buffers; the memories in it are those of the list that this was made of.
+    entry: Entry,
+    /// The number of the buffer of each touch.
+    places: SmallVec<[u32; 8]>,
+    /// What it reads, but for what submissions before it certainly write.
+    reads: SmallVec<[Read; 4]>,
+}
+
+/// An access that reads.
+#[derive(Debug)]
+struct Read {
+    place: u32,
+    span: Span,
+    /// What earlier submissions certainly write of the same memory.
+    written: SmallVec<[Span; 1]>,
+}
+
+/// The number of a buffer of a list.
+pub(crate) fn place_of(buffers: &Buffers, buffer: &BufferInner) -> usize {
+    let place = buffers.iter().position(|known| known.handle == buffer.handle);
+    place.expect("invariant: the buffers of a list are those of its submissions")
+}
+
+impl Structure {
+    /// The structure of a list with these buffers.
+    pub(crate) fn of(device: &Device, entries: &[Entry], buffers: &Buffers) -> Structure {
+        let place = |buffer: &Arc<BufferInner>| place_of(buffers, buffer) as u32;
+        let listed = entries.iter().enumerate().map(|(at, entry)| {
+            let places: SmallVec<[u32; 8]> = entry.buffers.iter().map(place).collect();
+            let reads = Read::of(device, &entries[..at], entry, &places);
+            Listed { entry: Entry { buffers: SmallVec::new(), ..entry.clone() }, places, reads }
+        });
+        Structure { listed: listed.collect() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.listed.len()
+    }
+
+    /// A submission, on buffers.
+    pub(crate) fn entry(&self, at: usize, buffers: &Buffers) -> Entry {
+        let Listed { entry, places, .. } = &self.listed[at];
+        let mut entry = entry.clone();
+        for (position, place) in places.iter().enumerate() {
+            let buffer = &buffers[*place as usize];
+            entry.touches[position].memory = buffer.shared.id;
+            if let Some(arg) = entry.submission.args.get_mut(position) {
+                arg.buffer = buffer.shared.id.planned();
+            }
+            entry.buffers.push(buffer.clone());
+        }
+        entry
+    }
+
+    /// What a submission touches, on buffers.
+    pub(crate) fn touches<'a>(
+        &'a self,
+        at: usize,
+        buffer: impl Fn(usize) -> &'a BufferInner + 'a,
+    ) -> impl Iterator<Item = Touch> + 'a {
+        let Listed { entry, places, .. } = &self.listed[at];
+        let memory = move |place: &u32| buffer(*place as usize).shared.id;
+        entry.touches.iter().zip(places).map(move |(touch, place)| Touch { memory: memory(place), ..*touch })
+    }
+
+    /// Whether a submission finds something readable in buffers, now that the list would run.
+    pub(crate) fn readable<'a>(&self, at: usize, buffer: impl Fn(usize) -> &'a BufferInner) -> bool {
+        self.listed[at].reads.iter().all(|read| read.is_readable(buffer(read.place as usize)))
+    }
+}
+
+impl Read {
+    /// Every read of a submission that may find something unreadable, with what those before it write.
+    fn of(device: &Device, earlier: &[Entry], entry: &Entry, places: &[u32]) -> SmallVec<[Read; 4]> {
+        let reads = entry.touches.iter().zip(places).filter(|(touch, _)| touch.reads);
+        let read = |(touch, place): (&Touch, &u32)| {
+            let written = earlier.iter().flat_map(|entry| entry.overwritten(device, touch.memory));
+            Read { place: *place, span: touch.span, written: written.collect() }
+        };
+        reads.map(read).filter(|read| !read.written.iter().any(|span| span.covers(read.span))).collect()
+    }
+
+    fn is_readable(&self, buffer: &BufferInner) -> bool {
+        buffer.unreadable(self.span).is_none()
+            || buffer.unreadable_after(self.span, self.written.iter().copied()).is_none()
+    }
+}
