@@ -3,7 +3,7 @@
 use std::{
     ops::Range,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{
             AtomicBool, AtomicU8,
             Ordering::{Acquire, Release},
@@ -80,7 +80,8 @@ impl BufferInner {
     /// A buffer over memory that exists. It shares what its aliases share, so that they are ordered by bytes.
     pub(crate) fn imported(device: &Arc<Device>, memory: Arc<Memory>) -> Result<Arc<BufferInner>, Error> {
         let place = memory.place();
-        let shared = device.imports.memory_of(&place);
+        let user: Weak<Memory> = Arc::downgrade(&memory);
+        let shared = device.imports.memory_of(&place, memory.buffer_life(), user);
         let shared = shared.ok_or_else(|| Error::buffer("imported", BufferError::JoinsMemories))?;
         let (at, size) = ((place.range.start, place.buffer.into()), memory.size());
         Ok(BufferInner::with(device, shared, at, size, OnceLock::from(memory)))

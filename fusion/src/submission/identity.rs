@@ -13,6 +13,7 @@
 //! The planner numbers memories ([`BufferId`]) and counts its offsets from their start, as spans do.
 
 use std::{
+    any::Any,
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -145,39 +146,61 @@ impl SharedMemory {
     }
 }
 
+/// Whether something still lives.
+pub(crate) type Life = Weak<dyn Any + Send + Sync>;
+
 /// The memories of imported buffers.
+///
+/// A memory is one as long as its Vulkan buffer lives, not only while there is a handle: work that was submitted with a handle
+/// may be pending when that is gone, and whoever was told an address still knows it.
 #[derive(Debug, Default)]
 pub(crate) struct Imports {
-    /// By what holds the bytes: the whole buffers over it, each with its memory.
+    /// By what holds the bytes.
     known: Mutex<AHashMap<Holder, Vec<Import>>>,
 }
 
-/// A whole Vulkan buffer, and its memory.
-type Import = (Span, Weak<SharedMemory>);
+/// A Vulkan buffer of which something was imported.
+#[derive(Debug)]
+struct Import {
+    /// All of it.
+    whole: Span,
+    memory: Arc<SharedMemory>,
+    buffer: Life,
+    /// A handle, or work that was submitted with one.
+    user: Life,
+}
 
 impl Imports {
     /// The memory of a buffer: that of the buffers that it shares bytes with, or a new one. `None` where it shares bytes
     /// with several that are different memories already, which cannot become one any more.
-    pub(crate) fn memory_of(&self, place: &Place) -> Option<Arc<SharedMemory>> {
+    ///
+    /// Where nothing of this crate uses the memory any more, the program may have written it: its contents are taken as they
+    /// are.
+    pub(crate) fn memory_of(&self, place: &Place, buffer: Life, user: Life) -> Option<Arc<SharedMemory>> {
+        let lives = |life: &Life| life.strong_count() > 0;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, buffers| {
-            buffers.retain(|(_, memory)| memory.strong_count() > 0);
-            !buffers.is_empty()
+        known.retain(|_, imports| {
+            imports.retain(|import| lives(&import.buffer));
+            !imports.is_empty()
         });
         let whole = Span::from(place.buffer.clone());
-        let buffers = known.entry(place.holder).or_default();
+        let imports = known.entry(place.holder).or_default();
         let mut found: Option<Arc<SharedMemory>> = None;
-        for memory in buffers.iter().filter(|(span, _)| span.overlaps(whole)).filter_map(|b| b.1.upgrade()) {
+        for Import { memory, .. } in imports.iter().filter(|import| import.whole.overlaps(whole)) {
             match &found {
                 Some(first) if first.id != memory.id => return None,
-                _ => found = Some(memory),
+                _ => found = Some(memory.clone()),
             }
         }
         let memory = found.unwrap_or_else(SharedMemory::new);
-        let is_known =
-            |(span, other): &Import| *span == whole && std::ptr::eq(other.as_ptr(), Arc::as_ptr(&memory));
-        if !buffers.iter().any(is_known) {
-            buffers.push((whole, Arc::downgrade(&memory)));
+        let is_of = |import: &Import| Arc::ptr_eq(&import.memory, &memory);
+        if !imports.iter().any(|import| is_of(import) && lives(&import.user)) {
+            memory.contents.written(Span::new(0, u64::MAX));
+        }
+        let import = Import { whole, memory: memory.clone(), buffer, user };
+        match imports.iter_mut().find(|one| is_of(one) && one.whole == whole && !lives(&one.user)) {
+            Some(old) => *old = import,
+            None => imports.push(import),
         }
         Some(memory)
     }

@@ -4,15 +4,16 @@
 //! rest, bytes travel through staging memory, of which Vulkan guarantees a coherent kind.
 
 use std::{
+    any::Any,
     ops::Range,
     ptr::NonNull,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use ash::vk;
 use vulkano::{
     VulkanObject,
-    buffer::{BufferMemory, BufferUsage, Subbuffer},
+    buffer::{Buffer, BufferMemory, BufferUsage, Subbuffer},
     memory::MemoryPropertyFlags,
 };
 
@@ -139,6 +140,12 @@ impl Memory {
     /// The address kernels see, where the device has addresses.
     pub(crate) fn device_address(&self) -> Option<u64> {
         self.address
+    }
+
+    /// How long the Vulkan buffer lives, of which this may be a part.
+    pub(crate) fn buffer_life(&self) -> Weak<dyn Any + Send + Sync> {
+        let buffer: Weak<Buffer> = Arc::downgrade(self.buffer.buffer());
+        buffer
     }
 
     /// Where the bytes really are. Imported memory objects may share them.

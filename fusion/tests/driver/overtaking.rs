@@ -1,10 +1,12 @@
 //! Several hardware queues that hand on their work whenever they like: order comes from waits alone.
 
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, atomic::Ordering::SeqCst};
 
-use vkfuse::{Buffer, CacheOptions, Error, FusionWrapper, QueueOptions};
+use vkfuse::{Buffer, CacheOptions, Context, ContextOptions, Error, FusionWrapper, QueueOptions};
+use vulkano::buffer::{BufferCreateInfo, BufferUsage, Subbuffer};
+use vulkano::memory::allocator::{AllocationCreateInfo, StandardMemoryAllocator};
 
-use super::{context_with, mock, mock::queues, pick, support};
+use super::{context_with, mock, mock::queues, pick, support, support::own::import};
 
 const N: usize = 200;
 
@@ -86,4 +88,39 @@ fn queues_that_do_not_wait_are_noticed() {
     let right: Vec<_> = (0..6).map_while(|seed| random(seed, 150)).collect();
     queues::DEAF.store(false, SeqCst);
     assert!(right.is_empty() || right.contains(&false), "nothing overtook anything");
+}
+
+/// Work that was submitted with a handle that is gone comes before work on another handle of the same bytes.
+#[test]
+fn a_handle_that_is_gone_leaves_its_work_in_order() {
+    let _alone = mock::alone();
+    let Some((device, queues)) = mock::device_with(queues::QUEUES) else { return };
+    let allocator = Arc::new(StandardMemoryAllocator::new_default(device.clone()));
+    let usage = BufferUsage::STORAGE_BUFFER | BufferUsage::TRANSFER_SRC | BufferUsage::TRANSFER_DST;
+    let info = BufferCreateInfo { usage, ..BufferCreateInfo::default() };
+    let bytes = (4 * N) as u64;
+    let given = vulkano::buffer::Buffer::new_slice(allocator, info, AllocationCreateInfo::default(), bytes);
+    let given: Subbuffer<[u8]> = given.unwrap();
+    let options = ContextOptions::new().cache(CacheOptions::new().no_disk());
+    let context = Context::over(device, queues, options).unwrap();
+    let queues: Vec<_> = (0..queues::QUEUES).map(|_| context.queue(QueueOptions::new()).unwrap()).collect();
+    let kernel = context.load_spirv(support::shader("pair/scale")).unwrap();
+    let data: Vec<i32> = (0..N as i32).collect();
+    let (x, z) = (context.buffer_from(&data).unwrap(), context.buffer::<i32>(N).unwrap());
+    let scale = |queue: usize, from: &Buffer<i32>, to: &Buffer<i32>, factor: i32| {
+        queues[queue % queues.len()]
+            .submit(|h| {
+                h.arg(0, from.read()).arg(1, to.write()).push(&(N as u32)).push(&factor);
+                h.dispatch_items(&kernel, [N as u32, 1, 1]);
+            })
+            .unwrap()
+    };
+    for round in 0..pick(60, 600) {
+        let factor = round as i32 + 1;
+        let handle = || import::<i32>(&context, &given, 0..bytes);
+        scale(round, &x, &handle(), factor);
+        scale(round + 1 + round % 3, &handle(), &z, 3);
+        let expected: Vec<i32> = data.iter().map(|value| 3 * factor * value).collect();
+        assert_eq!(z.download().unwrap(), expected, "round {round}");
+    }
 }
