@@ -124,18 +124,22 @@ impl Replay {
         Some(Replay { label, steps, touches, in_order })
     }
 
-    /// The commands on certain buffers, after a barrier.
+    /// Adds the commands on certain buffers, after a barrier. They are large, and not moved about.
     fn commands(
         &self,
-        barrier: Option<Barrier>,
+        first: Option<Barrier>,
         buffers: &Buffers,
         graph: &mut Graph,
-    ) -> Result<SmallVec<[Command; 2]>, Error> {
-        let mut commands = SmallVec::with_capacity(2 * self.steps.len());
-        commands.extend(barrier.map(Command::Barrier));
+        commands: &mut SmallVec<[Command; 2]>,
+    ) -> Result<(), Error> {
+        if let Some(barrier) = first {
+            commands.push(Command::Barrier(barrier));
+        }
         for step in &self.steps {
             let Step { barrier, pipeline, bindings, push, groups } = step;
-            commands.extend(barrier.map(Command::Barrier));
+            if let Some(barrier) = *barrier {
+                commands.push(Command::Barrier(barrier));
+            }
             let mut bound = SmallVec::with_capacity(bindings.len());
             for Binding { place, set, binding, offset, len } in bindings {
                 let memory = buffers[*place as usize].memory(graph)?.clone();
@@ -145,7 +149,7 @@ impl Replay {
             let keeps = SmallVec::new();
             commands.push(Command::Dispatch(Dispatch { pipeline, bindings: bound, push, groups, keeps }));
         }
-        Ok(commands)
+        Ok(())
     }
 
     /// Makes the submission on certain buffers, of which this is known.
@@ -157,10 +161,6 @@ impl Replay {
         (buffers, take): (&Buffers, &mut TakeState),
         profile: bool,
     ) -> Result<Submitted, Error> {
-        // What is allocated now is filled by a submission of its own, which comes before this one.
-        for binding in self.steps.iter().flat_map(|step| &step.bindings) {
-            buffers[binding.place as usize].memory(graph)?;
-        }
         device.refresh(graph);
         if take.lane != Some(lane) {
             *take = TakeState::default();
@@ -173,6 +173,12 @@ impl Replay {
             graph.repeated(submitted.point, barrier.is_some());
             return Ok(submitted);
         }
+        if !again {
+            // What is allocated now is filled by a submission of its own, which comes before this one.
+            for binding in self.steps.iter().flat_map(|step| &step.bindings) {
+                buffers[binding.place as usize].memory(graph)?;
+            }
+        }
         let touch =
             |(place, touch): &(u32, Touch)| Touch { memory: buffers[*place as usize].shared.id, ..*touch };
         let touches: Touches = self.touches.iter().map(touch).collect();
@@ -182,9 +188,10 @@ impl Replay {
             let tape = self.tape(device, graph, lane, needs.barrier, (buffers, take));
             tape.and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits)?))
         } else {
-            let commands = self.commands(needs.barrier, buffers, graph);
+            let mut commands = SmallVec::new();
             let queue = device.gpu.queue(lane as usize);
-            commands.and_then(|commands| Ok(queue.submit(&commands, &needs.waits, profile)?))
+            self.commands(needs.barrier, buffers, graph, &mut commands)
+                .and_then(|()| Ok(queue.submit(&commands, &needs.waits, profile)?))
         };
         match submitted {
             Ok(submitted) => {
@@ -217,7 +224,8 @@ impl Replay {
         let tape = match take.tapes[slot].take() {
             Some(tape) => tape,
             None => {
-                let commands = self.commands(barrier, buffers, graph)?;
+                let mut commands = SmallVec::new();
+                self.commands(barrier, buffers, graph, &mut commands)?;
                 buffers.iter().for_each(|buffer| buffer.known.store(true, Release));
                 Arc::new(device.gpu.queue(lane as usize).record(&commands)?)
             }

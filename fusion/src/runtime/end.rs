@@ -59,8 +59,8 @@ pub(crate) enum Remember<'a> {
 /// How to run again what is about to run.
 #[derive(Debug)]
 pub(crate) enum Noted {
-    Known(Known, Buffers),
-    Kept(Routine),
+    Known(Box<Known>, Buffers),
+    Kept(Box<Routine>),
 }
 
 impl Remember<'_> {
@@ -81,10 +81,11 @@ impl Remember<'_> {
                 }
                 let routine = Routine::of(context, readies, (entries, writes), &buffers, report)?;
                 let structure = Structure::of(context, entries, &buffers);
-                Some(Noted::Known(Known::new(signature, structure, routine), buffers))
+                Some(Noted::Known(Box::new(Known::new(signature, structure, routine)), buffers))
             }
             Remember::Kept(slot, buffers, _) if slot.get().is_none() => {
-                Routine::of(context, readies, (entries, writes), buffers, report).map(Noted::Kept)
+                Routine::of(context, readies, (entries, writes), buffers, report)
+                    .map(|routine| Noted::Kept(Box::new(routine)))
             }
             Remember::No | Remember::Kept(..) => None,
         }
@@ -93,9 +94,9 @@ impl Remember<'_> {
     /// Keeps what was noted, now that it has run.
     pub(crate) fn keep(self, schedule: &mut Schedule, noted: Noted) {
         match (noted, self) {
-            (Noted::Known(known, buffers), _) => schedule.known.put(known, &buffers),
+            (Noted::Known(known, buffers), _) => schedule.known.put(*known, &buffers),
             // Another thread may have been faster.
-            (Noted::Kept(routine), Remember::Kept(slot, _, told)) => drop(slot.set((routine, told))),
+            (Noted::Kept(routine), Remember::Kept(slot, _, told)) => drop(slot.set((*routine, told))),
             (Noted::Kept(_), _) => {}
         }
     }

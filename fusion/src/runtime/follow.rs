@@ -40,6 +40,18 @@ impl List {
         self.followed.is_some()
     }
 
+    /// Counts a request that agrees, if it finds something readable.
+    fn go_on(&mut self, request: &mut Request, after: &[Event]) -> bool {
+        let Some(Followed { known, at, buffers, after: told }) = &mut self.followed else { return false };
+        if !known.readable(*at, buffers, request) {
+            return false;
+        }
+        told.extend(after.iter().map(|event| (*at, event.of.clone())));
+        known.signature.meet(*at, buffers, request.args.drain(..).map(|(_, accessor)| accessor.buffer));
+        *at += 1;
+        true
+    }
+
     /// Builds what was only counted: afterwards the list follows nothing.
     pub(crate) fn unfold(&mut self) {
         let Some(Followed { known, at, buffers, after }) = self.followed.take() else { return };
@@ -63,26 +75,21 @@ impl Known {
         request: &'a Request,
         place: usize,
     ) -> &'a BufferInner {
-        let is_it = || self.signature.calls[at].args.iter().position(|arg| arg.place as usize == place);
-        match (buffers.get(place), is_it()) {
-            (Some(buffer), _) => buffer,
-            (None, position) => &request.args[position.unwrap_or(0)].1.buffer,
-        }
+        buffers.get(place).unwrap_or_else(|| {
+            let mut args = self.signature.calls[at].args.iter();
+            let position = args.position(|arg| arg.place as usize == place);
+            &request.args[position.expect("invariant: it has one of this number")].1.buffer
+        })
     }
 
-    /// Whether a request that goes on after others with these buffers finds something readable, and nothing else touches
-    /// what it does.
-    fn may_go_on(
-        &self,
-        at: usize,
-        buffers: &Buffers,
-        request: &Request,
-        quiet: bool,
-        in_the_way: impl FnOnce(&Touches) -> bool,
-    ) -> bool {
-        let buffer = |place| self.buffer(at, buffers, request, place);
-        self.structure.readable(at, buffer)
-            && (quiet || !in_the_way(&self.structure.touches(at, buffer).collect()))
+    /// Whether a request that goes on after others with these buffers finds something readable.
+    fn readable(&self, at: usize, buffers: &Buffers, request: &Request) -> bool {
+        self.structure.readable(at, |place| self.buffer(at, buffers, request, place))
+    }
+
+    /// What it touches.
+    fn touches(&self, at: usize, buffers: &Buffers, request: &Request) -> Touches {
+        self.structure.touches(at, |place| self.buffer(at, buffers, request, place)).collect()
     }
 }
 
@@ -95,28 +102,25 @@ impl Schedule {
         if !list.agrees(&mut self.known, request, after) {
             return false;
         }
-        if !self.may_follow(queue, request, quiet) {
+        if quiet {
+            return list.go_on(request, after);
+        }
+        if self.is_in_the_way(queue, request) {
             return false;
         }
-        let Some(Mode::Recording(list)) = self.queues.get_mut(&queue).map(|state| &mut state.mode) else {
-            return false;
-        };
-        let Some(followed) = &mut list.followed else { return false };
-        let after = after.iter().map(|event| (followed.at, event.of.clone()));
-        followed.after.extend(after);
-        let met = request.args.drain(..).map(|(_, accessor)| accessor.buffer);
-        followed.known.signature.meet(followed.at, &mut followed.buffers, met);
-        followed.at += 1;
-        true
+        match self.queues.get_mut(&queue).map(|state| &mut state.mode) {
+            Some(Mode::Recording(list)) => list.go_on(request, after),
+            _ => false,
+        }
     }
 
-    /// Whether a request that goes on as the known list does finds something readable, with nothing in its way.
-    fn may_follow(&self, queue: QueueId, request: &Request, quiet: bool) -> bool {
+    /// Whether something else touches what a request does that goes on as the known list.
+    fn is_in_the_way(&self, queue: QueueId, request: &Request) -> bool {
         let Some(Mode::Recording(list)) = self.queues.get(&queue).map(|state| &state.mode) else {
-            return false;
+            return true;
         };
-        list.followed.as_ref().is_some_and(|Followed { known, at, buffers, after: _ }| {
-            known.may_go_on(*at, buffers, request, quiet, |touches| self.in_the_way(touches, queue))
+        list.followed.as_ref().is_none_or(|Followed { known, at, buffers, after: _ }| {
+            self.in_the_way(&known.touches(*at, buffers, request), queue)
         })
     }
 
@@ -132,8 +136,10 @@ impl Schedule {
             return None;
         }
         let known = self.known.starting(request, false)?;
-        let (quiet, mut buffers) = (self.quiet(queue), Buffers::new());
-        if !known.may_go_on(0, &buffers, request, quiet, |touches| self.in_the_way(touches, queue)) {
+        let mut buffers = Buffers::new();
+        let in_the_way =
+            || !self.quiet(queue) && self.in_the_way(&known.touches(0, &buffers, request), queue);
+        if !known.readable(0, &buffers, request) || in_the_way() {
             return None;
         }
         known.signature.meet(

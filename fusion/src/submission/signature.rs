@@ -188,13 +188,15 @@ impl Signature {
         args.iter().zip(asked).all(|(arg, (slot, accessor))| {
             let Accessor { buffer, access, element, offset, count, promote } = accessor;
             let place = arg.place as usize;
-            let mut earlier = buffers.iter().chain(met.iter().copied());
-            let is_right = if place < buffers.len() + met.len() {
-                earlier.nth(place).is_some_and(|known| Arc::ptr_eq(known, buffer))
-            } else {
-                let is_new = earlier.all(|known| !Arc::ptr_eq(known, buffer));
-                met.push(buffer);
-                is_new
+            let known = buffers.get(place).or_else(|| met.get(place.checked_sub(buffers.len())?).copied());
+            let is_right = match known {
+                Some(known) => Arc::ptr_eq(known, buffer),
+                None => {
+                    let mut earlier = buffers.iter().chain(met.iter().copied());
+                    let is_new = earlier.all(|known| !Arc::ptr_eq(known, buffer));
+                    met.push(buffer);
+                    is_new
+                }
             };
             let (slot, place, promote) = (*slot, arg.place, *promote);
             let (access, element, offset, count) = (*access, *element, *offset, *count);

@@ -295,7 +295,8 @@ impl ContextInner {
         }
         let mut take = kept.take.state();
         let settled = take.settled == self.contents.load(Ordering::Acquire);
-        if !settled && !(kept.told().eq(told.iter().copied()) && kept.readable()) {
+        let as_before = || kept.told().eq(told.iter().copied()) && kept.readable();
+        if !(settled || as_before()) {
             return None;
         }
         let on = (&kept.buffers, &mut *take);
