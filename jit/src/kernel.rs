@@ -6,6 +6,7 @@
 //! kernel and may take milliseconds; with a [`FormStore`] most of it happens once for all processes.
 
 mod normal;
+mod variants;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,6 +24,7 @@ pub use crate::frontend::{
     SpecConstant, SpecType, SpecValue, form_tools, observe_passes, tool_runs,
 };
 pub use normal::NormalKernel;
+pub use variants::Variants;
 
 /// One compute entry point of a module. Cheap to clone; clones share what was specialised.
 #[derive(Clone)]
@@ -67,6 +69,8 @@ pub struct Specialized {
     pub plain: Plain,
     /// What can be fused, or why it cannot.
     pub normal: Result<NormalKernel, Reason>,
+    /// The same work in other orders, as far as it was asked for.
+    pub variants: Variants,
 }
 
 impl Kernel {
@@ -251,7 +255,27 @@ impl Kernel {
             interface,
             plain,
             normal: normal.map_err(Reason::from),
+            variants: Variants::default(),
         }
+    }
+}
+
+impl Specialized {
+    /// A kernel made of this one's normal form. It has a form of its own, which spirv-val accepts.
+    pub(crate) fn rewritten(&self, module: rspirv::dr::Module, local: [u32; 3]) -> Result<Self, KernelError> {
+        let Form { repaired: _, interface, plain, normal } = Form::rewritten(&self.name, module, local)?;
+        let normal = normal.map(|module| NormalKernel::new(module, &interface.bindings));
+        Ok(Self {
+            name: self.name.clone(),
+            entry: self.entry.clone(),
+            hash: plain::hash(&plain.contract, &self.entry),
+            module: self.module.clone(),
+            spec: self.spec.clone(),
+            interface,
+            plain,
+            normal: normal.map_err(Reason::from),
+            variants: Variants::default(),
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The folders are the pipeline, in the order in which a kernel goes through it: `frontend` loads, normalises and
 //! reflects; [`analysis`] turns every buffer access into a symbolic index expression and compares pairs of them; a
-//! [`kernel`] is both together; [`plan`] groups a fusion list and decides barriers and internalization; [`emit`] links
+//! [`kernel`] is both together; `rewrite` makes kernels that do the same in another order; [`plan`] groups a fusion list and decides barriers and internalization; [`emit`] links
 //! one group into one module. No folder uses one that comes later. Nothing here touches Vulkan, files, the environment or
 //! a clock.
 
@@ -18,6 +18,8 @@ pub mod analysis;
 
 pub mod kernel;
 
+mod rewrite;
+
 pub mod plan;
 
 pub mod emit;
@@ -29,4 +31,4 @@ pub mod certify;
 
 mod reason;
 
-pub use reason::Reason;
+pub use reason::{Reason, RewriteReason};

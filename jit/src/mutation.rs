@@ -110,6 +110,13 @@ mutants! {
     IgnoreLoopLimit: "the driver's limit on loop rounds is not kept",
     IgnoreLimits: "limits on bindings, push constants and shared memory are not kept",
     EffectsComeAfterGuards: "what a guard of a straight line turns away has done nothing before it",
+    // Placement.
+    #[load = true] AnyKernelIsFree: "a kernel with barriers or shared memory is placed as well",
+    #[load = true] IdsAreNotVirtual: "a placed kernel reads the dispatch's group and local id for its own",
+    #[load = true] VariablesKeepTheirValues: "what a local variable starts with is what the item before left in it",
+    TailsAreIdle: "items of a placed kernel that its partner has no place for have nothing to do",
+    MoreItemsThanThereAre: "a placed kernel does as many items as its partner has places",
+    NarrowGridsCover: "a grid that is narrower than its rows has all items",
     // Floats.
     NothingIsHidden: "floats of one member are handed to the next as the driver's compiler sees them",
     #[load = true] EveryFloatIsPlain: "extended instructions, divisions and comparisons count as sums",

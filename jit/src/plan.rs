@@ -11,6 +11,7 @@ mod ingredients;
 mod internalize;
 mod mapping;
 mod must_write;
+mod place;
 mod push;
 mod reaching_definitions;
 pub(crate) mod recipe;
@@ -25,13 +26,16 @@ mod uses;
 pub use ingredients::Ingredients;
 pub use must_write::overwrites;
 pub use report::{
-    BarrierReason, BarrierReport, BufferReport, GroupReport, Report, SplitReport, TrustedReport,
+    BarrierReason, BarrierReport, BufferReport, GroupReport, Places, Report, RewriteReport, SplitReport,
+    TrustedReport,
 };
 pub use step::{Bound, Placement, Step};
 pub use submission::{
     Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Policy, Promote, ShapeFacts,
     SmallScalars, Submission,
 };
+
+use std::borrow::Cow;
 
 use group::Group;
 use uses::Uses;
@@ -48,6 +52,9 @@ pub struct Plan {
     /// What was found out about pairs of accesses, for certificates.
     #[cfg(feature = "certify")]
     pub(crate) verdicts: Vec<group::PairVerdict>,
+    /// The list that was planned, if some of it was rewritten.
+    #[cfg(feature = "certify")]
+    pub(crate) rewritten: Option<Vec<Submission>>,
 }
 
 /// A submission that cannot be dispatched on this device at all.
@@ -69,18 +76,35 @@ pub struct PlanError {
 pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
     let uses = Uses::of(list).under(options.policy, list);
+    let mut list = Cow::Borrowed(list);
     let mut start = 0;
     while start < list.len() {
-        let (group, rejection) = grow(list, &uses, start, options, limits);
+        let (mut group, mut rejection) = grow(&list, &uses, start, options, limits);
+        // What a rewrite lets join may let others join as it is.
+        let mut tried = None;
+        while let (Some(held), Some(_)) = (&group, &rejection) {
+            let rewrites = &mut plan.report.rewrites;
+            match place::across(&list, &uses, held, rewrites, options, limits) {
+                Ok(placed) => {
+                    rewrites.extend(placed.rewrites);
+                    list = Cow::Owned(placed.list);
+                    (group, rejection) = grow_on(&list, &uses, placed.group, options, limits);
+                }
+                Err(why) => {
+                    tried = why;
+                    break;
+                }
+            }
+        }
         let end = match group {
             Some(group) if group.end() - start > 1 => {
                 let end = group.end();
-                assemble::fused(list, &uses, group, options, limits, &mut plan);
+                assemble::fused(&list, &uses, group, options, limits, &mut plan);
                 end
             }
             _ => {
-                plan.steps.push(plan_unfused_at(list, &uses, start, options.float, limits)?);
-                assemble::report_unfused(list, start, limits, &mut plan);
+                plan.steps.push(plan_unfused_at(&list, &uses, start, options.float, limits)?);
+                assemble::report_unfused(&list, start, limits, &mut plan);
                 start + 1
             }
         };
@@ -92,12 +116,17 @@ pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
                 buffer: rejection.buffer,
                 detail: rejection.reason.detail(),
                 reason: rejection.reason,
+                tried,
             });
         }
         start = end;
     }
-    assemble::report_wishes(list, &uses, &mut plan);
+    assemble::report_wishes(&list, &uses, &mut plan);
     plan.steps.iter_mut().for_each(|step| step.ask(limits.float_controls));
+    #[cfg(feature = "certify")]
+    if let Cow::Owned(rewritten) = list {
+        plan.rewritten = Some(rewritten);
+    }
     Ok(plan)
 }
 
@@ -109,11 +138,24 @@ fn grow(
     options: &FuseOptions,
     limits: &Limits,
 ) -> (Option<Group>, Option<group::Rejection>) {
-    let mut group = match Group::new(list, uses, start, limits) {
-        Ok(group) => group,
-        Err(reason) => return (None, Some(reason.into())),
-    };
-    let mut budget = assemble::Budget::new(&list[start]);
+    match Group::new(list, uses, start, limits) {
+        Ok(group) => grow_on(list, uses, group, options, limits),
+        Err(reason) => (None, Some(reason.into())),
+    }
+}
+
+/// The longest group that begins with this one, and what ended it.
+fn grow_on(
+    list: &[Submission],
+    uses: &Uses,
+    mut group: Group,
+    options: &FuseOptions,
+    limits: &Limits,
+) -> (Option<Group>, Option<group::Rejection>) {
+    let mut budget = assemble::Budget::new(&list[group.start]);
+    for member in &list[group.start + 1..group.end()] {
+        budget.take(member);
+    }
     while group.end() < list.len() {
         let next = &list[group.end()];
         if let Err(reason) = budget.add(next, options.float, limits) {

@@ -192,6 +192,43 @@ pub enum Reason {
     },
 }
 
+/// Why a kernel could not be placed on the rows or tiles of another, which would have closed a seam.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RewriteReason {
+    /// It does something that ties its invocations to each other or to their dispatch.
+    #[error("it cannot be placed: it has {what}")]
+    NotFree {
+        /// What.
+        what: &'static str,
+    },
+    /// It has fewer items than its partner's rows or tiles, or more than them and the rest may do something.
+    #[error("its {items} items are not the {places} places of its partner")]
+    Count {
+        /// Its invocations.
+        items: u64,
+        /// How many of them the partner would do.
+        places: u64,
+    },
+    /// Few rows, and long ones: the kernel alone uses more of the device.
+    #[error("{rows} rows of {length} leave most of the device idle")]
+    FewRows {
+        /// Rows.
+        rows: u64,
+        /// Elements of a row.
+        length: u64,
+    },
+    /// Its placed form could not be made.
+    #[error("its placed form could not be made: {what}")]
+    Form {
+        /// Why.
+        what: String,
+    },
+    /// With the kernels placed, the group still does not hold.
+    #[error("also when placed: {0}")]
+    Rejected(Box<Reason>),
+}
+
 /// The two accesses that decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessPair {

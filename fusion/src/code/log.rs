@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! module HASH NAME WORDS                     name and words in hexadecimal, words as in the file
-//! list POLICY FLOAT BARRIERS FORCE SUBMISSION…     prove|trust strict|contract barriers|none free|forced
+//! list POLICY FLOAT BARRIERS FORCE SUBMISSION…     prove|trust strict|contract barriers|none free|forced, and -as-is
 //!   SUBMISSION = HASH/ENTRY/GROUPS/SPEC/PUSH/ARGUMENTS
 //! ```
 
@@ -118,7 +118,12 @@ fn list(submissions: &[Submission], options: &FuseOptions) -> String {
         if options.policy == Policy::Trust { "trust" } else { "prove" },
         if options.float == FloatMode::Contract { "contract" } else { "strict" },
         if options.no_barriers { "none" } else { "barriers" },
-        if options.force { "forced" } else { "free" },
+        match (options.force, options.no_rewrites) {
+            (false, false) => "free",
+            (true, false) => "forced",
+            (false, true) => "free-as-is",
+            (true, true) => "forced-as-is",
+        },
     );
     // The numbers of buffers differ from run to run; which of them are the same does not.
     let mut buffers: Vec<BufferId> = Vec::new();
@@ -199,7 +204,7 @@ fn module(rest: &str, modules: &mut HashMap<String, Module>) -> Option<()> {
 
 fn parse(rest: &str, modules: &HashMap<String, Module>) -> Option<RecordedList> {
     let mut words = rest.split(' ');
-    let options = FuseOptions {
+    let mut options = FuseOptions {
         policy: match words.next()? {
             "prove" => Policy::Prove,
             "trust" => Policy::Trust,
@@ -215,11 +220,14 @@ fn parse(rest: &str, modules: &HashMap<String, Module>) -> Option<RecordedList> 
             "none" => true,
             _ => return None,
         },
-        force: match words.next()? {
-            "free" => false,
-            "forced" => true,
-            _ => return None,
-        },
+        ..FuseOptions::default()
+    };
+    (options.force, options.no_rewrites) = match words.next()? {
+        "free" => (false, false),
+        "forced" => (true, false),
+        "free-as-is" => (false, true),
+        "forced-as-is" => (true, true),
+        _ => return None,
     };
     let submissions = words.map(|word| submission(word, modules)).collect::<Option<Vec<_>>>()?;
     (!submissions.is_empty()).then_some(RecordedList { options, submissions })

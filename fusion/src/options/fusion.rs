@@ -7,6 +7,7 @@ use crate::jit::{FloatMode, FuseOptions, Policy};
 pub struct FusionProperties {
     pub(crate) no_barriers: bool,
     pub(crate) force: bool,
+    pub(crate) no_rewrites: bool,
     pub(crate) background: bool,
     pub(crate) verify: bool,
     pub(crate) policy: Policy,
@@ -33,6 +34,14 @@ impl FusionProperties {
     #[must_use]
     pub fn force_fusion(mut self) -> FusionProperties {
         self.force = true;
+        self
+    }
+
+    /// Runs every kernel in its own order. Without this, a kernel that goes by its element number may take the rows or tiles of
+    /// another, and so join it in one kernel: the report's `rewrites` say which.
+    #[must_use]
+    pub fn no_rewrites(mut self) -> FusionProperties {
+        self.no_rewrites = true;
         self
     }
 
@@ -83,6 +92,7 @@ impl FusionProperties {
             no_barriers: self.no_barriers,
             float: self.float,
             force: self.force,
+            no_rewrites: self.no_rewrites,
         }
     }
 }

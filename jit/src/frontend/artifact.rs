@@ -3,6 +3,7 @@
 pub(crate) mod cache;
 mod codec;
 
+use ahash::AHashMap;
 use rspirv::dr;
 
 use super::error::KernelError;
@@ -52,5 +53,18 @@ impl Form {
         )?;
         let repaired = module.is_repaired().then(|| module.words().to_vec());
         Ok(Form { repaired, interface, plain, normal })
+    }
+
+    /// Makes the form of a module that was made of a normal form and has this local size.
+    pub(crate) fn rewritten(
+        name: &str,
+        mut module: dr::Module,
+        local_size: [u32; 3],
+    ) -> Result<Form, KernelError> {
+        pipeline::tidy(&mut module);
+        let (plain, _) = plain::build(name, &mut module);
+        tools::validate(&plain.strict).map_err(|complaint| complaint.into_error(name))?;
+        let interface = reflect::reflect(name, &module, Some(&module), local_size, &AHashMap::new())?;
+        Ok(Form { repaired: None, interface, plain, normal: Ok(module) })
     }
 }

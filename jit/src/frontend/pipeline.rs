@@ -121,6 +121,12 @@ pub(super) fn normalise(kernel: &str, plain: &Module) -> Result<Module, KernelRe
     Ok(module)
 }
 
+/// Brings a module that was made of a normal form back into it: its copies are forwarded. Whoever asks for it numbers it
+/// anew.
+pub(super) fn tidy(module: &mut Module) {
+    copy_propagation::run(module);
+}
+
 /// Runs the passes of [`STRICT`], of which none refuses anything. The caller has spirv-val check what comes out.
 pub(crate) fn make_strict(kernel: &str, module: &mut Module) {
     for &pass in STRICT {

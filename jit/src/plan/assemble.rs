@@ -43,7 +43,8 @@ impl<'a> Budget<'a> {
         budget
     }
 
-    fn take(&mut self, submission: &'a Submission) {
+    /// Takes one more submission that is known to fit.
+    pub(crate) fn take(&mut self, submission: &'a Submission) {
         self.members.push(submission);
         for (arg, binding) in submission.args.iter().zip(&submission.kernel.interface.bindings) {
             let entry = (binding.kind, arg.buffer, arg.offset, arg.len);

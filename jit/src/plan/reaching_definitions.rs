@@ -19,7 +19,7 @@ use super::report::TrustedReport;
 use super::submission::{BufferId, FuseOptions, Internalization, Policy, Submission};
 use crate::Reason;
 use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
-use crate::analysis::affine::{Affine, Atom, AtomId, Atoms};
+use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, Ranges};
 use crate::analysis::expr::Node;
 
 /// Most combinations of counter values looked at per access.
@@ -298,12 +298,21 @@ fn happens_with(
     if mutant!(AnyConditionCovers) {
         return true;
     }
-    write.1.certain
-        && write.1.conditions.iter().all(|fact| {
-            let high = fact.bounds(|id| read.0.form.ranges.get(atoms, id)).1;
-            let implied = |known: &Affine| known.terms == fact.terms && fact.constant <= known.constant;
-            high <= 0 || read.1.facts.iter().any(implied)
-        })
+    // What the read's facts say with its counters fixed: a row that is no multiple of the work-group ends in a round that
+    // few invocations do.
+    let mut narrow = None;
+    let mut implied = |fact: &Affine| {
+        let most = |ranges: &Ranges| fact.bounds(|id| ranges.get(atoms, id)).1;
+        let known = |known: &Affine| known.terms == fact.terms && fact.constant <= known.constant;
+        most(&read.0.form.ranges) <= 0
+            || read.1.facts.iter().any(known)
+            || most(narrow.get_or_insert_with(|| {
+                let mut ranges = read.0.form.ranges.clone();
+                ranges.apply(atoms, &read.1.facts);
+                ranges
+            })) <= 0
+    };
+    write.1.certain && write.1.conditions.iter().all(|fact| implied(fact))
 }
 
 /// Whether the work-group has filled the bytes, for every element of the group the read can mean: by

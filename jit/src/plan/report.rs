@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::submission::{BufferId, Internalization, Promote};
-use crate::Reason;
+use crate::{Reason, RewriteReason};
 
 /// Groups, splits, promotions and what was taken on trust.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Report {
     pub buffers: Vec<BufferReport>,
     /// What policy `trust` took without proof.
     pub trusted: Vec<TrustedReport>,
+    /// Submissions that run in another order than their own, and so in one kernel with others.
+    pub rewrites: Vec<RewriteReport>,
 }
 
 /// One dispatch.
@@ -78,6 +80,50 @@ pub struct SplitReport {
     pub reason: Reason,
     /// The accesses that decided, as text.
     pub detail: String,
+    /// Why no rewrite closed it, if one was tried.
+    pub tried: Option<RewriteReason>,
+}
+
+/// A submission whose items are done in the order in which another goes through its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RewriteReport {
+    /// Position of the submission.
+    pub submission: usize,
+    /// Position of the other.
+    pub partner: usize,
+    /// Which invocation does which item.
+    pub places: Places,
+    /// Local size it runs with.
+    pub work_group: [u32; 3],
+    /// Work-group counts it runs with.
+    pub groups: [u32; 3],
+    /// Its invocations as it was submitted: its items.
+    pub items: u64,
+}
+
+/// Which invocation does which item of a placed submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    /// Work-group `r`, local id `l` does items `r * length + l + k * local_size` in round `k` of a loop, up to the next row.
+    Rows {
+        /// Items of a row.
+        length: u32,
+    },
+    /// The invocation at `(x, y)` does item `y * width + x`, where `x < width` and there is such an item.
+    Grid {
+        /// Items of a row of the grid.
+        width: u32,
+    },
+}
+
+impl std::fmt::Display for RewriteReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [size, ..] = self.work_group;
+        match self.places {
+            Places::Rows { length } => write!(f, "item group * {length} + local + k * {size}, rows of {length}"),
+            Places::Grid { width } => write!(f, "item y * {width} + x, rows of {width}"),
+        }
+    }
 }
 
 /// What became of a promotion.

@@ -101,6 +101,8 @@ pub struct FuseOptions {
     pub float: FloatMode,
     /// Fuse also where that is known to be slower than not to fuse.
     pub force: bool,
+    /// Kernels run in their own order alone: none is rewritten to fuse.
+    pub no_rewrites: bool,
 }
 
 /// Device limits a plan has to keep.

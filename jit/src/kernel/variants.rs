@@ -1,0 +1,35 @@
+//! The kernels that do the work of one in another order.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Specialized;
+use crate::reason::RewriteReason;
+
+/// What a variant is asked for by.
+pub(crate) type Key = (u8, [u32; 3]);
+
+/// A variant, or why there is none.
+type Made = Result<Arc<Specialized>, RewriteReason>;
+
+/// The variants of one kernel, each made once. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Variants(Arc<Mutex<Vec<(Key, Made)>>>);
+
+impl Variants {
+    /// What is known under a key, or what `make` makes, which is known from then on.
+    pub(crate) fn get(&self, key: Key, make: impl FnOnce() -> Made) -> Made {
+        // Entries are only added, so a panic elsewhere leaves them whole.
+        let known = |list: &[(Key, Made)]| list.iter().find(|one| one.0 == key).map(|one| one.1.clone());
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known(&lock()) {
+            return found;
+        }
+        // Outside of the lock: two threads may make the same, and both use what was there first.
+        let made = make();
+        let mut list = lock();
+        known(&list).unwrap_or_else(|| {
+            list.push((key, made.clone()));
+            made
+        })
+    }
+}

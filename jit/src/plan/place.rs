@@ -1,0 +1,404 @@
+//! Closes seams between free kernels and kernels of rows or tiles: the free ones take the items of a partner.
+//!
+//! Where the next submission does not join a group, one on either side of the seam may be free, and go by its element
+//! number through a buffer that the other goes by rows or tiles through. Then the free kernels of the group and of the
+//! next submission are placed on those rows or tiles ([`rewrite`]), and the group is grown again. What comes out is an
+//! ordinary list: theorems 1 to 3 decide as of any other, and a bad proposal costs a missed fusion.
+//!
+//! # Requires
+//! - a group, and a submission that does not join it
+//!
+//! # Guarantees
+//! - each item of a placed submission is done exactly once ([`exactly_once`]), or has nothing to do
+//! - a placed submission stands in a group with its partner
+//!
+//! # Refuses
+//! - what would not pay: few long rows, no buffer that both sides go through element by element
+
+use smallvec::SmallVec;
+
+use super::assemble::Budget;
+use super::group::{Group, Rejection, analysis_of};
+use super::mapping::Layout;
+use super::recipe::Mapping;
+use super::report::{Places, RewriteReport};
+use super::submission::{FuseOptions, Limits, Submission};
+use super::uses::Uses;
+use crate::analysis::access::AccessKind;
+use crate::analysis::affine::{Affine, Atom, Atoms, Bounds, Ranges, split};
+use crate::analysis::dependence::Shape;
+use crate::analysis::evaluate::{AccessForm, Environment, Evaluator};
+use crate::reason::RewriteReason;
+use crate::rewrite::{self, Order};
+
+/// Numbers of items are compared as signed numbers by some kernels.
+const MOST_ITEMS: u128 = 1 << 31;
+/// So many rounds of a loop are no worse than work-groups of their own.
+const SHORT_ROUNDS: u64 = 8;
+/// So many work-groups fill a device.
+const FILLING_ROWS: u64 = 512;
+/// Partners that are tried at one seam.
+const MOST_PARTNERS: usize = 3;
+
+/// A group that holds with some of its members placed.
+pub(crate) struct Placed {
+    /// The list with these members as they are placed.
+    pub(crate) list: Vec<Submission>,
+    pub(crate) group: Group,
+    pub(crate) rewrites: Vec<RewriteReport>,
+}
+
+/// Where a partner wants a free kernel to do its items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Proposal {
+    partner: usize,
+    places: Places,
+    groups: [u32; 3],
+    local: [u32; 3],
+}
+
+/// Tries to let the next submission join by placing what is free; `Err(None)` if there is nothing to try.
+pub(crate) fn across(
+    list: &[Submission],
+    uses: &Uses,
+    group: &Group,
+    known: &[RewriteReport],
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Result<Placed, Option<RewriteReason>> {
+    let next = group.end();
+    if options.no_rewrites {
+        return Err(None);
+    }
+    let members = group.start..next + 1;
+    let is_placed = |position: usize| known.iter().any(|one| one.submission == position);
+    let is_free = |position: usize| {
+        list[position].base == [0; 3]
+            && !is_placed(position)
+            && rewrite::why_not_free(&list[position].kernel).is_none()
+            && analysis_of(&list[position]).is_ok()
+    };
+    let views: Vec<Option<View>> = members.clone().map(|at| View::of(list, uses, at)).collect();
+    let view = |at: usize| views[at - group.start].as_ref();
+    let flat: Vec<usize> =
+        members.clone().filter(|&at| is_free(at) && view(at).is_some_and(View::is_flat)).collect();
+    if flat.is_empty() {
+        // Worth a word where a kernel that goes by elements is not free.
+        let tied = rewrite::why_not_free(&list[next].kernel);
+        let flat = view(next).is_some_and(View::is_flat) && !is_placed(next);
+        return Err(tied.filter(|_| flat).map(|what| RewriteReason::NotFree { what }));
+    }
+    let mut why = None;
+    let proposals = proposals(list, &members, &flat, &view);
+    for proposal in proposals.into_iter().take(MOST_PARTNERS) {
+        let mut placed = list.to_vec();
+        let mut rewrites = Vec::new();
+        for &at in flat.iter().filter(|&&at| at != proposal.partner) {
+            match place(list, uses, at, &proposal, options) {
+                Ok((submission, report)) => {
+                    placed[at] = submission;
+                    rewrites.push(report);
+                }
+                Err(reason) => why = Some(reason),
+            }
+        }
+        if rewrites.is_empty() {
+            continue;
+        }
+        match grow(&placed, uses, group.start..next + 1, options, limits) {
+            Ok(group) => return Ok(Placed { list: placed, group, rewrites }),
+            Err(rejection) => {
+                why.get_or_insert(RewriteReason::Rejected(Box::new(rejection.reason)));
+            }
+        }
+    }
+    Err(why)
+}
+
+/// A group of exactly these submissions.
+fn grow(
+    list: &[Submission],
+    uses: &Uses,
+    members: std::ops::Range<usize>,
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Result<Group, Rejection> {
+    let mut group = Group::new(list, uses, members.start, limits)?;
+    let mut budget = Budget::new(&list[members.start]);
+    while group.end() < members.end {
+        budget.add(&list[group.end()], options.float, limits)?;
+        group.join(list, uses, options, limits)?;
+    }
+    Ok(group)
+}
+
+/// How a submission by itself goes through its buffers.
+struct View {
+    atoms: Atoms,
+    forms: Vec<AccessForm>,
+}
+
+impl View {
+    fn of(list: &[Submission], uses: &Uses, position: usize) -> Option<Self> {
+        let submission = &list[position];
+        let analysis = analysis_of(submission).ok()?;
+        let shape = Shape { groups: submission.groups, local: submission.kernel.interface.local_size };
+        let layout = Layout { mapping: Mapping::Identity, shape, free: false };
+        let mut atoms = Atoms::default();
+        let lengths: Vec<u64> = submission.args.iter().map(|arg| arg.len).collect();
+        let constants = uses.constants(submission);
+        let env = layout.environment(&mut atoms, position, submission, &lengths, &constants)?;
+        let mut evaluator = Evaluator::new(&atoms, analysis, &env);
+        let forms = analysis
+            .accesses
+            .iter()
+            .map(|access| evaluator.access(&mut atoms, access, submission.args[access.binding].offset))
+            .collect();
+        Some(Self { atoms, forms })
+    }
+
+    /// Bytes by which a form moves with an id.
+    fn weight(&self, form: &AccessForm, atom: Atom) -> i128 {
+        self.atoms.find(&atom).map_or(0, |id| form.offset.coefficient(id))
+    }
+
+    /// Bytes from one item to the next, if an access goes by the number of the item alone.
+    fn stride(&self, form: &AccessForm) -> Option<i128> {
+        let known = |atom: &Atom| matches!(atom, Atom::Group(0) | Atom::Local(0));
+        let only = form.offset.terms.iter().all(|&(id, _)| known(self.atoms.get(id)));
+        let (group, local) = (self.weight(form, Atom::Group(0)), self.weight(form, Atom::Local(0)));
+        if form.unknown || form.never || !only {
+            return None;
+        }
+        let one = |atom: Atom| self.atoms.find(&atom).map_or(1, |id| self.atoms.max(id) + 1);
+        let size = one(Atom::Local(0));
+        match (group, local) {
+            (group, 0) if size == 1 && group > 0 => Some(group),
+            (0, local) if one(Atom::Group(0)) == 1 && local > 0 => Some(local),
+            (group, local) if local > 0 && group == local * size => Some(local),
+            _ => None,
+        }
+    }
+
+    fn is_flat(&self) -> bool {
+        self.forms.iter().any(|form| self.stride(form).is_some())
+    }
+
+    /// The rows or the grid in which an access goes through elements of `stride` bytes.
+    fn places(&self, form: &AccessForm, stride: i128, of: &Submission) -> Option<Places> {
+        let local = of.kernel.interface.local_size;
+        if form.unknown || form.never {
+            return None;
+        }
+        let whole = |bytes: i128| {
+            let elements = bytes.checked_div(stride).filter(|elements| elements * stride == bytes);
+            elements.and_then(|elements| u32::try_from(elements).ok()).filter(|&elements| elements > 0)
+        };
+        if local[1..] == [1, 1] {
+            // Work-groups are numbered in a line.
+            let weights: [i128; 3] = std::array::from_fn(|d| self.weight(form, Atom::Group(d as u8)));
+            let mut step = None;
+            let mut before = 1;
+            for (weight, &count) in weights.into_iter().zip(&of.groups) {
+                if count > 1 {
+                    let each = weight / before;
+                    if each * before != weight || step.is_some_and(|step| step != each) {
+                        return None;
+                    }
+                    step = Some(each);
+                }
+                before *= i128::from(count);
+            }
+            let inside = self.weight(form, Atom::Local(0));
+            let length = match step {
+                Some(step) => whole(step)?,
+                // One row: as long as it is.
+                None => {
+                    let bounds = Bounds { ranges: &form.ranges, facts: &form.facts };
+                    let (low, high) = bounds.of(&self.atoms, &form.offset);
+                    whole(high.checked_sub(low)? + stride)?
+                }
+            };
+            return (inside != 0).then_some(Places::Rows { length });
+        }
+        if local[2] != 1 || of.groups[2] != 1 {
+            return None;
+        }
+        let known = |atom: &Atom| matches!(atom, Atom::Group(0 | 1) | Atom::Local(0 | 1));
+        let only = form.offset.terms.iter().all(|&(id, _)| known(self.atoms.get(id)));
+        let of_local = |d: u8| self.weight(form, Atom::Local(d));
+        let fits = |d: u8| {
+            let (count, size) = (of.groups[usize::from(d)], i128::from(local[usize::from(d)]));
+            count <= 1 || self.weight(form, Atom::Group(d)) == of_local(d) * size
+        };
+        let is_grid = only && of_local(0) == stride && fits(0) && fits(1);
+        is_grid.then(|| Some(Places::Grid { width: whole(of_local(1))? })).flatten()
+    }
+}
+
+/// What other members of the group would have the free ones do, the nearest to the seam first.
+fn proposals<'a>(
+    list: &[Submission],
+    members: &std::ops::Range<usize>,
+    flat: &[usize],
+    view: &impl Fn(usize) -> Option<&'a View>,
+) -> SmallVec<[Proposal; 2]> {
+    let mut found: SmallVec<[Proposal; 2]> = SmallVec::new();
+    for partner in members.clone().rev() {
+        let Some(theirs) = view(partner) else { continue };
+        let one = &list[partner];
+        for &at in flat.iter().rev().filter(|&&at| at != partner) {
+            let Some(own) = view(at) else { continue };
+            let proposed = pairs(list, (at, own), (partner, theirs)).find_map(|(stride, form)| {
+                theirs.stride(form).is_none().then(|| theirs.places(form, stride, one)).flatten()
+            });
+            let Some(places) = proposed else { continue };
+            let local = one.kernel.interface.local_size;
+            let proposal = Proposal { partner, places, groups: one.groups, local };
+            let same = |p: &Proposal| (p.places, p.groups, p.local) == (places, one.groups, local);
+            if !found.iter().any(same) {
+                found.push(proposal);
+            }
+        }
+    }
+    found
+}
+
+/// Accesses to one buffer of a kernel that goes by elements and of a partner: the stride of the one, the other's form.
+fn pairs<'a>(
+    list: &'a [Submission],
+    (at, own): (usize, &'a View),
+    (partner, theirs): (usize, &'a View),
+) -> impl Iterator<Item = (i128, &'a AccessForm)> {
+    let accesses = |position: usize, view: &'a View| {
+        let submission = &list[position];
+        let analysis = analysis_of(submission).ok();
+        let accesses = analysis.map_or(&[][..], |analysis| &analysis.accesses).iter();
+        accesses.zip(&view.forms).map(move |(access, form)| (submission.args[access.binding].buffer, form))
+    };
+    accesses(at, own).filter_map(|(buffer, form)| Some((buffer, own.stride(form)?))).flat_map(
+        move |(buffer, stride)| {
+            let others = accesses(partner, theirs).filter(move |(other, _)| *other == buffer);
+            others.map(move |(_, form)| (stride, form))
+        },
+    )
+}
+
+/// A submission as it is placed.
+fn place(
+    list: &[Submission],
+    uses: &Uses,
+    at: usize,
+    proposal: &Proposal,
+    options: &FuseOptions,
+) -> Result<(Submission, RewriteReport), RewriteReason> {
+    let one = &list[at];
+    let &Proposal { partner, places, groups, local } = proposal;
+    pays(proposal, options)?;
+    let items = exactly_once(list, uses, at, proposal)?;
+    let (order, words): (Order, SmallVec<[u32; 2]>) = match places {
+        Places::Rows { length } => (Order::Rows, [length].into_iter().collect()),
+        Places::Grid { width } => (Order::Grid, [width, items as u32].into_iter().collect()),
+    };
+    let kernel = rewrite::place(&one.kernel, order, local)?;
+    let mut push = one.push.clone();
+    push.resize(rewrite::words_at(&one.kernel) as usize, 0);
+    push.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    let line = matches!(places, Places::Rows { .. });
+    let groups = if line { [groups.iter().product(), 1, 1] } else { groups };
+    let report = RewriteReport { submission: at, partner, places, work_group: local, groups, items };
+    Ok((Submission { kernel, base: [0; 3], groups, args: one.args.clone(), push }, report))
+}
+
+/// Whether a kernel is not slower where it is placed: long rows that few work-groups do leave the device idle.
+fn pays(proposal: &Proposal, options: &FuseOptions) -> Result<(), RewriteReason> {
+    let Places::Rows { length } = proposal.places else { return Ok(()) };
+    let rows = proposal.groups.iter().map(|&n| u64::from(n)).product();
+    let length = u64::from(length);
+    let short = length.div_ceil(u64::from(proposal.local[0])) <= SHORT_ROUNDS;
+    match options.force || short || rows >= FILLING_ROWS {
+        true => Ok(()),
+        false => Err(RewriteReason::FewRows { rows, length }),
+    }
+}
+
+/// The number of items of a submission, if the places of a partner are each of them exactly once, but for some at the end
+/// that have nothing to do.
+///
+/// The items of a kernel are the invocations `0 … N − 1` of its line. Rows: the numbers `r w + j` with `0 ≤ r < R` and
+/// `0 ≤ j < w` are `0 … R w − 1`, once each, and so are the `j` among `l + k L`. Grid: the numbers `y w + x` with `0 ≤ y < Y`
+/// and `0 ≤ x < w` are `0 … Y w − 1`, once each, if the grid is at least `w` wide; those that are not below `N` are left out.
+fn exactly_once(
+    list: &[Submission],
+    uses: &Uses,
+    at: usize,
+    proposal: &Proposal,
+) -> Result<u64, RewriteReason> {
+    let one = &list[at];
+    let product = |n: [u32; 3]| n.iter().map(|&n| u128::from(n)).product::<u128>();
+    let size = one.kernel.interface.local_size;
+    let items = product(one.groups) * product(size);
+    let (places, width) = match proposal.places {
+        Places::Rows { length } => (product(proposal.groups) * u128::from(length), u128::from(length)),
+        Places::Grid { width } => {
+            let rows = u128::from(proposal.groups[1]) * u128::from(proposal.local[1]);
+            (rows * u128::from(width), u128::from(width))
+        }
+    };
+    let wrong = RewriteReason::Count { items: items as u64, places: places as u64 };
+    let line = one.groups[1..] == [1, 1] && size[1..] == [1, 1] && one.base == [0; 3];
+    let local = u128::from(proposal.local[0]);
+    if !line || items >= MOST_ITEMS || places + width + local >= MOST_ITEMS || items == 0 {
+        return Err(wrong);
+    }
+    if let Places::Grid { width } = proposal.places {
+        let wide = u64::from(proposal.groups[0]) * u64::from(proposal.local[0]);
+        if wide < u64::from(width) && !mutant!(NarrowGridsCover) {
+            return Err(wrong);
+        }
+    }
+    // A grid leaves out what there is no item for.
+    let is_guarded = matches!(proposal.places, Places::Grid { .. });
+    if places > items && !is_guarded && !mutant!(MoreItemsThanThereAre) {
+        return Err(wrong);
+    }
+    let idle = places >= items || is_idle(list, uses, at, places, items) || mutant!(TailsAreIdle);
+    if idle { Ok(items as u64) } else { Err(wrong) }
+}
+
+/// Whether items `from … to − 1` of a submission write nothing: each of their writes is behind a guard that turns all of them
+/// away.
+fn is_idle(list: &[Submission], uses: &Uses, at: usize, from: u128, to: u128) -> bool {
+    let one = &list[at];
+    let Ok(analysis) = analysis_of(one) else { return false };
+    let mut atoms = Atoms::default();
+    let rest = atoms.intern(Atom::Global(0), (to - from) as i128 - 1);
+    let mut item = Affine::atom(rest);
+    item.constant = from as i128;
+    let ranges = Ranges::default();
+    let bounds = Bounds { ranges: &ranges, facts: &[] };
+    let size = one.kernel.interface.local_size;
+    let mut part = |quotient| split(&mut atoms, &item, i128::from(size[0]), quotient, bounds);
+    let (Some(group), Some(inside)) = (part(true), part(false)) else { return false };
+    let line = |form: Affine| [form, Affine::default(), Affine::default()];
+    let lengths: Vec<u64> = one.args.iter().map(|arg| arg.len).collect();
+    let constants = uses.constants(one);
+    let env = Environment {
+        member: at as u32,
+        group: line(group),
+        local: line(inside),
+        global: line(item),
+        groups: one.groups,
+        local_size: size,
+        push: &one.push,
+        lengths: &lengths,
+        constants: &constants,
+        facts: Vec::new(),
+    };
+    let mut evaluator = Evaluator::new(&atoms, analysis, &env);
+    analysis
+        .accesses
+        .iter()
+        .filter(|access| access.kind != AccessKind::Read)
+        .all(|access| evaluator.access(&mut atoms, access, one.args[access.binding].offset).never)
+}

@@ -1,0 +1,57 @@
+//! Which kernels are free: an item of theirs may be done by any invocation.
+//!
+//! An item is an invocation of the kernel's own dispatch, by its number in a line. What it does follows from its ids, from
+//! the arguments and from memory, if nothing in the kernel ties it to other invocations or to the invocation that runs it.
+
+use rspirv::spirv::{BuiltIn, Op};
+
+use crate::frontend::{defs::Defs, resource};
+use crate::kernel::Specialized;
+
+/// The ids that a placed kernel has instead of the dispatch's.
+pub(super) const VIRTUAL: [BuiltIn; 4] = [
+    BuiltIn::GlobalInvocationId,
+    BuiltIn::WorkgroupId,
+    BuiltIn::LocalInvocationId,
+    BuiltIn::LocalInvocationIndex,
+];
+
+/// What keeps a kernel from being free, if anything does.
+pub(crate) fn why_not_free(kernel: &Specialized) -> Option<&'static str> {
+    let Ok(normal) = &kernel.normal else { return Some("no normal form") };
+    let interface = &kernel.interface;
+    let tied = if mutant!(AnyKernelIsFree) {
+        None
+    } else if interface.has_barrier {
+        Some("a barrier")
+    } else if interface.workgroup_bytes > 0 {
+        Some("shared memory")
+    } else if interface.has_subgroup_ops {
+        Some("sub-group operations")
+    } else if interface.has_atomics {
+        Some("atomic operations")
+    } else {
+        None
+    };
+    if tied.is_some() {
+        return tied;
+    }
+    if interface.uses_device_addresses {
+        return Some("device addresses");
+    }
+    if interface.local_size[1..] != [1, 1] {
+        return Some("a work-group of more than one dimension");
+    }
+    if interface.builtins.iter().any(|builtin| !VIRTUAL.contains(builtin)) {
+        return Some("built-ins other than its ids");
+    }
+    let module = &normal.module;
+    let fences = |op: Op| matches!(op, Op::MemoryBarrier | Op::ControlBarrier);
+    if !mutant!(AnyKernelIsFree) && module.all_inst_iter().any(|inst| fences(inst.class.opcode)) {
+        return Some("a memory barrier");
+    }
+    // What one item leaves in them another one would find.
+    let defs = Defs::new(module);
+    let variables = resource::variables(module, &defs);
+    variables.iter().any(|v| v.role == resource::Role::Private).then_some("private variables")
+}

@@ -1,0 +1,515 @@
+//! Writes a loop or a guard around the body of a kernel, and makes its ids those of the item that it is to do.
+//!
+//! # Requires
+//! - a kernel in normal form, of which `free::why_not_free` has nothing to say
+//!
+//! # Guarantees
+//! - the body runs for an item exactly as in an invocation of the kernel's own dispatch: local variables are as at the start of
+//!   one, and a return ends that item alone
+//! - which items an invocation does is what [`Order`] says; the rest of the module is as it was
+//!
+//! # Refuses
+//! - ids used otherwise than by loads; push constants whose block is a buffer's as well
+//!
+//! # Leaves alone
+//! - whether the result is valid: a return out of a loop of the body is not, and spirv-val says so
+
+use ahash::AHashMap;
+use rspirv::dr::{Block, Function, Instruction, Module, Operand};
+use rspirv::spirv::{
+    BuiltIn, Decoration, ExecutionMode, LoopControl, Op, SelectionControl, StorageClass, Word,
+};
+
+use super::free::VIRTUAL;
+use super::{Order, words_at};
+use crate::frontend::{
+    defs::Defs,
+    resource::{self, Role},
+};
+use crate::kernel::Specialized;
+
+type Result<T> = std::result::Result<T, &'static str>;
+
+/// The kernel in another order, as a module.
+pub(super) fn wrap(kernel: &Specialized, order: Order, local: [u32; 3]) -> Result<Module> {
+    let normal = kernel.normal.as_ref().map_err(|_| "no normal form")?;
+    let mut module = normal.module.clone();
+    let [function] = module.functions.as_mut_slice() else { return Err("several functions") };
+    let mut function = std::mem::take(function);
+    let mut writer = Writer::new(module)?;
+    let words = writer.push_words(words_at(kernel), order.words())?;
+    let mut ids = Ids::find(&writer)?;
+    let item = writer.fresh();
+    let mut head = Vec::new();
+    ids.number(&mut writer, &mut head, item, kernel.interface.local_size[0]);
+    for block in &mut function.blocks {
+        ids.replace(&mut writer, block)?;
+    }
+    let variables = variables(&mut writer, &mut function, &mut head)?;
+    match order {
+        Order::Rows => rows(&mut writer, &mut function, (variables, head), item, &words, local[0]),
+        Order::Grid => grid(&mut writer, &mut function, (variables, head), item, &words),
+    }
+    writer.shape(local);
+    Ok(writer.finish(function))
+}
+
+/// Takes the local variables out of the body. What they start with is stored where each item begins.
+fn variables(
+    writer: &mut Writer,
+    function: &mut Function,
+    head: &mut Vec<Instruction>,
+) -> Result<Vec<Instruction>> {
+    let first = function.blocks.first_mut().ok_or("no body")?;
+    let count = first.instructions.iter().take_while(|inst| inst.class.opcode == Op::Variable).count();
+    let mut variables: Vec<Instruction> = first.instructions.drain(..count).collect();
+    for variable in &mut variables {
+        let (Some(id), Some(value)) = (variable.result_id, variable.operands.get(1).cloned()) else { continue };
+        if !mutant!(VariablesKeepTheirValues) {
+            variable.operands.truncate(1);
+            head.push(writer.effect(Op::Store, vec![Operand::IdRef(id), value]));
+        }
+    }
+    Ok(variables)
+}
+
+/// `for (j = l; j < w; j += L) body(r w + j)`.
+fn rows(
+    writer: &mut Writer,
+    function: &mut Function,
+    (variables, mut head): (Vec<Instruction>, Vec<Instruction>),
+    item: Word,
+    words: &[Pushed],
+    local: u32,
+) {
+    let u32 = writer.u32();
+    let step = writer.constant(local);
+    let [entry, header, test, next, exit] = std::array::from_fn(|_| writer.fresh());
+    let body = label_of(function);
+    let mut code = variables;
+    let group = writer.component(&mut code, BuiltIn::WorkgroupId, 0);
+    let start = writer.component(&mut code, BuiltIn::LocalInvocationId, 0);
+    let width = writer.load(&mut code, words[0]);
+    let base = writer.math(&mut code, Op::IMul, group, width);
+    code.push(writer.branch(header));
+    let first = block(entry, code);
+
+    let (counter, stepped) = (writer.fresh(), writer.fresh());
+    let phi = [start, entry, stepped, next].map(Operand::IdRef).to_vec();
+    let merge = vec![
+        Operand::IdRef(exit),
+        Operand::IdRef(next),
+        Operand::LoopControl(LoopControl::NONE),
+    ];
+    let opens = vec![
+        Instruction::new(Op::Phi, Some(u32), Some(counter), phi),
+        writer.effect(Op::LoopMerge, merge),
+        writer.branch(test),
+    ];
+    let mut tests = Vec::new();
+    let goes_on = writer.compare(&mut tests, counter, width);
+    tests.push(writer.choose(goes_on, body, exit));
+
+    // A return ends one item.
+    for inst in function.blocks.iter_mut().flat_map(|block| &mut block.instructions) {
+        if inst.class.opcode == Op::Return {
+            *inst = writer.branch(next);
+        }
+    }
+    let sum = [base, counter].map(Operand::IdRef).to_vec();
+    head.insert(0, Instruction::new(Op::IAdd, Some(u32), Some(item), sum));
+    begin(function, head);
+    let steps = [counter, step].map(Operand::IdRef).to_vec();
+    let ends = vec![
+        Instruction::new(Op::IAdd, Some(u32), Some(stepped), steps),
+        writer.branch(header),
+    ];
+    let before = [first, block(header, opens), block(test, tests)];
+    function.blocks.splice(0..0, before);
+    function.blocks.push(block(next, ends));
+    function.blocks.push(block(exit, vec![writer.effect(Op::Return, Vec::new())]));
+}
+
+/// `if (x < w && y w + x < n) body(y w + x)`.
+fn grid(
+    writer: &mut Writer,
+    function: &mut Function,
+    (variables, head): (Vec<Instruction>, Vec<Instruction>),
+    item: Word,
+    words: &[Pushed],
+) {
+    let u32 = writer.u32();
+    let [entry, exit] = std::array::from_fn(|_| writer.fresh());
+    let body = label_of(function);
+    let mut code = variables;
+    let x = writer.component(&mut code, BuiltIn::GlobalInvocationId, 0);
+    let y = writer.component(&mut code, BuiltIn::GlobalInvocationId, 1);
+    let width = writer.load(&mut code, words[0]);
+    let total = writer.load(&mut code, words[1]);
+    let row = writer.math(&mut code, Op::IMul, y, width);
+    code.push(Instruction::new(Op::IAdd, Some(u32), Some(item), [row, x].map(Operand::IdRef).to_vec()));
+    let in_row = writer.compare(&mut code, x, width);
+    let in_range = writer.compare(&mut code, item, total);
+    let boolean = writer.bool();
+    let both = writer.fresh();
+    let parts = [in_row, in_range].map(Operand::IdRef).to_vec();
+    code.push(Instruction::new(Op::LogicalAnd, Some(boolean), Some(both), parts));
+    let merge = vec![Operand::IdRef(exit), Operand::SelectionControl(SelectionControl::NONE)];
+    code.push(writer.effect(Op::SelectionMerge, merge));
+    code.push(writer.choose(both, body, exit));
+    begin(function, head);
+    function.blocks.insert(0, block(entry, code));
+    function.blocks.push(block(exit, vec![writer.effect(Op::Return, Vec::new())]));
+}
+
+fn label_of(function: &Function) -> Word {
+    function.blocks.first().and_then(Block::label_id).unwrap_or(0)
+}
+
+/// Puts instructions where the body begins.
+fn begin(function: &mut Function, head: Vec<Instruction>) {
+    if let Some(first) = function.blocks.first_mut() {
+        first.instructions.splice(0..0, head);
+    }
+}
+
+fn label_of_block(label: Word) -> Instruction {
+    Instruction::new(Op::Label, None, Some(label), Vec::new())
+}
+
+fn block(label: Word, instructions: Vec<Instruction>) -> Block {
+    Block { label: Some(label_of_block(label)), instructions }
+}
+
+/// The ids of the item in the place of those of the invocation.
+struct Ids {
+    /// Built-in variables of the kernel.
+    variables: AHashMap<Word, BuiltIn>,
+    /// What each is for the item: its components.
+    values: AHashMap<u32, [Word; 3]>,
+    /// Pointers to components.
+    pointers: AHashMap<Word, Word>,
+}
+
+impl Ids {
+    fn find(writer: &Writer) -> Result<Self> {
+        let defs = Defs::new(&writer.module);
+        let variables = resource::variables(&writer.module, &defs).into_iter();
+        let variables = variables.filter_map(|variable| match variable.role {
+            Role::BuiltIn(builtin) => Some((variable.id, builtin)),
+            _ => None,
+        });
+        Ok(Self { variables: variables.collect(), values: AHashMap::new(), pointers: AHashMap::new() })
+    }
+
+    /// Computes what the built-ins are for item `item` of work-groups of `size`.
+    fn number(&mut self, writer: &mut Writer, head: &mut Vec<Instruction>, item: Word, size: u32) {
+        let zero = writer.constant(0);
+        let reads = |ids: &Self, which: &[BuiltIn]| ids.variables.values().any(|v| which.contains(v));
+        self.values.insert(BuiltIn::GlobalInvocationId as u32, [item, zero, zero]);
+        let count = writer.constant(size);
+        if reads(self, &[BuiltIn::WorkgroupId]) {
+            let group = writer.math(head, Op::UDiv, item, count);
+            self.values.insert(BuiltIn::WorkgroupId as u32, [group, zero, zero]);
+        }
+        if reads(self, &[BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex]) {
+            let inside = writer.math(head, Op::UMod, item, count);
+            self.values.insert(BuiltIn::LocalInvocationId as u32, [inside, zero, zero]);
+            self.values.insert(BuiltIn::LocalInvocationIndex as u32, [inside, zero, zero]);
+        }
+    }
+
+    /// Replaces the loads of a block.
+    fn replace(&mut self, writer: &mut Writer, block: &mut Block) -> Result<()> {
+        let (number, vector) = (writer.u32(), writer.uvec3());
+        let mut kept = Vec::with_capacity(block.instructions.len());
+        for mut inst in block.instructions.drain(..) {
+            let base = inst.operands.first().and_then(Operand::id_ref_any);
+            let builtin = base.and_then(|id| self.variables.get(&id)).copied();
+            let ids = inst.operands.iter().filter_map(Operand::id_ref_any);
+            let is_mentioned = { ids }.any(|id| self.variables.contains_key(&id));
+            let is_kept = mutant!(IdsAreNotVirtual) && builtin != Some(BuiltIn::GlobalInvocationId);
+            match (inst.class.opcode, builtin) {
+                (_, Some(_)) if is_kept => kept.push(inst),
+                (Op::Load, Some(builtin)) => {
+                    let values = self.value(builtin)?;
+                    if inst.result_type == Some(vector) {
+                        let parts = values.map(Operand::IdRef).to_vec();
+                        inst = Instruction::new(Op::CompositeConstruct, Some(vector), inst.result_id, parts);
+                    } else if inst.result_type == Some(number) && builtin == BuiltIn::LocalInvocationIndex {
+                        inst = copy(&inst, values[0]);
+                    } else {
+                        return Err("an id of another type");
+                    }
+                    kept.push(inst);
+                }
+                (Op::AccessChain | Op::InBoundsAccessChain, Some(builtin)) => {
+                    let [_, index] = inst.operands.as_slice() else { return Err("an id of another type") };
+                    let index = index.id_ref_any().and_then(|id| writer.value(id));
+                    let values = self.value(builtin)?;
+                    let part = index.and_then(|index| values.get(index as usize));
+                    let part = part.ok_or("a component of an id chosen at run time")?;
+                    self.pointers.insert(inst.result_id.unwrap_or(0), *part);
+                }
+                (Op::Load, None) if base.is_some_and(|id| self.pointers.contains_key(&id)) => {
+                    if inst.result_type != Some(number) {
+                        return Err("an id of another type");
+                    }
+                    kept.push(copy(&inst, self.pointers[&base.unwrap_or(0)]));
+                }
+                _ if is_mentioned => return Err("an id used otherwise than by a load"),
+                _ => kept.push(inst),
+            }
+        }
+        block.instructions = kept;
+        Ok(())
+    }
+
+    fn value(&self, builtin: BuiltIn) -> Result<[Word; 3]> {
+        debug_assert!(VIRTUAL.contains(&builtin));
+        self.values.get(&(builtin as u32)).copied().ok_or("a built-in other than its ids")
+    }
+}
+
+fn copy(load: &Instruction, value: Word) -> Instruction {
+    Instruction::new(Op::CopyObject, load.result_type, load.result_id, vec![Operand::IdRef(value)])
+}
+
+/// A push constant: the variable, the type of a pointer to it, and the index of its member.
+#[derive(Clone, Copy)]
+struct Pushed {
+    variable: Word,
+    pointer: Word,
+    member: Word,
+}
+
+/// A module that is added to.
+struct Writer {
+    module: Module,
+    bound: Word,
+}
+
+impl Writer {
+    fn new(mut module: Module) -> Result<Self> {
+        module.functions.clear();
+        let bound = module.header.as_ref().map(|header| header.bound).ok_or("no header")?;
+        let mut writer = Self { module, bound };
+        // What a push-constant block is to be made of has to stand before it, and depends on nothing.
+        let u32 = writer.u32();
+        let globals = &mut writer.module.types_global_values;
+        if let Some(at) = globals.iter().position(|inst| inst.result_id == Some(u32)) {
+            globals[..=at].rotate_right(1);
+        }
+        Ok(writer)
+    }
+
+    fn finish(mut self, function: Function) -> Module {
+        self.module.functions.push(function);
+        if let Some(header) = &mut self.module.header {
+            header.bound = self.bound;
+        }
+        self.module
+    }
+
+    fn fresh(&mut self) -> Word {
+        self.bound += 1;
+        self.bound - 1
+    }
+
+    /// A type or constant; made if there is none.
+    fn global(&mut self, op: Op, ty: Option<Word>, operands: Vec<Operand>) -> Word {
+        let same = |inst: &&Instruction| {
+            inst.class.opcode == op && inst.result_type == ty && inst.operands == operands
+        };
+        let found = self.module.types_global_values.iter().find(same).and_then(|inst| inst.result_id);
+        found.unwrap_or_else(|| {
+            let id = self.fresh();
+            self.module.types_global_values.push(Instruction::new(op, ty, Some(id), operands));
+            id
+        })
+    }
+
+    fn u32(&mut self) -> Word {
+        self.global(Op::TypeInt, None, vec![Operand::LiteralBit32(32), Operand::LiteralBit32(0)])
+    }
+
+    fn uvec3(&mut self) -> Word {
+        let u32 = self.u32();
+        self.global(Op::TypeVector, None, vec![Operand::IdRef(u32), Operand::LiteralBit32(3)])
+    }
+
+    fn bool(&mut self) -> Word {
+        self.global(Op::TypeBool, None, Vec::new())
+    }
+
+    fn constant(&mut self, value: u32) -> Word {
+        let u32 = self.u32();
+        self.global(Op::Constant, Some(u32), vec![Operand::LiteralBit32(value)])
+    }
+
+    /// The value of a constant.
+    fn value(&self, id: Word) -> Option<u32> {
+        let inst = self.module.types_global_values.iter().find(|inst| inst.result_id == Some(id))?;
+        match (inst.class.opcode, inst.operands.first()) {
+            (Op::Constant, Some(Operand::LiteralBit32(value))) => Some(*value),
+            (Op::ConstantNull, _) => Some(0),
+            _ => None,
+        }
+    }
+
+    fn pointer(&mut self, class: StorageClass, to: Word) -> Word {
+        self.global(Op::TypePointer, None, vec![Operand::StorageClass(class), Operand::IdRef(to)])
+    }
+
+    fn decorate(&mut self, operands: Vec<Operand>, member: bool) {
+        let op = if member { Op::MemberDecorate } else { Op::Decorate };
+        self.module.annotations.push(Instruction::new(op, None, None, operands));
+    }
+
+    /// A new global variable; part of the entry point's interface where the version asks for it.
+    fn variable(&mut self, class: StorageClass, pointer: Word) -> Word {
+        let id = self.fresh();
+        let operands = vec![Operand::StorageClass(class)];
+        let inst = Instruction::new(Op::Variable, Some(pointer), Some(id), operands);
+        self.module.types_global_values.push(inst);
+        let version = self.module.header.as_ref().map_or((1, 3), |header| header.version());
+        if class == StorageClass::Input || version >= (1, 4) {
+            let entries = self.module.entry_points.iter_mut();
+            entries.for_each(|entry| entry.operands.push(Operand::IdRef(id)));
+        }
+        id
+    }
+
+    /// Puts so many words behind what the push-constant block holds, at byte `at`.
+    fn push_words(&mut self, at: u32, count: u32) -> Result<Vec<Pushed>> {
+        let u32 = self.u32();
+        let defs = Defs::new(&self.module);
+        let known = resource::variables(&self.module, &defs).into_iter().find(|v| v.role == Role::Push);
+        let members = |block: Word| defs.get(block).map_or(0, |inst| inst.operands.len() as u32);
+        let shared = |block: Word| {
+            let mut pointers = self.module.types_global_values.iter().filter(|inst| {
+                inst.class.opcode == Op::TypePointer && inst.operands.get(1) == Some(&Operand::IdRef(block))
+            });
+            let push = Operand::StorageClass(StorageClass::PushConstant);
+            pointers.any(|inst| inst.operands.first() != Some(&push))
+        };
+        if known.is_some_and(|variable| shared(variable.ty)) {
+            return Err("push constants that share their type with a buffer");
+        }
+        let first = known.map_or(0, |variable| members(variable.ty));
+        let (variable, block) = match known {
+            Some(variable) => (variable.id, variable.ty),
+            None => {
+                // Never one that is there already: this one is decorated.
+                let block = self.fresh();
+                let inst = Instruction::new(Op::TypeStruct, None, Some(block), Vec::new());
+                self.module.types_global_values.push(inst);
+                self.decorate(vec![Operand::IdRef(block), Operand::Decoration(Decoration::Block)], false);
+                let pointer = self.pointer(StorageClass::PushConstant, block);
+                (self.variable(StorageClass::PushConstant, pointer), block)
+            }
+        };
+        let mut pushed = Vec::new();
+        for number in 0..count {
+            let globals = &mut self.module.types_global_values;
+            let block_type = globals.iter_mut().find(|inst| inst.result_id == Some(block));
+            block_type.ok_or("no push-constant block")?.operands.push(Operand::IdRef(u32));
+            let offset = vec![
+                Operand::IdRef(block),
+                Operand::LiteralBit32(first + number),
+                Operand::Decoration(Decoration::Offset),
+                Operand::LiteralBit32(at + 4 * number),
+            ];
+            self.decorate(offset, true);
+            let member = self.constant(first + number);
+            let pointer = self.pointer(StorageClass::PushConstant, u32);
+            pushed.push(Pushed { variable, pointer, member });
+        }
+        Ok(pushed)
+    }
+
+    fn load(&mut self, code: &mut Vec<Instruction>, of: Pushed) -> Word {
+        let u32 = self.u32();
+        let (pointer, value) = (self.fresh(), self.fresh());
+        let path = [of.variable, of.member].map(Operand::IdRef).to_vec();
+        code.push(Instruction::new(Op::AccessChain, Some(of.pointer), Some(pointer), path));
+        code.push(Instruction::new(Op::Load, Some(u32), Some(value), vec![Operand::IdRef(pointer)]));
+        value
+    }
+
+    /// Component `dim` of an id of the invocation.
+    fn component(&mut self, code: &mut Vec<Instruction>, builtin: BuiltIn, dim: u32) -> Word {
+        let (u32, vector) = (self.u32(), self.uvec3());
+        let pointer = self.pointer(StorageClass::Input, vector);
+        let variable = self.builtin(builtin, pointer);
+        let (all, one) = (self.fresh(), self.fresh());
+        code.push(Instruction::new(Op::Load, Some(vector), Some(all), vec![Operand::IdRef(variable)]));
+        let part = vec![Operand::IdRef(all), Operand::LiteralBit32(dim)];
+        code.push(Instruction::new(Op::CompositeExtract, Some(u32), Some(one), part));
+        one
+    }
+
+    fn builtin(&mut self, builtin: BuiltIn, pointer: Word) -> Word {
+        let is = Operand::BuiltIn(builtin);
+        let decorated = self.module.annotations.iter().filter(|inst| inst.operands.get(2) == Some(&is));
+        let ids: Vec<Word> =
+            decorated.filter_map(|inst| inst.operands.first().and_then(Operand::id_ref_any)).collect();
+        let known = self.module.types_global_values.iter().find(|inst| {
+            inst.class.opcode == Op::Variable
+                && inst.result_type == Some(pointer)
+                && inst.result_id.is_some_and(|id| ids.contains(&id))
+        });
+        if let Some(id) = known.and_then(|inst| inst.result_id) {
+            return id;
+        }
+        let id = self.variable(StorageClass::Input, pointer);
+        self.decorate(vec![Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), is], false);
+        id
+    }
+
+    fn math(&mut self, code: &mut Vec<Instruction>, op: Op, a: Word, b: Word) -> Word {
+        let (u32, id) = (self.u32(), self.fresh());
+        code.push(Instruction::new(op, Some(u32), Some(id), [a, b].map(Operand::IdRef).to_vec()));
+        id
+    }
+
+    fn compare(&mut self, code: &mut Vec<Instruction>, a: Word, b: Word) -> Word {
+        let (boolean, id) = (self.bool(), self.fresh());
+        let operands = [a, b].map(Operand::IdRef).to_vec();
+        code.push(Instruction::new(Op::ULessThan, Some(boolean), Some(id), operands));
+        id
+    }
+
+    fn effect(&self, op: Op, operands: Vec<Operand>) -> Instruction {
+        Instruction::new(op, None, None, operands)
+    }
+
+    fn branch(&self, to: Word) -> Instruction {
+        self.effect(Op::Branch, vec![Operand::IdRef(to)])
+    }
+
+    fn choose(&self, condition: Word, yes: Word, no: Word) -> Instruction {
+        self.effect(Op::BranchConditional, [condition, yes, no].map(Operand::IdRef).to_vec())
+    }
+
+    /// Gives the entry point another local size.
+    fn shape(&mut self, local: [u32; 3]) {
+        // The kernel's own size is a number to it now.
+        let named = Operand::BuiltIn(BuiltIn::WorkgroupSize);
+        self.module.annotations.retain(|inst| inst.operands.get(2) != Some(&named));
+        let is_size = |inst: &Instruction| {
+            let mode = inst.operands.get(1);
+            matches!(
+                mode,
+                Some(Operand::ExecutionMode(ExecutionMode::LocalSize | ExecutionMode::LocalSizeId))
+            )
+        };
+        let entry = self.module.entry_points.first().and_then(|inst| inst.operands.get(1)).cloned();
+        self.module.execution_modes.retain(|inst| !is_size(inst));
+        if let Some(entry) = entry {
+            let mut mode = vec![entry, Operand::ExecutionMode(ExecutionMode::LocalSize)];
+            mode.extend(local.map(Operand::LiteralBit32));
+            self.module.execution_modes.push(Instruction::new(Op::ExecutionMode, None, None, mode));
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Free kernels on the rows and tiles of others: what is placed, and what must not be.
+
+use vkfuse_jit::plan::{Internalization, Places, Promote};
+use vkfuse_jit::{Reason, RewriteReason};
+
+use super::lab::{Checked, Lab, kernel};
+
+/// A work-group of eight reduces a row of `a` to an element of `z`.
+fn reduce(own: &str, both: &str) -> String {
+    let body = format!(
+        "var<workgroup> part: array<u32, 8>;---
+         var own = 0u;
+         for (var c = lid.x; c < p.x; c += 8u) {{ let v = a[wid.x * p.x + c]; own = {own}; }}
+         part[lid.x] = own;
+         workgroupBarrier();
+         for (var step = 4u; step > 0u; step /= 2u) {{
+             if (lid.x < step) {{ let x = part[lid.x]; let y = part[lid.x + step]; part[lid.x] = {both}; }}
+             workgroupBarrier();
+         }}
+         if (lid.x == 0u) {{ z[wid.x] = part[0]; }}"
+    );
+    kernel("a z", "8", &body)
+}
+
+/// A work-group of eight divides each element of a row by the row's sum.
+fn norm() -> String {
+    kernel(
+        "a z",
+        "8",
+        "var<workgroup> part: array<u32, 8>;---
+         var own = 0u;
+         for (var c = lid.x; c < p.x; c += 8u) { own += a[wid.x * p.x + c]; }
+         part[lid.x] = own;
+         workgroupBarrier();
+         for (var step = 4u; step > 0u; step /= 2u) {
+             if (lid.x < step) { part[lid.x] += part[lid.x + step]; }
+             workgroupBarrier();
+         }
+         let sum = part[0] + 1u;
+         for (var c = lid.x; c < p.x; c += 8u) { z[wid.x * p.x + c] = a[wid.x * p.x + c] * 100u / sum; }",
+    )
+}
+
+/// An element-wise kernel: element `i` of `p.y`, rows of `p.x`.
+fn flat(names: &str, value: &str) -> String {
+    kernel(names, "16", &format!("let i = gid.x; if (i >= p.y) {{ return; }} z[i] = {value};"))
+}
+
+/// Work-groups of 16 that have so many items.
+fn over(n: u32) -> [u32; 3] {
+    [n.div_ceil(16), 1, 1]
+}
+
+impl Checked {
+    /// Demands that these submissions, and no others, were placed on rows of this length.
+    #[track_caller]
+    fn on_rows(self, length: u32, submissions: &[usize]) -> Self {
+        let rewrites = &self.plan.report.rewrites;
+        let mut placed: Vec<usize> = rewrites.iter().map(|one| one.submission).collect();
+        placed.sort_unstable();
+        assert_eq!(placed, submissions, "{:#?}", self.plan.report);
+        assert!(rewrites.iter().all(|one| one.places == Places::Rows { length }), "{rewrites:#?}");
+        self
+    }
+
+    /// Demands so many dispatches and nothing placed, and hands out why the first seam stayed open.
+    #[track_caller]
+    fn apart(&self, dispatches: usize) -> Option<&RewriteReason> {
+        let report = &self.plan.report;
+        assert_eq!(self.plan.steps.len(), dispatches, "{report:#?}");
+        assert!(report.rewrites.is_empty(), "{report:#?}");
+        report.splits[0].tried.as_ref()
+    }
+}
+
+/// Five rows of `w` through reduce, flat, reduce, flat.
+fn softmax(w: u32, promote: Promote) -> Lab {
+    let n = 5 * w;
+    Lab::new(u64::from(n))
+        .promote(1, promote)
+        .promote(2, promote)
+        .promote(3, promote)
+        .submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[w])
+        .submit(&flat("a b z", "b[i / p.x] - a[i]"), over(n), &[0, 1, 2], &[w, n])
+        .submit(&reduce("own + v", "x + y"), [5, 1, 1], &[2, 3], &[w])
+        .submit(&flat("a b z", "a[i] * 100u / (b[i / p.x] + 1u)"), over(n), &[2, 3, 4], &[w, n])
+}
+
+/// Element-wise, rows, element-wise over buffers `0 1 → 2`, `2 → 3`, `3 5 → 4`.
+fn normed(w: u32, rows: u32) -> Lab {
+    let n = rows * w;
+    Lab::new(u64::from(n))
+        .submit(&flat("a b z", "a[i] + b[i]"), over(n), &[0, 1, 2], &[w, n])
+        .submit(&norm(), [rows, 1, 1], &[2, 3], &[w])
+        .submit(&flat("a b z", "a[i] * b[i % p.x]"), over(n), &[3, 5, 4], &[w, n])
+}
+
+probes! {
+    fn flat_kernels_of_a_softmax_take_its_rows() {
+        // Rows that are a multiple of the work-group, that are not, that are shorter, and the items of whole groups.
+        for w in [16, 20, 5, 8] {
+            for promote in [Promote::None, Promote::Local, Promote::Auto] {
+                let checked = softmax(w, promote).check().fused(2).on_rows(w, &[1, 3]);
+                if promote != Promote::None {
+                    let checked = checked.inside(1, Internalization::Local).inside(3, Internalization::Local);
+                    let kind = &checked.plan.report.buffers.iter().find(|b| b.buffer.0 == 2);
+                    assert!(kind.is_some_and(|b| b.got != Internalization::None), "{:#?}", checked.plan.report);
+                }
+            }
+        }
+    }
+
+    fn one_row_is_as_long_as_it_is() {
+        Lab::new(20)
+            .submit(&flat("a z", "a[i] + 3u"), over(20), &[0, 1], &[20, 20])
+            .submit(&norm(), [1, 1, 1], &[1, 2], &[20])
+            .check()
+            .fused(0)
+            .on_rows(20, &[0]);
+    }
+
+    fn kernels_before_and_after_a_row_kernel_take_its_rows() {
+        for w in [16, 20, 1] {
+            normed(w, 5).check().fused(0).on_rows(w, &[0, 2]);
+            normed(w, 5).promote(3, Promote::Auto).check().fused(0);
+        }
+    }
+
+    fn chains_on_both_sides_take_the_rows() {
+        let (w, n) = (12, 60);
+        let step = |value: &str| flat("a z", value);
+        Lab::new(60)
+            .promote(1, Promote::Auto)
+            .promote(5, Promote::Auto)
+            .submit(&step("a[i] + 1u"), over(n), &[0, 1], &[w, n])
+            .submit(&step("a[i] * 3u"), over(n), &[1, 2], &[w, n])
+            .submit(&step("a[i] ^ 5u"), over(n), &[2, 3], &[w, n])
+            .submit(&norm(), [5, 1, 1], &[3, 4], &[w])
+            .submit(&step("a[i] + 7u"), over(n), &[4, 5], &[w, n])
+            .submit(&step("a[i] * 2u"), over(n), &[5, 6], &[w, n])
+            .check()
+            .fused(0)
+            .on_rows(w, &[0, 1, 2, 4, 5])
+            .inside(5, Internalization::Local);
+    }
+
+    fn a_kernel_may_read_any_id_and_keep_variables() {
+        // Two elements 16 apart, with an array that starts anew for each item.
+        let strided = kernel(
+            "a z",
+            "16",
+            "let base = wid.x * 16u + lid.x; if (base >= p.y) { return; }
+             var seen = array<u32, 4>(1u, 2u, 3u, 4u);
+             seen[a[base] % 4u] += a[base];
+             z[base] = seen[lix % 4u] + seen[wid.x % 4u];",
+        );
+        Lab::new(60)
+            .submit(&strided, over(60), &[0, 1], &[12, 60])
+            .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
+            .check()
+            .fused(0)
+            .on_rows(12, &[0]);
+    }
+
+    fn a_return_ends_one_item() {
+        let odd = kernel(
+            "a z",
+            "16",
+            "let i = gid.x; if (i >= p.y) { return; } z[i] = 1u; if (a[i] % 2u == 0u) { return; }
+             for (var k = 0u; k < 3u; k++) { z[i] += a[i] + k; }",
+        );
+        Lab::new(60)
+            .submit(&odd, over(60), &[0, 1], &[12, 60])
+            .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
+            .check()
+            .fused(0)
+            .on_rows(12, &[0]);
+    }
+
+    fn more_items_than_places_stay_apart_unless_they_are_idle() {
+        // 80 items, 60 places; the guard lets items through that no row has.
+        let unguarded = kernel("a z", "16", "z[gid.x] = a[gid.x] + 1u;");
+        let lab = |groups: u32, text: &str, n: u32| {
+            Lab::new(96)
+                .submit(text, [groups, 1, 1], &[0, 1], &[12, n])
+                .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
+                .check()
+        };
+        let count = |items, places| Some(RewriteReason::Count { items, places });
+        assert_eq!(lab(4, &unguarded, 64).apart(2), count(64, 60).as_ref());
+        assert_eq!(lab(4, &flat("a z", "a[i] + 1u"), 61).apart(2), count(64, 60).as_ref());
+        lab(4, &flat("a z", "a[i] + 1u"), 60).fused(0).on_rows(12, &[0]);
+        // An element less: the row kernel reads what was there before.
+        lab(4, &flat("a z", "a[i] + 1u"), 59).fused(0).on_rows(12, &[0]);
+    }
+
+    fn fewer_items_than_places_stay_apart() {
+        let unguarded = kernel("a z", "16", "z[gid.x] = a[gid.x] + 1u;");
+        let checked = Lab::new(60)
+            .submit(&unguarded, [3, 1, 1], &[0, 1], &[12, 60])
+            .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
+            .check();
+        assert_eq!(checked.apart(2), Some(&RewriteReason::Count { items: 48, places: 60 }));
+    }
+
+    fn rows_of_a_length_in_memory_stay_apart() {
+        let rows = kernel(
+            "a b z",
+            "8",
+            "let w = b[0] % 8u + 12u; for (var c = lid.x; c < w; c += 8u) { z[wid.x * w + c] = a[wid.x * w + c] * 3u; }",
+        );
+        let n = 60;
+        Lab::new(60)
+            .submit(&flat("a z", "a[i] + 1u"), over(n), &[0, 1], &[12, n])
+            .submit(&rows, [3, 1, 1], &[1, 3, 2], &[12])
+            .check()
+            .apart(2);
+    }
+
+    fn a_row_kernel_that_skips_a_row_hands_over_what_it_has() {
+        // Row 3 is not written: what the flat kernel reads there is old.
+        let skips = kernel(
+            "a z",
+            "8",
+            "if (wid.x != 3u) { for (var c = lid.x; c < p.x; c += 8u) { z[wid.x * p.x + c] = a[wid.x * p.x + c] * 3u; } }",
+        );
+        let lab = |promote| {
+            Lab::new(60)
+                .promote(1, promote)
+                .submit(&skips, [5, 1, 1], &[0, 1], &[12])
+                .submit(&flat("a z", "a[i] + 1u"), over(60), &[1, 2], &[12, 60])
+                .check()
+        };
+        lab(Promote::None).fused(0).on_rows(12, &[1]);
+        let checked = lab(Promote::Auto).fused(0);
+        assert!(matches!(checked.refused(1), Reason::OldContents { .. }));
+    }
+
+    fn a_kernel_with_a_barrier_is_not_placed() {
+        let tied = kernel(
+            "a z",
+            "16",
+            "var<workgroup> part: array<u32, 16>;---
+             part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[lid.x] + part[15u - lid.x];",
+        );
+        let checked = Lab::new(64)
+            .submit(&norm(), [4, 1, 1], &[0, 1], &[16])
+            .submit(&tied, [4, 1, 1], &[1, 2], &[])
+            .check();
+        assert!(matches!(checked.apart(2), Some(RewriteReason::NotFree { .. })));
+        // Before the rows: their partner is what does not join.
+        let checked = Lab::new(64)
+            .submit(&tied, [4, 1, 1], &[0, 1], &[])
+            .submit(&norm(), [4, 1, 1], &[1, 2], &[16])
+            .check();
+        checked.apart(2);
+    }
+
+    fn elements_of_another_row_stay_apart() {
+        let (w, n) = (12, 60);
+        // In place, and each element takes that of the next row.
+        let next = |names: &str| flat(names, "a[(i + p.x) % p.y] + 1u");
+        let checked = Lab::new(60)
+            .submit(&norm(), [5, 1, 1], &[0, 1], &[w])
+            .submit(&next("a z"), over(n), &[1, 2], &[w, n])
+            .check();
+        checked.apart(2);
+        // The flat kernel reads another row of what the row kernel then overwrites.
+        let checked = Lab::new(60)
+            .submit(&next("a z"), over(n), &[1, 2], &[w, n])
+            .submit(&norm(), [5, 1, 1], &[2, 1], &[w])
+            .check();
+        checked.apart(2);
+        let same = flat("a z", "a[i] + 1u");
+        Lab::new(60)
+            .submit(&same, over(n), &[1, 2], &[w, n])
+            .submit(&norm(), [5, 1, 1], &[2, 1], &[w])
+            .check()
+            .fused(0)
+            .on_rows(w, &[0]);
+    }
+
+    fn two_row_kernels_of_other_rows_stay_apart() {
+        let checked = Lab::new(60)
+            .submit(&norm(), [5, 1, 1], &[0, 1], &[12])
+            .submit(&flat("a z", "a[i] + 1u"), over(60), &[1, 2], &[12, 60])
+            .submit(&norm(), [6, 1, 1], &[2, 3], &[10])
+            .check()
+            .on_rows(12, &[1]);
+        assert_eq!(checked.plan.steps.len(), 2, "{:#?}", checked.plan.report);
+        assert_eq!(checked.plan.steps[0].members, 0..2);
+    }
+
+    fn two_row_kernels_of_the_same_rows_fuse() {
+        Lab::new(60)
+            .submit(&norm(), [5, 1, 1], &[0, 1], &[12])
+            .submit(&flat("a z", "a[i] + 1u"), over(60), &[1, 2], &[12, 60])
+            .submit(&norm(), [5, 1, 1], &[2, 3], &[12])
+            .check()
+            .fused(0)
+            .on_rows(12, &[1]);
+    }
+
+    fn few_long_rows_stay_apart() {
+        let lab = |w: u32| {
+            Lab::new(u64::from(2 * w))
+                .submit(&flat("a z", "a[i] + 1u"), over(2 * w), &[0, 1], &[w, 2 * w])
+                .submit(&norm(), [2, 1, 1], &[1, 2], &[w])
+        };
+        lab(64).check().fused(0);
+        let checked = lab(65).check();
+        assert_eq!(checked.apart(2), Some(&RewriteReason::FewRows { rows: 2, length: 65 }));
+        let mut forced = lab(65);
+        forced.options.force = true;
+        forced.check().fused(0);
+        let mut off = lab(64);
+        off.options.no_rewrites = true;
+        assert_eq!(off.check().apart(2), None);
+    }
+
+    fn flat_kernels_take_tiles() {
+        // Tiles of 4 x 4 over 8 columns and 12 rows, and over what is no multiple of them.
+        let tile = kernel(
+            "a z",
+            "4, 4",
+            "var<workgroup> part: array<u32, 16>;---
+             let inside = gid.x < p.x && gid.y < p.z;
+             let at = gid.y * p.x + gid.x;
+             if (inside) { part[lix] = a[at]; } else { part[lix] = 0u; }
+             workgroupBarrier();
+             if (inside) { z[at] = part[lix] + part[15u - lix]; }",
+        );
+        for (w, h) in [(8, 12), (7, 10), (5, 3)] {
+            let n = w * h;
+            let groups = [u32::div_ceil(w, 4), u32::div_ceil(h, 4), 1];
+            for promote in [Promote::None, Promote::Auto] {
+                let checked = Lab::new(u64::from(n))
+                    .promote(1, promote)
+                    .promote(2, promote)
+                    .submit(&tile, groups, &[0, 1], &[w, n, h])
+                    .submit(&flat("a b z", "a[i] + b[i % p.x]"), over(n), &[1, 4, 2], &[w, n])
+                    .submit(&flat("a z", "a[i] * 3u"), over(n), &[2, 3], &[w, n])
+                    .check()
+                    .fused(0);
+                let rewrites = &checked.plan.report.rewrites;
+                assert!(rewrites.iter().all(|one| one.places == Places::Grid { width: w }), "{rewrites:#?}");
+                assert_eq!(rewrites.len(), 2);
+                if promote == Promote::Auto {
+                    checked.inside(2, Internalization::Private);
+                }
+            }
+        }
+    }
+
+    fn a_grid_narrower_than_its_rows_stays_apart() {
+        // Four columns of rows of eight.
+        let tile = kernel(
+            "a z",
+            "4, 4",
+            "var<workgroup> part: array<u32, 16>;---
+             part[lix] = a[gid.y * 8u + gid.x]; workgroupBarrier(); z[gid.y * 8u + gid.x] = part[lix] + part[15u - lix];",
+        );
+        let checked = Lab::new(64)
+            .submit(&tile, [1, 2, 1], &[0, 1], &[])
+            .submit(&flat("a z", "a[i] + 1u"), over(64), &[1, 2], &[8, 64])
+            .check();
+        assert_eq!(checked.apart(2), Some(&RewriteReason::Count { items: 64, places: 64 }));
+    }
+}
