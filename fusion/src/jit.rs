@@ -1,7 +1,7 @@
 //! The seam to the JIT: every name of `vkfuse-jit` that this crate uses, in one place.
 
 pub use vkfuse_jit::{
-    Reason,
+    Reason, RewriteReason,
     emit::JitError,
     kernel::{
         Binding, BindingKind, Interface, KernelError, KernelReason, Module, PushLayout, PushMember,
@@ -9,7 +9,7 @@ pub use vkfuse_jit::{
     },
     plan::{
         BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport, Internalization,
-        PlanError, Policy, Promote, Report, ShapeFacts, SplitReport, TrustedReport,
+        Places, PlanError, Policy, Promote, Report, RewriteReport, ShapeFacts, SplitReport, TrustedReport,
     },
 };
 pub(crate) use vkfuse_jit::{

@@ -166,7 +166,7 @@ pub use crate::{
     },
     report::{
         BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy, FusionReport,
-        GroupReport, Internalization, Objects, Reason, Report, SplitReport, Stats, StepReport, Tier,
-        TrustedReport,
+        GroupReport, Internalization, Objects, Places, Reason, Report, RewriteReason, RewriteReport,
+        SplitReport, Stats, StepReport, Tier, TrustedReport,
     },
 };

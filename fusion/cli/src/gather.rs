@@ -4,9 +4,11 @@
 //! the pipeline file and of people.
 
 use crate::pipeline::{Pipeline, Promotion};
-use crate::report::json::{Barrier, BufferOutcome, Cache, Group, Split, Trusted};
+use crate::report::json::{Barrier, BufferOutcome, Cache, Group, Pi, Rewrite, Split, Trusted};
 use vkfuse::{BufferId, FusionReport, Promote, Tier};
-use vkfuse_jit::plan::{BufferReport, GroupReport, Internalization, SplitReport, TrustedReport};
+use vkfuse_jit::plan::{
+    BufferReport, GroupReport, Internalization, Places, RewriteReport, SplitReport, TrustedReport,
+};
 
 /// What a fused run did with the list.
 pub(crate) struct Gathered {
@@ -15,6 +17,7 @@ pub(crate) struct Gathered {
     pub(crate) groups: Vec<Group>,
     pub(crate) splits: Vec<Split>,
     pub(crate) trusted: Vec<Trusted>,
+    pub(crate) rewrites: Vec<Rewrite>,
     /// For each buffer of the file.
     pub(crate) buffers: Vec<BufferOutcome>,
     /// For each buffer of the file, whether its memory was left unwritten.
@@ -34,6 +37,7 @@ pub(crate) fn fused(pipeline: &Pipeline, ids: &[BufferId], report: &FusionReport
         groups: plan.groups.iter().map(|group| self::group(group, report)).collect(),
         splits: plan.splits.iter().map(|split| self::split(split, name)).collect(),
         trusted: plan.trusted.iter().map(|pair| self::trusted(pair, name)).collect(),
+        rewrites: plan.rewrites.iter().map(rewrite).collect(),
         buffers: ids
             .iter()
             .enumerate()
@@ -61,6 +65,7 @@ pub(crate) fn unfused(pipeline: &Pipeline, local_sizes: &[[u32; 3]]) -> Gathered
         groups: groups.collect(),
         splits: Vec::new(),
         trusted: Vec::new(),
+        rewrites: Vec::new(),
         buffers: (0..pipeline.buffers.len()).map(|index| untouched(pipeline, index)).collect(),
         internalized: vec![false; pipeline.buffers.len()],
     }
@@ -103,7 +108,17 @@ fn split(split: &SplitReport, name: impl Fn(BufferId) -> Option<String>) -> Spli
         buffer: split.buffer.and_then(name),
         reason: split.reason.to_string(),
         detail: split.detail.clone(),
+        tried: split.tried.as_ref().map(ToString::to_string),
     }
+}
+
+fn rewrite(one: &RewriteReport) -> Rewrite {
+    let (order, length) = match one.places {
+        Places::Rows { length } => ("rows", length),
+        Places::Grid { width } => ("grid", width),
+    };
+    let pi = Pi { order, length, work_group: one.work_group, groups: one.groups, items: one.items };
+    Rewrite { kind: "place", kernel: one.submission, partner: one.partner, pi, detail: one.to_string() }
 }
 
 fn trusted(pair: &TrustedReport, name: impl Fn(BufferId) -> Option<String>) -> Trusted {

@@ -123,6 +123,7 @@ fn report(
         splits: gathered.splits,
         buffers: Named(names.zip(gathered.buffers).collect()),
         trusted: gathered.trusted,
+        rewrites: gathered.rewrites,
         cache: first.cache,
         time_us: Times { jit: first.time_us.jit, driver: first.time_us.driver, ..medians(&runs) },
         outputs: Named(outputs.finish(&gathered.internalized)),

@@ -9,7 +9,7 @@
 //!
 //! The files in order of the work: `random`, `bench` (shape and size), `pattern` (indices), `recipe` (a kernel as
 //! data), `text` (as WGSL), `open` (specialization constants), `soup` (kernels and lists without a plan), `pool`,
-//! `memory`, `list` (lists of known legality), `mixed`, `case`, `generator`, `check`, `tally`.
+//! `memory`, `list` (lists of known legality), `mixed`, `case`, `generator`, `seams` (lists of another kind), `check`, `tally`.
 
 mod bench;
 mod case;
@@ -23,6 +23,7 @@ mod pattern;
 mod pool;
 mod random;
 mod recipe;
+mod seams;
 mod soup;
 mod tally;
 mod text;
@@ -32,6 +33,7 @@ pub use check::{Failure, Outcome, check, explain, limits, run_unfused};
 pub use generator::Generator;
 pub use pool::{Load, PoolKernel, load};
 pub use random::Random;
+pub use seams::Seams;
 pub use tally::{Counts, Tally, Verdict};
 
 /// A bounded run for tests: panics with the case, made as short as it goes, on the first wrong result, else returns

@@ -1,6 +1,6 @@
 //! The kernels that do the work of one in another order.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::Specialized;
 use crate::reason::RewriteReason;
@@ -13,14 +13,26 @@ type Made = Result<Arc<Specialized>, RewriteReason>;
 
 /// The variants of one kernel, each made once. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Variants(Arc<Mutex<Vec<(Key, Made)>>>);
+pub struct Variants(Arc<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    made: Mutex<Vec<(Key, Made)>>,
+    /// What keeps the kernel from having any.
+    tied: OnceLock<Option<&'static str>>,
+}
 
 impl Variants {
+    /// What keeps the kernel from having variants, found out once.
+    pub(crate) fn tied(&self, find: impl FnOnce() -> Option<&'static str>) -> Option<&'static str> {
+        *self.0.tied.get_or_init(find)
+    }
+
     /// What is known under a key, or what `make` makes, which is known from then on.
     pub(crate) fn get(&self, key: Key, make: impl FnOnce() -> Made) -> Made {
         // Entries are only added, so a panic elsewhere leaves them whole.
         let known = |list: &[(Key, Made)]| list.iter().find(|one| one.0 == key).map(|one| one.1.clone());
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.0.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known(&lock()) {
             return found;
         }

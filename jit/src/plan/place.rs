@@ -22,7 +22,7 @@ use super::group::{Group, Rejection, analysis_of};
 use super::mapping::Layout;
 use super::recipe::Mapping;
 use super::report::{Places, RewriteReport};
-use super::submission::{FuseOptions, Limits, Submission};
+use super::submission::{FuseOptions, Limits, Policy, Submission};
 use super::uses::Uses;
 use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom, Atoms, Bounds, Ranges, split};
@@ -71,6 +71,16 @@ pub(crate) fn across(
         return Err(None);
     }
     let members = group.start..next + 1;
+    // Lines of elements have no rows or tiles.
+    let is_line = |one: &Submission| {
+        let interface = &one.kernel.interface;
+        interface.item_only && one.groups[1..] == [1, 1] && interface.local_size[1..] == [1, 1]
+    };
+    if list[members.clone()].iter().all(is_line) {
+        return Err(None);
+    }
+    // What is placed is proven, also where other things are trusted.
+    let options = &FuseOptions { policy: Policy::Prove, ..*options };
     let is_placed = |position: usize| known.iter().any(|one| one.submission == position);
     let is_free = |position: usize| {
         list[position].base == [0; 3]

@@ -311,8 +311,25 @@ fn happens_with(
                 ranges.apply(atoms, &read.1.facts);
                 ranges
             })) <= 0
+            || read.1.facts.iter().any(|known| follows(atoms, &read.0.form.ranges, known, fact))
     };
     write.1.certain && write.1.conditions.iter().all(|fact| implied(fact))
+}
+
+/// Whether `form` is at most zero wherever `fact` is: `fact = m form + rest` but for constants, and the least of `rest` leaves
+/// `form` no more than that. `y < h` follows from `y w + x < h w`.
+fn follows(atoms: &Atoms, ranges: &Ranges, fact: &Affine, form: &Affine) -> bool {
+    let Some(&(id, first)) = form.terms.first() else { return false };
+    let times = fact.coefficient(id) / first;
+    let fits = |&(id, c): &(AtomId, i128)| c.checked_mul(times) == Some(fact.coefficient(id));
+    if times <= 0 || !form.terms.iter().all(fits) {
+        return false;
+    }
+    let mut rest = fact.clone();
+    form.terms.iter().for_each(|&(id, c)| rest.add_term(id, -c * times));
+    let least = rest.bounds(|id| ranges.get(atoms, id)).0;
+    let most = least.checked_neg().map(|most| most.div_euclid(times));
+    most.and_then(|most| most.checked_add(form.constant)).is_some_and(|most| most <= 0)
 }
 
 /// Whether the work-group has filled the bytes, for every element of the group the read can mean: by

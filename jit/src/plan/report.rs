@@ -120,7 +120,9 @@ impl std::fmt::Display for RewriteReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [size, ..] = self.work_group;
         match self.places {
-            Places::Rows { length } => write!(f, "item group * {length} + local + k * {size}, rows of {length}"),
+            Places::Rows { length } => {
+                write!(f, "item group * {length} + local + k * {size}, rows of {length}")
+            }
             Places::Grid { width } => write!(f, "item y * {width} + x, rows of {width}"),
         }
     }

@@ -18,6 +18,10 @@ pub(super) const VIRTUAL: [BuiltIn; 4] = [
 
 /// What keeps a kernel from being free, if anything does.
 pub(crate) fn why_not_free(kernel: &Specialized) -> Option<&'static str> {
+    kernel.variants.tied(|| find(kernel))
+}
+
+fn find(kernel: &Specialized) -> Option<&'static str> {
     let Ok(normal) = &kernel.normal else { return Some("no normal form") };
     let interface = &kernel.interface;
     let tied = if mutant!(AnyKernelIsFree) {

@@ -64,7 +64,9 @@ fn variables(
     let count = first.instructions.iter().take_while(|inst| inst.class.opcode == Op::Variable).count();
     let mut variables: Vec<Instruction> = first.instructions.drain(..count).collect();
     for variable in &mut variables {
-        let (Some(id), Some(value)) = (variable.result_id, variable.operands.get(1).cloned()) else { continue };
+        let (Some(id), Some(value)) = (variable.result_id, variable.operands.get(1).cloned()) else {
+            continue;
+        };
         if !mutant!(VariablesKeepTheirValues) {
             variable.operands.truncate(1);
             head.push(writer.effect(Op::Store, vec![Operand::IdRef(id), value]));
@@ -96,11 +98,7 @@ fn rows(
 
     let (counter, stepped) = (writer.fresh(), writer.fresh());
     let phi = [start, entry, stepped, next].map(Operand::IdRef).to_vec();
-    let merge = vec![
-        Operand::IdRef(exit),
-        Operand::IdRef(next),
-        Operand::LoopControl(LoopControl::NONE),
-    ];
+    let merge = vec![Operand::IdRef(exit), Operand::IdRef(next), Operand::LoopControl(LoopControl::NONE)];
     let opens = vec![
         Instruction::new(Op::Phi, Some(u32), Some(counter), phi),
         writer.effect(Op::LoopMerge, merge),
@@ -110,24 +108,88 @@ fn rows(
     let goes_on = writer.compare(&mut tests, counter, width);
     tests.push(writer.choose(goes_on, body, exit));
 
-    // A return ends one item.
+    let joins = returns(writer, function, next);
+    let sum = [base, counter].map(Operand::IdRef).to_vec();
+    head.insert(0, Instruction::new(Op::IAdd, Some(u32), Some(item), sum));
+    begin(function, head);
+    let steps = [counter, step].map(Operand::IdRef).to_vec();
+    let ends = vec![Instruction::new(Op::IAdd, Some(u32), Some(stepped), steps), writer.branch(header)];
+    let before = [first, block(header, opens), block(test, tests)];
+    function.blocks.splice(0..0, before);
+    function.blocks.extend(joins);
+    function.blocks.push(block(next, ends));
+    function.blocks.push(block(exit, vec![writer.effect(Op::Return, Vec::new())]));
+}
+
+/// Makes a return end one item: go to `next`, where the loop goes on. A guard that only returns becomes a selection around all that
+/// comes after it, so that there is one way to `next`: loops of several cannot be written out. Returns the blocks in which
+/// these selections end, innermost first.
+fn returns(writer: &mut Writer, function: &mut Function, next: Word) -> Vec<Block> {
+    let at: AHashMap<Word, usize> =
+        function.blocks.iter().enumerate().filter_map(|(at, block)| Some((block.label_id()?, at))).collect();
+    let id = |inst: &Instruction, n: usize| inst.operands.get(n).and_then(Operand::id_ref_any);
+    let ends =
+        |block: &Block, op: Op| block.instructions.len() == 1 && block.instructions[0].class.opcode == op;
+    // Branches to a block: of one that several guards share, none may be sent elsewhere.
+    let mut branches = vec![0; function.blocks.len()];
+    for last in function.blocks.iter().filter_map(|block| block.instructions.last()) {
+        let targets = last.operands.iter().filter_map(|operand| at.get(&operand.id_ref_any()?));
+        targets.for_each(|&target| branches[target] += 1);
+    }
+    let mut joins = Vec::new();
+    let mut target = next;
+    let mut here = Some(0);
+    // Each block is come to once: what follows a construct comes after it.
+    for _ in 0..function.blocks.len() {
+        let Some(block) = here.and_then(|here: usize| function.blocks.get(here)) else { break };
+        let at_block = here.unwrap_or(0);
+        let [.., last] = block.instructions.as_slice() else { break };
+        let merge = block.instructions.iter().rev().nth(1);
+        let merge = merge.filter(|i| matches!(i.class.opcode, Op::SelectionMerge | Op::LoopMerge));
+        let Some(merge) = merge else {
+            match last.class.opcode {
+                Op::Branch => here = id(last, 0).and_then(|to| at.get(&to)).copied(),
+                Op::Return => {
+                    let length = block.instructions.len();
+                    function.blocks[at_block].instructions[length - 1] = writer.branch(target);
+                    break;
+                }
+                _ => break,
+            }
+            continue;
+        };
+        let Some(after) = id(merge, 0) else { break };
+        let sides = [id(last, 1), id(last, 2)].map(|side| side.and_then(|side| at.get(&side)).copied());
+        let is_selection = merge.class.opcode == Op::SelectionMerge;
+        if let ([Some(a), Some(b)], true, Op::BranchConditional) = (sides, is_selection, last.class.opcode) {
+            let leaves = |side: usize| branches[side] == 1 && ends(&function.blocks[side], Op::Return);
+            let stays = |side: usize| {
+                let block = &function.blocks[side];
+                block.label_id() == Some(after)
+                    || ends(block, Op::Branch) && id(&block.instructions[0], 0) == Some(after)
+            };
+            let out = [(a, b), (b, a)].into_iter().find(|&(out, on)| leaves(out) && stays(on));
+            if let Some((out, _)) = out.filter(|(out, on)| out != on) {
+                let join = writer.fresh();
+                let length = block.instructions.len();
+                let ends_at = vec![Operand::IdRef(join), Operand::SelectionControl(SelectionControl::NONE)];
+                function.blocks[at_block].instructions[length - 2] =
+                    writer.effect(Op::SelectionMerge, ends_at);
+                function.blocks[out].instructions[0] = writer.branch(join);
+                joins.push(self::block(join, vec![writer.branch(target)]));
+                target = join;
+            }
+        }
+        here = at.get(&after).copied();
+    }
+    // Returns from inside of a construct.
     for inst in function.blocks.iter_mut().flat_map(|block| &mut block.instructions) {
         if inst.class.opcode == Op::Return {
             *inst = writer.branch(next);
         }
     }
-    let sum = [base, counter].map(Operand::IdRef).to_vec();
-    head.insert(0, Instruction::new(Op::IAdd, Some(u32), Some(item), sum));
-    begin(function, head);
-    let steps = [counter, step].map(Operand::IdRef).to_vec();
-    let ends = vec![
-        Instruction::new(Op::IAdd, Some(u32), Some(stepped), steps),
-        writer.branch(header),
-    ];
-    let before = [first, block(header, opens), block(test, tests)];
-    function.blocks.splice(0..0, before);
-    function.blocks.push(block(next, ends));
-    function.blocks.push(block(exit, vec![writer.effect(Op::Return, Vec::new())]));
+    joins.reverse();
+    joins
 }
 
 /// `if (x < w && y w + x < n) body(y w + x)`.

@@ -127,9 +127,9 @@ probes! {
     }
 
     fn chains_on_both_sides_take_the_rows() {
-        let (w, n) = (12, 60);
+        let (w, n) = (16, 80);
         let step = |value: &str| flat("a z", value);
-        Lab::new(60)
+        Lab::new(80)
             .promote(1, Promote::Auto)
             .promote(5, Promote::Auto)
             .submit(&step("a[i] + 1u"), over(n), &[0, 1], &[w, n])
@@ -141,7 +141,8 @@ probes! {
             .check()
             .fused(0)
             .on_rows(w, &[0, 1, 2, 4, 5])
-            .inside(5, Internalization::Local);
+            .inside(1, Internalization::Private)
+            .inside(5, Internalization::Private);
     }
 
     fn a_kernel_may_read_any_id_and_keep_variables() {

@@ -23,6 +23,7 @@ pub(crate) struct Report {
     pub(crate) splits: Vec<Split>,
     pub(crate) buffers: Named<BufferOutcome>,
     pub(crate) trusted: Vec<Trusted>,
+    pub(crate) rewrites: Vec<Rewrite>,
     pub(crate) cache: Cache,
     pub(crate) time_us: Times,
     /// One entry per repetition.
@@ -58,6 +59,33 @@ pub(crate) struct Split {
     pub(crate) buffer: Option<String>,
     pub(crate) reason: String,
     pub(crate) detail: String,
+    /// Why no rewrite closed it, if one was tried.
+    pub(crate) tried: Option<String>,
+}
+
+/// A submission whose items are done in the order of another's elements.
+#[derive(Serialize)]
+pub(crate) struct Rewrite {
+    /// `place`.
+    pub(crate) kind: &'static str,
+    /// Submissions, counted from 0.
+    pub(crate) kernel: usize,
+    pub(crate) partner: usize,
+    pub(crate) pi: Pi,
+    /// The item of an invocation, in words.
+    pub(crate) detail: String,
+}
+
+/// Which invocation does which item.
+#[derive(Serialize)]
+pub(crate) struct Pi {
+    /// `rows`: item `group * length + local + k * work_group.x`; `grid`: item `y * length + x`.
+    pub(crate) order: &'static str,
+    pub(crate) length: u32,
+    pub(crate) work_group: [u32; 3],
+    pub(crate) groups: [u32; 3],
+    /// How many there are.
+    pub(crate) items: u64,
 }
 
 /// What became of a promotion.

@@ -53,6 +53,11 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
         writeln!(out, "  {outcome}\n")?;
     }
     print_groups(out, &report.groups, labels)?;
+    let mut rewrites = Table::new(&["runs in the order of", "submission", "items"]);
+    for one in &report.rewrites {
+        rewrites.row([label(labels, one.partner), label(labels, one.kernel), one.detail.clone()]);
+    }
+    rewrites.print(out)?;
     print_splits(out, &report.splits, labels)?;
 
     let mut buffers = Table::new(&["buffer", "promotion asked", "got", "reason"]);
@@ -113,13 +118,14 @@ pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String
 
 /// Prints where the list was cut.
 pub(crate) fn print_splits(out: &mut dyn Write, list: &[Split], labels: &[String]) -> io::Result<()> {
-    let mut splits = Table::new(&["split after", "buffer", "reason", "detail"]);
+    let mut splits = Table::new(&["split after", "buffer", "reason", "detail", "rewrite"]);
     for split in list {
         splits.row([
             label(labels, split.after),
             split.buffer.clone().unwrap_or_default(),
             split.reason.clone(),
             split.detail.clone(),
+            split.tried.clone().unwrap_or_default(),
         ]);
     }
     splits.print(out)

@@ -21,10 +21,12 @@ pub enum Family {
     Views,
     /// Anything after anything.
     Mixed,
+    /// Kernels by elements and by rows ([`Seams`](super::Seams)).
+    Seams,
 }
 
 impl Family {
-    /// All of them.
+    /// All of a [`Generator`](super::Generator).
     pub const ALL: [Self; 6] =
         [Self::Elementwise, Self::Tile, Self::Rows, Self::Access, Self::Views, Self::Mixed];
 
@@ -37,6 +39,7 @@ impl Family {
             Self::Access => "access",
             Self::Views => "views",
             Self::Mixed => "mixed",
+            Self::Seams => "seams",
         }
     }
 }

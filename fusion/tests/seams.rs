@@ -1,0 +1,215 @@
+//! Lists in which kernels by elements meet kernels by rows or tiles: one dispatch, with the bytes of the unfused run, because
+//! the kernels by elements take the rows or tiles; and lists in which they must not.
+
+#[macro_use]
+mod support;
+
+use support::{Buf, Ran, Rig, Size, Submit, Workload};
+use vkfuse::Promote::{self, Auto};
+use vkfuse::{FusionProperties, Places, RewriteReason};
+
+fn items(n: u32) -> Size {
+    Size::Items([n, 1, 1])
+}
+
+fn rows(rows: u32) -> Size {
+    Size::Groups([rows, 1, 1])
+}
+
+fn values(n: u32) -> impl Iterator<Item = f32> {
+    (0..n).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / 8_388_608.0 - 1.0)
+}
+
+/// Demands one dispatch, of which these submissions run on the rows or tiles of another.
+#[track_caller]
+fn assert_placed(ran: &Ran, places: Places, submissions: &[usize]) {
+    let report = ran.report();
+    let mut placed: Vec<usize> = report.plan.rewrites.iter().map(|one| one.submission).collect();
+    placed.sort_unstable();
+    assert_eq!(placed, submissions, "{:#?}", report.plan);
+    assert!(report.plan.rewrites.iter().all(|one| one.places == places), "{:#?}", report.plan.rewrites);
+}
+
+/// Demands so many dispatches with nothing placed, and hands out why the first seam stayed open.
+#[track_caller]
+fn assert_apart(ran: &Ran, dispatches: u64) -> Option<RewriteReason> {
+    let report = ran.report();
+    assert_eq!(ran.stats.dispatches, dispatches, "{:#?}", report.plan);
+    assert!(report.plan.rewrites.is_empty(), "{:#?}", report.plan.rewrites);
+    report.plan.splits[0].tried.clone()
+}
+
+const ROWS: u32 = 24;
+
+fn softmax(columns: u32, promote: Promote) -> (Workload, Buf) {
+    let n = ROWS * columns;
+    let mut list = Workload::default();
+    let x = list.floats("x", values(n));
+    let [most, sum] = ["most", "sum"].map(|name| list.poisoned(name, ROWS as usize));
+    let [exp, out] = ["exp", "out"].map(|name| list.poisoned(name, n as usize));
+    [most, exp, sum].into_iter().for_each(|buffer| list.promote(buffer, promote));
+    list.submit(Submit::new("softmax/row_max", rows(ROWS)).read(0, x).write(1, most).push(columns));
+    let flat = |name: &str| Submit::new(name, items(n)).push(n).push(columns);
+    list.submit(flat("seams/exp_sub").read(0, x).read(1, most).write(2, exp));
+    list.submit(Submit::new("softmax/row_sum", rows(ROWS)).read(0, exp).write(1, sum).push(columns));
+    list.submit(flat("seams/divide").read(0, exp).read(1, sum).write(2, out));
+    (list, exp)
+}
+
+#[test]
+fn softmax_whose_exp_and_divide_are_flat() {
+    let rig = rig!();
+    for columns in [1000, 1024, 64] {
+        for promote in [Promote::None, Auto] {
+            let (list, exp) = softmax(columns, promote);
+            let ran = list.check_fused(&rig);
+            assert_placed(&ran, Places::Rows { length: columns }, &[1, 3]);
+            assert_eq!(ran.barriers_kept(), 2);
+            if promote == Auto {
+                let kind = if columns == 1024 { Promote::Private } else { Promote::Local };
+                ran.assert_internalized(exp, kind);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_kernel_serves_other_rows() {
+    let rig = rig!();
+    let (first, _) = softmax(1024, Promote::None);
+    let (second, _) = softmax(768, Promote::None);
+    let keys = [first, second].map(|list| list.check_fused(&rig).report().steps[0].key);
+    assert_eq!(keys[0], keys[1]);
+}
+
+/// `h = x + y; t = norm(h); out = t * w`, with the sum kept as transformers need it.
+fn residual(columns: u32, promote: Promote) -> (Workload, Buf, Buf) {
+    let n = ROWS * columns;
+    let mut list = Workload::default();
+    let [x, y] = ["x", "y"].map(|name| list.floats(name, values(n)));
+    let w = list.floats("w", values(columns));
+    let [h, t, out] = ["h", "t", "out"].map(|name| list.poisoned(name, n as usize));
+    list.promote(t, promote);
+    list.submit(Submit::new("seams/add", items(n)).read(0, x).read(1, y).write(2, h).push(n));
+    list.submit(Submit::new("seams/rms_norm", rows(ROWS)).read(0, h).write(1, t).push(columns));
+    let weight = Submit::new("seams/weight", items(n)).push(n).push(columns);
+    list.submit(weight.read(0, t).read(1, w).write(2, out));
+    (list, h, t)
+}
+
+#[test]
+fn residual_add_and_rms_norm_and_weight() {
+    let rig = rig!();
+    for columns in [1000, 1024] {
+        let (list, h, t) = residual(columns, Auto);
+        let ran = list.check_fused(&rig);
+        assert_placed(&ran, Places::Rows { length: columns }, &[0, 2]);
+        assert_eq!(ran.barriers_kept(), 0);
+        ran.assert_in_memory(h);
+        ran.assert_internalized(t, if columns == 1024 { Promote::Private } else { Promote::Local });
+    }
+}
+
+#[test]
+fn rms_norm_and_weight() {
+    let rig = rig!();
+    for columns in [1000, 1024] {
+        let n = ROWS * columns;
+        let mut list = Workload::default();
+        let x = list.floats("x", values(n));
+        let w = list.floats("w", values(columns));
+        let [t, out] = ["t", "out"].map(|name| list.poisoned(name, n as usize));
+        list.submit(Submit::new("seams/rms_norm", rows(ROWS)).read(0, x).write(1, t).push(columns));
+        let weight = Submit::new("seams/weight", items(n)).push(n).push(columns);
+        list.submit(weight.read(0, t).read(1, w).write(2, out));
+        assert_placed(&list.check_fused(&rig), Places::Rows { length: columns }, &[1]);
+        let off = FusionProperties::new().no_rewrites();
+        let ran = list.run_fused(&rig, &off);
+        assert_eq!(assert_apart(&ran, 2), None);
+    }
+}
+
+#[test]
+fn matmul_and_bias_and_gelu() {
+    let rig = rig!();
+    for (height, width, inner) in [(64, 48, 32), (50, 70, 20)] {
+        let n = height * width;
+        let mut list = Workload::default();
+        let a = list.floats("a", values(height * inner));
+        let b = list.floats("b", values(inner * width));
+        let bias = list.floats("bias", values(width));
+        let [c, d, out] = ["c", "d", "out"].map(|name| list.poisoned(name, n as usize));
+        [c, d].into_iter().for_each(|buffer| list.promote(buffer, Auto));
+        let matmul = Submit::new("seams/matmul", Size::Items([width, height, 1])).read(0, a).read(1, b);
+        list.submit(matmul.write(2, c).push(height).push(width).push(inner));
+        let add = Submit::new("seams/bias", items(n)).push(n).push(width);
+        list.submit(add.read(0, c).read(1, bias).write(2, d));
+        list.submit(Submit::new("seams/gelu", items(n)).read(0, d).write(1, out).push(n));
+        let ran = list.check_fused(&rig);
+        assert_placed(&ran, Places::Grid { width }, &[1, 2]);
+        assert_eq!(ran.barriers_kept(), 0);
+        ran.assert_internalized(c, Promote::Private);
+        ran.assert_internalized(d, Promote::Private);
+    }
+}
+
+/// A flat kernel over another number of elements than the rows have, and one after row kernels of other rows.
+#[test]
+fn counts_that_do_not_fit_stay_apart() {
+    let rig = rig!();
+    let columns = 1000;
+    let n = ROWS * columns;
+    let list = |extra: u32| {
+        let mut list = Workload::default();
+        let [x, y] = ["x", "y"].map(|name| list.floats(name, values(n + 256)));
+        let [h, t] = ["h", "t"].map(|name| list.poisoned(name, (n + 256) as usize));
+        let n = n + extra;
+        list.submit(Submit::new("seams/add", items(n)).read(0, x).read(1, y).write(2, h).push(n));
+        list.submit(Submit::new("seams/rms_norm", rows(ROWS)).read(0, h).write(1, t).push(columns));
+        list.check_equal(&rig)
+    };
+    assert_placed(&list(0), Places::Rows { length: columns }, &[0]);
+    assert!(matches!(assert_apart(&list(1), 2), Some(RewriteReason::Count { places: 24_000, .. })));
+}
+
+/// An element of another row is one of another work-group.
+#[test]
+fn elements_of_other_rows_stay_apart() {
+    let rig = rig!();
+    let columns = 512;
+    let n = ROWS * columns;
+    let mut list = Workload::default();
+    let x = list.floats("x", values(n));
+    let [t, out] = ["t", "out"].map(|name| list.poisoned(name, n as usize));
+    list.submit(Submit::new("seams/rms_norm", rows(ROWS)).read(0, x).write(1, t).push(columns));
+    list.submit(Submit::new("seams/shifted", items(n)).read(0, t).write(1, out).push(n).push(columns));
+    assert_apart(&list.check_equal(&rig), 2);
+    // Written over while other rows are still to be read.
+    let mut list = Workload::default();
+    let x = list.floats("x", values(n));
+    let out = list.poisoned("out", n as usize);
+    let y = list.floats("y", values(n));
+    list.submit(Submit::new("seams/shifted", items(n)).read(0, x).write(1, out).push(n).push(columns));
+    list.submit(Submit::new("seams/rms_norm", rows(ROWS)).read(0, y).write(1, x).push(columns));
+    assert_apart(&list.check_equal(&rig), 2);
+}
+
+/// A kept list, run several times and on other buffers, is planned as placed.
+#[test]
+fn a_list_that_runs_again_is_placed_again() {
+    let rig = rig!();
+    for _ in 0..3 {
+        let (list, ..) = residual(384, Promote::None);
+        assert_placed(&list.check_fused(&rig), Places::Rows { length: 384 }, &[0, 2]);
+    }
+    // Compared on the device before it is used.
+    let (list, ..) = residual(320, Promote::None);
+    let verified = FusionProperties::new().verify_first_run(true);
+    let unfused = list.run_unfused(&rig);
+    for _ in 0..2 {
+        let ran = list.run_fused(&rig, &verified);
+        ran.assert_equals(&unfused);
+        assert!(!matches!(ran.outcome(), vkfuse::Outcome::Refused { .. }), "{:?}", ran.outcome());
+    }
+    let _: &Rig = &rig;
+}

@@ -1,0 +1,364 @@
+//! Lists in which kernels that go by their element meet kernels that go by rows.
+//!
+//! Every list has one number of rows and one length of a row, and buffers of elements or of one value for each row. Each
+//! kernel of a *legal* list keeps to the row that its element lies in, whatever its work-groups are: a plan whose
+//! work-groups are the rows is right. In an *illegal* one, one kernel reads another row's element of what an earlier one has
+//! written. The rest is near to either: an element less, a stride that is not the length, items without a guard.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::case::{Case, Family, Legality};
+use super::pool::{Kind, PoolKernel, load};
+use super::random::Random;
+use vkfuse_jit::kernel::Module;
+use vkfuse_jit::plan::{Arg, BufferId, Promote, Submission};
+
+/// Buffers of elements: two that are only read, one value for each column, and those that are written.
+const INPUTS: [u64; 2] = [0, 1];
+const COLUMNS: u64 = 2;
+const WORK: [u64; 4] = [3, 4, 5, 6];
+/// Buffers of one value for each row.
+const SLOTS: [u64; 2] = [7, 8];
+/// Words of every buffer: more than any list has elements, for who reads over the end of a row.
+const WORDS: usize = 512;
+
+/// Makes such lists.
+pub struct Seams {
+    seed: u64,
+    kernels: HashMap<String, Arc<PoolKernel>>,
+}
+
+/// The list being made.
+struct Draft {
+    random: Random,
+    length: u32,
+    rows: u32,
+    /// Size of the work-groups of row kernels.
+    local: u32,
+    /// What has been written.
+    elements: Vec<u64>,
+    slots: Vec<u64>,
+    wishes: Vec<Promote>,
+    submissions: Vec<Submission>,
+    kernels: Vec<Arc<PoolKernel>>,
+}
+
+/// A kernel that goes by elements reads `a` at this place.
+const OTHERS: [&str; 3] = ["(i + 1u) % p.y", "p.y - 1u - i", "(i + p.x) % p.y"];
+
+impl Seams {
+    /// Lists of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, kernels: HashMap::new() }
+    }
+
+    /// The list of that number.
+    pub fn case(&mut self, number: usize) -> Case {
+        let mut random = Random::new(self.seed.wrapping_mul(0x9e37_79b9).wrapping_add(number as u64));
+        random.bits();
+        let length = *random.pick(&[1, 3, 8, 12, 16, 17, 20, 31, 32, 40]);
+        let rows = 1 + random.below(7) as u32;
+        let local = *random.pick(&[8, 16]);
+        let quiet = random.one_in(3);
+        let wishes = (0..9)
+            .map(|_| match quiet {
+                true => Promote::None,
+                false => *random.pick(&[Promote::None, Promote::Private, Promote::Local, Promote::Auto]),
+            })
+            .collect();
+        let mut draft = Draft {
+            random,
+            length,
+            rows,
+            local,
+            elements: Vec::new(),
+            slots: Vec::new(),
+            wishes,
+            submissions: Vec::new(),
+            kernels: Vec::new(),
+        };
+        let mut legality = *draft.random.pick(&[
+            Legality::Legal,
+            Legality::Legal,
+            Legality::Illegal,
+            Legality::Illegal,
+            Legality::Unlabelled,
+        ]);
+        let count = 2 + draft.random.below(5);
+        let odd = 1 + draft.random.below(count - 1);
+        let mut violation = "";
+        for at in 0..count {
+            let is_odd = at == odd;
+            match legality {
+                // All elements in one work-group of any kernel would be no harm.
+                Legality::Illegal
+                    if is_odd && rows > 1 && length * rows > 64 && !draft.elements.is_empty() =>
+                {
+                    violation = "another row's element";
+                    self.breaking(&mut draft);
+                }
+                // Nothing to break: it is as good as any.
+                Legality::Illegal if is_odd => {
+                    legality = Legality::Unlabelled;
+                    self.any(&mut draft);
+                }
+                Legality::Unlabelled if is_odd => self.near(&mut draft),
+                _ => self.any(&mut draft),
+            }
+        }
+        let mut contents = Random::new(number as u64 ^ 0x5eed);
+        let buffers = (0..9)
+            .map(|_| (0..WORDS).flat_map(|_| (contents.below(1000) as u32).to_le_bytes()).collect())
+            .collect();
+        let Draft { submissions, kernels, .. } = draft;
+        Case { family: Family::Seams, legality, violation, submissions, kernels, buffers }
+    }
+
+    /// A kernel that keeps to its row.
+    fn any(&mut self, draft: &mut Draft) {
+        match draft.random.below(9) {
+            0..=4 => self.flat(draft, "i", 0),
+            5 => self.reduce(draft),
+            6 | 7 => self.norm(draft),
+            _ => self.reversed(draft),
+        }
+    }
+
+    fn read(draft: &mut Draft) -> u64 {
+        match draft.elements.last().copied().filter(|_| !draft.random.one_in(4)) {
+            Some(last) => last,
+            None if draft.random.one_in(2) || draft.elements.is_empty() => *draft.random.pick(&INPUTS),
+            None => *draft.random.pick(&draft.elements.clone()),
+        }
+    }
+
+    /// A buffer to write, which is none of those.
+    fn target(draft: &mut Draft, others: &[u64]) -> u64 {
+        let free: Vec<u64> = WORK.into_iter().filter(|one| !others.contains(one)).collect();
+        *draft.random.pick(&free)
+    }
+
+    /// By elements; `fewer` of them.
+    fn flat(&mut self, draft: &mut Draft, at: &str, fewer: u32) {
+        let from = Self::read(draft);
+        self.flat_of(draft, from, at, fewer);
+    }
+
+    fn flat_of(&mut self, draft: &mut Draft, from: u64, at: &str, fewer: u32) {
+        let random = &mut draft.random;
+        let size = *random.pick(&[4, 16, 32]);
+        let total = draft.length * draft.rows - fewer;
+        let (second, other) = match random.below(4) {
+            0 => ("b[i % p.x]", COLUMNS),
+            1 => ("b[i / p.x]", draft.slots.last().copied().unwrap_or(SLOTS[0])),
+            2 => ("b[i]", *random.pick(&INPUTS)),
+            _ => ("7u", from),
+        };
+        let item = *random.pick(&["gid.x", "gid.x", "wid.x * SIZEu + lid.x"]);
+        let item = item.replace("SIZE", &size.to_string());
+        let value = format!("(a[{at}] ^ ({second} + 3u))");
+        let store = match random.below(6) {
+            0 => format!("if (a[{at}] % 3u != 0u) {{ z[i] = {value}; }} else {{ z[i] = 5u; }}"),
+            1 => {
+                format!("var s = 0u; for (var k = 0u; k < 3u; k++) {{ s = s * 5u + {value} + k; }} z[i] = s;")
+            }
+            2 => format!(
+                "var t = array<u32, 3>(1u, 2u, 3u); t[{value} % 3u] += a[{at}]; z[i] = t[i % 3u] + t[0];"
+            ),
+            3 => format!("z[i] = {value}; if (a[{at}] % 2u == 0u) {{ return; }} z[i] = {value} * 2u;"),
+            _ => format!("z[i] = {value};"),
+        };
+        let exact = total.is_multiple_of(size) && random.one_in(3);
+        let body = match random.below(2) {
+            _ if exact => format!("let i = {item}; {store}"),
+            0 => format!("let i = {item}; if (i >= p.y) {{ return; }} {store}"),
+            _ => format!("let i = {item}; if (i < p.y) {{ {store} }}"),
+        };
+        // In place where every item keeps to its own element.
+        let in_place = at == "i" && WORK.contains(&from) && random.one_in(4);
+        let spare = u32::from(!exact && random.one_in(5));
+        let to = if in_place { from } else { Self::target(draft, &[from, other]) };
+        let names = if second.contains('b') { "a b z" } else { "a z" };
+        let buffers: &[u64] = if second.contains('b') { &[from, other, to] } else { &[from, to] };
+        let push = [draft.length, total, 0, 0];
+        self.submit(draft, names, size, &body, [total.div_ceil(size) + spare, 1, 1], buffers, push);
+        draft.elements.push(to);
+    }
+
+    /// The sum of each row.
+    fn reduce(&mut self, draft: &mut Draft) {
+        let from = Self::read(draft);
+        let to = *draft.random.pick(&SLOTS);
+        let size = draft.local;
+        let body = format!("{} if (lid.x == 0u) {{ z[wid.x] = part[0]; }}", sum(size));
+        let (groups, push) = ([draft.rows, 1, 1], [draft.length, 0, 0, 0]);
+        self.submit(draft, "a z", size, &body, groups, &[from, to], push);
+        draft.slots.push(to);
+    }
+
+    /// Each element and the sum of its row, or the value of its row.
+    fn norm(&mut self, draft: &mut Draft) {
+        let (from, size) = (Self::read(draft), draft.local);
+        let slots = draft.slots.last().copied();
+        let slot = slots.filter(|_| draft.random.one_in(2));
+        let to = Self::target(draft, &[from]);
+        let each = |value: &str| {
+            format!(
+                "for (var c = lid.x; c < p.x; c += {size}u) {{
+                     let at = wid.x * p.x + c; z[at] = (a[at] * 31u) ^ {value};
+                 }}"
+            )
+        };
+        let (groups, push) = ([draft.rows, 1, 1], [draft.length, 0, 0, 0]);
+        match slot {
+            Some(slot) => {
+                self.submit(draft, "a b z", size, &each("b[wid.x]"), groups, &[from, slot, to], push)
+            }
+            None => {
+                let body = format!("{} {}", sum(size), each("part[0]"));
+                self.submit(draft, "a z", size, &body, groups, &[from, to], push);
+            }
+        }
+        draft.elements.push(to);
+    }
+
+    /// Each element takes that at the other end of its row.
+    fn reversed(&mut self, draft: &mut Draft) {
+        let (from, size) = (Self::read(draft), draft.local);
+        let to = Self::target(draft, &[from]);
+        let body = format!(
+            "for (var c = lid.x; c < p.x; c += {size}u) {{ z[wid.x * p.x + c] = a[wid.x * p.x + p.x - 1u - c] + c; }}"
+        );
+        let (groups, push) = ([draft.rows, 1, 1], [draft.length, 0, 0, 0]);
+        self.submit(draft, "a z", size, &body, groups, &[from, to], push);
+        draft.elements.push(to);
+    }
+
+    /// A kernel that reads what an earlier one wrote in another row.
+    fn breaking(&mut self, draft: &mut Draft) {
+        let from = draft.elements[draft.elements.len() - 1];
+        let at = *draft.random.pick(&OTHERS);
+        self.flat_of(draft, from, at, 0);
+    }
+
+    /// A kernel that is nearly as any.
+    fn near(&mut self, draft: &mut Draft) {
+        let (length, rows) = (draft.length, draft.rows);
+        match draft.random.below(5) {
+            // The last element is left as it is.
+            0 if length * rows > 1 => self.flat(draft, "i", 1),
+            // Rows of another length, over the same elements or fewer.
+            1 => {
+                draft.length = *draft.random.pick(&[length + 1, (length - 1).max(1), 2 * length]);
+                draft.rows = (length * rows / draft.length).max(1);
+                match draft.random.one_in(2) {
+                    true => self.norm(draft),
+                    false => self.flat(draft, "i", 0),
+                }
+            }
+            // A row less.
+            2 if rows > 1 => {
+                draft.rows -= 1;
+                match draft.random.one_in(2) {
+                    true => self.norm(draft),
+                    false => self.flat(draft, "i", 0),
+                }
+            }
+            3 => {
+                let at = *draft.random.pick(&OTHERS);
+                self.flat(draft, at, 0);
+            }
+            _ => self.any(draft),
+        }
+        (draft.length, draft.rows) = (length, rows);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn submit(
+        &mut self,
+        draft: &mut Draft,
+        names: &str,
+        size: u32,
+        body: &str,
+        groups: [u32; 3],
+        buffers: &[u64],
+        push: [u32; 4],
+    ) {
+        let kernel = self.kernel(&text(names, size, body));
+        let args = kernel.kernel.interface.bindings.iter().map(|binding| {
+            let buffer = buffers[binding.binding as usize];
+            Arg {
+                set: binding.set,
+                binding: binding.binding,
+                buffer: BufferId(buffer),
+                offset: 0,
+                len: 4 * WORDS as u64,
+                promote: draft.wishes[buffer as usize],
+            }
+        });
+        let args = args.collect();
+        let push: Vec<u8> = push.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let specialised = kernel.kernel.clone();
+        let push = if specialised.interface.push.is_some() { push } else { Vec::new() };
+        draft.submissions.push(Submission {
+            kernel: specialised,
+            base: [0; 3],
+            groups,
+            args,
+            push: push.into(),
+        });
+        draft.kernels.push(kernel);
+    }
+
+    fn kernel(&mut self, text: &str) -> Arc<PoolKernel> {
+        let number = self.kernels.len();
+        let made = || {
+            let module = Module::from_wgsl("seam", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let kernel = load(&module, &[]);
+            let kind = Kind::Soup { dims: 1 };
+            Arc::new(PoolKernel { number, module, spec: Vec::new(), kernel, text: text.to_owned(), kind })
+        };
+        self.kernels.entry(text.to_owned()).or_insert_with(made).clone()
+    }
+}
+
+/// The sum of the work-group's row of `a` in `part[0]`.
+fn sum(size: u32) -> String {
+    format!(
+        "var<workgroup> part: array<u32, {size}>;---
+         var own = 0u;
+         for (var c = lid.x; c < p.x; c += {size}u) {{ own += a[wid.x * p.x + c]; }}
+         part[lid.x] = own;
+         workgroupBarrier();
+         for (var step = {}u; step > 0u; step /= 2u) {{
+             if (lid.x < step) {{ part[lid.x] += part[lid.x + step]; }}
+             workgroupBarrier();
+         }}",
+        size / 2
+    )
+}
+
+fn text(names: &str, size: u32, body: &str) -> String {
+    let mut text = String::new();
+    if body.contains("p.") {
+        text.push_str("struct P { x: u32, y: u32, z: u32, w: u32 }\nvar<immediate> p: P;\n");
+    }
+    for (binding, name) in names.split_whitespace().enumerate() {
+        let space = if name == "z" { "storage, read_write" } else { "storage, read" };
+        text.push_str(&format!("@group(0) @binding({binding}) var<{space}> {name}: array<u32>;\n"));
+    }
+    let (outside, body) = body.split_once("---").unwrap_or(("", body));
+    text.push_str(outside);
+    let ids = [("gid", "global_invocation_id"), ("lid", "local_invocation_id"), ("wid", "workgroup_id")];
+    let used: Vec<String> = ids
+        .iter()
+        .filter(|(short, _)| body.contains(short))
+        .map(|(short, name)| format!("@builtin({name}) {short}: vec3<u32>"))
+        .collect();
+    text.push_str(&format!(
+        "@compute @workgroup_size({size})\nfn main({}) {{\n  {body}\n}}\n",
+        used.join(", ")
+    ));
+    text
+}
