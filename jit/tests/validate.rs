@@ -65,6 +65,23 @@ fn rows_agree() {
     assert!(assert_agreed(&list, &limits()) >= 1);
 }
 
+/// The parts of a softmax that go by elements are placed on its rows, in the small as in the large.
+#[test]
+fn placed_kernels_agree() {
+    let (rows, columns) = (4096_u32, 96_u32);
+    let n = rows * columns;
+    let (by_rows, by_elements) = ([rows, 1, 1], [n.div_ceil(256), 1, 1]);
+    let both: Vec<u8> = [n, columns].into_iter().flat_map(u32::to_le_bytes).collect();
+    let mut list = List::new(n);
+    list.submit(&kernel("softmax/row_max.spv"), by_rows, &[0, 1], &columns.to_le_bytes());
+    list.submit(&kernel("seams/exp_sub.spv"), by_elements, &[0, 1, 2], &both);
+    list.submit(&kernel("softmax/row_sum.spv"), by_rows, &[2, 3], &columns.to_le_bytes());
+    list.submit(&kernel("seams/divide.spv"), by_elements, &[2, 3, 4], &both);
+    let made = plan(&list.submissions, &FuseOptions::default(), &limits()).expect("it can run");
+    assert_eq!((made.steps.len(), made.report.rewrites.len()), (1, 2), "{:#?}", made.report);
+    assert!(assert_agreed(&list, &limits()) >= 1);
+}
+
 /// What `prove` would have split is fused on the user's word, and comes out as what it is.
 #[test]
 fn an_illegal_fusion_differs() {

@@ -1,6 +1,6 @@
 //! Arithmetic on words: exact where it is, unknown in a range where it is not.
 
-use super::affine::{Affine, Atoms, as_remainder, gcd, high_half, split};
+use super::affine::{Affine, Atoms, as_remainder, gcd, high_half, rejoin, split};
 use super::evaluate::Evaluator;
 use super::expr::{BinaryOp, NodeId, mask};
 use super::word::{Value, as_signed, as_unsigned};
@@ -21,7 +21,10 @@ impl Evaluator<'_> {
         let left = self.value(atoms, a);
         let right = self.value(atoms, b);
         let form = match op {
-            BinaryOp::Add => as_remainder(atoms, left.form.plus(&right.form, 1)?),
+            BinaryOp::Add => {
+                let sum = as_remainder(atoms, left.form.plus(&right.form, 1)?);
+                rejoin(atoms, sum)
+            }
             BinaryOp::Sub => as_remainder(atoms, left.form.plus(&right.form, -1)?),
             BinaryOp::UMulHigh => {
                 let (x, y) = (as_unsigned(&left, width)?, as_unsigned(&right, width)?);

@@ -25,7 +25,7 @@ use super::report::{Places, RewriteReport};
 use super::submission::{FuseOptions, Limits, Policy, Submission};
 use super::uses::Uses;
 use crate::analysis::access::AccessKind;
-use crate::analysis::affine::{Affine, Atom, Atoms, Bounds, Ranges, split};
+use crate::analysis::affine::{Affine, Atom, Atoms, Bounds};
 use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::{AccessForm, Environment, Evaluator};
 use crate::reason::RewriteReason;
@@ -379,17 +379,44 @@ fn exactly_once(
 /// Whether items `from … to − 1` of a submission write nothing: each of their writes is behind a guard that turns all of them
 /// away.
 fn is_idle(list: &[Submission], uses: &Uses, at: usize, from: u128, to: u128) -> bool {
+    let size = u128::from(list[at].kernel.interface.local_size[0].max(1));
+    let whole = from.next_multiple_of(size).min(to);
+    // The rest of a work-group, and whole ones.
+    let part = from == whole
+        || writes_nothing(list, uses, at, |atoms| {
+            let item = number(atoms, Atom::Global(0), whole - from, from);
+            let inside = plus(&item, -((from - from % size) as i128));
+            (Affine::constant((from / size) as i128), inside, item)
+        });
+    part && (whole == to
+        || writes_nothing(list, uses, at, |atoms| {
+            let group = number(atoms, Atom::Group(0), (to - whole) / size, whole / size);
+            let inside = number(atoms, Atom::Local(0), size, 0);
+            let item = inside.plus(&group, size as i128).unwrap_or_default();
+            (group, inside, item)
+        }))
+}
+
+/// A number of so many, from `first` on.
+fn number(atoms: &mut Atoms, atom: Atom, count: u128, first: u128) -> Affine {
+    plus(&Affine::atom(atoms.intern(atom, count as i128 - 1)), first as i128)
+}
+
+fn plus(form: &Affine, constant: i128) -> Affine {
+    Affine { constant: form.constant + constant, ..form.clone() }
+}
+
+/// Whether no write happens for the items whose group, local and global id these are.
+fn writes_nothing(
+    list: &[Submission],
+    uses: &Uses,
+    at: usize,
+    ids: impl FnOnce(&mut Atoms) -> (Affine, Affine, Affine),
+) -> bool {
     let one = &list[at];
     let Ok(analysis) = analysis_of(one) else { return false };
     let mut atoms = Atoms::default();
-    let rest = atoms.intern(Atom::Global(0), (to - from) as i128 - 1);
-    let mut item = Affine::atom(rest);
-    item.constant = from as i128;
-    let ranges = Ranges::default();
-    let bounds = Bounds { ranges: &ranges, facts: &[] };
-    let size = one.kernel.interface.local_size;
-    let mut part = |quotient| split(&mut atoms, &item, i128::from(size[0]), quotient, bounds);
-    let (Some(group), Some(inside)) = (part(true), part(false)) else { return false };
+    let (group, inside, item) = ids(&mut atoms);
     let line = |form: Affine| [form, Affine::default(), Affine::default()];
     let lengths: Vec<u64> = one.args.iter().map(|arg| arg.len).collect();
     let constants = uses.constants(one);
@@ -399,7 +426,7 @@ fn is_idle(list: &[Submission], uses: &Uses, at: usize, from: u128, to: u128) ->
         local: line(inside),
         global: line(item),
         groups: one.groups,
-        local_size: size,
+        local_size: one.kernel.interface.local_size,
         push: &one.push,
         lengths: &lengths,
         constants: &constants,

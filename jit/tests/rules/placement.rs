@@ -195,6 +195,25 @@ probes! {
         lab(4, &flat("a z", "a[i] + 1u"), 59).fused(0).on_rows(12, &[0]);
     }
 
+    fn items_past_the_places_are_idle_whichever_ids_they_are_counted_by() {
+        let by_group = |size: u32| {
+            let text = format!("let i = wid.x * {size}u + lid.x; if (i >= p.y) {{ return; }} z[i] = a[i] + i / p.x;");
+            kernel("a z", &size.to_string(), &text)
+        };
+        // The rest of a work-group, whole ones, and both.
+        for (size, groups, fits) in [(16, 4, true), (20, 4, true), (16, 5, true), (4, 16, true), (16, 5, false)] {
+            let n = if fits { 60 } else { 64 };
+            let checked = Lab::new(96)
+                .submit(&by_group(size), [groups, 1, 1], &[0, 1], &[12, n])
+                .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
+                .check();
+            match fits {
+                true => drop(checked.fused(0).on_rows(12, &[0])),
+                false => assert!(matches!(checked.apart(2), Some(RewriteReason::Count { .. }))),
+            }
+        }
+    }
+
     fn fewer_items_than_places_stay_apart() {
         let unguarded = kernel("a z", "16", "z[gid.x] = a[gid.x] + 1u;");
         let checked = Lab::new(60)

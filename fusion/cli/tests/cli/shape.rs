@@ -114,7 +114,26 @@ fn group(value: &Value, path: &str) {
 }
 
 fn split(value: &Value, path: &str) {
-    object(value, path, &[("after", count), ("buffer", text_or_null), ("reason", text), ("detail", text)]);
+    let fields: &[(&str, Check)] = &[
+        ("after", count),
+        ("buffer", text_or_null),
+        ("reason", text),
+        ("detail", text),
+        ("tried", text_or_null),
+    ];
+    object(value, path, fields);
+}
+
+fn rewrite(value: &Value, path: &str) {
+    let fields: &[(&str, Check)] =
+        &[("kind", text), ("kernel", count), ("partner", count), ("pi", pi), ("detail", text)];
+    object(value, path, fields);
+}
+
+fn pi(value: &Value, path: &str) {
+    let fields: &[(&str, Check)] =
+        &[("order", text), ("length", count), ("work_group", three), ("groups", three), ("items", count)];
+    object(value, path, fields);
 }
 
 fn buffer(value: &Value, path: &str) {
@@ -193,6 +212,7 @@ pub(crate) fn check_run(report: &Value) {
             ("name", text_or_null),
             ("outcome", text_or_null),
             ("runs", |value, path| each(value, path, run)),
+            ("rewrites", |value, path| each(value, path, rewrite)),
         ],
     );
 }
