@@ -103,7 +103,8 @@ fn floats_match_the_host_bit_for_bit() {
             a - a.floor(),
             if b < a || a.is_nan() { b } else { a },
             if a < b || a.is_nan() { b } else { a },
-            a.max(-1.0).min(1.0),
+            // A NaN is no number to bound: it gives the bound.
+            if a.is_nan() { -1.0 } else { a.clamp(-1.0, 1.0) },
             a.mul_add(b, a),
             -a,
             if a > 0.0 {
