@@ -301,7 +301,7 @@ fn happens_with(
     // What the read's facts say with its counters fixed: a row that is no multiple of the work-group ends in a round that
     // few invocations do.
     let mut narrow = None;
-    let mut implied = |fact: &Affine| {
+    let implied = |fact: &Affine| {
         let most = |ranges: &Ranges| fact.bounds(|id| ranges.get(atoms, id)).1;
         let known = |known: &Affine| known.terms == fact.terms && fact.constant <= known.constant;
         most(&read.0.form.ranges) <= 0
@@ -313,7 +313,7 @@ fn happens_with(
             })) <= 0
             || read.1.facts.iter().any(|known| follows(atoms, &read.0.form.ranges, known, fact))
     };
-    write.1.certain && write.1.conditions.iter().all(|fact| implied(fact))
+    write.1.certain && write.1.conditions.iter().all(implied)
 }
 
 /// Whether `form` is at most zero wherever `fact` is: `fact = m form + rest` but for constants, and the least of `rest` leaves
