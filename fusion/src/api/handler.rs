@@ -87,7 +87,8 @@ impl Handler {
     }
 
     /// As [`dispatch`](Handler::dispatch), with work-group ids (and so global ids) that start at `base` instead of 0, as
-    /// `vkCmdDispatchBase` does. In a fusion list such a submission runs by itself.
+    /// `vkCmdDispatchBase` does. In a fusion list such a submission runs by itself. The base is part of the code: each one that a
+    /// kernel is dispatched with is compiled when it is first used, and cached like any other code.
     pub fn dispatch_base(&mut self, kernel: &Kernel, base: [u32; 3], groups: [u32; 3]) -> &mut Handler {
         self.request.base = base;
         self.set_dispatch(kernel, Size::Groups(groups))

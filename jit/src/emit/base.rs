@@ -86,7 +86,7 @@ impl Pointers {
                 _ => None,
             };
             match (inst.class.opcode, place, inst.operands.as_slice()) {
-                (Op::Load | Op::Name, Some(_), _) => {}
+                (Op::Load, Some(_), _) => {}
                 (Op::CopyObject, Some(place), _) => {
                     inst.result_id.map(|id| found.insert(id, place));
                 }

@@ -182,7 +182,7 @@ impl Seams {
         let names = if second.contains('b') { "a b z" } else { "a z" };
         let buffers: &[u64] = if second.contains('b') { &[from, other, to] } else { &[from, to] };
         let push = [draft.length, total, 0, 0];
-        self.submit(draft, names, size, &body, [total.div_ceil(size) + spare, 1, 1], buffers, push);
+        self.submit(draft, &text(names, size, &body), [total.div_ceil(size) + spare, 1, 1], buffers, push);
         draft.elements.push(to);
     }
 
@@ -193,7 +193,7 @@ impl Seams {
         let size = draft.local;
         let body = format!("{} if (lid.x == 0u) {{ z[wid.x] = part[0]; }}", sum(size));
         let (groups, push) = ([draft.rows, 1, 1], [draft.length, 0, 0, 0]);
-        self.submit(draft, "a z", size, &body, groups, &[from, to], push);
+        self.submit(draft, &text("a z", size, &body), groups, &[from, to], push);
         draft.slots.push(to);
     }
 
@@ -213,11 +213,11 @@ impl Seams {
         let (groups, push) = ([draft.rows, 1, 1], [draft.length, 0, 0, 0]);
         match slot {
             Some(slot) => {
-                self.submit(draft, "a b z", size, &each("b[wid.x]"), groups, &[from, slot, to], push)
+                self.submit(draft, &text("a b z", size, &each("b[wid.x]")), groups, &[from, slot, to], push)
             }
             None => {
                 let body = format!("{} {}", sum(size), each("part[0]"));
-                self.submit(draft, "a z", size, &body, groups, &[from, to], push);
+                self.submit(draft, &text("a z", size, &body), groups, &[from, to], push);
             }
         }
         draft.elements.push(to);
@@ -231,7 +231,7 @@ impl Seams {
             "for (var c = lid.x; c < p.x; c += {size}u) {{ z[wid.x * p.x + c] = a[wid.x * p.x + p.x - 1u - c] + c; }}"
         );
         let (groups, push) = ([draft.rows, 1, 1], [draft.length, 0, 0, 0]);
-        self.submit(draft, "a z", size, &body, groups, &[from, to], push);
+        self.submit(draft, &text("a z", size, &body), groups, &[from, to], push);
         draft.elements.push(to);
     }
 
@@ -274,18 +274,8 @@ impl Seams {
         (draft.length, draft.rows) = (length, rows);
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn submit(
-        &mut self,
-        draft: &mut Draft,
-        names: &str,
-        size: u32,
-        body: &str,
-        groups: [u32; 3],
-        buffers: &[u64],
-        push: [u32; 4],
-    ) {
-        let kernel = self.kernel(&text(names, size, body));
+    fn submit(&mut self, draft: &mut Draft, text: &str, groups: [u32; 3], buffers: &[u64], push: [u32; 4]) {
+        let kernel = self.kernel(text);
         let args = kernel.kernel.interface.bindings.iter().map(|binding| {
             let buffer = buffers[binding.binding as usize];
             Arg {
