@@ -30,6 +30,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("rounds", super::rounds::ALL),
     ("limits", super::limits::ALL),
     ("floats", super::floats::ALL),
+    ("placement", super::placement::ALL),
     ("weaknesses", super::weaknesses::ALL),
 ];
 
