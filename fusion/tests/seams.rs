@@ -4,7 +4,7 @@
 #[macro_use]
 mod support;
 
-use support::{Buf, Ran, Rig, Size, Submit, Workload};
+use support::{Buf, Ran, Size, Submit, Workload};
 use vkfuse::Promote::{self, Auto};
 use vkfuse::{FusionProperties, Outcome, Places, RewriteReason};
 
