@@ -109,8 +109,8 @@ fn finish(
 ) -> Result<Module, JitError> {
     let Shared { mut builder, bindings, push, .. } = shared;
     let by_decoration = !visible::is_asked_for(&builder.module);
-    let several = entry::several(recipe);
-    let coherent = bindings.decorate(&mut builder, &recipe.bindings, &several, by_decoration);
+    let ordered = entry::ordered(recipe, kernels);
+    let coherent = bindings.decorate(&mut builder, &recipe.bindings, &ordered, by_decoration);
     visible::make(&mut builder, &coherent);
     push.declare(&mut builder, &recipe.push)?;
     let all = version >= (1, 4);

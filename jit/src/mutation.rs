@@ -77,6 +77,7 @@ mutants! {
     AnyMultiplierDivides: "a multiplication and a shift are the division they come next to",
     AnyPartsMakeAWhole: "a quotient and a remainder make up a whole, whatever their weights",
     ForgetConditions: "a write counts as unconditional",
+    ConditionsAreFacts: "what makes an access certain has to hold for it to happen",
     InexactIsExact: "conditions that are not expressed count as always true",
     // Pairs.
     UnknownIsDisjoint: "an index that cannot be followed meets nobody",

@@ -118,8 +118,11 @@ pub fn judge(pool: &Pool, list: &List) -> Result<Verdict, Failure> {
     }
 }
 
-/// Bytes of all objects after a defined list, or why there are none.
-pub(crate) fn defined(pool: &Pool, list: &List) -> Result<Vec<Vec<u8>>, Verdict> {
+/// Bytes of all objects after a list, by the reference interpreter.
+///
+/// # Errors
+/// Why the list has no defined result, or none that can be worked out here.
+pub fn defined(pool: &Pool, list: &List) -> Result<Vec<Vec<u8>>, Verdict> {
     let case = Case::new(pool, list)?;
     case.unfused().map(|(outcome, _)| outcome.bytes)
 }

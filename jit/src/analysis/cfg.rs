@@ -147,6 +147,20 @@ impl Cfg {
         which.is_none_or(|l| self.loops[l].blocks.contains(block))
     }
 
+    /// By block: whether control can come to it from the end of `block`.
+    pub(crate) fn after(&self, block: usize) -> Vec<bool> {
+        let mut after = vec![false; self.successors.len()];
+        let mut open = vec![block];
+        while let Some(block) = open.pop() {
+            for &next in &self.successors[block] {
+                if !std::mem::replace(&mut after[next], true) {
+                    open.push(next);
+                }
+            }
+        }
+        after
+    }
+
     pub(crate) fn is_reachable(&self, block: usize) -> bool {
         block == 0 || self.dominators[block].contains(0)
     }

@@ -47,7 +47,8 @@ pub(crate) struct AccessForm {
     pub(crate) facts: Vec<Affine>,
     /// Ranges of atoms under those facts.
     pub(crate) ranges: Ranges,
-    /// What has to hold for the access to happen: the facts, but for those of past loops.
+    /// What suffices for the access to happen, if it is `certain`: the facts, but for those of past loops, and that no loop
+    /// around it was left early. It may happen without the latter: in the round that leaves.
     pub(crate) conditions: Vec<Affine>,
     /// Whether the access happens wherever the conditions hold: in every invocation that runs to its end, and in every
     /// round of the loops around the access but for what `begun` says.

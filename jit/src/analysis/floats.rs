@@ -77,7 +77,6 @@ impl FloatUse {
             let made = inst.result_id.filter(|&id| is_float(id)).zip(number_of(inst));
             let Some((result, at)) = made else { continue };
             let Some(operand) = inst.operands.get(at).and_then(Operand::id_ref_any) else { continue };
-            // Constants are the same number to everybody.
             if !is_float(operand) && defined.contains_key(&operand) {
                 numbers.add(result, at, operand, &defined, &is_float);
             }
@@ -87,7 +86,8 @@ impl FloatUse {
 }
 
 impl Numbers {
-    /// Notes an instruction that makes floats of the integer `operand`.
+    /// Notes an instruction that makes floats of the integer `operand`, unless it is made of constants alone: those are the
+    /// same number to everybody, and a compiler that computes with them need not get what the device gets.
     fn add(
         &mut self,
         result: u32,
@@ -96,11 +96,12 @@ impl Numbers {
         defined: &AHashMap<u32, &Instruction>,
         is_float: &dyn Fn(u32) -> bool,
     ) {
-        let (mut own, mut loads) = (false, Vec::new());
+        let (mut own, mut constant, mut loads) = (false, true, Vec::new());
         let (mut open, mut seen) = (vec![operand], AHashSet::new());
         while let Some(id) = open.pop() {
             let Some(inst) = defined.get(&id).filter(|_| seen.insert(id)) else { continue };
             let operands = || inst.operands.iter().filter_map(Operand::id_ref_any);
+            constant &= inst.class.opcode == Op::Phi || opcodes::has(inst.class.opcode, opcodes::PURE);
             if inst.class.opcode == Op::Load {
                 loads.push(id);
             } else if operands().any(is_float) {
@@ -111,7 +112,7 @@ impl Numbers {
         }
         if own {
             self.loads.extend(loads);
-        } else {
+        } else if !constant {
             self.made.insert(result, at);
         }
     }

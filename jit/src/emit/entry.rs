@@ -3,12 +3,16 @@
 //! Barriers stand in the entry point itself, outside all guards, so every invocation of a work-group
 //! reaches them.
 
+use std::sync::Arc;
+
 use rspirv::dr::{Block, Function, Instruction, Operand};
 use rspirv::spirv::{FunctionControl, MemorySemantics, Op, Scope, SelectionControl, Word};
 
 use super::builder::{Builder, Code};
 use super::ids;
+use super::interface::Ordered;
 use super::link::{Linked, Shared};
+use crate::kernel::Specialized;
 use crate::plan::recipe::{Member, Recipe, Target};
 
 /// Appends the entry point; returns its id.
@@ -85,15 +89,23 @@ fn guard(shared: &mut Shared, blocks: &mut Blocks, linear: Word, total: u16) -> 
     after
 }
 
-/// By binding: whether several uses reach it, of several members or of one.
-pub(crate) fn several(recipe: &Recipe) -> Vec<bool> {
+/// By binding: whether a driver is not trusted to keep loads of one invocation behind the stores they have to follow:
+/// several uses reach it, of several members or of one, or one member loads from it after it stored.
+pub(crate) fn ordered(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Vec<Ordered> {
+    let mut bindings = vec![Ordered::default(); recipe.bindings.len()];
     let mut uses = vec![0; recipe.bindings.len()];
-    for target in recipe.members.iter().flat_map(|m| &m.targets) {
-        if let Target::Bound(number) = target {
-            uses[usize::from(*number)] += 1;
+    for (member, kernel) in recipe.members.iter().zip(kernels) {
+        let reads_back = kernel.normal.as_ref().map(|normal| normal.reads_back(member.targets.len()));
+        for (number, target) in member.targets.iter().enumerate() {
+            if let Target::Bound(bound) = target {
+                let bound = usize::from(*bound);
+                uses[bound] += 1;
+                bindings[bound].several = uses[bound] > 1;
+                bindings[bound].reads_back |= reads_back.as_ref().is_ok_and(|reads_back| reads_back[number]);
+            }
         }
     }
-    uses.into_iter().map(|uses| uses > 1).collect()
+    bindings
 }
 
 /// A work-group barrier that hands over buffers and shared memory.

@@ -21,6 +21,18 @@ struct View {
     beside: bool,
 }
 
+/// Why the accesses of one invocation to a binding that is written have to be coherent to stay in order.
+///
+/// By the rules of SPIR-V program order is enough. A driver's compiler that breaks them orders only what is coherent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ordered {
+    /// Several uses reach it: the driver may not see that two indices are the same. A wide view is left out of that,
+    /// because all that goes through it computes one index.
+    pub(crate) several: bool,
+    /// A member may load from it after it stored to it.
+    pub(crate) reads_back: bool,
+}
+
 impl Bindings {
     /// The variable through which a pointer type sees a binding.
     pub(crate) fn variable(
@@ -81,14 +93,12 @@ impl Bindings {
     /// be coherent, where that is not said by a decoration.
     ///
     /// Where an invocation reaches one byte through two variables and something is written, both are `Aliased` and
-    /// coherent. So are variables through which `several` uses reach a binding that one of them writes: a driver orders
-    /// only such accesses where it does not see that two indices are the same. A wide view is left out of that, because
-    /// all that goes through it computes one index.
+    /// coherent. So are variables over what is [`Ordered`].
     pub(crate) fn decorate(
         &self,
         builder: &mut Builder,
         unified: &[UnifiedBinding],
-        several: &[bool],
+        ordered: &[Ordered],
         by_decoration: bool,
     ) -> Vec<Word> {
         let mut coherent = Vec::new();
@@ -103,7 +113,8 @@ impl Bindings {
                 builder.decorate(view.id, Decoration::NonWritable, &[]);
             }
             let alone = facts.restrict && self.is_one_view(view.binding) || mutant!(ViewsAreApart);
-            let handed = several[usize::from(view.binding)] && !view.wide || !alone;
+            let Ordered { several, reads_back } = ordered[usize::from(view.binding)];
+            let handed = several && !view.wide || reads_back || !alone;
             if facts.coherent || view.coherent || handed && !facts.read_only {
                 match by_decoration {
                     true => builder.decorate(view.id, Decoration::Coherent, &[]),

@@ -4,6 +4,8 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{ExecutionMode, Op, StorageClass};
 
 use super::Binding;
+use crate::analysis::access::AccessKind;
+use crate::analysis::cfg::Cfg;
 use crate::analysis::floats::FloatUse;
 use crate::analysis::if_conversion::{StraightLine, straight_line};
 use crate::analysis::layout::Types;
@@ -48,6 +50,26 @@ impl NormalKernel {
         let straight_line = straight_line(&module, &types);
         let floats = FloatUse::of(&module);
         Self { module, analysis, types, straight_line, floats, push_block, execution_modes }
+    }
+
+    /// By binding, of `count`: whether control can come from an access that writes to it to one that reads from it.
+    pub(crate) fn reads_back(&self, count: usize) -> Vec<bool> {
+        let mut reads_back = vec![false; count];
+        let Some(function) = self.module.functions.first() else { return reads_back };
+        let cfg = Cfg::new(function);
+        let accesses = || self.analysis.accesses.iter();
+        for store in accesses().filter(|store| store.kind.writes()) {
+            if reads_back[store.binding] {
+                continue;
+            }
+            let after = cfg.after(store.at.0);
+            reads_back[store.binding] = accesses().any(|load| {
+                load.binding == store.binding
+                    && load.kind != AccessKind::Write
+                    && (after[load.at.0] || load.at.0 == store.at.0 && load.at.1 > store.at.1)
+            });
+        }
+        reads_back
     }
 }
 

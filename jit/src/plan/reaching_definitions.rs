@@ -84,7 +84,7 @@ struct Instance {
     pieces: Rc<[(i128, i128)]>,
     /// What holds when it happens, as far as it says something of the invocation alone.
     facts: Vec<Affine>,
-    /// What has to hold for it to happen.
+    /// What suffices for it to happen, if it is certain.
     conditions: Vec<Affine>,
     /// Whether it happens in every invocation in which the conditions hold.
     certain: bool,
@@ -131,21 +131,22 @@ fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Ve
             return Some(out);
         }
         let offset = fixed(atoms, &element.form.offset, &values)?;
-        let mut happens = true;
-        let mut fix = |forms: &[Affine]| {
-            let mut complete = true;
+        let fix = |forms: &[Affine]| {
+            let (mut complete, mut holds) = (true, true);
             let mut fixed_forms = Vec::new();
             for form in forms {
                 match fixed(atoms, form, &values) {
-                    Some(form) if form.terms.is_empty() => happens &= form.constant <= 0,
+                    Some(form) if form.terms.is_empty() => holds &= form.constant <= 0,
                     Some(form) => fixed_forms.push(form),
                     None => complete = false,
                 }
             }
-            (fixed_forms, complete)
+            (fixed_forms, complete, holds)
         };
-        let (facts, _) = fix(&element.form.facts);
-        let (conditions, complete) = fix(&element.form.conditions);
+        let (facts, _, happens) = fix(&element.form.facts);
+        // They suffice, but it may happen without them: a loop's last round comes to it before it ends the loop.
+        let (conditions, complete, suffices) = fix(&element.form.conditions);
+        let happens = happens && (suffices || !mutant!(ConditionsAreFacts));
         let begun = |&(id, last): &(AtomId, i128)| values.iter().any(|v| v.0 == id && v.1 <= last);
         let certain = certain && element.form.begun.iter().all(begun);
         if happens {
@@ -155,7 +156,7 @@ fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Ve
                 pieces: pieces.clone(),
                 facts,
                 conditions,
-                certain: certain && (complete || mutant!(InexactIsExact)),
+                certain: certain && suffices && (complete || mutant!(InexactIsExact)),
             });
         }
         // The next combination.

@@ -158,6 +158,27 @@ probes! {
         }
     }
 
+    /// The round that leaves a loop early still does what stands before the way out: nobody wrote what it reads.
+    fn the_round_that_leaves_a_loop_reads() {
+        for body in [
+            "uint s = 0u; for (uint k = 0u; k < 3u; k++) { s += z[i]; if (p.x < 100u) break; } o[i] = s;",
+            "uint s = 0u; for (uint k = 0u; k < 3u; k++) { s += z[4u * i + k]; if (k >= 1u) break; } o[i] = s;",
+            "uint s = 0u, k = 0u; while (k++ < 3u) { s += z[i]; if (p.x < 100u) return; o[i] = s; }",
+            "uint s = 0u, k = 0u; do { s += z[i]; if (p.x < 100u) break; } while (k++ < 3u); o[i] = s;",
+            "for (uint j = 0u; j < 2u; j++) { for (uint k = 0u; k < 3u; k++) { o[i] = z[i]; if (p.x < 100u) break; } }",
+        ] {
+            for recipe in FEW.iter().filter(|_| is_possible()) {
+                let checked = Lab::new(128)
+                    .promote(1, Promote::Private)
+                    .submit(&glsl(recipe, "a o z", "8", body), [2, 1, 1], &[0, 2, 1], &[3])
+                    .submit(&kernel("o z", "8", "z[gid.x] = o[gid.x];"), [2, 1, 1], &[2, 3], &[])
+                    .check();
+                let reason = checked.refused(1);
+                assert!(matches!(reason, Reason::OldContents { .. }), "{recipe}: {body}: {reason}");
+            }
+        }
+    }
+
     /// What stands before the test of a loop happens once more than the loop goes on, whoever that is.
     fn a_store_before_the_test_counts_for_the_fewest_rounds() {
         let body = "uint k = 0u, m = LIMIT; do { z[4u * i + k] = a[i] + k; } while (k++ < m);";

@@ -115,6 +115,26 @@ probes! {
         }
     }
 
+    /// A compiler that computes with constants need not get what the device gets: hidden in one form, they differ.
+    fn numbers_made_of_constants_are_not_hidden() {
+        if !is_possible() {
+            return;
+        }
+        let first = kernel("a t:f32", "64", "t[gid.x] = sqrt(f32(a[gid.x]) + 1.0);");
+        for (body, hidden) in [
+            ("uint k = 5u; if (b[i] > 7u) k = 3u; o[i] = sin(float(5u & 31u) + 0.5);", 0),
+            ("uint k = 5u; o[i] = sqrt(uintBitsToFloat((k << 23) | 0x3f000000u));", 0),
+            ("o[i] = float(b[i] + 5u);", N as usize),
+            ("o[i] = float((i & 7u) + 5u);", N as usize),
+        ] {
+            let second = glsl("", "b o:float", "64", body);
+            let list = || Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[0, 2], &[]);
+            let changed = list().seen_through(SIGN).map_or(0, |words| words[2]);
+            assert_eq!(changed, hidden, "{body}");
+            list().check().fused(0);
+        }
+    }
+
     fn numbers_that_stay_numbers_are_not_touched() {
         let first = kernel("a t:f32 z", "64", "t[gid.x] = sqrt(f32(a[gid.x])); z[gid.x] = a[gid.x] * 3u;");
         let second = kernel("z t:f32 o:f32 y", "64", "y[gid.x] = z[gid.x] + 1u; o[gid.x] = sqrt(t[gid.x]);");

@@ -213,6 +213,46 @@ probes! {
         assert_eq!(stores.iter().filter(|inst| inst.operands.iter().any(says)).count(), 2);
     }
 
+    /// A driver may let a load of one invocation come before the store that it has to follow.
+    fn what_a_kernel_reads_back_is_coherent() {
+        let coherent = |body: &str| -> Vec<u32> {
+            let checked = Lab::new(32)
+                .submit(&kernel("a z", "8", body), [4, 1, 1], &[0, 1], &[])
+                .submit(&kernel("b y", "8", "y[gid.x] = b[gid.x] + 1u;"), [4, 1, 1], &[2, 3], &[])
+                .check()
+                .fused(0);
+            let words = checked.plan.steps[0].build().expect("the module stands");
+            let module = rspirv::dr::load_words(words).expect("a module");
+            let decorated = |what: Decoration| {
+                let of = module.annotations.iter().filter(move |inst| inst.operands.get(1) == Some(&Operand::Decoration(what)));
+                of.cloned().collect::<Vec<_>>()
+            };
+            let bindings = decorated(Decoration::Binding);
+            let number = |id: &Operand| {
+                let of = bindings.iter().find(|inst| inst.operands[0] == *id);
+                of.and_then(|inst| match inst.operands[2] {
+                    Operand::LiteralBit32(number) => Some(number),
+                    _ => None,
+                })
+            };
+            decorated(Decoration::Coherent).iter().filter_map(|inst| number(&inst.operands[0])).collect()
+        };
+        for body in [
+            "z[gid.x] = a[gid.x]; if (z[gid.x] > 7u) { z[gid.x] = 3u; }",
+            "for (var k = 0u; k < 4u; k++) { z[gid.x] += a[gid.x] + k; }",
+            "if (a[gid.x] > 3u) { z[gid.x] = 1u; } z[gid.x] += 2u;",
+        ] {
+            assert_eq!(coherent(body), [1], "{body}");
+        }
+        for body in [
+            "z[gid.x] += a[gid.x];",
+            "if (a[gid.x] > 3u) { z[gid.x] += 1u; } else { z[gid.x] -= 1u; }",
+            "var s = 0u; for (var k = 0u; k < 4u; k++) { s += z[gid.x] ^ k; } z[gid.x] = s;",
+        ] {
+            assert!(coherent(body).is_empty(), "{body}");
+        }
+    }
+
     /// Barriers of that model say more than those that are placed here.
     fn kernels_of_the_vulkan_memory_model_have_no_barrier_between_them() {
         let checked = Lab::new(32)
