@@ -138,6 +138,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::CellsNeverChange,
     // Noticed by random lists alone.
     Mutant::CounterOutlivesLoop,
+    Mutant::AnyWaySteps,
     // Refuses more.
     Mutant::ForgetGuards,
     // Refused for want of coverage or of a slot instead.
@@ -158,4 +159,12 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::MemoryIsNotHidden,
     Mutant::NumbersAreNotHidden,
     Mutant::ArgumentsAreNotHidden,
+    Mutant::ConstantsArePlain,
+    // About how a kernel is placed: what is claimed is claimed of the placed one.
+    Mutant::AnyKernelIsFree,
+    Mutant::IdsAreNotVirtual,
+    Mutant::VariablesKeepTheirValues,
+    Mutant::TailsAreIdle,
+    Mutant::MoreItemsThanThereAre,
+    Mutant::NarrowGridsCover,
 ];
