@@ -76,6 +76,49 @@ fn child() {
     println!("runs={runs} hits={} misses={} jit={}", stats.form_hits, stats.form_misses, stats.jit_builds);
 }
 
+/// What another process prints of its counts.
+fn process(folder: &Path, prepare: impl FnOnce(&mut Command)) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "child", "--ignored", "--nocapture"]).env("VKFUSE_TEST_FOLDER", folder);
+    prepare(&mut command);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let from = text.find("runs=").expect("its counts");
+    text[from..].lines().next().unwrap().to_owned()
+}
+
+/// A tool is the program and not what it says of itself.
+#[cfg(all(unix, not(feature = "compiled-spirv-tools")))]
+#[test]
+fn a_tool_that_was_replaced_is_another_one() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let _alone = alone();
+    let (folder, tools) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    if open(folder.path()).is_none() {
+        return;
+    }
+    let path = std::env::var_os("PATH").unwrap();
+    let known = std::env::split_paths(&path).find(|at| at.join("spirv-opt").is_file()).expect("spirv-opt");
+    let first = std::iter::once(tools.path().to_owned()).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(first).unwrap();
+    let with = |remark: &str| {
+        let text = format!("#!/bin/sh\n# {remark}\nexec {}/spirv-opt \"$@\"\n", known.display());
+        let program = tools.path().join("spirv-opt");
+        std::fs::write(&program, text).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        process(folder.path(), |command| {
+            command.env("PATH", &path);
+        })
+    };
+    let counts = |text: &str| text[text.find("hits").unwrap()..].to_owned();
+    assert_eq!(counts(&with("one")), "hits=0 misses=1 jit=1");
+    assert_eq!(counts(&with("one")), "hits=1 misses=0 jit=0");
+    // It makes the same form, from which the same code was made.
+    assert_eq!(counts(&with("another")), "hits=0 misses=1 jit=0");
+}
+
 #[test]
 fn a_second_process_runs_no_tool() {
     let _alone = alone();
@@ -83,15 +126,7 @@ fn a_second_process_runs_no_tool() {
     if open(folder.path()).is_none() {
         return;
     }
-    let start = || {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "child", "--ignored", "--nocapture"]);
-        let output = command.env("VKFUSE_TEST_FOLDER", folder.path()).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout).unwrap();
-        let from = text.find("runs=").expect("its counts");
-        text[from..].lines().next().unwrap().to_owned()
-    };
+    let start = || process(folder.path(), |_| {});
     let first = start();
     assert!(!first.starts_with("runs=0 ") && first.ends_with("hits=0 misses=1 jit=1"), "{first}");
     for _ in 0..2 {

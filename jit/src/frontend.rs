@@ -28,7 +28,7 @@ pub(crate) mod tools;
 mod value;
 #[cfg(feature = "wgsl")]
 pub(crate) mod wgsl;
-mod words;
+pub(crate) mod words;
 
 pub use artifact::cache::{FORM_VERSION, FormStore, Origin, form_tools};
 pub use controls::{FloatControls, FloatWidths};

@@ -12,11 +12,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ahash::AHashMap;
+use rspirv::binary::Assemble;
 
 use crate::Reason;
 use crate::frontend::artifact::{Form, cache};
 use crate::frontend::module::Contents;
-use crate::frontend::{guard, plain, spec};
+use crate::frontend::{guard, plain, spec, words};
 
 pub use crate::frontend::{
     AfterPass, Binding, BindingKind, FORM_VERSION, FloatControls, FloatWidths, FormStore, Interface,
@@ -261,6 +262,17 @@ impl Kernel {
 }
 
 impl Specialized {
+    /// A hash of all that was made of it: the words that run unfused, and the normal form if there is one.
+    pub fn form_hash(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("vkfuse kernel form, version 1");
+        let normal = self.normal.as_ref().ok().map(|normal| normal.module.assemble());
+        for words in [Some(&self.plain.contract), Some(&self.plain.strict), normal.as_ref()] {
+            hasher.update(&words.map_or(u64::MAX, |words| words.len() as u64).to_le_bytes());
+            words.iter().for_each(|of| words::hash(&mut hasher, of));
+        }
+        *hasher.finalize().as_bytes()
+    }
+
     /// A kernel made of this one's normal form. It has a form of its own, which spirv-val accepts.
     pub(crate) fn rewritten(&self, module: rspirv::dr::Module, local: [u32; 3]) -> Result<Self, KernelError> {
         let Form { repaired: _, interface, plain, normal } = Form::rewritten(&self.name, module, local)?;

@@ -34,8 +34,9 @@ impl Identity {
     pub(crate) fn key(&self, step: &Step) -> Key {
         let made_of = step.ingredients();
         let mut image = Part::new();
-        for (number, kernel) in made_of.kernels.iter().enumerate() {
+        for (number, (kernel, form)) in made_of.kernels.iter().zip(&made_of.forms).enumerate() {
             image = image.bytes(&format!("kernel {number}"), kernel);
+            image = image.bytes(&format!("kernel {number} form"), form);
         }
         for (name, value) in &made_of.fusion {
             image = image.str(name, value);

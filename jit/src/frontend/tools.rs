@@ -34,15 +34,19 @@ pub(super) fn identity() -> Option<&'static str> {
     IDENTITY.get_or_init(|| Some(format!("{}, {RULES}", tools()?))).as_deref()
 }
 
-/// What a tool on `PATH` says of itself: release, commit and date, for instance
-/// `spirv-val SPIRV-Tools v2023.1 unknown hash, 2023-02-15T14:03:51`.
+/// What a tool on `PATH` says of itself, release, commit and date, and a hash of the program, for instance
+/// `spirv-val SPIRV-Tools v2023.1 unknown hash, 2023-02-15T14:03:51, program 5d1f0c33a1b2c4e8`. Programs of one version are not
+/// all alike: one may have been patched, or broken and repaired.
 fn installed_version(tool: &str) -> Option<String> {
     let said = Command::new(tool).arg("--version").output().ok()?;
     // One of them answers on stdout, the other on stderr.
     let said = [said.stdout, said.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     let release = said.lines().find(|line| line.contains("SPIRV-Tools"))?;
-    Some(format!("{tool} {}", release.trim()))
+    let folders = std::env::var_os("PATH")?;
+    let program = std::env::split_paths(&folders).find_map(|folder| std::fs::read(folder.join(tool)).ok())?;
+    let program = blake3::hash(&program).to_hex();
+    Some(format!("{tool} {}, program {}", release.trim(), &program[..16]))
 }
 
 /// How many times either tool was run.

@@ -66,7 +66,7 @@ pub(super) fn string(words: &[u32]) -> Option<(String, usize)> {
 }
 
 /// Hashes words in little-endian order.
-pub(super) fn hash(hasher: &mut blake3::Hasher, words: &[u32]) {
+pub(crate) fn hash(hasher: &mut blake3::Hasher, words: &[u32]) {
     let mut bytes = [0; 1024];
     for chunk in words.chunks(bytes.len() / 4) {
         for (place, word) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(chunk) {

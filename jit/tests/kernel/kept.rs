@@ -225,6 +225,30 @@ fn forms_are_found_under_their_own_origin_alone() {
     }
 }
 
+/// Code is made of forms: what made them is no part of a kernel's identity, so their contents have to be part of the code's.
+#[test]
+fn another_form_has_another_hash() {
+    let made = Kernel::from_bytes("spec", &corpus::bytes("spec"), None).unwrap().specialize(&[]).unwrap();
+    let changes: [fn(&mut Specialized); 4] = [
+        |kernel| kernel.plain.strict[6] ^= 1,
+        |kernel| kernel.plain.contract[6] ^= 1,
+        |kernel| {
+            let normal = kernel.normal.as_mut().unwrap();
+            drop(normal.module.functions[0].blocks[0].instructions.remove(0));
+        },
+        |kernel| kernel.normal = Err(vkfuse_jit::Reason::BarrierMemoryModel),
+    ];
+    assert_eq!(made.form_hash(), Specialized::clone(&made).form_hash());
+    let mut seen = vec![made.form_hash()];
+    for change in changes {
+        let mut changed = Specialized::clone(&made);
+        change(&mut changed);
+        assert_eq!(changed.hash, made.hash);
+        assert!(!seen.contains(&changed.form_hash()));
+        seen.push(changed.form_hash());
+    }
+}
+
 /// A store that hands out something else than it was given.
 #[derive(Debug)]
 struct Liar {
