@@ -13,6 +13,7 @@ mod casts;
 mod chain;
 mod checked;
 mod device;
+mod edges;
 mod mistakes;
 mod narrow;
 mod valid;

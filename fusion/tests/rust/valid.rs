@@ -17,7 +17,8 @@ use crate::{
 #[device]
 fn same_of_both<T: Float>(x: T, y: T) -> T {
     let mut sum = x.sqrt() + x.floor() - x.ceil() * x.trunc() / x.round();
-    sum += x.recip() + x.mul_add(y, x) + x.copysign(y) + x.abs() + x.signum() + x.min(y) + x.max(y);
+    sum +=
+        x.powi(-5) + x.recip() + x.mul_add(y, x) + x.copysign(y) + x.abs() + x.signum() + x.min(y) + x.max(y);
     if x.is_nan() || x.clamp(y, x) < -y { y } else { sum }
 }
 
@@ -36,7 +37,7 @@ impl Floats {
         let x = self.narrow.get(i);
         let y = self.narrow.get(i + 1);
         let mut sum = same_of_both(x, y) + x.sin() + x.cos() + x.tan() + x.asin() + x.acos() + x.atan();
-        sum += x.sinh() + x.cosh() + x.tanh() + x.exp() + x.exp2() + x.ln() + x.log2();
+        sum += x.sinh() + x.cosh() + x.tanh() + x.exp() + x.exp2() + x.ln() + x.log2() + x.powi(i as i32);
         sum += x.atan2(y) + x.powf(y) + f32::from_bits(x.to_bits() ^ 1);
         self.out.set(i, sum);
         let z = self.wide.get(i);

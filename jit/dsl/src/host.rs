@@ -123,6 +123,18 @@ pub mod ops {
     pub fn copysign<T: Float>(a: T, sign: T) -> T {
         a.kernel_copysign(sign)
     }
+    /// To a whole power, with one sequence of products on every machine: by squaring, from the lowest bit up.
+    pub fn powi<T: Float>(a: T, exponent: i32) -> T {
+        let (mut left, mut square, mut power) = (exponent.unsigned_abs(), a, T::ONE);
+        while left != 0 {
+            if left & 1 == 1 {
+                power = power.kernel_mul(square);
+            }
+            left >>= 1;
+            square = square.kernel_mul(square);
+        }
+        if exponent < 0 { T::ONE.kernel_div(power) } else { power }
+    }
     pub fn is_nan<T: Float>(a: T) -> bool {
         a.kernel_is_nan()
     }

@@ -10,6 +10,7 @@ mod access;
 mod builder;
 mod call;
 mod cast;
+mod float;
 mod flow;
 mod global;
 mod int;
@@ -28,6 +29,10 @@ pub(crate) use builder::{Builder, Fit, FitTo, with};
 pub use builder::{CHECK_ENTRIES, CHECK_WORDS};
 pub use call::{Arg, Ret, Returned, call};
 pub use cast::cast;
+pub use float::{
+    acos, asin, atan, atan2, ceil, copysign, cos, cosh, exp, exp2, floor, from_bits, is_nan, ln, log2,
+    mul_add, powf, powi, recip, round, sin, sinh, sqrt, tan, tanh, to_bits, trunc,
+};
 pub use flow::{
     Yield, break_, continue_, for_inclusive, for_range, if_then, if_value, loop_, never, return_unit, while_,
 };

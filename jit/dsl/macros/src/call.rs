@@ -50,6 +50,7 @@ const MATH: &[&str] = &[
     "log2",
     "atan2",
     "powf",
+    "powi",
 ];
 
 /// Methods of accessors, shared memory, constants and items.
@@ -93,7 +94,7 @@ const HANDLES: &[&str] = &[
 /// What to use instead of a method that kernels do not have.
 fn instead(name: &str) -> &'static str {
     match name {
-        "pow" | "powi" => "multiply in a loop, or use `powf` on `f32`",
+        "pow" => "multiply, in a loop if the exponent is no literal",
         "checked_add" | "checked_sub" | "checked_mul" | "checked_div" | "overflowing_add"
         | "saturating_add" | "saturating_sub" | "saturating_mul" | "overflowing_sub" | "overflowing_mul" => {
             "arithmetic wraps: compare before it, or compute in a wider type"

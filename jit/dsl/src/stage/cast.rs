@@ -137,9 +137,9 @@ impl Builder {
         self.long(words)
     }
 
-    /// The whole part of a float from 0 to below 2^32. For `f64` by hand: llvmpipe's `Trunc` leaves those from 2^24 on as they
+    /// The whole part of a float from 0 to below 2^52. For `f64` by hand: llvmpipe's `Trunc` leaves those from 2^24 on as they
     /// are where its vectors are wider than the processor's.
-    fn whole(&mut self, a: u32, from: ScalarType) -> u32 {
+    pub(super) fn whole(&mut self, a: u32, from: ScalarType) -> u32 {
         let float = Shape::Scalar(from);
         if from != ScalarType::F64 {
             return self.glsl(GLOp::Trunc, &float, &[a]);

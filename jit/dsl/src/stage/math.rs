@@ -1,5 +1,5 @@
 //! The functions of numbers on staged values. Where SPIR-V's own are looser than Rust's, they are made of instructions
-//! that are not.
+//! that are not; those of floats alone are in `stage::float`.
 
 use rspirv::{
     dr::Operand,
@@ -9,7 +9,7 @@ use rspirv::{
 use super::{Val, builder::Builder, shape, with};
 use crate::{
     shape::{ScalarType, Shape},
-    value::{Float, Float32, Int, Int32, Ordered, SignedScalar},
+    value::{Int, Int32, Ordered, SignedScalar},
 };
 
 impl Builder {
@@ -28,12 +28,12 @@ impl Builder {
     }
 }
 
-fn extended<T: Ordered>(function: GLOp, ids: &[u32]) -> Val<T> {
+pub(super) fn extended<T: Ordered>(function: GLOp, ids: &[u32]) -> Val<T> {
     let shape = shape::<T>();
     with(|b| Val::new(b.glsl(function, &shape, ids)))
 }
 
-fn select<T: Ordered>(condition: Val<bool>, yes: Val<T>, no: Val<T>) -> Val<T> {
+pub(super) fn select<T: Ordered>(condition: Val<bool>, yes: Val<T>, no: Val<T>) -> Val<T> {
     with(|b| Val::new(b.same(Op::Select, &shape::<T>(), &[condition.id, yes.id, no.id])))
 }
 
@@ -48,7 +48,7 @@ pub fn max<T: Ordered>(a: Val<T>, b: Val<T>) -> Val<T> {
 }
 
 fn nan_or<T: Ordered>(condition: Val<bool>, b: Val<T>) -> Val<bool> {
-    if T::TYPE.is_float() { super::bitor(condition, super::ne(b, b)) } else { condition }
+    if T::TYPE.is_float() { super::bitor(condition, super::float::Parts::of(b).is_nan()) } else { condition }
 }
 
 /// Within two bounds; the lower one is looked at first.
@@ -68,8 +68,8 @@ pub fn abs<T: SignedScalar>(a: Val<T>) -> Val<T> {
 pub fn signum<T: SignedScalar>(a: Val<T>) -> Val<T> {
     let (one, minus) = (super::constant(T::ONE), super::constant(T::ONE.kernel_neg()));
     if T::TYPE.is_float() {
-        let negative = with(|b| Val::new(b.sign_bit(T::TYPE, a.id)));
-        return select(super::ne(a, a), a, select(negative, minus, one));
+        let parts = super::float::Parts::of(a);
+        return select(parts.is_nan(), a, select(parts.negative, minus, one));
     }
     clamp(a, minus, one)
 }
@@ -122,98 +122,4 @@ pub fn reverse_bits<T: Int32>(a: Val<T>) -> Val<T> {
     let a = word(a);
     let reversed: Val<u32> = with(|b| Val::new(b.same(Op::BitReverse, &u32_shape(), &[a.id])));
     super::cast(reversed)
-}
-
-/// Square root.
-pub fn sqrt<T: Float>(a: Val<T>) -> Val<T> {
-    extended(GLOp::Sqrt, &[a.id])
-}
-
-/// Down to a whole number.
-pub fn floor<T: Float>(a: Val<T>) -> Val<T> {
-    extended(GLOp::Floor, &[a.id])
-}
-
-/// Up to a whole number.
-pub fn ceil<T: Float>(a: Val<T>) -> Val<T> {
-    extended(GLOp::Ceil, &[a.id])
-}
-
-/// To a whole number towards zero.
-pub fn trunc<T: Float>(a: Val<T>) -> Val<T> {
-    extended(GLOp::Trunc, &[a.id])
-}
-
-/// To the nearest whole number, halves away from zero; SPIR-V leaves halves open.
-pub fn round<T: Float>(a: Val<T>) -> Val<T> {
-    let whole = trunc(a);
-    let half = with(|b| Val::new(b.float(T::TYPE, 0.5)));
-    let away = super::ge(abs(super::sub(a, whole)), half);
-    let one = copysign(super::constant(T::ONE), a);
-    select(away, super::add(whole, one), whole)
-}
-
-/// One by it.
-pub fn recip<T: Float>(a: Val<T>) -> Val<T> {
-    super::div(super::constant(T::ONE), a)
-}
-
-/// `a * b + c`, with one rounding or with two.
-pub fn mul_add<T: Float>(a: Val<T>, b: Val<T>, c: Val<T>) -> Val<T> {
-    extended(GLOp::Fma, &[a.id, b.id, c.id])
-}
-
-/// With the sign of another.
-pub fn copysign<T: Float>(a: Val<T>, sign: Val<T>) -> Val<T> {
-    let size = abs(a);
-    let negative = with(|b| Val::new(b.sign_bit(T::TYPE, sign.id)));
-    select(negative, super::neg(size), size)
-}
-
-/// Whether it is no number.
-pub fn is_nan<T: Float>(a: Val<T>) -> Val<bool> {
-    super::ne(a, a)
-}
-
-/// The bits of a float.
-pub fn to_bits<T: Float>(a: Val<T>) -> Val<T::Bits> {
-    with(|b| Val::new(b.same(Op::Bitcast, &shape::<T::Bits>(), &[a.id])))
-}
-
-/// The float of these bits.
-pub fn from_bits<T: Float>(bits: Val<T::Bits>) -> Val<T> {
-    with(|b| Val::new(b.same(Op::Bitcast, &shape::<T>(), &[bits.id])))
-}
-
-impl Builder {
-    /// Whether the sign bit of a float is set.
-    fn sign_bit(&mut self, ty: ScalarType, a: u32) -> u32 {
-        let signed = if ty == ScalarType::F32 { ScalarType::I32 } else { ScalarType::I64 };
-        let bits = self.same(Op::Bitcast, &Shape::Scalar(signed), &[a]);
-        let zero = self.scalar(signed, 0);
-        self.compare(Op::SLessThan, bits, zero)
-    }
-}
-
-macro_rules! transcendental {
-    ($($name:ident $op:ident)+) => {$(
-        /// The function of that name, as exact as Vulkan asks for.
-        pub fn $name<T: Float32>(a: Val<T>) -> Val<T> {
-            extended(GLOp::$op, &[a.id])
-        }
-    )+};
-}
-
-transcendental! {
-    sin Sin cos Cos tan Tan asin Asin acos Acos atan Atan sinh Sinh cosh Cosh tanh Tanh exp Exp exp2 Exp2 ln Log log2 Log2
-}
-
-/// The angle of `(x, y)` where `a` is `y`.
-pub fn atan2<T: Float32>(a: Val<T>, x: Val<T>) -> Val<T> {
-    extended(GLOp::Atan2, &[a.id, x.id])
-}
-
-/// `a` to a power.
-pub fn powf<T: Float32>(a: Val<T>, exponent: Val<T>) -> Val<T> {
-    extended(GLOp::Pow, &[a.id, exponent.id])
 }

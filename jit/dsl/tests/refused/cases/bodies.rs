@@ -82,7 +82,7 @@ fn macros(x: u32) {
 
 #[device]
 fn methods(x: f32) {
-    let a = x.powi(2);
+    let a = x.pow(2);
     let b = x.saturating_add(1);
     let c = x.iter();
     let d = x.unwrap();
