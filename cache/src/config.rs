@@ -99,6 +99,8 @@ pub struct StoreConfig {
     pub touch_interval: Duration,
     /// How old a temporary file of a dead process has to be before it is removed.
     pub sweep_age: Duration,
+    /// How long it is remembered that processes died over a driver's blobs.
+    pub quarantine_age: Duration,
     /// Use a network file system all the same.
     pub allow_network: bool,
     /// Write files through to the device.
@@ -132,6 +134,7 @@ impl StoreConfig {
             lock_timeout: Duration::from_secs(1),
             touch_interval: Duration::from_secs(600),
             sweep_age: Duration::from_secs(60),
+            quarantine_age: Duration::from_secs(7 * 24 * 3600),
             allow_network: false,
             durable: false,
             trace: false,

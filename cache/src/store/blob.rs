@@ -1,9 +1,11 @@
 //! Driver blobs: what a driver made of an entry, kept beside it under a key of its own.
 //!
 //! A damaged blob can crash a driver, and a checksum cannot prove that a blob is harmless. So a load
-//! leaves a marker while it lasts. The marker is locked by the loading process: one that is there and
-//! not locked belongs to a process that died. That blob is then set aside, and not stored again; after
-//! a second death over another blob of the same driver and entry, none is.
+//! leaves a marker while it lasts. The marker is locked by the loading process: one that still has its
+//! name and is not locked belongs to a process that died. That blob is then removed, and the death is
+//! noted. The process may have died of something else, so the driver's next blob is stored again; after
+//! a second death none of that driver and entry is, until the last death is old enough to be forgotten
+//! or somebody forgives it.
 
 use std::fs::File;
 use std::io;
@@ -21,8 +23,10 @@ use crate::store::reason::{Fault, Miss, Skip};
 use crate::store::stats;
 use crate::store::temp::Temp;
 
-/// Deaths after which no blob of that driver is stored for that entry any more.
+/// Deaths after which no blob of that driver is stored for that entry.
 const DEATHS: usize = 2;
+/// How often a marker is looked at anew that was taken away or replaced meanwhile.
+const LOOKS: usize = 8;
 const HASH: usize = 32;
 
 /// A verified blob that is about to be given to a driver.
@@ -123,8 +127,7 @@ pub(crate) fn put(inner: &Inner, key: &Key, driver: &Part, blob: &[u8]) -> Resul
         };
         // Looked up under the lock, so that no eviction comes between.
         let place = lookup::locate(inner, &root, key).map_err(|_| Skip::NoEntry)?;
-        let deaths = deaths(inner, &root, &place.sibling(&name, "bad"));
-        if deaths.len() >= DEATHS || deaths.contains(&hash_of(blob)) {
+        if deaths(inner, &root, &place.sibling(&name, "bad")).len() >= DEATHS {
             return Err(Skip::Quarantined);
         }
         let path = place.sibling(&name, "blob");
@@ -164,25 +167,55 @@ pub(crate) fn begin(store: &Store, key: &Key, driver: &Part) -> Result<BlobLoad,
         Err(miss) => return Err(miss),
     };
     let marker = place.sibling(&name, "load");
-    let mut exclusive = true;
-    match inner.disk.open(&root, &marker) {
-        Ok(file) => match inner.disk.try_lock(&file) {
-            // Nobody holds it: the process that left it is dead.
-            Ok(true) => {
-                quarantine(inner, &root, &place, &name, &read.value);
-                inner.emit(|| Event::DidQuarantine { key: key.id() });
-                return Err(Miss::Quarantined);
-            }
-            Ok(false) => exclusive = false,
-            Err(_) => {}
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(_) => exclusive = false,
-    }
-    let marker = if exclusive { mark(inner, &root, &marker, &read.value) } else { None };
+    let marker = match left_by(inner, &root, &marker) {
+        Left::Nothing => mark(inner, &root, &marker, &read.value),
+        Left::Loading => None,
+        Left::Dead(_held) => {
+            quarantine(inner, &root, &place, &name, &read.value);
+            inner.emit(|| Event::DidQuarantine { key: key.id() });
+            return Err(Miss::Quarantined);
+        }
+    };
     inner.touch(&read.file, &read.meta);
     stats::add(&inner.counters.read_bytes, read.bytes);
     Ok(BlobLoad { store: store.clone(), place, driver: name, bytes: read.value, marker })
+}
+
+/// What the marker of a load says.
+enum Left {
+    /// Nobody is loading.
+    Nothing,
+    /// Somebody is, or that cannot be told.
+    Loading,
+    /// A process died during its load. The lock of its marker is held, so that only one process acts on it.
+    Dead(File),
+}
+
+/// Looks at the marker of a load. The lock of a file that has lost its name says nothing: its owner took
+/// the name away when it was done, or somebody put another marker in its place.
+fn left_by(inner: &Inner, root: &File, marker: &str) -> Left {
+    let disk = &*inner.disk;
+    for _ in 0..LOOKS {
+        let file = match disk.open(root, marker) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Left::Nothing,
+            Err(_) => return Left::Loading,
+        };
+        match disk.try_lock(&file) {
+            Ok(true) => {}
+            Ok(false) => return Left::Loading,
+            Err(_) => return Left::Nothing,
+        }
+        let Ok(held) = disk.meta(&file) else {
+            return Left::Loading;
+        };
+        match disk.meta_at(root, marker) {
+            Ok(named) if named.is_same_file(&held) => return Left::Dead(file),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Left::Loading,
+            _ => {}
+        }
+    }
+    Left::Loading
 }
 
 /// Puts a locked marker in place. Where that is not possible the load goes on without.
@@ -191,20 +224,26 @@ fn mark(inner: &Inner, root: &File, path: &str, blob: &[u8]) -> Option<File> {
     temp.publish(root, path).ok()?
 }
 
-/// The hashes of the blobs that processes died over.
+/// The hashes of the blobs that processes died over; none once the last death is old. Its time is the
+/// stamp of the file, of which one in the future says nothing.
 fn deaths(inner: &Inner, root: &File, path: &str) -> Vec<[u8; HASH]> {
-    let Ok((bytes, ..)) = inner.read(root, path) else {
+    let Ok((bytes, _, meta)) = inner.read(root, path) else {
         return Vec::new();
     };
+    let age = inner.now().0.saturating_sub(meta.stamp.0);
+    let longest = i64::try_from(inner.config.quarantine_age.as_secs()).unwrap_or(i64::MAX);
+    if !(0..longest).contains(&age) {
+        return Vec::new();
+    }
     let (hashes, _) = bytes.as_chunks::<HASH>();
     hashes.to_vec()
 }
 
-/// Remembers a death and removes the blob. If the death cannot be written down, the marker stays as
-/// it is and says the same the next time.
+/// Notes a death and removes the blob. If the death cannot be written down, the marker stays as it is
+/// and says the same the next time.
 fn quarantine(inner: &Inner, root: &File, place: &Place, name: &str, blob: &[u8]) {
     stats::add(&inner.counters.quarantined, 1);
-    let Ok(mut ledger) = inner.lock(root) else {
+    let Ok(ledger) = inner.lock(root) else {
         return;
     };
     let marker = place.sibling(name, "load");
@@ -214,18 +253,53 @@ fn quarantine(inner: &Inner, root: &File, place: &Place, name: &str, blob: &[u8]
         Ok((bytes, ..)) => <[u8; HASH]>::try_from(bytes.as_slice()).ok(),
         Err(_) => None,
     };
+    let is_replaced = died_over.is_some_and(|hash| hash != hash_of(blob));
     let mut hashes = deaths(inner, root, &bad);
-    let is_first = hashes.is_empty();
     hashes.push(died_over.unwrap_or_else(|| hash_of(blob)));
+    let Some(before) = publish::replaceable(inner, root, &bad) else {
+        return;
+    };
     let Ok(mut temp) = Temp::write(inner, root, &hashes.concat(), inner.now()) else {
         return;
     };
-    if temp.publish(root, &bad).is_ok() {
-        // The mark takes what the blob counted for its marker.
-        let mark = if is_first { MARKER_BYTES } else { 0 };
-        let freed = evict::remove_piece(inner, root, &place.sibling(name, "blob"));
-        let _ = inner.disk.remove(root, &marker);
-        evict::settle(&mut ledger, freed.saturating_sub(mark));
+    let after = names::stored_bytes(Role::Bad, (hashes.len() * HASH) as u64);
+    let is_counted = ledger.record.is_some();
+    let mut ledger = Some(ledger);
+    if is_counted && charge(&mut ledger, after.saturating_sub(before)).is_err() {
+        return;
+    }
+    if temp.publish(root, &bad).is_err() {
+        return;
+    }
+    let mut freed = before.saturating_sub(after);
+    // One that has come since is innocent, unless all are barred now.
+    if !is_replaced || hashes.len() >= DEATHS {
+        freed += evict::remove_piece(inner, root, &place.sibling(name, "blob"));
+    }
+    let _ = inner.disk.remove(root, &marker);
+    if let Some(ledger) = &mut ledger {
+        evict::settle(ledger, freed);
+    }
+}
+
+/// Forgets the deaths over the blobs of a driver, and the marker of a process that died and that nobody
+/// came upon yet. Returns whether there were any, and what they took of the disk. The lock must be held.
+///
+/// # Errors
+/// What stopped the removal.
+pub(crate) fn forgive(inner: &Inner, root: &File, place: &Place, name: &str) -> Result<(bool, u64), Fault> {
+    let marker = place.sibling(name, "load");
+    let mut found = false;
+    if let Left::Dead(_held) = left_by(inner, root, &marker) {
+        inner.disk.remove(root, &marker).map_err(Fault::of("remove"))?;
+        found = true;
+    }
+    let bad = place.sibling(name, "bad");
+    let bytes = publish::replaceable(inner, root, &bad).unwrap_or(0);
+    match inner.disk.remove(root, &bad) {
+        Ok(()) => Ok((true, bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((found, 0)),
+        Err(error) => Err(Fault::of("remove")(error)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Looking at the store and tidying it by hand: listing, verifying, pruning, clearing.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,7 +14,7 @@ use crate::store::evict::{self, Pruned, Target};
 use crate::store::inner::Inner;
 use crate::store::lookup::{self, Place};
 use crate::store::names::{Role, stored_bytes};
-use crate::store::reason::Miss;
+use crate::store::reason::{Miss, Skip};
 use crate::store::scan::{self, Group};
 use crate::store::sweep::{self, Swept};
 
@@ -258,6 +259,33 @@ impl Store {
         let pruned = self.prune_to(0);
         self.sweep();
         pruned
+    }
+
+    /// Forgets that processes died over driver blobs: of one entry, or of all. Returns for how many drivers and
+    /// entries there was something to forget.
+    ///
+    /// # Errors
+    /// Why nothing, or not everything, could be forgotten.
+    pub fn forgive(&self, only: Option<&EntryInfo>) -> Result<u64, Skip> {
+        let inner = self.inner().ok_or(Skip::Disabled)?;
+        let root = inner.root();
+        let groups = scan::scan(inner, &root)?.groups;
+        let mut ledger = inner.lock(&root)?;
+        let mut forgiven = 0;
+        for group in &groups {
+            let place = Place { folder: group.folder.clone(), number: group.number };
+            if only.is_some_and(|info| info.place() != place) {
+                continue;
+            }
+            let marks = group.pieces.iter().filter(|piece| matches!(piece.role, Role::Bad | Role::Loading));
+            let drivers: BTreeSet<&str> = marks.map(|piece| piece.driver.as_str()).collect();
+            for driver in drivers {
+                let (found, freed) = blob::forgive(inner, &root, &place, driver)?;
+                forgiven += u64::from(found);
+                evict::settle(&mut ledger, freed);
+            }
+        }
+        Ok(forgiven)
     }
 
     /// Removes temporary files of dead processes.

@@ -87,6 +87,7 @@ fn worker() {
         "race" => single::race(&dir, seed),
         "hold" => single::hold(&dir),
         "die-loading" => single::die_loading(&dir),
+        "load" => single::load(&dir),
         "children" => single::children(&dir),
         "fork" => forks::fork_while_open(&dir),
         "hold-and-fork" => forks::hold_and_fork(&dir),

@@ -103,7 +103,7 @@ pub(crate) fn die_loading(dir: &Path) {
 }
 
 #[test]
-fn a_blob_that_kills_is_loaded_once() {
+fn a_blob_that_kills_is_loaded_twice() {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path().join("cache");
     let store = Store::open(config(&dir, 0));
@@ -116,9 +116,39 @@ fn a_blob_that_kills_is_loaded_once() {
         let miss = store.begin_load(&key(1), &Part::new()).err();
         assert_eq!(miss, Some(Miss::Quarantined));
     }
+    // Its driver may make the same once more, and that is loaded once more.
+    assert!(store.put_blob(&key(1), &Part::new(), blob).is_published());
+    let mut child = spawn("die-loading", &dir, 0);
+    assert_eq!(child.wait().unwrap().code(), None, "the worker did not die");
+    assert_eq!(store.begin_load(&key(1), &Part::new()).err(), Some(Miss::Quarantined));
     let outcome = store.put_blob(&key(1), &Part::new(), blob);
     assert_eq!(outcome, Outcome::Skipped(Skip::Quarantined));
     assert!(is_right(1, &store.get(&key(1)).unwrap()));
+}
+
+pub(crate) fn load(dir: &Path) {
+    let store = Store::open(config(dir, 0));
+    for _ in 0..pick(500, 10_000) {
+        store.begin_load(&key(1), &Part::new()).expect("a sound blob").finish();
+    }
+    assert_eq!(store.stats().quarantined, 0);
+    println!("\nfine");
+}
+
+#[test]
+fn loads_of_healthy_processes_accuse_nobody() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("cache");
+    let store = Store::open(config(&dir, 0));
+    assert!(store.put(&key(1), &payload(1, 1, 1000)).is_published());
+    assert!(store.put_blob(&key(1), &Part::new(), b"sound").is_published());
+    let workers: Vec<_> = (0..pick(8, 32)).map(|seed| spawn("load", &dir, seed)).collect();
+    for worker in workers {
+        let output = worker.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && text.contains("fine"), "{text}");
+    }
+    assert_eq!(store.get_blob(&key(1), &Part::new()).unwrap(), b"sound");
 }
 
 pub(crate) fn children(dir: &Path) {

@@ -177,6 +177,12 @@ pub(crate) enum CacheAction {
     },
     /// Remove everything.
     Clear,
+    /// Forget that processes died while a driver loaded what is stored for it.
+    Forgive {
+        /// The key of an entry, or the start of it; all entries otherwise.
+        #[arg(value_name = "KEY")]
+        key: Option<String>,
+    },
     /// Print the folder.
     Path,
     /// Say why the lists in a file would be found or not; or what makes two keys different.

@@ -17,7 +17,7 @@ use progress::Bar;
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use vkfuse_cache::{CacheOptions, EntryInfo, PartKind, Progress, Pruned, Store};
+use vkfuse_cache::{CacheOptions, EntryInfo, PartKind, Progress, Pruned, Skip, Store};
 
 /// Does one thing with the store.
 pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Stop> {
@@ -72,6 +72,10 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
         CacheAction::Clear => {
             let pruned = store.clear();
             removed(args.json, &pruned, out)
+        }
+        CacheAction::Forgive { key } => {
+            let entry = key.as_deref().map(|key| find(&store, key)).transpose()?;
+            forgive(args.json, &store, entry.as_ref(), out)
         }
         CacheAction::Path => path(args.json, store.path(), out),
     }
@@ -246,6 +250,26 @@ fn removed(json: bool, pruned: &Pruned, out: &mut dyn Write) -> Result<Status, S
         print_json(out, &report)?;
     } else {
         writeln!(out, "{files} entries and blobs removed, {bytes} bytes; {left} bytes are left")?;
+    }
+    Ok(Status::Success)
+}
+
+fn forgive(
+    json: bool,
+    store: &Store,
+    entry: Option<&EntryInfo>,
+    out: &mut dyn Write,
+) -> Result<Status, Stop> {
+    let forgiven = match store.forgive(entry) {
+        Ok(forgiven) => forgiven,
+        // There is no store, and so nothing to forgive in it.
+        Err(Skip::Disabled) => 0,
+        Err(reason) => return Err(Stop::wrong(format!("not everything was forgiven: {reason}"))),
+    };
+    if json {
+        print_json(out, &json!({ "format": FORMAT, "forgiven": forgiven }))?;
+    } else {
+        writeln!(out, "deaths over the blobs of {forgiven} entries and drivers are forgiven")?;
     }
     Ok(Status::Success)
 }

@@ -1,5 +1,7 @@
 //! Driver blobs: keys of their own, and what happens when a driver dies over one.
 
+use std::sync::{Arc, Mutex};
+
 use crate::disk::faulty::Faulty;
 use crate::store::tests::{Yard, driver, key, payload};
 use crate::{Miss, Outcome, Skip};
@@ -33,7 +35,7 @@ fn a_new_driver_keeps_the_entry() {
 }
 
 #[test]
-fn remembers_a_death_and_sets_the_blob_aside() {
+fn a_death_sets_the_blob_aside_and_a_second_one_bars_all() {
     let yard = Yard::new();
     stored(&yard);
     die_loading(&yard);
@@ -47,21 +49,126 @@ fn remembers_a_death_and_sets_the_blob_aside() {
     assert!(store.get(&key(1)).is_ok());
     assert!(store.put_blob(&key(1), &driver(2), b"blob").is_published());
     assert!(store.begin_load(&key(1), &driver(2)).is_ok());
-    // The same blob is not stored again, another one is, once.
-    let again = store.put_blob(&key(1), &driver(1), b"blob");
-    assert_eq!(again, Outcome::Skipped(Skip::Quarantined));
-    assert!(store.put_blob(&key(1), &driver(1), b"other").is_published());
+    // A process may die of something else: there is a second chance.
+    assert!(store.put_blob(&key(1), &driver(1), b"blob").is_published());
+    store.begin_load(&key(1), &driver(1)).unwrap().finish();
     die_loading(&yard);
     let miss = store.begin_load(&key(1), &driver(1)).err();
     assert_eq!(miss, Some(Miss::Quarantined));
-    let third = store.put_blob(&key(1), &driver(1), b"third");
-    assert_eq!(third, Outcome::Skipped(Skip::Quarantined));
+    for blob in [&b"blob"[..], b"other"] {
+        let third = store.put_blob(&key(1), &driver(1), blob);
+        assert_eq!(third, Outcome::Skipped(Skip::Quarantined));
+    }
     let listed = &store.entries(&mut |_| {})[0];
     assert_eq!(listed.quarantined.len(), 1);
+    let usage = store.usage();
+    assert_eq!(usage.recorded, Some(usage.bytes));
     // Clearing forgives.
     store.clear();
     stored(&yard);
     assert!(store.begin_load(&key(1), &driver(1)).is_ok());
+}
+
+/// Two processes die over blobs of one entry and driver, so that all are barred.
+fn barred() -> Yard {
+    let yard = Yard::new();
+    stored(&yard);
+    for _ in 0..2 {
+        die_loading(&yard);
+        let store = yard.open();
+        assert_eq!(store.begin_load(&key(1), &driver(1)).err(), Some(Miss::Quarantined));
+        let _ = store.put_blob(&key(1), &driver(1), b"blob");
+    }
+    let again = yard.open().put_blob(&key(1), &driver(1), b"blob");
+    assert_eq!(again, Outcome::Skipped(Skip::Quarantined));
+    yard
+}
+
+#[test]
+fn deaths_are_forgotten_with_age() {
+    let yard = barred();
+    let age = yard.config.quarantine_age.as_secs();
+    yard.clock.advance(age - 1);
+    let store = yard.open();
+    let again = store.put_blob(&key(1), &driver(1), b"blob");
+    assert_eq!(again, Outcome::Skipped(Skip::Quarantined));
+    yard.clock.advance(1);
+    assert!(store.put_blob(&key(1), &driver(1), b"blob").is_published());
+    assert!(store.begin_load(&key(1), &driver(1)).is_ok());
+    // Old deaths do not count with a new one, and what noted them is counted once.
+    die_loading(&yard);
+    assert_eq!(store.begin_load(&key(1), &driver(1)).err(), Some(Miss::Quarantined));
+    assert!(store.put_blob(&key(1), &driver(1), b"blob").is_published());
+    let usage = store.usage();
+    assert_eq!(usage.recorded, Some(usage.bytes));
+}
+
+#[test]
+fn a_clock_that_was_wrong_bars_nothing() {
+    let yard = barred();
+    yard.clock.set(1_000_000_000);
+    assert!(yard.open().put_blob(&key(1), &driver(1), b"blob").is_published());
+}
+
+#[test]
+fn deaths_are_forgiven() {
+    let yard = barred();
+    let store = yard.open();
+    assert!(store.put(&key(2), &payload(2, 300)).is_published());
+    let entries = store.entries(&mut |_| {});
+    let of = |number: u32| entries.iter().find(|entry| entry.key == Some(key(number)));
+    assert_eq!(store.forgive(of(2)), Ok(0));
+    assert_eq!(store.forgive(of(1)), Ok(1));
+    assert_eq!(store.forgive(None), Ok(0));
+    assert!(store.put_blob(&key(1), &driver(1), b"blob").is_published());
+    // A death that nobody came upon yet.
+    die_loading(&yard);
+    assert_eq!(store.forgive(None), Ok(1));
+    assert!(store.begin_load(&key(1), &driver(1)).is_ok());
+    let usage = store.usage();
+    assert_eq!(usage.recorded, Some(usage.bytes));
+}
+
+#[test]
+fn a_blob_that_came_after_the_death_is_innocent() {
+    let yard = Yard::new();
+    stored(&yard);
+    let (store, disk) = yard.open_on(Faulty::none());
+    let load = store.begin_load(&key(1), &driver(1)).unwrap();
+    assert!(yard.open().put_blob(&key(1), &driver(1), b"newer").is_published());
+    disk.kill();
+    drop(load);
+    let store = yard.open();
+    assert_eq!(store.begin_load(&key(1), &driver(1)).err(), Some(Miss::Quarantined));
+    assert_eq!(store.get_blob(&key(1), &driver(1)).unwrap(), b"newer");
+}
+
+/// The owner of a marker is done, and maybe the next one has begun, between the moment in which another process
+/// opens the marker and that in which it locks it.
+#[test]
+fn a_marker_without_its_name_accuses_nobody() {
+    for next in [false, true] {
+        let yard = Yard::new();
+        stored(&yard);
+        let owner = yard.open();
+        let loads = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&loads);
+        let disk = Faulty::beside(move |_, operation| {
+            let mut loads = shared.lock().unwrap();
+            if operation == "try_lock" && !loads.is_empty() {
+                loads.clear();
+                if next {
+                    loads.push(owner.begin_load(&key(1), &driver(1)).unwrap());
+                }
+            }
+        });
+        let (store, _) = yard.open_on(disk);
+        loads.lock().unwrap().push(yard.open().begin_load(&key(1), &driver(1)).unwrap());
+        assert!(store.begin_load(&key(1), &driver(1)).is_ok(), "next {next}");
+        assert_eq!(store.stats().quarantined, 0);
+        loads.lock().unwrap().clear();
+        assert!(yard.files(".load").is_empty(), "next {next}");
+    }
 }
 
 #[test]
