@@ -42,6 +42,8 @@ pub(crate) struct Program {
 #[derive(Debug)]
 pub(crate) struct Code {
     words: Arc<[u32]>,
+    /// Whether it was taken from the store without being built.
+    is_stored: bool,
 }
 
 /// A step that is wanted, and its key in the store once somebody asks for that: it takes longer to write than to look up.
@@ -224,16 +226,13 @@ impl Programs {
         let wanted = Wanted { label, step, key: OnceCell::new() };
         let Some(memory) = &self.memory else {
             report.memory = Tier::Off;
-            let code = self.load_or_build(&wanted, &mut report)?;
-            let (program, _) = self.make_pipeline(&wanted, &code, &mut report)?;
+            let (program, _) = self.make(&wanted, &mut report)?;
             return Ok((Arc::new(program), report));
         };
         let built = memory.get_or_build(step.key, || {
             let mut mine = report.clone();
             mine.memory = Tier::Miss;
-            let result = self
-                .load_or_build(&wanted, &mut mine)
-                .and_then(|code| self.make_pipeline(&wanted, &code, &mut mine));
+            let result = self.make(&wanted, &mut mine);
             report = mine;
             result.map_err(classed)
         });
@@ -248,9 +247,29 @@ impl Programs {
         }
     }
 
+    /// The pipeline of a step. Where the driver refuses it, it is asked once more, with code that was built just now and
+    /// without a blob: what is stored may be wrong in a way that no checksum shows. What it refuses again is an error that
+    /// is remembered.
+    fn make(&self, wanted: &Wanted<'_>, report: &mut StepReport) -> Result<(Program, u64), Error> {
+        let code = self.load_or_build(wanted, report)?;
+        let made = self.make_pipeline(wanted, &code, true, report);
+        let Err(Error::Build { source: BuildError::Driver(refusal), .. }) = &made else { return made };
+        if !refusal.is_refusal() {
+            return made;
+        }
+        tracing::warn!(
+            kernel = wanted.label,
+            %refusal,
+            stored = code.is_stored,
+            "the driver refused code and is asked once more"
+        );
+        let code = if code.is_stored { self.build_again(wanted, &code, report)? } else { code };
+        self.make_pipeline(wanted, &code, false, report)
+    }
+
     /// Takes the code from the store or builds it.
     fn load_or_build(&self, wanted: &Wanted<'_>, report: &mut StepReport) -> Result<Code, Error> {
-        let (programs, Wanted { label, step, .. }) = (self, wanted);
+        let programs = self;
         let key = programs.store.is_enabled().then(|| wanted.key(&programs.identity));
         let stored = key.and_then(|key| programs.store.get(key).ok()).and_then(|entry| spirv(&entry));
         report.disk = match (&key, &stored) {
@@ -262,37 +281,67 @@ impl Programs {
             && !programs.verify
         {
             count(&self.counters.disk_hits, 1);
-            return Ok(Code { words: words.clone() });
+            return Ok(Code { words: words.clone(), is_stored: true });
         }
+        let words = self.build(wanted, report)?;
+        if stored.as_ref() == Some(&words) {
+            count(&self.counters.disk_hits, 1);
+            count(&self.counters.disk_verified, 1);
+            return Ok(Code { words, is_stored: false });
+        }
+        if stored.is_some() {
+            self.is_other(wanted, report);
+        }
+        self.keep(wanted, &words);
+        Ok(Code { words, is_stored: false })
+    }
+
+    /// Builds code that the store had, and puts it right there if it was other code.
+    fn build_again(
+        &self,
+        wanted: &Wanted<'_>,
+        stored: &Code,
+        report: &mut StepReport,
+    ) -> Result<Code, Error> {
+        let words = self.build(wanted, report)?;
+        if words != stored.words {
+            self.is_other(wanted, report);
+            self.keep(wanted, &words);
+        }
+        Ok(Code { words, is_stored: false })
+    }
+
+    fn build(&self, wanted: &Wanted<'_>, report: &mut StepReport) -> Result<Arc<[u32]>, Error> {
+        let Wanted { label, step, .. } = wanted;
         let start = Instant::now();
         let words = step.build().map_err(|error| self.not_built(label, step, error))?;
         report.jit_us = micros(start);
         count(&self.counters.jit_builds, 1);
         count(&self.counters.jit_us, report.jit_us as u64);
-        if stored.as_ref() == Some(&words) {
-            count(&self.counters.disk_hits, 1);
-            count(&self.counters.disk_verified, 1);
-            return Ok(Code { words });
+        Ok(words)
+    }
+
+    /// The store had other code than was built: the key forgets something, or the code generator is not a function.
+    fn is_other(&self, wanted: &Wanted<'_>, report: &mut StepReport) {
+        count(&self.counters.disk_different, 1);
+        let key: String = hex(&wanted.step.key);
+        tracing::error!(
+            kernel = wanted.label,
+            key,
+            "the persistent cache has other code than was built just now"
+        );
+        report.disk = Tier::Miss;
+    }
+
+    /// Puts code into the store. What that does with it is its own affair, and in its own counters.
+    fn keep(&self, wanted: &Wanted<'_>, words: &[u32]) {
+        if !self.store.is_enabled() {
+            return;
         }
-        if stored.is_some() {
-            // The key forgets something, or the code generator is not a function.
-            count(&self.counters.disk_different, 1);
-            let key: String = hex(&step.key);
-            tracing::error!(
-                kernel = label,
-                key,
-                "the persistent cache has other code than was built just now"
-            );
-            report.disk = Tier::Miss;
+        count(&self.counters.disk_misses, 1);
+        if !self.look_only {
+            let _ = self.store.put(wanted.key(&self.identity), &Entry::new().with(SPIRV, bytes(words)));
         }
-        // What the store does with it is its own affair, and in its own counters.
-        if let Some(key) = key {
-            count(&self.counters.disk_misses, 1);
-            if !programs.look_only {
-                let _ = programs.store.put(key, &Entry::new().with(SPIRV, bytes(&words)));
-            }
-        }
-        Ok(Code { words })
     }
 
     /// What comes of code that the JIT itself does not let through: an error, said loudly, and never a pipeline.
@@ -312,11 +361,12 @@ impl Programs {
         Error::Build { kernel: label.to_owned(), source: BuildError::Jit(error) }
     }
 
-    /// Has the driver make a pipeline. Also says what it weighs.
+    /// Has the driver make a pipeline, of its stored blob if it is to be `given`. Also says what the pipeline weighs.
     fn make_pipeline(
         &self,
         wanted: &Wanted<'_>,
         code: &Code,
+        given: bool,
         report: &mut StepReport,
     ) -> Result<(Program, u64), Error> {
         let (words, Wanted { label, step, .. }) = (&code.words, wanted);
@@ -329,14 +379,18 @@ impl Programs {
         let key = blobs.then(|| wanted.key(&programs.identity));
         let code_bytes = bytes(words);
         let driver = programs.identity.driver(&code_bytes);
-        let load = key.and_then(|key| programs.store.begin_load(key, &driver).ok());
+        let load = key.filter(|_| given).and_then(|key| programs.store.begin_load(key, &driver).ok());
         let made = self.ask_driver(step, words, load.as_ref().map(|load| load.bytes()));
         let (pipeline, origin) = match made {
             Ok(made) => made,
             Err(error) => {
-                // The process has survived it, but a pipeline it did not become.
-                if let Some(load) = load {
-                    load.reject();
+                count(&self.counters.driver_refusals, u64::from(error.is_refusal()));
+                match load {
+                    // Memory that has run out says nothing about the blob.
+                    Some(load) if matches!(error, DeviceError::OutOfMemory { .. }) => load.finish(),
+                    // The process has survived it, but a pipeline it did not become.
+                    Some(load) => load.reject(),
+                    None => {}
                 }
                 let kernel = (*label).to_owned();
                 return Err(Error::Build { kernel, source: BuildError::Driver(error) });
@@ -407,12 +461,15 @@ impl Programs {
     }
 }
 
-/// Whether an error comes again. The same recipe fails the same way every time; what the driver says may change.
+/// Whether an error comes again. The same recipe fails the same way every time, and what a driver refuses it was asked for twice;
+/// memory may be free again.
 fn classed(error: Error) -> cache::BuildError<Error> {
-    match &error {
-        Error::Build { source: BuildError::Jit(_), .. } => cache::BuildError::Permanent(error),
-        _ => cache::BuildError::Transient(error),
-    }
+    let comes_again = match &error {
+        Error::Build { source: BuildError::Jit(_), .. } => true,
+        Error::Build { source: BuildError::Driver(error), .. } => error.is_refusal(),
+        _ => false,
+    };
+    if comes_again { cache::BuildError::Permanent(error) } else { cache::BuildError::Transient(error) }
 }
 
 fn error_of(label: &str, failure: Failure<Error>) -> Error {

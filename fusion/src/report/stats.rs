@@ -92,6 +92,8 @@ counters! {
     disk_different,
     /// Pipelines that the driver found in a stored blob of its own.
     blob_hits,
+    /// How often the driver refused to make a pipeline of code.
+    driver_refusals,
     /// Microseconds spent making SPIR-V.
     jit_us,
     /// Microseconds spent in the driver's compiler.

@@ -189,6 +189,20 @@ impl DeviceError {
         DeviceError::Call { call, result: result.to_string() }
     }
 
+    /// Whether the driver, or a check before it, refuses what it is given, and would again. Nothing that passes, such as memory
+    /// that has run out.
+    pub(crate) fn is_refusal(&self) -> bool {
+        match self {
+            DeviceError::Pipeline { .. }
+            | DeviceError::NotSpirv { .. }
+            | DeviceError::OverLimit { .. }
+            | DeviceError::Misaligned { .. }
+            | DeviceError::Binding { .. } => true,
+            DeviceError::Call { call, .. } => *call == "vkCreateShaderModule",
+            _ => false,
+        }
+    }
+
     /// A failed raw call; the results that mean something of their own become their own variants.
     pub(super) fn raw(call: &'static str, result: ash::vk::Result) -> DeviceError {
         use ash::vk::Result as R;

@@ -13,8 +13,11 @@ mod support;
 use std::{path::Path, sync::atomic::Ordering::SeqCst};
 
 use ash::vk;
-use mock::{BLOBS, CALLS, CHANGED, DATA, LIVE, OVERLAPS, PROPERTIES, WRONG_BLOBS};
+use mock::{
+    BLOBS, CALLS, CHANGED, DATA, LIVE, OVERLAPS, PROPERTIES, REFUSALS, REFUSED_END, REFUSES, WRONG_BLOBS,
+};
 use vkfuse::{CacheOptions, Context, ContextOptions, Error, QueueOptions, Tier};
+use vkfuse_cache::{Entry, Store, StoreConfig};
 
 const N: usize = 500;
 
@@ -240,4 +243,52 @@ fn no_two_threads_use_one_driver_cache() {
         }
     });
     assert_eq!(OVERLAPS.load(SeqCst), 0);
+}
+
+/// Code that is sound as a file, and that the driver refuses: whatever put it there, it is built again and replaced.
+#[test]
+fn stored_code_that_the_driver_refuses_is_built_again_once() {
+    const NOP: u32 = 0x0001_0000;
+    let _alone = mock::alone();
+    let folder = tempfile::tempdir().unwrap();
+    let Some(first) = context(store(folder.path())) else { return };
+    run(&first).unwrap();
+    drop(first);
+    let planted = Store::open(StoreConfig::at(folder.path()));
+    let mut entries = planted.entries(&mut |_| {}).into_iter();
+    let info = entries.find(|entry| entry.sections[0].0 == "spirv").unwrap();
+    let mut code = planted.read(&info).unwrap().section("spirv").unwrap().to_vec();
+    code.extend_from_slice(&NOP.to_le_bytes());
+    assert!(planted.put(info.key.as_ref().unwrap(), &Entry::new().with("spirv", code)).is_published());
+    drop(planted);
+    REFUSED_END.store(NOP, SeqCst);
+    let healed = context(store(folder.path())).unwrap();
+    run(&healed).unwrap();
+    let stats = healed.stats();
+    assert_eq!((stats.jit_builds, stats.disk_different, stats.driver_refusals), (1, 1, 1));
+    drop(healed);
+    let next = context(store(folder.path())).unwrap();
+    run(&next).unwrap();
+    let stats = next.stats();
+    assert_eq!((stats.disk_hits, stats.jit_builds, stats.driver_refusals), (1, 0, 0));
+}
+
+/// A refusal that repeats is remembered, also by a context that keeps nothing on the disk; one that does not is no failure.
+#[test]
+fn a_refusal_that_repeats_is_remembered() {
+    let _alone = mock::alone();
+    let folder = tempfile::tempdir().unwrap();
+    for cache in [CacheOptions::new().no_disk(), store(folder.path()), store(folder.path())] {
+        let Some(context) = context(cache) else { return };
+        REFUSALS.store(0, SeqCst);
+        REFUSES.store(true, SeqCst);
+        run(&context).unwrap_err();
+        let asked = REFUSALS.load(SeqCst);
+        assert_eq!(asked, 4, "twice for the fused code, and twice for the kernel by itself");
+        run(&context).unwrap_err();
+        assert_eq!(REFUSALS.load(SeqCst), asked, "the driver is asked again");
+        REFUSES.store(false, SeqCst);
+        context.clear_memory_cache();
+        run(&context).unwrap();
+    }
 }

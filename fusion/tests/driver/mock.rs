@@ -8,7 +8,7 @@ use std::{
     ptr,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst},
+        atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst},
     },
     time::Duration,
 };
@@ -62,6 +62,13 @@ pub(crate) const GROWING: usize = 2;
 /// A header and a payload, as drivers have that cache.
 pub(crate) const PAYLOAD: usize = 3;
 
+/// Whether every pipeline is refused.
+pub(crate) static REFUSES: AtomicBool = AtomicBool::new(false);
+/// Refuses pipelines of modules that end with this word; 0 is none. The word of `OpNop` changes no module.
+pub(crate) static REFUSED_END: AtomicU32 = AtomicU32::new(0);
+/// How many pipelines were refused.
+pub(crate) static REFUSALS: AtomicU64 = AtomicU64::new(0);
+
 const BODY: &[u8] = b"what a driver made of a kernel";
 
 /// One test at a time: there is one set of the above.
@@ -73,6 +80,9 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     }
     DATA.store(REAL, SeqCst);
     CHANGED.store(0, SeqCst);
+    REFUSES.store(false, SeqCst);
+    REFUSED_END.store(0, SeqCst);
+    REFUSALS.store(0, SeqCst);
     running::fail(0, 0, vk::Result::SUCCESS);
     running::no_buffer_of(0);
     guard
@@ -285,13 +295,6 @@ macro_rules! destroys {
 }
 
 creates!(
-    create_module,
-    "vkCreateShaderModule",
-    PFN_vkCreateShaderModule,
-    vk::ShaderModuleCreateInfo<'_>,
-    vk::ShaderModule
-);
-creates!(
     create_set,
     "vkCreateDescriptorSetLayout",
     PFN_vkCreateDescriptorSetLayout,
@@ -315,6 +318,36 @@ destroys!(
 destroys!(destroy_layout, "vkDestroyPipelineLayout", PFN_vkDestroyPipelineLayout, vk::PipelineLayout);
 destroys!(destroy_cache, "vkDestroyPipelineCache", PFN_vkDestroyPipelineCache, vk::PipelineCache);
 destroys!(destroy_pipeline, "vkDestroyPipeline", PFN_vkDestroyPipeline, vk::Pipeline);
+
+/// Modules that are refused when a pipeline is made of them.
+static REFUSED: Mutex<Option<HashSet<vk::ShaderModule>>> = Mutex::new(None);
+
+unsafe extern "system" fn create_module(
+    device: vk::Device,
+    info: *const vk::ShaderModuleCreateInfo<'_>,
+    allocator: *const vk::AllocationCallbacks<'_>,
+    out: *mut vk::ShaderModule,
+) -> vk::Result {
+    if let Some(error) = fault() {
+        return error;
+    }
+    let real: vk::PFN_vkCreateShaderModule = real("vkCreateShaderModule");
+    // SAFETY: the caller's own arguments.
+    let result = made(unsafe { real(device, info, allocator, out) });
+    // SAFETY: the caller's structure, and the words it says it has.
+    let words = unsafe { std::slice::from_raw_parts((*info).p_code, (*info).code_size / 4) };
+    // SAFETY: the caller's place, which was written.
+    let module = unsafe { *out };
+    let end = REFUSED_END.load(SeqCst);
+    let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    let refused = refused.get_or_insert_default();
+    // A handle may be used again.
+    refused.remove(&module);
+    if end != 0 && words.last() == Some(&end) {
+        refused.insert(module);
+    }
+    result
+}
 
 unsafe extern "system" fn create_cache(
     device: vk::Device,
@@ -388,6 +421,14 @@ unsafe extern "system" fn create_pipelines(
     if let Some(error) = fault() {
         return error;
     }
+    // SAFETY: the caller's structures, at least one.
+    let module = unsafe { (*infos).stage.module };
+    let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if REFUSES.load(SeqCst) || refused.as_ref().is_some_and(|refused| refused.contains(&module)) {
+        REFUSALS.fetch_add(1, SeqCst);
+        return vk::Result::ERROR_INVALID_SHADER_NV;
+    }
+    drop(refused);
     let inside = || INSIDE.lock().unwrap_or_else(PoisonError::into_inner);
     let is_shared = cache != vk::PipelineCache::null() && !inside().get_or_insert_default().insert(cache);
     OVERLAPS.fetch_add(u64::from(is_shared), SeqCst);
