@@ -172,6 +172,14 @@ impl fmt::Debug for StoreConfig {
 }
 
 impl CacheOptions {
+    /// Bytes, spelt as in the environment: `1024`, `512M`, `1.5G`.
+    ///
+    /// # Errors
+    /// What is wrong with it. No text is no size.
+    pub fn parse_size(text: &str) -> Result<u64, &'static str> {
+        parse::size(text.trim())
+    }
+
     /// Puts explicit values, environment and defaults together.
     ///
     /// ```

@@ -7,6 +7,7 @@
 //! fair, and who takes it again at once wins it again and again.
 
 use std::fs::File;
+use std::io;
 use std::time::{Duration, Instant};
 
 use crate::disk::{FileKind, Stamp};
@@ -14,7 +15,7 @@ use crate::event::Event;
 use crate::store::inner::Inner;
 use crate::store::ledger::{self, Ledger};
 use crate::store::names::{self, FOLDER_BYTES, Role};
-use crate::store::reason::Skip;
+use crate::store::reason::{Fault, Skip};
 use crate::store::scan::{self, Group, Piece};
 use crate::store::stats;
 
@@ -33,6 +34,11 @@ pub struct Pruned {
     pub bytes: u64,
     /// What is left.
     pub left: u64,
+    /// Entries and driver blobs that should have gone and are still there: they could not be removed, or were used
+    /// or replaced meanwhile.
+    pub kept: u64,
+    /// Why not everything was done: what stopped it, else the first removal that failed.
+    pub problem: Option<Skip>,
 }
 
 /// Something that can be removed by itself: an entry with all that belongs to it, or one driver blob.
@@ -65,7 +71,9 @@ pub(crate) fn make_room(inner: &Inner, root: &File, need: u64) -> Result<Pruned,
             oldest: oldest(inner),
         }
     };
-    evict(inner, root, target)
+    let (pruned, stopped) = reduce_and_count(inner, root, target);
+    // What could not be removed may leave enough room all the same.
+    stopped.map(|()| pruned)
 }
 
 /// The stamp before which entries are too old.
@@ -75,10 +83,30 @@ pub(crate) fn oldest(inner: &Inner) -> Option<Stamp> {
     Some((inner.now().0.saturating_sub(seconds), 0))
 }
 
-/// Recounts the store and removes down to the target.
-pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned, Skip> {
+/// Recounts the store and removes down to the target, as far as it gets.
+pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Pruned {
+    let (mut pruned, stopped) = reduce_and_count(inner, root, target);
+    if let Err(problem) = stopped {
+        pruned.problem = Some(problem);
+    }
+    pruned
+}
+
+fn reduce_and_count(inner: &Inner, root: &File, target: Target) -> (Pruned, Result<(), Skip>) {
+    let mut pruned = Pruned::default();
+    let stopped = reduce(inner, root, target, &mut pruned);
+    if pruned.files > 0 {
+        stats::add(&inner.counters.evicted, pruned.files);
+        stats::add(&inner.counters.evicted_bytes, pruned.bytes);
+        inner.emit(|| Event::DidEvictDisk { files: pruned.files, bytes: pruned.bytes });
+    }
+    (pruned, stopped)
+}
+
+fn reduce(inner: &Inner, root: &File, target: Target, pruned: &mut Pruned) -> Result<(), Skip> {
     let before = inner.lock(root)?.record;
     let found = scan::scan(inner, root)?;
+    pruned.problem = found.incomplete.map(Skip::Io);
     let now = inner.now();
     let mut candidates = candidates(&found.groups);
     for candidate in &mut candidates {
@@ -96,7 +124,6 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
             name(b),
         ))
     });
-    let mut pruned = Pruned::default();
     let mut queue = candidates.into_iter().peekable();
     let mut basis = Some(before);
     let mut removing = false;
@@ -113,7 +140,7 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
             // Where somebody else removed files meanwhile the count is too high, and their record may
             // be better: going by the count would evict for both.
             let is_stale = before.is_some_and(|before| before.removed != record.removed);
-            record.bytes = match found.incomplete {
+            record.bytes = match found.incomplete.is_some() {
                 true => record.bytes.max(counted),
                 false if is_stale => record.bytes.min(counted),
                 false => counted,
@@ -136,12 +163,14 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
             if !is_old && !is_over {
                 break true;
             }
-            let freed = remove(inner, root, candidate);
-            if freed > 0 {
-                pruned.files += 1;
-                pruned.bytes += freed;
-                record.free(freed);
+            let (freed, fault) = remove(inner, root, candidate);
+            pruned.files += u64::from(freed > 0 && fault.is_none());
+            pruned.bytes += freed;
+            record.free(freed);
+            if let Some(fault) = fault {
+                pruned.problem.get_or_insert(Skip::Io(fault));
             }
+            pruned.kept += u64::from(fault.is_some() || freed == 0 && is_there(inner, root, candidate));
             queue.next();
             if start.elapsed() >= BATCH {
                 break false;
@@ -156,12 +185,7 @@ pub(crate) fn evict(inner: &Inner, root: &File, target: Target) -> Result<Pruned
         // A machine that is slow to remove is as slow to wake who waits.
         std::thread::sleep(REST.max(start.elapsed() / 2));
     }
-    if pruned.files > 0 {
-        stats::add(&inner.counters.evicted, pruned.files);
-        stats::add(&inner.counters.evicted_bytes, pruned.bytes);
-        inner.emit(|| Event::DidEvictDisk { files: pruned.files, bytes: pruned.bytes });
-    }
-    Ok(pruned)
+    Ok(())
 }
 
 /// Sets the record right after files were removed or replaced in a way that was not counted.
@@ -199,36 +223,54 @@ fn restamp(inner: &Inner, root: &File, candidate: &mut Candidate<'_>, now: Stamp
     }
 }
 
-/// Removes a candidate if it is still what was counted. Returns what that set free.
-fn remove(inner: &Inner, root: &File, candidate: &Candidate<'_>) -> u64 {
+/// Removes a candidate if it is still what was counted. Returns what that set free, and what failed.
+fn remove(inner: &Inner, root: &File, candidate: &Candidate<'_>) -> (u64, Option<Fault>) {
     let group = candidate.group;
     let Some(first) = candidate.blob.or_else(|| group.pieces.first()) else {
-        return 0;
+        return (0, None);
     };
     let path = |piece: &Piece| format!("{}/{}", group.folder, piece.name);
-    let unchanged = inner.disk.meta_at(root, &path(first)).is_ok_and(|now| {
-        now.is_same_file(&first.meta) && (now.stamp == first.meta.stamp || now.stamp == candidate.stamp)
-    });
-    if !unchanged {
-        return 0;
+    let now = match inner.disk.meta_at(root, &path(first)) {
+        Ok(now) => now,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (0, None),
+        Err(error) => return (0, Some(Fault::of("stat")(error))),
+    };
+    let is_unchanged =
+        now.is_same_file(&first.meta) && (now.stamp == first.meta.stamp || now.stamp == candidate.stamp);
+    if !is_unchanged {
+        return (0, None);
     }
     if let Some(blob) = candidate.blob {
-        return remove_piece(inner, root, &path(blob));
+        return remove_file(inner, root, &path(blob))
+            .map_or_else(|fault| (0, Some(fault)), |freed| (freed, None));
     }
     remove_group(inner, root, &group.folder, group.number)
 }
 
-/// Removes all files of an entry, its `.bin` first, and the folders that this empties. The lock must
-/// be held.
-pub(crate) fn remove_group(inner: &Inner, root: &File, folder: &str, number: u32) -> u64 {
-    // Listed anew, for blobs may have come since the count.
-    let Ok(opened) = inner.disk.open_folder(root, folder) else {
-        return 0;
+/// Whether a file of a candidate is still there.
+fn is_there(inner: &Inner, root: &File, candidate: &Candidate<'_>) -> bool {
+    let mut pieces: Box<dyn Iterator<Item = &Piece>> = match candidate.blob {
+        Some(blob) => Box::new(std::iter::once(blob)),
+        None => Box::new(candidate.group.pieces.iter()),
     };
-    let mut pieces: Vec<(Role, String)> = inner
-        .disk
-        .list(&opened)
-        .unwrap_or_default()
+    pieces
+        .any(|piece| inner.disk.meta_at(root, &format!("{}/{}", candidate.group.folder, piece.name)).is_ok())
+}
+
+/// Removes all files of an entry, its `.bin` first, and the folders that this empties. The lock must
+/// be held. Returns what that set free, and the first fault.
+pub(crate) fn remove_group(inner: &Inner, root: &File, folder: &str, number: u32) -> (u64, Option<Fault>) {
+    // Listed anew, for blobs may have come since the count.
+    let opened = match inner.disk.open_folder(root, folder) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (0, None),
+        Err(error) => return (0, Some(Fault::of("open")(error))),
+    };
+    let names = match inner.disk.list(&opened) {
+        Ok(names) => names,
+        Err(error) => return (0, Some(Fault::of("list")(error))),
+    };
+    let mut pieces: Vec<(Role, String)> = names
         .into_iter()
         .filter_map(|(name, _)| {
             let (other, _, role) = names::parse(&name)?;
@@ -236,11 +278,14 @@ pub(crate) fn remove_group(inner: &Inner, root: &File, folder: &str, number: u32
         })
         .collect();
     pieces.sort();
-    let mut freed = 0;
+    let (mut freed, mut failed) = (0, None);
     for (_, name) in pieces {
-        freed += remove_piece(inner, root, &format!("{folder}/{name}"));
+        match remove_file(inner, root, &format!("{folder}/{name}")) {
+            Ok(bytes) => freed += bytes,
+            Err(fault) => failed = failed.or(Some(fault)),
+        }
     }
-    freed + remove_folders(inner, root, folder)
+    (freed + remove_folders(inner, root, folder), failed)
 }
 
 /// Removes a folder and those above it as far as they are empty. The lock must be held, for who makes
@@ -262,19 +307,27 @@ fn remove_folders(inner: &Inner, root: &File, folder: &str) -> u64 {
     freed
 }
 
-/// Removes one file. Returns what that set free, which is nothing if it was not a file of ours.
+/// Removes one file. Returns what that set free, which is nothing if it was not a file of ours or could
+/// not be removed.
 pub(crate) fn remove_piece(inner: &Inner, root: &File, path: &str) -> u64 {
+    remove_file(inner, root, path).unwrap_or(0)
+}
+
+/// Removes one file. Returns what that set free, which is nothing if there was none of ours.
+fn remove_file(inner: &Inner, root: &File, path: &str) -> Result<u64, Fault> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let Some((_, _, role)) = names::parse(name) else {
-        return 0;
+        return Ok(0);
     };
     match inner.disk.meta_at(root, path) {
         Ok(meta) if meta.kind == FileKind::Regular && meta.owner == inner.user => {
             match inner.disk.remove(root, path) {
-                Ok(()) => names::stored_bytes(role, meta.length),
-                Err(_) => 0,
+                Ok(()) => Ok(names::stored_bytes(role, meta.length)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+                Err(error) => Err(Fault::of("remove")(error)),
             }
         }
-        _ => 0,
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Fault::of("stat")(error)),
+        _ => Ok(0),
     }
 }

@@ -51,8 +51,17 @@ pub(crate) struct Found {
     /// Folders with nothing of ours in them, which a dead process may have left. The inner before the
     /// outer ones.
     pub(crate) empty: Vec<String>,
-    /// Whether something could not be looked at, so that there is more than was found.
-    pub(crate) incomplete: bool,
+    /// What first could not be looked at, so that there is more than was found.
+    pub(crate) incomplete: Option<Fault>,
+}
+
+impl Found {
+    /// Something could not be looked at. What is not there another process may have removed meanwhile.
+    fn miss(&mut self, operation: &'static str, error: io::Error) {
+        if error.kind() != io::ErrorKind::NotFound {
+            self.incomplete.get_or_insert(Fault::of(operation)(error));
+        }
+    }
 }
 
 /// Walks all version folders.
@@ -81,14 +90,16 @@ fn walk(inner: &Inner, root: &File, path: String, levels: usize, found: &mut Fou
     let folder = match opened {
         Ok(folder) => folder,
         Err(error) => {
-            // Another process may have emptied and removed it meanwhile.
-            found.incomplete |= error.kind() != io::ErrorKind::NotFound;
+            found.miss("open", error);
             return;
         }
     };
-    let Ok(names) = inner.disk.list(&folder) else {
-        found.incomplete = true;
-        return;
+    let names = match inner.disk.list(&folder) {
+        Ok(names) => names,
+        Err(error) => {
+            found.miss("list", error);
+            return;
+        }
     };
     if levels == 0 {
         collect(&*inner.disk, &folder, path, &names, found);
@@ -116,7 +127,7 @@ fn collect(disk: &dyn Disk, folder: &File, path: String, names: &[(String, FileK
         let meta = match disk.meta_at(folder, name) {
             Ok(meta) => meta,
             Err(error) => {
-                found.incomplete |= error.kind() != io::ErrorKind::NotFound;
+                found.miss("stat", error);
                 continue;
             }
         };

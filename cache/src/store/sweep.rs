@@ -82,5 +82,5 @@ pub(crate) fn trim(inner: &Inner, root: &File) {
     drop(ledger);
     let target = Target { trigger: u64::MAX, goal: u64::MAX, oldest: evict::oldest(inner) };
     // Whatever stops it now, it is tried again tomorrow.
-    let _ = evict::evict(inner, root, target);
+    evict::evict(inner, root, target);
 }

@@ -240,21 +240,29 @@ impl Store {
         let Ok(mut ledger) = inner.lock(&root) else {
             return false;
         };
-        let freed = evict::remove_group(inner, &root, &info.folder, info.number);
+        let (freed, _) = evict::remove_group(inner, &root, &info.folder, info.number);
         evict::settle(&mut ledger, freed);
         freed > 0
     }
 
-    /// Removes what was used longest ago until at most `bytes` are left, and recounts.
+    /// Removes what was used longest ago until at most `bytes` are left, and recounts. Says in
+    /// [`Pruned::problem`] and [`Pruned::kept`] what of that was not done.
     pub fn prune_to(&self, bytes: u64) -> Pruned {
         let Some(inner) = self.inner() else {
-            return Pruned::default();
+            return Pruned { problem: Some(Skip::Disabled), ..Pruned::default() };
         };
         let target = Target { trigger: bytes, goal: bytes, oldest: evict::oldest(inner) };
-        evict::evict(inner, &inner.root(), target).unwrap_or_default()
+        let root = inner.root();
+        let mut pruned = evict::evict(inner, &root, target);
+        if pruned.problem.is_some() && pruned.left == 0 {
+            // It was stopped before it counted.
+            pruned.left = scan::scan(inner, &root).map_or(0, |found| found.bytes);
+        }
+        pruned
     }
 
-    /// Removes all entries, blobs and quarantine marks.
+    /// Removes all entries, blobs and quarantine marks. Says what of that was not done, as
+    /// [`Store::prune_to`] does.
     pub fn clear(&self) -> Pruned {
         let pruned = self.prune_to(0);
         self.sweep();

@@ -12,21 +12,16 @@ use crate::args::{CacheAction, CacheArgs, WorkArgs};
 use crate::report::json::FORMAT;
 use crate::report::{Table, print_json};
 use crate::stop::{Status, Stop};
+use ahead::Skipped;
 use listing::{EntryRow, identity};
 use progress::Bar;
 use serde_json::json;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use vkfuse_cache::{CacheOptions, EntryInfo, PartKind, Progress, Pruned, Skip, Store};
+use vkfuse_cache::{CacheOptions, Disabled, EntryInfo, PartKind, Progress, Pruned, Skip, Store};
 
 /// Does one thing with the store.
 pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Stop> {
-    let options = CacheOptions { dir: args.cache_dir.clone(), ..CacheOptions::default() };
-    let resolved = options.resolve(|name| std::env::var_os(name));
-    let folder = resolved.store.dir.clone();
-    if matches!(args.action, CacheAction::Path) {
-        return path(args.json, folder.as_deref(), out);
-    }
     match &args.action {
         CacheAction::Warm { files, work } => return warm(args, files, work, out),
         CacheAction::Explain { what, other: None, device } => {
@@ -34,14 +29,28 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
         }
         _ => {}
     }
+    let options = CacheOptions {
+        dir: args.cache_dir.as_deref().map(folder).transpose()?,
+        // A folder that is named is meant, whatever the environment says.
+        persistent: args.cache_dir.is_some().then_some(true),
+        ..CacheOptions::default()
+    };
+    let resolved = options.resolve(|name| std::env::var_os(name));
+    let Some(folder) = resolved.store.dir.clone() else {
+        let reason = resolved.store.off.unwrap_or(Disabled::NoFolder);
+        return Err(Stop::wrong(format!("there is no cache folder: {reason}")));
+    };
+    if matches!(args.action, CacheAction::Path) {
+        return path(args.json, &folder, out);
+    }
     // A listing must not make the folder that it finds empty.
-    let exists = folder.as_deref().is_some_and(std::path::Path::exists);
-    let store = if exists || folder.is_none() {
+    let is_there = !matches!(folder.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    let store = if is_there {
         Store::open(resolved.store)
     } else {
         Store::open(vkfuse_cache::StoreConfig::disabled())
     };
-    if exists && let Some(reason) = store.disabled_reason() {
+    if is_there && let Some(reason) = store.disabled_reason() {
         return Err(Stop::wrong(format!("the cache cannot be used: {reason}")));
     }
     match &args.action {
@@ -51,7 +60,7 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
             let rebuilt = match files[..] {
                 [] => None,
                 _ => Some(ahead::warm(
-                    &ahead::context(args, work.device.as_deref(), ahead::Use::Verify)?,
+                    &ahead::context(args, work.device.as_deref(), ahead::Use::Verify, &Skipped::default())?,
                     files,
                     work.jobs,
                 )),
@@ -63,22 +72,24 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
             let other = find(&store, other.as_deref().unwrap_or(what))?;
             explain::keys(args.json, &find(&store, what)?, &other, out)
         }
-        CacheAction::Warm { files, work } => warm(args, files, work, out),
         CacheAction::Stats => stats(args.json, &store, out),
         CacheAction::Prune { to } => {
-            let pruned = store.prune_to(bytes(to)?);
-            removed(args.json, &pruned, out)
+            let to = bytes(to)?;
+            removed(args.json, is_there.then(|| store.prune_to(to)), to, out)
         }
-        CacheAction::Clear => {
-            let pruned = store.clear();
-            removed(args.json, &pruned, out)
-        }
+        CacheAction::Clear => removed(args.json, is_there.then(|| store.clear()), 0, out),
         CacheAction::Forgive { key } => {
             let entry = key.as_deref().map(|key| find(&store, key)).transpose()?;
             forgive(args.json, &store, entry.as_ref(), out)
         }
-        CacheAction::Path => path(args.json, store.path(), out),
+        CacheAction::Warm { .. } | CacheAction::Path => Ok(Status::Success),
     }
+}
+
+/// The folder that an option names, from the working folder on.
+pub(crate) fn folder(named: &Path) -> Result<PathBuf, Stop> {
+    std::path::absolute(named)
+        .map_err(|error| Stop::wrong(format!("--cache-dir \"{}\": {error}", named.display())))
 }
 
 /// Runs something that tells how far it is.
@@ -87,19 +98,12 @@ fn with_bar<T>(work: impl FnOnce(&mut dyn FnMut(Progress)) -> T) -> T {
     work(&mut |progress| bar.at(progress.done, progress.total))
 }
 
-fn path(json: bool, folder: Option<&std::path::Path>, out: &mut dyn Write) -> Result<Status, Stop> {
-    let folder = folder.map(|folder| folder.display().to_string());
+fn path(json: bool, folder: &Path, out: &mut dyn Write) -> Result<Status, Stop> {
+    let folder = folder.display().to_string();
     if json {
         print_json(out, &json!({ "format": FORMAT, "path": folder }))?;
-        return Ok(Status::Success);
-    }
-    match folder {
-        Some(folder) => writeln!(out, "{folder}")?,
-        None => {
-            return Err(Stop::wrong(
-                "there is no cache folder: neither a setting nor a home folder names one",
-            ));
-        }
+    } else {
+        writeln!(out, "{folder}")?;
     }
     Ok(Status::Success)
 }
@@ -161,25 +165,42 @@ fn verify(
     Ok(status)
 }
 
-/// Builds what the files need.
+/// Builds what the files need; exit status 1 if not all of it is stored then.
 fn warm(args: &CacheArgs, files: &[PathBuf], work: &WorkArgs, out: &mut dyn Write) -> Result<Status, Stop> {
-    let context = ahead::context(args, work.device.as_deref(), ahead::Use::Fill)?;
+    let skipped = Skipped::default();
+    let context = ahead::context(args, work.device.as_deref(), ahead::Use::Fill, &skipped)?;
     if let Err(reason) = context.is_cacheable(vkfuse::Artifact::Code) {
-        return Err(Stop::wrong(reason.to_string()));
+        return Err(Stop::wrong(format!("nothing can be stored: {reason}")));
     }
-    let warmed = ahead::warm(&context, files, work.jobs);
+    let mut warmed = ahead::warm(&context, files, work.jobs);
+    ahead::count_kept(&context, files, &mut warmed);
+    let skipped = skipped.reasons();
+    let status = match warmed.status() {
+        Status::Success if !skipped.is_empty() => Status::Different,
+        status => status,
+    };
     if args.json {
-        print_json(out, &json!({ "format": FORMAT, "files": warmed.files }))?;
-        return Ok(warmed.status());
+        let skipped: Vec<_> =
+            skipped.iter().map(|(reason, writes)| json!({ "reason": reason, "writes": writes })).collect();
+        print_json(out, &json!({ "format": FORMAT, "files": warmed.files, "not_written": skipped }))?;
+        return Ok(status);
     }
-    let mut table = Table::new(&["file", "lists", "dispatches", "built", "stored before", "driver blobs"]);
+    let mut table =
+        Table::new(&["file", "lists", "dispatches", "built", "stored before", "stored now", "driver blobs"]);
     for file in &warmed.files {
-        let numbers = [file.lists, file.dispatches, file.built, file.stored, file.driver_blobs];
+        let numbers = [file.lists, file.dispatches, file.built, file.stored, file.kept, file.driver_blobs];
         table.row([file.file.clone()].into_iter().chain(numbers.map(|number| number.to_string())));
     }
     table.print(out)?;
     errors(&warmed, out)?;
-    Ok(warmed.status())
+    let lost: usize = warmed.files.iter().map(ahead::Warmed::lost).sum();
+    if lost > 0 {
+        writeln!(out, "the code of {lost} dispatches is not stored")?;
+    }
+    for (reason, writes) in &skipped {
+        writeln!(out, "{writes} writes were not done: {reason}")?;
+    }
+    Ok(status)
 }
 
 fn errors(outcome: &ahead::Outcome, out: &mut dyn Write) -> std::io::Result<()> {
@@ -242,16 +263,37 @@ fn stats(json: bool, store: &Store, out: &mut dyn Write) -> Result<Status, Stop>
     Ok(Status::Success)
 }
 
-fn removed(json: bool, pruned: &Pruned, out: &mut dyn Write) -> Result<Status, Stop> {
-    let (files, bytes, left) = (pruned.files, pruned.bytes, pruned.left);
-    if json {
-        let report =
-            json!({ "format": FORMAT, "removed_files": files, "removed_bytes": bytes, "left_bytes": left });
-        print_json(out, &report)?;
-    } else {
-        writeln!(out, "{files} entries and blobs removed, {bytes} bytes; {left} bytes are left")?;
+/// Says what was removed, `None` where there is no store, and what was not. Exit status 1 if more than `to` bytes are left
+/// that should have gone; 2 if nothing was removed at all.
+fn removed(json: bool, pruned: Option<Pruned>, to: u64, out: &mut dyn Write) -> Result<Status, Stop> {
+    let is_there = pruned.is_some();
+    let Pruned { files, bytes, left, kept, problem, .. } = pruned.unwrap_or_default();
+    let is_complete = left <= to || (kept == 0 && problem.is_none());
+    let reason = match problem {
+        Some(problem) => problem.to_string(),
+        None => "they were used or replaced meanwhile".to_owned(),
+    };
+    if !is_complete && files == 0 {
+        return Err(Stop::wrong(format!("nothing was removed, and {left} bytes are left: {reason}")));
     }
-    Ok(Status::Success)
+    let status = if is_complete { Status::Success } else { Status::Different };
+    if json {
+        let report = json!({
+            "format": FORMAT, "removed_files": files, "removed_bytes": bytes, "left_bytes": left,
+            "complete": is_complete, "kept_files": kept, "problem": problem.map(|problem| problem.to_string()),
+        });
+        print_json(out, &report)?;
+        return Ok(status);
+    }
+    if !is_there {
+        writeln!(out, "there is no cache, and nothing to remove")?;
+        return Ok(status);
+    }
+    writeln!(out, "{files} entries and blobs removed, {bytes} bytes; {left} bytes are left")?;
+    if !is_complete {
+        writeln!(out, "not all was removed that should have gone ({kept} entries and blobs): {reason}")?;
+    }
+    Ok(status)
 }
 
 fn forgive(
@@ -290,16 +332,8 @@ fn find(store: &Store, key: &str) -> Result<EntryInfo, Stop> {
 
 /// A size as the cache's own settings spell it, such as `512M`.
 fn bytes(text: &str) -> Result<u64, Stop> {
-    if text == "0" {
-        return Ok(0);
-    }
-    let resolved =
-        CacheOptions::default().resolve(|name| (name == "VKFUSE_CACHE_MAX_SIZE").then(|| text.into()));
-    // The other complaint there can be is that no variable names a folder, which is not asked here.
-    match resolved.warnings.iter().find(|warning| warning.variable == "VKFUSE_CACHE_MAX_SIZE") {
-        Some(warning) => Err(Stop::wrong(format!("\"{text}\" is not a size: {}", warning.problem))),
-        None => Ok(resolved.store.max_size),
-    }
+    CacheOptions::parse_size(text)
+        .map_err(|problem| Stop::wrong(format!("--to: \"{text}\" is not a size: {problem}")))
 }
 
 /// The parts of a key in the order in which they are shown.

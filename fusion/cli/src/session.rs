@@ -5,6 +5,7 @@
 //! - every run starts from the same contents, in buffers of its own
 
 use crate::args::{DeviceArgs, PolicyArg};
+use crate::cache;
 use crate::limits;
 use crate::pipeline::check::Checked;
 use crate::pipeline::{BufferDecl, Pipeline, Place, Promotion, bind, contents};
@@ -49,7 +50,7 @@ impl<'p> Session<'p> {
         dump_spirv: Option<&Path>,
     ) -> Result<Session<'p>, Stop> {
         let context =
-            Context::with_options(options(args, dump_spirv)).map_err(|error| Stop::opening(&error))?;
+            Context::with_options(options(args, dump_spirv)?).map_err(|error| Stop::opening(&error))?;
         limits::check(pipeline, checked, context.device_info())?;
         let kernels = kernels(&context, pipeline, checked)?;
         let mut contents = Vec::with_capacity(pipeline.buffers.len());
@@ -191,17 +192,17 @@ pub(crate) fn on_device(options: ContextOptions, device: Option<&str>) -> Contex
     }
 }
 
-fn options(args: &DeviceArgs, dump_spirv: Option<&Path>) -> ContextOptions {
+fn options(args: &DeviceArgs, dump_spirv: Option<&Path>) -> Result<ContextOptions, Stop> {
     let mut options = on_device(ContextOptions::from_env().profiling(true), args.device.as_deref());
     if args.no_cache {
         options = options.cache(CacheOptions::off());
     } else if let Some(folder) = &args.cache_dir {
-        options = options.cache(CacheOptions::default().directory(folder));
+        options = options.cache(CacheOptions::default().directory(cache::folder(folder)?));
     }
     if let Some(folder) = dump_spirv {
         options = options.dump_spirv(folder);
     }
-    options
+    Ok(options)
 }
 
 fn properties(pipeline: &Pipeline, policy: Option<PolicyArg>) -> FusionProperties {

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::disk::faulty::{Faulty, Trouble};
 use crate::store::tests::{Yard, driver, key, payload, transcript};
 use crate::{Disabled, Entry, Key, Miss, Outcome, Part, Skip, Store, StoreConfig};
 
@@ -314,4 +315,45 @@ fn refuses_folders_that_are_no_place_for_a_cache() {
     assert!(!off.put(&own(1), &blob(1)).is_published());
     assert_eq!(off.usage().entries, 0);
     assert!(off.entries(&mut |_| {}).is_empty());
+}
+
+#[test]
+fn a_clear_without_the_lock_says_that_nothing_was_done() {
+    let yard = Yard::new();
+    let store = yard.open();
+    assert!(store.put(&own(1), &blob(1)).is_published());
+    let lock = fs::File::open(yard.root.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let before = store.usage();
+    let pruned = store.clear();
+    assert_eq!((pruned.files, pruned.problem, pruned.left), (0, Some(Skip::LockTimeout), before.bytes));
+    drop(lock);
+    let pruned = yard.open().clear();
+    assert_eq!((pruned.files, pruned.kept, pruned.problem, pruned.left), (1, 0, None, 0));
+    let off = Store::open(StoreConfig::disabled());
+    assert_eq!(off.prune_to(0).problem, Some(Skip::Disabled));
+}
+
+#[test]
+fn a_clear_says_what_it_could_not_remove() {
+    let cleared = |at| {
+        let yard = Yard::new();
+        let store = yard.open();
+        for number in 0..3 {
+            assert!(store.put(&key(number), &payload(number, 300)).is_published());
+            assert!(store.put_blob(&key(number), &driver(1), b"blob").is_published());
+        }
+        let (store, disk) = yard.open_on(Faulty::new(at, Trouble::Once(libc::EACCES)));
+        let pruned = store.clear();
+        let left = yard.open().usage();
+        let what = format!("{pruned:?} and {left:?} after {:?}", disk.operations().get(at.wrapping_sub(1)));
+        let is_done = left.entries + left.blobs == 0;
+        assert!(is_done || pruned.problem.is_some() || pruned.kept > 0, "{what}");
+        assert!(pruned.files <= 3 && (pruned.files == 3 || !is_done), "{what}");
+        (pruned, disk.operations().len())
+    };
+    let (all, operations) = cleared(0);
+    assert_eq!((all.files, all.kept, all.problem, all.left), (3, 0, None, 0));
+    let troubled = (1..=operations).filter(|at| cleared(*at).0.problem.is_some()).count();
+    assert!(troubled > 10, "{troubled} of {operations}");
 }

@@ -9,11 +9,13 @@ use crate::args::CacheArgs;
 use crate::pipeline::{self, check};
 use crate::session;
 use crate::stop::{Status, Stop};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use vkfuse::{CacheOptions, Context, ContextOptions, Explanation, RecordedList, Recording, StepReport, Tier};
+use vkfuse_cache::Event;
 
 /// A list to work on.
 enum List {
@@ -31,9 +33,35 @@ pub(super) struct Warmed {
     pub(super) built: usize,
     /// Dispatches whose code the store had.
     pub(super) stored: usize,
+    /// Dispatches whose code the store has now.
+    pub(super) kept: usize,
     /// Dispatches for which the store had what the driver made.
     pub(super) driver_blobs: usize,
     pub(super) errors: Vec<String>,
+}
+
+impl Warmed {
+    /// Dispatches whose code the store has not, although it should.
+    pub(super) fn lost(&self) -> usize {
+        self.dispatches.saturating_sub(self.kept)
+    }
+}
+
+/// Writes that the store did not do, by the reason. Threads may share it.
+#[derive(Clone, Default)]
+pub(super) struct Skipped(Arc<Mutex<BTreeMap<String, u64>>>);
+
+impl Skipped {
+    fn note(&self, event: &Event) {
+        if let Event::DidSkip { skip, .. } = event {
+            *held(&self.0).entry(skip.to_string()).or_default() += 1;
+        }
+    }
+
+    /// The reasons, and how many writes each has stopped.
+    pub(super) fn reasons(&self) -> BTreeMap<String, u64> {
+        held(&self.0).clone()
+    }
 }
 
 /// What warming all files came to.
@@ -41,6 +69,8 @@ pub(super) struct Outcome {
     pub(super) files: Vec<Warmed>,
     /// Stored code that was built anew and was equal, and that was not.
     pub(super) verified: (u64, u64),
+    /// Whether it was counted what the store has now.
+    is_filled: bool,
 }
 
 /// What the store is wanted for.
@@ -54,15 +84,22 @@ pub(super) enum Use {
     Verify,
 }
 
-/// A device with the store that is meant.
-pub(super) fn context(args: &CacheArgs, device: Option<&str>, wanted: Use) -> Result<Context, Stop> {
+/// A device with the store that is meant. Writes that this does not do are noted.
+pub(super) fn context(
+    args: &CacheArgs,
+    device: Option<&str>,
+    wanted: Use,
+    skipped: &Skipped,
+) -> Result<Context, Stop> {
+    let skipped = skipped.clone();
     let mut cache = CacheOptions::new().verify(wanted == Use::Verify).look_only(wanted == Use::Look);
+    cache = cache.events(move |event| skipped.note(event));
     if wanted == Use::Verify {
         // What is in memory would not be looked up in the store.
         cache = cache.no_memory();
     }
     if let Some(folder) = &args.cache_dir {
-        cache = cache.directory(std::path::absolute(folder)?);
+        cache = cache.directory(super::folder(folder)?);
     }
     let options = session::on_device(ContextOptions::from_env(), device).cache(cache);
     Context::with_options(options).map_err(|error| Stop::opening(&error))
@@ -101,11 +138,23 @@ pub(super) fn warm(context: &Context, files: &[PathBuf], jobs: Option<usize>) ->
     Outcome {
         files: results.into_iter().map(|file| file.into_inner().unwrap_or_else(|e| e.into_inner())).collect(),
         verified: (made.disk_verified, made.disk_different),
+        is_filled: false,
     }
 }
 
-fn held(file: &Mutex<Warmed>) -> std::sync::MutexGuard<'_, Warmed> {
-    file.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Counts what of the files is in the store, once all are warmed: a limit may have taken away what was there.
+pub(super) fn count_kept(context: &Context, files: &[PathBuf], warmed: &mut Outcome) {
+    warmed.is_filled = true;
+    for (file, warmed) in files.iter().zip(&mut warmed.files) {
+        // What could not be read or built was said, and is not among the dispatches.
+        let lists = lists_of(file).unwrap_or_default().into_iter();
+        let steps = lists.filter_map(|list| explain_one(context, &list).ok()).flatten();
+        warmed.kept = steps.filter(|step| step.code.is_ok()).count();
+    }
+}
+
+fn held<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn note(file: &mut Warmed, warmed: Result<Vec<StepReport>, Stop>) {
@@ -133,11 +182,14 @@ fn warm_one(context: &Context, list: &List) -> Result<Vec<StepReport>, Stop> {
 
 /// Where the code of the lists of a file would come from.
 pub(super) fn explain(context: &Context, file: &Path) -> Result<Vec<Vec<Explanation>>, Stop> {
-    let lists = lists_of(file)?.into_iter().map(|list| match list {
+    lists_of(file)?.iter().map(|list| explain_one(context, list)).collect()
+}
+
+fn explain_one(context: &Context, list: &List) -> Result<Vec<Explanation>, Stop> {
+    match list {
         List::Recorded(list) => list.explain(context).map_err(|error| Stop::running(&error)),
-        List::Pipeline(file) => unrun(context, &file, |list| list.explain()),
-    });
-    lists.collect()
+        List::Pipeline(file) => unrun(context, file, |list| list.explain()),
+    }
 }
 
 fn unrun<T>(
@@ -168,6 +220,8 @@ impl Outcome {
             Status::Different
         } else if self.files.iter().any(|file| !file.errors.is_empty()) {
             Status::Wrong
+        } else if self.is_filled && self.files.iter().any(|file| file.lost() > 0) {
+            Status::Different
         } else {
             Status::Success
         }

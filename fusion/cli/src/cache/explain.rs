@@ -1,6 +1,6 @@
 //! `vkfuse cache explain`: why a list would be found or not, and what makes two keys different.
 
-use super::ahead::{self, Use};
+use super::ahead::{self, Skipped, Use};
 use super::listing::{self, identity};
 use crate::args::CacheArgs;
 use crate::report::json::FORMAT;
@@ -25,7 +25,7 @@ pub(super) fn file(
             file.display()
         )));
     }
-    let lists = ahead::explain(&ahead::context(args, device, Use::Look)?, file)?;
+    let lists = ahead::explain(&ahead::context(args, device, Use::Look, &Skipped::default())?, file)?;
     if args.json {
         let lists: Vec<Vec<Value>> = lists.iter().map(|list| list.iter().map(row).collect()).collect();
         print_json(out, &json!({ "format": FORMAT, "file": file.display().to_string(), "lists": lists }))?;

@@ -1,9 +1,11 @@
 //! `vkfuse cache`: listing, checking and tidying the store that a run filled.
 
-use crate::process::{command, example, finish, has_device, json, vkfuse};
+use crate::process::{Finished, command, example, finish, has_device, json, vkfuse};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use vkfuse_cache::{Entry, Key, Part, Store, StoreConfig};
 
 /// All files below `folder` with this extension.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
@@ -167,4 +169,163 @@ fn recorded_lists_are_built_elsewhere() {
     assert_eq!((status, &run["cache"]["disk"]), (0, &json!("hit")), "{run:#}");
     let (_, explained) = json(&["cache", "explain", &record, "--cache-dir", &second]);
     assert_eq!(explained["lists"][0][0]["levels"]["code"], true);
+}
+
+/// A store with two entries, made without a device.
+fn filled(folder: &Path) -> PathBuf {
+    let dir = folder.join("store");
+    let store = Store::open(StoreConfig::at(&dir));
+    for number in 0..2 {
+        let key = Key::new(Part::new().u32("n", number), Part::new(), Part::new(), Part::new());
+        assert!(store.put(&key, &Entry::new().with("spirv", [1; 100])).is_published());
+    }
+    dir
+}
+
+/// Runs a shell script as the administrator of a name space of its own, in which it may mount; the command is `$VKFUSE`.
+/// `None`, which is said, where that is not possible.
+fn in_namespace(script: &str, dir: &Path) -> Option<Finished> {
+    let unshare = |script: &str| {
+        let mut unshare = Command::new("unshare");
+        unshare
+            .args(["-Urm", "sh", "-c", script])
+            .env("DIR", dir)
+            .env("VKFUSE", env!("CARGO_BIN_EXE_vkfuse"));
+        unshare
+    };
+    let possible = unshare("mount -t tmpfs none /mnt").output();
+    if !possible.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: no name spaces or mounts here");
+        return None;
+    }
+    Some(finish(&mut unshare(script)))
+}
+
+/// Asserts that a command ended with status 2 and one message that has these words.
+fn assert_nothing_done(finished: &Finished, words: &[&str]) {
+    assert_eq!((finished.status, finished.stdout.as_str()), (2, ""), "{}", finished.stderr);
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    for word in words {
+        assert!(finished.stderr.contains(word), "no \"{word}\" in {}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_held_lock_is_not_success() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = filled(folder.path());
+    let name = dir.display().to_string();
+    let lock = fs::File::open(dir.join("lock")).expect("the lock");
+    lock.lock().expect("nobody has it");
+    for action in [&["clear"] as &[&str], &["prune", "--to", "1K"], &["clear", "--json"]] {
+        let finished = vkfuse(&[&["cache"], action, &["--cache-dir", &name]].concat());
+        assert_nothing_done(&finished, &["nothing was removed", "lock"]);
+    }
+    assert_nothing_done(&vkfuse(&["cache", "forgive", "--cache-dir", &name]), &["forgiven", "lock"]);
+    // There is nothing that would have to go.
+    assert_eq!(vkfuse(&["cache", "prune", "--to", "1G", "--cache-dir", &name]).status, 0);
+    drop(lock);
+    let (status, cleared) = json(&["cache", "clear", "--cache-dir", &name]);
+    assert_eq!((status, &cleared["removed_files"], &cleared["complete"]), (0, &json!(2), &json!(true)));
+    assert_eq!((&cleared["left_bytes"], &cleared["problem"]), (&json!(0), &Value::Null));
+    let (status, forgiven) = json(&["cache", "forgive", "--cache-dir", &name]);
+    assert_eq!((status, &forgiven["forgiven"]), (0, &json!(0)));
+}
+
+#[test]
+fn no_size_is_no_size() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = filled(folder.path());
+    for size in ["", " ", "-1", "1X", "."] {
+        let to = format!("--to={size}");
+        let finished = vkfuse(&["cache", "prune", &to, "--cache-dir", &dir.display().to_string()]);
+        assert_nothing_done(&finished, &["is not a size"]);
+    }
+    assert_eq!(Store::open(StoreConfig::at(&dir)).usage().entries, 2);
+}
+
+#[test]
+fn a_cache_that_is_switched_off_is_not_tidied() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = filled(folder.path());
+    let off = |args: &[&str]| {
+        let mut command = command();
+        finish(command.args(args).env("VKFUSE_CACHE_PERSISTENT", "0").env("VKFUSE_CACHE_DIR", &dir))
+    };
+    for action in
+        [&["clear"] as &[&str], &["prune", "--to", "0"], &["ls"], &["stats"], &["verify"], &["forgive"]]
+    {
+        assert_nothing_done(&off(&[&["cache"], action].concat()), &["switched off"]);
+    }
+    if has_device() {
+        assert_nothing_done(&off(&["cache", "warm", &example("chain.toml")]), &["stored", "switched off"]);
+    }
+    assert_eq!(Store::open(StoreConfig::at(&dir)).usage().entries, 2);
+    // A folder that is named is meant.
+    let finished = off(&["cache", "clear", "--cache-dir", &dir.display().to_string()]);
+    assert_eq!(finished.status, 0, "{}", finished.stderr);
+    assert_eq!(Store::open(StoreConfig::at(&dir)).usage().entries, 0);
+}
+
+#[test]
+fn what_cannot_be_removed_is_said() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = filled(folder.path());
+    let script = "mount --bind \"$DIR\" \"$DIR\" && mount -o remount,ro,bind \"$DIR\" && \
+                  exec \"$VKFUSE\" cache clear --cache-dir \"$DIR\"";
+    let Some(finished) = in_namespace(script, &dir) else { return };
+    assert_nothing_done(&finished, &["nothing was removed", "read-only"]);
+    // One file of an entry stays.
+    let script = "file=$(find \"$DIR\" -name 0.bin | head -n 1); mount --bind \"$file\" \"$file\" && \
+                  exec \"$VKFUSE\" cache clear --json --cache-dir \"$DIR\"";
+    let finished = in_namespace(script, &dir).expect("it was possible before");
+    assert_eq!(finished.status, 1, "{}{}", finished.stdout, finished.stderr);
+    let report: Value = serde_json::from_str(&finished.stdout).expect("an object");
+    assert_eq!((&report["removed_files"], &report["kept_files"]), (&json!(1), &json!(1)), "{report:#}");
+    assert_eq!(report["complete"], false);
+    assert!(report["problem"].as_str().is_some_and(|problem| problem.contains("remove")), "{report:#}");
+}
+
+#[test]
+fn to_warm_counts_what_is_stored() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = folder.path().join("store");
+    let name = dir.display().to_string();
+    let chain = example("chain.toml");
+    // Room for nothing.
+    let arguments = ["cache", "warm", &chain, "--json", "--cache-dir", &name];
+    let finished = finish(command().args(arguments).env("VKFUSE_CACHE_MAX_SIZE", "1"));
+    assert_eq!(finished.status, 1, "{}{}", finished.stdout, finished.stderr);
+    let report: Value = serde_json::from_str(&finished.stdout).expect("an object");
+    let file = &report["files"][0];
+    assert!(file["dispatches"].as_u64() > Some(0));
+    assert_eq!((&file["kept"], &file["errors"]), (&json!(0), &json!([])), "{report:#}");
+    assert!(report["not_written"][0]["reason"].as_str().is_some_and(|reason| reason.contains("limit")));
+    let finished =
+        finish(command().args(&arguments[..3]).args(&arguments[4..]).env("VKFUSE_CACHE_MAX_SIZE", "1"));
+    assert!(finished.stdout.contains("is not stored"), "{}", finished.stdout);
+    // Room for everything.
+    let (status, report) = json(&["cache", "warm", &chain, "--cache-dir", &name]);
+    assert_eq!((status, &report["not_written"]), (0, &json!([])), "{report:#}");
+    assert_eq!(report["files"][0]["kept"], report["files"][0]["dispatches"]);
+    // A disk that can only be read, and one that is full.
+    fs::remove_dir_all(&dir).expect("removable");
+    fs::create_dir(&dir).expect("writable");
+    for mount in [
+        "mount -t tmpfs none \"$DIR\" && \"$VKFUSE\" cache warm \"$CHAIN\" --cache-dir \"$DIR/store\" >/dev/null && \
+         \"$VKFUSE\" cache clear --cache-dir \"$DIR/store\" >/dev/null && mount -o remount,ro \"$DIR\"",
+        "mount -t tmpfs -o size=8k none \"$DIR\"",
+    ] {
+        let script = format!(
+            "CHAIN='{chain}'; {mount} && exec \"$VKFUSE\" cache warm \"$CHAIN\" --json --cache-dir \"$DIR/store\""
+        );
+        let Some(finished) = in_namespace(&script, &dir) else { return };
+        assert_eq!(finished.status, 1, "{}{}", finished.stdout, finished.stderr);
+        let report: Value = serde_json::from_str(&finished.stdout).expect("an object");
+        assert_eq!(report["files"][0]["kept"], 0, "{report:#}");
+        assert_ne!(report["not_written"], json!([]));
+    }
 }
