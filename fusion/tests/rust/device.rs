@@ -10,7 +10,9 @@ use vkfuse::{
 };
 
 use crate::{
-    kernels::{Branches, Document, Flow, Meaning, Nested, Outer, Padded, Pair, Particle, Reduce},
+    kernels::{
+        Branches, Document, Flow, Meaning, Nested, Outer, Padded, Pair, Particle, Paths, Range, Reduce,
+    },
     support::Rig,
 };
 
@@ -103,6 +105,21 @@ fn what_rust_would_panic_at() {
     rig.queue
         .submit(|h| {
             h.single_task(&Meaning { zero: 0, out: (&device).into() });
+        })
+        .expect("submits");
+    assert_eq!(device.download().expect("downloads"), host.to_vec());
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn functions_by_their_paths() {
+    let rig = rig!();
+    let (host, device) = (HostBuffer::new(vec![0.0; 4]), buffer(&rig, &[0.0_f32; 4]));
+    let range = Range { low: -1.0, high: 20.0 };
+    task_on_host(&Paths { range, out: (&host).into() });
+    rig.queue
+        .submit(|h| {
+            h.single_task(&Paths { range, out: (&device).into() });
         })
         .expect("submits");
     assert_eq!(device.download().expect("downloads"), host.to_vec());

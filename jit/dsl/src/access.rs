@@ -21,8 +21,15 @@ use crate::{
 
 /// What an element of a buffer can be: a value without padding. Asked for where an accessor is made of a buffer, and not by
 /// kernels: a struct without `Pod` is one error there, instead of one for everything that a kernel does with it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an element of a buffer",
+    label = "not an element",
+    note = "an element is a number, a vector, an array of these, or a struct of these without padding: `#[derive(Clone, Copy, Value, Pod, Zeroable)]` and `#[repr(C)]`, with `Pod` and `Zeroable` of `bytemuck`",
+    note = "a `bool` is kept as `u8` or `u32`; padding is given a name, as a field of bytes"
+)]
 pub trait Element: Value + Pod {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Value + Pod> Element for T {}
 
 /// Memory that kernels on the host read and write. A handle; clones are the same memory.

@@ -57,6 +57,11 @@ pub trait Capture: Stage {
 }
 
 /// A value: lives in registers, is copied.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a value in kernels",
+    label = "not a value",
+    note = "a value is a number, a `bool`, a vector, an array of values, or a struct of values with `#[derive(Clone, Copy, Value)]` and `#[repr(C)]`"
+)]
 pub trait Value: Copy + Send + Sync + Capture + Stage<Kind = Plain> {
     /// Its type as data.
     fn shape() -> Shape;
@@ -306,6 +311,32 @@ pub mod plain {
 
     pub fn bind<T: Value>(value: &T, at: Position, arguments: &mut Arguments) {
         arguments.write(at.aligned(T::shape().align()).plain, value);
+    }
+}
+
+/// [`Capture`] of a field, by its name: so a field whose type is none is said to be so once, where it stands.
+#[doc(hidden)]
+pub mod fields {
+    use super::{Arguments, Capture, HasField, Position, Signature};
+
+    pub fn advance<S: HasField<NAME>, const NAME: u64>(at: Position) -> Position {
+        S::Type::advance(at)
+    }
+
+    pub fn describe<S: HasField<NAME>, const NAME: u64>(path: &str, at: Position, signature: &mut Signature) {
+        S::Type::describe(path, at, signature);
+    }
+
+    pub fn bind<S: HasField<NAME>, const NAME: u64>(
+        field: &S::Type,
+        at: Position,
+        arguments: &mut Arguments,
+    ) {
+        field.bind(at, arguments);
+    }
+
+    pub fn begin_group<S: HasField<NAME>, const NAME: u64>(field: &S::Type) {
+        field.begin_group();
     }
 }
 

@@ -27,7 +27,7 @@ mod wide;
 pub use access::{Get, Set};
 pub(crate) use builder::{Builder, Fit, FitTo, with};
 pub use builder::{CHECK_ENTRIES, CHECK_WORDS};
-pub use call::{Arg, Ret, Returned, call};
+pub use call::{Arg, Marked, Ret, Returned, call};
 pub use cast::cast;
 pub use float::{
     acos, asin, atan, atan2, ceil, copysign, cos, cosh, exp, exp2, floor, from_bits, is_nan, ln, log2,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{ToTokens as _, format_ident, quote};
 use syn::{
     Block, FnArg, Ident, ImplItem, ImplItemFn, ItemFn, ItemImpl, Pat, Result, ReturnType, Signature, Type,
     Visibility, spanned::Spanned,
@@ -137,8 +137,41 @@ fn returns(signature: &Signature) -> Result<(Returns, TokenStream)> {
     })
 }
 
-/// The host's and the staged copy of a marked function; `staged_name` is what the latter is called.
+/// The host's and the staged copy of a marked function; `staged_name` is what the latter is called. What is refused is there
+/// without a body, so that only the refusal is reported, and not every use.
 fn function(
+    vis: &Visibility,
+    attributes: &[syn::Attribute],
+    signature: &Signature,
+    block: &Block,
+    staged_name: &Ident,
+) -> Result<(TokenStream, TokenStream)> {
+    copies(vis, attributes, signature, block, staged_name).or_else(|error| {
+        check(signature).and_then(|()| Ok((params(signature)?, returns(signature)?))).map_or_else(
+            |_| Err(error.clone()),
+            |(params, (returns, ret))| {
+                let (root, allow, refusal) = (root(), allow(), error.to_compile_error());
+                let names = params.iter().map(|p| p.name);
+                let types = params.iter().map(|p| handle(p.ty, p.value));
+                let result =
+                    if returns == Returns::Value { quote!(#root::stage::Val<#ret>) } else { quote!(()) };
+                let (generics, _, bounds) = signature.generics.split_for_impl();
+                let this = signature.receiver().map(|_| quote!(__this: #root::stage::Staged<Self>,));
+                let none = quote!(::core::unreachable!());
+                Ok((
+                    quote!(#refusal #allow #vis #signature { #none }),
+                    quote! {
+                        #[doc(hidden)]
+                        #allow
+                        #vis fn #staged_name #generics(#this #(#names: #types),*) -> #result #bounds { #none }
+                    },
+                ))
+            },
+        )
+    })
+}
+
+fn copies(
     vis: &Visibility,
     attributes: &[syn::Attribute],
     signature: &Signature,
@@ -195,9 +228,11 @@ pub(crate) fn device(arguments: TokenStream, input: TokenStream) -> Result<Token
     }
     let item: ItemFn = match syn::parse2(input.clone()) {
         Ok(item) => item,
-        Err(_) => {
-            return refuse::error(
+        Err(error) => {
+            return refuse::misplaced(
                 &input,
+                &["fn", "impl"],
+                error,
                 "`#[device]` on this: it marks functions and `impl` blocks without a trait",
             );
         }
@@ -252,9 +287,11 @@ pub(crate) fn kernel(arguments: TokenStream, input: TokenStream) -> Result<Token
     no_arguments(&arguments, "kernel")?;
     let item: ItemImpl = match syn::parse2(input.clone()) {
         Ok(item) => item,
-        Err(_) => {
-            return refuse::error(
+        Err(error) => {
+            return refuse::misplaced(
                 &input,
+                &["impl"],
+                error,
                 "`#[kernel]` on this: it goes on the `impl` block that has `run(&self, item)`",
             );
         }
@@ -264,7 +301,7 @@ pub(crate) fn kernel(arguments: TokenStream, input: TokenStream) -> Result<Token
 
 /// The kernel that an `impl` is. `captures` are names that stand for fields of `self`.
 pub(crate) fn expand(item: &ItemImpl, captures: &HashSet<String>) -> Result<TokenStream> {
-    let (root, allow) = (root(), allow());
+    let root = root();
     let (functions, run) = implementation(item, Some(captures))?;
     let Some(run) = run else {
         return refuse::error(
@@ -272,6 +309,35 @@ pub(crate) fn expand(item: &ItemImpl, captures: &HashSet<String>) -> Result<Toke
             "`#[kernel]` on an `impl` without `run`: add `fn run(&self, item: Item<1>)`",
         );
     };
+    let (ty, generics) = (&item.self_ty, &item.generics);
+    let kernel = entry(item, &run, captures).unwrap_or_else(|error| {
+        // A kernel all the same, so that only the refusal is reported, and not every use.
+        let refusal = error.to_compile_error();
+        let task = quote!(#root::Task);
+        let params = params(&run.sig).unwrap_or_default();
+        let over = params.first().map_or(task, |param| param.ty.to_token_stream());
+        let (generics, _, bounds) = generics.split_for_impl();
+        quote! {
+            #refusal
+            #[automatically_derived]
+            impl #generics #root::KernelObject for #ty #bounds {
+                type Item = #over;
+                const NAME: &'static str = "";
+                fn call(&self, _: Self::Item) {
+                    ::core::unreachable!()
+                }
+                fn lower(_: #root::stage::Staged<Self>, _: #root::stage::Staged<Self::Item>) {
+                    ::core::unreachable!()
+                }
+            }
+        }
+    });
+    Ok(quote!(#functions #kernel))
+}
+
+/// The entry point of a kernel.
+fn entry(item: &ItemImpl, run: &ImplItemFn, captures: &HashSet<String>) -> Result<TokenStream> {
+    let (root, allow) = (root(), allow());
     check(&run.sig)?;
     refuse::attributes(&run.sig, &run.block)?;
     if run.sig.receiver().is_none() {
@@ -306,7 +372,6 @@ pub(crate) fn expand(item: &ItemImpl, captures: &HashSet<String>) -> Result<Toke
         None => (quote!(#root::Task), quote!(__item), quote!(self.run())),
     };
     Ok(quote! {
-        #functions
         impl #generics #ty #bounds {
             #(#attributes)*
             #allow

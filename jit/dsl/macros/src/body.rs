@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Block, Error, Expr, Local, Pat, Result, Stmt, spanned::Spanned};
+use syn::{Block, Error, Expr, Lifetime, Local, Pat, Result, Stmt, spanned::Spanned};
 
 use crate::{derive::root, refuse};
 
@@ -51,12 +51,37 @@ pub(crate) struct Walk {
     pub(crate) returns: Returns,
     /// Loops around.
     pub(crate) loops: usize,
+    /// Assignments so far, and which of them is walked: what its label is told apart by.
+    assignments: usize,
+    assignment: usize,
     pub(crate) errors: Vec<Error>,
 }
 
 impl Walk {
     pub(crate) fn new(returns: Returns, captures: HashSet<String>) -> Walk {
-        Walk { scopes: vec![HashSet::new()], captures, returns, loops: 0, errors: Vec::new() }
+        Walk {
+            scopes: vec![HashSet::new()],
+            captures,
+            returns,
+            loops: 0,
+            assignments: 0,
+            assignment: 0,
+            errors: Vec::new(),
+        }
+    }
+
+    /// Walks the left side of an assignment, with a label of its own to leave it by.
+    pub(crate) fn assigned<R>(&mut self, f: impl FnOnce(&mut Walk) -> R) -> R {
+        self.assignments += 1;
+        let outer = std::mem::replace(&mut self.assignment, self.assignments);
+        let result = f(self);
+        self.assignment = outer;
+        result
+    }
+
+    /// What leaves the assignment.
+    pub(crate) fn skip(&self) -> Lifetime {
+        Lifetime::new(&format!("'__skip{}", self.assignment), Span::call_site())
     }
 
     pub(crate) fn declare(&mut self, name: &Ident) {

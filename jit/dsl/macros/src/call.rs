@@ -1,12 +1,12 @@
 //! Calls: of functions that numbers have, of accessors and items, and of marked functions.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Expr, ExprCall, ExprMethodCall, Path, PathArguments, Result, spanned::Spanned};
 
 use crate::{
     body::{Both, Walk, Want},
-    derive::{root, root_at},
+    derive::{own, root, root_at},
     expr::single,
     refuse,
 };
@@ -115,6 +115,43 @@ fn instead(name: &str) -> &'static str {
     }
 }
 
+/// A function of numbers that a path names.
+enum Known<'a> {
+    /// `u32::max`
+    OfNumber(&'a Ident, &'a Ident),
+    /// `std::cmp::max`
+    Free(&'a Ident),
+}
+
+const NUMBERS: &[&str] =
+    &["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "bool", "usize", "isize", "char"];
+
+fn known(path: &Path) -> Result<Option<Known<'_>>> {
+    let all: Vec<&Ident> = path.segments.iter().map(|segment| &segment.ident).collect();
+    match all[..] {
+        [.., module, name] if module == "cmp" && (name == "min" || name == "max") => {
+            Ok(Some(Known::Free(name)))
+        }
+        [first, .., name] if first == "std" || first == "core" || first == "alloc" => refuse::error(
+            path,
+            format!("`{name}` of the standard library in a kernel: {}", instead(&name.to_string())),
+        ),
+        [ty, name] if NUMBERS.iter().any(|number| ty == number) => {
+            let text = name.to_string();
+            if text == "from_bits" || MATH.contains(&text.as_str()) {
+                return Ok(Some(Known::OfNumber(name, ty)));
+            }
+            let instead = match text.as_str() {
+                "from" => format!("use `as {ty}`"),
+                "default" => "write the number".to_owned(),
+                _ => instead(&text).to_owned(),
+            };
+            refuse::error(path, format!("`{ty}::{name}` in a kernel: {instead}"))
+        }
+        _ => Ok(None),
+    }
+}
+
 fn is_type_name(path: &Path) -> bool {
     let count = path.segments.len();
     count >= 2 && path.segments[count - 2].ident.to_string().starts_with(char::is_uppercase)
@@ -158,11 +195,12 @@ impl Walk {
             );
         }
         let Both { host, staged } = self.arguments(call.args.iter())?;
-        let (method, turbofish) = (&call.method, &call.turbofish);
+        let this = own("__this", span);
+        let (receiver, method, turbofish) = (&call.receiver, &call.method, &call.turbofish);
         let lower = format_ident!("__lower_{}", call.method, span = call.method.span());
         Ok(Both::new(
-            quote_spanned!(span=> self.#method #turbofish(#host)),
-            quote_spanned!(span=> Self::#lower #turbofish(__this, #staged)),
+            quote_spanned!(span=> #receiver.#method #turbofish(#host)),
+            quote_spanned!(span=> Self::#lower #turbofish(#this, #staged)),
         ))
     }
 
@@ -214,16 +252,42 @@ impl Walk {
                 );
             }
         }
-        let Both { host, staged } = self.arguments(call.args.iter())?;
-        if path.segments.len() == 2 && path.segments[1].ident == "from_bits" {
-            let ty = &path.segments[0];
+        if function.qself.as_ref().is_some_and(|qself| qself.position > 0) {
+            return refuse::error(
+                function,
+                "a function of a trait in a kernel: write it into an `impl` of the type, marked `#[device]`",
+            );
+        }
+        if let Some(known) = known(path)? {
+            let Both { host, staged } = self.arguments(call.args.iter())?;
+            let (name, of) = match known {
+                Known::OfNumber(name, ty) => (name, quote_spanned!(span=> ::<#ty>)),
+                Known::Free(name) => (name, TokenStream::new()),
+            };
             return Ok(Both::new(
-                quote_spanned!(span=> #root::host::ops::from_bits::<#ty>(#host)),
-                quote_spanned!(span=> #root::stage::from_bits::<#ty>(#staged)),
+                quote_spanned!(span=> #root::host::ops::#name #of(#host)),
+                quote_spanned!(span=> #root::stage::#name #of(#staged)),
             ));
         }
-        let staged_path = staged_path(path, is_type_name(path) || function.qself.is_some());
-        Ok(Both::new(quote_spanned!(span=> #function(#host)), quote_spanned!(span=> #staged_path(#staged))))
+        let Both { host, staged } = self.arguments(call.args.iter())?;
+        let associated = is_type_name(path) || function.qself.is_some();
+        let staged_path = staged_path(path, associated);
+        let mut staged = quote_spanned!(span=> #staged_path(#staged));
+        if let (true, Some(last)) = (associated, path.segments.last()) {
+            // What is not marked is found here, and said to be so.
+            let lower = format_ident!("__lower_{}", last.ident);
+            let types: Vec<_> = (0..call.args.len()).map(|k| format_ident!("A{k}")).collect();
+            staged = quote_spanned! {span=> {
+                trait __Unmarked: Sized {
+                    fn #lower<#(#types),*>(#(_: #types),*) -> ! where Self: #root::stage::Marked {
+                        loop {}
+                    }
+                }
+                impl<T> __Unmarked for T {}
+                #staged
+            }};
+        }
+        Ok(Both::new(quote_spanned!(span=> #function(#host)), staged))
     }
 }
 

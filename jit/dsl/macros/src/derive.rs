@@ -1,8 +1,8 @@
 //! The derives: what a struct's fields become.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
-use syn::{Data, DeriveInput, Error, Fields, Ident, Result, Type, spanned::Spanned};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::{Data, DeriveInput, Error, Fields, Ident, Result, Type, parse_quote, spanned::Spanned};
 
 use crate::refuse;
 
@@ -14,6 +14,12 @@ pub(crate) fn root() -> TokenStream {
 /// The same where an error of the compiler is to point at a part of a body.
 pub(crate) fn root_at(span: Span) -> TokenStream {
     quote_spanned!(span=> ::vkfuse::rust)
+}
+
+/// A name of the expansion's own, where a part of a body is: one name wherever the parts of the body come from, so that a body
+/// can be put together by a macro.
+pub(crate) fn own(name: &str, at: Span) -> Ident {
+    Ident::new(name, at.resolved_at(Span::call_site()))
 }
 
 struct Struct<'a> {
@@ -49,12 +55,31 @@ pub(crate) fn name_hash(name: &str) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// The derive's input, where all fields whose types depend on a type parameter are bound to be what fields must be.
+fn bounded(input: &DeriveInput, item: &Struct<'_>, bound: &TokenStream) -> DeriveInput {
+    let mut bounded = input.clone();
+    let params: Vec<String> = input.generics.type_params().map(|param| param.ident.to_string()).collect();
+    let depends = |ty: &&Type| mentions(ty.to_token_stream(), &params);
+    for ty in item.fields.iter().map(|field| field.1).filter(depends) {
+        bounded.generics.make_where_clause().predicates.push(parse_quote!(#ty: #bound));
+    }
+    bounded
+}
+
+fn mentions(tokens: TokenStream, names: &[String]) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => names.contains(&ident.to_string()),
+        TokenTree::Group(group) => mentions(group.stream(), names),
+        _ => false,
+    })
+}
+
 /// `HasField` for each field: where it starts is behind the fields before it.
 fn has_fields(input: &DeriveInput, item: &Struct<'_>, value: bool) -> TokenStream {
     let root = root();
     let name = &input.ident;
     let (generics, params, bounds) = input.generics.split_for_impl();
-    let mut before: Vec<&Type> = Vec::new();
+    let mut before: Vec<u64> = Vec::new();
     let mut all = TokenStream::new();
     for (k, (ident, ty)) in item.fields.iter().enumerate() {
         let hash = name_hash(&ident.to_string());
@@ -62,7 +87,7 @@ fn has_fields(input: &DeriveInput, item: &Struct<'_>, value: bool) -> TokenStrea
         let position = if value {
             quote!(at)
         } else {
-            quote!(#(let at = <#before as #root::Capture>::advance(at);)* at)
+            quote!(#(let at = #root::capture::fields::advance::<Self, #before>(at);)* at)
         };
         all.extend(quote! {
             impl #generics #root::capture::HasField<#hash> for #name #params #bounds {
@@ -74,7 +99,7 @@ fn has_fields(input: &DeriveInput, item: &Struct<'_>, value: bool) -> TokenStrea
                 }
             }
         });
-        before.push(ty);
+        before.push(hash);
     }
     all
 }
@@ -83,10 +108,12 @@ fn has_fields(input: &DeriveInput, item: &Struct<'_>, value: bool) -> TokenStrea
 pub(crate) fn captures(input: &DeriveInput) -> Result<TokenStream> {
     let item = fields(input, "Captures")?;
     let root = root();
+    let bounded = bounded(input, &item, &quote!(#root::Capture));
+    let input = &bounded;
     let name = &input.ident;
     let (generics, params, bounds) = input.generics.split_for_impl();
     let idents: Vec<_> = item.fields.iter().map(|f| f.0).collect();
-    let types: Vec<_> = item.fields.iter().map(|f| f.1).collect();
+    let hashes: Vec<_> = item.fields.iter().map(|f| name_hash(&f.0.to_string())).collect();
     let names: Vec<_> = idents.iter().map(|ident| ident.to_string()).collect();
     let fields = has_fields(input, &item, false);
     Ok(quote! {
@@ -97,25 +124,25 @@ pub(crate) fn captures(input: &DeriveInput) -> Result<TokenStream> {
         impl #generics #root::Capture for #name #params #bounds {
             #[allow(clippy::let_and_return)]
             fn advance(at: #root::capture::Position) -> #root::capture::Position {
-                #(let at = <#types as #root::Capture>::advance(at);)*
+                #(let at = #root::capture::fields::advance::<Self, #hashes>(at);)*
                 at
             }
             #[allow(unused_variables, unused_assignments)]
             fn describe(path: &str, at: #root::capture::Position, signature: &mut #root::Signature) {
                 #(
-                    <#types as #root::Capture>::describe(&#root::capture::join(path, #names), at, signature);
-                    let at = <#types as #root::Capture>::advance(at);
+                    #root::capture::fields::describe::<Self, #hashes>(&#root::capture::join(path, #names), at, signature);
+                    let at = #root::capture::fields::advance::<Self, #hashes>(at);
                 )*
             }
             #[allow(unused_variables, unused_assignments)]
             fn bind(&self, at: #root::capture::Position, arguments: &mut #root::Arguments) {
                 #(
-                    <#types as #root::Capture>::bind(&self.#idents, at, arguments);
-                    let at = <#types as #root::Capture>::advance(at);
+                    #root::capture::fields::bind::<Self, #hashes>(&self.#idents, at, arguments);
+                    let at = #root::capture::fields::advance::<Self, #hashes>(at);
                 )*
             }
             fn begin_group(&self) {
-                #(<#types as #root::Capture>::begin_group(&self.#idents);)*
+                #(#root::capture::fields::begin_group::<Self, #hashes>(&self.#idents);)*
             }
         }
         #fields
@@ -157,6 +184,8 @@ pub(crate) fn value(input: &DeriveInput) -> Result<TokenStream> {
         ));
     }
     let root = root();
+    let bounded = bounded(input, &item, &quote!(#root::Value));
+    let input = &bounded;
     let name = &input.ident;
     let (generics, params, bounds) = input.generics.split_for_impl();
     let idents: Vec<_> = item.fields.iter().map(|f| f.0).collect();

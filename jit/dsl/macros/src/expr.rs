@@ -6,7 +6,7 @@ use syn::{BinOp, Expr, ExprBinary, ExprStruct, Lit, Member, Path, Result, UnOp, 
 
 use crate::{
     body::{Both, Walk, Want},
-    derive::{name_hash, root, root_at},
+    derive::{name_hash, own, root, root_at},
     refuse,
 };
 
@@ -238,29 +238,31 @@ impl Walk {
             return Ok(Both::new(quote!({ let _ = #host; }), quote!({ let _ = #staged; })));
         }
         let value = self.expr(right, Want::Value)?;
-        let place = self.place(left)?;
+        let (place, skip) = self.assigned(|walk| (walk.place(left), walk.skip()));
+        let place = place?;
         let (host, staged, host_place, staged_place) = (value.host, value.staged, place.host, place.staged);
+        let (new, at) = (own("__value", span), own("__place", span));
         let (new_host, new_staged) = match op {
-            None => (quote!(__value), quote!(__value)),
+            None => (quote!(#new), quote!(#new)),
             Some(op) => {
                 let (host_fn, staged_fn) = both_ops(op, span);
                 (
-                    quote_spanned!(span=> #host_fn(*__place, __value)),
-                    quote_spanned!(span=> #staged_fn(#root::stage::rd(__place), __value)),
+                    quote_spanned!(span=> #host_fn(*#at, #new)),
+                    quote_spanned!(span=> #staged_fn(#root::stage::rd(#at), #new)),
                 )
             }
         };
         let host = quote_spanned!(span=> {
-            let __value = #host;
-            '__skip: {
-                let __place = &mut #host_place;
-                *__place = #new_host;
+            let #new = #host;
+            #skip: {
+                let #at = &mut #host_place;
+                *#at = #new_host;
             }
         });
         let staged = quote_spanned!(span=> {
-            let __value = #staged;
-            let __place = #staged_place;
-            #root::stage::assign(__place, #new_staged);
+            let #new = #staged;
+            let #at = #staged_place;
+            #root::stage::assign(#at, #new_staged);
         });
         Ok(Both::new(host, staged))
     }
@@ -272,13 +274,16 @@ impl Walk {
             Expr::Paren(e) => self.part(&e.expr),
             Expr::Group(e) => self.part(&e.expr),
             Expr::Path(path) => match single(&path.path) {
-                Some(name) if name == "self" => Ok(Both::new(quote!(self), quote_spanned!(span=> __this))),
+                Some(name) if name == "self" => Ok(Both::new(quote!(#name), {
+                    let this = own("__this", span);
+                    quote!(#this)
+                })),
                 Some(name) if self.is_capture(name) => {
                     let hash = name_hash(&name.to_string());
-                    Ok(Both::new(
-                        quote_spanned!(span=> self.#name),
-                        quote_spanned!(span=> #root::stage::field::<#hash, _>(__this)),
-                    ))
+                    Ok(Both::new(quote_spanned!(span=> self.#name), {
+                        let this = own("__this", span);
+                        quote_spanned!(span=> #root::stage::field::<#hash, _>(#this))
+                    }))
                 }
                 Some(name) if self.is_local(name) => Ok(Both::new(quote!(#name), quote!(#name))),
                 _ => self.expr(e, Want::Value),
@@ -355,11 +360,12 @@ impl Walk {
                 }
                 let at = self.expr(&index.index, Want::Value)?;
                 let (at_host, at) = (at.host, at.staged);
+                let skip = self.skip();
                 let slot = quote_spanned!(span=> *{
                     let __index = #at_host;
                     match #root::host::ops::slot(&mut (#base_host), __index) {
                         ::core::option::Option::Some(slot) => slot,
-                        ::core::option::Option::None => break '__skip,
+                        ::core::option::Option::None => break #skip,
                     }
                 });
                 Ok(Both::new(

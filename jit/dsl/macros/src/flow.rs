@@ -6,7 +6,7 @@ use syn::{Expr, ExprForLoop, ExprIf, Label, Pat, RangeLimits, Result, spanned::S
 
 use crate::{
     body::{Both, Returns, Walk, Want},
-    derive::{root, root_at},
+    derive::{own, root, root_at},
     refuse,
 };
 
@@ -85,11 +85,12 @@ impl Walk {
                 Ok(Both::new(quote_spanned!(span=> continue), staged))
             }
             Expr::Return(e) => {
+                let ret = own("__ret", span);
                 let (host, staged) = match (&e.expr, self.returns) {
                     (None, Returns::Kernel) => {
                         (quote!(return), quote_spanned!(span=> #root::stage::return_unit()))
                     }
-                    (None, _) => (quote!(return), quote_spanned!(span=> __ret.leave(()))),
+                    (None, _) => (quote!(return), quote_spanned!(span=> #ret.leave(()))),
                     (Some(value), Returns::Kernel) => {
                         return refuse::error(
                             value,
@@ -98,7 +99,7 @@ impl Walk {
                     }
                     (Some(value), _) => {
                         let Both { host, staged } = self.expr(value, Want::Value)?;
-                        (quote_spanned!(span=> return #host), quote_spanned!(span=> __ret.leave(#staged)))
+                        (quote_spanned!(span=> return #host), quote_spanned!(span=> #ret.leave(#staged)))
                     }
                 };
                 Ok(Both::new(host, self.left(staged, want)))

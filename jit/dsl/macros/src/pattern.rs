@@ -6,7 +6,7 @@ use syn::{Arm, Expr, ExprMatch, Ident, Lit, Pat, RangeLimits, Result, spanned::S
 
 use crate::{
     body::{Both, Walk, Want},
-    derive::{root, root_at},
+    derive::{own, root, root_at},
     refuse,
 };
 
@@ -39,21 +39,21 @@ impl Walk {
                     _ => quote!({ #body }),
                 },
             );
-        let (on_host, on) = (on.host, on.staged);
+        let (on_host, on, value) = (on.host, on.staged, own("__on", span));
         Ok(Both::new(
             quote_spanned!(span=> match #on_host { #hosts }),
-            quote_spanned!(span=> { let __on = #on; #staged }),
+            quote_spanned!(span=> { let #value = #on; #staged }),
         ))
     }
 
     fn arm(&mut self, arm: &Arm, want: Want) -> Result<(TokenStream, TokenStream, Option<TokenStream>)> {
         let root = root();
-        let test = self.test(&arm.pat)?;
+        let (test, value) = (self.test(&arm.pat)?, own("__on", arm.span()));
         self.scoped(|walk| {
             if let Some(name) = &test.name {
                 walk.declare(name);
             }
-            let named = test.name.as_ref().map(|name| quote!(let #name = __on;));
+            let named = test.name.as_ref().map(|name| quote!(let #name = #value;));
             let mut condition = test.condition;
             let mut guard_host = quote!();
             if let Some((_, guard)) = &arm.guard {
@@ -77,6 +77,7 @@ impl Walk {
 
     fn test(&mut self, pat: &Pat) -> Result<Test> {
         let (root, span) = (root_at(pat.span()), pat.span());
+        let on = own("__on", span);
         let condition = |condition| Ok(Test { condition: Some(condition), name: None });
         match pat {
             Pat::Wild(_) => Ok(Test { condition: None, name: None }),
@@ -88,29 +89,29 @@ impl Walk {
                     return Ok(Test { condition: None, name: Some(ident.ident.clone()) });
                 }
                 let name = &ident.ident;
-                condition(quote_spanned!(span=> #root::stage::eq(__on, #root::stage::constant(#name))))
+                condition(quote_spanned!(span=> #root::stage::eq(#on, #root::stage::constant(#name))))
             }
             Pat::Lit(lit) => {
                 if let Lit::Float(_) = &lit.lit {
                     return refuse::error(lit, "`match` on a float in a kernel: use `if` and comparisons");
                 }
                 let value = self.bound(&Expr::Lit(lit.clone()))?;
-                condition(quote_spanned!(span=> #root::stage::eq(__on, #value)))
+                condition(quote_spanned!(span=> #root::stage::eq(#on, #value)))
             }
             Pat::Path(path) => {
-                condition(quote_spanned!(span=> #root::stage::eq(__on, #root::stage::constant(#path))))
+                condition(quote_spanned!(span=> #root::stage::eq(#on, #root::stage::constant(#path))))
             }
             Pat::Range(range) => {
                 let mut parts = Vec::new();
                 if let Some(start) = &range.start {
                     let start = self.bound(start)?;
-                    parts.push(quote_spanned!(span=> #root::stage::ge(__on, #start)));
+                    parts.push(quote_spanned!(span=> #root::stage::ge(#on, #start)));
                 }
                 if let Some(end) = &range.end {
                     let end = self.bound(end)?;
                     parts.push(match range.limits {
-                        RangeLimits::HalfOpen(_) => quote_spanned!(span=> #root::stage::lt(__on, #end)),
-                        RangeLimits::Closed(_) => quote_spanned!(span=> #root::stage::le(__on, #end)),
+                        RangeLimits::HalfOpen(_) => quote_spanned!(span=> #root::stage::lt(#on, #end)),
+                        RangeLimits::Closed(_) => quote_spanned!(span=> #root::stage::le(#on, #end)),
                     });
                 }
                 let all =

@@ -8,6 +8,12 @@ pub(crate) fn error<T>(at: &impl Spanned, message: impl std::fmt::Display) -> Re
     Err(Error::new(at.span(), message))
 }
 
+/// An attribute where it cannot be; or, of an item that it can be on, what the item's parser says.
+pub(crate) fn misplaced<T>(input: &TokenStream, items: &[&str], found: Error, message: &str) -> Result<T> {
+    let is_item = |token| matches!(token, TokenTree::Ident(word) if items.iter().any(|item| word == item));
+    if input.clone().into_iter().any(is_item) { Err(found) } else { error(input, message) }
+}
+
 pub(crate) fn not_a_struct(data: &Data, derive: &str) -> String {
     let (kind, instead) = match data {
         Data::Enum(_) => ("an enum", "keep its number in a `u32` and `match` on that"),

@@ -94,6 +94,14 @@ args! { A B C D E F G H }
 args! { A B C D E F G H I }
 args! { A B C D E F G H I J }
 
+/// What no type is: a function that is called by a type's name, and not marked, asks for it.
+#[diagnostic::on_unimplemented(
+    message = "this function of `{Self}` is not marked `#[device]`",
+    label = "not a function of kernels",
+    note = "mark the `impl` that has it with `#[device]`; what traits and derives give is never marked: write it into such an `impl`"
+)]
+pub trait Marked {}
+
 /// What a function gives back: nothing or a value.
 pub trait Returned {
     /// Its handle.

@@ -269,3 +269,45 @@ pub struct Particle {
     pub mass: f32,
     pub spin: [f32; 4],
 }
+
+/// Functions of numbers by their paths, a generic struct, and kernels that a macro puts together.
+#[derive(Clone, Copy, Value)]
+#[repr(C)]
+pub struct Range<T> {
+    pub low: T,
+    pub high: T,
+}
+
+#[device]
+fn within<T: Value + vkfuse::rust::value::Ordered>(x: T, range: Range<T>) -> T {
+    x.clamp(range.low, range.high)
+}
+
+macro_rules! kernel_of {
+    ($name:ident { $($fields:tt)* } $($body:tt)*) => {
+        #[derive(Captures)]
+        pub struct $name {
+            $($fields)*
+        }
+
+        #[kernel]
+        impl $name {
+            $($body)*
+        }
+    };
+}
+
+kernel_of! { Paths { pub range: Range<f32>, pub out: Write<f32> }
+    fn twice(&self, x: f32) -> f32 {
+        x * 2.0 + self.range.low
+    }
+
+    fn run(&self) {
+        let mut all = [f32::max(1.0, 2.0), f32::sqrt(9.0), std::cmp::min(7_u32, 3) as f32, 0.0];
+        let mut k = 0;
+        all[{ all[k] += 1.0; k = 3; 3_u32 }] = within(f32::powi(3.0, 3), self.range);
+        for k in 0..4_u32 {
+            self.out.set(k, self.twice(all[k]));
+        }
+    }
+}

@@ -6,7 +6,9 @@ extern crate vkfuse_kernel as vkfuse;
 
 mod kernels;
 
-use kernels::{Branches, Document, Flow, Meaning, Nested, Outer, Padded, Pair, Particle, Reduce};
+use kernels::{
+    Branches, Document, Flow, Meaning, Nested, Outer, Padded, Pair, Particle, Paths, Range, Reduce,
+};
 use vkfuse::rust::{
     Form, HostBuffer, Item, KernelObject, Lowered, Ranged, ReadWrite, Shared, Signature, Spec, UVec3, Vec3,
     Vec4, Write,
@@ -115,6 +117,15 @@ fn what_rust_would_panic_at() {
     task_on_host(&kernel);
     let expected = [i32::MIN, 7, 0, i32::MIN, 0, 2, -1, 0, 0, i32::MAX, i32::MIN, 44, -56, 3 - 30];
     assert_eq!(out.to_vec(), expected);
+    lowers(&kernel);
+}
+
+#[test]
+fn functions_by_their_paths() {
+    let out = HostBuffer::new(vec![0.0; 4]);
+    let kernel = Paths { range: Range { low: -1.0, high: 20.0 }, out: (&out).into() };
+    task_on_host(&kernel);
+    assert_eq!(out.to_vec(), [5.0, 5.0, 5.0, 39.0]);
     lowers(&kernel);
 }
 

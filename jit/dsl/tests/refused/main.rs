@@ -19,6 +19,7 @@ fn each_is_named() {
     if String::from_utf8_lossy(&version).starts_with(COMPILER) {
         cases.compile_fail("tests/refused/cases/types.rs");
         cases.compile_fail("tests/refused/cases/elements.rs");
+        cases.compile_fail("tests/refused/cases/uses.rs");
     }
 }
 

@@ -5,13 +5,13 @@ extern crate vkfuse_kernel as vkfuse;
 use vkfuse::rust::{Captures, ReadWrite, device, kernel};
 
 #[derive(Captures)]
-struct Kernel {
+struct Kernel<const N: u32> {
     factor: u32,
     x: ReadWrite<u32>,
 }
 
 #[kernel]
-impl Kernel {
+impl Kernel<1> {
     fn other(&self) {
         self.run();
     }
@@ -20,7 +20,7 @@ impl Kernel {
 }
 
 #[kernel]
-impl Kernel {
+impl Kernel<2> {
     fn run(&self) {
         self.factor = 3;
         factor = 3;
@@ -92,6 +92,15 @@ fn methods(x: f32) {
     let h = x.fract();
     let i = x.rotate_left(3);
     let j = x.my_own();
+}
+
+#[device]
+fn paths(x: u32) {
+    let a = u32::from(true);
+    let b = f32::default();
+    let c = i32::saturating_add(1, 2);
+    let d = std::mem::size_of::<u32>();
+    let e = <u32 as Number>::twice(x);
 }
 
 #[device]

@@ -5,12 +5,12 @@ extern crate vkfuse_kernel as vkfuse;
 use vkfuse::rust::{Captures, Item, Value, Write, device, kernel};
 
 #[derive(Captures)]
-struct Kernel {
+struct Kernel<const N: u32> {
     out: Write<u32>,
 }
 
 #[kernel(64)]
-impl Kernel {
+impl Kernel<1> {
     fn run(&self) {}
 }
 
@@ -18,51 +18,51 @@ impl Kernel {
 fn not_an_impl() {}
 
 #[kernel]
-impl Clone for Kernel {
+impl Clone for Kernel<0> {
     fn clone(&self) -> Self {
         Kernel { out: self.out.clone() }
     }
 }
 
 #[kernel]
-impl Kernel {
+impl Kernel<2> {
     fn other(&self) {}
 }
 
 #[kernel]
-impl Kernel {
+impl Kernel<3> {
     fn run(item: Item<1>) {}
 }
 
 #[kernel]
-impl Kernel {
+impl Kernel<4> {
     fn run(self, item: Item<1>) {}
 }
 
 #[kernel]
-impl Kernel {
+impl Kernel<5> {
     fn run(&mut self, item: Item<1>) {}
 }
 
 #[kernel]
-impl Kernel {
+impl Kernel<6> {
     fn run<T: Value>(&self, item: Item<1>) {}
 }
 
 #[kernel]
-impl Kernel {
+impl Kernel<7> {
     fn run(&self, item: Item<1>) -> u32 {
         item.id(0)
     }
 }
 
 #[kernel]
-impl Kernel {
+impl Kernel<8> {
     fn run(&self, item: Item<1>, factor: u32) {}
 }
 
 #[kernel]
-impl Kernel {
+impl Kernel<9> {
     fn run(&self) {
         return self.out.set(0, 1);
     }
