@@ -199,10 +199,10 @@ pub enum Disabled {
     #[error("no folder: neither VKFUSE_CACHE_DIR nor XDG_CACHE_HOME nor HOME is usable")]
     NoFolder,
     /// The folder is not absolute.
-    #[error("the cache folder {} is not an absolute path", .0.display())]
+    #[error("the cache folder {} is not an absolute path; name it from the root", .0.display())]
     Relative(PathBuf),
     /// The folder could not be made or opened.
-    #[error("the cache folder {} cannot be used: {fault}", .path.display())]
+    #[error("the cache folder {} cannot be used: {fault}; name a folder that can be made and written", .path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
@@ -230,7 +230,7 @@ pub enum Disabled {
         name: &'static str,
     },
     /// The file system does not support locks.
-    #[error("{} is on a file system without locks", .0.display())]
+    #[error("{} is on a file system without locks; name a folder on another", .0.display())]
     NoLocks(PathBuf),
     /// There is no implementation for this operating system.
     #[error("not supported on this system")]

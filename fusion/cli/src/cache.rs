@@ -36,6 +36,11 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
         ..CacheOptions::default()
     };
     let resolved = options.resolve(|name| std::env::var_os(name));
+    // The context that builds says it otherwise.
+    let builds = matches!(&args.action, CacheAction::Verify { files, .. } if !files.is_empty());
+    for warning in resolved.warnings.iter().filter(|_| !builds) {
+        tracing::warn!("{warning}");
+    }
     let Some(folder) = resolved.store.dir.clone() else {
         let reason = resolved.store.off.unwrap_or(Disabled::NoFolder);
         return Err(Stop::wrong(format!("there is no cache folder: {reason}")));

@@ -26,6 +26,7 @@ use clap::Parser;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use stop::{Status, Stop};
+use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     // A wrong command line ends here, with clap's message and exit status 2.
@@ -56,14 +57,23 @@ fn execute(command: &Command, out: &mut dyn Write) -> Result<Status, Stop> {
     }
 }
 
-/// Prints log records on the standard error, where `VKFUSE_LOG` asks for them.
+/// Prints log records on the standard error: those that `VKFUSE_LOG` asks for, warnings otherwise.
 fn log() {
-    let Ok(filter) = tracing_subscriber::EnvFilter::try_from_env("VKFUSE_LOG") else {
-        return;
-    };
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+    let asked = std::env::var("VKFUSE_LOG").ok().filter(|filter| !filter.is_empty());
+    let parsed = asked.as_deref().map(EnvFilter::try_new);
+    let subscriber =
+        tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+    match parsed {
+        Some(Ok(filter)) => subscriber.with_env_filter(filter).init(),
+        wrong => {
+            subscriber
+                .with_env_filter(EnvFilter::new("vkfuse=warn"))
+                .without_time()
+                .with_target(false)
+                .init();
+            if let Some(Err(error)) = wrong {
+                tracing::warn!("VKFUSE_LOG is left out: {error}; vkfuse=debug is an example");
+            }
+        }
+    }
 }

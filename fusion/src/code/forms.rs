@@ -15,7 +15,7 @@ use std::{
 
 use vkfuse_cache::{Entry, Store};
 
-use super::key;
+use super::{keep::note, key};
 use crate::{
     jit::{FormStore, Origin, form_tools},
     report::stats::{Stats, count},
@@ -104,8 +104,7 @@ impl FormStore for Forms {
             self.compare(origin, form);
         }
         if !self.look_only {
-            // What the store does with it is its own affair, and in its own counters.
-            let _ = self.store.put(&key::of_form(origin), &Entry::new().with(FORM, form));
+            note(&self.store, self.store.put(&key::of_form(origin), &Entry::new().with(FORM, form)));
         }
     }
 }

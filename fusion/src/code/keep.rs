@@ -1,8 +1,8 @@
 //! What a context keeps, what it does not, and why.
 
-use vkfuse_cache::Disabled;
+use vkfuse_cache::{Disabled, Outcome, Skip, Store};
 
-use crate::{code::programs::Programs, jit::form_tools};
+use crate::{code::programs::Programs, jit::form_tools, options::environment::warn_once};
 
 /// Something that the caches may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,5 +63,28 @@ impl Programs {
             };
         }
         Ok(())
+    }
+}
+
+/// Says that there is no persistent store, unless that was asked for.
+pub(crate) fn warn_of_no_store(store: &Store) {
+    match store.disabled_reason() {
+        None => {}
+        Some(reason @ Disabled::Asked) => tracing::debug!(%reason, "no persistent cache"),
+        Some(reason) => warn_once(&format!(
+            "no persistent cache: {reason}; VKFUSE_CACHE_DIR names another folder, VKFUSE_CACHE_PERSISTENT=0 does without"
+        )),
+    }
+}
+
+/// Says that nothing can be written to the store, where the folder or the disk is why. What passes, such as a lock that is
+/// held, is counted only.
+pub(crate) fn note(store: &Store, outcome: Outcome) {
+    if let (Outcome::Skipped(Skip::Io(fault)), Some(folder)) = (outcome, store.path()) {
+        let folder = folder.display();
+        warn_once(&format!(
+            "the persistent cache in {folder} cannot be written: {fault}; free space or make the folder writable, or name \
+             another with VKFUSE_CACHE_DIR"
+        ));
     }
 }

@@ -21,6 +21,7 @@ use std::{
 
 use super::programs::hex;
 use crate::jit::{Arg, BufferId, FloatMode, FuseOptions, Module, Policy, Promote, Submission};
+use crate::options::environment::warn_once;
 
 /// A recording that cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -99,7 +100,10 @@ impl Recorder {
         // One write, so that the lines of processes do not mix.
         let file = fs::OpenOptions::new().create(true).append(true).open(&self.path);
         if let Err(error) = file.and_then(|mut file| file.write_all(text.as_bytes())) {
-            tracing::warn!(path = %self.path.display(), %error, "a fused list cannot be recorded");
+            warn_once(&format!(
+                "no fused list can be recorded in {}: {error}; VKFUSE_CACHE_RECORD names a file to append to",
+                self.path.display()
+            ));
         }
     }
 }

@@ -16,7 +16,12 @@ use std::{
 use smallvec::SmallVec;
 use vkfuse_cache::{self as cache, Entry, Failure, Hit, Key, MemoryCache, MemoryStats, Store, StoreStats};
 
-use super::{forms::Forms, key::Identity, log};
+use super::{
+    forms::Forms,
+    keep::{note, warn_of_no_store},
+    key::Identity,
+    log,
+};
 use crate::{
     code::build::Background,
     error::{BuildError, DeviceError, Error},
@@ -123,7 +128,7 @@ impl Programs {
         };
         let mut resolved = asked.resolve(environment::variable);
         for warning in &resolved.warnings {
-            tracing::warn!("{warning}");
+            environment::warn_once(&warning.to_string());
         }
         let subscriber = subscriber(resolved.trace, options.events.0.clone());
         resolved.store.subscriber = subscriber.clone();
@@ -137,9 +142,7 @@ impl Programs {
             }
         });
         let store = Store::open(resolved.store);
-        if let Some(reason) = store.disabled_reason() {
-            tracing::debug!(%reason, "no persistent cache");
-        }
+        warn_of_no_store(&store);
         let verify = options.verify.unwrap_or_else(environment::verify);
         Programs {
             gpu: gpu.clone(),
@@ -340,7 +343,8 @@ impl Programs {
         }
         count(&self.counters.disk_misses, 1);
         if !self.look_only {
-            let _ = self.store.put(wanted.key(&self.identity), &Entry::new().with(SPIRV, bytes(words)));
+            let entry = Entry::new().with(SPIRV, bytes(words));
+            note(&self.store, self.store.put(wanted.key(&self.identity), &entry));
         }
     }
 
@@ -415,7 +419,7 @@ impl Programs {
         }
         // What a driver says after its device is lost is not kept.
         if let (Some(key), Some(blob), false) = (key, &origin.blob, self.gpu.is_lost()) {
-            let _ = programs.store.put_blob(key, &driver, blob);
+            note(&programs.store, programs.store.put_blob(key, &driver, blob));
         }
         // A pipeline's own memory is the driver's secret; its code is the nearest that can be known.
         let weight = code_bytes.len() as u64 + origin.blob.map_or(0, |blob| blob.len() as u64);

@@ -16,7 +16,13 @@
 //! The persistent cache has variables of its own, which `vkfuse-cache` documents; they are handed to it from here. Variables
 //! of drivers and layers that change what they make of code are read as well, for the keys of what a driver made.
 
-use std::{env, ffi::OsString, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    env,
+    ffi::OsString,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
 
 use crate::{
     jit::{Pass, ShapeFacts},
@@ -96,9 +102,25 @@ fn parse_passes(text: &str) -> Vec<Pass> {
     passes
 }
 
-/// `VKFUSE_CACHE_VERIFY`.
+/// `VKFUSE_CACHE_VERIFY`; what is neither `0` nor `1` counts as unset, with a warning.
 pub(crate) fn verify() -> bool {
-    flag("VKFUSE_CACHE_VERIFY")
+    let Some(value) = variable("VKFUSE_CACHE_VERIFY") else { return false };
+    match value.to_str().map(|text| text.trim().to_ascii_lowercase()).as_deref() {
+        Some("1" | "true" | "yes" | "on") => true,
+        Some("0" | "false" | "no" | "off") => false,
+        _ => {
+            warn_once(&format!("VKFUSE_CACHE_VERIFY={value:?} is left out: neither 0 nor 1"));
+            false
+        }
+    }
+}
+
+/// Logs a warning: the same words once in a process, however many contexts there are.
+pub(crate) fn warn_once(words: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(words.to_owned()) {
+        tracing::warn!("{words}");
+    }
 }
 
 /// `VKFUSE_CACHE_RECORD`.

@@ -329,3 +329,74 @@ fn to_warm_counts_what_is_stored() {
         assert_ne!(report["not_written"], json!([]));
     }
 }
+
+/// The warnings on a command's standard error.
+fn warnings(finished: &Finished) -> Vec<&str> {
+    finished.stderr.lines().filter(|line| line.trim_start().starts_with("WARN")).collect()
+}
+
+#[test]
+fn a_cache_that_is_off_is_said_once_with_what_would_help() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("file"), "no folder").expect("writable");
+    std::os::unix::fs::symlink(folder.path(), path("link")).expect("possible");
+    let run = |settings: &[(&str, &str)], more: &[&str]| {
+        let mut command = command();
+        command.args(["run", &example("chain.toml"), "--mode", "fused"]).args(more);
+        let finished = finish(command.env("VKFUSE_CACHE_DIR", path("store")).envs(settings.iter().copied()));
+        assert_eq!(finished.status, 0, "{}", finished.stderr);
+        finished
+    };
+    // All is well, or as it was asked for.
+    assert_eq!(run(&[], &[]).stderr, "");
+    assert_eq!(run(&[("VKFUSE_CACHE_PERSISTENT", "0"), ("VKFUSE_CACHE_DIR", "/dev/null/x")], &[]).stderr, "");
+    assert_eq!(run(&[("VKFUSE_CACHE_DIR", "/dev/null/x")], &["--no-cache"]).stderr, "");
+    for (variable, value, words) in [
+        ("VKFUSE_CACHE_DIR", "/dev/null/x", "cannot be used"),
+        ("VKFUSE_CACHE_DIR", &*path("file"), "not a folder"),
+        ("VKFUSE_CACHE_DIR", &*path("link"), "name the folder itself"),
+        ("VKFUSE_CACHE_DIR", "not/absolute", "not an absolute path"),
+        ("VKFUSE_CACHE_MAX_SIZE", "much", "512M"),
+        ("VKFUSE_CACHE_MAX_AGE", "soon", "30d"),
+        ("VKFUSE_CACHE_PERSISTENT", "maybe", "neither 0 nor 1"),
+        ("VKFUSE_CACHE_VERIFY", "2", "neither 0 nor 1"),
+        ("VKFUSE_CACHE_RECORD", "/dev/null/x", "no fused list can be recorded"),
+        ("VKFUSE_LOG", "vkfuse=loud", "VKFUSE_LOG is left out"),
+    ] {
+        let finished = run(&[(variable, value)], &["--repeat", "3"]);
+        let said = warnings(&finished);
+        assert_eq!((said.len(), finished.stderr.lines().count()), (1, 1), "{variable}: {}", finished.stderr);
+        assert!(said[0].contains(words) && said[0].contains("VKFUSE_"), "{}", said[0]);
+    }
+    // The command that looks at the cache says so too.
+    let finished = finish(
+        command()
+            .args(["cache", "stats"])
+            .envs([("VKFUSE_CACHE_DIR", &*path("store")), ("VKFUSE_CACHE_MAX_SIZE", "much")]),
+    );
+    assert_eq!((finished.status, warnings(&finished).len()), (0, 1), "{}", finished.stderr);
+    for name in ["file", "link"] {
+        let finished = finish(command().args(["cache", "ls"]).env("VKFUSE_CACHE_DIR", path(name)));
+        assert_nothing_done(&finished, &["cannot be used", "name the folder itself"]);
+    }
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_said_once() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let chain = example("chain.toml");
+    let script = format!(
+        "mount -t tmpfs -o size=8k none \"$DIR\" && exec \"$VKFUSE\" run '{chain}' --cache-dir \"$DIR/store\" --json"
+    );
+    let Some(finished) = in_namespace(&script, folder.path()) else { return };
+    assert_eq!(finished.status, 0, "{}", finished.stderr);
+    assert_eq!((warnings(&finished).len(), finished.stderr.lines().count()), (1, 1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("cannot be written"), "{}", finished.stderr);
+}
