@@ -11,6 +11,7 @@ mod inner;
 mod ledger;
 mod lookup;
 mod names;
+mod own;
 mod publish;
 pub(crate) mod reason;
 mod scan;

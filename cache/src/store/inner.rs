@@ -11,6 +11,7 @@ use crate::disk::{Disk, FileKind, Meta, Stamp};
 use crate::event::Event;
 use crate::store::ledger::Ledger;
 use crate::store::names::VERSION;
+use crate::store::own;
 use crate::store::reason::{Disabled, Fault, Miss, Skip};
 use crate::store::stats::Counters;
 use crate::store::temp;
@@ -52,6 +53,7 @@ impl Inner {
         {
             return Err(Disabled::Network { path, name });
         }
+        own::claim(&*disk, &root, &path, user)?;
         let locks = match Ledger::lock(&*disk, &root, user, Duration::ZERO) {
             Err(Skip::Io(fault)) => !is_unsupported(fault),
             Ok(_) | Err(_) => true,
@@ -79,12 +81,17 @@ impl Inner {
     /// The root folder that the path names now, made again if it is gone. A store that lost its
     /// folder heals with its next write.
     pub(crate) fn root_to_write(&self) -> Result<Arc<File>, Skip> {
-        let fault = |kind| Skip::Io(Fault { operation: "open", kind });
-        let (file, meta) =
-            open_root(&*self.disk, &self.path, self.user).map_err(|disabled| match disabled {
-                Disabled::Folder { fault, .. } => Skip::Io(fault),
-                _ => fault(io::ErrorKind::PermissionDenied),
-            })?;
+        let skip = |disabled| match disabled {
+            Disabled::Folder { fault, .. } => Skip::Io(fault),
+            _ => Skip::Io(Fault { operation: "open", kind: io::ErrorKind::PermissionDenied }),
+        };
+        let (file, meta) = open_root(&*self.disk, &self.path, self.user).map_err(skip)?;
+        if held(&self.root).1.is_same_file(&meta) {
+            own::keep(&*self.disk, &file);
+        } else {
+            // Another folder has come in its place.
+            own::claim(&*self.disk, &file, &self.path, self.user).map_err(skip)?;
+        }
         let mut root = held(&self.root);
         if !root.1.is_same_file(&meta) {
             *root = (Arc::new(file), meta);

@@ -127,6 +127,21 @@ impl<'a> Ledger<'a> {
     }
 }
 
+/// Whether there is a record of a store.
+pub(crate) fn is_record(disk: &dyn Disk, root: &File, user: u32) -> bool {
+    let Ok(file) = disk.open(root, LOCK) else {
+        return false;
+    };
+    let is_one = || {
+        let meta = disk.meta(&file).ok()?;
+        let may_be = meta.kind == FileKind::Regular && meta.owner == user && meta.length == LENGTH as u64;
+        let bytes = may_be.then(|| disk::read_all(disk, &file, LENGTH).ok())??;
+        Record::decode(&bytes)
+    };
+    // Read without the lock, it may be half another.
+    (0..3).any(|_| is_one().is_some())
+}
+
 /// Opens the lock file, or takes away what is in its place; `None` asks for another try.
 fn open(disk: &dyn Disk, root: &File, user: u32) -> Result<Option<File>, Fault> {
     match disk.open_record(root, LOCK) {

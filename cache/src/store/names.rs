@@ -1,6 +1,7 @@
 //! Names of files and folders in the store, and what they take of the disk.
 //!
 //! ```text
+//! <root>/vkfuse-cache                                   says that the folder is a store's
 //! <root>/lock                                           kernel lock and size record
 //! <root>/tmp/<32 hex digits>                            files being written
 //! <root>/v1/<device>/<image>/<spec>/<options>/<n>.src   the full key
@@ -16,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::key::{Part, push_hex};
 
+/// The mark of a folder that is a store's, whatever its version.
+pub(crate) const MARK: &str = "vkfuse-cache";
 pub(crate) const TMP: &str = "tmp";
 /// The folder of this format version.
 pub(crate) const VERSION: &str = if cfg!(vkfuse_next_format) { "v2" } else { "v1" };

@@ -212,6 +212,9 @@ pub enum Disabled {
     /// The folder is a symbolic link or no folder at all.
     #[error("{} is a link or not a folder; name the folder itself", .0.display())]
     NotAFolder(PathBuf),
+    /// The folder has files in it that are not this cache's.
+    #[error("{} holds other files and is not a cache of this kind; name an empty folder, or a new one in it", .0.display())]
+    NotACache(PathBuf),
     /// The folder belongs to another user.
     #[error("{} belongs to another user; use a folder of your own", .0.display())]
     ForeignOwner(PathBuf),

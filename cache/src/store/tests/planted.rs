@@ -1,9 +1,11 @@
 //! Things that somebody, or something, put in the way: links, pipes, folders; and things taken away.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use crate::disk::faulty::{Faulty, Trouble};
 use crate::store::Store;
 use crate::store::tests::{Yard, driver, key, payload};
 use crate::{Disabled, Miss};
@@ -31,7 +33,7 @@ fn remove(path: &Path) {
 /// Everything that a store has a name for, from the top down.
 fn places(yard: &Yard) -> Vec<PathBuf> {
     let entry = yard.files(".bin").remove(0);
-    let mut all: Vec<PathBuf> = vec![yard.root.join("lock"), yard.root.join("tmp")];
+    let mut all: Vec<PathBuf> = ["vkfuse-cache", "lock", "tmp"].map(|name| yard.root.join(name)).into();
     let mut folder = entry.parent().unwrap();
     while folder != yard.root {
         all.push(folder.to_owned());
@@ -173,4 +175,116 @@ fn never_removes_foreign_names() {
     for path in &strange {
         assert_eq!(fs::read(path).unwrap(), VICTIM, "{path:?}");
     }
+}
+
+/// Everything below a folder, with contents and time stamps.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, i64, i64)> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let meta = fs::symlink_metadata(&path).unwrap();
+        let bytes = meta.is_file().then(|| fs::read(&path).unwrap());
+        if meta.is_dir() {
+            found.extend(contents(&path));
+        }
+        found.insert(path, (bytes, meta.mtime(), meta.mtime_nsec()));
+    }
+    found
+}
+
+#[test]
+fn touches_nothing_in_a_folder_of_others() {
+    let record = |yard: &Yard| {
+        let store = yard.open();
+        assert!(store.put(&key(1), &payload(1, 300)).is_published());
+    };
+    type Others = fn(&Path);
+    let others: [(&str, Others); 10] = [
+        ("a lock with a process id", |root| fs::write(root.join("lock"), "1234\n").unwrap()),
+        ("an empty lock", |root| fs::write(root.join("lock"), "").unwrap()),
+        ("a lock as long as ours", |root| fs::write(root.join("lock"), [7; 72]).unwrap()),
+        ("a file tmp", |root| fs::write(root.join("tmp"), VICTIM).unwrap()),
+        ("a file v1", |root| fs::write(root.join("v1"), VICTIM).unwrap()),
+        ("an empty folder tmp", |root| fs::create_dir(root.join("tmp")).unwrap()),
+        ("temporary files", |root| {
+            fs::create_dir(root.join("tmp")).unwrap();
+            fs::write(root.join("tmp/0123456789abcdef0123456789abcdef"), VICTIM).unwrap();
+        }),
+        ("a lock and temporary files", |root| {
+            fs::write(root.join("lock"), "").unwrap();
+            fs::create_dir(root.join("v1")).unwrap();
+            fs::create_dir(root.join("tmp")).unwrap();
+            fs::write(root.join("tmp/0123456789abcdef0123456789abcdef"), VICTIM).unwrap();
+        }),
+        ("a document", |root| fs::write(root.join("README"), VICTIM).unwrap()),
+        ("a folder with the name of the mark", |root| fs::create_dir(root.join("vkfuse-cache")).unwrap()),
+    ];
+    for (what, fill) in others {
+        let yard = Yard::new();
+        fs::create_dir(&yard.root).unwrap();
+        fs::set_permissions(&yard.root, fs::Permissions::from_mode(0o700)).unwrap();
+        fill(&yard.root);
+        let before = contents(&yard.root);
+        let store = yard.open();
+        assert_eq!(store.disabled_reason(), Some(&Disabled::NotACache(yard.root.clone())), "{what}");
+        assert!(!store.put(&key(1), &payload(1, 300)).is_published(), "{what}");
+        store.sweep();
+        store.clear();
+        drop(store);
+        assert_eq!(contents(&yard.root), before, "{what}");
+    }
+    // A store from before there was a mark, beside something else: neither used nor touched.
+    let yard = Yard::new();
+    record(&yard);
+    fs::remove_file(yard.root.join("vkfuse-cache")).unwrap();
+    fs::write(yard.root.join("README"), VICTIM).unwrap();
+    let before = contents(&yard.root);
+    assert!(!yard.open().is_enabled());
+    assert_eq!(contents(&yard.root), before);
+    // Another folder with something in it comes in the place of the root of an open store.
+    let yard = Yard::new();
+    let store = yard.open();
+    fs::rename(&yard.root, yard.base.path().join("aside")).unwrap();
+    fs::create_dir(&yard.root).unwrap();
+    fs::set_permissions(&yard.root, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(yard.root.join("lock"), "1234\n").unwrap();
+    let before = contents(&yard.root);
+    assert!(!store.put(&key(1), &payload(1, 300)).is_published());
+    drop(store);
+    assert_eq!(contents(&yard.root), before);
+}
+
+#[test]
+fn a_store_without_a_mark_goes_on() {
+    for written in [true, false] {
+        let (yard, store, _) = prepared();
+        if !written {
+            store.clear();
+        }
+        drop(store);
+        fs::remove_file(yard.root.join("vkfuse-cache")).unwrap();
+        if !written {
+            // As a process leaves it that opened it and wrote nothing.
+            fs::write(yard.root.join("lock"), "").unwrap();
+        }
+        let store = yard.open();
+        assert_eq!(store.disabled_reason(), None);
+        assert_eq!(store.get(&key(1)).is_ok(), written);
+        assert!(yard.root.join("vkfuse-cache").is_file());
+        assert!(store.put(&key(2), &payload(2, 300)).is_published());
+    }
+    // The mark is put back by who has the store open.
+    let (yard, store, _) = prepared();
+    for name in ["vkfuse-cache", "lock"] {
+        fs::remove_file(yard.root.join(name)).unwrap();
+    }
+    assert!(store.put(&key(2), &payload(2, 300)).is_published());
+    assert!(yard.open().get(&key(2)).is_ok());
+    assert!(yard.root.join("vkfuse-cache").is_file());
+    // Where nothing can be written there are hits all the same.
+    fs::remove_file(yard.root.join("vkfuse-cache")).unwrap();
+    drop(store);
+    let (store, _) = yard.open_on(Faulty::new(1, Trouble::Lasting(libc::EROFS)));
+    assert_eq!(store.disabled_reason(), None);
+    assert!(store.get(&key(2)).is_ok());
 }
