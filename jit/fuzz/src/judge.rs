@@ -127,6 +127,21 @@ pub fn defined(pool: &Pool, list: &List) -> Result<Vec<Vec<u8>>, Verdict> {
     case.unfused().map(|(outcome, _)| outcome.bytes)
 }
 
+/// Whether bytes of a list depend on results that GLSL.std.450 leaves open, of instructions for floats: a driver may then give
+/// others for the same instructions in another kernel.
+pub fn is_open(pool: &Pool, list: &List) -> bool {
+    let Ok(case) = Case::new(pool, list) else { return false };
+    let Ok((outcome, steps)) = case.unfused() else { return false };
+    let other = run::programs(&steps).and_then(|mut built| {
+        for one in &mut built {
+            one.program = one.program.clone().with_other_open_results();
+        }
+        run::run(&case.contents, &steps, &built, Order::Forward, None)
+    });
+    // Other results may lead anywhere, such as out of bounds.
+    other.map_or(true, |other| other.bytes != outcome.bytes)
+}
+
 struct Case {
     limits: Limits,
     submissions: Vec<Submission>,

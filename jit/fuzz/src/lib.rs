@@ -42,7 +42,7 @@ mod work;
 
 pub use compile::{has_front_end, validate};
 pub use dump::{describe, dump};
-pub use judge::{Class, Failure, Reference, Verdict, defined, judge};
+pub use judge::{Class, Failure, Reference, Verdict, defined, is_open, judge};
 pub use list::List;
 pub use pool::Pool;
 pub use shrink::shrunk;

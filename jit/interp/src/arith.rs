@@ -8,10 +8,12 @@ mod float;
 mod glsl;
 mod half;
 mod integer;
+mod open;
 mod pack;
 
 pub(super) use convert::convert;
 pub(super) use glsl::ternary;
+pub(super) use open::{other_binary, other_unary};
 pub(super) use pack::{Pack, pack};
 
 /// Type of a scalar, without signedness, which SPIR-V keeps in the instructions.

@@ -10,7 +10,12 @@ pub(super) fn compute(inst: &Inst, program: &Program, r: &mut [u64]) {
         Inst::Binary { op, num, splat, dst, a, b, n } => {
             for i in 0..n {
                 let right = r[(if splat { b } else { b + i }) as usize];
-                r[(dst + i) as usize] = arith::binary(op, num, r[(a + i) as usize], right);
+                let left = r[(a + i) as usize];
+                let result = arith::binary(op, num, left, right);
+                r[(dst + i) as usize] = match program.other_open {
+                    false => result,
+                    true => arith::other_binary(op, num, left, right, result),
+                };
             }
         }
         Inst::Chain { dst, base, offset, first, count } => {
@@ -37,7 +42,12 @@ pub(super) fn compute(inst: &Inst, program: &Program, r: &mut [u64]) {
         }
         Inst::Unary { op, num, dst, a, n } => {
             for i in 0..n {
-                r[(dst + i) as usize] = arith::unary(op, num, r[(a + i) as usize]);
+                let operand = r[(a + i) as usize];
+                let result = arith::unary(op, num, operand);
+                r[(dst + i) as usize] = match program.other_open {
+                    false => result,
+                    true => arith::other_unary(op, num, operand, result),
+                };
             }
         }
         Inst::Ternary { op, num, dst, a, b, c, n } => {

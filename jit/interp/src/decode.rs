@@ -95,6 +95,7 @@ impl<'w> Decoder<'w> {
                 groups: Vec::new(),
                 has_atomics: false,
                 grain_shift: 0,
+                other_open: false,
             },
             decorations: Decorations::default(),
             shapes: Shapes::new(bound),

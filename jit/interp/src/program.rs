@@ -43,6 +43,8 @@ pub struct Program {
     pub(super) has_atomics: bool,
     /// log2 of the largest power of two up to 4 that divides all byte offsets, strides and widths.
     pub(super) grain_shift: u32,
+    /// Takes the other result where one is left open.
+    pub(super) other_open: bool,
 }
 
 impl Program {
@@ -54,6 +56,13 @@ impl Program {
     /// Decodes a module with several entry points.
     pub fn decode_entry(words: &[u32], entry: &str) -> Result<Self, OracleError> {
         super::decode::decode(words, Some(entry))
+    }
+
+    /// The same program, with other results of the instructions for floats of which GLSL.std.450 leaves the result open,
+    /// such as `inverseSqrt(0.0)`: what depends on them is no defined result.
+    pub fn with_other_open_results(mut self) -> Self {
+        self.other_open = true;
+        self
     }
 
     /// Invocations in a work-group, per dimension.

@@ -1,6 +1,6 @@
 //! Scalar arithmetic against the host's.
 
-use vkfuse_interp::{Memory, Order};
+use vkfuse_interp::{Memory, Order, Program};
 
 use crate::harness::{as_floats, bytes, floats, run, shader};
 
@@ -136,4 +136,24 @@ fn floats_match_the_host_bit_for_bit() {
     assert_eq!(z[21], f32::from_bits(0x3e198000));
     assert_eq!(z[22].to_bits(), 0x2e66_3e00);
     assert_eq!(z[23], 0.75 + 1.0);
+}
+
+/// What depends on a result that is left open is found by taking another; what does not is the same.
+#[test]
+fn results_that_are_left_open_can_be_others() {
+    let program = shader!("open");
+    let values = [4.0, 0.0, -0.0, -1.0, f32::INFINITY, 1e-40];
+    let results = |program: &Program| {
+        let mut memory = Memory::new();
+        let (x, z) = (memory.add(floats(&values)), memory.add(vec![0; values.len() * 8]));
+        let findings = run(program, [values.len() as u32, 1, 1], &mut memory, &[x, z], &[], Order::Forward)
+            .expect("runs");
+        assert!(findings.is_clean(), "{findings:?}");
+        memory.words(z)
+    };
+    let (usual, other) = (results(&program), results(&program.clone().with_other_open_results()));
+    for ((value, usual), other) in values.iter().zip(usual.chunks(2)).zip(other.chunks(2)) {
+        assert_eq!(usual[0] != other[0], *value <= 0.0, "inverseSqrt({value})");
+        assert_eq!(usual[1] != other[1], *value < 0.0, "pow({value}, 2)");
+    }
 }

@@ -1,0 +1,91 @@
+//! Where GLSL.std.450 leaves the result of an instruction for floats open.
+//!
+//! Such a result depends on the driver, and on what stands around the instruction: lavapipe's `inverseSqrt(-0.0)` is an
+//! infinity in one kernel and none in another that says the same. The interpreter has one result for each, and another for who wants
+//! to know whether anything depends on it.
+
+use super::float::{rounded, value};
+use super::{Binary, Num, Unary};
+
+fn is_float(num: Num) -> bool {
+    matches!(num, Num::F16 | Num::F32 | Num::F64)
+}
+
+/// What a result that is left open could be as well.
+fn other(num: Num, result: u64) -> u64 {
+    rounded(num, if value(num, result).is_nan() { 1.0 } else { f64::NAN })
+}
+
+/// The result of an instruction with one operand, or another one where that is left open.
+pub(in super::super) fn other_unary(op: Unary, num: Num, a: u64, result: u64) -> u64 {
+    if !is_float(num) {
+        return result;
+    }
+    let x = value(num, a);
+    let is_open = match op {
+        Unary::InverseSqrt | Unary::Log | Unary::Log2 => x <= 0.0,
+        Unary::Sqrt => x < 0.0,
+        Unary::Asin | Unary::Acos => x.abs() > 1.0,
+        Unary::Acosh => x < 1.0,
+        Unary::Atanh => x.abs() >= 1.0,
+        _ => false,
+    };
+    if is_open { other(num, result) } else { result }
+}
+
+/// The result of an instruction with two operands, or another one where that is left open.
+pub(in super::super) fn other_binary(op: Binary, num: Num, a: u64, b: u64, result: u64) -> u64 {
+    if !is_float(num) {
+        return result;
+    }
+    let (x, y) = (value(num, a), value(num, b));
+    let is_open = match op {
+        Binary::Atan2 => x == 0.0 && y == 0.0,
+        Binary::Pow => x < 0.0 || x == 0.0 && y <= 0.0,
+        _ => false,
+    };
+    if is_open { other(num, result) } else { result }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn f32s(x: f32) -> u64 {
+        u64::from(x.to_bits())
+    }
+
+    #[test]
+    fn only_what_is_open_has_another_result() {
+        for (op, x, is_open) in [
+            (Unary::InverseSqrt, -0.0, true),
+            (Unary::InverseSqrt, 1e-30, false),
+            (Unary::Sqrt, -1.0, true),
+            (Unary::Sqrt, -0.0, false),
+            (Unary::Log, 0.0, true),
+            (Unary::Asin, 1.0, false),
+            (Unary::Asin, -1.5, true),
+            (Unary::Atanh, 1.0, true),
+            (Unary::Acosh, 0.5, true),
+            (Unary::Exp, -1.0, false),
+            (Unary::Sqrt, f32::NAN, false),
+        ] {
+            let result = super::super::unary(op, Num::F32, f32s(x));
+            assert_eq!(other_unary(op, Num::F32, f32s(x), result) != result, is_open, "{op:?} {x}");
+        }
+        for (op, x, y, is_open) in [
+            (Binary::Pow, -2.0, 2.0, true),
+            (Binary::Pow, 0.0, 0.0, true),
+            (Binary::Pow, 0.0, 2.0, false),
+            (Binary::Atan2, 0.0, -0.0, true),
+            (Binary::Atan2, 0.0, 1.0, false),
+            (Binary::FDiv, 0.0, 0.0, false),
+        ] {
+            let result = super::super::binary(op, Num::F32, f32s(x), f32s(y));
+            let other = other_binary(op, Num::F32, f32s(x), f32s(y), result);
+            assert_eq!(other != result, is_open, "{op:?} {x} {y}");
+        }
+        // An integer is none of this.
+        assert_eq!(other_unary(Unary::Sqrt, Num::Int(32), u64::from(u32::MAX), 7), 7);
+    }
+}
