@@ -11,7 +11,8 @@ use vkfuse::{
 
 use crate::{
     kernels::{
-        Branches, Document, Flow, Meaning, Nested, Outer, Padded, Pair, Particle, Paths, Range, Reduce,
+        Branches, Complex, Document, Flow, Meaning, Methods, Nested, Outer, Padded, Pair, Particle, Paths,
+        Range, Reduce, Weighted,
     },
     support::Rig,
 };
@@ -123,6 +124,26 @@ fn functions_by_their_paths() {
         })
         .expect("submits");
     assert_eq!(device.download().expect("downloads"), host.to_vec());
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn methods_and_constants() {
+    let rig = rig!();
+    let (a, b) = ([1.0_f32, 2.0], [3.0_f32, 4.0, 5.0]);
+    let (ha, hb, hout) =
+        (HostBuffer::new(a.to_vec()), HostBuffer::new(b.to_vec()), HostBuffer::new(vec![0.0; 3]));
+    let (da, db, dout) = (buffer(&rig, &a), buffer(&rig, &b), buffer(&rig, &[0.0_f32; 3]));
+    let start = Complex { re: 1.0, im: 2.0 };
+    let parts = [Weighted { weight: 2.0, data: (&ha).into() }, Weighted { weight: 0.5, data: (&hb).into() }];
+    on_host([3], &Methods { start, parts, out: (&hout).into() });
+    let parts = [Weighted { weight: 2.0, data: (&da).into() }, Weighted { weight: 0.5, data: (&db).into() }];
+    rig.queue
+        .submit(|h| {
+            h.parallel_for(3, &Methods { start, parts, out: (&dout).into() });
+        })
+        .expect("submits");
+    assert_eq!(dout.download().expect("downloads"), hout.to_vec());
     rig.assert_no_validation_messages();
 }
 

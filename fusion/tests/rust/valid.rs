@@ -10,7 +10,7 @@ use vkfuse::rust::{
 
 use crate::{
     device::Table,
-    kernels::{Branches, Document, Flow, Meaning, Nested, Particle, Paths, Reduce},
+    kernels::{Branches, Document, Flow, Meaning, Methods, Nested, Particle, Paths, Reduce},
     narrow::Narrow,
 };
 
@@ -231,6 +231,7 @@ fn all_modules_are_valid() {
     check::<Flow>(&mut count);
     check::<Branches>(&mut count);
     check::<Meaning>(&mut count);
+    check::<Methods>(&mut count);
     check::<Paths>(&mut count);
     check::<Reduce>(&mut count);
     check::<Table>(&mut count);
@@ -239,7 +240,7 @@ fn all_modules_are_valid() {
     check::<Composites>(&mut count);
     check::<Groups>(&mut count);
     check::<Narrow>(&mut count);
-    assert_eq!(count, 13 * 6);
+    assert_eq!(count, 14 * 6);
 }
 
 /// The check can fail.

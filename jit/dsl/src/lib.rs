@@ -21,6 +21,8 @@
 /// The path under which expanded code finds this crate: a user's `::vkfuse` has it, too.
 #[doc(hidden)]
 pub extern crate self as rust;
+/// The same for functions of this crate that are marked.
+extern crate self as vkfuse;
 
 pub mod access;
 pub mod capture;

@@ -17,6 +17,7 @@ mod int;
 mod item;
 mod math;
 mod memory;
+mod method;
 mod narrow;
 mod operators;
 mod place;
@@ -37,6 +38,7 @@ pub use flow::{
     Yield, break_, continue_, for_inclusive, for_range, if_then, if_value, loop_, never, return_unit, while_,
 };
 pub use math::*;
+pub use method::{Method, Receiver, method};
 pub use operators::*;
 pub(crate) use place::vector;
 pub use place::{

@@ -126,3 +126,139 @@ signed! {
     DVec2: x y; DVec3: x y z; DVec4: x y z w;
     IVec2: x y; IVec3: x y z; IVec4: x y z w;
 }
+
+macro_rules! products {
+    ($($name:ident $scalar:ident: $($field:ident)+;)+) => {$(
+        #[vkfuse_macros::device]
+        impl $name {
+            /// The sum of the products of the components, in order.
+            #[must_use]
+            pub fn dot(self, other: $name) -> $scalar {
+                self.x * other.x $(+ self.$field * other.$field)+
+            }
+
+            /// All components by one number.
+            #[must_use]
+            pub fn scale(self, by: $scalar) -> $name {
+                self * $name::splat(by)
+            }
+        }
+    )+};
+}
+
+macro_rules! lengths {
+    ($($name:ident $scalar:ident;)+) => {$(
+        #[vkfuse_macros::device]
+        impl $name {
+            /// The root of [`dot`](Self::dot) with itself.
+            #[must_use]
+            pub fn length(self) -> $scalar {
+                self.dot(self).sqrt()
+            }
+
+            /// By its length; no number where that is zero.
+            #[must_use]
+            pub fn normalize(self) -> $name {
+                self / $name::splat(self.length())
+            }
+        }
+    )+};
+}
+
+macro_rules! parts {
+    ($($two:ident $three:ident $four:ident $scalar:ident;)+) => {$(
+        #[vkfuse_macros::device]
+        impl $two {
+            /// The components in another order.
+            #[must_use]
+            pub fn yx(self) -> $two {
+                $two::new(self.y, self.x)
+            }
+
+            /// With a third component.
+            #[must_use]
+            pub fn extend(self, z: $scalar) -> $three {
+                $three::new(self.x, self.y, z)
+            }
+        }
+
+        #[vkfuse_macros::device]
+        impl $three {
+            /// The vector at right angles to both, as long as the area between them.
+            #[must_use]
+            pub fn cross(self, other: $three) -> $three {
+                $three::new(
+                    self.y * other.z - self.z * other.y,
+                    self.z * other.x - self.x * other.z,
+                    self.x * other.y - self.y * other.x,
+                )
+            }
+
+            /// Two of the components.
+            #[must_use]
+            pub fn xy(self) -> $two {
+                $two::new(self.x, self.y)
+            }
+
+            /// Two of the components.
+            #[must_use]
+            pub fn xz(self) -> $two {
+                $two::new(self.x, self.z)
+            }
+
+            /// Two of the components.
+            #[must_use]
+            pub fn yz(self) -> $two {
+                $two::new(self.y, self.z)
+            }
+
+            /// The components in another order.
+            #[must_use]
+            pub fn yzx(self) -> $three {
+                $three::new(self.y, self.z, self.x)
+            }
+
+            /// The components in another order.
+            #[must_use]
+            pub fn zxy(self) -> $three {
+                $three::new(self.z, self.x, self.y)
+            }
+
+            /// With a fourth component.
+            #[must_use]
+            pub fn extend(self, w: $scalar) -> $four {
+                $four::new(self.x, self.y, self.z, w)
+            }
+        }
+
+        #[vkfuse_macros::device]
+        impl $four {
+            /// Two of the components.
+            #[must_use]
+            pub fn xy(self) -> $two {
+                $two::new(self.x, self.y)
+            }
+
+            /// Two of the components.
+            #[must_use]
+            pub fn zw(self) -> $two {
+                $two::new(self.z, self.w)
+            }
+
+            /// Three of the components.
+            #[must_use]
+            pub fn xyz(self) -> $three {
+                $three::new(self.x, self.y, self.z)
+            }
+        }
+    )+};
+}
+
+products! {
+    Vec2 f32: y; Vec3 f32: y z; Vec4 f32: y z w;
+    DVec2 f64: y; DVec3 f64: y z; DVec4 f64: y z w;
+    IVec2 i32: y; IVec3 i32: y z; IVec4 i32: y z w;
+    UVec2 u32: y; UVec3 u32: y z; UVec4 u32: y z w;
+}
+lengths! { Vec2 f32; Vec3 f32; Vec4 f32; DVec2 f64; DVec3 f64; DVec4 f64; }
+parts! { Vec2 Vec3 Vec4 f32; DVec2 DVec3 DVec4 f64; IVec2 IVec3 IVec4 i32; UVec2 UVec3 UVec4 u32; }

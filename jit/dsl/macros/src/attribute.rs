@@ -11,7 +11,7 @@ use syn::{
 
 use crate::{
     body::{Both, Returns, Walk, Want},
-    derive::root,
+    derive::{name_hash, root},
     refuse,
 };
 
@@ -80,23 +80,31 @@ fn check(signature: &Signature) -> Result<()> {
         );
     }
     if let Some(receiver) = signature.receiver() {
+        if receiver.reference.is_none() && receiver.mutability.is_some() {
+            return refuse::error(receiver, "`mut self` in a kernel: copy it, `let mut x = self;`");
+        }
         if receiver.mutability.is_some() {
             return refuse::error(
                 receiver,
                 "`&mut self` in a kernel: captures are read only; use `&self` and write through accessors",
             );
         }
-        if receiver.reference.is_none() {
-            return refuse::error(receiver, "`self` by value in a kernel: use `&self`");
-        }
     }
     Ok(())
 }
 
 /// A body's two copies, with what must surround them.
-fn bodies(block: &Block, params: &[Param<'_>], returns: Returns, captures: HashSet<String>) -> Result<Both> {
+fn bodies(
+    signature: &Signature,
+    block: &Block,
+    params: &[Param<'_>],
+    returns: Returns,
+    captures: HashSet<String>,
+) -> Result<Both> {
     let root = root();
+    let by_reference = signature.receiver().is_some_and(|receiver| receiver.reference.is_some());
     let mut walk = Walk::new(returns, captures);
+    walk.by_reference = by_reference;
     params.iter().for_each(|param| walk.declare(param.name));
     let want = if returns == Returns::Value { Want::Value } else { Want::Nothing };
     let Both { host, staged } = walk.block(block, want);
@@ -184,7 +192,7 @@ fn copies(
     let conditions = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     let params = params(signature)?;
     let (returns, ret) = returns(signature)?;
-    let Both { host, staged } = bodies(block, &params, returns, HashSet::new())?;
+    let Both { host, staged } = bodies(signature, block, &params, returns, HashSet::new())?;
     let names: Vec<_> = params.iter().map(|p| p.name).collect();
     let types = params.iter().map(|p| handle(p.ty, p.value));
     let result = if returns == Returns::Value { quote!(#root::stage::Val<#ret>) } else { quote!(()) };
@@ -217,6 +225,16 @@ fn no_arguments(arguments: &TokenStream, attribute: &str) -> Result<()> {
         arguments,
         format!("`#[{attribute}]` takes no arguments: the range of a launch says how large groups are"),
     )
+}
+
+/// `self` by value, of what is no value.
+fn by_reference(signature: &Signature) -> Result<()> {
+    match signature.receiver() {
+        Some(receiver) if receiver.reference.is_none() => {
+            refuse::error(receiver, "`self` by value in a kernel: use `&self`")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `#[device]`
@@ -252,6 +270,35 @@ pub(crate) fn device(arguments: TokenStream, input: TokenStream) -> Result<Token
     })
 }
 
+/// A function as a method: what a call on a value of the type finds. Functions with type parameters of their own are called
+/// by their paths.
+fn method(item: &ItemImpl, member: &ImplItemFn) -> Option<TokenStream> {
+    let signature = &member.sig;
+    signature.receiver()?;
+    if !signature.generics.params.is_empty() {
+        return None;
+    }
+    let (params, (returns, ret)) = (params(signature).ok()?, returns(signature).ok()?);
+    let (root, ty) = (root(), &item.self_ty);
+    let (generics, _, bounds) = item.generics.split_for_impl();
+    let conditions = member.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
+    let names: Vec<_> = params.iter().map(|p| p.name).collect();
+    let types: Vec<_> = params.iter().map(|p| handle(p.ty, p.value)).collect();
+    let result = if returns == Returns::Value { quote!(#root::stage::Val<#ret>) } else { quote!(()) };
+    let hash = name_hash(&signature.ident.to_string());
+    let lower = format_ident!("__lower_{}", signature.ident);
+    Some(quote! {
+        #(#conditions)*
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl #generics #root::stage::Method<#hash, (#(#types,)*), #result> for #ty #bounds {
+            fn call(__this: #root::stage::Staged<Self>, (#(#names,)*): (#(#types,)*)) -> #result {
+                Self::#lower(__this, #(#names),*)
+            }
+        }
+    })
+}
+
 /// The functions of an `impl`, twice; and its `run`, if it may have one.
 fn implementation(
     item: &ItemImpl,
@@ -260,7 +307,7 @@ fn implementation(
     if let Some((_, path, _)) = &item.trait_ {
         return refuse::error(path, "an `impl` of a trait in a kernel: mark an `impl` without a trait");
     }
-    let mut functions = TokenStream::new();
+    let (mut functions, mut methods) = (TokenStream::new(), TokenStream::new());
     let mut entry = None;
     for member in &item.items {
         match member {
@@ -268,6 +315,11 @@ fn implementation(
                 entry = Some(member.clone())
             }
             ImplItem::Fn(member) => {
+                if run.is_some() {
+                    by_reference(&member.sig)?;
+                } else {
+                    methods.extend(method(item, member));
+                }
                 let lower = format_ident!("__lower_{}", member.sig.ident);
                 let (host, lowered) =
                     function(&member.vis, &member.attrs, &member.sig, &member.block, &lower)?;
@@ -279,7 +331,7 @@ fn implementation(
     }
     let (generics, _, bounds) = item.generics.split_for_impl();
     let ty = &item.self_ty;
-    Ok((quote!(impl #generics #ty #bounds { #functions }), entry))
+    Ok((quote!(impl #generics #ty #bounds { #functions } #methods), entry))
 }
 
 /// `#[kernel]`
@@ -339,6 +391,7 @@ pub(crate) fn expand(item: &ItemImpl, captures: &HashSet<String>) -> Result<Toke
 fn entry(item: &ItemImpl, run: &ImplItemFn, captures: &HashSet<String>) -> Result<TokenStream> {
     let (root, allow) = (root(), allow());
     check(&run.sig)?;
+    by_reference(&run.sig)?;
     refuse::attributes(&run.sig, &run.block)?;
     if run.sig.receiver().is_none() {
         return refuse::error(&run.sig, "`run` without `&self`: its captures are the fields of `self`");
@@ -359,7 +412,7 @@ fn entry(item: &ItemImpl, run: &ImplItemFn, captures: &HashSet<String>) -> Resul
             "`run` with several arguments: it takes the item, everything else is captured",
         );
     }
-    let Both { host, staged } = bodies(&run.block, &params, Returns::Kernel, captures.clone())?;
+    let Both { host, staged } = bodies(&run.sig, &run.block, &params, Returns::Kernel, captures.clone())?;
     let (generics, _, bounds) = item.generics.split_for_impl();
     let ty = &item.self_ty;
     let name = type_name(ty);

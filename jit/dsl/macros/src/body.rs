@@ -49,6 +49,8 @@ pub(crate) struct Walk {
     /// Names that stand for fields of `self`.
     captures: HashSet<String>,
     pub(crate) returns: Returns,
+    /// Whether `self` is a reference on the host.
+    pub(crate) by_reference: bool,
     /// Loops around.
     pub(crate) loops: usize,
     /// Assignments so far, and which of them is walked: what its label is told apart by.
@@ -63,6 +65,7 @@ impl Walk {
             scopes: vec![HashSet::new()],
             captures,
             returns,
+            by_reference: false,
             loops: 0,
             assignments: 0,
             assignment: 0,

@@ -6,7 +6,7 @@ use syn::{Expr, ExprCall, ExprMethodCall, Path, PathArguments, Result, spanned::
 
 use crate::{
     body::{Both, Walk, Want},
-    derive::{own, root, root_at},
+    derive::{name_hash, own, root, root_at},
     expr::single,
     refuse,
 };
@@ -91,9 +91,9 @@ const HANDLES: &[&str] = &[
     "sub_group_xor",
 ];
 
-/// What to use instead of a method that kernels do not have.
-fn instead(name: &str) -> &'static str {
-    match name {
+/// What to use instead of a method that kernels do not have, whatever has it.
+fn instead(name: &str) -> Option<&'static str> {
+    Some(match name {
         "pow" => "multiply, in a loop if the exponent is no literal",
         "checked_add" | "checked_sub" | "checked_mul" | "checked_div" | "overflowing_add"
         | "saturating_add" | "saturating_sub" | "saturating_mul" | "overflowing_sub" | "overflowing_mul" => {
@@ -111,8 +111,13 @@ fn instead(name: &str) -> &'static str {
         }
         "fract" => "use `x - x.trunc()`",
         "rotate_left" | "rotate_right" => "use `(x << n) | (x >> (32 - n))`",
-        _ => "write it as a function marked `#[device]` and call it by its name",
-    }
+        _ => return None,
+    })
+}
+
+/// What to use instead of a function that is not marked.
+fn otherwise(name: &str) -> &'static str {
+    instead(name).unwrap_or("write it as a function marked `#[device]` and call it by its name")
 }
 
 /// A function of numbers that a path names.
@@ -134,7 +139,7 @@ fn known(path: &Path) -> Result<Option<Known<'_>>> {
         }
         [first, .., name] if first == "std" || first == "core" || first == "alloc" => refuse::error(
             path,
-            format!("`{name}` of the standard library in a kernel: {}", instead(&name.to_string())),
+            format!("`{name}` of the standard library in a kernel: {}", otherwise(&name.to_string())),
         ),
         [ty, name] if NUMBERS.iter().any(|number| ty == number) => {
             let text = name.to_string();
@@ -144,7 +149,7 @@ fn known(path: &Path) -> Result<Option<Known<'_>>> {
             let instead = match text.as_str() {
                 "from" => format!("use `as {ty}`"),
                 "default" => "write the number".to_owned(),
-                _ => instead(&text).to_owned(),
+                _ => otherwise(&text).to_owned(),
             };
             refuse::error(path, format!("`{ty}::{name}` in a kernel: {instead}"))
         }
@@ -172,17 +177,21 @@ impl Walk {
             let all: Vec<&Expr> = [&*call.receiver].into_iter().chain(&call.args).collect();
             return self.apply(&name, &all, span);
         }
-        if !HANDLES.contains(&name.as_str()) {
-            return refuse::error(&call.method, format!("method `{name}` in a kernel: {}", instead(&name)));
+        let is_handle = HANDLES.contains(&name.as_str());
+        if let (false, Some(instead)) = (is_handle, instead(&name)) {
+            return refuse::error(&call.method, format!("method `{name}` in a kernel: {instead}"));
         }
         let receiver = self.part(&call.receiver)?;
         let arguments = self.arguments(call.args.iter())?;
         let (host, staged, method) = (receiver.host, receiver.staged, &call.method);
         let (host_args, staged_args) = (arguments.host, arguments.staged);
-        Ok(Both::new(
-            quote_spanned!(span=> (#host).#method(#host_args)),
-            quote_spanned!(span=> #root::stage::rd(#staged).#method(#staged_args)),
-        ))
+        let staged = if is_handle {
+            quote_spanned!(span=> #root::stage::rd(#staged).#method(#staged_args))
+        } else {
+            let (hash, comma) = (name_hash(&name), (!call.args.is_empty()).then(|| quote!(,)));
+            quote_spanned!(span=> #root::stage::method::<#hash, _, _, _>(#root::stage::rd(#staged), (#staged_args #comma)))
+        };
+        Ok(Both::new(quote_spanned!(span=> (#host).#method(#host_args)), staged))
     }
 
     /// A call of a function of the same `impl`.

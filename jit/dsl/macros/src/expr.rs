@@ -100,7 +100,10 @@ impl Walk {
                 Ok(Both::new(quote!(#path), quote_spanned!(span=> #root::stage::constant(#path))))
             }
             Expr::Path(_) | Expr::Field(_) | Expr::Index(_) => {
-                let Both { host, staged } = self.part(e)?;
+                let Both { mut host, staged } = self.part(e)?;
+                if self.by_reference && matches!(e, Expr::Path(path) if path.path.is_ident("self")) {
+                    host = quote!((*#host));
+                }
                 Ok(Both::new(host, quote_spanned!(span=> #root::stage::rd(#staged))))
             }
             Expr::Unary(unary) => match (&unary.op, &*unary.expr) {

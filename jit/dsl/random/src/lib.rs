@@ -14,7 +14,10 @@ pub mod bounds;
 
 use vkfuse::{
     Buffer, Error, Queue,
-    rust::{Captures, HostBuffer, Item, Read, Value, Write, device, host::on_host, kernel},
+    rust::{
+        Captures, HostBuffer, IVec2, IVec3, IVec4, Item, Read, UVec2, UVec3, UVec4, Value, Vec2, Vec3, Vec4,
+        Write, device, host::on_host, kernel,
+    },
 };
 
 /// What all items are given: one of each for an item.
@@ -81,6 +84,20 @@ struct Part {
     word: u32,
     small: i16,
     many: [u32; 3],
+}
+
+#[device]
+impl Part {
+    const STEP: u32 = 7;
+
+    fn mixed(&self, by: u32) -> u32 {
+        self.word ^ (self.small as u32 * by) + self.many[by % 4] * Self::STEP
+    }
+
+    fn with_word(self, word: u32) -> Part {
+        let old = self;
+        Part { word, small: old.small + 1, many: self.many }
+    }
 }
 
 /// The bits of a float; a zero has no sign.

@@ -1,8 +1,8 @@
 //! Kernels that tests run on the host and on a device.
 
 use vkfuse::rust::{
-    Captures, GroupItem, Item, Ranged, Read, ReadWrite, Shared, Spec, Task, Value, Vec3, Write, device,
-    kernel, value::Float,
+    Captures, GroupItem, Item, Ranged, Read, ReadWrite, Shared, Spec, Task, UVec2, Value, Vec2, Vec3, Write,
+    device, kernel, value::Float,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Value)]
@@ -309,5 +309,83 @@ kernel_of! { Paths { pub range: Range<f32>, pub out: Write<f32> }
         for k in 0..4_u32 {
             self.out.set(k, self.twice(all[k]));
         }
+    }
+}
+
+/// Methods and constants of one's own types, and of vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Value)]
+#[repr(C)]
+pub struct Complex<T> {
+    pub re: T,
+    pub im: T,
+}
+
+#[device]
+impl<T: Float> Complex<T> {
+    pub fn norm(self) -> T {
+        self.re * self.re + self.im * self.im
+    }
+
+    pub fn times(&self, other: Complex<T>) -> Complex<T> {
+        Complex { re: self.re * other.re - self.im * other.im, im: self.re * other.im + self.im * other.re }
+    }
+
+    pub fn square(&self) -> Complex<T> {
+        let this = self;
+        Complex::times(&this, this)
+    }
+}
+
+#[device]
+impl Complex<f32> {
+    pub const I: Complex<f32> = Complex { re: 0.0, im: 1.0 };
+    pub const LIMIT: u32 = 7;
+
+    pub fn turned(self) -> Complex<f32> {
+        Self::I.times(self)
+    }
+}
+
+#[derive(Captures)]
+pub struct Weighted {
+    pub weight: f32,
+    pub data: Read<f32>,
+}
+
+#[device]
+impl Weighted {
+    pub fn at(&self, i: u32) -> f32 {
+        self.data.get(i) * self.weight
+    }
+}
+
+#[derive(Captures)]
+pub struct Methods {
+    pub start: Complex<f32>,
+    pub parts: [Weighted; 2],
+    pub out: Write<f32>,
+}
+
+#[kernel]
+impl Methods {
+    fn sum(&self, of: &Weighted) -> f32 {
+        of.at(0) + of.at(1)
+    }
+
+    fn run(&self, item: Item<1>) {
+        let i = item.index();
+        let mut all = [self.start; 3];
+        all[1] = all[0].square().turned();
+        all[i % 3].re += 1.0;
+        let mut rounds = 0_u32;
+        while rounds < Complex::<f32>::LIMIT && all[i].norm() < 1000.0 {
+            all[i] = all[i].times(self.start);
+            rounds += 1;
+        }
+        let v = Vec3::new(all[i].re, 2.0, all[i].im);
+        let flat = v.cross(Vec3::new(1.0, -1.0, 0.5)).yzx().xy().yx().extend(4.0).scale(0.5);
+        let side = Vec2::new(0.0, self.parts[1].at(i)).normalize().y + Vec2::new(3.0, 4.0).length();
+        let whole = UVec2::new(i, 3).dot(UVec2::new(2, 5)) + rounds;
+        self.out.set(i, flat.dot(v) + side + whole as f32 + self.sum(&self.parts[0]));
     }
 }

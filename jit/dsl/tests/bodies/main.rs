@@ -7,7 +7,8 @@ extern crate vkfuse_kernel as vkfuse;
 mod kernels;
 
 use kernels::{
-    Branches, Document, Flow, Meaning, Nested, Outer, Padded, Pair, Particle, Paths, Range, Reduce,
+    Branches, Complex, Document, Flow, Meaning, Methods, Nested, Outer, Padded, Pair, Particle, Paths, Range,
+    Reduce, Weighted,
 };
 use vkfuse::rust::{
     Form, HostBuffer, Item, KernelObject, Lowered, Ranged, ReadWrite, Shared, Signature, Spec, UVec3, Vec3,
@@ -127,6 +128,39 @@ fn functions_by_their_paths() {
     task_on_host(&kernel);
     assert_eq!(out.to_vec(), [5.0, 5.0, 5.0, 39.0]);
     lowers(&kernel);
+}
+
+#[test]
+fn methods_and_constants() {
+    let (a, b) = (HostBuffer::new(vec![1.0_f32, 2.0]), HostBuffer::new(vec![3.0, 4.0, 5.0]));
+    let out = HostBuffer::new(vec![0.0; 3]);
+    let parts = [Weighted { weight: 2.0, data: (&a).into() }, Weighted { weight: 0.5, data: (&b).into() }];
+    let start = Complex { re: 1.0, im: 2.0 };
+    on_host([3], &Methods { start, parts, out: (&out).into() });
+    let expected = |i: u32| {
+        let times = |a: [f32; 2], b: [f32; 2]| [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]];
+        let start = [1.0, 2.0];
+        let mut z = if i == 1 { times([0.0, 1.0], times(start, start)) } else { start };
+        z[0] += 1.0;
+        let mut rounds = 0;
+        while rounds < 7 && z[0] * z[0] + z[1] * z[1] < 1000.0 {
+            z = times(z, start);
+            rounds += 1;
+        }
+        // The product is (1 + z.im, z.im - re / 2, -re - 2): of it the second and third, changed over.
+        let (re, im) = (z[0], z[1]);
+        let flat = [-re - 2.0, im - re * 0.5, 4.0];
+        (flat[0] * re * 0.5 + flat[1] * 2.0 * 0.5 + flat[2] * im * 0.5)
+            + (1.0 + 5.0)
+            + (2 * i + 15 + rounds) as f32
+            + (2.0 + 4.0)
+    };
+    assert_eq!(out.to_vec(), (0..3).map(expected).collect::<Vec<_>>());
+    lowers(&Methods {
+        start,
+        parts: [Weighted { weight: 2.0, data: (&a).into() }, Weighted { weight: 0.5, data: (&b).into() }],
+        out: (&out).into(),
+    });
 }
 
 #[test]

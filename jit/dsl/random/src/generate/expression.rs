@@ -93,7 +93,7 @@ impl Writer {
     }
 
     fn int(&mut self, ty: &'static str, depth: usize) -> String {
-        match self.random.below(15) {
+        match self.random.below(17) {
             0..=5 => {
                 let op = self.random.of(&["+", "-", "*", "/", "%", "&", "|", "^"]);
                 format!("({} {op} {})", self.expr(ty, depth), self.expr(ty, depth))
@@ -119,7 +119,20 @@ impl Writer {
                 format!("({}).{name}()", self.expr(from, depth))
             }
             11 if bits(ty) == 32 => format!("({}).reverse_bits()", self.expr(ty, depth)),
-            12 if ty == "u32" && !self.functions.is_empty() && self.random.one_in(4) => {
+            12 | 13 if bits(ty) == 32 => {
+                let name = if ty == "u32" { "UVec" } else { "IVec" };
+                self.of_vectors(name, ty, depth.min(2))
+            }
+            14 if ty == "u32" && !self.parts.is_empty() => {
+                let (k, by) = (self.random.below(self.parts.len()), self.expr("u32", depth));
+                let part = self.parts[k].clone();
+                if self.random.one_in(2) {
+                    return format!("{part}.mixed({by})");
+                }
+                let word = self.expr("u32", depth);
+                format!("{part}.with_word({word}).mixed({by} + Part::STEP)")
+            }
+            15 if ty == "u32" && !self.functions.is_empty() && self.random.one_in(4) => {
                 let k = self.random.below(self.functions.len());
                 let arguments = [("u32", 1), ("i32", 1), ("f32", 0)].map(|(ty, depth)| self.expr(ty, depth));
                 format!("{}({})", self.functions[k], arguments.join(", "))
@@ -135,6 +148,27 @@ impl Writer {
         }
     }
 
+    /// A number made of vectors.
+    fn of_vectors(&mut self, name: &str, ty: &'static str, depth: usize) -> String {
+        let [a, b, c] = [0; 3].map(|_| self.component(ty, depth));
+        let by = self.component(ty, 0);
+        match self.random.below(5) {
+            0 => format!("{name}2::new({a}, {b}).yx().dot({name}2::new({c}, {by}))"),
+            1 => format!("{name}3::new({a}, {b}, {c}).cross({name}3::new({c}, {by}, {a})).zxy().xz().y"),
+            2 => format!("({name}3::new({a}, {b}, {c}).scale({by}) - {name}3::splat({c})).yzx().xy().x"),
+            3 => format!(
+                "{name}4::new({a}, {b}, {c}, {by}).dot({name}2::new({c}, {a}).extend({b}).extend({by}))"
+            ),
+            _ => format!("{name}3::new({a}, {b}, {c}).dot({name}4::new({c}, {by}, {b}, {a}).xyz())"),
+        }
+    }
+
+    /// A component of a vector; of a float, whole, and so small that products and their sums are exact.
+    fn component(&mut self, ty: &'static str, depth: usize) -> String {
+        let value = self.expr(ty, depth);
+        if is_float(ty) { format!("({value}).clamp(-256.0, 256.0).round()") } else { value }
+    }
+
     /// An element of an array, now and then out of range.
     pub(super) fn element(&mut self, depth: usize) -> String {
         let k = self.random.below(self.arrays.len());
@@ -147,7 +181,8 @@ impl Writer {
 
     /// Sums stay far from the ends of the type: one factor of a product is small.
     fn float(&mut self, ty: &'static str, depth: usize) -> String {
-        match self.random.below(10) {
+        match self.random.below(11) {
+            10 if ty == "f32" => self.of_vectors("Vec", ty, depth.min(2)),
             0..=2 => {
                 let op = self.random.of(&["+", "-"]);
                 format!("({} {op} {})", self.expr(ty, depth), self.expr(ty, depth))

@@ -20,6 +20,8 @@ struct Writer {
     names: Vec<(String, &'static str)>,
     /// Arrays of `u32`: name and length.
     arrays: Vec<(String, u32)>,
+    /// Names of structs.
+    parts: Vec<String>,
     /// Functions of `(u32, i32, f32)` that can be called.
     functions: Vec<String>,
 }
@@ -60,6 +62,7 @@ impl Writer {
     fn parameters(&mut self) {
         self.names = vec![("x".to_owned(), "u32"), ("y".to_owned(), "i32"), ("z".to_owned(), "f32")];
         self.arrays.clear();
+        self.parts.clear();
     }
 
     fn expression(&mut self, k: usize, out: &mut String) -> Function {
@@ -101,7 +104,8 @@ fn kernel(out: &mut String, name: &str, functions: &[Function]) {
 /// The file: functions, kernels, and the list of the kernels.
 pub(crate) fn file(expressions: usize, programs: usize, seed: u64) -> String {
     let random = Random::new(seed);
-    let mut writer = Writer { random, names: Vec::new(), arrays: Vec::new(), functions: Vec::new() };
+    let mut writer =
+        Writer { random, names: Vec::new(), arrays: Vec::new(), parts: Vec::new(), functions: Vec::new() };
     let (mut out, mut list) = (String::new(), String::new());
     let mut all = Vec::new();
     for k in 0..expressions {

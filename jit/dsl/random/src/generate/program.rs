@@ -29,6 +29,7 @@ impl Writer {
                 vars.push((name.to_owned(), ty));
                 self.names.push((name.to_owned(), ty));
             }
+            self.parts.extend(["s", "t[1]", "t[v0 % 3]"].map(str::to_owned));
             self.arrays.extend([("s.many".to_owned(), 3), ("t[v0 % 3].many".to_owned(), 3)]);
         }
         self.statements(&mut text, &vars, 3, false);
@@ -74,6 +75,10 @@ impl Writer {
                     *out += &format!(
                         "if {condition} {{\nlet kept = {name};\nv0 ^= kept[v0 % 4] + TABLE[v0 % 5];\n}}\n"
                     );
+                }
+                8 if !self.parts.is_empty() => {
+                    let word = self.expr("u32", 1);
+                    *out += &format!("s = s.with_word({word});\n");
                 }
                 _ => self.repeated(out, vars, depth),
             }

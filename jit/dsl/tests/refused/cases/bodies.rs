@@ -91,7 +91,6 @@ fn methods(x: f32) {
     let g = x.cbrt();
     let h = x.fract();
     let i = x.rotate_left(3);
-    let j = x.my_own();
 }
 
 #[device]

@@ -84,6 +84,17 @@ const fn constant() {}
 unsafe fn unsafe_one() {}
 
 #[device]
+impl Kernel<10> {
+    fn changed(mut self) {}
+}
+
+#[kernel]
+impl Kernel<11> {
+    fn moved(self) {}
+    fn run(&self) {}
+}
+
+#[device]
 fn takes_a_place(x: &mut u32) {}
 
 #[device]

@@ -47,6 +47,8 @@ trait Operator {
 fn unmarked<O: Operator>(point: Point) -> f32 {
     let a = Point::unmarked(point, 2.0);
     let b = Point::default();
+    let c = point.unmarked(2.0);
+    let d = (1.0_f32).my_own();
     O::apply(a.x + b.x)
 }
 

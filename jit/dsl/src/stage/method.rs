@@ -1,0 +1,48 @@
+//! Methods: functions that a type has, called on a value or capture of it.
+//!
+//! The attribute knows a method by its name alone; the receiver's type, which Rust infers, says which function it is. So
+//! each marked function with a receiver is an implementation of [`Method`] by its type, and a call asks for one by its name.
+
+use super::{Cap, Composite, Plain, Staged, Val};
+use crate::capture::Stage;
+
+/// A type that has a method. The number stands for its name; `Args` are the handles of the arguments, `Out` that of the result.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no such method in kernels",
+    label = "not a method of kernels",
+    note = "mark the `impl` that has it with `#[device]`; what traits and derives give is never marked: write it into such an `impl`"
+)]
+pub trait Method<const NAME: u64, Args, Out>: Stage {
+    /// Calls it.
+    fn call(this: Staged<Self>, args: Args) -> Out;
+}
+
+/// The handle of what has a method.
+pub trait Receiver {
+    /// Its type.
+    type Of: Stage;
+    /// Itself.
+    fn staged(self) -> Staged<Self::Of>;
+}
+
+impl<T: Stage<Kind = Plain>> Receiver for Val<T> {
+    type Of = T;
+    fn staged(self) -> Val<T> {
+        self
+    }
+}
+
+impl<T: Stage<Kind = Composite>> Receiver for Cap<T> {
+    type Of = T;
+    fn staged(self) -> Cap<T> {
+        self
+    }
+}
+
+/// A call of a method.
+pub fn method<const NAME: u64, R: Receiver, Args, Out>(receiver: R, args: Args) -> Out
+where
+    R::Of: Method<NAME, Args, Out>,
+{
+    <R::Of as Method<NAME, Args, Out>>::call(receiver.staged(), args)
+}
