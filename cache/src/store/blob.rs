@@ -9,6 +9,7 @@
 
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 use crate::container::{self, Kind};
 use crate::event::Event;
@@ -36,6 +37,8 @@ const HASH: usize = 32;
 #[must_use = "the driver has to be given the bytes while this lives"]
 pub struct BlobLoad {
     store: Store,
+    /// The folder in which the load began; another may have come in its place.
+    root: Arc<File>,
     place: Place,
     driver: String,
     bytes: Vec<u8>,
@@ -57,10 +60,9 @@ impl BlobLoad {
         let Some(inner) = self.store.inner() else {
             return;
         };
-        let root = inner.root();
-        if let Ok(mut ledger) = inner.lock(&root) {
+        if let Ok(mut ledger) = inner.lock(&self.root) {
             let path = self.place.sibling(&self.driver, "blob");
-            let freed = evict::remove_piece(inner, &root, &path);
+            let freed = evict::remove_piece(inner, &self.root, &path);
             evict::settle(&mut ledger, freed);
         }
     }
@@ -71,13 +73,12 @@ impl Drop for BlobLoad {
         let (Some(inner), Some(marker)) = (self.store.inner(), self.marker.take()) else {
             return;
         };
-        let root = inner.root();
         let path = self.place.sibling(&self.driver, "load");
         // Another process may have put its own marker in the place of this one.
         let mine = inner.disk.meta(&marker).ok();
-        let named = inner.disk.meta_at(&root, &path).ok();
+        let named = inner.disk.meta_at(&self.root, &path).ok();
         if mine.zip(named).is_some_and(|(a, b)| a.is_same_file(&b)) {
-            let _ = inner.disk.remove(&root, &path);
+            let _ = inner.disk.remove(&self.root, &path);
         }
     }
 }
@@ -178,7 +179,7 @@ pub(crate) fn begin(store: &Store, key: &Key, driver: &Part) -> Result<BlobLoad,
     };
     inner.touch(&read.file, &read.meta);
     stats::add(&inner.counters.read_bytes, read.bytes);
-    Ok(BlobLoad { store: store.clone(), place, driver: name, bytes: read.value, marker })
+    Ok(BlobLoad { store: store.clone(), root, place, driver: name, bytes: read.value, marker })
 }
 
 /// What the marker of a load says.

@@ -214,3 +214,28 @@ fn an_old_drivers_blobs_leave_before_the_entry() {
     assert!(store.get_blob(&key(1), &driver(2)).is_ok());
     assert!(store.get(&key(1)).is_ok());
 }
+
+#[test]
+fn a_load_ends_in_the_folder_in_which_it_began() {
+    for rejected in [false, true] {
+        let yard = Yard::new();
+        stored(&yard);
+        let store = yard.open();
+        let load = store.begin_load(&key(1), &driver(1)).unwrap();
+        // The folder is taken away, another comes in its place, and the first is put back.
+        let aside = yard.base.path().join("aside");
+        std::fs::rename(&yard.root, &aside).unwrap();
+        assert!(store.put(&key(1), &payload(1, 300)).is_published());
+        assert!(store.put_blob(&key(1), &driver(1), b"blob").is_published());
+        if rejected {
+            load.reject()
+        } else {
+            load.finish()
+        }
+        assert!(store.get_blob(&key(1), &driver(1)).is_ok());
+        std::fs::remove_dir_all(&yard.root).unwrap();
+        std::fs::rename(&aside, &yard.root).unwrap();
+        let expected = rejected.then_some(Miss::Absent);
+        assert_eq!(yard.open().begin_load(&key(1), &driver(1)).err(), expected);
+    }
+}
