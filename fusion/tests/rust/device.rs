@@ -11,8 +11,8 @@ use vkfuse::{
 
 use crate::{
     kernels::{
-        Branches, Complex, Document, Flow, Meaning, Methods, Nested, Outer, Padded, Pair, Particle, Paths,
-        Range, Reduce, Weighted,
+        Branches, Complex, Document, Flow, Loops, Meaning, Methods, Nested, Outer, Padded, Pair, Particle,
+        Paths, Range, Reduce, Weighted,
     },
     support::Rig,
 };
@@ -144,6 +144,22 @@ fn methods_and_constants() {
         })
         .expect("submits");
     assert_eq!(dout.download().expect("downloads"), hout.to_vec());
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn loops_with_labels_values_and_steps() {
+    let rig = rig!();
+    for step in [0, 1, 2, 4, 300, u32::MAX] {
+        let (host, device) = (HostBuffer::new(vec![0_u32; 60]), buffer(&rig, &[0_u32; 60]));
+        on_host([20], &Loops { step, out: (&host).into() });
+        rig.queue
+            .submit(|h| {
+                h.parallel_for(20, &Loops { step, out: (&device).into() });
+            })
+            .expect("submits");
+        assert_eq!(device.download().expect("downloads"), host.to_vec());
+    }
     rig.assert_no_validation_messages();
 }
 

@@ -10,7 +10,7 @@ use vkfuse::rust::{
 
 use crate::{
     device::Table,
-    kernels::{Branches, Document, Flow, Meaning, Methods, Nested, Particle, Paths, Reduce},
+    kernels::{Branches, Document, Flow, Loops, Meaning, Methods, Nested, Particle, Paths, Reduce},
     narrow::Narrow,
 };
 
@@ -230,6 +230,7 @@ fn all_modules_are_valid() {
     check::<Nested>(&mut count);
     check::<Flow>(&mut count);
     check::<Branches>(&mut count);
+    check::<Loops>(&mut count);
     check::<Meaning>(&mut count);
     check::<Methods>(&mut count);
     check::<Paths>(&mut count);
@@ -240,7 +241,7 @@ fn all_modules_are_valid() {
     check::<Composites>(&mut count);
     check::<Groups>(&mut count);
     check::<Narrow>(&mut count);
-    assert_eq!(count, 14 * 6);
+    assert_eq!(count, 15 * 6);
 }
 
 /// The check can fail.

@@ -35,7 +35,8 @@ pub use float::{
     mul_add, powf, powi, recip, round, sin, sinh, sqrt, tan, tanh, to_bits, trunc,
 };
 pub use flow::{
-    Yield, break_, continue_, for_inclusive, for_range, if_then, if_value, loop_, never, return_unit, while_,
+    Broken, Yield, break_, break_to, continue_, continue_to, for_inclusive, for_range, for_steps, if_then,
+    if_value, label, loop_, loop_value, never, return_unit, while_,
 };
 pub use math::*;
 pub use method::{Method, Receiver, method};

@@ -42,6 +42,15 @@ pub(crate) enum Returns {
     Value,
 }
 
+/// A loop around.
+pub(crate) struct Round {
+    pub(crate) label: Option<String>,
+    /// Whether it is a `loop`, which `break` can give a value.
+    pub(crate) endless: bool,
+    /// Whether a `break` gives it one.
+    pub(crate) gives: bool,
+}
+
 /// What is known while a body is walked.
 pub(crate) struct Walk {
     /// Names of locals, innermost last.
@@ -51,8 +60,8 @@ pub(crate) struct Walk {
     pub(crate) returns: Returns,
     /// Whether `self` is a reference on the host.
     pub(crate) by_reference: bool,
-    /// Loops around.
-    pub(crate) loops: usize,
+    /// Loops around, innermost last.
+    pub(crate) loops: Vec<Round>,
     /// Assignments so far, and which of them is walked: what its label is told apart by.
     assignments: usize,
     assignment: usize,
@@ -66,7 +75,7 @@ impl Walk {
             captures,
             returns,
             by_reference: false,
-            loops: 0,
+            loops: Vec::new(),
             assignments: 0,
             assignment: 0,
             errors: Vec::new(),

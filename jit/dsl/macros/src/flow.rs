@@ -1,23 +1,27 @@
 //! Blocks, branches and loops.
 
-use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{Expr, ExprForLoop, ExprIf, Label, Pat, RangeLimits, Result, spanned::Spanned};
 
 use crate::{
-    body::{Both, Returns, Walk, Want},
+    body::{Both, Returns, Round, Walk, Want},
     derive::{own, root, root_at},
     refuse,
 };
 
-fn no_label(label: &Option<Label>) -> Result<()> {
-    match label {
-        Some(label) => refuse::error(
-            label,
-            "a loop label in a kernel: leave the inner loop with a `bool` that the outer one looks at",
-        ),
-        None => Ok(()),
-    }
+/// What a label is to the staged copy: the name of the loop that comes next.
+fn staged_label(label: &Option<Label>) -> TokenStream {
+    let root = root();
+    label.as_ref().map_or_else(TokenStream::new, |label| {
+        let name = label.name.ident.to_string();
+        quote!(#root::stage::label(#name);)
+    })
+}
+
+/// The name of what `break` gives to a loop so deep inside of others.
+fn broken(depth: usize) -> Ident {
+    format_ident!("__broken{depth}")
 }
 
 impl Walk {
@@ -28,7 +32,12 @@ impl Walk {
             Expr::If(e) => self.branch(e, want),
             Expr::Match(e) => self.choice(e, want),
             Expr::Block(block) => {
-                no_label(&block.label)?;
+                if let Some(label) = &block.label {
+                    return refuse::error(
+                        label,
+                        "the label of a block in a kernel: use `if`, or a function that returns",
+                    );
+                }
                 let Both { host, staged } = self.block(&block.block, want);
                 Ok(Both::new(quote_spanned!(span=> { #host }), quote_spanned!(span=> { #staged })))
             }
@@ -37,52 +46,66 @@ impl Walk {
                 Ok(Both::new(quote_spanned!(span=> unsafe { #host }), quote_spanned!(span=> { #staged })))
             }
             Expr::Loop(e) => {
-                no_label(&e.label)?;
-                let Both { host, staged } = self.rounds(|walk| Ok(walk.block(&e.body, Want::Nothing)))?;
+                let (label, named) = (&e.label, staged_label(&e.label));
+                let (Both { host, staged }, gives) =
+                    self.rounds(label, true, |walk| Ok(walk.block(&e.body, Want::Nothing)))?;
+                let host = quote_spanned!(span=> #label loop { #host });
+                if gives {
+                    let broken = broken(self.loops.len());
+                    let staged =
+                        quote_spanned!(span=> { #named #root::stage::loop_value(|#broken| { #staged }) });
+                    return Ok(Both::new(host, staged));
+                }
                 let never = (want == Want::Value).then(|| quote!(#root::stage::never()));
                 Ok(Both::new(
-                    quote_spanned!(span=> loop { #host }),
-                    quote_spanned!(span=> { #root::stage::loop_(|| { #staged }); #never }),
+                    host,
+                    quote_spanned!(span=> { #named #root::stage::loop_(|| { #staged }); #never }),
                 ))
             }
             Expr::While(e) => {
-                no_label(&e.label)?;
+                let (label, named) = (&e.label, staged_label(&e.label));
                 let check = self.expr(&e.cond, Want::Value)?;
-                let body = self.rounds(|walk| Ok(walk.block(&e.body, Want::Nothing)))?;
+                let (body, _) = self.rounds(label, false, |walk| Ok(walk.block(&e.body, Want::Nothing)))?;
                 let (check_host, check, host, staged) = (check.host, check.staged, body.host, body.staged);
                 Ok(Both::new(
-                    quote_spanned!(span=> while #check_host { #host }),
-                    quote_spanned!(span=> #root::stage::while_(|| #check, || { #staged })),
+                    quote_spanned!(span=> #label while #check_host { #host }),
+                    quote_spanned!(span=> { #named #root::stage::while_(|| #check, || { #staged }) }),
                 ))
             }
             Expr::ForLoop(e) => self.for_loop(e),
             Expr::Break(e) => {
-                if let Some(label) = &e.label {
-                    return refuse::error(
-                        label,
-                        "`break` with a label in a kernel: leave the inner loop with a `bool` that the outer one looks at",
-                    );
-                }
-                if let Some(value) = &e.expr {
+                let label = &e.label;
+                let staged = match label.as_ref().map(|label| label.ident.to_string()) {
+                    Some(name) => quote_spanned!(span=> #root::stage::break_to(#name)),
+                    None => quote_spanned!(span=> #root::stage::break_()),
+                };
+                let Some(value) = &e.expr else {
+                    return Ok(Both::new(quote_spanned!(span=> break #label), self.left(staged, want)));
+                };
+                let is_meant = |round: &Round| {
+                    label.as_ref().is_none_or(|label| round.label == Some(label.ident.to_string()))
+                };
+                let Some(depth) =
+                    self.loops.iter().rposition(is_meant).filter(|&depth| self.loops[depth].endless)
+                else {
                     return refuse::error(
                         value,
-                        "`break` with a value in a kernel: assign to a `let mut` before the loop",
+                        "`break` with a value in a kernel, but not of a `loop`: only that has one",
                     );
-                }
-                Ok(Both::new(
-                    quote_spanned!(span=> break),
-                    self.left(quote_spanned!(span=> #root::stage::break_()), want),
-                ))
+                };
+                let Both { host, staged: given } = self.expr(value, Want::Value)?;
+                self.loops[depth].gives = true;
+                let broken = broken(depth);
+                let staged = quote_spanned!(span=> { #broken.give(#given); #staged });
+                Ok(Both::new(quote_spanned!(span=> break #label #host), self.left(staged, want)))
             }
             Expr::Continue(e) => {
-                if let Some(label) = &e.label {
-                    return refuse::error(
-                        label,
-                        "`continue` with a label in a kernel: leave the inner loop with a `bool` that the outer one looks at",
-                    );
-                }
-                let staged = self.left(quote_spanned!(span=> #root::stage::continue_()), want);
-                Ok(Both::new(quote_spanned!(span=> continue), staged))
+                let label = &e.label;
+                let staged = match label.as_ref().map(|label| label.ident.to_string()) {
+                    Some(name) => quote_spanned!(span=> #root::stage::continue_to(#name)),
+                    None => quote_spanned!(span=> #root::stage::continue_()),
+                };
+                Ok(Both::new(quote_spanned!(span=> continue #label), self.left(staged, want)))
             }
             Expr::Return(e) => {
                 let ret = own("__ret", span);
@@ -117,12 +140,18 @@ impl Walk {
         }
     }
 
-    /// A loop's body.
-    fn rounds(&mut self, f: impl FnOnce(&mut Walk) -> Result<Both>) -> Result<Both> {
-        self.loops += 1;
+    /// A loop's body, and whether it is given a value.
+    fn rounds(
+        &mut self,
+        label: &Option<Label>,
+        endless: bool,
+        f: impl FnOnce(&mut Walk) -> Result<Both>,
+    ) -> Result<(Both, bool)> {
+        let label = label.as_ref().map(|label| label.name.ident.to_string());
+        self.loops.push(Round { label, endless, gives: false });
         let body = f(self);
-        self.loops -= 1;
-        body
+        let gives = self.loops.pop().is_some_and(|round| round.gives);
+        Ok((body?, gives))
     }
 
     fn branch(&mut self, e: &ExprIf, want: Want) -> Result<Both> {
@@ -151,15 +180,28 @@ impl Walk {
 
     fn for_loop(&mut self, e: &ExprForLoop) -> Result<Both> {
         let (root, span) = (root_at(e.span()), e.span());
-        no_label(&e.label)?;
-        let mut over = &*e.expr;
-        while let Expr::Paren(inner) = over {
-            over = &inner.expr;
+        let over = &mut &*e.expr;
+        let (mut back, mut step) = (false, None);
+        // From the outside in: a step, and then whether it goes back.
+        loop {
+            match *over {
+                Expr::Paren(inner) => *over = &inner.expr,
+                Expr::Group(inner) => *over = &inner.expr,
+                Expr::MethodCall(call) if call.method == "rev" && call.args.is_empty() && !back => {
+                    (back, *over) = (true, &call.receiver);
+                }
+                Expr::MethodCall(call)
+                    if call.method == "step_by" && call.args.len() == 1 && step.is_none() && !back =>
+                {
+                    (step, *over) = (call.args.first(), &call.receiver);
+                }
+                _ => break,
+            }
         }
-        let Expr::Range(range) = over else {
+        let Expr::Range(range) = *over else {
             return refuse::error(
                 &e.expr,
-                "`for` over something else than a range in a kernel: use `for i in a..b`, or `while` for other steps",
+                "`for` over something else than a range in a kernel: use `a..b`, `(a..b).rev()` or `(a..b).step_by(n)`, or `while` for other steps",
             );
         };
         let (Some(start), Some(end)) = (&range.start, &range.end) else {
@@ -183,7 +225,8 @@ impl Walk {
             Pat::Wild(_) => None,
             pat => return Err(refuse::binding(pat)),
         };
-        let body = self.rounds(|walk| {
+        let step = step.map(|step| self.expr(step, Want::Value)).transpose()?;
+        let (body, _) = self.rounds(&e.label, false, |walk| {
             Ok(walk.scoped(|walk| {
                 if let Some(name) = name {
                     walk.declare(name);
@@ -194,13 +237,44 @@ impl Walk {
         let (host, staged) = (body.host, body.staged);
         let (s, t, s_staged, t_staged) = (start.host, end.host, start.staged, end.staged);
         let name = name.map_or_else(|| quote!(_), |name| quote!(#name));
-        let (limits, function) = match &range.limits {
-            RangeLimits::HalfOpen(_) => (quote!(..), quote_spanned!(span=> for_range)),
-            RangeLimits::Closed(_) => (quote!(..=), quote_spanned!(span=> for_inclusive)),
-        };
+        let (label, named) = (&e.label, staged_label(&e.label));
+        let inclusive = matches!(range.limits, RangeLimits::Closed(_));
+        let limits = if inclusive { quote!(..=) } else { quote!(..) };
+        let bounds = quote_spanned!(span=> let (__from, __to) = (#s_staged, #t_staged););
+        if !back && step.is_none() {
+            let function = if inclusive {
+                quote_spanned!(span=> for_inclusive)
+            } else {
+                quote_spanned!(span=> for_range)
+            };
+            return Ok(Both::new(
+                quote_spanned!(span=> #label for #name in (#s)#limits(#t) { #host }),
+                quote_spanned!(span=> { #bounds #named #root::stage::#function(__from, __to, |#name| { #staged }) }),
+            ));
+        }
+        let (mut range, mut with_step) = (quote_spanned!(span=> ((#s)#limits(#t))), quote!());
+        let mut staged_step = quote!(::core::option::Option::None);
+        if back {
+            range = quote_spanned!(span=> #range.rev());
+        }
+        if let Some(Both { host, staged }) = step {
+            // Rust's takes a `usize` and panics at zero.
+            range = quote_spanned!(span=> {
+                let __range = #range;
+                let __step: u32 = #host;
+                __range.step_by(::core::cmp::max(__step, 1) as usize)
+            });
+            with_step = quote_spanned!(span=> let __step = #staged;);
+            staged_step = quote_spanned!(span=> ::core::option::Option::Some(__step));
+        }
         Ok(Both::new(
-            quote_spanned!(span=> for #name in (#s)#limits(#t) { #host }),
-            quote_spanned!(span=> #root::stage::#function(#s_staged, #t_staged, |#name| { #staged })),
+            quote_spanned!(span=> #label for #name in #range { #host }),
+            quote_spanned!(span=> {
+                #bounds
+                #with_step
+                #named
+                #root::stage::for_steps((__from, __to), #inclusive, #back, #staged_step, |#name| { #staged })
+            }),
         ))
     }
 }

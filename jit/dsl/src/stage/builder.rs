@@ -54,6 +54,8 @@ pub(super) struct Open {
     /// None where no instruction can be reached.
     pub(super) current: Option<Block>,
     pub(super) loops: Vec<Loop>,
+    /// The label of the loop that comes next.
+    pub(super) label: Option<&'static str>,
     /// Variables that hold immutable arrays, by value.
     pub(super) spilled: HashMap<u32, u32>,
 }
@@ -68,11 +70,19 @@ pub(super) enum Cached {
 }
 
 /// Where `break` and `continue` of a loop go, and whether they were used.
-#[derive(Clone, Copy)]
 pub(super) struct Loop {
     pub(super) merge: u32,
     pub(super) next: u32,
     pub(super) left: bool,
+    pub(super) label: Option<Label>,
+    /// Jumps out of it to loops around: number of the loop, and whether to its end.
+    pub(super) through: BTreeSet<(usize, bool)>,
+}
+
+/// The label of a loop, and variables that say that an inner loop was left for it: to its next round, and to its end.
+pub(super) struct Label {
+    pub(super) name: &'static str,
+    pub(super) asked: [u32; 2],
 }
 
 /// A root and the way from it to a part.
@@ -245,6 +255,7 @@ impl Builder {
             blocks: Vec::new(),
             current: Some(block(label)),
             loops: Vec::new(),
+            label: None,
             spilled: HashMap::new(),
         });
     }

@@ -1,5 +1,7 @@
 //! Control flow: structured, as SPIR-V asks for. Every branch of the body is walked once.
 
+use std::{cell::Cell, collections::BTreeSet, marker::PhantomData};
+
 use rspirv::{
     dr::Operand,
     spirv::{LoopControl, Op, SelectionControl},
@@ -7,11 +9,12 @@ use rspirv::{
 
 use super::{
     Val,
-    builder::{Builder, Loop},
+    builder::{Builder, Label, Loop},
     shape, with,
 };
 use crate::{
     capture::Value,
+    shape::ScalarType,
     value::{Int, Ordered},
 };
 
@@ -119,6 +122,7 @@ pub fn if_then(condition: Val<bool>, then: impl FnOnce()) {
 
 /// The parts of a loop: what decides whether a round is done, the round, and what is done before the next.
 fn rounds(check: Option<&mut dyn FnMut() -> Val<bool>>, body: impl FnOnce(), next: impl FnOnce()) {
+    let label = with(|b| b.function().label.take());
     if !with(Builder::reachable) {
         return apart(|| {
             if let Some(check) = check {
@@ -127,6 +131,7 @@ fn rounds(check: Option<&mut dyn FnMut() -> Val<bool>>, body: impl FnOnce(), nex
             body();
         });
     }
+    let label = label.map(|name| with(|b| b.named(name)));
     let (header, cont, merge) = with(|b| {
         let (header, first) = (b.fresh(), b.fresh());
         let (cont, merge) = (b.fresh(), b.fresh());
@@ -148,13 +153,17 @@ fn rounds(check: Option<&mut dyn FnMut() -> Val<bool>>, body: impl FnOnce(), nex
         });
         left = true;
     }
-    with(|b| b.function().loops.push(Loop { merge, next: cont, left }));
+    let through = BTreeSet::new();
+    with(|b| b.function().loops.push(Loop { merge, next: cont, left, label, through }));
     apart(body);
+    let mut through = BTreeSet::new();
     with(|b| {
         if b.reachable() {
             b.branch(cont);
         }
-        left = b.function().loops.pop().is_some_and(|l| l.left);
+        if let Some(ended) = b.function().loops.pop() {
+            (left, through) = (ended.left, ended.through);
+        }
         b.label(cont);
     });
     next();
@@ -164,7 +173,96 @@ fn rounds(check: Option<&mut dyn FnMut() -> Val<bool>>, body: impl FnOnce(), nex
         if !left {
             b.terminate(Op::Unreachable, Vec::new());
         }
+        for (to, end) in through {
+            b.pass(to, end);
+        }
     });
+}
+
+/// Gives the loop that comes next a label.
+pub fn label(name: &'static str) {
+    with(|b| b.function().label = Some(name));
+}
+
+impl Builder {
+    /// A label, which nothing was left for yet.
+    fn named(&mut self, name: &'static str) -> Label {
+        let (ty, no) = (self.bool_type(), self.scalar(ScalarType::Bool, 0));
+        let asked = [0; 2].map(|_| {
+            let asked = self.local(ty);
+            self.store(asked, no);
+            asked
+        });
+        Label { name, asked }
+    }
+
+    /// Leaves the innermost loop.
+    fn leave(&mut self, end: bool) {
+        if let Some(l) = self.function().loops.last_mut() {
+            l.left |= end;
+            let to = if end { l.merge } else { l.next };
+            self.branch(to);
+        }
+    }
+
+    /// Leaves for a loop with a label. SPIR-V can leave one loop at a time: what is inside of that loop ends, and behind its
+    /// end the variable of the label says to go on.
+    fn leave_for(&mut self, name: &str, end: bool) {
+        let loops = &mut self.function().loops;
+        let is_named = |l: &Loop| l.label.as_ref().is_some_and(|label| label.name == name);
+        let Some(to) = loops.iter().rposition(is_named) else { return };
+        if to + 1 == loops.len() {
+            return self.leave(end);
+        }
+        let asked = loops[to].label.as_ref().map(|label| label.asked[usize::from(end)]);
+        loops[to + 1..].iter_mut().for_each(|l| _ = l.through.insert((to, end)));
+        let yes = self.scalar(ScalarType::Bool, 1);
+        self.store(asked.unwrap_or(0), yes);
+        self.leave(true);
+    }
+
+    /// Goes on to a loop around, if that is what the loop that ended here was left for.
+    fn pass(&mut self, to: usize, end: bool) {
+        let loops = &self.function().loops;
+        let (is_there, label) = (to + 1 == loops.len(), loops.get(to).and_then(|l| l.label.as_ref()));
+        let Some(asked) = label.map(|label| label.asked[usize::from(end)]) else { return };
+        let (ty, no) = (self.bool_type(), self.scalar(ScalarType::Bool, 0));
+        let condition = self.load(asked, ty);
+        let (yes, merge) = (self.fresh(), self.fresh());
+        self.selection_merge(merge);
+        self.branch_if(condition, yes, merge);
+        self.label(yes);
+        if is_there {
+            self.store(asked, no);
+            self.leave(end);
+        } else {
+            self.leave(true);
+        }
+        self.label(merge);
+    }
+}
+
+/// What `break` gives to a `loop`.
+#[derive(Debug)]
+pub struct Broken<R> {
+    slot: Cell<Option<u32>>,
+    ty: PhantomData<fn(R)>,
+}
+
+impl<R: Yield> Broken<R> {
+    /// Gives it; `break` follows.
+    pub fn give(&self, value: R) {
+        let mut slot = self.slot.get();
+        value.keep(&mut slot);
+        self.slot.set(slot);
+    }
+}
+
+/// `loop` with a value.
+pub fn loop_value<R: Yield>(body: impl FnOnce(&Broken<R>)) -> R {
+    let broken = Broken { slot: Cell::new(None), ty: PhantomData };
+    loop_(|| body(&broken));
+    R::kept(broken.slot.get())
 }
 
 /// `loop`.
@@ -205,15 +303,50 @@ pub fn for_inclusive<T: Int + Ordered>(first: Val<T>, last: Val<T>, body: impl F
     );
 }
 
+/// `for` over a range, from its end on if `back`, and in steps if there is a `step`; one of zero is one. As many rounds as Rust
+/// makes, also where a further step would leave the type.
+pub fn for_steps<T: Int + Ordered>(
+    (first, end): (Val<T>, Val<T>),
+    inclusive: bool,
+    back: bool,
+    step: Option<Val<u32>>,
+    body: impl FnOnce(Val<T>),
+) {
+    let one = super::constant(T::ONE);
+    let (any, last) =
+        if inclusive { (super::le(first, end), end) } else { (super::lt(first, end), super::sub(end, one)) };
+    let (from, to) = if back { (last, first) } else { (first, last) };
+    let step = step.map(|step| super::max(step, super::constant(1_u32)));
+    let (counter, go) = (super::var(from), super::var(any));
+    rounds(
+        Some(&mut || super::rd(go)),
+        || body(super::rd(counter)),
+        || {
+            let now = super::rd(counter);
+            super::assign(go, step.map_or_else(|| super::ne(now, to), |step| is_as_far(now, to, back, step)));
+            let step = step.map_or(one, super::cast::<u32, T>);
+            super::assign(counter, if back { super::sub(now, step) } else { super::add(now, step) });
+        },
+    );
+}
+
+/// Whether from `now` to `to`, where the way back goes down, there is room for a step.
+fn is_as_far<T: Int>(now: Val<T>, to: Val<T>, back: bool, step: Val<u32>) -> Val<bool> {
+    let (low, high) = if back { (to, now) } else { (now, to) };
+    // Without their signs, the distance of any two has room in the words that hold them.
+    if T::TYPE.bits() == 64 {
+        let way = super::sub(super::cast::<T, u64>(high), super::cast::<T, u64>(low));
+        return super::ge(way, super::cast::<u32, u64>(step));
+    }
+    let way = super::sub(super::cast::<T, u32>(high), super::cast::<T, u32>(low));
+    super::ge(way, step)
+}
+
 /// `break`.
 pub fn break_() {
     with(|b| {
-        if b.reachable()
-            && let Some(l) = b.function().loops.last_mut()
-        {
-            l.left = true;
-            let merge = l.merge;
-            b.branch(merge);
+        if b.reachable() {
+            b.leave(true);
         }
     });
 }
@@ -221,10 +354,26 @@ pub fn break_() {
 /// `continue`.
 pub fn continue_() {
     with(|b| {
-        if b.reachable()
-            && let Some(l) = b.function().loops.last().copied()
-        {
-            b.branch(l.next);
+        if b.reachable() {
+            b.leave(false);
+        }
+    });
+}
+
+/// `break` with a label.
+pub fn break_to(label: &str) {
+    with(|b| {
+        if b.reachable() {
+            b.leave_for(label, true);
+        }
+    });
+}
+
+/// `continue` with a label.
+pub fn continue_to(label: &str) {
+    with(|b| {
+        if b.reachable() {
+            b.leave_for(label, false);
         }
     });
 }

@@ -389,3 +389,85 @@ impl Methods {
         self.out.set(i, flat.dot(v) + side + whole as f32 + self.sum(&self.parts[0]));
     }
 }
+
+/// Loops with labels, values, steps, and from their ends.
+#[derive(Captures)]
+pub struct Loops {
+    pub step: u32,
+    pub out: Write<u32>,
+}
+
+#[device]
+fn first_pair(limit: u32, sum: u32) -> u32 {
+    let mut seen = 0;
+    let pair = 'search: loop {
+        let mut a = 0_u32;
+        while a < limit {
+            a += 1;
+            for b in (a..limit).rev() {
+                seen += 1;
+                if a + b == sum {
+                    break 'search a * 100 + b;
+                }
+            }
+        }
+        break 0;
+    };
+    pair * 1000 + seen
+}
+
+#[device]
+fn steps(step: u32, i: u32) -> u32 {
+    let mut sum = 0;
+    for k in (250_u8..=255).step_by(step) {
+        sum = sum * 3 + k as u32;
+    }
+    for k in (-3_i32..i as i32).rev().step_by(step) {
+        sum = sum * 5 + k as u32;
+    }
+    for k in (i64::MIN..=i64::MIN + 2).rev() {
+        sum = sum * 7 + k as u32;
+    }
+    for k in (i..20).step_by(step) {
+        sum += k;
+    }
+    for k in (5_u32..3).rev() {
+        sum += 1000 + k;
+    }
+    sum
+}
+
+#[device]
+fn table(limit: u32) -> u32 {
+    let mut sum = 0_u32;
+    'rows: for row in 0..limit {
+        'columns: for column in 0..limit {
+            let mut k = 0;
+            loop {
+                k += 1;
+                sum = sum * 2 + k;
+                if k > column {
+                    continue 'columns;
+                }
+                if k * row > 6 {
+                    continue 'rows;
+                }
+                if sum > 100_000 {
+                    break 'rows;
+                }
+            }
+        }
+        sum += row;
+    }
+    sum
+}
+
+#[kernel]
+impl Loops {
+    fn run(&self, item: Item<1>) {
+        let i = item.index();
+        self.out.set(i * 3, first_pair(i, 7));
+        self.out.set(i * 3 + 1, steps(self.step, i));
+        self.out.set(i * 3 + 2, table(i));
+    }
+}

@@ -7,8 +7,8 @@ extern crate vkfuse_kernel as vkfuse;
 mod kernels;
 
 use kernels::{
-    Branches, Complex, Document, Flow, Meaning, Methods, Nested, Outer, Padded, Pair, Particle, Paths, Range,
-    Reduce, Weighted,
+    Branches, Complex, Document, Flow, Loops, Meaning, Methods, Nested, Outer, Padded, Pair, Particle, Paths,
+    Range, Reduce, Weighted,
 };
 use vkfuse::rust::{
     Form, HostBuffer, Item, KernelObject, Lowered, Ranged, ReadWrite, Shared, Signature, Spec, UVec3, Vec3,
@@ -161,6 +161,38 @@ fn methods_and_constants() {
         parts: [Weighted { weight: 2.0, data: (&a).into() }, Weighted { weight: 0.5, data: (&b).into() }],
         out: (&out).into(),
     });
+}
+
+#[test]
+fn loops_with_labels_values_and_steps() {
+    for step in [0, 1, 2, 4, 300, u32::MAX] {
+        let out = HostBuffer::new(vec![0; 30]);
+        let kernel = Loops { step, out: (&out).into() };
+        on_host([10], &kernel);
+        let pair = |limit: u32| {
+            let all = (1..=limit).flat_map(|a| (a..limit).rev().map(move |b| (a, b)));
+            let seen: Vec<(u32, u32)> = all.collect();
+            match seen.iter().position(|(a, b)| a + b == 7) {
+                Some(at) => (seen[at].0 * 100 + seen[at].1) * 1000 + at as u32 + 1,
+                None => seen.len() as u32,
+            }
+        };
+        let steps = |i: u32| {
+            let by = step.max(1) as usize;
+            let sum = (250..=255_u32).step_by(by).fold(0_u32, |sum, k| sum.wrapping_mul(3).wrapping_add(k));
+            let back = (-3..i as i32).rev().step_by(by);
+            let sum = back.fold(sum, |sum, k| sum.wrapping_mul(5).wrapping_add(k as u32));
+            let sum = [2, 1, 0].iter().fold(sum, |sum, k| sum.wrapping_mul(7).wrapping_add(*k));
+            sum.wrapping_add((i..20).step_by(by).sum())
+        };
+        let out = out.to_vec();
+        for i in 0..10 {
+            assert_eq!(out[i as usize * 3], pair(i), "pair of {i}");
+            assert_eq!(out[i as usize * 3 + 1], steps(i), "steps of {step} at {i}");
+        }
+        assert_eq!([out[2], out[5], out[8]], [0, 1, 73]);
+        lowers(&kernel);
+    }
 }
 
 #[test]

@@ -22,6 +22,8 @@ struct Writer {
     arrays: Vec<(String, u32)>,
     /// Names of structs.
     parts: Vec<String>,
+    /// Loops around, whose labels are `'l0` to the one below.
+    loops: usize,
     /// Functions of `(u32, i32, f32)` that can be called.
     functions: Vec<String>,
 }
@@ -104,8 +106,14 @@ fn kernel(out: &mut String, name: &str, functions: &[Function]) {
 /// The file: functions, kernels, and the list of the kernels.
 pub(crate) fn file(expressions: usize, programs: usize, seed: u64) -> String {
     let random = Random::new(seed);
-    let mut writer =
-        Writer { random, names: Vec::new(), arrays: Vec::new(), parts: Vec::new(), functions: Vec::new() };
+    let mut writer = Writer {
+        random,
+        names: Vec::new(),
+        arrays: Vec::new(),
+        parts: Vec::new(),
+        loops: 0,
+        functions: Vec::new(),
+    };
     let (mut out, mut list) = (String::new(), String::new());
     let mut all = Vec::new();
     for k in 0..expressions {

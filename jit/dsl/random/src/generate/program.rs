@@ -106,7 +106,14 @@ impl Writer {
         *out += &format!("if {condition} {{\n");
         self.statements(out, vars, depth - 1, looped);
         if looped && self.random.one_in(3) {
-            *out += self.random.of(&["break;\n", "continue;\n"]);
+            let jump = self.random.of(&["break", "continue"]);
+            // Also out of several loops at once.
+            let label = if self.random.one_in(2) {
+                format!(" 'l{}", self.random.below(self.loops))
+            } else {
+                String::new()
+            };
+            *out += &format!("{jump}{label};\n");
         } else if self.random.one_in(12) {
             let value = self.result(1);
             *out += &format!("return {value};\n");
@@ -120,28 +127,49 @@ impl Writer {
 
     /// A loop of a few rounds.
     fn repeated(&mut self, out: &mut String, vars: &[Variable], depth: usize) {
-        let kind = self.random.below(3);
-        let name = format!("{}{}", ["k", "n", "l"][kind], self.names.len());
-        let mut ty = "u32";
+        let kind = self.random.below(5);
+        let name = format!("{}{}", ["k", "n", "l", "m", "v"][kind], self.names.len());
+        let (mut ty, label) = ("u32", format!("'l{}", self.loops));
         match kind {
-            0 => {
+            0 | 3 => {
                 ty = self.random.of(&["u32", "i32", "u8", "i64"]);
                 let (first, count) = (self.random.below(3), self.random.below(5));
                 let range = self.random.of(&["..", "..="]);
-                *out += &format!("for {name} in {first}{range}{}_{ty} {{\n", first + count);
+                let mut over = format!("{first}{range}{}_{ty}", first + count);
+                if kind == 3 {
+                    // Steps from the inputs, of any size.
+                    let step = if self.random.one_in(2) { self.expr("u32", 1) } else { "2".to_owned() };
+                    let parts = ["({}).rev()", "({}).step_by(@)", "({}).rev().step_by(@)"];
+                    over = self.random.of(&parts).replace("{}", &over).replace('@', &step);
+                }
+                *out += &format!("{label}: for {name} in {over} {{\n");
             }
             1 => {
                 let condition = self.expr("bool", 1);
-                *out +=
-                    &format!("let mut {name} = 0_u32;\nwhile {name} < 4 && {condition} {{\n{name} += 1;\n");
+                *out += &format!(
+                    "let mut {name} = 0_u32;\n{label}: while {name} < 4 && {condition} {{\n{name} += 1;\n"
+                );
+            }
+            2 => {
+                *out += &format!(
+                    "let mut {name} = 0_u32;\n{label}: loop {{\n{name} += 1;\nif {name} > 3 {{\nbreak;\n}}\n"
+                );
             }
             _ => {
-                *out +=
-                    &format!("let mut {name} = 0_u32;\nloop {{\n{name} += 1;\nif {name} > 3 {{\nbreak;\n}}\n")
+                // With a value: all that leave it give one.
+                let (condition, early, late) =
+                    (self.expr("bool", 1), self.expr("u32", 1), self.expr("u32", 1));
+                *out += &format!(
+                    "let mut {name} = 0_u32;\nv0 ^= loop {{\n{name} += 1;\nif {condition} {{\nbreak {early};\n}}\n\
+                     if {name} > 3 {{\nbreak {late} + {name};\n}}\n}};\n"
+                );
+                return;
             }
         }
         self.names.push((name, ty));
+        self.loops += 1;
         self.statements(out, vars, depth - 1, true);
+        self.loops -= 1;
         self.names.pop();
         *out += "}\n";
     }

@@ -132,23 +132,12 @@ fn attributes(x: u32) {
 
 #[device]
 fn flow(x: f32) -> u32 {
-    'a: loop {
-        break;
-    }
-    'b: while x < 1.0 {}
-    'c: for i in 0..3 {}
     'd: {}
-    loop {
-        break 'a;
-    }
-    loop {
-        continue 'a;
-    }
-    let y = loop {
+    while x < 1.0 {
         break 1;
-    };
+    }
     for i in x {}
-    for i in (0..10).step_by(2) {}
+    for i in (0..10).step_by(2).rev() {}
     for i in 0.. {}
     for mut i in 0..3 {}
     for (i, j) in 0..3 {}
