@@ -116,7 +116,7 @@ fn what_rust_would_panic_at() {
 fn functions_by_their_paths() {
     let rig = rig!();
     let (host, device) = (HostBuffer::new(vec![0.0; 4]), buffer(&rig, &[0.0_f32; 4]));
-    let range = Range { low: -1.0, high: 20.0 };
+    let range = Range { low: -1.0, high: 99.0 };
     task_on_host(&Paths { range, out: (&host).into() });
     rig.queue
         .submit(|h| {

@@ -36,6 +36,11 @@ macro_rules! vector {
             }
 
             #[doc(hidden)]
+            pub fn __build() -> crate::stage::StructBuilder<Self> {
+                Default::default()
+            }
+
+            #[doc(hidden)]
             pub fn __lower_new($($field: Val<$scalar>),+) -> Val<Self> {
                 crate::stage::vector(&[$($field.id),+])
             }

@@ -385,9 +385,6 @@ impl Walk {
 
     fn structure(&mut self, literal: &ExprStruct) -> Result<Both> {
         let span = literal.span();
-        if let Some(rest) = &literal.rest {
-            return refuse::error(rest, "`..` in a struct in a kernel: give all fields");
-        }
         let path = &literal.path;
         let (mut hosts, mut stages) = (Vec::new(), Vec::new());
         for field in &literal.fields {
@@ -398,6 +395,13 @@ impl Walk {
             let Both { host, staged } = self.expr(&field.expr, Want::Value)?;
             hosts.push(quote!(#name: #host));
             stages.push(quote_spanned!(span=> .with::<#hash>(#staged)));
+        }
+        if let Some(rest) = &literal.rest {
+            let Both { host, staged } = self.expr(rest, Want::Value)?;
+            return Ok(Both::new(
+                quote_spanned!(span=> #path { #(#hosts,)* ..#host }),
+                quote_spanned!(span=> #path::__build()#(#stages)*.done_from(#staged)),
+            ));
         }
         Ok(Both::new(
             quote_spanned!(span=> #path { #(#hosts),* }),

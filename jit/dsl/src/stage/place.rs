@@ -1,5 +1,7 @@
 //! Constants, locals and the parts of things: fields, elements, assignments.
 
+use std::collections::HashMap;
+
 use rspirv::{
     dr::Operand,
     spirv::{Op, StorageClass},
@@ -296,6 +298,23 @@ impl<T: Value> StructBuilder<T> {
     pub fn done(mut self) -> Val<T> {
         self.parts.sort_unstable();
         let ids: Vec<u32> = self.parts.iter().map(|&(_, id)| id).collect();
+        construct::<T>(&ids)
+    }
+
+    /// The struct, with the fields that were not given from another.
+    #[must_use]
+    pub fn done_from(self, base: Val<T>) -> Val<T> {
+        let fields: Vec<Shape> = match shape::<T>() {
+            Shape::Struct(shape) => shape.fields.into_iter().map(|field| field.shape).collect(),
+            Shape::Vector(scalar, n) => vec![Shape::Scalar(scalar); n as usize],
+            Shape::Scalar(_) | Shape::Array(..) => Vec::new(),
+        };
+        let given: HashMap<u32, u32> = self.parts.into_iter().collect();
+        let field = |(k, shape)| {
+            let k = k as u32;
+            given.get(&k).copied().unwrap_or_else(|| with(|b| b.extract(shape, base.id, k)))
+        };
+        let ids: Vec<u32> = fields.iter().enumerate().map(field).collect();
         construct::<T>(&ids)
     }
 }

@@ -305,7 +305,11 @@ kernel_of! { Paths { pub range: Range<f32>, pub out: Write<f32> }
     fn run(&self) {
         let mut all = [f32::max(1.0, 2.0), f32::sqrt(9.0), std::cmp::min(7_u32, 3) as f32, 0.0];
         let mut k = 0;
-        all[{ all[k] += 1.0; k = 3; 3_u32 }] = within(f32::powi(3.0, 3), self.range);
+        // What is not given is taken from another.
+        let range = Range { high: 20.0, ..self.range };
+        let v = Vec3 { y: 3.0, ..Vec3 { x: 1.0, y: 2.0, z: 4.0 } };
+        all[2] = v.dot(Vec3::new(1.0, 0.5, 0.125));
+        all[{ all[k] += 1.0; k = 3; 3_u32 }] = within(f32::powi(3.0, 3), range);
         for k in 0..4_u32 {
             self.out.set(k, self.twice(all[k]));
         }

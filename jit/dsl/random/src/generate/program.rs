@@ -78,7 +78,9 @@ impl Writer {
                 }
                 8 if !self.parts.is_empty() => {
                     let word = self.expr("u32", 1);
-                    *out += &format!("s = s.with_word({word});\n");
+                    let new =
+                        self.random.of(&["s.with_word(@)", "Part { word: @, ..t[v0 % 3] }", "Part { ..s }"]);
+                    *out += &format!("s = {};\n", new.replace('@', &word));
                 }
                 _ => self.repeated(out, vars, depth),
             }

@@ -47,7 +47,6 @@ fn expressions(x: u32) {
     let n = x as usize;
     if let 1 = x {}
     while let 1 = x {}
-    let o = Point { x, ..Point::zero() };
     let p = Point { 0: x };
     let q = Point(x, x);
     let r = (x)(1);
