@@ -70,7 +70,7 @@ impl Device {
                 Ok(Verdict::Undefined("unfused runs are not what the reference is, fused ones are"))
             }
             Err(Failure { class: Class::Bytes, .. }) if vkfuse_fuzz::is_open(pool, list) => {
-                Ok(Verdict::Undefined("it depends on results that GLSL.std.450 leaves open"))
+                Ok(Verdict::Undefined("it depends on results that SPIR-V leaves open"))
             }
             Err(_) if self.unfused(pool, list).is_ok_and(|again| again != first) => {
                 Ok(Verdict::Undefined("two unfused runs differ"))

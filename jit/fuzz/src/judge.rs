@@ -127,7 +127,7 @@ pub fn defined(pool: &Pool, list: &List) -> Result<Vec<Vec<u8>>, Verdict> {
     case.unfused().map(|(outcome, _)| outcome.bytes)
 }
 
-/// Whether bytes of a list depend on results that GLSL.std.450 leaves open, of instructions for floats: a driver may then give
+/// Whether bytes of a list depend on results that SPIR-V leaves open, of instructions for floats: a driver may then give
 /// others for the same instructions in another kernel.
 pub fn is_open(pool: &Pool, list: &List) -> bool {
     let Ok(case) = Case::new(pool, list) else { return false };

@@ -13,7 +13,7 @@ mod pack;
 
 pub(super) use convert::convert;
 pub(super) use glsl::ternary;
-pub(super) use open::{other_binary, other_unary};
+pub(super) use open::{other_binary, other_converted, other_ternary, other_unary};
 pub(super) use pack::{Pack, pack};
 
 /// Type of a scalar, without signedness, which SPIR-V keeps in the instructions.

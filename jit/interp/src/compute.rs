@@ -53,12 +53,20 @@ pub(super) fn compute(inst: &Inst, program: &Program, r: &mut [u64]) {
         Inst::Ternary { op, num, dst, a, b, c, n } => {
             for i in 0..n {
                 let [a, b, c] = [a, b, c].map(|first| r[(first + i) as usize]);
-                r[(dst + i) as usize] = arith::ternary(op, num, a, b, c);
+                let result = arith::ternary(op, num, a, b, c);
+                r[(dst + i) as usize] = match program.other_open {
+                    false => result,
+                    true => arith::other_ternary(num, result),
+                };
             }
         }
         Inst::Convert { from, to, dst, a, n } => {
             for i in 0..n {
-                r[(dst + i) as usize] = arith::convert(from, to, r[(a + i) as usize]);
+                let result = arith::convert(from, to, r[(a + i) as usize]);
+                r[(dst + i) as usize] = match program.other_open {
+                    false => result,
+                    true => arith::other_converted(to, result),
+                };
             }
         }
         Inst::Wide { op, num, dst, a, b, n } => {

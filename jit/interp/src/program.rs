@@ -58,8 +58,8 @@ impl Program {
         super::decode::decode(words, Some(entry))
     }
 
-    /// The same program, with other results of the instructions for floats of which GLSL.std.450 leaves the result open,
-    /// such as `inverseSqrt(0.0)`: what depends on them is no defined result.
+    /// The same program, with other results of the instructions for floats where SPIR-V leaves the result open, such as
+    /// `inverseSqrt(0.0)`, or leaves open which NaN it is: what depends on them is no defined result.
     pub fn with_other_open_results(mut self) -> Self {
         self.other_open = true;
         self

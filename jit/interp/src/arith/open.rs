@@ -1,24 +1,38 @@
-//! Where GLSL.std.450 leaves the result of an instruction for floats open.
+//! Where SPIR-V and GLSL.std.450 leave the result of an instruction for floats open.
 //!
 //! Such a result depends on the driver, and on what stands around the instruction: lavapipe's `inverseSqrt(-0.0)` is an
-//! infinity in one kernel and none in another that says the same. The interpreter has one result for each, and another for who wants
-//! to know whether anything depends on it.
+//! infinity in one kernel and none in another that says the same. Which NaN an instruction gives is open, too: processors hand on
+//! the payload of one of the operands, and a compiler may change their places. The interpreter has one result for each, and
+//! another for who wants to know whether anything depends on it.
 
 use super::float::{rounded, value};
 use super::{Binary, Num, Unary};
 
-fn is_float(num: Num) -> bool {
-    matches!(num, Num::F16 | Num::F32 | Num::F64)
+/// One more than the payload of the usual NaN, and the other sign.
+fn other_nan(num: Num) -> u64 {
+    match num {
+        Num::F16 => 0xfe01,
+        Num::F64 => 0xfff8_0000_0000_0001,
+        _ => 0xffc0_0001,
+    }
 }
 
-/// What a result that is left open could be as well.
-fn other(num: Num, result: u64) -> u64 {
-    rounded(num, if value(num, result).is_nan() { 1.0 } else { f64::NAN })
+/// What a result that is left open could be as well; one that is no NaN is only where it `is_open`.
+fn other(num: Num, result: u64, is_open: bool) -> u64 {
+    if !matches!(num, Num::F16 | Num::F32 | Num::F64) {
+        return result;
+    }
+    match (value(num, result).is_nan(), is_open) {
+        (true, true) => rounded(num, 1.0),
+        (true, false) | (false, true) => other_nan(num),
+        (false, false) => result,
+    }
 }
 
 /// The result of an instruction with one operand, or another one where that is left open.
 pub(in super::super) fn other_unary(op: Unary, num: Num, a: u64, result: u64) -> u64 {
-    if !is_float(num) {
+    // The first three are no floats.
+    if matches!(op, Unary::IsNan | Unary::IsInf | Unary::FrexpExponent) {
         return result;
     }
     let x = value(num, a);
@@ -30,21 +44,28 @@ pub(in super::super) fn other_unary(op: Unary, num: Num, a: u64, result: u64) ->
         Unary::Atanh => x.abs() >= 1.0,
         _ => false,
     };
-    if is_open { other(num, result) } else { result }
+    other(num, result, is_open)
 }
 
 /// The result of an instruction with two operands, or another one where that is left open.
 pub(in super::super) fn other_binary(op: Binary, num: Num, a: u64, b: u64, result: u64) -> u64 {
-    if !is_float(num) {
-        return result;
-    }
     let (x, y) = (value(num, a), value(num, b));
     let is_open = match op {
         Binary::Atan2 => x == 0.0 && y == 0.0,
         Binary::Pow => x < 0.0 || x == 0.0 && y <= 0.0,
         _ => false,
     };
-    if is_open { other(num, result) } else { result }
+    other(num, result, is_open)
+}
+
+/// The result of an instruction with three operands, or another one where that is left open.
+pub(in super::super) fn other_ternary(num: Num, result: u64) -> u64 {
+    other(num, result, false)
+}
+
+/// The float that a conversion gives, or another one where that is left open.
+pub(in super::super) fn other_converted(to: Num, result: u64) -> u64 {
+    other(to, result, false)
 }
 
 #[cfg(test)]
@@ -68,7 +89,10 @@ mod tests {
             (Unary::Atanh, 1.0, true),
             (Unary::Acosh, 0.5, true),
             (Unary::Exp, -1.0, false),
-            (Unary::Sqrt, f32::NAN, false),
+            (Unary::Sqrt, f32::NAN, true),
+            (Unary::FNeg, f32::NAN, true),
+            (Unary::IsNan, f32::NAN, false),
+            (Unary::FrexpExponent, 0.25, false),
         ] {
             let result = super::super::unary(op, Num::F32, f32s(x));
             assert_eq!(other_unary(op, Num::F32, f32s(x), result) != result, is_open, "{op:?} {x}");
@@ -79,7 +103,8 @@ mod tests {
             (Binary::Pow, 0.0, 2.0, false),
             (Binary::Atan2, 0.0, -0.0, true),
             (Binary::Atan2, 0.0, 1.0, false),
-            (Binary::FDiv, 0.0, 0.0, false),
+            (Binary::FDiv, 0.0, 0.0, true),
+            (Binary::FDiv, 1.0, 0.0, false),
         ] {
             let result = super::super::binary(op, Num::F32, f32s(x), f32s(y));
             let other = other_binary(op, Num::F32, f32s(x), f32s(y), result);
