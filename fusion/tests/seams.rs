@@ -213,3 +213,58 @@ fn a_list_that_runs_again_is_placed_again() {
         assert_eq!(ran.outcome(), Outcome::Fused);
     }
 }
+
+/// A kernel by elements with a work-group size of its own, beside one with barriers: it takes that one's work-groups. In words of
+/// `pair/scale` and `groups/exclusive_scan`, whose items number themselves in the same way.
+fn other_size(scanned: [u32; 2], scaled: [u32; 2], n: u32, scale_first: bool) -> (Workload, Buf) {
+    let [(groups, size), (scale_groups, scale_size)] = [scanned, scaled].map(|[groups, size]| (groups, size));
+    let mut list = Workload::default();
+    let words = (groups * size).max(scale_groups * scale_size) as usize;
+    let x = list.words("x", (0..words as u32).map(|i| i.wrapping_mul(2_654_435_761)));
+    let [t, z] = ["t", "z"].map(|name| list.poisoned(name, words));
+    list.promote(t, Auto);
+    let (from, to) = if scale_first { ([t, x], [z, t]) } else { ([x, t], [t, z]) };
+    let scan = Submit::new("groups/exclusive_scan", rows(groups)).read(0, from[0]).write(1, to[0]);
+    let scale = Submit::new("pair/scale", rows(scale_groups)).read(0, from[1]).write(1, to[1]);
+    let scan = scan.local(&[size]).push(7);
+    let scale = scale.local(&[scale_size]).push(n).push(3);
+    let both = if scale_first { [scale, scan] } else { [scan, scale] };
+    both.into_iter().for_each(|submit| list.submit(submit));
+    (list, t)
+}
+
+#[test]
+fn another_work_group_size_beside_a_barrier() {
+    let rig = rig!();
+    for (scanned, scaled, n, scale_first) in [
+        ([16, 64], [4, 256], 1024, false),
+        ([16, 64], [4, 256], 1000, false),
+        ([4, 256], [16, 64], 1024, false),
+        // The last work-groups have nothing to do.
+        ([17, 64], [5, 256], 1088, false),
+        ([16, 64], [4, 256], 1024, true),
+    ] {
+        let (list, t) = other_size(scanned, scaled, n, scale_first);
+        let ran = list.check_fused(&rig);
+        let at = usize::from(!scale_first);
+        assert_placed(&ran, Places::Rows { length: scanned[1] }, &[at]);
+        ran.assert_internalized(t, Promote::Private);
+    }
+}
+
+#[test]
+fn other_numbers_of_items_stay_apart() {
+    let rig = rig!();
+    for (scanned, scaled, n) in [
+        // More items have something to do than the other kernel has.
+        ([16, 64], [5, 256], 1280),
+        ([16, 64], [5, 256], 1025),
+        // Fewer than that.
+        ([16, 64], [3, 256], 768),
+    ] {
+        let (list, _) = other_size(scanned, scaled, n, false);
+        let ran = list.check_equal(&rig);
+        let why = assert_apart(&ran, 2);
+        assert!(matches!(why, Some(RewriteReason::Count { .. })), "{why:?}");
+    }
+}

@@ -99,7 +99,7 @@ pub(crate) fn across(
         return Err(tied.filter(|_| flat).map(|what| RewriteReason::NotFree { what }));
     }
     let mut why = None;
-    let proposals = proposals(list, &members, &flat, &view);
+    let proposals = proposals(list, &members, &flat, &view, &is_free);
     for proposal in proposals.into_iter().take(MOST_PARTNERS) {
         let mut placed = list.to_vec();
         let mut rewrites = Vec::new();
@@ -252,6 +252,7 @@ fn proposals<'a>(
     members: &std::ops::Range<usize>,
     flat: &[usize],
     view: &impl Fn(usize) -> Option<&'a View>,
+    is_free: &impl Fn(usize) -> bool,
 ) -> SmallVec<[Proposal; 2]> {
     let mut found: SmallVec<[Proposal; 2]> = SmallVec::new();
     for partner in members.clone().rev() {
@@ -259,8 +260,12 @@ fn proposals<'a>(
         let one = &list[partner];
         for &at in flat.iter().rev().filter(|&&at| at != partner) {
             let Some(own) = view(at) else { continue };
+            // Where both go by elements, the one that cannot be placed says which of them are a work-group's.
+            let is_tied =
+                !is_free(partner) && one.kernel.interface.local_size != list[at].kernel.interface.local_size;
             let proposed = pairs(list, (at, own), (partner, theirs)).find_map(|(stride, form)| {
-                theirs.stride(form).is_none().then(|| theirs.places(form, stride, one)).flatten()
+                let differs = is_tied || theirs.stride(form).is_none();
+                differs.then(|| theirs.places(form, stride, one)).flatten()
             });
             let Some(places) = proposed else { continue };
             let local = one.kernel.interface.local_size;
