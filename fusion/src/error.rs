@@ -74,6 +74,9 @@ pub enum Error {
     /// A host task was told to wait for itself, by its event or with everything else.
     #[error("a host task cannot wait for itself")]
     OwnTask,
+    /// A list was to be waited for by what is called while it is being built, such as a receiver of cache events.
+    #[error("a list cannot be waited for while the same thread builds it")]
+    OwnList,
     /// An error of the caller's own, carried out of a submit closure, a fusion scope or a host task.
     #[error("{0}")]
     Custom(Arc<dyn std::error::Error + Send + Sync>),

@@ -240,9 +240,13 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// A buffer of another device, or one made without the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and `TRANSFER_DST`.
+    /// A buffer of another device, or one made without the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and `TRANSFER_DST`; fewer
+    /// bytes than an element, or elements without bytes.
     pub fn import<T: Pod>(&self, buffer: &UserBuffer) -> Result<Buffer<T>, Error> {
         let memory = self.inner.gpu.import(buffer)?;
+        if size_of::<T>() == 0 || memory.size() < size_of::<T>() as u64 {
+            return Err(crate::vk::DeviceError::ZeroSize.into());
+        }
         Ok(Buffer::over(&self.inner, BufferInner::imported(&self.inner.device, memory)?))
     }
 
@@ -323,7 +327,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// A list that could not be run; a host task that failed and nobody was told; the device failed.
+    /// A list that could not be run; a host task that failed since its queue or the context was last waited for, whether or not
+    /// somebody asked its event; the device failed. Of several tasks it is the error of the first; the others are logged.
     pub fn wait(&self) -> Result<(), Error> {
         let queues: Vec<_> = self.inner.lock().queues.keys().copied().collect();
         let mut result = Ok(());

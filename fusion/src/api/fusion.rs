@@ -66,7 +66,7 @@ impl FusionWrapper {
                     return Ok(());
                 }
                 Mode::Recording(_) => return Err(FusionError::AlreadyFusing.into()),
-                Mode::Ending(_) => schedule = context.wait_for_change(schedule),
+                Mode::Ending(_, thread) => schedule = context.wait_for_list(schedule, thread)?,
             }
         }
     }

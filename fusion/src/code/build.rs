@@ -1,6 +1,8 @@
 //! The code of several steps: built side by side, or in the background while the list runs unfused.
 
 use std::{
+    cell::Cell,
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -13,7 +15,7 @@ use ahash::AHashMap;
 
 use crate::{
     code::programs::{Program, Programs},
-    error::Error,
+    error::{BuildError, Error},
     jit::Step,
     report::list::StepReport,
 };
@@ -33,6 +35,28 @@ pub(crate) struct Background {
 
 /// The names of the kernels of a step.
 pub(crate) type Label<'a> = &'a (dyn Fn(&Step) -> Arc<str> + Sync);
+
+/// Runs it; where it panics, that is an error with the message.
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, BuildError> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        // What it was thrown with is the caller's, and may panic as it is dropped.
+        if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            mem::forget(another);
+        }
+        BuildError::Panic(text.unwrap_or_else(|| "a panic without a message".to_owned()))
+    })
+}
+
+thread_local! {
+    static BUILDER: Cell<Option<ThreadId>> = const { Cell::new(None) };
+}
+
+/// The thread that builds what this one builds: itself, or the one that it helps.
+pub(crate) fn builder() -> ThreadId {
+    BUILDER.get().unwrap_or_else(|| thread::current().id())
+}
 
 /// How far a step is that was asked for in the background and is not in the memory cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,10 +91,15 @@ impl Programs {
                 let _ = place.set(self.program(&label(step), step));
             }
         };
+        let helped = builder();
+        let help = move || {
+            BUILDER.set(Some(helped));
+            work();
+        };
         thread::scope(|scope| {
             for _ in 1..threads {
                 // Where there can be no thread, the others do its part.
-                let _ = thread::Builder::new().name("vkfuse build".to_owned()).spawn_scoped(scope, work);
+                let _ = thread::Builder::new().name("vkfuse build".to_owned()).spawn_scoped(scope, help);
             }
             work();
         });
@@ -102,7 +131,7 @@ impl Programs {
             let build = move || {
                 // The thread lets go of the device here, before anyone hears that it is done.
                 let work = move || programs.program(&label, &step).is_ok();
-                let is_built = catch_unwind(AssertUnwindSafe(work)).unwrap_or(false);
+                let is_built = caught(work).unwrap_or(false);
                 let mut builds = background.lock();
                 if is_built {
                     builds.remove(&key);

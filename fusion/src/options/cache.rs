@@ -93,7 +93,8 @@ impl CacheOptions {
         self
     }
 
-    /// Sends every event of the caches to a function, in the thread that caused it and outside every lock.
+    /// Sends every event of the caches to a function, in the thread that caused it and outside every lock. Where that thread
+    /// builds a list, the function cannot wait for this list: that is [`Error::OwnList`](crate::Error::OwnList).
     #[must_use]
     pub fn events(mut self, receive: impl Fn(&CacheEvent) + Send + Sync + 'static) -> CacheOptions {
         self.events = Events(Some(std::sync::Arc::new(receive)));

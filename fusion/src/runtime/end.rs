@@ -2,7 +2,6 @@
 
 use std::{
     mem,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, OnceLock},
 };
 
@@ -10,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::prepare::Prepared;
 use crate::{
+    code::build::{builder, caught},
     error::{BuildError, Error, Unreadable},
     options::fusion::FusionProperties,
     replay::{known::Known, routine::Routine, structure::Structure},
@@ -150,12 +150,12 @@ impl ContextInner {
                 Mode::Recording(mut list) => {
                     list.unfold();
                     let list = Arc::new(list);
-                    state.mode = Mode::Ending(list.clone());
+                    state.mode = Mode::Ending(list.clone(), builder());
                     break list;
                 }
-                ending @ Mode::Ending(_) => {
-                    state.mode = ending;
-                    schedule = self.wait_for_change(schedule);
+                Mode::Ending(list, thread) => {
+                    state.mode = Mode::Ending(list, thread);
+                    schedule = self.wait_for_list(schedule, thread)?;
                 }
             }
         };
@@ -183,10 +183,8 @@ impl ContextInner {
     /// Prepares the list outside the lock, then submits it and settles its events under it.
     fn run_list(&self, ending: &Ending<'_>, end: &End, kept: Option<Remember<'_>>) -> Result<(), Error> {
         let (queue, list) = (ending.queue, ending.list);
-        let prepared = catch_unwind(AssertUnwindSafe(|| self.prepare(list, end))).unwrap_or_else(|panic| {
-            let source = BuildError::Panic(panic_message(&*panic));
-            Err(Error::Build { kernel: list.label(), source })
-        });
+        let prepared = caught(|| self.prepare(list, end))
+            .unwrap_or_else(|source| Err(Error::Build { kernel: list.label(), source }));
         // Work is never lost for want of a fused kernel.
         let prepared = match (prepared, end) {
             (Err(error), End::Complete(_) | End::Keep(_)) => {
@@ -324,12 +322,6 @@ impl List {
     pub(crate) fn settle(&self, settled: Settled) {
         self.completion.settle(settled);
     }
-}
-
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 fn error_source(error: &Error) -> String {

@@ -192,23 +192,27 @@ impl Event {
     pub fn wait_all(events: &[Event]) -> Result<(), Error> {
         // Lists are ended first, so that all of them are under way before the first is waited for.
         for event in events {
-            event.observe();
+            // An error comes again below.
+            let _ = event.observe();
         }
         events.iter().map(Event::wait).fold(Ok(()), Result::and)
     }
 
     /// Ends the list it is in, if it still is in one. A failure to do so is in the event then.
-    fn observe(&self) {
+    fn observe(&self) -> Result<(), Error> {
         if self.inner.settled().is_none() {
             let end = End::Cancel(CancelCause::EventWait);
-            if let Err(error) = self.inner.context.end_list_of(&self.inner, &end) {
-                tracing::debug!(%error, "the list that was waited for failed");
+            match self.inner.context.end_list_of(&self.inner, &end) {
+                Err(Error::OwnList) => return Err(Error::OwnList),
+                Err(error) => tracing::debug!(%error, "the list that was waited for failed"),
+                Ok(()) => {}
             }
         }
+        Ok(())
     }
 
     fn wait_until(&self, deadline: Option<Instant>) -> Result<bool, Error> {
-        self.observe();
+        self.observe()?;
         let Some(settled) = self.inner.settled() else { return Ok(false) };
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         match settled.result_of(&self.of) {

@@ -5,14 +5,11 @@
 //! - an error is that of the submissions it concerns: the one that failed, and those that come after it by an event or
 //!   read what it should have written
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use super::end::panic_message;
 use crate::{
-    error::{BuildError, Error, FusionError},
+    code::build::caught,
+    error::{Error, FusionError},
     jit::{Reason, Report},
     report::{
         list::{FusionReport, Reported, StepReport},
@@ -45,11 +42,9 @@ impl ContextInner {
         tracing::warn!(%error, submissions = list.entries.len(), "a fusion list failed and runs one by one");
         let (mut failed, mut steps, mut last) = (Failed::new(), Vec::new(), None);
         for (place, entry) in list.entries.iter().enumerate() {
-            let ran = catch_unwind(AssertUnwindSafe(|| self.run_alone(queue, entry, &failed)));
-            let ran = ran.unwrap_or_else(|panic| {
-                let source = BuildError::Panic(panic_message(&*panic));
-                Err(Error::Build { kernel: entry.label.to_string(), source })
-            });
+            let ran = caught(|| self.run_alone(queue, entry, &failed));
+            let ran =
+                ran.unwrap_or_else(|source| Err(Error::Build { kernel: entry.label.to_string(), source }));
             match ran {
                 Ok((submitted, mut step)) => {
                     step.members = place..place + 1;

@@ -43,6 +43,16 @@ fn take_tasks(tasks: &mut Tasks) -> Tasks {
     taken
 }
 
+/// Waits for tasks. The first error is the result, the others are logged.
+fn wait_for(tasks: Tasks, before: Result<(), Error>) -> Result<(), Error> {
+    tasks.iter().filter_map(|task| task.wait(None)?.err()).fold(before, |result, error| {
+        if result.is_err() {
+            tracing::error!(%error, "one more host task failed");
+        }
+        result.and(Err(Error::Earlier(error)))
+    })
+}
+
 impl ContextInner {
     /// Ends a queue's list and waits for all its work.
     pub(crate) fn wait_for_queue(self: &Arc<Self>, queue: QueueId, cause: CancelCause) -> Result<(), Error> {
@@ -51,11 +61,7 @@ impl ContextInner {
             Some(state) => (state.last, take_tasks(&mut state.tasks)),
             None => return result,
         };
-        for task in tasks {
-            if let Some(Err(error)) = task.wait(None) {
-                result = result.and(Err(Error::Earlier(error)));
-            }
-        }
+        result = wait_for(tasks, result);
         if let Some(point) = last {
             self.gpu.wait(point, None)?;
         }
@@ -65,12 +71,6 @@ impl ContextInner {
     /// Waits for the host tasks of queues that are gone.
     pub(crate) fn wait_for_orphans(&self) -> Result<(), Error> {
         let orphans = take_tasks(&mut self.lock().orphans);
-        let mut result = Ok(());
-        for task in orphans {
-            if let Some(Err(error)) = task.wait(None) {
-                result = result.and(Err(Error::Earlier(error)));
-            }
-        }
-        result
+        wait_for(orphans, Ok(()))
     }
 }

@@ -17,6 +17,7 @@ use ahash::AHashMap;
 use smallvec::SmallVec;
 
 use crate::{
+    code::build::builder,
     error::{BufferError, Error},
     replay::known::{Followed, KnownLists},
     report::{outcome::CancelCause, stats::Stats},
@@ -75,8 +76,8 @@ pub(crate) enum Mode {
     Direct,
     /// They are listed.
     Recording(List),
-    /// The list is being built and is about to run; submissions wait.
-    Ending(Arc<List>),
+    /// The list is being built and is about to run, in this thread; submissions wait.
+    Ending(Arc<List>, ThreadId),
 }
 
 /// A fusion list.
@@ -134,7 +135,7 @@ impl Schedule {
             let list = match &queue.mode {
                 Mode::Direct => return None,
                 Mode::Recording(list) => list,
-                Mode::Ending(list) => list,
+                Mode::Ending(list, _) => list,
             };
             (Some(*id) != except && list.observed_by(touches, rule)).then_some(*id)
         })
@@ -181,6 +182,18 @@ impl ContextInner {
         self.changed.wait(schedule).unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until something has changed, while a thread ends a list. What that thread calls meanwhile cannot wait for it.
+    pub(crate) fn wait_for_list<'a>(
+        &self,
+        schedule: MutexGuard<'a, Schedule>,
+        thread: ThreadId,
+    ) -> Result<MutexGuard<'a, Schedule>, Error> {
+        if thread == builder() {
+            return Err(Error::OwnList);
+        }
+        Ok(self.wait_for_change(schedule))
+    }
+
     /// Makes sure that an access comes after every list that it observes and after the host's use of the same bytes,
     /// and returns with the lock held, so that it takes its place before anything else does.
     pub(crate) fn observe(
@@ -195,8 +208,10 @@ impl ContextInner {
             if let Some(queue) = schedule.observed(touches, except, rule) {
                 drop(schedule);
                 // What fails in that list is an affair of its events, and of whoever reads what it should have written.
-                if let Err(error) = self.end_list(queue, &End::Cancel(cause)) {
-                    tracing::debug!(%error, %cause, "a list that was in the way failed");
+                match self.end_list(queue, &End::Cancel(cause)) {
+                    Err(Error::OwnList) => return Err(Error::OwnList),
+                    Err(error) => tracing::debug!(%error, %cause, "a list that was in the way failed"),
+                    Ok(_) => {}
                 }
                 schedule = self.lock();
                 continue;

@@ -1,12 +1,16 @@
 //! Host tasks that do what any thread may: they submit, read and fuse, wait, fail, and outlive their queue.
 
 use std::{
-    sync::{Arc, mpsc},
+    panic::panic_any,
+    sync::{Arc, Mutex, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
-use vkfuse::{Buffer, CancelCause, Error, FusionProperties, FusionWrapper, Outcome, QueueOptions};
+use vkfuse::{
+    Buffer, CacheEvent, CacheOptions, CancelCause, ContextOptions, Error, FusionProperties, FusionWrapper,
+    Outcome, QueueOptions,
+};
 
 use crate::{
     N, iota, multiples, poison, scale,
@@ -249,4 +253,80 @@ fn a_task_that_is_done_has_nothing_of_the_device() {
         assert_eq!(Arc::strong_count(&own.device), before, "in round {round} a thread still has the device");
     }
     assert_eq!(own.close(), 0);
+}
+
+/// What a panic is thrown with is the program's, and may panic itself: the task is over all the same.
+#[test]
+fn a_panic_that_panics_is_an_error_of_the_task() {
+    struct Payload;
+
+    impl Drop for Payload {
+        fn drop(&mut self) {
+            assert!(thread::panicking(), "planned: dropped by whom the panic came to");
+        }
+    }
+
+    in_time(|| {
+        let Some(Scene { rig, w, .. }) = Scene::new() else { return };
+        let task = rig.queue.host_task([w.write()], |_| panic_any(Payload)).unwrap();
+        assert!(matches!(task.wait(), Err(Error::Earlier(error)) if matches!(*error, Error::Build { .. })));
+        assert!(task.is_complete());
+        w.download().unwrap();
+        assert!(rig.context.wait().is_err());
+        rig.context.wait().unwrap();
+    });
+}
+
+/// What is called while a thread builds a list cannot wait for that list, and is told so; the list goes on.
+#[test]
+fn a_receiver_of_events_that_waits_for_its_list_is_told_so() {
+    in_time(|| {
+        type Deed = Box<dyn Fn() -> Result<(), Error> + Send>;
+        let deed: Arc<Mutex<Option<Deed>>> = Arc::default();
+        let (told, tells) = mpsc::channel();
+        let taken = deed.clone();
+        let events = move |_: &CacheEvent| {
+            let deed = taken.lock().unwrap().take();
+            if let Some(deed) = deed {
+                told.send(deed()).unwrap();
+            }
+        };
+        let options = ContextOptions::from_env().cache(CacheOptions::new().no_disk().events(events));
+        let Some(rig) = Rig::with(options) else { return };
+        let other = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+        for (number, factor) in (2..).take(7).enumerate() {
+            rig.context.clear_memory_cache();
+            let (x, t, z) = (iota(&rig), poison(&rig), poison(&rig));
+            let fusion = FusionWrapper::new(&rig.queue).unwrap();
+            fusion.start_fusion().unwrap();
+            let listed = scale(&rig, &rig.queue, &x, factor, &t).unwrap();
+            // Apart from the others: two groups, which are built at the same time.
+            let kernel = rig.kernel("access/reverse");
+            let reversed = rig.queue.submit(|h| {
+                h.arg(0, t.read())
+                    .arg(1, z.write())
+                    .push(&(N as u32))
+                    .dispatch_items(&kernel, [N as u32, 1, 1]);
+            });
+            reversed.unwrap();
+            let (queue, context, of_list) = (rig.queue.clone(), rig.context.clone(), z.clone());
+            let (other, again) = (other.clone(), fusion);
+            let deed_of: Deed = match number {
+                0 => Box::new(move || queue.wait()),
+                1 => Box::new(move || context.wait()),
+                2 => Box::new(move || of_list.download().map(drop)),
+                3 => Box::new(move || listed.wait()),
+                4 => Box::new(move || listed.wait_timeout(Duration::from_secs(60)).map(drop)),
+                5 => Box::new(move || other.fill(of_list.write(), 1).map(drop)),
+                _ => Box::new(move || FusionWrapper::new(&queue)?.start_fusion()),
+            };
+            *deed.lock().unwrap() = Some(deed_of);
+            let done = again.complete_fusion(&FusionProperties::default()).unwrap();
+            let answer = tells.recv().unwrap();
+            assert!(matches!(answer, Err(Error::OwnList)), "deed {number}: {answer:?}");
+            done.wait().unwrap();
+            let expected: Vec<i32> = multiples(factor).into_iter().rev().collect();
+            assert_eq!(z.download().unwrap(), expected);
+        }
+    });
 }

@@ -29,9 +29,9 @@ impl FusionWrapper {
                     list.unfold();
                     break list;
                 }
-                ending @ Mode::Ending(_) => {
-                    state.mode = ending;
-                    schedule = context.wait_for_change(schedule);
+                Mode::Ending(list, thread) => {
+                    state.mode = Mode::Ending(list, thread);
+                    schedule = context.wait_for_list(schedule, thread)?;
                 }
             }
         };

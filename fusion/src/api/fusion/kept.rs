@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::FusionWrapper;
 use crate::{
     api::{buffer::Buffer, queue::Queue},
+    code::build::builder,
     error::{Error, FusionError},
     options::fusion::FusionProperties,
     replay::{recorded::Take, structure::Structure},
@@ -259,7 +260,10 @@ impl ContextInner {
             let mut schedule = self.observe(&touches, Some(id), Rule::Conflict, CancelCause::OtherQueue)?;
             let state = schedule.queue(id);
             match &mut state.mode {
-                Mode::Ending(_) => drop(self.wait_for_change(schedule)),
+                Mode::Ending(_, thread) => {
+                    let thread = *thread;
+                    drop(self.wait_for_list(schedule, thread)?);
+                }
                 Mode::Recording(list) => {
                     list.unfold();
                     let before = list.entries.len();
@@ -270,7 +274,7 @@ impl ContextInner {
                     let mut list = List::new(EventInner::listed(self, id));
                     list.extend(&entries)?;
                     let list = Arc::new(list);
-                    state.mode = Mode::Ending(list.clone());
+                    state.mode = Mode::Ending(list.clone(), builder());
                     break list;
                 }
             }

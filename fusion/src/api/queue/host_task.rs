@@ -2,7 +2,6 @@
 
 use std::{
     ops::Range,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, mpsc},
     thread,
 };
@@ -13,11 +12,11 @@ use smallvec::SmallVec;
 use super::Queue;
 use crate::{
     api::buffer::Buffer,
-    error::{BufferError, BuildError, Error},
+    code::build::caught,
+    error::{BufferError, Error},
     report::outcome::CancelCause,
     runtime::{
         context::HostHold,
-        end::panic_message,
         event::{Done, Event, EventInner, HostDone},
         schedule::Rule,
     },
@@ -232,8 +231,5 @@ fn run(
         gpu.wait_all(&points, None)?;
         task(&scope)
     };
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let source = BuildError::Panic(panic_message(&*panic));
-        Err(Error::Build { kernel: "host task".to_owned(), source })
-    })
+    caught(work).unwrap_or_else(|source| Err(Error::Build { kernel: "host task".to_owned(), source }))
 }

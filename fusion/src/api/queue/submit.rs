@@ -106,8 +106,9 @@ impl Queue {
             }
             wait_for_tasks(&settled.tasks)?;
             match &mut schedule.queue(self.inner.id).mode {
-                Mode::Ending(_) => {
-                    drop(context.wait_for_change(schedule));
+                Mode::Ending(_, thread) => {
+                    let thread = *thread;
+                    drop(context.wait_for_list(schedule, thread)?);
                     continue;
                 }
                 Mode::Recording(list) => {
