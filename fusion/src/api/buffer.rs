@@ -51,7 +51,7 @@ impl<T: Pod> Buffer<T> {
         (self.inner.size / size_of::<T>().max(1) as u64) as usize
     }
 
-    /// Whether there are no elements; never so, since an empty buffer cannot be made.
+    /// Whether there are no elements; so only of an import of fewer bytes than an element has.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

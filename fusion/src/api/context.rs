@@ -240,13 +240,9 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// A buffer of another device, or one made without the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and `TRANSFER_DST`; fewer
-    /// bytes than an element, or elements without bytes.
+    /// A buffer of another device, or one made without the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and `TRANSFER_DST`.
     pub fn import<T: Pod>(&self, buffer: &UserBuffer) -> Result<Buffer<T>, Error> {
         let memory = self.inner.gpu.import(buffer)?;
-        if size_of::<T>() == 0 || memory.size() < size_of::<T>() as u64 {
-            return Err(crate::vk::DeviceError::ZeroSize.into());
-        }
         Ok(Buffer::over(&self.inner, BufferInner::imported(&self.inner.device, memory)?))
     }
 

@@ -16,7 +16,7 @@ use crate::{
     N, scale,
     support::{
         Rig,
-        own::{Own, import, vouched},
+        own::{Own, import},
     },
 };
 
@@ -355,16 +355,4 @@ fn submissions_of_the_program_come_between() {
         assert_eq!(to.download().unwrap(), crate::multiples(3 * factor));
     }
     assert_eq!(own.messages(), 0);
-}
-
-/// No buffer is without elements, whatever it is over.
-#[test]
-fn what_has_no_element_is_not_imported() {
-    let own = own!();
-    let context = own.context();
-    let given = own.buffer(ROOM, false);
-    let part = |bytes: u64| vouched(&given, 0..bytes);
-    assert!(context.import::<u32>(&part(3)).is_err());
-    assert!(context.import::<()>(&part(16)).is_err());
-    assert_eq!(context.import::<u32>(&part(7)).unwrap().len(), 1);
 }

@@ -201,11 +201,7 @@ impl Own {
 
 /// Imports a byte range of a Vulkan buffer.
 pub fn import<T: Pod>(context: &Context, buffer: &Subbuffer<[u8]>, bytes: Range<u64>) -> vkfuse::Buffer<T> {
-    context.import(&vouched(buffer, bytes)).expect("an import")
-}
-
-/// A byte range of a Vulkan buffer, to be imported.
-pub fn vouched(buffer: &Subbuffer<[u8]>, bytes: Range<u64>) -> UserBuffer {
     // SAFETY: the tests touch their buffers through the engine only, or between waits as the contract says.
-    unsafe { UserBuffer::new(buffer.clone().slice(bytes)) }
+    let vouched = unsafe { UserBuffer::new(buffer.clone().slice(bytes)) };
+    context.import(&vouched).expect("an import")
 }
