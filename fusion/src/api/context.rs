@@ -27,7 +27,7 @@ use crate::{
         outcome::CancelCause,
         stats::{Counters, Objects, Stats},
     },
-    runtime::context::ContextInner,
+    runtime::{context::ContextInner, queues::both},
     submission::{buffer::BufferInner, device::Device, identity::Imports},
     vk::{DeviceInfo, Gpu, GpuOptions, UserBuffer},
 };
@@ -324,15 +324,15 @@ impl Context {
     /// # Errors
     ///
     /// A list that could not be run; a host task that failed since its queue or the context was last waited for, whether or not
-    /// somebody asked its event; the device failed. Of several tasks it is the error of the first; the others are logged.
+    /// somebody asked its event; the device failed. Of several errors it is the first; the others are logged.
     pub fn wait(&self) -> Result<(), Error> {
         let queues: Vec<_> = self.inner.lock().queues.keys().copied().collect();
         let mut result = Ok(());
         for queue in queues {
-            result = result.and(self.inner.wait_for_queue(queue, CancelCause::QueueWait));
+            result = both(result, self.inner.wait_for_queue(queue, CancelCause::QueueWait));
         }
         // After the queues: one that was dropped meanwhile has left its tasks there.
-        result = result.and(self.inner.wait_for_orphans());
+        result = both(result, self.inner.wait_for_orphans());
         self.inner.gpu.wait_idle()?;
         result
     }

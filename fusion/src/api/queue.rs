@@ -83,8 +83,8 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// A list that could not be run, a host task that failed since the last wait, or the device. Of several tasks it is the
-    /// error of the first; the others are logged.
+    /// A list that could not be run, a host task that failed since the last wait, or the device. Of several errors
+    /// it is the first; the others are logged.
     pub fn wait(&self) -> Result<(), Error> {
         self.inner.context.wait_for_queue(self.inner.id, CancelCause::QueueWait)
     }

@@ -272,16 +272,15 @@ impl Programs {
 
     /// Takes the code from the store or builds it.
     fn load_or_build(&self, wanted: &Wanted<'_>, report: &mut StepReport) -> Result<Code, Error> {
-        let programs = self;
-        let key = programs.store.is_enabled().then(|| wanted.key(&programs.identity));
-        let stored = key.and_then(|key| programs.store.get(key).ok()).and_then(|entry| spirv(&entry));
+        let key = self.store.is_enabled().then(|| wanted.key(&self.identity));
+        let stored = key.and_then(|key| self.store.get(key).ok()).and_then(|entry| spirv(&entry));
         report.disk = match (&key, &stored) {
             (None, _) => Tier::Off,
             (_, Some(_)) => Tier::Hit,
             (_, None) => Tier::Miss,
         };
         if let Some(words) = &stored
-            && !programs.verify
+            && !self.verify
         {
             count(&self.counters.disk_hits, 1);
             return Ok(Code { words: words.clone(), is_stored: true });

@@ -324,6 +324,7 @@ impl List {
     }
 }
 
-fn error_source(error: &Error) -> String {
+/// Why there is an error, where another one is why.
+pub(crate) fn error_source(error: &Error) -> String {
     std::error::Error::source(error).map(ToString::to_string).unwrap_or_default()
 }

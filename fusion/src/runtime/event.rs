@@ -198,7 +198,8 @@ impl Event {
         events.iter().map(Event::wait).fold(Ok(()), Result::and)
     }
 
-    /// Ends the list it is in, if it still is in one. A failure to do so is in the event then.
+    /// Ends the list it is in, if it still is in one. A failure to do so is in the event then; an error is that this thread
+    /// builds that list.
     fn observe(&self) -> Result<(), Error> {
         if self.inner.settled().is_none() {
             let end = End::Cancel(CancelCause::EventWait);

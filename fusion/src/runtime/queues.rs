@@ -9,7 +9,7 @@ use crate::{
     report::outcome::CancelCause,
     runtime::{
         context::ContextInner,
-        end::End,
+        end::{End, error_source},
         schedule::{Mode, QueueId, QueueState, Schedule, Tasks},
     },
     vk::Point,
@@ -43,14 +43,18 @@ fn take_tasks(tasks: &mut Tasks) -> Tasks {
     taken
 }
 
-/// Waits for tasks. The first error is the result, the others are logged.
+/// What was waited for, and something more: the first error is the result, another one is logged.
+pub(crate) fn both(before: Result<(), Error>, next: Result<(), Error>) -> Result<(), Error> {
+    if let (Err(_), Err(error)) = (&before, &next) {
+        tracing::error!(%error, cause = error_source(error), "something else that was waited for failed, too");
+    }
+    before.and(next)
+}
+
+/// Waits for tasks, after something else.
 fn wait_for(tasks: Tasks, before: Result<(), Error>) -> Result<(), Error> {
-    tasks.iter().filter_map(|task| task.wait(None)?.err()).fold(before, |result, error| {
-        if result.is_err() {
-            tracing::error!(%error, "one more host task failed");
-        }
-        result.and(Err(Error::Earlier(error)))
-    })
+    let results = tasks.iter().filter_map(|task| task.wait(None));
+    results.map(|result| result.map_err(Error::Earlier)).fold(before, both)
 }
 
 impl ContextInner {

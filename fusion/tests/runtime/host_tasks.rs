@@ -7,13 +7,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tracing::subscriber::with_default;
 use vkfuse::{
     Buffer, CacheEvent, CacheOptions, CancelCause, ContextOptions, Error, FusionProperties, FusionWrapper,
     Outcome, QueueOptions,
 };
 
 use crate::{
-    N, iota, multiples, poison, scale,
+    N, iota, multiples, poison,
+    records::Records,
+    scale,
     support::{Rig, own::Own},
 };
 
@@ -253,6 +256,29 @@ fn a_task_that_is_done_has_nothing_of_the_device() {
         assert_eq!(Arc::strong_count(&own.device), before, "in round {round} a thread still has the device");
     }
     assert_eq!(own.close(), 0);
+}
+
+/// Of several errors the first is the result, and the others are in the log: of tasks of one queue, of two, and of one that is gone.
+#[test]
+fn errors_after_the_first_are_logged() {
+    in_time(|| {
+        let Some(rig) = Rig::open() else { return };
+        let [one, two, gone] = [0; 3].map(|_| rig.context.queue(QueueOptions::new()).unwrap());
+        for (queue, name) in
+            [(&one, "planned a"), (&one, "planned b"), (&two, "planned c"), (&gone, "planned d")]
+        {
+            drop(queue.host_task([], move |_| Err(Error::custom(name))).unwrap());
+        }
+        drop(gone);
+        let records = Records::with("something else that was waited for failed");
+        let first = with_default(records.clone(), || rig.context.wait()).unwrap_err();
+        let said = format!("{first:?} {:?}", records.take());
+        assert!(
+            ["planned a", "planned b", "planned c", "planned d"].iter().all(|name| said.contains(name)),
+            "{said}"
+        );
+        rig.context.wait().unwrap();
+    });
 }
 
 /// What a panic is thrown with is the program's, and may panic itself: the task is over all the same.

@@ -10,6 +10,7 @@ mod endings;
 mod host_tasks;
 mod imports;
 mod order;
+mod records;
 mod same_bytes;
 mod threads;
 

@@ -1,61 +1,14 @@
 //! The same list under every way of ending: the same bytes in every buffer, the outcome that names what ended it, and one
 //! log record that says so.
 
-use std::{
-    fmt::{Debug, Write as _},
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::{Arc, Mutex},
-};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use tracing::{
-    Event as Record, Metadata, Subscriber,
-    field::{Field, Visit},
-    span::{Attributes, Id},
-    subscriber::with_default,
-};
+use tracing::subscriber::with_default;
 use vkfuse::{
     Buffer, CancelCause, Error, Event, FusionProperties, FusionWrapper, Outcome, Queue, QueueOptions,
 };
 
-use crate::{N, add, iota, poison, scale, support::Rig};
-
-/// Keeps what is said when a list ends.
-#[derive(Clone, Default)]
-struct Records(Arc<Mutex<Vec<String>>>);
-
-struct Fields(String);
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        let _ = write!(self.0, "{}={value:?} ", field.name());
-    }
-}
-
-impl Subscriber for Records {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("vkfuse")
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Record<'_>) {
-        let mut fields = Fields(String::new());
-        event.record(&mut fields);
-        if fields.0.contains("fusion list ended") {
-            self.0.lock().unwrap().push(fields.0);
-        }
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
+use crate::{N, add, iota, poison, records::Records, scale, support::Rig};
 
 /// `tmp = a + a; out = tmp * 3; out reversed into back; tmp = back * 5`, and buffers that endings may use.
 struct List {
@@ -99,7 +52,7 @@ fn ends(name: &str, by: Option<CancelCause>, end: impl FnOnce(&Rig, Queue, Fusio
     let list = List::new(&rig);
     let queue = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
     let wrapper = FusionWrapper::new(&queue).unwrap();
-    let (records, before) = (Records::default(), rig.context.stats());
+    let (records, before) = (Records::with("fusion list ended"), rig.context.stats());
     let events = with_default(records.clone(), || {
         wrapper.start_fusion().unwrap();
         let events = list.submit(&rig, &queue).unwrap();
@@ -124,7 +77,7 @@ fn check(
     let extra = u64::from(by == Some(CancelCause::OtherQueue));
     let dispatches = if by.is_none() { 2 } else { 4 + extra };
     assert_eq!((rig.context.stats() - before).dispatches, dispatches, "{name}");
-    let records = records.0.lock().unwrap();
+    let records = records.take();
     assert_eq!(records.len(), 1, "{name}: {records:?}");
     assert!(records[0].contains(&format!("outcome={outcome} ")), "{name}: {records:?}");
     rig.assert_no_validation_messages();
@@ -188,7 +141,7 @@ fn a_scope_left_early_gives_the_same_bytes() {
         let rig = rig!();
         let (unfused, list) = (List::new(&rig), List::new(&rig));
         unfused.submit(&rig, &rig.queue).unwrap();
-        let (records, before) = (Records::default(), rig.context.stats());
+        let (records, before) = (Records::with("fusion list ended"), rig.context.stats());
         let mut events = Vec::new();
         let left = with_default(records.clone(), || {
             catch_unwind(AssertUnwindSafe(|| {

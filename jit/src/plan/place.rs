@@ -1,7 +1,8 @@
 //! Closes seams between free kernels and kernels of rows or tiles: the free ones take the items of a partner.
 //!
 //! Where the next submission does not join a group, one on either side of the seam may be free, and go by its element
-//! number through a buffer that the other goes by rows or tiles through. Then the free kernels of the group and of the
+//! number through a buffer that the other goes by rows or tiles through. (A kernel that is not free goes by rows, too, where
+//! it goes by element number with another work-group size: its work-groups are the rows.) Then the free kernels of the group and of the
 //! next submission are placed on those rows or tiles ([`rewrite`]), and the group is grown again. What comes out is an
 //! ordinary list: theorems 1 to 3 decide as of any other, and a bad proposal costs a missed fusion.
 //!

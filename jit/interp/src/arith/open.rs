@@ -8,7 +8,7 @@
 use super::float::{rounded, value};
 use super::{Binary, Num, Unary};
 
-/// One more than the payload of the usual NaN, and the other sign.
+/// The usual NaN but for its sign and its last bit.
 fn other_nan(num: Num) -> u64 {
     match num {
         Num::F16 => 0xfe01,
@@ -17,7 +17,7 @@ fn other_nan(num: Num) -> u64 {
     }
 }
 
-/// What a result that is left open could be as well; one that is no NaN is only where it `is_open`.
+/// What a result could be as well: anything where it `is_open`, another NaN where it is one, and itself otherwise.
 fn other(num: Num, result: u64, is_open: bool) -> u64 {
     if !matches!(num, Num::F16 | Num::F32 | Num::F64) {
         return result;
@@ -31,7 +31,7 @@ fn other(num: Num, result: u64, is_open: bool) -> u64 {
 
 /// The result of an instruction with one operand, or another one where that is left open.
 pub(in super::super) fn other_unary(op: Unary, num: Num, a: u64, result: u64) -> u64 {
-    // The first three are no floats.
+    // These are of a float, and give none.
     if matches!(op, Unary::IsNan | Unary::IsInf | Unary::FrexpExponent) {
         return result;
     }
