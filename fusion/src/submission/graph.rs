@@ -9,6 +9,8 @@
 //!
 //! What is complete is not sought out: it is skipped, and dropped, where its memory is looked at again.
 //!
+//! The edges are implied by the accesses in force of each memory, and not kept: docs/architecture.md says why.
+//!
 //! Nothing here knows Vulkan's objects: the graph can be tested, and run under an interpreter, without a device.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The pending work and why it waits, as a picture.
+//! The pending work and why it waits, as a picture: the one place where the edges are made.
 
 use petgraph::{
     dot::{Config, Dot},
@@ -34,7 +34,9 @@ impl Graph {
             nodes.push((id, graph.add_node(format!("{label}\\nqueue {} at {}", point.queue, point.value))));
         }
         let node = |id: WorkId| nodes.iter().find(|(known, _)| *known == id).map(|(_, node)| *node);
-        for accesses in self.live.values() {
+        let mut live: Vec<_> = self.live.iter().collect();
+        live.sort_unstable_by_key(|(memory, _)| memory.planned());
+        for (_, accesses) in live {
             for (at, b) in accesses.iter().enumerate() {
                 for a in &accesses[..at] {
                     let (a, b) = if self.works.get(a.work).position < self.works.get(b.work).position {

@@ -162,6 +162,21 @@ fn dot_names_work_and_hazard() {
 }
 
 #[test]
+fn dot_goes_by_no_order_of_a_map() {
+    let dot = || {
+        let mut graph = Graph::default();
+        let writes: Vec<_> = (0..64).map(|number| write(number, 0..16)).collect();
+        for (value, touch) in (1..).zip(&writes) {
+            submit(&mut graph, 0, value, Stage::Compute, std::slice::from_ref(touch));
+        }
+        let reads: Vec<_> = (0..64).map(|number| read(number, 0..16)).collect();
+        submit(&mut graph, 0, 65, Stage::Compute, &reads);
+        graph.dot()
+    };
+    assert_eq!(dot(), dot());
+}
+
+#[test]
 fn what_is_repeated_keeps_its_place() {
     let mut graph = Graph::default();
     let touches = [read(1, 0..16), write(2, 0..16)];
