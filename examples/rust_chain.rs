@@ -6,7 +6,7 @@ use std::error::Error;
 
 use vkfuse::{
     Buffer, Context, QueueOptions,
-    rust::{Captures, Form, HostBuffer, Item, Lowered, Read, Write, host::on_host, kernel},
+    rust::{Captures, HostBuffer, Item, LowerOptions, Lowered, Read, Write, host::on_host, kernel},
 };
 
 const ELEMENTS: u32 = 1_000_003;
@@ -43,7 +43,7 @@ impl Sub {
 
 fn main() -> Result<(), Box<dyn Error>> {
     if let Some(file) = std::env::args().nth(1) {
-        let module = Lowered::of::<Mul>(Form::default())?;
+        let module = Lowered::of::<Mul>(LowerOptions::default())?;
         let bytes: Vec<u8> = module.words.iter().flat_map(|word| word.to_le_bytes()).collect();
         std::fs::write(&file, bytes)?;
         println!(

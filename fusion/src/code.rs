@@ -2,9 +2,9 @@
 
 pub(crate) mod ahead;
 pub(crate) mod build;
-pub(crate) mod forms;
 pub(crate) mod judged;
 pub(crate) mod keep;
+pub(crate) mod kernels;
 pub(crate) mod key;
 pub(crate) mod log;
 pub(crate) mod lowered;

@@ -13,7 +13,9 @@ pub use vkfuse_jit::{
     },
 };
 pub(crate) use vkfuse_jit::{
-    kernel::{FloatControls, FloatWidths, FormStore, Kernel, Origin, Pass, form_tools, observe_passes},
+    kernel::{
+        ArtifactStore, FloatControls, FloatWidths, Kernel, Origin, Pass, artifact_tools, observe_passes,
+    },
     plan::{
         Arg, Bound, FuseOptions, Limits, Plan, SmallScalars, Step, Submission, overwrites, plan, plan_unfused,
     },

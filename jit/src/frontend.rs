@@ -30,7 +30,7 @@ mod value;
 pub(crate) mod wgsl;
 pub(crate) mod words;
 
-pub use artifact::cache::{FORM_VERSION, FormStore, Origin, form_tools};
+pub use artifact::cache::{ARTIFACT_VERSION, ArtifactStore, Origin, artifact_tools};
 pub use controls::{FloatControls, FloatWidths};
 pub use error::KernelError;
 pub use module::Module;

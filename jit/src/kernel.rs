@@ -3,7 +3,7 @@
 //! A [`Module`] is checked SPIR-V. A [`Kernel`] is one of its compute entry points. A [`Specialized`] kernel has all its
 //! constants fixed; it holds what runs unfused ([`Plain`]), what can be fused with its analysis ([`NormalKernel`]) or the
 //! reason why not ([`KernelReason`]), and what both show to the outside ([`Interface`]). All of this happens once for each
-//! kernel and may take milliseconds; with a [`FormStore`] most of it happens once for all processes.
+//! kernel and may take milliseconds; with an [`ArtifactStore`] most of it happens once for all processes.
 
 mod normal;
 mod variants;
@@ -15,14 +15,14 @@ use ahash::AHashMap;
 use rspirv::binary::Assemble;
 
 use crate::Reason;
-use crate::frontend::artifact::{Form, cache};
+use crate::frontend::artifact::{KernelArtifact, cache};
 use crate::frontend::module::Contents;
 use crate::frontend::{guard, plain, spec, words};
 
 pub use crate::frontend::{
-    AfterPass, Binding, BindingKind, FORM_VERSION, FloatControls, FloatWidths, FormStore, Interface,
+    ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, FloatControls, FloatWidths, Interface,
     KernelError, KernelReason, Module, Origin, Pass, Place, Plain, PushLayout, PushMember, ScalarClass,
-    SpecConstant, SpecType, SpecValue, form_tools, observe_passes, tool_runs,
+    SpecConstant, SpecType, SpecValue, artifact_tools, observe_passes, tool_runs,
 };
 pub use normal::NormalKernel;
 pub use variants::Variants;
@@ -37,7 +37,7 @@ struct Inner {
     module: Module,
     entry: String,
     entry_id: u32,
-    forms: Option<Arc<dyn FormStore>>,
+    artifacts: Option<Arc<dyn ArtifactStore>>,
     specialised: Mutex<AHashMap<Key, Arc<Slot>>>,
 }
 
@@ -80,17 +80,17 @@ impl Kernel {
     /// # Errors
     /// [`KernelError::NoComputeEntry`], [`KernelError::UnknownEntry`], [`KernelError::AmbiguousEntry`].
     pub fn new(module: &Module, entry: Option<&str>) -> Result<Kernel, KernelError> {
-        Kernel::with_forms(module, entry, None)
+        Kernel::with_artifacts(module, entry, None)
     }
 
     /// Chooses an entry point as [`Kernel::new`] does. What becomes of it is taken from a store, and kept there.
     ///
     /// # Errors
     /// As [`Kernel::new`].
-    pub fn with_forms(
+    pub fn with_artifacts(
         module: &Module,
         entry: Option<&str>,
-        forms: Option<Arc<dyn FormStore>>,
+        artifacts: Option<Arc<dyn ArtifactStore>>,
     ) -> Result<Kernel, KernelError> {
         let available = module.entry_points();
         let index = match (entry, available) {
@@ -118,13 +118,13 @@ impl Kernel {
                 module: module.clone(),
                 entry: available[index].clone(),
                 entry_id: module.entry_ids()[index],
-                forms,
+                artifacts,
                 specialised: Mutex::default(),
             }),
         })
     }
 
-    /// The only compute entry point of a module in bytes of either byte order. If the store has its form with all
+    /// The only compute entry point of a module in bytes of either byte order. If the store has its artifact with all
     /// constants at their defaults, then the module was found to be valid when that was made, and is not validated again.
     ///
     /// # Errors
@@ -132,9 +132,9 @@ impl Kernel {
     pub fn from_bytes(
         name: &str,
         bytes: &[u8],
-        forms: Option<Arc<dyn FormStore>>,
+        artifacts: Option<Arc<dyn ArtifactStore>>,
     ) -> Result<Kernel, KernelError> {
-        Kernel::load(name, guard::from_bytes(name, bytes)?, forms)
+        Kernel::load(name, guard::from_bytes(name, bytes)?, artifacts)
     }
 
     /// The only compute entry point of a module in words of either byte order, as [`Kernel::from_bytes`].
@@ -144,9 +144,9 @@ impl Kernel {
     pub fn from_words(
         name: &str,
         words: &[u32],
-        forms: Option<Arc<dyn FormStore>>,
+        artifacts: Option<Arc<dyn ArtifactStore>>,
     ) -> Result<Kernel, KernelError> {
-        Kernel::load(name, guard::from_words(name, words.to_vec())?, forms)
+        Kernel::load(name, guard::from_words(name, words.to_vec())?, artifacts)
     }
 
     /// The only compute entry point of a WGSL text, as [`Kernel::from_bytes`].
@@ -157,32 +157,38 @@ impl Kernel {
     pub fn from_wgsl(
         name: &str,
         text: &str,
-        forms: Option<Arc<dyn FormStore>>,
+        artifacts: Option<Arc<dyn ArtifactStore>>,
     ) -> Result<Kernel, KernelError> {
-        Kernel::from_words(name, &crate::frontend::wgsl::compile(name, text)?, forms)
+        Kernel::from_words(name, &crate::frontend::wgsl::compile(name, text)?, artifacts)
     }
 
-    fn load(name: &str, words: Vec<u32>, forms: Option<Arc<dyn FormStore>>) -> Result<Kernel, KernelError> {
+    fn load(
+        name: &str,
+        words: Vec<u32>,
+        artifacts: Option<Arc<dyn ArtifactStore>>,
+    ) -> Result<Kernel, KernelError> {
         let contents = Contents::of(&words);
-        let (Some(_), [entry]) = (&forms, contents.entry_points()) else {
-            return Kernel::with_forms(&Module::checked(name, words, contents)?, None, forms);
+        let (Some(_), [entry]) = (&artifacts, contents.entry_points()) else {
+            return Kernel::with_artifacts(&Module::checked(name, words, contents)?, None, artifacts);
         };
         let values = spec::resolve(name, contents.spec_constants(), &[])?;
-        let (kernel, specialized) = match cache::find(forms.as_deref(), &origin(&contents, entry, &values)) {
-            Some(mut form) => {
-                let repaired = form.repaired.take();
-                let module = Module::known(name, words, repaired, contents);
-                let kernel = Kernel::with_forms(&module, None, forms)?;
-                let specialized = kernel.specialized(&values, form);
-                (kernel, Ok(specialized))
-            }
-            // It has been looked for, so it is made now.
-            None => {
-                let kernel = Kernel::with_forms(&Module::checked(name, words, contents)?, None, forms)?;
-                let specialized = kernel.make(&values);
-                (kernel, specialized)
-            }
-        };
+        let (kernel, specialized) =
+            match cache::find(artifacts.as_deref(), &origin(&contents, entry, &values)) {
+                Some(mut artifact) => {
+                    let repaired = artifact.repaired.take();
+                    let module = Module::known(name, words, repaired, contents);
+                    let kernel = Kernel::with_artifacts(&module, None, artifacts)?;
+                    let specialized = kernel.specialized(&values, artifact);
+                    (kernel, Ok(specialized))
+                }
+                // It has been looked for, so it is made now.
+                None => {
+                    let kernel =
+                        Kernel::with_artifacts(&Module::checked(name, words, contents)?, None, artifacts)?;
+                    let specialized = kernel.make(&values);
+                    (kernel, specialized)
+                }
+            };
         let slot = Arc::new(OnceLock::from(specialized.map(Arc::new)));
         let table = kernel.inner.specialised.lock();
         table.unwrap_or_else(PoisonError::into_inner).insert(values, slot);
@@ -229,23 +235,23 @@ impl Kernel {
     }
 
     fn build(&self, values: &[(u32, u64)]) -> Result<Specialized, KernelError> {
-        let Inner { module, entry, forms, .. } = &*self.inner;
-        match cache::find(forms.as_deref(), &origin(module.contents(), entry, values)) {
-            Some(form) => Ok(self.specialized(values, form)),
+        let Inner { module, entry, artifacts, .. } = &*self.inner;
+        match cache::find(artifacts.as_deref(), &origin(module.contents(), entry, values)) {
+            Some(artifact) => Ok(self.specialized(values, artifact)),
             None => self.make(values),
         }
     }
 
     /// Makes what the store has not, and keeps it there.
     fn make(&self, values: &[(u32, u64)]) -> Result<Specialized, KernelError> {
-        let Inner { module, entry, entry_id, forms, .. } = &*self.inner;
-        let form = Form::make(module, entry, *entry_id, values)?;
-        cache::keep(forms.as_deref(), &origin(module.contents(), entry, values), &form);
-        Ok(self.specialized(values, form))
+        let Inner { module, entry, entry_id, artifacts, .. } = &*self.inner;
+        let artifact = KernelArtifact::make(module, entry, *entry_id, values)?;
+        cache::keep(artifacts.as_deref(), &origin(module.contents(), entry, values), &artifact);
+        Ok(self.specialized(values, artifact))
     }
 
-    fn specialized(&self, values: &[(u32, u64)], form: Form) -> Specialized {
-        let Form { repaired: _, interface, plain, normal } = form;
+    fn specialized(&self, values: &[(u32, u64)], artifact: KernelArtifact) -> Specialized {
+        let KernelArtifact { repaired: _, interface, plain, normal } = artifact;
         let normal = normal.map(|module| NormalKernel::new(module, &interface.bindings));
         Specialized {
             name: self.name().to_owned(),
@@ -263,7 +269,7 @@ impl Kernel {
 
 impl Specialized {
     /// A hash of all that was made of it: the words that run unfused, and the normal form if there is one.
-    pub fn form_hash(&self) -> [u8; 32] {
+    pub fn artifact_hash(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("vkfuse kernel form, version 1");
         let normal = self.normal.as_ref().ok().map(|normal| normal.module.assemble());
         for words in [Some(&self.plain.contract), Some(&self.plain.strict), normal.as_ref()] {
@@ -273,9 +279,10 @@ impl Specialized {
         *hasher.finalize().as_bytes()
     }
 
-    /// A kernel made of this one's normal form. It has a form of its own, which spirv-val accepts.
+    /// A kernel made of this one's normal form. It has an artifact of its own, which spirv-val accepts.
     pub(crate) fn rewritten(&self, module: rspirv::dr::Module, local: [u32; 3]) -> Result<Self, KernelError> {
-        let Form { repaired: _, interface, plain, normal } = Form::rewritten(&self.name, module, local)?;
+        let KernelArtifact { repaired: _, interface, plain, normal } =
+            KernelArtifact::rewritten(&self.name, module, local)?;
         let normal = normal.map(|module| NormalKernel::new(module, &interface.bindings));
         Ok(Self {
             name: self.name.clone(),
@@ -293,8 +300,8 @@ impl Specialized {
 
 fn origin<'a>(module: &Contents, entry: &'a str, spec: &'a [(u32, u64)]) -> Origin<'a> {
     let (hash, words) = module.identity();
-    let tools = form_tools().unwrap_or_default();
-    Origin { module: hash, words, entry, spec, version: FORM_VERSION, tools }
+    let tools = artifact_tools().unwrap_or_default();
+    Origin { module: hash, words, entry, spec, version: ARTIFACT_VERSION, tools }
 }
 
 impl fmt::Debug for Kernel {

@@ -128,7 +128,7 @@ mutants! {
     // Internalization.
     LocalIsPrivate: "what the work-group shares is granted to the invocation",
     NoOwnership: "a promotion is granted whoever touches the elements",
-    NoCoverage: "a promotion is granted without showing that reads find what was written",
+    AnyReadIsDefined: "a promotion is granted without showing that reads find what was written",
     AnyOrderCovers: "a write covers a read that comes before it",
     AnyRoundCovers: "a write in one round of a loop covers a read in another",
     AnyConditionCovers: "a conditional write covers a read under another condition",

@@ -220,7 +220,7 @@ pub enum RewriteReason {
     },
     /// Its placed form could not be made.
     #[error("its placed form could not be made: {what}")]
-    Form {
+    Failed {
         /// Why.
         what: String,
     },

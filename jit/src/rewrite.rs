@@ -49,7 +49,7 @@ pub(crate) fn place(
 }
 
 fn wrapped(kernel: &Specialized, order: Order, local: [u32; 3]) -> Result<Specialized, RewriteReason> {
-    let failed = |what: String| RewriteReason::Form { what };
+    let failed = |what: String| RewriteReason::Failed { what };
     let module = wrap::wrap(kernel, order, local).map_err(|what| failed(what.to_owned()))?;
     let placed = kernel.rewritten(module, local).map_err(|error| failed(error.to_string()))?;
     // Arguments are told apart by their number.

@@ -1,12 +1,12 @@
 //! The kernel stage on modules as compilers deliver them: `kernels/` holds sources and their SPIR-V.
 
 mod kernel {
+    mod artifacts;
     pub(crate) mod corpus;
     mod dump;
     mod entry;
     mod hostile;
     mod identity;
-    mod kept;
     mod large;
     mod normal;
     mod plain;

@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use vkfuse_jit::kernel::{FormStore, Kernel, Origin, form_tools, tool_runs};
+use vkfuse_jit::kernel::{ArtifactStore, Kernel, Origin, artifact_tools, tool_runs};
 
 #[derive(Debug, Default)]
 struct Shelf(Mutex<HashMap<String, Vec<u8>>>);
 
-impl FormStore for Shelf {
+impl ArtifactStore for Shelf {
     fn find(&self, origin: &Origin<'_>) -> Option<Vec<u8>> {
         self.0.lock().unwrap().get(&format!("{origin:?}")).cloned()
     }
 
-    fn keep(&self, origin: &Origin<'_>, form: &[u8]) {
-        self.0.lock().unwrap().insert(format!("{origin:?}"), form.to_vec());
+    fn keep(&self, origin: &Origin<'_>, artifact: &[u8]) {
+        self.0.lock().unwrap().insert(format!("{origin:?}"), artifact.to_vec());
     }
 }
 
@@ -39,7 +39,7 @@ fn a_kept_kernel_costs_no_run_of_the_tools() {
 #[cfg(not(feature = "compiled-spirv-tools"))]
 #[test]
 fn the_tools_are_the_installed_ones() {
-    let tools = form_tools().expect("the tools' version");
+    let tools = artifact_tools().expect("the tools' version");
     assert!(tools.starts_with("spirv-val SPIRV-Tools v"), "{tools}");
     assert!(tools.contains("; spirv-opt SPIRV-Tools v"), "{tools}");
 }
@@ -52,7 +52,7 @@ fn the_tools_are_the_pinned_ones() {
     for name in ["spirv-tools", "spirv-tools-sys"] {
         let line = manifest.lines().find(|line| line.starts_with(&format!("{name} = "))).expect("pinned");
         let version = line.split('=').nth(3).and_then(|rest| rest.split('"').next()).expect("a version");
-        let tools = form_tools().expect("the tools' version");
+        let tools = artifact_tools().expect("the tools' version");
         assert!(tools.contains(&format!("{name} {version},")), "{tools}: not {name} {version}");
     }
 }

@@ -174,8 +174,8 @@ impl Context {
     ///
     /// As [`Context::load_spirv`].
     pub fn kernel_from_bytes(&self, name: &str, bytes: &[u8]) -> Result<Kernel, Error> {
-        let forms = self.inner.programs.forms();
-        Kernel::checked(&self.inner, jit::Kernel::from_bytes(name, bytes, forms)?)
+        let artifacts = self.inner.programs.artifacts();
+        Kernel::checked(&self.inner, jit::Kernel::from_bytes(name, bytes, artifacts)?)
     }
 
     /// Takes the words of a SPIR-V module with exactly one compute entry point. The name is for messages.
@@ -184,8 +184,8 @@ impl Context {
     ///
     /// As [`Context::load_spirv`].
     pub fn kernel_from_words(&self, name: &str, words: &[u32]) -> Result<Kernel, Error> {
-        let forms = self.inner.programs.forms();
-        Kernel::checked(&self.inner, jit::Kernel::from_words(name, words, forms)?)
+        let artifacts = self.inner.programs.artifacts();
+        Kernel::checked(&self.inner, jit::Kernel::from_words(name, words, artifacts)?)
     }
 
     /// Compiles WGSL text with exactly one compute entry point. The name is for messages.
@@ -195,8 +195,8 @@ impl Context {
     /// The text does not parse or validate; and as [`Context::load_spirv`].
     #[cfg(feature = "wgsl")]
     pub fn kernel_from_wgsl(&self, name: &str, text: &str) -> Result<Kernel, Error> {
-        let forms = self.inner.programs.forms();
-        Kernel::checked(&self.inner, jit::Kernel::from_wgsl(name, text, forms)?)
+        let artifacts = self.inner.programs.artifacts();
+        Kernel::checked(&self.inner, jit::Kernel::from_wgsl(name, text, artifacts)?)
     }
 
     /// Takes one entry point of a module: by name, or the only one there is.
@@ -205,8 +205,8 @@ impl Context {
     ///
     /// No such entry point, or no name where there are several; a kernel that needs what the device lacks.
     pub fn kernel(&self, module: &Module, entry: Option<&str>) -> Result<Kernel, Error> {
-        let forms = self.inner.programs.forms();
-        Kernel::checked(&self.inner, jit::Kernel::with_forms(module, entry, forms)?)
+        let artifacts = self.inner.programs.artifacts();
+        Kernel::checked(&self.inner, jit::Kernel::with_artifacts(module, entry, artifacts)?)
     }
 
     /// A buffer of so many zeros.

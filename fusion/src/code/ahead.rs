@@ -83,7 +83,7 @@ impl Programs {
 
     /// Looks where the code of every step is, and changes nothing.
     pub(crate) fn explain(&self, steps: &[Labelled]) -> Vec<Explanation> {
-        let artifacts = [Artifact::Pipeline, Artifact::Form, Artifact::Code, Artifact::DriverBlob];
+        let artifacts = [Artifact::Pipeline, Artifact::Kernel, Artifact::Code, Artifact::DriverBlob];
         let refused: Vec<(Artifact, NotCacheable)> = artifacts
             .into_iter()
             .filter_map(|artifact| Some((artifact, self.is_cacheable(artifact).err()?)))
@@ -115,7 +115,7 @@ impl Programs {
             Ok(_) => None,
             Err(_) => self
                 .store
-                .nearest(&key, |other| !crate::code::key::is_of_form(other))
+                .nearest(&key, |other| !crate::code::key::is_of_kernel(other))
                 .map(|(id, list)| (format!("{id:#}"), list.iter().map(difference).collect())),
         };
         Explanation {

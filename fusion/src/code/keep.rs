@@ -2,7 +2,7 @@
 
 use vkfuse_cache::{Disabled, Outcome, Skip, Store};
 
-use crate::{code::programs::Programs, jit::form_tools, options::environment::warn_once};
+use crate::{code::programs::Programs, jit::artifact_tools, options::environment::warn_once};
 
 /// Something that the caches may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -11,7 +11,7 @@ pub enum Artifact {
     /// A pipeline, ready to be dispatched, in memory.
     Pipeline,
     /// What the tools make of a kernel when it is loaded, in the persistent store.
-    Form,
+    Kernel,
     /// SPIR-V, in the persistent store.
     Code,
     /// What the driver made of it, in the persistent store.
@@ -52,7 +52,7 @@ impl Programs {
         if let Some(reason) = programs.store.disabled_reason() {
             return Err(NotCacheable::NoStore(reason.clone()));
         }
-        if artifact == Artifact::Form && form_tools().is_none() {
+        if artifact == Artifact::Kernel && artifact_tools().is_none() {
             return Err(NotCacheable::InstalledTools);
         }
         if artifact == Artifact::DriverBlob {

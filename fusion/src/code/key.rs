@@ -34,9 +34,9 @@ impl Identity {
     pub(crate) fn key(&self, step: &Step) -> Key {
         let made_of = step.ingredients();
         let mut image = Part::new();
-        for (number, (kernel, form)) in made_of.kernels.iter().zip(&made_of.forms).enumerate() {
+        for (number, (kernel, artifact)) in made_of.kernels.iter().zip(&made_of.artifacts).enumerate() {
             image = image.bytes(&format!("kernel {number}"), kernel);
-            image = image.bytes(&format!("kernel {number} form"), form);
+            image = image.bytes(&format!("kernel {number} form"), artifact);
         }
         for (name, value) in &made_of.fusion {
             image = image.str(name, value);
@@ -63,7 +63,7 @@ impl Identity {
 }
 
 /// The store's key of a kernel's normal form. It depends on no device.
-pub(crate) fn of_form(origin: &Origin<'_>) -> Key {
+pub(crate) fn of_kernel(origin: &Origin<'_>) -> Key {
     // All of it by name: a new ingredient does not compile until it is here.
     let Origin { module, words, entry, spec, version, tools } = origin;
     let device = Part::new().str("device", "any");
@@ -72,17 +72,17 @@ pub(crate) fn of_form(origin: &Origin<'_>) -> Key {
     for (id, bits) in *spec {
         constants = constants.u64(&format!("constant {id}"), *bits);
     }
-    let options = Part::new().str("generator", GENERATOR).u32(FORM_VERSION, *version).str("tools", tools);
+    let options = Part::new().str("generator", GENERATOR).u32(ARTIFACT_VERSION, *version).str("tools", tools);
     Key::new(device, image, constants, options)
 }
 
 /// Whether a key is that of a kernel's normal form.
-pub(crate) fn is_of_form(key: &Key) -> bool {
-    key.part(PartKind::Options).fields().iter().any(|field| field.name == FORM_VERSION)
+pub(crate) fn is_of_kernel(key: &Key) -> bool {
+    key.part(PartKind::Options).fields().iter().any(|field| field.name == ARTIFACT_VERSION)
 }
 
 const GENERATOR: &str = concat!("vkfuse ", env!("CARGO_PKG_VERSION"));
-const FORM_VERSION: &str = "normal form version";
+const ARTIFACT_VERSION: &str = "normal form version";
 
 fn device(limits: &Limits) -> Part {
     // All of them by name: a new limit does not compile until it is here.
@@ -184,11 +184,11 @@ mod tests {
             Origin { version: 2, ..usual },
             Origin { tools: "tools 2", ..usual },
         ];
-        let usual = of_form(&usual);
-        assert!(is_of_form(&usual));
+        let usual = of_kernel(&usual);
+        assert!(is_of_kernel(&usual));
         let mut seen = vec![usual];
         for origin in others {
-            let key = of_form(&origin);
+            let key = of_kernel(&origin);
             assert!(!seen.contains(&key), "{origin:?}");
             seen.push(key);
         }

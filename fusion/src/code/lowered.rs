@@ -6,24 +6,24 @@ use std::{
 };
 
 use ahash::AHashMap;
-use vkfuse_kernel::{Form, KernelObject, LowerError, Lowered};
+use vkfuse_kernel::{KernelObject, LowerError, LowerOptions, Lowered};
 
 use crate::{
     error::{Error, SubmitError},
     jit,
 };
 
-/// A lowered kernel in one form, loaded when it is first used.
+/// A kernel lowered with some options, loaded when it is first used.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) lowered: Lowered,
     pub(crate) loaded: OnceLock<jit::Kernel>,
 }
 
-/// A form of a type.
-type Key = (TypeId, Form);
+/// A type, and how it is lowered.
+type Key = (TypeId, LowerOptions);
 
-/// Lowered kernels by type and form.
+/// Lowered kernels by type and options.
 #[derive(Debug, Default)]
 pub(crate) struct RustKernels {
     by_type: Mutex<AHashMap<Key, Arc<Stored>>>,
@@ -34,7 +34,7 @@ pub(crate) struct RustKernels {
 pub(crate) struct Source {
     ty: TypeId,
     pub(crate) name: &'static str,
-    lower: fn(Form) -> Result<Lowered, LowerError>,
+    lower: fn(LowerOptions) -> Result<Lowered, LowerError>,
 }
 
 impl Source {
@@ -44,15 +44,15 @@ impl Source {
 }
 
 impl RustKernels {
-    /// A type in a form. Two threads may lower the same at the same time; one result is kept.
-    pub(crate) fn get(&self, source: &Source, form: Form) -> Result<Arc<Stored>, Error> {
+    /// A type, lowered with these options. Two threads may lower the same at the same time; one result is kept.
+    pub(crate) fn get(&self, source: &Source, options: LowerOptions) -> Result<Arc<Stored>, Error> {
         let lock = || self.by_type.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(stored) = lock().get(&(source.ty, form)) {
+        if let Some(stored) = lock().get(&(source.ty, options)) {
             return Ok(stored.clone());
         }
-        let lowered = (source.lower)(form)
+        let lowered = (source.lower)(options)
             .map_err(|error| Error::submit(source.name, SubmitError::NotLowered(error)))?;
         let stored = Arc::new(Stored { lowered, loaded: OnceLock::new() });
-        Ok(lock().entry((source.ty, form)).or_insert(stored).clone())
+        Ok(lock().entry((source.ty, options)).or_insert(stored).clone())
     }
 }

@@ -17,15 +17,15 @@ use smallvec::SmallVec;
 use vkfuse_cache::{self as cache, Entry, Failure, Hit, Key, MemoryCache, MemoryStats, Store, StoreStats};
 
 use super::{
-    forms::Forms,
     keep::{note, warn_of_no_store},
+    kernels::KernelArtifacts,
     key::Identity,
     log,
 };
 use crate::{
     code::build::Background,
     error::{BuildError, DeviceError, Error},
-    jit::{BindingKind, FormStore, JitError, Limits, Step},
+    jit::{ArtifactStore, BindingKind, JitError, Limits, Step},
     options::{
         cache::{CacheOptions, Disk},
         environment,
@@ -92,7 +92,7 @@ pub(crate) struct Programs {
     verify: bool,
     /// Whether nothing is written to the store.
     look_only: bool,
-    forms: Option<Arc<Forms>>,
+    artifacts: Option<Arc<KernelArtifacts>>,
     pub(crate) recorder: Option<log::Recorder>,
 }
 
@@ -150,7 +150,7 @@ impl Programs {
             dump_spirv,
             background: Arc::default(),
             memory,
-            forms: Forms::new(&store, verify, options.look_only),
+            artifacts: KernelArtifacts::new(&store, verify, options.look_only),
             store,
             identity: Identity::new(gpu, limits),
             verify,
@@ -165,14 +165,14 @@ impl Programs {
     }
 
     /// Where the normal forms of kernels are kept.
-    pub(crate) fn forms(&self) -> Option<Arc<dyn FormStore>> {
-        self.forms.clone().map(|forms| forms as Arc<dyn FormStore>)
+    pub(crate) fn artifacts(&self) -> Option<Arc<dyn ArtifactStore>> {
+        self.artifacts.clone().map(|artifacts| artifacts as Arc<dyn ArtifactStore>)
     }
 
     /// Counts what became of kernels' normal forms.
     pub(crate) fn count_into(&self, stats: &mut Stats) {
-        if let Some(forms) = &self.forms {
-            forms.count_into(stats);
+        if let Some(artifacts) = &self.artifacts {
+            artifacts.count_into(stats);
         }
     }
 

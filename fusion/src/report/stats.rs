@@ -29,9 +29,9 @@ macro_rules! counters {
             pub validation_messages: u64,
             /// Kernels, with one set of constants each, whose normal form the persistent store had: neither spirv-val nor
             /// spirv-opt was run for them.
-            pub form_hits: u64,
+            pub kernel_hits: u64,
             /// Kernels whose normal form was made and is kept there.
-            pub form_misses: u64,
+            pub kernel_misses: u64,
             $($(#[doc = $doc])+ pub $name: u64,)+
         }
 
@@ -66,8 +66,8 @@ macro_rules! counters {
                     allocations: self.allocations.saturating_sub(earlier.allocations),
                     driver_compiles: self.driver_compiles.saturating_sub(earlier.driver_compiles),
                     validation_messages: self.validation_messages.saturating_sub(earlier.validation_messages),
-                    form_hits: self.form_hits.saturating_sub(earlier.form_hits),
-                    form_misses: self.form_misses.saturating_sub(earlier.form_misses),
+                    kernel_hits: self.kernel_hits.saturating_sub(earlier.kernel_hits),
+                    kernel_misses: self.kernel_misses.saturating_sub(earlier.kernel_misses),
                     $($name: self.$name.saturating_sub(earlier.$name),)+
                 }
             }

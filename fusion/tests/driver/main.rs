@@ -198,7 +198,7 @@ fn a_changed_driver_keeps_the_code_and_gets_no_blob() {
         let is_same_model = name == "deviceUUID";
         run(&changed).unwrap();
         assert_eq!(BLOBS.load(SeqCst) - before, u64::from(is_same_model), "blobs given, another {name}");
-        assert_eq!(changed.stats().form_misses, 0, "another {name} normalises anew");
+        assert_eq!(changed.stats().kernel_misses, 0, "another {name} normalises anew");
         // What a known driver gets wrong is avoided, so that its code may differ.
         let has_same_code = changed.stats().disk_hits == 1;
         assert!(has_same_code || name == "driverID", "another {name} has the same code");

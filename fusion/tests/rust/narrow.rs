@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use vkfuse::rust::{
-    Captures, Form, GroupItem, GroupRange, HostBuffer, Lowered, Read, ReadWrite, Shared, Spec, Value, Write,
-    device, host::on_host_groups, kernel,
+    Captures, GroupItem, GroupRange, HostBuffer, LowerOptions, Lowered, Read, ReadWrite, Shared, Spec, Value,
+    Write, device, host::on_host_groups, kernel,
 };
 
 macro_rules! operations {
@@ -186,7 +186,7 @@ fn no_narrow_arithmetic_reaches_the_driver() {
     const INT8_AND_INT16: [u32; 2] = [39, 22];
     const TYPE_INT: u32 = 21;
     const ARITHMETIC: std::ops::RangeInclusive<u32> = 126..=205;
-    let words = Lowered::of::<Narrow>(Form::default()).expect("lowers").words;
+    let words = Lowered::of::<Narrow>(LowerOptions::default()).expect("lowers").words;
     let (mut types, mut narrow, mut operations) = (HashSet::new(), HashSet::new(), HashMap::new());
     let mut at = 5;
     while at < words.len() {

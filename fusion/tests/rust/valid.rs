@@ -1,11 +1,11 @@
-//! Every form of every kernel, of all that bodies can contain, is a module that spirv-val takes.
+//! Every module of every kernel, of all that bodies can contain, is a module that spirv-val takes.
 
 #![allow(unsafe_code, reason = "unchecked accesses are among what is lowered")]
 
 use spirv_tools::{TargetEnv, val::Validator};
 use vkfuse::rust::{
-    Captures, DVec3, Form, GroupItem, IVec4, Item, KernelObject, Lowered, PlainIn, Ranged, Read, ReadWrite,
-    Shared, Spec, UVec2, Value, Vec2, Vec3, Vec4, Write, device, kernel, value::Float,
+    Captures, DVec3, GroupItem, IVec4, Item, KernelObject, LowerOptions, Lowered, PlainIn, Ranged, Read,
+    ReadWrite, Shared, Spec, UVec2, Value, Vec2, Vec3, Vec4, Write, device, kernel, value::Float,
 };
 
 use crate::{
@@ -213,10 +213,10 @@ fn check<K: KernelObject>(count: &mut usize) {
     let validator = spirv_tools::val::create(Some(TargetEnv::Vulkan_1_3));
     for plain in [PlainIn::Push, PlainIn::Uniform] {
         for (fitting, checking) in [(false, false), (true, false), (false, true)] {
-            let form = Form { plain, fitting, checking };
-            let lowered = Lowered::of::<K>(form).expect("lowers");
+            let options = LowerOptions { plain, fitting, checking };
+            let lowered = Lowered::of::<K>(options).expect("lowers");
             if let Err(error) = validator.validate(&lowered.words, None) {
-                panic!("{} as {form:?}: {error}", K::NAME);
+                panic!("{} as {options:?}: {error}", K::NAME);
             }
             *count += 1;
         }
@@ -247,7 +247,7 @@ fn all_modules_are_valid() {
 /// The check can fail.
 #[test]
 fn what_is_no_module_is_not_valid() {
-    let mut words = Lowered::of::<Flow>(Form::default()).expect("lowers").words;
+    let mut words = Lowered::of::<Flow>(LowerOptions::default()).expect("lowers").words;
     // The entry point's function is another.
     let entry = words.iter().position(|word| word & 0xffff == 15).expect("an entry point");
     words[entry + 2] += 1;

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use vkfuse::rust::{Captures, Form, HostBuffer, Item, Lowered, Read, Write, device, host::on_host, kernel};
+use vkfuse::rust::{
+    Captures, HostBuffer, Item, LowerOptions, Lowered, Read, Write, device, host::on_host, kernel,
+};
 
 /// Quotients, remainders and products, and their lowest bits, which a driver may think to know.
 #[device]
@@ -145,7 +147,7 @@ fn divisions(words: &[u32]) -> (usize, usize) {
 
 #[test]
 fn no_driver_divides_long_integers() {
-    let lowered = Lowered::of::<Wide>(Form::default()).expect("lowers");
+    let lowered = Lowered::of::<Wide>(LowerOptions::default()).expect("lowers");
     let (long, other) = divisions(&lowered.words);
     assert_eq!(long, 0);
     // Eleven of them make three of 32 bits each; three are by constants, and two are the kernel's own.

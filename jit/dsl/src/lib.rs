@@ -42,7 +42,7 @@ pub use access::{HostBuffer, Ranged, Read, ReadWrite, Write};
 pub use capture::{Arguments, Capture, Mode, Signature, Value};
 pub use item::{GroupItem, Item, ItemKind, Task};
 pub use kernel::KernelObject;
-pub use lowered::{Form, LowerError, Lowered, PlainIn};
+pub use lowered::{LowerError, LowerOptions, Lowered, PlainIn};
 pub use shape::{FieldShape, ScalarType, Shape, StructShape};
 pub use shared::{Shared, Spec};
 pub use vector::{DVec2, DVec3, DVec4, IVec2, IVec3, IVec4, UVec2, UVec3, UVec4, Vec2, Vec3, Vec4};

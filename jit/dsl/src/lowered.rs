@@ -19,9 +19,9 @@ pub enum PlainIn {
     Uniform,
 }
 
-/// Which of the forms of a kernel is wanted.
+/// Which module of a kernel is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Form {
+pub struct LowerOptions {
     /// Where plain values are.
     pub plain: PlainIn,
     /// Whether the range lies within what is indexed by the item alone, see [`Lowered::fits`], so that those accesses need
@@ -80,11 +80,11 @@ impl Lowered {
     /// # Errors
     ///
     /// What only shows when all functions and lengths are known: recursion, and literals that are out of range.
-    pub fn of<K: KernelObject>(form: Form) -> Result<Lowered, LowerError> {
+    pub fn of<K: KernelObject>(options: LowerOptions) -> Result<Lowered, LowerError> {
         let signature = Signature::of::<K>();
         let range_words = <K::Item as ItemKind>::RANGE_WORDS;
         let params = K::advance(Position::default()).params;
-        let builder = Builder::new(form, signature.plain_bytes.div_ceil(4), range_words, params);
+        let builder = Builder::new(options, signature.plain_bytes.div_ceil(4), range_words, params);
         let grouped = <K::Item as ItemKind>::GROUPED;
         let mut main = 0;
         let builder = builder.run(|| {
@@ -110,7 +110,7 @@ impl Lowered {
         Ok(Lowered { name: K::NAME, words, signature, range_words, used, uses_plain, used_specs, fits })
     }
 
-    /// What the fitting form relies on: binding, and how many elements it must have for a range.
+    /// What a fitting module relies on: binding, and how many elements it must have for a range.
     pub fn fits(&self, range: [u32; 3]) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.fits.iter().map(move |fit| {
             let least = match fit.to {

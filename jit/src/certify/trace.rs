@@ -36,7 +36,7 @@ pub(super) struct World {
     cells: AHashMap<(u64, u64, u8), Term>,
     /// Invocations by name.
     pub(super) actors: AHashMap<String, Actor>,
-    /// The byte that claims of coverage speak of.
+    /// The byte that claims of what was written before a read speak of.
     pub(super) byte: Option<Term>,
 }
 

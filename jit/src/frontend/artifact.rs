@@ -16,7 +16,7 @@ use super::{load, pipeline, tools};
 
 /// All that the tools had a part in. The rest of a [`Specialized`](super::Specialized) kernel follows from this.
 #[derive(Clone, Debug)]
-pub(crate) struct Form {
+pub(crate) struct KernelArtifact {
     /// The module's words with what was put right in them, if anything was.
     pub(crate) repaired: Option<Vec<u32>>,
     pub(crate) interface: Interface,
@@ -24,14 +24,14 @@ pub(crate) struct Form {
     pub(crate) normal: Result<dr::Module, KernelReason>,
 }
 
-impl Form {
-    /// Makes the form of one entry point with these constants.
+impl KernelArtifact {
+    /// Makes the artifact of one entry point with these constants.
     pub(crate) fn make(
         module: &Module,
         entry: &str,
         entry_id: u32,
         values: &[(u32, u64)],
-    ) -> Result<Form, KernelError> {
+    ) -> Result<KernelArtifact, KernelError> {
         let name = module.name();
         let source = Source { module: name, words: module.words(), entry, entry_id };
         let specialised = specialize::apply(&source, values)?;
@@ -39,7 +39,7 @@ impl Form {
             .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
         let (plain, ids) = plain::build(name, &mut plain_module);
         // What the driver gets is not what was checked when it was loaded: constants have their values, which can make an
-        // array empty, say, and what is not used is gone. A form that is kept is not made, nor checked, again.
+        // array empty, say, and what is not used is gone. An artifact that is kept is not made, nor checked, again.
         tools::validate(&plain.strict).map_err(|complaint| complaint.into_error(name))?;
         let names = module.names().iter();
         let names = names.filter_map(|(id, name)| Some((*ids.get(id)?, name.clone())));
@@ -52,19 +52,19 @@ impl Form {
             &names.collect(),
         )?;
         let repaired = module.is_repaired().then(|| module.words().to_vec());
-        Ok(Form { repaired, interface, plain, normal })
+        Ok(KernelArtifact { repaired, interface, plain, normal })
     }
 
-    /// Makes the form of a module that was made of a normal form and has this local size.
+    /// Makes the artifact of a module that was made of a normal form and has this local size.
     pub(crate) fn rewritten(
         name: &str,
         mut module: dr::Module,
         local_size: [u32; 3],
-    ) -> Result<Form, KernelError> {
+    ) -> Result<KernelArtifact, KernelError> {
         pipeline::tidy(&mut module);
         let (plain, _) = plain::build(name, &mut module);
         tools::validate(&plain.strict).map_err(|complaint| complaint.into_error(name))?;
         let interface = reflect::reflect(name, &module, Some(&module), local_size, &AHashMap::new())?;
-        Ok(Form { repaired: None, interface, plain, normal: Ok(module) })
+        Ok(KernelArtifact { repaired: None, interface, plain, normal: Ok(module) })
     }
 }

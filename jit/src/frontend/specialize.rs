@@ -348,10 +348,10 @@ impl Rewriter<'_> {
             args.iter().map(|id| self.constants.components(*id)).collect::<Option<_>>()?;
         let length = columns[0].len();
         let mut values = Vec::with_capacity(length);
-        for lane in 0..length {
-            let lane: Vec<u64> =
-                columns.iter().map(|column| column.get(lane).copied()).collect::<Option<_>>()?;
-            let bits = fold::scalar(op, &operand, &result, &lane)?;
+        for component in 0..length {
+            let component: Vec<u64> =
+                columns.iter().map(|column| column.get(component).copied()).collect::<Option<_>>()?;
+            let bits = fold::scalar(op, &operand, &result, &component)?;
             values.push(match result {
                 Type::Bool => Value::Bool(bits & 1 != 0),
                 _ => Value::Bits(bits),

@@ -13,7 +13,7 @@ pub struct Ingredients {
     /// The content hash of each kernel, its constants set, in order.
     pub kernels: Vec<[u8; 32]>,
     /// A hash of what the tools have made of each kernel. They may be others another time, or broken.
-    pub forms: Vec<[u8; 32]>,
+    pub artifacts: Vec<[u8; 32]>,
     /// For each kernel: the id and bits of every specialization constant.
     pub spec: Vec<Vec<(u32, u64)>>,
     /// How the kernels are put together: names and values.
@@ -46,7 +46,7 @@ impl Step {
         let floats = format!("special {special}, denormals {denormals}, rounding {rounding}");
         found.fusion.push(("float controls".to_owned(), floats));
         found.kernels = kernels.iter().map(|kernel| kernel.hash).collect();
-        found.forms = kernels.iter().map(|kernel| kernel.form_hash()).collect();
+        found.artifacts = kernels.iter().map(|kernel| kernel.artifact_hash()).collect();
         found.spec = kernels.iter().map(|kernel| kernel.spec.clone()).collect();
         found
     }

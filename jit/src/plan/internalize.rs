@@ -181,7 +181,7 @@ fn grant(
     let needed = if private { Relation::SameInvocation } else { Relation::SameGroup };
     let mut widen = AHashSet::new();
     ownership(list, group, &elements, needed, buffer, options, &mut widen)?;
-    if !mutant!(NoCoverage) {
+    if !mutant!(AnyReadIsDefined) {
         check_covered(list, group, &elements, &joint, kind, buffer, options)?;
     }
     let (slots, places) = places(&group.atoms, &elements, kind, i128::from(stride))?;

@@ -58,7 +58,7 @@ pub(crate) fn choose(
     if facts.group_size == 0 && facts.items <= 1 || !is_free(members, group, granted) {
         return None;
     }
-    let straight = members.iter().all(|m| is_straight(m, granted))
+    let straight = members.iter().all(|m| is_straight_line(m, granted))
         && granted.iter().all(|one| reads_what_was_written(members, group.start, one));
     let items = if facts.items > 1 && straight { facts.items.min(widest(members)) } else { 1 };
     let own = members.iter().map(|m| m.kernel.interface.local_size[0]).max().unwrap_or(1);
@@ -139,7 +139,7 @@ fn is_inside(member: &Submission, binding: usize, granted: &[Granted]) -> bool {
 }
 
 /// Whether the body can be written for several items side by side.
-fn is_straight(member: &Submission, granted: &[Granted]) -> bool {
+fn is_straight_line(member: &Submission, granted: &[Granted]) -> bool {
     let Some(normal) = normal(member) else { return false };
     // What stays inside is handed over value by value, so it must be taken as a whole.
     let whole = |access: &Access| {

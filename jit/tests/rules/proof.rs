@@ -141,7 +141,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::AnyWaySteps,
     // Refuses more.
     Mutant::ForgetGuards,
-    // Refused for want of coverage or of a slot instead.
+    // Refused for a read that nothing defined, or for want of a slot instead.
     Mutant::LocalIsPrivate,
     Mutant::NoOwnership,
     // About wishes, and about buffers between dispatches.

@@ -49,7 +49,7 @@ fn state(found: &Result<(), String>) -> &str {
 fn name(artifact: Artifact) -> &'static str {
     match artifact {
         Artifact::Pipeline => "pipeline",
-        Artifact::Form => "normal form",
+        Artifact::Kernel => "normal form",
         Artifact::Code => "code",
         Artifact::DriverBlob => "driver blob",
         _ => "other",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vkfuse_kernel::{Form, Lowered, PlainIn, ScalarType, Shape, capture::AccessorArg};
+use vkfuse_kernel::{LowerOptions, Lowered, PlainIn, ScalarType, Shape, capture::AccessorArg};
 
 use super::{launch::Launch, store::plain_in};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     submission::{accessor::Accessor, request::Request},
 };
 
-/// Chooses the form of a kernel and binds its arguments. `report` is the accessor of the checking mode's report, if that
+/// Chooses the module of a kernel and binds its arguments. `report` is the accessor of the checking mode's report, if that
 /// is on. Also says whether the kernel is told of groups.
 pub(crate) fn bind(
     launch: &Launch,
@@ -24,15 +24,15 @@ pub(crate) fn bind(
 ) -> Result<(Kernel, bool), Error> {
     let name = launch.name();
     let fail = |problem| Error::submit(name, problem);
-    // The form with checks tells what the parameters are; what is in range of all of them decides about the other.
+    // The module with checks tells what the parameters are; what is in range of all of them decides about the other.
     let words = launch.arguments.plain.len().next_multiple_of(4);
     let range_bytes = if launch.local.is_some() { 0 } else { 12 };
     let plain = plain_in(context, words + range_bytes);
-    let form = Form { plain, fitting: report.is_none(), checking: report.is_some() };
-    let mut stored = context.rust.get(&launch.source, form)?;
+    let options = LowerOptions { plain, fitting: report.is_none(), checking: report.is_some() };
+    let mut stored = context.rust.get(&launch.source, options)?;
     let accessors = accessors(&stored.lowered, &launch.arguments.accessors).map_err(fail)?;
-    if form.fitting && !fits(&stored.lowered, launch, &accessors) {
-        stored = context.rust.get(&launch.source, Form { fitting: false, ..form })?;
+    if options.fitting && !fits(&stored.lowered, launch, &accessors) {
+        stored = context.rust.get(&launch.source, LowerOptions { fitting: false, ..options })?;
     }
     let kernel = stored.kernel(context)?;
     specs(&stored, launch, request);

@@ -18,8 +18,8 @@ impl Stored {
         if let Some(jit) = self.loaded.get() {
             return Ok(Kernel::from_parts(context, jit.clone()));
         }
-        let forms = context.programs.forms();
-        let jit = jit::Kernel::from_words(self.lowered.name, &self.lowered.words, forms)?;
+        let artifacts = context.programs.artifacts();
+        let jit = jit::Kernel::from_words(self.lowered.name, &self.lowered.words, artifacts)?;
         let kernel = Kernel::checked(context, jit)?;
         // With constants that do not work at their defaults there is no interface yet; submission checks what it binds.
         if let Ok(specialized) = kernel.inner.jit.specialize(&[]) {

@@ -50,7 +50,7 @@ impl Builder {
     fn in_range(&mut self, target: &Target, index: u32) -> Option<u32> {
         if let Some(&to) = self.function().fits.get(&index) {
             self.fits.insert(Fit { param: target.param, to });
-            if self.form.fitting {
+            if self.options.fitting {
                 return None;
             }
         }

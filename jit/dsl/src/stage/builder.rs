@@ -15,7 +15,7 @@ use rspirv::{
 };
 
 use crate::{
-    lowered::{Form, LowerError},
+    lowered::{LowerError, LowerOptions},
     shape::Shape,
 };
 
@@ -115,7 +115,7 @@ pub(crate) struct Builder {
     pub(super) specs: BTreeMap<u32, u32>,
     pub(super) inputs: HashMap<u32, u32>,
     pub(super) plain: Option<u32>,
-    pub(super) form: Form,
+    pub(super) options: LowerOptions,
     pub(super) plain_words: u32,
     pub(super) range_words: u32,
     pub(super) params: u32,
@@ -136,7 +136,7 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Builder) -> R) -> R {
 }
 
 impl Builder {
-    pub(crate) fn new(form: Form, plain_words: u32, range_words: u32, params: u32) -> Builder {
+    pub(crate) fn new(options: LowerOptions, plain_words: u32, range_words: u32, params: u32) -> Builder {
         Builder {
             module: Module::new(),
             next: 1,
@@ -155,7 +155,7 @@ impl Builder {
             specs: BTreeMap::new(),
             inputs: HashMap::new(),
             plain: None,
-            form,
+            options,
             plain_words,
             range_words,
             params,
@@ -176,7 +176,7 @@ impl Builder {
         CURRENT.with(|current| current.borrow_mut().push(self));
         let popped = Popped;
         f();
-        let empty = Builder::new(Form::default(), 0, 0, 0);
+        let empty = Builder::new(LowerOptions::default(), 0, 0, 0);
         let builder = with(|b| std::mem::replace(b, empty));
         drop(popped);
         builder

@@ -137,7 +137,7 @@ impl Builder {
 
     /// Reports an access in the checking mode, where `ok` does not hold.
     pub(super) fn report_out_of_range(&mut self, ok: u32, param: u32, index: u32) {
-        if !self.form.checking {
+        if !self.options.checking {
             return;
         }
         let ty = self.bool_type();

@@ -27,7 +27,7 @@ impl Builder {
     }
 
     fn block(&mut self) -> (u32, StorageClass) {
-        let class = match self.form.plain {
+        let class = match self.options.plain {
             PlainIn::Push => StorageClass::PushConstant,
             PlainIn::Uniform => StorageClass::Uniform,
         };
@@ -36,7 +36,7 @@ impl Builder {
         }
         let words = self.range_words + self.plain_words;
         let word = self.u32_type();
-        let block = match self.form.plain {
+        let block = match self.options.plain {
             PlainIn::Push => {
                 let members: Vec<_> = (0..words).map(|k| (word, 4 * k)).collect();
                 self.laid_out(&members)
@@ -57,7 +57,7 @@ impl Builder {
             Some(id),
             vec![Operand::StorageClass(class)],
         ));
-        if self.form.plain == PlainIn::Uniform {
+        if self.options.plain == PlainIn::Uniform {
             let binding = self.params;
             self.decorate(id, Decoration::DescriptorSet, vec![Operand::LiteralBit32(0)]);
             self.decorate(id, Decoration::Binding, vec![Operand::LiteralBit32(binding)]);
@@ -75,7 +75,7 @@ impl Builder {
         let (block, class) = self.block();
         let word = self.u32_type();
         let pointer = self.pointer(class, word);
-        let indices = match self.form.plain {
+        let indices = match self.options.plain {
             PlainIn::Push => vec![self.u32(k)],
             PlainIn::Uniform => vec![self.u32(0), self.u32(k / 4), self.u32(k % 4)],
         };

@@ -11,8 +11,8 @@ use kernels::{
     Range, Reduce, Weighted,
 };
 use vkfuse::rust::{
-    Form, HostBuffer, Item, KernelObject, Lowered, Ranged, ReadWrite, Shared, Signature, Spec, UVec3, Vec3,
-    Vec4, Write,
+    HostBuffer, Item, KernelObject, LowerOptions, Lowered, Ranged, ReadWrite, Shared, Signature, Spec, UVec3,
+    Vec3, Vec4, Write,
     host::{on_host, on_host_groups, task_on_host},
     kernel_fn,
 };
@@ -20,8 +20,8 @@ use vkfuse::rust::{
 fn lowers<K: KernelObject>(_: &K) {
     for fitting in [false, true] {
         for checking in [false, true] {
-            let form = Form { fitting, checking, ..Form::default() };
-            Lowered::of::<K>(form).expect("lowers");
+            let options = LowerOptions { fitting, checking, ..LowerOptions::default() };
+            Lowered::of::<K>(options).expect("lowers");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! A [`Form`] in bytes, and back.
+//! A [`KernelArtifact`] in bytes, and back.
 //!
 //! Numbers are little endian; a text and a list have their length in front (u32); an optional value has a byte, 0 or 1; an
 //! enumeration its number in SPIR-V, or the number given here.
 //!
 //! ```text
-//! form      = repaired: words?, interface, plain: words words, normal: 0 words | 1 reason
+//! artifact  = repaired: words?, interface, plain: words words, normal: 0 words | 1 reason
 //! interface = local size: u32×3, bindings, push?, built-ins, shared bytes: u32, flags: u8, capabilities, extensions,
 //!             version: u8 u8, memory model: u32
 //! binding   = set: u32, binding: u32, kind: u8 [text], name: text?, flags: u8, least size: u64, stride: u32?
@@ -20,16 +20,16 @@ use rspirv::binary::Assemble;
 use rspirv::dr;
 use rspirv::spirv::{BuiltIn, Capability, MemoryModel};
 
-use super::Form;
+use super::KernelArtifact;
 use crate::frontend::plain::Plain;
 use crate::frontend::reason::{KernelReason, Place};
 use crate::frontend::reflect::{Binding, BindingKind, Interface, PushLayout, PushMember, ScalarClass};
 use crate::frontend::{guard, load, resource};
 
-impl Form {
-    /// The form in bytes.
+impl KernelArtifact {
+    /// The artifact in bytes.
     pub(in crate::frontend) fn encode(&self) -> Vec<u8> {
-        let Form { repaired, interface, plain, normal } = self;
+        let KernelArtifact { repaired, interface, plain, normal } = self;
         let Plain { strict, contract } = plain;
         let mut out = Writer(Vec::with_capacity(8 * (strict.len() + contract.len())));
         out.option(repaired.as_ref(), |out, words| out.words(words));
@@ -49,8 +49,8 @@ impl Form {
         out.0
     }
 
-    /// The form that was encoded as these bytes; `None` for any others.
-    pub(in crate::frontend) fn decode(bytes: &[u8]) -> Option<Form> {
+    /// The artifact that was encoded as these bytes; `None` for any others.
+    pub(in crate::frontend) fn decode(bytes: &[u8]) -> Option<KernelArtifact> {
         let mut from = Reader(bytes);
         let repaired = from.option(Reader::module)?;
         let interface = from.interface()?;
@@ -60,7 +60,7 @@ impl Form {
             1 => Err(from.reason()?),
             _ => return None,
         };
-        from.0.is_empty().then_some(Form { repaired, interface, plain, normal })
+        from.0.is_empty().then_some(KernelArtifact { repaired, interface, plain, normal })
     }
 }
 

@@ -93,10 +93,10 @@ fn extracted(inst: &Instruction, defs: &AHashMap<u32, &Instruction>) -> Option<u
             Op::VectorShuffle => {
                 let picks = literals(&def.operands[2..])?;
                 let first = def.operands.first()?.id_ref_any()?;
-                let (vector, lane) = shuffled(def, first, *picks.get(index as usize)?, defs)?;
+                let (vector, component) = shuffled(def, first, *picks.get(index as usize)?, defs)?;
                 at = vector;
                 path.pop();
-                path.push(lane);
+                path.push(component);
             }
             _ => return None,
         }

@@ -1,40 +1,42 @@
-//! Forms that are kept: the same kernel comes out of them, and nothing else ever does.
+//! Artifacts that are kept: the same kernel comes out of them, and nothing else ever does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use rspirv::binary::Assemble;
 use vkfuse_fuzz::wgsl::Generator;
-use vkfuse_jit::kernel::{FormStore, Kernel, KernelError, Module, Origin, SpecType, SpecValue, Specialized};
+use vkfuse_jit::kernel::{
+    ArtifactStore, Kernel, KernelError, Module, Origin, SpecType, SpecValue, Specialized,
+};
 
 use super::corpus;
 
-/// Forms in memory, under all of their origin.
+/// Artifacts in memory, under all of their origin.
 #[derive(Debug, Default)]
 struct Shelf {
-    forms: Mutex<HashMap<String, Vec<u8>>>,
+    artifacts: Mutex<HashMap<String, Vec<u8>>>,
     found: Mutex<usize>,
 }
 
 impl Shelf {
     fn counts(&self) -> (usize, usize) {
-        (*self.found.lock().unwrap(), self.forms.lock().unwrap().len())
+        (*self.found.lock().unwrap(), self.artifacts.lock().unwrap().len())
     }
 }
 
-impl FormStore for Shelf {
+impl ArtifactStore for Shelf {
     fn find(&self, origin: &Origin<'_>) -> Option<Vec<u8>> {
-        let found = self.forms.lock().unwrap().get(&format!("{origin:?}")).cloned();
+        let found = self.artifacts.lock().unwrap().get(&format!("{origin:?}")).cloned();
         *self.found.lock().unwrap() += usize::from(found.is_some());
         found
     }
 
-    fn keep(&self, origin: &Origin<'_>, form: &[u8]) {
-        self.forms.lock().unwrap().insert(format!("{origin:?}"), form.to_vec());
+    fn keep(&self, origin: &Origin<'_>, artifact: &[u8]) {
+        self.artifacts.lock().unwrap().insert(format!("{origin:?}"), artifact.to_vec());
     }
 }
 
-fn on(shelf: &Arc<Shelf>) -> Option<Arc<dyn FormStore>> {
+fn on(shelf: &Arc<Shelf>) -> Option<Arc<dyn ArtifactStore>> {
     Some(shelf.clone())
 }
 
@@ -74,8 +76,8 @@ fn others(kernel: &Kernel) -> Vec<(u32, SpecValue)> {
 fn check(what: &str, module: &Module, entry: &str, values: &[(u32, SpecValue)]) -> bool {
     let shelf = Arc::default();
     let plainly = Kernel::new(module, Some(entry)).unwrap().specialize(values);
-    let first = Kernel::with_forms(module, Some(entry), on(&shelf)).unwrap().specialize(values);
-    let second = Kernel::with_forms(module, Some(entry), on(&shelf)).unwrap().specialize(values);
+    let first = Kernel::with_artifacts(module, Some(entry), on(&shelf)).unwrap().specialize(values);
+    let second = Kernel::with_artifacts(module, Some(entry), on(&shelf)).unwrap().specialize(values);
     match (plainly, first, second) {
         (Ok(plainly), Ok(first), Ok(second)) => {
             assert_eq!(shelf.counts(), (1, 1), "{what} is kept and found");
@@ -155,7 +157,7 @@ fn a_module_whose_form_is_kept_is_not_validated_again_and_any_other_is() {
             other[at] ^= 1 << (random >> 29 & 7);
             let alone = Kernel::from_bytes(name, &other, None).map(drop);
             assert_eq!(alone, Kernel::from_bytes(name, &other, on(&shelf)).map(drop), "{name}, byte {at}");
-            assert_eq!(shelf.counts().0, 2, "{name}, byte {at}: the form of another module");
+            assert_eq!(shelf.counts().0, 2, "{name}, byte {at}: the artifact of another module");
         }
     }
 }
@@ -219,13 +221,13 @@ fn forms_are_found_under_their_own_origin_alone() {
     assert_ne!(again[0].plain, again[1].plain);
     let module = corpus::module("many");
     for entry in module.entry_points() {
-        let kernel = |forms| Kernel::with_forms(&module, Some(entry), forms).unwrap();
+        let kernel = |artifacts| Kernel::with_artifacts(&module, Some(entry), artifacts).unwrap();
         let kept = kernel(on(&shelf)).specialize(&[]).unwrap();
         assert_same(entry, &kernel(None).specialize(&[]).unwrap(), &kept);
     }
 }
 
-/// Code is made of forms: what made them is no part of a kernel's identity, so their contents have to be part of the code's.
+/// Code is made of artifacts: what made them is no part of a kernel's identity, so their contents have to be part of the code's.
 #[test]
 fn another_form_has_another_hash() {
     let made = Kernel::from_bytes("spec", &corpus::bytes("spec"), None).unwrap().specialize(&[]).unwrap();
@@ -238,14 +240,14 @@ fn another_form_has_another_hash() {
         },
         |kernel| kernel.normal = Err(vkfuse_jit::Reason::BarrierMemoryModel),
     ];
-    assert_eq!(made.form_hash(), Specialized::clone(&made).form_hash());
-    let mut seen = vec![made.form_hash()];
+    assert_eq!(made.artifact_hash(), Specialized::clone(&made).artifact_hash());
+    let mut seen = vec![made.artifact_hash()];
     for change in changes {
         let mut changed = Specialized::clone(&made);
         change(&mut changed);
         assert_eq!(changed.hash, made.hash);
-        assert!(!seen.contains(&changed.form_hash()));
-        seen.push(changed.form_hash());
+        assert!(!seen.contains(&changed.artifact_hash()));
+        seen.push(changed.artifact_hash());
     }
 }
 
@@ -256,13 +258,13 @@ struct Liar {
     kept: Mutex<Vec<u8>>,
 }
 
-impl FormStore for Liar {
+impl ArtifactStore for Liar {
     fn find(&self, _: &Origin<'_>) -> Option<Vec<u8>> {
         Some(self.bytes.clone())
     }
 
-    fn keep(&self, _: &Origin<'_>, form: &[u8]) {
-        *self.kept.lock().unwrap() = form.to_vec();
+    fn keep(&self, _: &Origin<'_>, artifact: &[u8]) {
+        *self.kept.lock().unwrap() = artifact.to_vec();
     }
 }
 
@@ -274,7 +276,7 @@ fn damaged_forms_never_panic_and_partial_ones_are_made_anew() {
         let shelf = Arc::<Shelf>::default();
         let bytes = corpus::bytes(name);
         let made = Kernel::from_bytes(name, &bytes, on(&shelf)).unwrap().specialize(&[]).unwrap();
-        let sound = shelf.forms.lock().unwrap().values().next().unwrap().clone();
+        let sound = shelf.artifacts.lock().unwrap().values().next().unwrap().clone();
         let load = |bytes_kept: Vec<u8>| {
             let liar = Arc::new(Liar { bytes: bytes_kept, kept: Mutex::default() });
             let kernel = Kernel::from_bytes(name, &bytes, Some(liar.clone()));
@@ -305,34 +307,34 @@ fn damaged_forms_never_panic_and_partial_ones_are_made_anew() {
             damaged += 1;
         }
     }
-    println!("{replaced} partial forms made anew, {damaged} damaged ones read");
+    println!("{replaced} partial artifacts made anew, {damaged} damaged ones read");
 }
 
-/// The hash of the form of every module with its constants at their defaults, beside the version. A line that changes
-/// says that something makes forms otherwise than before: raise `FORM_VERSION`, or what earlier processes kept will be
+/// The hash of the artifact of every module with its constants at their defaults, beside the version. A line that changes
+/// says that something makes artifacts otherwise than before: raise `ARTIFACT_VERSION`, or what earlier processes kept will be
 /// taken for what this code makes. `UPDATE_FORMS=1` then writes the file anew, as it does for a module that was added.
-/// Installed tools make forms of their own, under keys of their own.
+/// Installed tools make artifacts of their own, under keys of their own.
 #[cfg(feature = "compiled-spirv-tools")]
 #[test]
 fn forms_change_with_their_version_only() {
-    use vkfuse_jit::kernel::FORM_VERSION;
+    use vkfuse_jit::kernel::ARTIFACT_VERSION;
 
-    let mut text = format!("version {FORM_VERSION}\n");
+    let mut text = format!("version {ARTIFACT_VERSION}\n");
     for name in corpus::names().iter().filter(|name| *name != "fragment") {
         let module = corpus::module(name);
         for entry in module.entry_points() {
             let shelf = Arc::<Shelf>::default();
-            Kernel::with_forms(&module, Some(entry), on(&shelf)).unwrap().specialize(&[]).unwrap();
-            let forms = shelf.forms.lock().unwrap();
-            let form = forms.values().next().expect("kept");
-            text += &format!("{name} {entry} {}\n", &blake3::hash(form).to_hex()[..16]);
+            Kernel::with_artifacts(&module, Some(entry), on(&shelf)).unwrap().specialize(&[]).unwrap();
+            let artifacts = shelf.artifacts.lock().unwrap();
+            let artifact = artifacts.values().next().expect("kept");
+            text += &format!("{name} {entry} {}\n", &blake3::hash(artifact).to_hex()[..16]);
         }
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel/forms.txt");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel/artifacts.txt");
     if std::env::var_os("UPDATE_FORMS").is_some() {
         std::fs::write(path, &text).unwrap();
     }
     let known = std::fs::read_to_string(path).unwrap();
     let changed: Vec<_> = text.lines().filter(|line| !known.lines().any(|known| known == *line)).collect();
-    assert!(changed.is_empty() && text == known, "other forms than before: {changed:#?}");
+    assert!(changed.is_empty() && text == known, "other artifacts than before: {changed:#?}");
 }

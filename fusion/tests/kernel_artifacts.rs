@@ -55,15 +55,15 @@ fn run(context: &Context) -> (u64, Stats) {
     (tool_runs() - runs, context.stats() - before)
 }
 
-/// All files below a folder that hold, or name, a form.
+/// All files below a folder that hold, or name, an artifact.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let store = Store::open(StoreConfig::at(folder));
     let entries = store.entries(&mut |_| {});
-    let forms = entries.iter().filter(|entry| entry.sections.iter().any(|(name, _)| name == "form"));
+    let artifacts = entries.iter().filter(|entry| entry.sections.iter().any(|(name, _)| name == "form"));
     let file = |entry: &vkfuse_cache::EntryInfo, end| {
         folder.join("v1").join(entry.folder.trim_start_matches("v1/")).join(format!("{}.{end}", entry.number))
     };
-    forms.flat_map(|entry| ["src", "bin"].map(|end| file(entry, end))).collect()
+    artifacts.flat_map(|entry| ["src", "bin"].map(|end| file(entry, end))).collect()
 }
 
 /// The other process of the test below.
@@ -73,7 +73,10 @@ fn child() {
     let folder = std::env::var_os("VKFUSE_TEST_FOLDER").expect("a folder");
     let context = open(Path::new(&folder)).expect("a device");
     let (runs, stats) = run(&context);
-    println!("runs={runs} hits={} misses={} jit={}", stats.form_hits, stats.form_misses, stats.jit_builds);
+    println!(
+        "runs={runs} hits={} misses={} jit={}",
+        stats.kernel_hits, stats.kernel_misses, stats.jit_builds
+    );
 }
 
 /// What another process prints of its counts.
@@ -115,7 +118,7 @@ fn a_tool_that_was_replaced_is_another_one() {
     let counts = |text: &str| text[text.find("hits").unwrap()..].to_owned();
     assert_eq!(counts(&with("one")), "hits=0 misses=1 jit=1");
     assert_eq!(counts(&with("one")), "hits=1 misses=0 jit=0");
-    // It makes the same form, from which the same code was made.
+    // It makes the same artifact, from which the same code was made.
     assert_eq!(counts(&with("another")), "hits=0 misses=1 jit=0");
 }
 
@@ -142,10 +145,10 @@ fn damaged_entries_are_refused_and_put_right() {
     let load = || {
         let (before, runs) = (context.stats(), tool_runs());
         let kernel = context.load_spirv(shader("pair/scale")).unwrap();
-        let form = kernel.specialized(&[]).unwrap();
-        let normal = form.normal.as_ref().map(|normal| format!("{:?}", normal.module)).unwrap();
+        let artifact = kernel.specialized(&[]).unwrap();
+        let normal = artifact.normal.as_ref().map(|normal| format!("{:?}", normal.module)).unwrap();
         let stats = context.stats() - before;
-        ((stats.form_hits, stats.form_misses), tool_runs() > runs, (form.plain.clone(), normal))
+        ((stats.kernel_hits, stats.kernel_misses), tool_runs() > runs, (artifact.plain.clone(), normal))
     };
     let (made, _, sound) = load();
     assert_eq!(made, (0, 1));
@@ -161,12 +164,12 @@ fn damaged_entries_are_refused_and_put_right() {
             flipped[at] ^= 1 << (at % 8);
             for other in [flipped, bytes[..at].to_vec(), [&bytes[..], &bytes[..=at]].concat()] {
                 std::fs::write(file, other).unwrap();
-                let (counts, ran, form) = load();
+                let (counts, ran, artifact) = load();
                 assert_eq!((counts, ran), ((0, 1), true), "{} at {at}", file.display());
-                assert_eq!(form, sound);
-                let (counts, ran, form) = load();
+                assert_eq!(artifact, sound);
+                let (counts, ran, artifact) = load();
                 assert_eq!((counts, ran), ((1, 0), false), "{} at {at}: put right", file.display());
-                assert_eq!(form, sound);
+                assert_eq!(artifact, sound);
                 spoilt += 1;
             }
         }
@@ -174,7 +177,7 @@ fn damaged_entries_are_refused_and_put_right() {
     println!("{spoilt} damaged entries refused and put right");
 }
 
-/// A sound entry with the bytes of another form, or with none, as no checksum can tell.
+/// A sound entry with the bytes of another artifact, or with none, as no checksum can tell.
 #[test]
 fn sound_entries_of_other_contents_are_made_anew() {
     let _alone = alone();
@@ -184,15 +187,16 @@ fn sound_entries_of_other_contents_are_made_anew() {
     let store = Store::open(StoreConfig::at(folder.path()));
     let info = store.entries(&mut |_| {}).remove(0);
     let key = info.key.clone().unwrap();
-    let form = store.read(&info).unwrap().section("form").unwrap().to_vec();
-    let half = form[..form.len() / 2].to_vec();
-    for entry in [Entry::new(), Entry::new().with("spirv", form.clone()), Entry::new().with("form", half)] {
+    let artifact = store.read(&info).unwrap().section("form").unwrap().to_vec();
+    let half = artifact[..artifact.len() / 2].to_vec();
+    for entry in [Entry::new(), Entry::new().with("spirv", artifact.clone()), Entry::new().with("form", half)]
+    {
         assert!(store.put(&key, &entry).is_published());
         let before = context.stats();
         context.load_spirv(shader("pair/scale")).unwrap();
         let stats = context.stats() - before;
-        assert_eq!(stats.form_misses, 1);
-        assert_eq!(store.peek(&key).unwrap().section("form"), Some(&form[..]));
+        assert_eq!(stats.kernel_misses, 1);
+        assert_eq!(store.peek(&key).unwrap().section("form"), Some(&artifact[..]));
     }
 }
 
@@ -211,7 +215,7 @@ fn refuses_invalid_modules_with_a_store_too() {
     for _ in 0..3 {
         assert_eq!(context.kernel_from_bytes("scale", &bytes).unwrap_err().to_string(), words);
     }
-    assert_eq!(context.stats().form_hits, 0);
+    assert_eq!(context.stats().kernel_hits, 0);
     assert_eq!(context.cache_stats().store.published, 1);
 }
 
@@ -225,14 +229,14 @@ fn other_constants_are_another_entry() {
     let operator = |value| [(kernel.spec_constants()[0].id, SpecValue::U32(value))];
     let (values, others) = (operator(1), operator(2));
     kernel.specialized(&values).unwrap();
-    assert_eq!((context.stats().form_hits, context.stats().form_misses), (0, 2));
+    assert_eq!((context.stats().kernel_hits, context.stats().kernel_misses), (0, 2));
     drop((kernel, context));
     let context = open(folder.path()).unwrap();
     let kernel = context.load_spirv(&path).unwrap();
     kernel.specialized(&values).unwrap();
-    assert_eq!((context.stats().form_hits, context.stats().form_misses), (2, 0));
+    assert_eq!((context.stats().kernel_hits, context.stats().kernel_misses), (2, 0));
     kernel.specialized(&others).unwrap();
-    assert_eq!((context.stats().form_hits, context.stats().form_misses), (2, 1));
+    assert_eq!((context.stats().kernel_hits, context.stats().kernel_misses), (2, 1));
 }
 
 #[test]
@@ -246,21 +250,21 @@ fn verifying_compares_forms_and_looking_writes_nothing() {
     let Some(_) = Rig::open() else { return };
     let look = with(CacheOptions::new().look_only(true));
     run(&look);
-    assert_eq!((look.stats().form_misses, look.cache_stats().store.published), (1, 0));
-    assert_eq!(look.is_cacheable(Artifact::Form), Ok(()));
+    assert_eq!((look.stats().kernel_misses, look.cache_stats().store.published), (1, 0));
+    assert_eq!(look.is_cacheable(Artifact::Kernel), Ok(()));
     run(&with(CacheOptions::new()));
     let verify = with(CacheOptions::new().verify(true).no_memory());
     run(&verify);
     let stats = verify.stats();
-    assert_eq!((stats.form_hits, stats.disk_verified, stats.disk_different), (0, 2, 0));
+    assert_eq!((stats.kernel_hits, stats.disk_verified, stats.disk_different), (0, 2, 0));
     drop(verify);
-    // Another form under the same key, as if the key had forgotten something.
+    // Another artifact under the same key, as if the key had forgotten something.
     let store = Store::open(StoreConfig::at(folder.path()));
-    let forms = store.entries(&mut |_| {}).into_iter().filter(|entry| entry.sections[0].0 == "form");
-    for info in forms {
-        let mut form = store.read(&info).unwrap().section("form").unwrap().to_vec();
-        form.push(0);
-        assert!(store.put(info.key.as_ref().unwrap(), &Entry::new().with("form", form)).is_published());
+    let artifacts = store.entries(&mut |_| {}).into_iter().filter(|entry| entry.sections[0].0 == "form");
+    for info in artifacts {
+        let mut artifact = store.read(&info).unwrap().section("form").unwrap().to_vec();
+        artifact.push(0);
+        assert!(store.put(info.key.as_ref().unwrap(), &Entry::new().with("form", artifact)).is_published());
     }
     for different in [1, 0] {
         let verify = with(CacheOptions::new().verify(true));

@@ -1,9 +1,9 @@
 //! What the tools make of kernels, in the persistent store: a later process runs neither spirv-val nor spirv-opt.
 //!
 //! # Guarantees
-//! - a form is found under everything it follows from, compared in full, or not at all
-//! - only forms are kept; a module that is refused is refused by the tools each time
-//! - where what is stored is to be verified, every form is made anew and compared
+//! - an artifact is found under everything it follows from, compared in full, or not at all
+//! - only artifacts are kept; a module that is refused is refused by the tools each time
+//! - where what is stored is to be verified, every artifact is made anew and compared
 
 use std::{
     fmt,
@@ -17,15 +17,15 @@ use vkfuse_cache::{Entry, Store};
 
 use super::{keep::note, key};
 use crate::{
-    jit::{FormStore, Origin, form_tools},
+    jit::{ArtifactStore, Origin, artifact_tools},
     report::stats::{Stats, count},
 };
 
-/// The section of an entry that holds a form.
-pub(crate) const FORM: &str = "form";
+/// The section of an entry that holds an artifact.
+pub(crate) const SECTION: &str = "form";
 
 /// The store, as the JIT sees it.
-pub(crate) struct Forms {
+pub(crate) struct KernelArtifacts {
     store: Store,
     /// Whether what the store has is made all the same, and compared.
     verify: bool,
@@ -37,16 +37,16 @@ pub(crate) struct Forms {
     different: AtomicU64,
 }
 
-impl fmt::Debug for Forms {
+impl fmt::Debug for KernelArtifacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Forms").field("store", &self.store.path()).finish_non_exhaustive()
+        f.debug_struct("KernelArtifacts").field("store", &self.store.path()).finish_non_exhaustive()
     }
 }
 
-impl Forms {
-    /// `None` where no form can be kept.
-    pub(crate) fn new(store: &Store, verify: bool, look_only: bool) -> Option<Arc<Forms>> {
-        let forms = || Forms {
+impl KernelArtifacts {
+    /// `None` where no artifact can be kept.
+    pub(crate) fn new(store: &Store, verify: bool, look_only: bool) -> Option<Arc<KernelArtifacts>> {
+        let artifacts = || KernelArtifacts {
             store: store.clone(),
             verify,
             look_only,
@@ -55,20 +55,20 @@ impl Forms {
             verified: AtomicU64::new(0),
             different: AtomicU64::new(0),
         };
-        (store.is_enabled() && form_tools().is_some()).then(|| Arc::new(forms()))
+        (store.is_enabled() && artifact_tools().is_some()).then(|| Arc::new(artifacts()))
     }
 
     /// Fills in its counters.
     pub(crate) fn count_into(&self, stats: &mut Stats) {
-        stats.form_hits = self.found.load(Relaxed);
-        stats.form_misses = self.missed.load(Relaxed);
+        stats.kernel_hits = self.found.load(Relaxed);
+        stats.kernel_misses = self.missed.load(Relaxed);
         stats.disk_verified += self.verified.load(Relaxed);
         stats.disk_different += self.different.load(Relaxed);
     }
 
-    fn compare(&self, origin: &Origin<'_>, form: &[u8]) {
-        let Ok(stored) = self.store.peek(&key::of_form(origin)) else { return };
-        if stored.section(FORM) == Some(form) {
+    fn compare(&self, origin: &Origin<'_>, artifact: &[u8]) {
+        let Ok(stored) = self.store.peek(&key::of_kernel(origin)) else { return };
+        if stored.section(SECTION) == Some(artifact) {
             count(&self.verified, 1);
         } else {
             // The key forgets something, or normalisation is not a function.
@@ -83,28 +83,28 @@ impl Forms {
     }
 }
 
-impl FormStore for Forms {
+impl ArtifactStore for KernelArtifacts {
     fn find(&self, origin: &Origin<'_>) -> Option<Vec<u8>> {
-        let key = || key::of_form(origin);
+        let key = || key::of_kernel(origin);
         let found = match (self.verify, self.look_only) {
             (true, _) => None,
             (_, true) => self.store.peek(&key()).ok(),
             _ => self.store.get(&key()).ok(),
         };
-        let form = found.and_then(|entry| Some(entry.section(FORM)?.to_vec()));
-        if form.is_some() {
+        let artifact = found.and_then(|entry| Some(entry.section(SECTION)?.to_vec()));
+        if artifact.is_some() {
             count(&self.found, 1);
         }
-        form
+        artifact
     }
 
-    fn keep(&self, origin: &Origin<'_>, form: &[u8]) {
+    fn keep(&self, origin: &Origin<'_>, artifact: &[u8]) {
         count(&self.missed, 1);
         if self.verify {
-            self.compare(origin, form);
+            self.compare(origin, artifact);
         }
         if !self.look_only {
-            note(&self.store, self.store.put(&key::of_form(origin), &Entry::new().with(FORM, form)));
+            note(&self.store, self.store.put(&key::of_kernel(origin), &Entry::new().with(SECTION, artifact)));
         }
     }
 }
