@@ -70,7 +70,7 @@ fn words(spv: &[u8]) -> Vec<u32> {
 }
 
 fn add_words() -> Vec<u32> {
-    words(include_bytes!("../testdata/add.spv"))
+    words(include_bytes!("testdata/add.spv"))
 }
 
 const ADD_BINDINGS: [(u32, u32, BindingKind); 2] =
@@ -92,7 +92,7 @@ fn add_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
 
 /// `data[i] += 4 * rounds`, slowly.
 fn busy_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
-    let words = words(include_bytes!("../testdata/busy.spv"));
+    let words = words(include_bytes!("testdata/busy.spv"));
     let source = PipelineSource {
         words: &words,
         entry: c"main",
