@@ -54,6 +54,8 @@ pub(crate) struct Known {
     pub(crate) routine: Routine,
     /// The latest first.
     takes: Mutex<SmallVec<[Arc<Take>; TAKES]>>,
+    /// When it was of use last. A store is all that a list costs here; the one that goes is looked for where one is put.
+    /// An order of lists (`lru`) would be a second map of them beside that by hash, and a look-up in it for each list.
     used: AtomicU64,
 }
 
