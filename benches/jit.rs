@@ -11,7 +11,7 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use spirv_tools::TargetEnv;
 use spirv_tools::val::Validator;
-use vkfuse_jit::kernel::{Kernel, Module, Specialized};
+use vkfuse_jit::kernel::{Kernel, Module, SetBinding, Specialized};
 use vkfuse_jit::plan::{Arg, BufferId, FuseOptions, Limits, Promote, Submission, plan};
 
 const ELEMENTS: u32 = 1 << 20;
@@ -62,8 +62,7 @@ fn load(name: &str) -> Arc<Specialized> {
 fn chain(kernels: &[Arc<Specialized>; 2], count: usize) -> Vec<Submission> {
     const INPUT: u64 = 1_000;
     let argument = |binding, buffer, promote| Arg {
-        set: 0,
-        binding,
+        at: SetBinding { set: 0, binding },
         buffer: BufferId(buffer),
         offset: 0,
         len: 4 * u64::from(ELEMENTS),

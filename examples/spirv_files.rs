@@ -12,7 +12,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use vkfuse::{Buffer, Context, Event, Kernel, Outcome, Queue, QueueOptions};
+use vkfuse::{Buffer, Context, Event, Kernel, Outcome, Queue, QueueOptions, SetBinding};
 
 const ELEMENTS: u32 = 100_003;
 
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let kernel = context.load_spirv(&path)?;
         let specialized = kernel.specialized(&[])?;
         let interface = &specialized.interface;
-        let bindings: Vec<(u32, u32)> = interface.bindings.iter().map(|b| (b.set, b.binding)).collect();
+        let bindings: Vec<SetBinding> = interface.bindings.iter().map(|b| b.at).collect();
         println!(
             "{:<28} SPIR-V {}.{}, work-group {:?}, {} bytes of push constants",
             path.file_name().unwrap_or_default().to_string_lossy(),
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             interface.local_size,
             interface.push.as_ref().map_or(0, |push| push.size),
         );
-        if bindings != [(0, 0), (0, 1), (0, 2)] {
+        if bindings != [0, 1, 2].map(SetBinding::from) {
             return Err(
                 format!("{}: expected the bindings 0, 1 and 2, found {bindings:?}", path.display()).into()
             );

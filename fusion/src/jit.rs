@@ -5,7 +5,7 @@ pub use vkfuse_jit::{
     emit::JitError,
     kernel::{
         Binding, BindingKind, Interface, KernelError, KernelReason, Module, PushLayout, PushMember,
-        ScalarClass, SpecConstant, SpecType, SpecValue, Specialized,
+        ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, Specialized,
     },
     plan::{
         BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport, Internalization,

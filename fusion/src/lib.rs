@@ -98,8 +98,8 @@ pub use api::{
     queue::{HostScope, Queue},
     rust,
 };
-pub use error::{Error, Slot};
-pub use jit::{BufferId, FloatMode, Policy, Promote};
+pub use error::Error;
+pub use jit::{BufferId, FloatMode, Policy, Promote, SetBinding};
 pub use options::{
     cache::CacheOptions,
     context::{ContextOptions, QueueOptions},

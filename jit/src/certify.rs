@@ -366,7 +366,7 @@ fn name(group: &Group<'_>, (member, access): (usize, &Access)) -> String {
     let (block, position) = access.at;
     format!(
         "{kind} of {}.{} at {block}:{position} of submission {} ({})",
-        arg.set, arg.binding, member.position, member.submission.kernel.name
+        arg.at.set, arg.at.binding, member.position, member.submission.kernel.name
     )
 }
 

@@ -21,7 +21,7 @@ use crate::frontend::{guard, plain, spec, words};
 
 pub use crate::frontend::{
     ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, FloatControls, FloatWidths, Interface,
-    KernelError, KernelReason, Module, Origin, Pass, Place, Plain, PushLayout, PushMember, ScalarClass,
+    KernelError, KernelReason, Module, Origin, Pass, Plain, PushLayout, PushMember, ScalarClass, SetBinding,
     SpecConstant, SpecType, SpecValue, artifact_tools, observe_passes, tool_runs,
 };
 pub use normal::NormalKernel;

@@ -1,7 +1,7 @@
 //! Why something was not fused or not promoted: one enum for reports, logs and tests.
 
 use crate::analysis::access::AccessKind;
-use crate::frontend::KernelReason;
+use crate::frontend::{KernelReason, SetBinding};
 
 /// Why something was not fused, split or not promoted. Never an error: the work runs unfused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -146,8 +146,8 @@ pub enum Reason {
     OldContents {
         /// Submission that reads.
         submission: usize,
-        /// Its `(set, binding)`.
-        binding: (u32, u32),
+        /// Where its buffer is bound.
+        at: SetBinding,
         /// The index, as text.
         index: String,
     },
@@ -245,8 +245,8 @@ pub struct AccessSite {
     pub submission: usize,
     /// Name of the kernel.
     pub kernel: String,
-    /// `(set, binding)`.
-    pub binding: (u32, u32),
+    /// Where its buffer is bound.
+    pub at: SetBinding,
     /// Read, write or atomic.
     pub kind: AccessKind,
     /// Byte offset as an expression.
@@ -260,7 +260,7 @@ impl std::fmt::Display for AccessSite {
             AccessKind::Write => "writes",
             AccessKind::Atomic => "atomically updates",
         };
-        let (set, binding) = self.binding;
+        let SetBinding { set, binding } = self.at;
         write!(
             f,
             "submission {} ({}) {verb} binding {set}.{binding} at byte {}",
@@ -281,10 +281,10 @@ impl Reason {
         match self {
             Self::CrossGroup(pair) | Self::UniformWritten(pair) => pair.to_string(),
             Self::SharedElements { pair, .. } => format!("{self}: {pair}"),
-            Self::OldContents { submission, binding, index } => {
+            Self::OldContents { submission, at, index } => {
                 format!(
                     "{self}: submission {submission} reads binding {}.{} at byte {index}",
-                    binding.0, binding.1
+                    at.set, at.binding
                 )
             }
             Self::LocalSize { have, want } => format!("{self}: {have:?} and {want:?}"),

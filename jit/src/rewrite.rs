@@ -10,7 +10,7 @@ mod wrap;
 
 use std::sync::Arc;
 
-use crate::kernel::Specialized;
+use crate::kernel::{SetBinding, Specialized};
 use crate::reason::RewriteReason;
 
 pub(crate) use free::why_not_free;
@@ -53,8 +53,8 @@ fn wrapped(kernel: &Specialized, order: Order, local: [u32; 3]) -> Result<Specia
     let module = wrap::wrap(kernel, order, local).map_err(|what| failed(what.to_owned()))?;
     let placed = kernel.rewritten(module, local).map_err(|error| failed(error.to_string()))?;
     // Arguments are told apart by their number.
-    let places = |one: &Specialized| -> Vec<(u32, u32)> {
-        one.interface.bindings.iter().map(|binding| (binding.set, binding.binding)).collect()
+    let places = |one: &Specialized| -> Vec<SetBinding> {
+        one.interface.bindings.iter().map(|binding| binding.at).collect()
     };
     match places(&placed) == places(kernel) {
         true => Ok(placed),

@@ -18,19 +18,12 @@ fn kernel(name: &str) -> Arc<Specialized> {
 
 /// A submission over 64 items; every binding is buffer `buffer`.
 fn submission(kernel: &Arc<Specialized>, buffer: u64, push: &[u8]) -> Submission {
-    let arg = |set, binding| Arg {
-        set,
-        binding,
-        buffer: BufferId(buffer),
-        offset: 0,
-        len: 256,
-        promote: Default::default(),
-    };
+    let arg = |at| Arg { at, buffer: BufferId(buffer), offset: 0, len: 256, promote: Default::default() };
     Submission {
         kernel: kernel.clone(),
         base: [0; 3],
         groups: [8, 1, 1],
-        args: kernel.interface.bindings.iter().map(|b| arg(b.set, b.binding)).collect(),
+        args: kernel.interface.bindings.iter().map(|b| arg(b.at)).collect(),
         push: push.into(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vkfuse_jit::kernel::{Kernel, Module, Specialized};
+use vkfuse_jit::kernel::{Kernel, Module, SetBinding, Specialized};
 use vkfuse_jit::plan::{
     Arg, BufferId, FuseOptions, Internalization, Limits, Plan, Promote, Submission, plan,
 };
@@ -29,8 +29,7 @@ fn submit(
     [from, to]: [(u64, Promote); 2],
 ) -> Submission {
     let arg = |(binding, (buffer, promote)): (u32, (u64, Promote))| Arg {
-        set: 0,
-        binding,
+        at: SetBinding { set: 0, binding },
         buffer: BufferId(buffer),
         offset: 0,
         len: 1 << 16,

@@ -343,10 +343,10 @@ fn loop_overwrites(n: u32, groups: u32, work: &str) -> bool {
     let mut list = List::new(n);
     let push: Vec<u8> = [100u32, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
     let bindings = &kernel.interface.bindings;
-    let buffers: Vec<u64> = bindings.iter().map(|b| b.binding.into()).collect();
+    let buffers: Vec<u64> = bindings.iter().map(|b| b.at.binding.into()).collect();
     let push = if kernel.interface.push.is_some() { &push[..] } else { &[] };
     list.submit(&kernel, [groups, 1, 1], &buffers, push);
-    let z = bindings.iter().position(|b| b.binding == 1).expect("written");
+    let z = bindings.iter().position(|b| b.at.binding == 1).expect("written");
     vkfuse_jit::plan::overwrites(&list.submissions[0], z, &limits())
 }
 

@@ -54,8 +54,8 @@ fn run(steps: &[Step], buffers: usize, words: usize, order: Order) -> Vec<Vec<u8
     for step in steps {
         let program = Program::decode(&step.build().expect("the module stands")).expect("decodes");
         let bindings = step.bindings.iter().map(|b| Bind {
-            set: b.set,
-            binding: b.binding,
+            set: b.at.set,
+            binding: b.at.binding,
             object: objects[b.buffer.0 as usize],
             offset: b.offset,
             len: b.len,

@@ -144,7 +144,7 @@ fn step_text(list: &List, step: &Step) -> String {
     text += &format!("; key {key}, code version {}\n", step.ingredients().code_version);
     text += &format!("; {:?} work-groups of {:?}\n", step.groups, step.local_size());
     for bound in &step.bindings {
-        text += &format!("; set {}, binding {}: buffer {}\n", bound.set, bound.binding, bound.buffer.0);
+        text += &format!("; set {}, binding {}: buffer {}\n", bound.at.set, bound.at.binding, bound.buffer.0);
     }
     let words: Vec<u32> =
         step.push.chunks(4).map(|c| c.iter().rev().fold(0, |n, &b| n << 8 | u32::from(b))).collect();

@@ -65,7 +65,7 @@ fn steps(pipeline: &Pipeline, checked: &Checked) -> Result<Vec<Step>, Stop> {
                 let arg = &submit.args[index];
                 let (offset, len) = bind::bytes(pipeline, arg);
                 let buffer = BufferId(arg.buffer as u64);
-                Arg { set: arg.set, binding: arg.binding, buffer, offset, len, promote: Promote::None }
+                Arg { at: arg.at, buffer, offset, len, promote: Promote::None }
             });
             let submission = Submission {
                 base: [0; 3],
@@ -108,8 +108,8 @@ fn memory(pipeline: &Pipeline) -> Result<(Memory, Vec<ObjectId>), Stop> {
 
 fn dispatch<'a>(step: &Step, program: &'a Program, objects: &[ObjectId]) -> Dispatch<'a> {
     let bindings = step.bindings.iter().map(|bound| Bind {
-        set: bound.set,
-        binding: bound.binding,
+        set: bound.at.set,
+        binding: bound.at.binding,
         object: objects[bound.buffer.0 as usize],
         offset: bound.offset,
         len: bound.len,

@@ -120,7 +120,7 @@ impl<'p> Session<'p> {
                     let arg = &submit.args[*index];
                     let (offset, len) = bind::bytes(self.pipeline, arg);
                     let accessor = buffers.0[arg.buffer].read_write().range(offset as usize, len as usize);
-                    handler.arg((arg.set, arg.binding), accessor_promoted(arg.promote, accessor));
+                    handler.arg(arg.at, accessor_promoted(arg.promote, accessor));
                 }
                 for (id, value) in &checked.spec {
                     handler.spec(*id, *value);

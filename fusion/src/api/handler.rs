@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use crate::{
     api::{kernel::Kernel, rust::Launch},
-    error::{Error, Slot, SubmitError},
-    jit::SpecValue,
+    error::{Error, SubmitError},
+    jit::{SetBinding, SpecValue},
     runtime::{context::ContextInner, event::Event},
     submission::{
         accessor::Accessor,
@@ -36,8 +36,8 @@ impl Handler {
     }
 
     /// Passes a buffer, or a part of one, to a binding: a number for set 0, or `(set, binding)`.
-    pub fn arg(&mut self, slot: impl Into<Slot>, accessor: impl Into<Accessor>) -> &mut Handler {
-        self.request.args.push((slot.into(), accessor.into()));
+    pub fn arg(&mut self, at: impl Into<SetBinding>, accessor: impl Into<Accessor>) -> &mut Handler {
+        self.request.args.push((at.into(), accessor.into()));
         self
     }
 

@@ -20,7 +20,7 @@ use std::{
 };
 
 use super::programs::hex;
-use crate::jit::{Arg, BufferId, FloatMode, FuseOptions, Module, Policy, Promote, Submission};
+use crate::jit::{Arg, BufferId, FloatMode, FuseOptions, Module, Policy, Promote, SetBinding, Submission};
 use crate::options::environment::warn_once;
 
 /// A recording that cannot be read.
@@ -144,7 +144,7 @@ fn list(submissions: &[Submission], options: &FuseOptions) -> String {
                 buffers.push(arg.buffer);
                 buffers.len() - 1
             });
-            let (set, binding, offset, len) = (arg.set, arg.binding, arg.offset, arg.len);
+            let (set, binding, offset, len) = (arg.at.set, arg.at.binding, arg.offset, arg.len);
             let promote = match arg.promote {
                 Promote::None => 0,
                 Promote::Private => 1,
@@ -247,8 +247,7 @@ fn submission(word: &str, modules: &HashMap<String, Module>) -> Option<Recorded>
     let args = args.split_terminator(';').map(|arg| {
         let [set, binding, buffer, offset, len, promote] = fields(arg, '.')?;
         Some(Arg {
-            set: set.parse().ok()?,
-            binding: binding.parse().ok()?,
+            at: SetBinding { set: set.parse().ok()?, binding: binding.parse().ok()? },
             buffer: BufferId(buffer.parse().ok()?),
             offset: offset.parse().ok()?,
             len: len.parse().ok()?,

@@ -220,7 +220,7 @@ impl Call {
 impl Argument {
     /// An argument with its buffer numbered. Its set and binding are the kernel's.
     fn of(arg: &crate::jit::Arg, numbers: &mut Numbers) -> Argument {
-        let crate::jit::Arg { set: _, binding: _, buffer, offset, len, promote } = arg;
+        let crate::jit::Arg { at: _, buffer, offset, len, promote } = arg;
         Argument { buffer: numbers.number(*buffer), offset: *offset, len: *len, promote: *promote }
     }
 }

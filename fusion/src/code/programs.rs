@@ -25,7 +25,7 @@ use super::{
 use crate::{
     code::build::Background,
     error::{BuildError, DeviceError, Error},
-    jit::{ArtifactStore, BindingKind, JitError, Limits, Step},
+    jit::{ArtifactStore, BindingKind, JitError, Limits, SetBinding, Step},
     options::{
         cache::{CacheOptions, Disk},
         environment,
@@ -432,13 +432,13 @@ impl Programs {
         words: &[u32],
         blob: Option<&[u8]>,
     ) -> Result<(Arc<Pipeline>, PipelineOrigin), DeviceError> {
-        let mut bindings: SmallVec<[(u32, u32, vk::BindingKind); 8]> = SmallVec::new();
+        let mut bindings: SmallVec<[(SetBinding, vk::BindingKind); 8]> = SmallVec::new();
         for bound in &step.bindings {
             let kind = match bound.kind {
                 BindingKind::UniformBuffer => vk::BindingKind::Uniform,
                 _ => vk::BindingKind::Storage,
             };
-            bindings.push((bound.set, bound.binding, kind));
+            bindings.push((bound.at, kind));
         }
         let source = PipelineSource {
             words,

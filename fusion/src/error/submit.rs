@@ -5,37 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::Unreadable;
-
-/// Where a kernel expects an argument: descriptor set and binding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Slot {
-    /// The descriptor set.
-    pub set: u32,
-    /// The binding in the set.
-    pub binding: u32,
-}
-
-impl fmt::Display for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.set == 0 {
-            write!(f, "binding {}", self.binding)
-        } else {
-            write!(f, "binding {} of set {}", self.binding, self.set)
-        }
-    }
-}
-
-impl From<u32> for Slot {
-    fn from(binding: u32) -> Slot {
-        Slot { set: 0, binding }
-    }
-}
-
-impl From<(u32, u32)> for Slot {
-    fn from((set, binding): (u32, u32)) -> Slot {
-        Slot { set, binding }
-    }
-}
+use crate::jit::SetBinding;
 
 /// What is wrong with a submission.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -51,42 +21,42 @@ pub enum SubmitError {
         first: String,
     },
     /// The kernel uses a binding that got no argument.
-    #[error("{slot}{name} has no argument; pass one with `arg`")]
+    #[error("{at}{name} has no argument; pass one with `arg`")]
     MissingBinding {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
         /// Its name in the module.
         name: BindingName,
     },
     /// An argument for a binding that the kernel does not use.
-    #[error("{slot} is not used by the kernel, which uses {known}")]
+    #[error("{at} is not used by the kernel, which uses {known}")]
     UnknownBinding {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
         /// The bindings that it does use.
         known: String,
     },
     /// Two arguments for one binding.
-    #[error("{slot} got two arguments")]
+    #[error("{at} got two arguments")]
     RepeatedBinding {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
     },
     /// The kernel wants something else than a buffer.
-    #[error("{slot}{name} is a {kind}, and only buffers can be passed")]
+    #[error("{at}{name} is a {kind}, and only buffers can be passed")]
     NotABuffer {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
         /// Its name in the module.
         name: BindingName,
         /// What the kernel wants.
         kind: &'static str,
     },
     /// The accessor reaches outside its buffer.
-    #[error("{slot}: elements {offset}..{end} are outside buffer `{buffer}` of {len} elements", end = offset.saturating_add(*count))]
+    #[error("{at}: elements {offset}..{end} are outside buffer `{buffer}` of {len} elements", end = offset.saturating_add(*count))]
     OutOfRange {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
         /// The buffer's name.
         buffer: String,
         /// First element asked for.
@@ -97,18 +67,18 @@ pub enum SubmitError {
         len: u64,
     },
     /// An accessor of no elements.
-    #[error("{slot}: the accessor on buffer `{buffer}` has no elements")]
+    #[error("{at}: the accessor on buffer `{buffer}` has no elements")]
     EmptyRange {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
         /// The buffer's name.
         buffer: String,
     },
     /// The accessor is shorter than the fixed part of the block the kernel declares.
-    #[error("{slot}{name} needs at least {needed} bytes, and the accessor on buffer `{buffer}` has {given}")]
+    #[error("{at}{name} needs at least {needed} bytes, and the accessor on buffer `{buffer}` has {given}")]
     TooSmall {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
         /// Its name in the module.
         name: BindingName,
         /// The buffer's name.
@@ -120,11 +90,11 @@ pub enum SubmitError {
     },
     /// The accessor is longer than the device can bind.
     #[error(
-        "{slot}: {given} bytes of buffer `{buffer}` are over the device's `{limit_name}` of {limit}; use accessors on parts of it"
+        "{at}: {given} bytes of buffer `{buffer}` are over the device's `{limit_name}` of {limit}; use accessors on parts of it"
     )]
     TooLarge {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
         /// The buffer's name.
         buffer: String,
         /// Bytes given.
@@ -135,12 +105,10 @@ pub enum SubmitError {
         limit_name: &'static str,
     },
     /// The accessor starts where the device cannot bind.
-    #[error(
-        "{slot}: byte offset {offset} in buffer `{buffer}` is not a multiple of {align} (`{limit_name}`)"
-    )]
+    #[error("{at}: byte offset {offset} in buffer `{buffer}` is not a multiple of {align} (`{limit_name}`)")]
     Misaligned {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
         /// The buffer's name.
         buffer: String,
         /// The byte offset.
@@ -154,19 +122,19 @@ pub enum SubmitError {
     #[error("{a} and {b} overlap in buffer `{buffer}` without being equal, and the kernel writes there")]
     Overlap {
         /// One binding.
-        a: Slot,
+        a: SetBinding,
         /// The other.
-        b: Slot,
+        b: SetBinding,
         /// The buffer's name.
         buffer: String,
     },
     /// The kernel writes where the accessor only allows to read.
     #[error(
-        "{slot}{name} is written by the kernel, and the accessor on buffer `{buffer}` is `read`; use `write` or `read_write`"
+        "{at}{name} is written by the kernel, and the accessor on buffer `{buffer}` is `read`; use `write` or `read_write`"
     )]
     WriteThroughRead {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
         /// Its name in the module.
         name: BindingName,
         /// The buffer's name.
@@ -174,11 +142,11 @@ pub enum SubmitError {
     },
     /// Accessor and buffer ask for different promotions.
     #[error(
-        "{slot}: the accessor asks for {accessor} promotion and buffer `{buffer}` for {property}; drop one of them"
+        "{at}: the accessor asks for {accessor} promotion and buffer `{buffer}` for {property}; drop one of them"
     )]
     PromotionConflict {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
         /// The buffer's name.
         buffer: String,
         /// What the accessor asks for.
@@ -187,10 +155,10 @@ pub enum SubmitError {
         property: &'static str,
     },
     /// A read of what a fused run left in registers, or of what a failed run did not write.
-    #[error("{slot} reads buffer `{buffer}`, {state}")]
+    #[error("{at} reads buffer `{buffer}`, {state}")]
     Unreadable {
         /// The binding.
-        slot: Slot,
+        at: SetBinding,
         /// The buffer's name.
         buffer: String,
         /// Why there is nothing to read.

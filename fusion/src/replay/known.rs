@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 
 use super::{recorded::Take, routine::Routine, structure::Structure};
 use crate::{
-    error::Slot,
+    jit::SetBinding,
     submission::{
         accessor::Accessor,
         graph::Touch,
@@ -126,7 +126,7 @@ impl KnownLists {
     /// A known list that starts with the request.
     pub(crate) fn starting(&mut self, request: &Request, listed: bool) -> Option<Arc<Known>> {
         let (kernel, _) = request.dispatch.as_ref()?;
-        let part = |(slot, accessor): &(Slot, Accessor)| (*slot, accessor.offset, accessor.count);
+        let part = |(at, accessor): &(SetBinding, Accessor)| (*at, accessor.offset, accessor.count);
         let hash = self.first(listed, kernel.id, &request.push, request.args.iter().map(part));
         let none = Buffers::new();
         let known = self.kept.get(&hash)?.iter().find(|known| {
@@ -154,7 +154,7 @@ impl KnownLists {
 
     fn hash_of(&self, signature: &Signature) -> Option<u64> {
         let call = signature.calls.first()?;
-        let parts = call.args.iter().map(|arg| (arg.slot, arg.offset, arg.count));
+        let parts = call.args.iter().map(|arg| (arg.at, arg.offset, arg.count));
         Some(self.first(signature.properties.is_some(), call.kernel, &call.push, parts))
     }
 
@@ -164,7 +164,7 @@ impl KnownLists {
         listed: bool,
         kernel: KernelId,
         push: &[u8],
-        args: impl Iterator<Item = (Slot, u64, u64)>,
+        args: impl Iterator<Item = (SetBinding, u64, u64)>,
     ) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         (listed, kernel, push).hash(&mut hasher);

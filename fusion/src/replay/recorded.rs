@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 
 use crate::{
     error::Error,
+    jit::SetBinding,
     report::list::Reported,
     submission::{
         buffer::BufferInner,
@@ -55,8 +56,7 @@ struct Step {
 #[derive(Debug, Clone, Copy)]
 struct Binding {
     place: u32,
-    set: u32,
-    binding: u32,
+    at: SetBinding,
     offset: u64,
     len: u64,
 }
@@ -141,9 +141,9 @@ impl Replay {
                 commands.push(Command::Barrier(barrier));
             }
             let mut bound = SmallVec::with_capacity(bindings.len());
-            for Binding { place, set, binding, offset, len } in bindings {
+            for Binding { place, at, offset, len } in bindings {
                 let memory = buffers[*place as usize].memory(graph)?.clone();
-                bound.push(BoundMemory { set: *set, binding: *binding, memory, offset: *offset, len: *len });
+                bound.push(BoundMemory { at: *at, memory, offset: *offset, len: *len });
             }
             let (pipeline, push, groups) = (pipeline.clone(), push.clone(), *groups);
             let keeps = SmallVec::new();
@@ -236,10 +236,10 @@ impl Replay {
 
 impl Binding {
     fn of(bound: &BoundMemory, buffers: &Buffers) -> Option<Binding> {
-        let BoundMemory { set, binding, memory, offset, len } = bound;
+        let BoundMemory { at, memory, offset, len } = bound;
         let is_over = |buffer: &Arc<BufferInner>| buffer.is_over(memory);
         let place = buffers.iter().position(is_over)? as u32;
-        Some(Binding { place, set: *set, binding: *binding, offset: *offset, len: *len })
+        Some(Binding { place, at: *at, offset: *offset, len: *len })
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::{
-    error::{BindingName, BufferError, BuildError, Error, Slot, SubmitError},
-    jit::{Arg, Binding, BindingKind, FloatMode, Promote, Specialized, Submission, plan_unfused},
+    error::{BindingName, BufferError, BuildError, Error, SubmitError},
+    jit::{Arg, Binding, BindingKind, FloatMode, Promote, SetBinding, Specialized, Submission, plan_unfused},
     runtime::{context::ContextInner, schedule::List},
     submission::{
         accessor::{Access, Accessor},
@@ -50,35 +50,34 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
     let mut touches = Touches::with_capacity(request.args.len());
     let mut buffers = SmallVec::with_capacity(request.args.len());
     let mut asked = SmallVec::with_capacity(request.args.len());
-    for (position, (slot, accessor)) in request.args.iter().enumerate() {
+    for (position, (at, accessor)) in request.args.iter().enumerate() {
         if !Arc::ptr_eq(&accessor.buffer.device, &context.device) {
             return Err(fail(SubmitError::Foreign { what: "buffer" }));
         }
-        if request.args[..position].iter().any(|(earlier, _)| earlier == slot) {
-            return Err(fail(SubmitError::RepeatedBinding { slot: *slot }));
+        if request.args[..position].iter().any(|(earlier, _)| earlier == at) {
+            return Err(fail(SubmitError::RepeatedBinding { at: *at }));
         }
-        known(&kernel, *slot).map_err(fail)?;
+        known(&kernel, *at).map_err(fail)?;
     }
     // In the order of the kernel's bindings, which is the order that the planner expects.
     for binding in &kernel.interface.bindings {
-        let slot = Slot { set: binding.set, binding: binding.binding };
+        let at = binding.at;
         let name = BindingName(binding.name.clone());
         if let BindingKind::Other(kind) = binding.kind {
-            return Err(fail(SubmitError::NotABuffer { slot, name, kind }));
+            return Err(fail(SubmitError::NotABuffer { at, name, kind }));
         }
-        let Some((_, accessor)) = request.args.iter().find(|(given, _)| *given == slot) else {
-            return Err(fail(SubmitError::MissingBinding { slot, name }));
+        let Some((_, accessor)) = request.args.iter().find(|(given, _)| *given == at) else {
+            return Err(fail(SubmitError::MissingBinding { at, name }));
         };
-        let (offset, len) = range(context, slot, binding, accessor).map_err(fail)?;
+        let (offset, len) = range(context, at, binding, accessor).map_err(fail)?;
         uniform(binding.kind, &accessor.buffer)?;
         // Looked at once: another thread may change it.
         let property = accessor.buffer.promote();
-        let promote = promotion(slot, accessor, property).map_err(fail)?;
+        let promote = promotion(at, accessor, property).map_err(fail)?;
         asked.push(property);
         let buffer = &accessor.buffer;
         args.push(Arg {
-            set: slot.set,
-            binding: slot.binding,
+            at,
             buffer: buffer.shared.id.planned(),
             offset: buffer.span(offset..offset + len).start,
             len,
@@ -130,21 +129,20 @@ pub(crate) fn push(kernel: &Specialized, given: usize) -> Result<(), SubmitError
     }
 }
 
-fn known(kernel: &Specialized, slot: Slot) -> Result<(), SubmitError> {
+fn known(kernel: &Specialized, at: SetBinding) -> Result<(), SubmitError> {
     let bindings = &kernel.interface.bindings;
-    if bindings.iter().any(|b| (b.set, b.binding) == (slot.set, slot.binding)) {
+    if bindings.iter().any(|b| b.at == at) {
         return Ok(());
     }
-    let known: Vec<String> =
-        bindings.iter().map(|b| Slot { set: b.set, binding: b.binding }.to_string()).collect();
+    let known: Vec<String> = bindings.iter().map(|b| b.at.to_string()).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    Err(SubmitError::UnknownBinding { slot, known })
+    Err(SubmitError::UnknownBinding { at, known })
 }
 
 /// The accessor's byte range in its buffer, if it can be bound.
 fn range(
     context: &ContextInner,
-    slot: Slot,
+    at: SetBinding,
     binding: &Binding,
     accessor: &Accessor,
 ) -> Result<(u64, u64), SubmitError> {
@@ -153,15 +151,15 @@ fn range(
     let elements = accessor.buffer.elements(accessor.element);
     if accessor.offset.checked_add(accessor.count).is_none_or(|end| end > elements) {
         let (offset, count) = (accessor.offset, accessor.count);
-        return Err(SubmitError::OutOfRange { slot, buffer: buffer(), offset, count, len: elements });
+        return Err(SubmitError::OutOfRange { at, buffer: buffer(), offset, count, len: elements });
     }
     let (offset, len) = accessor.bytes();
     if len == 0 {
-        return Err(SubmitError::EmptyRange { slot, buffer: buffer() });
+        return Err(SubmitError::EmptyRange { at, buffer: buffer() });
     }
     if len < binding.min_size {
         return Err(SubmitError::TooSmall {
-            slot,
+            at,
             name: name(),
             buffer: buffer(),
             needed: binding.min_size,
@@ -169,7 +167,7 @@ fn range(
         });
     }
     if binding.writes && !accessor.access.may_write() {
-        return Err(SubmitError::WriteThroughRead { slot, name: name(), buffer: buffer() });
+        return Err(SubmitError::WriteThroughRead { at, name: name(), buffer: buffer() });
     }
     let limits = context.gpu.caps().limits();
     let (limit, limit_name) = match binding.kind {
@@ -177,16 +175,16 @@ fn range(
         _ => (limits.max_storage_range, "maxStorageBufferRange"),
     };
     if len > limit {
-        return Err(SubmitError::TooLarge { slot, buffer: buffer(), given: len, limit, limit_name });
+        return Err(SubmitError::TooLarge { at, buffer: buffer(), given: len, limit, limit_name });
     }
-    aligned(context, slot, binding.kind, &accessor.buffer, offset)?;
+    aligned(context, at, binding.kind, &accessor.buffer, offset)?;
     Ok((offset, len))
 }
 
 /// Whether a binding can start at a byte of the buffer.
 fn aligned(
     context: &ContextInner,
-    slot: Slot,
+    at: SetBinding,
     kind: BindingKind,
     buffer: &BufferInner,
     offset: u64,
@@ -199,7 +197,7 @@ fn aligned(
     };
     if !offset.is_multiple_of(align.max(1)) {
         let buffer = buffer.name().to_string();
-        return Err(SubmitError::Misaligned { slot, buffer, offset, align, limit_name });
+        return Err(SubmitError::Misaligned { at, buffer, offset, align, limit_name });
     }
     Ok(())
 }
@@ -225,17 +223,17 @@ pub(crate) fn recorded(
     push(kernel, bytes.len()).map_err(fail)?;
     groups_of(kernel, Size::Groups(groups)).map_err(fail)?;
     for arg in args {
-        known(kernel, Slot { set: arg.set, binding: arg.binding }).map_err(fail)?;
+        known(kernel, arg.at).map_err(fail)?;
     }
     // In the order of the kernel's bindings, each once, as it was when it was recorded.
-    for (at, binding) in kernel.interface.bindings.iter().enumerate() {
-        let slot = Slot { set: binding.set, binding: binding.binding };
-        let given = args.get(at).filter(|arg| (arg.set, arg.binding) == (slot.set, slot.binding));
+    for (number, binding) in kernel.interface.bindings.iter().enumerate() {
+        let at = binding.at;
+        let given = args.get(number).filter(|arg| arg.at == at);
         let Some(arg) = given else {
-            return Err(fail(SubmitError::MissingBinding { slot, name: BindingName(binding.name.clone()) }));
+            return Err(fail(SubmitError::MissingBinding { at, name: BindingName(binding.name.clone()) }));
         };
         if arg.len < binding.min_size.max(1) || arg.offset.checked_add(arg.len).is_none() {
-            return Err(fail(SubmitError::EmptyRange { slot, buffer: format!("{:?}", arg.buffer) }));
+            return Err(fail(SubmitError::EmptyRange { at, buffer: format!("{:?}", arg.buffer) }));
         }
     }
     Ok(Submission { kernel: kernel.clone(), base: [0; 3], groups, args: args.into(), push: bytes.into() })
@@ -247,9 +245,9 @@ pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error
     let submission = &entry.submission;
     let bindings = submission.args.iter().zip(&submission.kernel.interface.bindings);
     for ((arg, binding), (buffer, touch)) in bindings.zip(entry.buffers.iter().zip(&entry.touches)) {
-        let slot = Slot { set: arg.set, binding: arg.binding };
+        let at = arg.at;
         let offset = buffer.within(touch.span).map_or(0, |range| range.start);
-        aligned(context, slot, binding.kind, buffer, offset).map_err(fail)?;
+        aligned(context, at, binding.kind, buffer, offset).map_err(fail)?;
         uniform(binding.kind, buffer)?;
     }
     let touches = &entry.touches[..submission.args.len()];
@@ -258,7 +256,7 @@ pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error
 
 /// What accessor and buffer together ask for. An accessor may opt out or be more exact than `auto`; otherwise the two
 /// must not contradict each other.
-fn promotion(slot: Slot, accessor: &Accessor, property: Promote) -> Result<Promote, SubmitError> {
+fn promotion(at: SetBinding, accessor: &Accessor, property: Promote) -> Result<Promote, SubmitError> {
     match (accessor.promote, property) {
         (None, property) => Ok(property),
         (Some(Promote::None), _) => Ok(Promote::None),
@@ -266,7 +264,7 @@ fn promotion(slot: Slot, accessor: &Accessor, property: Promote) -> Result<Promo
         (Some(Promote::Auto), property) => Ok(property),
         (Some(asked), property) if asked == property => Ok(asked),
         (Some(asked), property) => Err(SubmitError::PromotionConflict {
-            slot,
+            at,
             buffer: accessor.buffer.name().to_string(),
             accessor: promotion_word(asked),
             property: promotion_word(property),
@@ -289,10 +287,9 @@ fn overlaps(touches: &[Touch], args: &[Arg], buffers: &[Arc<BufferInner>]) -> Re
     for (j, b) in touches.iter().enumerate() {
         for (i, a) in touches[..j].iter().enumerate() {
             if a.conflicts(b) && a.span != b.span {
-                let slot = |k: usize| Slot { set: args[k].set, binding: args[k].binding };
                 return Err(SubmitError::Overlap {
-                    a: slot(i),
-                    b: slot(j),
+                    a: args[i].at,
+                    b: args[j].at,
                     buffer: buffers[j].name().to_string(),
                 });
             }
@@ -313,10 +310,10 @@ pub(crate) fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> 
         let Some(arg) = entry.submission.args.get(position) else {
             return Err(buffer.error(BufferError::Unreadable(state)));
         };
-        let slot = Slot { set: arg.set, binding: arg.binding };
+        let at = arg.at;
         return Err(Error::submit(
             &entry.label,
-            SubmitError::Unreadable { slot, buffer: buffer.name().to_string(), state },
+            SubmitError::Unreadable { at, buffer: buffer.name().to_string(), state },
         ));
     }
     Ok(())

@@ -101,8 +101,7 @@ impl ContextInner {
                 let (buffer, range) = named(bound, &touch, buffers.clone())
                     .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: "buffer" }))?;
                 let memory = buffer.memory(&mut schedule.graph)?.clone();
-                let (set, binding) = (bound.set, bound.binding);
-                bindings.push(BoundMemory { set, binding, memory, offset: range.start, len: bound.len });
+                bindings.push(BoundMemory { at: bound.at, memory, offset: range.start, len: bound.len });
                 touches.push(touch);
             }
             let mut keeps = SmallVec::new();

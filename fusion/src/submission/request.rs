@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::{
-    error::Slot,
+    jit::SetBinding,
     jit::SpecValue,
     submission::{accessor::Accessor, kernel::KernelInner},
 };
@@ -13,7 +13,7 @@ use crate::{
 /// What is asked for by a submission, but for what it comes after.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
-    pub(crate) args: SmallVec<[(Slot, Accessor); 8]>,
+    pub(crate) args: SmallVec<[(SetBinding, Accessor); 8]>,
     pub(crate) push: SmallVec<[u8; 32]>,
     pub(crate) spec: SmallVec<[(u32, SpecValue); 4]>,
     pub(crate) dispatch: Option<(Arc<KernelInner>, Size)>,

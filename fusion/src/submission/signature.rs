@@ -13,8 +13,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::{
-    error::Slot,
-    jit::{self, Promote, SpecType},
+    jit::{self, Promote, SetBinding, SpecType},
     options::fusion::FusionProperties,
     submission::{
         accessor::{Access, Accessor},
@@ -54,7 +53,7 @@ pub(crate) struct Call {
 /// An argument.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Arg {
-    pub(crate) slot: Slot,
+    pub(crate) at: SetBinding,
     /// The number of its buffer.
     pub(crate) place: u32,
     pub(crate) access: Access,
@@ -103,10 +102,10 @@ impl Given {
         if !uses.is_empty() {
             return None;
         }
-        let arg = |(slot, accessor): &(Slot, Accessor)| {
+        let arg = |(at, accessor): &(SetBinding, Accessor)| {
             let Accessor { buffer: _, access, element, offset, count, promote } = accessor;
-            let (slot, access, element, offset) = (*slot, *access, *element, *offset);
-            Arg { slot, place: 0, access, element, offset, count: *count, promote: *promote }
+            let (at, access, element, offset) = (*at, *access, *element, *offset);
+            Arg { at, place: 0, access, element, offset, count: *count, promote: *promote }
         };
         let call = Call {
             kernel: kernel.id,
@@ -132,7 +131,7 @@ impl Signature {
         for entry in entries {
             let Given { mut call, views: given } = entry.given.clone()?;
             for (arg, view) in call.args.iter_mut().zip(given) {
-                let is = |given: &jit::Arg| (given.set, given.binding) == (arg.slot.set, arg.slot.binding);
+                let is = |given: &jit::Arg| given.at == arg.at;
                 let position = entry.submission.args.iter().position(is)?;
                 let (buffer, asks) = (&entry.buffers[position], entry.asked[position]);
                 let known = buffers.iter().position(|known| Arc::ptr_eq(known, buffer));
@@ -183,9 +182,9 @@ impl Signature {
     }
 
     /// Whether arguments are as they should be, and their buffers either the ones that were met before or new ones.
-    fn takes(&self, args: &[Arg], buffers: &Buffers, asked: &[(Slot, Accessor)]) -> bool {
+    fn takes(&self, args: &[Arg], buffers: &Buffers, asked: &[(SetBinding, Accessor)]) -> bool {
         let mut met: SmallVec<[&Arc<BufferInner>; 8]> = SmallVec::new();
-        args.iter().zip(asked).all(|(arg, (slot, accessor))| {
+        args.iter().zip(asked).all(|(arg, (at, accessor))| {
             let Accessor { buffer, access, element, offset, count, promote } = accessor;
             let place = arg.place as usize;
             let known = buffers.get(place).or_else(|| met.get(place.checked_sub(buffers.len())?).copied());
@@ -198,10 +197,10 @@ impl Signature {
                     is_new
                 }
             };
-            let (slot, place, promote) = (*slot, arg.place, *promote);
+            let (at, place, promote) = (*at, arg.place, *promote);
             let (access, element, offset, count) = (*access, *element, *offset, *count);
             is_right
-                && *arg == Arg { slot, place, access, element, offset, count, promote }
+                && *arg == Arg { at, place, access, element, offset, count, promote }
                 && self.views[place as usize] == View::of(buffer)
         })
     }

@@ -8,6 +8,7 @@ use ash::vk;
 use super::{
     BindingKind, BoundMemory, Command, DeviceError, Dispatch, Memory, gpu::GpuInner, pipeline::Pipeline,
 };
+use crate::jit::SetBinding;
 
 /// Most bytes of an update: what `vkCmdUpdateBuffer` takes.
 pub(super) const MAX_UPDATE: usize = 65_536;
@@ -97,13 +98,10 @@ fn check_dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -> Res
     if push.len() != pipeline.push_bytes() as usize {
         return Err(DeviceError::PushSize { given: push.len(), needed: pipeline.push_bytes() });
     }
-    for (at, (set, binding, kind)) in pipeline.bindings().iter().enumerate() {
-        let Some(bound) = find(bindings, at, *set, *binding) else {
-            return Err(DeviceError::Binding {
-                set: *set,
-                binding: *binding,
-                problem: "is declared by the pipeline and was not given",
-            });
+    for (number, (at, kind)) in pipeline.bindings().iter().enumerate() {
+        let Some(bound) = find(bindings, number, *at) else {
+            let problem = "is declared by the pipeline and was not given";
+            return Err(DeviceError::Binding { at: *at, problem });
         };
         check_binding(gpu, bound, *kind)?;
         needs.host |= *kind == BindingKind::Storage && bound.memory.host_may_look();
@@ -117,7 +115,7 @@ fn check_dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -> Res
     }
     for set in pipeline.sets().iter().filter(|set| !set.pushed && set.count > 0) {
         needs.sets += 1;
-        for (_, _, kind) in &pipeline.bindings()[set.first..set.first + set.count] {
+        for (_, kind) in &pipeline.bindings()[set.first..set.first + set.count] {
             match kind {
                 BindingKind::Storage => needs.storage += 1,
                 BindingKind::Uniform => needs.uniform += 1,
@@ -127,43 +125,34 @@ fn check_dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -> Res
     Ok(())
 }
 
-/// The memory given for a binding. `at` is where it is when the caller sorts as the pipeline does.
-pub(super) fn find(bindings: &[BoundMemory], at: usize, set: u32, binding: u32) -> Option<&BoundMemory> {
-    let is = |bound: &&BoundMemory| (bound.set, bound.binding) == (set, binding);
-    bindings.get(at).filter(is).or_else(|| bindings.iter().find(is))
+/// The memory given for a binding. `number` is its place when the caller sorts as the pipeline does.
+pub(super) fn find(bindings: &[BoundMemory], number: usize, at: SetBinding) -> Option<&BoundMemory> {
+    let is = |bound: &&BoundMemory| bound.at == at;
+    bindings.get(number).filter(is).or_else(|| bindings.iter().find(is))
 }
 
 fn superfluous(pipeline: &Pipeline, bindings: &[BoundMemory]) -> DeviceError {
-    let declared =
-        |bound: &BoundMemory| pipeline.bindings().iter().any(|b| (b.0, b.1) == (bound.set, bound.binding));
+    let declared = |bound: &BoundMemory| pipeline.bindings().iter().any(|b| b.0 == bound.at);
     // Every declared one was found, so either one is not declared or one is given twice.
     match bindings.iter().find(|bound| !declared(bound)) {
-        Some(extra) => DeviceError::Binding {
-            set: extra.set,
-            binding: extra.binding,
-            problem: "was given and the pipeline does not declare it",
-        },
+        Some(extra) => {
+            let problem = "was given and the pipeline does not declare it";
+            DeviceError::Binding { at: extra.at, problem }
+        }
         None => {
-            let twice = |i: usize| {
-                let key = |b: &BoundMemory| (b.set, b.binding);
-                bindings[..i].iter().any(|b| key(b) == key(&bindings[i]))
-            };
-            let at = (0..bindings.len()).find(|i| twice(*i)).map(|i| &bindings[i]);
-            DeviceError::Binding {
-                set: at.map_or(0, |b| b.set),
-                binding: at.map_or(0, |b| b.binding),
-                problem: "was given twice",
-            }
+            let twice = |i: usize| bindings[..i].iter().any(|b| b.at == bindings[i].at);
+            let at = (0..bindings.len()).find(|i| twice(*i)).map(|i| bindings[i].at);
+            DeviceError::Binding { at: at.unwrap_or_default(), problem: "was given twice" }
         }
     }
 }
 
 fn check_binding(gpu: &GpuInner, bound: &BoundMemory, kind: BindingKind) -> Result<(), DeviceError> {
-    let BoundMemory { set, binding, memory, offset, len } = bound;
+    let BoundMemory { at, memory, offset, len } = bound;
     own(gpu, memory)?;
     if *len == 0 {
         let problem = "is given a range of no bytes";
-        return Err(DeviceError::Binding { set: *set, binding: *binding, problem });
+        return Err(DeviceError::Binding { at: *at, problem });
     }
     memory.check("binding", *offset, *len)?;
     let limits = gpu.caps.limits();

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::{Memory, Pipeline};
+use crate::jit::SetBinding;
 
 /// How a shader sees a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,8 +23,7 @@ pub(crate) enum BindingKind {
 /// A range of memory bound for one dispatch.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundMemory {
-    pub(crate) set: u32,
-    pub(crate) binding: u32,
+    pub(crate) at: SetBinding,
     pub(crate) memory: Arc<Memory>,
     /// Bytes from the start of the memory object.
     pub(crate) offset: u64,

@@ -6,6 +6,8 @@
 
 use thiserror::Error;
 
+use crate::jit::SetBinding;
+
 /// An error of the Vulkan device, its loader or its driver, or a request over the device's limits.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -129,12 +131,10 @@ pub enum DeviceError {
         groups: [u32; 3],
     },
     /// A dispatch that does not give a pipeline what it declares.
-    #[error("binding {binding} of set {set} {problem}")]
+    #[error("binding {} of set {} {problem}", .at.binding, .at.set)]
     Binding {
-        /// Descriptor set.
-        set: u32,
-        /// Binding in it.
-        binding: u32,
+        /// Which.
+        at: SetBinding,
         /// What is wrong with it.
         problem: &'static str,
     },

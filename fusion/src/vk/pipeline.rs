@@ -24,9 +24,10 @@ use super::{
     module::Module,
     stats::Alive,
 };
+use crate::jit::SetBinding;
 
 /// Set, binding and kind of each, sorted.
-type Bindings = SmallVec<[(u32, u32, BindingKind); 8]>;
+type Bindings = SmallVec<[(SetBinding, BindingKind); 8]>;
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
 
@@ -36,8 +37,8 @@ pub(crate) struct PipelineSource<'a> {
     /// A module that spirv-val accepts, without specialization constants left.
     pub(crate) words: &'a [u32],
     pub(crate) entry: &'a CStr,
-    /// `(set, binding, kind)`, in any order, none twice. May be more than the module uses, never fewer.
-    pub(crate) bindings: &'a [(u32, u32, BindingKind)],
+    /// In any order, none twice. May be more than the module uses, never fewer.
+    pub(crate) bindings: &'a [(SetBinding, BindingKind)],
     /// Bytes of push constants; 0 for none. A multiple of 4.
     pub(crate) push_bytes: u32,
     /// Whether the module does sub-group operations: then the sub-group size is pinned to the device's default where
@@ -110,7 +111,7 @@ impl Pipeline {
         &self.sets
     }
 
-    pub(super) fn bindings(&self) -> &[(u32, u32, BindingKind)] {
+    pub(super) fn bindings(&self) -> &[(SetBinding, BindingKind)] {
         &self.bindings
     }
 
@@ -189,11 +190,10 @@ impl Gpu {
         }
         let mut bindings: Bindings = source.bindings.into();
         bindings.sort_unstable();
-        if let Some(pair) = bindings.windows(2).find(|p| (p[0].0, p[0].1) == (p[1].0, p[1].1)) {
-            let (set, binding, _) = pair[0];
-            return Err(DeviceError::Binding { set, binding, problem: "is declared twice" });
+        if let Some(pair) = bindings.windows(2).find(|p| p[0].0 == p[1].0) {
+            return Err(DeviceError::Binding { at: pair[0].0, problem: "is declared twice" });
         }
-        let count = |kind| bindings.iter().filter(|b| b.2 == kind).count() as u64;
+        let count = |kind| bindings.iter().filter(|b| b.1 == kind).count() as u64;
         over(
             "storage buffers of one kernel",
             count(BindingKind::Storage),
@@ -212,24 +212,24 @@ impl Gpu {
             limits.max_bindings.into(),
             "maxPerStageResources",
         )?;
-        let sets = bindings.last().map_or(0, |b| u64::from(b.0) + 1);
+        let sets = bindings.last().map_or(0, |b| u64::from(b.0.set) + 1);
         over("descriptor sets of one kernel", sets, limits.max_sets.into(), "maxBoundDescriptorSets")?;
         Ok(bindings)
     }
 
     fn make_sets(&self, made: &mut Pipeline) -> Result<(), DeviceError> {
         let fns = &made.device.fns().v1_0;
-        let sets = made.bindings.last().map_or(0, |b| b.0 + 1);
+        let sets = made.bindings.last().map_or(0, |b| b.0.set + 1);
         for set in 0..sets {
-            let first = made.bindings.partition_point(|b| b.0 < set);
-            let count = made.bindings[first..].partition_point(|b| b.0 == set);
+            let first = made.bindings.partition_point(|b| b.0.set < set);
+            let count = made.bindings[first..].partition_point(|b| b.0.set == set);
             let pushed = set == 0 && count > 0 && count <= self.0.push_descriptors as usize;
             let described: SmallVec<[vk::DescriptorSetLayoutBinding<'_>; 8]> = made.bindings
                 [first..first + count]
                 .iter()
-                .map(|(_, binding, kind)| {
+                .map(|(at, kind)| {
                     vk::DescriptorSetLayoutBinding::default()
-                        .binding(*binding)
+                        .binding(at.binding)
                         .descriptor_type(kind.to_vk())
                         .descriptor_count(1)
                         .stage_flags(vk::ShaderStageFlags::COMPUTE)

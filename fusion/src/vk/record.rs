@@ -11,6 +11,7 @@ use super::{
     sheet::Sheet,
     stats::Recorded,
 };
+use crate::jit::SetBinding;
 
 /// What surrounds the commands of a submission.
 #[derive(Debug, Clone, Copy)]
@@ -184,7 +185,7 @@ impl Recorder<'_> {
             .bindings()
             .iter()
             .enumerate()
-            .filter_map(|(at, (set, binding, _))| check::find(&dispatch.bindings, at, *set, *binding))
+            .filter_map(|(number, (at, _))| check::find(&dispatch.bindings, number, *at))
             .map(|bound| {
                 vk::DescriptorBufferInfo::default()
                     .buffer(bound.memory.handle())
@@ -197,7 +198,7 @@ impl Recorder<'_> {
                 if set.pushed { vk::DescriptorSet::null() } else { sheet.set(self.gpu, set.handle)? };
             let writes: SmallVec<[vk::WriteDescriptorSet<'_>; 8]> = (set.first..set.first + set.count)
                 .map(|at| {
-                    let (_, binding, kind) = pipeline.bindings()[at];
+                    let (SetBinding { binding, .. }, kind) = pipeline.bindings()[at];
                     vk::WriteDescriptorSet::default()
                         .dst_set(target)
                         .dst_binding(binding)

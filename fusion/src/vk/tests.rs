@@ -21,6 +21,7 @@ use super::{
     BindingKind, BoundMemory, Command, DeviceError, Dispatch, Gpu, GpuOptions, Memory, MemoryKind, Pipeline,
     PipelineSource, instance::Messages,
 };
+use crate::jit::SetBinding;
 
 /// A device under test; dropping it checks the validation layer's silence.
 struct Fixture {
@@ -73,8 +74,12 @@ fn add_words() -> Vec<u32> {
     words(include_bytes!("testdata/add.spv"))
 }
 
-const ADD_BINDINGS: [(u32, u32, BindingKind); 2] =
-    [(0, 0, BindingKind::Storage), (0, 1, BindingKind::Storage)];
+const ADD_BINDINGS: [(SetBinding, BindingKind); 2] =
+    [(at(0, 0), BindingKind::Storage), (at(0, 1), BindingKind::Storage)];
+
+const fn at(set: u32, binding: u32) -> SetBinding {
+    SetBinding { set, binding }
+}
 
 /// `dst[i] = src[i] + k`.
 fn add_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
@@ -96,7 +101,7 @@ fn busy_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
     let source = PipelineSource {
         words: &words,
         entry: c"main",
-        bindings: &[(0, 0, BindingKind::Storage)],
+        bindings: &[(at(0, 0), BindingKind::Storage)],
         push_bytes: 4,
         subgroups: false,
         blob: None,
@@ -105,7 +110,7 @@ fn busy_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
 }
 
 fn whole(set: u32, binding: u32, memory: &Arc<Memory>) -> BoundMemory {
-    BoundMemory { set, binding, memory: memory.clone(), offset: 0, len: memory.size() }
+    BoundMemory { at: at(set, binding), memory: memory.clone(), offset: 0, len: memory.size() }
 }
 
 fn push(words: &[u32]) -> SmallVec<[u8; 64]> {

@@ -164,7 +164,7 @@ impl Device {
                     let buffer = &self.memory[run][arg.buffer.0 as usize];
                     let accessor = if binding.writes { buffer.read_write() } else { buffer.read() };
                     let accessor = accessor.range(arg.offset as usize / 4, arg.len as usize / 4);
-                    h.arg((arg.set, arg.binding), promoted(accessor, arg.promote));
+                    h.arg(arg.at, promoted(accessor, arg.promote));
                 }
                 for (id, value) in &kernel.spec {
                     h.spec(*id, *value);

@@ -148,7 +148,7 @@ impl Device {
                     let buffer = &memory[arg.buffer.0 as usize];
                     let accessor = if binding.writes { buffer.read_write() } else { buffer.read() };
                     let accessor = accessor.range(arg.offset as usize / 4, arg.len as usize / 4);
-                    h.arg((arg.set, arg.binding), promoted(accessor, arg.promote));
+                    h.arg(arg.at, promoted(accessor, arg.promote));
                 }
                 for (id, value) in list.constants(pool, number) {
                     h.spec(id, value);

@@ -288,11 +288,13 @@ impl Reference {
             let incoherent = views::incoherent(&built.words);
             let bad = step.bindings.iter().find(|b| {
                 let storage = b.kind == BindingKind::StorageBuffer;
-                storage && handed.contains(&(b.buffer.0 as u32)) && incoherent.contains(&(b.set, b.binding))
+                storage
+                    && handed.contains(&(b.buffer.0 as u32))
+                    && incoherent.contains(&(b.at.set, b.at.binding))
             });
             if let Some(b) = bad {
                 let what =
-                    format!("binding {}.{} on buffer {} is not coherent", b.set, b.binding, b.buffer.0);
+                    format!("binding {}.{} on buffer {} is not coherent", b.at.set, b.at.binding, b.buffer.0);
                 return Err(fail(Class::Coherence, what));
             }
         }

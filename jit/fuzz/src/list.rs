@@ -232,12 +232,11 @@ impl List {
         let kernel = kernel.map_err(|error| error.to_string())?;
         let mut args: SmallVec<[Arg; 8]> = SmallVec::new();
         for used in &kernel.interface.bindings {
-            let bound = shot.bound.iter().find(|b| (b.set, b.binding) == (used.set, used.binding));
+            let bound = shot.bound.iter().find(|b| (b.set, b.binding) == (used.at.set, used.at.binding));
             let bound =
-                bound.ok_or_else(|| format!("binding {}.{} has no memory", used.set, used.binding))?;
+                bound.ok_or_else(|| format!("binding {}.{} has no memory", used.at.set, used.at.binding))?;
             args.push(Arg {
-                set: used.set,
-                binding: used.binding,
+                at: used.at,
                 buffer: BufferId(bound.object as u64),
                 offset: u64::from(bound.offset),
                 len: u64::from(bound.len),

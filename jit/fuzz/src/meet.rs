@@ -76,13 +76,8 @@ pub(crate) struct Touches {
 }
 
 fn is_uniform(member: &Submission, touched: &Touched) -> bool {
-    let at = (touched.set, touched.binding);
-    member
-        .kernel
-        .interface
-        .bindings
-        .iter()
-        .any(|b| (b.set, b.binding) == at && b.kind == BindingKind::UniformBuffer)
+    let at = (touched.set, touched.binding).into();
+    member.kernel.interface.bindings.iter().any(|b| b.at == at && b.kind == BindingKind::UniformBuffer)
 }
 
 impl Touches {

@@ -45,8 +45,8 @@ pub(crate) fn run(
                 .bindings
                 .iter()
                 .map(|b| Bind {
-                    set: b.set,
-                    binding: b.binding,
+                    set: b.at.set,
+                    binding: b.at.binding,
                     object: objects[b.buffer.0 as usize],
                     offset: b.offset,
                     len: b.len,

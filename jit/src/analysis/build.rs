@@ -20,10 +20,10 @@ use super::cfg::{Cfg, Edge, Place};
 use super::expr::{CompareOp, Exprs, Node, NodeId};
 use super::layout::{MatrixLayout, Type, Types};
 use crate::frontend::defs::glsl_imports;
-use crate::frontend::opcodes;
+use crate::frontend::{SetBinding, opcodes};
 
-/// Analyses the only function of `module`; `bindings` are the kernel's `(set, binding)` pairs in order.
-pub(crate) fn analyse(module: &Module, bindings: &[(u32, u32)]) -> KernelAnalysis {
+/// Analyses the only function of `module`; `bindings` are where the kernel's are, in order.
+pub(crate) fn analyse(module: &Module, bindings: &[SetBinding]) -> KernelAnalysis {
     let Some(function) = module.functions.first() else {
         return KernelAnalysis::default();
     };
@@ -114,8 +114,8 @@ fn definitions<'a>(module: &'a Module, function: &'a Function) -> AHashMap<u32, 
     map
 }
 
-fn variables(module: &Module, bindings: &[(u32, u32)]) -> AHashMap<u32, (Variable, u32)> {
-    let mut sets: AHashMap<u32, (Option<u32>, Option<u32>)> = AHashMap::new();
+fn variables(module: &Module, bindings: &[SetBinding]) -> AHashMap<u32, (Variable, u32)> {
+    let mut places: AHashMap<u32, SetBinding> = AHashMap::new();
     let mut builtins = AHashMap::new();
     for inst in &module.annotations {
         match inst.operands.as_slice() {
@@ -124,10 +124,10 @@ fn variables(module: &Module, bindings: &[(u32, u32)]) -> AHashMap<u32, (Variabl
                 Operand::Decoration(Decoration::DescriptorSet),
                 Operand::LiteralBit32(n),
             ] => {
-                sets.entry(*id).or_default().0 = Some(*n);
+                places.entry(*id).or_default().set = *n;
             }
             [Operand::IdRef(id), Operand::Decoration(Decoration::Binding), Operand::LiteralBit32(n)] => {
-                sets.entry(*id).or_default().1 = Some(*n);
+                places.entry(*id).or_default().binding = *n;
             }
             [Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(which)] => {
                 builtins.insert(*id, *which);
@@ -142,9 +142,8 @@ fn variables(module: &Module, bindings: &[(u32, u32)]) -> AHashMap<u32, (Variabl
         };
         let variable = match inst.operands.first() {
             Some(Operand::StorageClass(StorageClass::StorageBuffer | StorageClass::Uniform)) => {
-                let (set, binding) = sets.get(&id).copied().unwrap_or_default();
-                let key = (set.unwrap_or(0), binding.unwrap_or(0));
-                bindings.iter().position(|&b| b == key).map(Variable::Buffer)
+                let at = places.get(&id).copied().unwrap_or_default();
+                bindings.iter().position(|&b| b == at).map(Variable::Buffer)
             }
             Some(Operand::StorageClass(StorageClass::Input)) => {
                 builtins.get(&id).copied().map(Variable::BuiltIn)

@@ -7,6 +7,8 @@ use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
 
+use crate::kernel::SetBinding;
+
 /// A type and where its parts lie.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
@@ -42,7 +44,7 @@ pub(super) struct Variable {
     pub(super) class: StorageClass,
     pub(super) ty: u32,
     pub(super) builtin: Option<BuiltIn>,
-    pub(super) place: (u32, u32),
+    pub(super) at: SetBinding,
 }
 
 /// Where an instruction stands: block and position.
@@ -267,7 +269,7 @@ impl<'a> Body<'a> {
 
     fn read_variables(&mut self) {
         let mut builtins = AHashMap::new();
-        let mut places: AHashMap<u32, (u32, u32)> = AHashMap::new();
+        let mut places: AHashMap<u32, SetBinding> = AHashMap::new();
         for inst in &self.module.annotations {
             if inst.class.opcode != Op::Decorate {
                 continue;
@@ -278,10 +280,10 @@ impl<'a> Body<'a> {
                     builtins.insert(target, *which);
                 }
                 [Operand::Decoration(Decoration::DescriptorSet), Operand::LiteralBit32(n)] => {
-                    places.entry(target).or_default().0 = *n;
+                    places.entry(target).or_default().set = *n;
                 }
                 [Operand::Decoration(Decoration::Binding), Operand::LiteralBit32(n)] => {
-                    places.entry(target).or_default().1 = *n;
+                    places.entry(target).or_default().binding = *n;
                 }
                 _ => {}
             }
@@ -295,8 +297,8 @@ impl<'a> Body<'a> {
             };
             let Shape::Pointer { class, to } = *self.shape(pointer) else { continue };
             let builtin = builtins.get(&result).copied();
-            let place = places.get(&result).copied().unwrap_or_default();
-            self.variables.insert(result, Variable { class, ty: to, builtin, place });
+            let at = places.get(&result).copied().unwrap_or_default();
+            self.variables.insert(result, Variable { class, ty: to, builtin, at });
         }
     }
 

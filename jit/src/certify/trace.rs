@@ -78,7 +78,7 @@ impl Member<'_> {
         if !matches!(variable.class, StorageClass::StorageBuffer | StorageClass::Uniform) {
             return None;
         }
-        self.submission.args.iter().position(|arg| (arg.set, arg.binding) == variable.place)
+        self.submission.args.iter().position(|arg| arg.at == variable.at)
     }
 }
 

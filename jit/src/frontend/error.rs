@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::set_binding::SetBinding;
 use super::spec::SpecType;
 
 /// A module that cannot be used at all, or a wrong use of it.
@@ -163,14 +164,12 @@ pub enum KernelError {
         what: String,
     },
     /// A resource variable whose decorations or type cannot be reflected.
-    #[error("kernel `{kernel}`, set {set}, binding {binding}: {what}")]
+    #[error("kernel `{kernel}`, set {}, binding {}: {what}", .at.set, .at.binding)]
     Binding {
         /// Name of the module.
         kernel: String,
-        /// Descriptor set.
-        set: u32,
-        /// Binding in the set.
-        binding: u32,
+        /// Where.
+        at: SetBinding,
         /// What is wrong.
         what: &'static str,
     },

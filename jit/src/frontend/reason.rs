@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::set_binding::SetBinding;
+
 /// What a kernel has that the normal form cannot express. Never an error: the kernel runs as it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -10,18 +12,18 @@ pub enum KernelReason {
     #[error("it declares capability {0}")]
     Capability(String),
     /// It uses a resource that is not a buffer.
-    #[error("{place} is a {kind}")]
+    #[error("set {}, binding {} is a {kind}", .at.set, .at.binding)]
     Resource {
         /// The binding.
-        place: Place,
+        at: SetBinding,
         /// What it is.
         kind: &'static str,
     },
     /// It uses an array of descriptors.
-    #[error("{place} is an array of descriptors")]
+    #[error("set {}, binding {} is an array of descriptors", .at.set, .at.binding)]
     DescriptorArray {
         /// The binding.
-        place: Place,
+        at: SetBinding,
     },
     /// It addresses memory by device addresses.
     #[error("it uses device addresses")]
@@ -36,18 +38,18 @@ pub enum KernelReason {
     #[error("it uses memory model {0}")]
     MemoryModel(String),
     /// It computes with a pointer to a buffer or to shared memory instead of only accessing through it.
-    #[error("{op} takes a pointer into {}", Root(.place))]
+    #[error("{op} takes a pointer into {}", Root(.at))]
     VariablePointer {
         /// The binding, none for shared memory and push constants.
-        place: Option<Place>,
+        at: Option<SetBinding>,
         /// The instruction.
         op: String,
     },
     /// It accesses a buffer as volatile.
-    #[error("it accesses {} as volatile", Root(.place))]
+    #[error("it accesses {} as volatile", Root(.at))]
     Volatile {
         /// The binding, none for shared memory.
-        place: Option<Place>,
+        at: Option<SetBinding>,
     },
     /// A call is left that could not be inlined.
     #[error("a function call could not be inlined")]
@@ -74,28 +76,13 @@ pub enum KernelReason {
     Optimizer(String),
 }
 
-/// A descriptor set and a binding in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
-    /// Descriptor set.
-    pub set: u32,
-    /// Binding in the set.
-    pub binding: u32,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "set {}, binding {}", self.set, self.binding)
-    }
-}
-
 /// Prints where a pointer points.
-struct Root<'a>(&'a Option<Place>);
+struct Root<'a>(&'a Option<SetBinding>);
 
 impl fmt::Display for Root<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(place) => place.fmt(f),
+            Some(at) => write!(f, "set {}, binding {}", at.set, at.binding),
             None => f.write_str("shared memory or push constants"),
         }
     }

@@ -15,6 +15,7 @@ use super::layout;
 use super::opcodes::{ATOMIC, has};
 use super::pointers::{Roots, Touch, touch, touch_handle};
 use super::resource::{self, Kind, Role, Variable, variables};
+use super::set_binding::SetBinding;
 
 /// Vulkan devices offer 128 to 4096 bytes; anything over this is a broken module, and its members are
 /// not worth listing.
@@ -57,10 +58,8 @@ pub struct Interface {
 /// One resource of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// Descriptor set.
-    pub set: u32,
-    /// Binding in the set.
-    pub binding: u32,
+    /// Where.
+    pub at: SetBinding,
     /// What is bound there.
     pub kind: BindingKind,
     /// Name of the variable or, if it has none, of its block; if the module has debug names.
@@ -181,9 +180,9 @@ fn bindings(
     names: &AHashMap<u32, String>,
 ) -> Result<Vec<Binding>, KernelError> {
     let touched = Touched::of(module, variables);
-    let mut list: BTreeMap<(u32, u32), Binding> = BTreeMap::new();
+    let mut list: BTreeMap<SetBinding, Binding> = BTreeMap::new();
     for variable in variables {
-        let Role::Resource { place, kind, array } = variable.role else {
+        let Role::Resource { at, kind, array } = variable.role else {
             continue;
         };
         let buffer = matches!(kind, Kind::StorageBuffer | Kind::UniformBuffer);
@@ -192,8 +191,7 @@ fn bindings(
             [variable.id, variable.ty].iter().find_map(|id| names.get(id).filter(|name| !name.is_empty()));
         let (reads, writes) = touched.by(variable.id);
         let binding = Binding {
-            set: place.set,
-            binding: place.binding,
+            at,
             kind: match kind {
                 _ if array && buffer => BindingKind::Other(resource::BUFFER_ARRAY),
                 Kind::StorageBuffer => BindingKind::StorageBuffer,
@@ -206,15 +204,14 @@ fn bindings(
             min_size: block.as_ref().map_or(0, |block| block.fixed),
             runtime_stride: block.and_then(|block| block.runtime_stride),
         };
-        match list.get_mut(&(place.set, place.binding)) {
+        match list.get_mut(&at) {
             None => {
-                list.insert((place.set, place.binding), binding);
+                list.insert(at, binding);
             }
             Some(other) if other.kind != binding.kind => {
                 return Err(KernelError::Binding {
                     kernel: kernel.to_owned(),
-                    set: place.set,
-                    binding: place.binding,
+                    at,
                     what: "two variables of different kinds share it",
                 });
             }

@@ -4,7 +4,7 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Dim, Op, StorageClass};
 
 use super::defs::{Defs, variable_class};
-use super::reason::Place;
+use super::set_binding::SetBinding;
 
 /// A global variable.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Variable {
 /// What a global variable stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    Resource { place: Place, kind: Kind, array: bool },
+    Resource { at: SetBinding, kind: Kind, array: bool },
     Push,
     Workgroup,
     Private,
@@ -88,12 +88,12 @@ fn variable(inst: &Instruction, defs: &Defs<'_>) -> Option<Variable> {
                 ty = outer.operands.first()?.id_ref_any()?;
                 array = true;
             }
-            let place = Place {
+            let at = SetBinding {
                 set: defs.decoration(id, Decoration::DescriptorSet).unwrap_or(0),
                 binding: defs.decoration(id, Decoration::Binding).unwrap_or(0),
             };
             let kind = kind(class, ty, defs);
-            Role::Resource { place, kind, array }
+            Role::Resource { at, kind, array }
         }
         _ => Role::Other,
     };

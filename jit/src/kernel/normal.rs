@@ -3,7 +3,7 @@
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{ExecutionMode, Op, StorageClass};
 
-use super::Binding;
+use super::{Binding, SetBinding};
 use crate::analysis::access::AccessKind;
 use crate::analysis::cfg::Cfg;
 use crate::analysis::floats::FloatUse;
@@ -32,8 +32,8 @@ pub struct NormalKernel {
 impl NormalKernel {
     /// Analyses a module in normal form whose resources are `bindings`.
     pub(super) fn new(module: Module, bindings: &[Binding]) -> Self {
-        let slots: Vec<(u32, u32)> = bindings.iter().map(|b| (b.set, b.binding)).collect();
-        let analysis = analysis::build::analyse(&module, &slots);
+        let places: Vec<SetBinding> = bindings.iter().map(|b| b.at).collect();
+        let analysis = analysis::build::analyse(&module, &places);
         let types = Types::new(&module);
         let mut execution_modes: Vec<String> = module
             .execution_modes

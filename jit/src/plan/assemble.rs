@@ -102,8 +102,7 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
         .iter()
         .zip(&interface.bindings)
         .map(|(arg, binding)| Bound {
-            set: binding.set,
-            binding: binding.binding,
+            at: binding.at,
             kind: binding.kind,
             buffer: arg.buffer,
             offset: arg.offset,
@@ -330,8 +329,7 @@ fn member(
         };
         let index = bindings.iter().position(same).unwrap_or_else(|| {
             bindings.push(Bound {
-                set: 0,
-                binding: bindings.len() as u32,
+                at: (bindings.len() as u32).into(),
                 kind: binding.kind,
                 buffer: arg.buffer,
                 offset: arg.offset,

@@ -16,7 +16,7 @@ use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
 use crate::analysis::affine::{Atom, AtomId, Atoms};
 use crate::analysis::dependence::{Relation, relate};
 use crate::analysis::evaluate::{AccessForm, Evaluator};
-use crate::kernel::{BindingKind, KernelReason};
+use crate::kernel::{BindingKind, KernelReason, SetBinding};
 use crate::reason::{AccessPair, AccessSite};
 
 /// A consecutive part of the list that becomes one dispatch.
@@ -507,9 +507,9 @@ pub(crate) fn site(list: &[Submission], submission: usize, access: usize) -> Acc
     AccessSite {
         submission,
         kernel: kernel.name.clone(),
-        binding: found
+        at: found
             .and_then(|(_, a)| kernel.interface.bindings.get(a.binding))
-            .map_or((0, 0), |b| (b.set, b.binding)),
+            .map_or(SetBinding::default(), |b| b.at),
         kind: found.map_or(AccessKind::Read, |(_, a)| a.kind),
         index: found.map_or_else(String::new, |(analysis, a)| analysis.describe(a)),
     }

@@ -56,11 +56,7 @@ pub(crate) fn check_covered(
                 let place = site(list, read.member, read.access);
                 unproven.push((
                     read.member,
-                    Reason::OldContents {
-                        submission: read.member,
-                        binding: place.binding,
-                        index: place.index,
-                    },
+                    Reason::OldContents { submission: read.member, at: place.at, index: place.index },
                 ));
             }
         }

@@ -7,15 +7,13 @@ use smallvec::SmallVec;
 
 use super::recipe::{Mapping, Recipe};
 use super::submission::{BufferId, FloatMode};
-use crate::kernel::{BindingKind, FloatControls, Specialized};
+use crate::kernel::{BindingKind, FloatControls, SetBinding, Specialized};
 
 /// A byte range of a buffer bound for one dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// Descriptor set.
-    pub set: u32,
-    /// Binding in the set.
-    pub binding: u32,
+    /// Where.
+    pub at: SetBinding,
     /// Kind of descriptor.
     pub kind: BindingKind,
     /// The memory object.

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 pub use super::shape::ShapeFacts;
 pub use crate::analysis::layout::SmallScalars;
-use crate::kernel::{FloatControls, Specialized};
+use crate::kernel::{FloatControls, SetBinding, Specialized};
 
 /// Identity of a memory object: equal ids mean the same memory, different ids disjoint memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,10 +56,8 @@ pub struct Submission {
 /// A byte range of a buffer bound to a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arg {
-    /// Descriptor set.
-    pub set: u32,
-    /// Binding in the set.
-    pub binding: u32,
+    /// Where.
+    pub at: SetBinding,
     /// The memory object.
     pub buffer: BufferId,
     /// First byte.

@@ -181,8 +181,8 @@ impl<'a> Trial<'a> {
                     .bindings
                     .iter()
                     .map(|b| Bind {
-                        set: b.set,
-                        binding: b.binding,
+                        set: b.at.set,
+                        binding: b.at.binding,
                         object: object(b.buffer.0),
                         offset: b.offset,
                         len: b.len,

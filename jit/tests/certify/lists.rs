@@ -45,8 +45,7 @@ fn submit(
 ) -> Submission {
     let interface = &kernel.interface;
     let args = interface.bindings.iter().zip(buffers).map(|(binding, &buffer)| Arg {
-        set: binding.set,
-        binding: binding.binding,
+        at: binding.at,
         buffer: BufferId(buffer),
         offset: 0,
         len: BYTES,

@@ -1,6 +1,6 @@
 //! Choosing an entry point.
 
-use vkfuse_jit::kernel::{BindingKind, Kernel, KernelError};
+use vkfuse_jit::kernel::{BindingKind, Kernel, KernelError, SetBinding};
 
 use super::corpus;
 
@@ -50,7 +50,7 @@ fn keeps_only_what_the_entry_point_uses() {
     let [left] = bindings[..] else {
         panic!("{bindings:?}");
     };
-    assert_eq!((left.set, left.binding, left.kind), (0, 0, BindingKind::StorageBuffer));
+    assert_eq!((left.at, left.kind), (SetBinding::default(), BindingKind::StorageBuffer));
     assert_eq!((left.reads, left.writes), (false, true));
     assert_eq!(left.name.as_deref(), Some("left"));
 

@@ -11,7 +11,7 @@ fn interface(name: &str) -> Interface {
 
 /// Set, binding, reads, writes, fixed bytes, stride.
 fn buffers(interface: &Interface) -> Vec<(u32, u32, bool, bool, u64, Option<u32>)> {
-    let row = |b: &Binding| (b.set, b.binding, b.reads, b.writes, b.min_size, b.runtime_stride);
+    let row = |b: &Binding| (b.at.set, b.at.binding, b.reads, b.writes, b.min_size, b.runtime_stride);
     interface.bindings.iter().map(row).collect()
 }
 

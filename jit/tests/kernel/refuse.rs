@@ -1,7 +1,7 @@
 //! Kernels that load and run, but have no normal form, each with its reason.
 
 use vkfuse_jit::Reason;
-use vkfuse_jit::kernel::{Binding, BindingKind, KernelReason, Place};
+use vkfuse_jit::kernel::{Binding, BindingKind, KernelReason, SetBinding};
 
 use super::corpus;
 
@@ -15,7 +15,7 @@ fn reason(name: &str) -> KernelReason {
 
 #[test]
 fn refuses_storage_image() {
-    let KernelReason::Resource { place, kind } = reason("image") else {
+    let KernelReason::Resource { at, kind } = reason("image") else {
         panic!("{}", reason("image"));
     };
     let kernel = corpus::specialized("image");
@@ -28,7 +28,7 @@ fn refuses_storage_image() {
             BindingKind::StorageBuffer
         ]
     );
-    assert_eq!(BindingKind::Other(kind), kinds[place.binding as usize]);
+    assert_eq!(BindingKind::Other(kind), kinds[at.binding as usize]);
     let access = |b: &Binding| (b.reads, b.writes);
     let access: Vec<_> = kernel.interface.bindings.iter().map(access).collect();
     assert_eq!(access, [(false, true), (true, false), (true, false)]);
@@ -36,9 +36,9 @@ fn refuses_storage_image() {
 
 #[test]
 fn refuses_texel_buffer() {
-    let place = Place { set: 0, binding: 7 };
+    let at = SetBinding { set: 0, binding: 7 };
     let kind = "storage texel buffer";
-    assert_eq!(reason("texel"), KernelReason::Resource { place, kind });
+    assert_eq!(reason("texel"), KernelReason::Resource { at, kind });
     assert_eq!(reason("texel").to_string(), "set 0, binding 7 is a storage texel buffer");
 }
 
@@ -51,21 +51,21 @@ fn refuses_pointers_to_pointers_of_the_same_type() {
 
 #[test]
 fn refuses_an_array_of_descriptors() {
-    let place = Place { set: 0, binding: 1 };
-    assert_eq!(reason("array"), KernelReason::DescriptorArray { place });
+    let at = SetBinding { set: 0, binding: 1 };
+    assert_eq!(reason("array"), KernelReason::DescriptorArray { at });
 }
 
 #[test]
 fn refuses_a_volatile_buffer() {
-    let place = Some(Place { set: 0, binding: 6 });
-    assert_eq!(reason("volatile"), KernelReason::Volatile { place });
+    let at = Some(SetBinding { set: 0, binding: 6 });
+    assert_eq!(reason("volatile"), KernelReason::Volatile { at });
 }
 
 #[test]
 fn refuses_a_pointer_chosen_between_buffers() {
-    let place = Some(Place { set: 0, binding: 3 });
+    let at = Some(SetBinding { set: 0, binding: 3 });
     let op = "OpSelect".to_owned();
-    assert_eq!(reason("pointers"), KernelReason::VariablePointer { place, op });
+    assert_eq!(reason("pointers"), KernelReason::VariablePointer { at, op });
     // Either buffer may be written through the chosen pointer; neither is read.
     for binding in &corpus::specialized("pointers").interface.bindings {
         assert_eq!((binding.reads, binding.writes), (false, true));

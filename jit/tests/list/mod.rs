@@ -48,8 +48,7 @@ impl List {
             .iter()
             .zip(buffers)
             .map(|(binding, &buffer)| Arg {
-                set: binding.set,
-                binding: binding.binding,
+                at: binding.at,
                 buffer: BufferId(buffer),
                 offset: 0,
                 len: self.bytes,

@@ -284,18 +284,17 @@ probes! {
             let text = glsl(recipe, names, "8", body);
             let kernel = load(&text);
             let args = kernel.interface.bindings.iter().map(|binding| Arg {
-                set: binding.set,
-                binding: binding.binding,
-                buffer: BufferId(binding.binding.into()),
+                at: binding.at,
+                buffer: BufferId(binding.at.binding.into()),
                 offset: 0,
-                len: if binding.binding == 1 { len } else { 512 },
+                len: if binding.at.binding == 1 { len } else { 512 },
                 promote: Promote::None,
             });
             let (args, mut bytes) = (args.collect(), push.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>());
             if kernel.interface.push.is_some() {
                 bytes.resize(16, 0);
             }
-            let arg = kernel.interface.bindings.iter().position(|b| b.binding == 1).expect("a binding");
+            let arg = kernel.interface.bindings.iter().position(|b| b.at.binding == 1).expect("a binding");
             let one = Submission { kernel, base: [0; 3], groups: [4, 1, 1], args, push: bytes.into() };
             overwrites(&one, arg, &Limits::default())
         };

@@ -182,11 +182,10 @@ impl Lab {
             .bindings
             .iter()
             .map(|binding| {
-                let View(buffer, part) = views[binding.binding as usize];
+                let View(buffer, part) = views[binding.at.binding as usize];
                 let (first, len) = part.unwrap_or((0, self.elements));
                 Arg {
-                    set: binding.set,
-                    binding: binding.binding,
+                    at: binding.at,
                     buffer: BufferId(buffer),
                     offset: 4 * first,
                     len: 4 * len,
@@ -350,8 +349,8 @@ fn run(contents: &[Vec<u8>], steps: &[Step], order: Order) -> Result<(Vec<Vec<u8
 
 fn binds(step: &Step, object: impl Fn(u64) -> ObjectId) -> Vec<Bind> {
     let bind = |b: &Bound| Bind {
-        set: b.set,
-        binding: b.binding,
+        set: b.at.set,
+        binding: b.at.binding,
         object: object(b.buffer.0),
         offset: b.offset,
         len: b.len,

@@ -1,6 +1,7 @@
 //! Promotions: granted when proven, refused with the accesses that forbid it.
 
 use vkfuse_jit::Reason;
+use vkfuse_jit::kernel::SetBinding;
 use vkfuse_jit::plan::{Internalization, Limits, Promote, ShapeFacts};
 
 use super::lab::{Checked, Lab, kernel};
@@ -35,7 +36,7 @@ probes! {
                 .check()
                 .fused(0);
             match checked.refused(1) {
-                Reason::OldContents { submission: 0, binding: (0, 0), .. } => {}
+                Reason::OldContents { submission: 0, at: SetBinding { set: 0, binding: 0 }, .. } => {}
                 other => panic!("{other:?}"),
             }
         }

@@ -6,6 +6,7 @@ use crate::report::json::FORMAT;
 use serde::Serialize;
 use std::io::{self, Write};
 use vkfuse_interp::{Access, Counted, Findings, ObjectId, Place};
+use vkfuse_jit::kernel::SetBinding;
 use vkfuse_jit::plan::Step;
 
 #[derive(Serialize)]
@@ -169,7 +170,7 @@ impl Places<'_> {
             return self.spot(submission, None, offset);
         };
         let bindings = &self.steps[submission].bindings;
-        let bound = bindings.iter().find(|bound| (bound.set, bound.binding) == (set, binding));
+        let bound = bindings.iter().find(|bound| bound.at == SetBinding { set, binding });
         self.spot(submission, bound.map(|bound| ObjectId(bound.buffer.0 as u32)), offset)
     }
 }

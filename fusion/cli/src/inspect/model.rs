@@ -1,6 +1,7 @@
 //! The report of `inspect`.
 
 use super::varies;
+use crate::pipeline::bind::dotted;
 use serde::Serialize;
 use vkfuse_jit::analysis::{Access, AccessKind, KernelAnalysis};
 use vkfuse_jit::kernel::{
@@ -154,8 +155,7 @@ fn access(interface: &Interface, analysis: &KernelAnalysis, access: &Access) -> 
         if guard.holds { condition } else { format!("!{condition}") }
     });
     BufferAccess {
-        binding: binding
-            .map_or_else(|| "?".to_owned(), |binding| format!("{}.{}", binding.set, binding.binding)),
+        binding: binding.map_or_else(|| "?".to_owned(), |binding| dotted(binding.at)),
         name: binding.and_then(|binding| binding.name.clone()),
         kind: match access.kind {
             AccessKind::Read => "read",
@@ -173,7 +173,7 @@ fn access(interface: &Interface, analysis: &KernelAnalysis, access: &Access) -> 
 fn binding(interface: &Interface, index: usize) -> Binding {
     let binding = &interface.bindings[index];
     Binding {
-        slot: format!("{}.{}", binding.set, binding.binding),
+        slot: dotted(binding.at),
         name: binding.name.clone(),
         kind: match binding.kind {
             BindingKind::StorageBuffer => "storage buffer",

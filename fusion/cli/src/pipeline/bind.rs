@@ -13,7 +13,7 @@
 use super::model::{Argument, Pipeline, Promotion, Submit};
 use super::problem::Problem;
 use smallvec::SmallVec;
-use vkfuse_jit::kernel::{Binding, BindingKind, Module, Specialized};
+use vkfuse_jit::kernel::{Binding, BindingKind, Module, SetBinding, Specialized};
 
 /// The arguments to pass, as indices in `submit.args`. An argument for a binding that the module
 /// declares and the entry point never uses is left out: what a compiler leaves unused is not the
@@ -27,8 +27,7 @@ pub(super) fn arguments(
     let name = &pipeline.kernels[submit.kernel].name;
     let mut used: Vec<(usize, &Binding)> = Vec::with_capacity(submit.args.len());
     for binding in &kernel.interface.bindings {
-        let found =
-            submit.args.iter().position(|arg| (arg.set, arg.binding) == (binding.set, binding.binding));
+        let found = submit.args.iter().position(|arg| arg.at == binding.at);
         let place = found.map_or(&submit.place, |index| &submit.args[index].place);
         let slot = slot(binding);
         if let BindingKind::Other(what) = binding.kind {
@@ -82,12 +81,11 @@ pub(super) fn push_constants(
 fn declared(pipeline: &Pipeline, submit: &Submit, module: &Module) -> Result<(), Problem> {
     let declared = declared_bindings(module.words());
     for arg in &submit.args {
-        if !declared.contains(&(arg.set, arg.binding)) {
-            let known: Vec<String> =
-                declared.iter().map(|(set, binding)| format!("{set}.{binding}")).collect();
+        if !declared.contains(&arg.at) {
+            let known: Vec<String> = declared.iter().map(|at| dotted(*at)).collect();
             let known = if known.is_empty() { "no binding".to_owned() } else { known.join(", ") };
             let name = &pipeline.kernels[submit.kernel].name;
-            let message = format!("kernel {name} has no binding {}.{}, it has {known}", arg.set, arg.binding);
+            let message = format!("kernel {name} has no binding {}, it has {known}", dotted(arg.at));
             return Err(pipeline.problem(&arg.place, message));
         }
     }
@@ -130,9 +128,14 @@ fn overlaps(pipeline: &Pipeline, submit: &Submit, used: &[(usize, &Binding)]) ->
 /// `set.binding`, and the name in the module if it has one.
 fn slot(binding: &Binding) -> String {
     match &binding.name {
-        Some(name) if !name.is_empty() => format!("{}.{} ({name})", binding.set, binding.binding),
-        _ => format!("{}.{}", binding.set, binding.binding),
+        Some(name) if !name.is_empty() => format!("{} ({name})", dotted(binding.at)),
+        _ => dotted(binding.at),
     }
+}
+
+/// `set.binding`
+pub(crate) fn dotted(at: SetBinding) -> String {
+    format!("{}.{}", at.set, at.binding)
 }
 
 /// First byte and number of bytes of an argument; both fit, because the buffer's size does.
@@ -152,8 +155,8 @@ fn instructions(words: &[u32]) -> impl Iterator<Item = &[u32]> {
     })
 }
 
-/// Every (set, binding) that the module decorates a variable with, sorted.
-fn declared_bindings(words: &[u32]) -> Vec<(u32, u32)> {
+/// Every set and binding that the module decorates a variable with, sorted.
+fn declared_bindings(words: &[u32]) -> Vec<SetBinding> {
     const OP_DECORATE: u32 = 71;
     const BINDING: u32 = 33;
     const DESCRIPTOR_SET: u32 = 34;
@@ -167,10 +170,11 @@ fn declared_bindings(words: &[u32]) -> Vec<(u32, u32)> {
         }
     }
     let set = |target| sets.iter().find(|(other, _)| *other == target).map_or(0, |(_, set)| *set);
-    let mut slots: Vec<_> = bindings.into_iter().map(|(target, binding)| (set(target), binding)).collect();
-    slots.sort_unstable();
-    slots.dedup();
-    slots
+    let mut declared: Vec<_> =
+        bindings.into_iter().map(|(target, binding)| SetBinding { set: set(target), binding }).collect();
+    declared.sort_unstable();
+    declared.dedup();
+    declared
 }
 
 /// Whether the module has a variable for push constants, used or not.

@@ -6,6 +6,7 @@ use super::element::{ElementBytes, ElementType, Scalar};
 use super::problem::{Place, Problem};
 use smallvec::SmallVec;
 use std::path::PathBuf;
+use vkfuse_jit::kernel::SetBinding;
 
 /// A pipeline file.
 pub(crate) struct Pipeline {
@@ -131,8 +132,7 @@ pub(crate) struct SpecValue {
 
 /// One entry of `args`.
 pub(crate) struct Argument {
-    pub(crate) set: u32,
-    pub(crate) binding: u32,
+    pub(crate) at: SetBinding,
     /// Index in `Pipeline::buffers`.
     pub(crate) buffer: usize,
     /// What the accessor itself says; `None` takes what the buffer says.

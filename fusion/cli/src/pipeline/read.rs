@@ -19,6 +19,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use vkfuse_jit::kernel::SetBinding;
 
 /// Text of this many bytes is read; more is no pipeline file but something else under its name.
 const LIMIT: u64 = 64 << 20;
@@ -260,31 +261,29 @@ fn arguments(node: &Node<'_>, buffers: &[BufferDecl]) -> Result<Vec<Argument>, P
     let table = node.open_table()?;
     let mut args: Vec<Argument> = Vec::with_capacity(table.len());
     for (name, value) in table.entries() {
-        let (set, binding) = slot(name).ok_or_else(|| {
+        let at = set_binding(name).ok_or_else(|| {
             value.problem(format!("\"{name}\" is not a binding, expected \"BINDING\" or \"SET.BINDING\""))
         })?;
-        if args.iter().any(|other| (other.set, other.binding) == (set, binding)) {
-            return Err(value.problem(format!("binding {binding} of set {set} is given twice")));
+        if args.iter().any(|other| other.at == at) {
+            return Err(value.problem(format!("binding {} of set {} is given twice", at.binding, at.set)));
         }
-        args.push(argument(value, set, binding, buffers)?);
+        args.push(argument(value, at, buffers)?);
     }
-    args.sort_by_key(|arg| (arg.set, arg.binding));
+    args.sort_by_key(|arg| arg.at);
     Ok(args)
 }
 
 /// `"binding"` or `"set.binding"`.
-fn slot(name: &str) -> Option<(u32, u32)> {
+fn set_binding(name: &str) -> Option<SetBinding> {
     let number = |text: &str| {
         let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         plain.then(|| text.parse().ok()).flatten()
     };
-    match name.split_once('.') {
-        Some((set, binding)) => Some((number(set)?, number(binding)?)),
-        None => Some((0, number(name)?)),
-    }
+    let (set, binding) = name.split_once('.').unwrap_or(("0", name));
+    Some(SetBinding { set: number(set)?, binding: number(binding)? })
 }
 
-fn argument(node: &Node<'_>, set: u32, binding: u32, buffers: &[BufferDecl]) -> Result<Argument, Problem> {
+fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<Argument, Problem> {
     let names = buffers.iter().map(|buffer| buffer.name.as_str());
     if !node.is_table() {
         if node.value().as_str().is_none() {
@@ -292,8 +291,7 @@ fn argument(node: &Node<'_>, set: u32, binding: u32, buffers: &[BufferDecl]) -> 
         }
         let buffer = lookup(node, "buffer", names)?;
         return Ok(Argument {
-            set,
-            binding,
+            at,
             buffer,
             promote: None,
             offset: 0,
@@ -313,8 +311,7 @@ fn argument(node: &Node<'_>, set: u32, binding: u32, buffers: &[BufferDecl]) -> 
         None => whole - offset,
     };
     Ok(Argument {
-        set,
-        binding,
+        at,
         buffer,
         promote: table.get("promote").map(|promote| promotion(&promote)).transpose()?,
         offset,

@@ -40,7 +40,7 @@ pub(crate) fn bind(
     let interface = kernel.inner.jit.specialize(&request.spec)?;
     let params = accessors.len() as u32;
     for binding in &interface.interface.bindings {
-        let accessor = match binding.binding {
+        let accessor = match binding.at.binding {
             k if k < params => accessors[k as usize].0.clone(),
             k if k == params => plain_buffer(&stored.lowered, launch, context)?.read(),
             _ => match &report {
@@ -48,7 +48,7 @@ pub(crate) fn bind(
                 None => continue,
             },
         };
-        request.args.push((binding.binding.into(), accessor));
+        request.args.push((binding.at, accessor));
     }
     if interface.interface.push.is_some() && plain == PlainIn::Push {
         request.push.extend_from_slice(&block(&stored.lowered, launch));

@@ -34,10 +34,10 @@ impl Stored {
 /// Whether a module has the bindings and the block that the signature says.
 fn check_signature(lowered: &Lowered, interface: &Interface) -> Result<(), String> {
     let params = lowered.signature.bindings.len() as u32;
-    for binding in interface.bindings.iter().filter(|binding| binding.binding < params) {
-        let param = &lowered.signature.bindings[binding.binding as usize];
+    for binding in interface.bindings.iter().filter(|binding| binding.at.binding < params) {
+        let param = &lowered.signature.bindings[binding.at.binding as usize];
         let stride = param.element.size();
-        if binding.set != 0 || binding.kind != BindingKind::StorageBuffer {
+        if binding.at.set != 0 || binding.kind != BindingKind::StorageBuffer {
             return Err(format!("`{}` is no storage buffer of set 0", param.path));
         }
         if binding.runtime_stride != Some(stride) {

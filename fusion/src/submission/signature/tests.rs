@@ -21,7 +21,7 @@ macro_rules! changed {
 /// Two submissions of two kernels on three buffers.
 fn signature() -> Signature {
     let arg = |binding, place, access| Arg {
-        slot: Slot { set: 0, binding },
+        at: SetBinding { set: 0, binding },
         place,
         access,
         element: 4,
@@ -75,7 +75,7 @@ fn variants(of: &Signature) -> Vec<(&'static str, Signature)> {
         of,
         |signature| &mut signature.calls[1].args[1],
         Arg {
-            slot: |arg| arg.slot.set = 1,
+            at: |arg| arg.at.set = 1,
             place: |arg| arg.place = 0,
             access: |arg| arg.access = Access::ReadWrite,
             element: |arg| arg.element = 8,

@@ -59,10 +59,10 @@ fn interfaces_over_the_limits() {
     let Some(gpu) = open(false) else { return };
     let words = add_words();
     let limits = gpu.caps().limits().clone();
-    let storage = |count: u32| -> Vec<(u32, u32, BindingKind)> {
-        (0..count).map(|b| (0, b, BindingKind::Storage)).collect()
+    let storage = |count: u32| -> Vec<(SetBinding, BindingKind)> {
+        (0..count).map(|b| (at(0, b), BindingKind::Storage)).collect()
     };
-    let attempt = |bindings: &[(u32, u32, BindingKind)], push_bytes| {
+    let attempt = |bindings: &[(SetBinding, BindingKind)], push_bytes| {
         gpu.pipeline(&PipelineSource { bindings, push_bytes, ..source(&words, None) }).unwrap_err()
     };
     let over = |error: DeviceError, wanted: &str| {
@@ -73,13 +73,13 @@ fn interfaces_over_the_limits() {
         let many = storage(limits.max_storage_bindings + 1);
         over(attempt(&many, 8), "maxPerStageDescriptorStorageBuffers");
     }
-    let far = [(limits.max_sets, 0, BindingKind::Storage)];
+    let far = [(at(limits.max_sets, 0), BindingKind::Storage)];
     over(attempt(&far, 8), "maxBoundDescriptorSets");
-    let far = [(u32::MAX, 0, BindingKind::Storage)];
+    let far = [(at(u32::MAX, 0), BindingKind::Storage)];
     over(attempt(&far, 8), "maxBoundDescriptorSets");
     assert!(matches!(attempt(&ADD_BINDINGS, 6), DeviceError::Misaligned { .. }));
-    let twice = [(0, 1, BindingKind::Storage), (0, 1, BindingKind::Uniform)];
-    assert!(matches!(attempt(&twice, 8), DeviceError::Binding { set: 0, binding: 1, .. }));
+    let twice = [(at(0, 1), BindingKind::Storage), (at(0, 1), BindingKind::Uniform)];
+    assert!(matches!(attempt(&twice, 8), DeviceError::Binding { at: SetBinding { set: 0, binding: 1 }, .. }));
 }
 
 #[test]

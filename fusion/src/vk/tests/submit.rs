@@ -56,9 +56,9 @@ fn uniform_buffers_and_sets_with_a_gap_work() {
             words: &words,
             entry: c"main",
             bindings: &[
-                (2, 5, BindingKind::Storage),
-                (0, 3, BindingKind::Uniform),
-                (2, 0, BindingKind::Storage),
+                (at(2, 5), BindingKind::Storage),
+                (at(0, 3), BindingKind::Uniform),
+                (at(2, 0), BindingKind::Storage),
             ],
             push_bytes: 0,
             subgroups: true,
@@ -97,7 +97,7 @@ fn an_offset_binding_touches_its_range_only() {
     let src = memory_of(&gpu, &[1; 64]);
     let dst = zeroed(&gpu, 64 + align as usize);
     let mut dispatch = add(&pipeline, &src, &src, 9);
-    dispatch.bindings[1] = BoundMemory { set: 0, binding: 1, memory: dst.clone(), offset: align, len: 64 };
+    dispatch.bindings[1] = BoundMemory { at: at(0, 1), memory: dst.clone(), offset: align, len: 64 };
     dispatch.push = push(&[16, 9]);
     let point = gpu.queue(0).submit(&[Command::Dispatch(dispatch)], &[], false).unwrap().point;
     let got = read(&gpu, &dst, point);

@@ -96,7 +96,10 @@ impl Case {
                 .iter()
                 .map(|a| {
                     let range = a.offset..a.offset + a.len;
-                    format!("{}.{} -> buffer {} {range:?} {:?}", a.set, a.binding, a.buffer.0, a.promote)
+                    format!(
+                        "{}.{} -> buffer {} {range:?} {:?}",
+                        a.at.set, a.at.binding, a.buffer.0, a.promote
+                    )
                 })
                 .collect();
             let push: Vec<u32> = submission

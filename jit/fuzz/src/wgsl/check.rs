@@ -153,8 +153,8 @@ fn run(case: &Case, steps: &[Step], order: Order) -> Result<Outcome, String> {
                 .bindings
                 .iter()
                 .map(|b| Bind {
-                    set: b.set,
-                    binding: b.binding,
+                    set: b.at.set,
+                    binding: b.at.binding,
                     object: objects[b.buffer.0 as usize],
                     offset: b.offset,
                     len: b.len,

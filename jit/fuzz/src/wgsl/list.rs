@@ -250,15 +250,14 @@ impl<'a> Builder<'a> {
         }
         let mut args: SmallVec<[Arg; 8]> = SmallVec::new();
         for binding in &kernel.kernel.interface.bindings {
-            let slot = (binding.set, binding.binding);
-            let Some((used, logical)) = taken.iter().find(|(u, _)| (u.set, u.binding) == slot) else {
+            let at = (binding.at.set, binding.at.binding);
+            let Some((used, logical)) = taken.iter().find(|(u, _)| (u.set, u.binding) == at) else {
                 return false;
             };
             let view = &self.buffers.logical[*logical];
-            let moved = forced.map_or(0, |f| if uses[f.number].binding == slot.1 { 4 * f.words } else { 0 });
+            let moved = forced.map_or(0, |f| if uses[f.number].binding == at.1 { 4 * f.words } else { 0 });
             args.push(Arg {
-                set: slot.0,
-                binding: slot.1,
+                at: binding.at,
                 buffer: BufferId(view.physical as u64),
                 offset: view.offset + moved,
                 len: if used.by_length { 4 * u64::from(size.n) } else { view.len - moved },

@@ -64,7 +64,7 @@ fn args(random: &mut Random, buffers: &Buffers, interface: &Interface, uses: &[U
     let mut work: Vec<usize> = (0..buffers.logical.len()).filter(|&l| l != buffers.table).collect();
     let mut args = Vec::new();
     for binding in &interface.bindings {
-        let used = uses.iter().find(|u| (u.set, u.binding) == (binding.set, binding.binding));
+        let used = uses.iter().find(|u| (u.set, u.binding) == (binding.at.set, binding.at.binding));
         let Some(used) = used else { continue };
         let logical = if used.table {
             buffers.table
@@ -76,8 +76,7 @@ fn args(random: &mut Random, buffers: &Buffers, interface: &Interface, uses: &[U
         };
         let view = &buffers.logical[logical];
         args.push(Arg {
-            set: binding.set,
-            binding: binding.binding,
+            at: binding.at,
             buffer: BufferId(view.physical as u64),
             offset: view.offset,
             len: if used.by_length { 4 * u64::from(n) } else { view.len },

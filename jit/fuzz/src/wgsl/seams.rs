@@ -277,10 +277,9 @@ impl Seams {
     fn submit(&mut self, draft: &mut Draft, text: &str, groups: [u32; 3], buffers: &[u64], push: [u32; 4]) {
         let kernel = self.kernel(text);
         let args = kernel.kernel.interface.bindings.iter().map(|binding| {
-            let buffer = buffers[binding.binding as usize];
+            let buffer = buffers[binding.at.binding as usize];
             Arg {
-                set: binding.set,
-                binding: binding.binding,
+                at: binding.at,
                 buffer: BufferId(buffer),
                 offset: 0,
                 len: 4 * WORDS as u64,

@@ -47,8 +47,7 @@ pub(super) fn soup(random: &mut Random, detail: &mut Random, pool: &Pool) -> Cas
         };
         let buffers = buffers_for(random, position, &chosen.kernel.interface);
         let arg = |(binding, buffer): (&vkfuse_jit::kernel::Binding, usize)| Arg {
-            set: binding.set,
-            binding: binding.binding,
+            at: binding.at,
             buffer: BufferId(buffer as u64),
             offset: 0,
             len: bytes as u64,

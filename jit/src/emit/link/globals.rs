@@ -7,6 +7,7 @@ use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
 use super::{Linker, Role};
 use crate::emit::JitError;
 use crate::emit::ids::VirtualIds;
+use crate::kernel::SetBinding;
 use crate::plan::recipe::Target;
 
 /// Decorations by id; member decorations start with the member's number.
@@ -158,7 +159,7 @@ impl Linker<'_> {
                 let set = self.literal(id, Decoration::DescriptorSet).unwrap_or(0);
                 let binding = self.literal(id, Decoration::Binding).unwrap_or(0);
                 let slots = &self.kernel.interface.bindings;
-                let number = slots.iter().position(|b| (b.set, b.binding) == (set, binding));
+                let number = slots.iter().position(|b| b.at == SetBinding { set, binding });
                 let Some(number) = number else {
                     return Err(self.error("resource that was not reflected"));
                 };

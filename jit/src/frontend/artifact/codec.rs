@@ -22,8 +22,9 @@ use rspirv::spirv::{BuiltIn, Capability, MemoryModel};
 
 use super::KernelArtifact;
 use crate::frontend::plain::Plain;
-use crate::frontend::reason::{KernelReason, Place};
+use crate::frontend::reason::KernelReason;
 use crate::frontend::reflect::{Binding, BindingKind, Interface, PushLayout, PushMember, ScalarClass};
+use crate::frontend::set_binding::SetBinding;
 use crate::frontend::{guard, load, resource};
 
 impl KernelArtifact {
@@ -153,9 +154,8 @@ impl Writer {
     }
 
     fn binding(&mut self, binding: &Binding) {
-        let Binding { set, binding, kind, name, reads, writes, min_size, runtime_stride } = binding;
-        self.u32(*set);
-        self.u32(*binding);
+        let Binding { at, kind, name, reads, writes, min_size, runtime_stride } = binding;
+        self.at(at);
         match kind {
             BindingKind::StorageBuffer => self.u8(0),
             BindingKind::UniformBuffer => self.u8(1),
@@ -173,25 +173,25 @@ impl Writer {
     fn reason(&mut self, reason: &KernelReason) {
         match reason {
             KernelReason::Capability(text) => self.worded(0, text),
-            KernelReason::Resource { place, kind } => {
+            KernelReason::Resource { at, kind } => {
                 self.u8(1);
-                self.place(place);
+                self.at(at);
                 self.text(kind);
             }
-            KernelReason::DescriptorArray { place } => {
+            KernelReason::DescriptorArray { at } => {
                 self.u8(2);
-                self.place(place);
+                self.at(at);
             }
             KernelReason::DeviceAddresses => self.u8(3),
             KernelReason::MemoryModel(text) => self.worded(4, text),
-            KernelReason::VariablePointer { place, op } => {
+            KernelReason::VariablePointer { at, op } => {
                 self.u8(5);
-                self.option(place.as_ref(), Writer::place);
+                self.option(at.as_ref(), Writer::at);
                 self.text(op);
             }
-            KernelReason::Volatile { place } => {
+            KernelReason::Volatile { at } => {
                 self.u8(6);
-                self.option(place.as_ref(), Writer::place);
+                self.option(at.as_ref(), Writer::at);
             }
             KernelReason::Call => self.u8(7),
             KernelReason::TooLarge { instructions, limit } => {
@@ -213,9 +213,9 @@ impl Writer {
         self.text(text);
     }
 
-    fn place(&mut self, place: &Place) {
-        self.u32(place.set);
-        self.u32(place.binding);
+    fn at(&mut self, at: &SetBinding) {
+        self.u32(at.set);
+        self.u32(at.binding);
     }
 }
 
@@ -336,7 +336,7 @@ impl<'a> Reader<'a> {
     }
 
     fn binding(&mut self) -> Option<Binding> {
-        let (set, binding) = (self.u32()?, self.u32()?);
+        let at = self.at()?;
         let kind = match self.u8()? {
             0 => BindingKind::StorageBuffer,
             1 => BindingKind::UniformBuffer,
@@ -346,7 +346,7 @@ impl<'a> Reader<'a> {
         let name = self.option(Reader::text)?;
         let [reads, writes] = self.flags()?;
         let (min_size, runtime_stride) = (self.u64()?, self.option(Reader::u32)?);
-        Some(Binding { set, binding, kind, name, reads, writes, min_size, runtime_stride })
+        Some(Binding { at, kind, name, reads, writes, min_size, runtime_stride })
     }
 
     fn resource_kind(&mut self) -> Option<&'static str> {
@@ -357,12 +357,12 @@ impl<'a> Reader<'a> {
     fn reason(&mut self) -> Option<KernelReason> {
         Some(match self.u8()? {
             0 => KernelReason::Capability(self.text()?),
-            1 => KernelReason::Resource { place: self.place()?, kind: self.resource_kind()? },
-            2 => KernelReason::DescriptorArray { place: self.place()? },
+            1 => KernelReason::Resource { at: self.at()?, kind: self.resource_kind()? },
+            2 => KernelReason::DescriptorArray { at: self.at()? },
             3 => KernelReason::DeviceAddresses,
             4 => KernelReason::MemoryModel(self.text()?),
-            5 => KernelReason::VariablePointer { place: self.option(Reader::place)?, op: self.text()? },
-            6 => KernelReason::Volatile { place: self.option(Reader::place)? },
+            5 => KernelReason::VariablePointer { at: self.option(Reader::at)?, op: self.text()? },
+            6 => KernelReason::Volatile { at: self.option(Reader::at)? },
             7 => KernelReason::Call,
             8 => KernelReason::TooLarge { instructions: self.u64()?, limit: self.u64()? },
             9 => KernelReason::ExecutionMode(self.text()?),
@@ -375,7 +375,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn place(&mut self) -> Option<Place> {
-        Some(Place { set: self.u32()?, binding: self.u32()? })
+    fn at(&mut self) -> Option<SetBinding> {
+        Some(SetBinding { set: self.u32()?, binding: self.u32()? })
     }
 }

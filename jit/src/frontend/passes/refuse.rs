@@ -19,9 +19,10 @@ use rspirv::spirv::{AddressingModel, Capability, Decoration, ExecutionMode, Memo
 use crate::frontend::defs::Defs;
 use crate::frontend::opcodes;
 use crate::frontend::pointers::{Roots, Touch, touch};
-use crate::frontend::reason::{KernelReason, Place};
+use crate::frontend::reason::KernelReason;
 use crate::frontend::reflect::models;
 use crate::frontend::resource::{Kind, Role, Variable, variables};
+use crate::frontend::set_binding::SetBinding;
 
 /// Capabilities whose instructions the later stages know.
 const KNOWN: &[Capability] = &[
@@ -149,8 +150,8 @@ fn execution_mode(inst: &Instruction) -> Result<(), KernelReason> {
 
 fn resource(variable: &Variable) -> Result<(), KernelReason> {
     match variable.role {
-        Role::Resource { place, array: true, .. } => Err(KernelReason::DescriptorArray { place }),
-        Role::Resource { place, kind: Kind::Other(kind), .. } => Err(KernelReason::Resource { place, kind }),
+        Role::Resource { at, array: true, .. } => Err(KernelReason::DescriptorArray { at }),
+        Role::Resource { at, kind: Kind::Other(kind), .. } => Err(KernelReason::Resource { at, kind }),
         Role::Other => {
             Err(KernelReason::Instruction("a global variable of an unknown storage class".to_owned()))
         }
@@ -166,9 +167,9 @@ pub(in crate::frontend) fn instructions(module: &Module) -> Result<(), KernelRea
         .into_iter()
         .filter(|variable| matches!(variable.role, Role::Resource { .. } | Role::Push | Role::Workgroup))
         .collect();
-    let place = |id: u32| {
+    let at = |id: u32| {
         memory.iter().find(|variable| variable.id == id).and_then(|variable| match variable.role {
-            Role::Resource { place, .. } => Some(place),
+            Role::Resource { at, .. } => Some(at),
             _ => None,
         })
     };
@@ -176,12 +177,12 @@ pub(in crate::frontend) fn instructions(module: &Module) -> Result<(), KernelRea
         if defs.decorated_anywhere(variable.id, Decoration::Volatile)
             || defs.decorated_anywhere(variable.ty, Decoration::Volatile)
         {
-            return Err(KernelReason::Volatile { place: place(variable.id) });
+            return Err(KernelReason::Volatile { at: at(variable.id) });
         }
     }
     let roots = Roots::trace(module, memory.iter().map(|variable| variable.id));
     for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
-        instruction(inst, &roots, &place)?;
+        instruction(inst, &roots, &at)?;
     }
     Ok(())
 }
@@ -189,7 +190,7 @@ pub(in crate::frontend) fn instructions(module: &Module) -> Result<(), KernelRea
 fn instruction(
     inst: &Instruction,
     roots: &Roots,
-    place: &impl Fn(u32) -> Option<Place>,
+    at: &impl Fn(u32) -> Option<SetBinding>,
 ) -> Result<(), KernelReason> {
     let op = inst.class.opcode;
     if op == Op::FunctionCall {
@@ -204,13 +205,13 @@ fn instruction(
             continue;
         };
         if touch(inst, index) == Touch::Escapes {
-            return Err(KernelReason::VariablePointer { place: place(*root), op: format!("Op{op:?}") });
+            return Err(KernelReason::VariablePointer { at: at(*root), op: format!("Op{op:?}") });
         }
         let volatile = inst.operands.iter().any(|operand| {
             matches!(operand, Operand::MemoryAccess(access) if access.contains(MemoryAccess::VOLATILE))
         });
         if volatile {
-            return Err(KernelReason::Volatile { place: place(*root) });
+            return Err(KernelReason::Volatile { at: at(*root) });
         }
     }
     Ok(())
