@@ -63,7 +63,7 @@
 //! | --- | --- |
 //! | `VKFUSE_DEVICE` | number of the device in the loader's order, or a part of its name |
 //! | `VKFUSE_VALIDATION` | `1` switches the Khronos validation layer on |
-//! | `VKFUSE_VALIDATE` | `1` compares fused with unfused code in an interpreter first: [`ContextOptions::validate`] |
+//! | `VKFUSE_VALIDATE` | `1` compares fused with unfused code in an interpreter first: [`ContextOptions::validate_code`] |
 //! | `VKFUSE_PROFILING` | `1` takes GPU times of every submission |
 //! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
 //! | `VKFUSE_SHAPE` | `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv`: the shape of dispatches whose kernels do not care for it |

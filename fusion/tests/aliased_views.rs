@@ -71,7 +71,7 @@ const LISTS: &[List] = &[
 const SHAPES: [Option<ShapeFacts>; 2] = [None, Some(ShapeFacts { group_size: 64, items: 4, vectors: true })];
 
 fn rig(shape: Option<ShapeFacts>) -> Option<Rig> {
-    let options = ContextOptions::from_env().validation(true).cache(CacheOptions::default().no_disk());
+    let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::default().no_disk());
     Rig::with(match shape {
         Some(shape) => options.shape(shape),
         None => options,

@@ -12,7 +12,7 @@ const N: u32 = 512;
 
 /// A rig with a store in a folder.
 fn rig_at(folder: &std::path::Path) -> Option<Rig> {
-    Rig::with(ContextOptions::from_env().validation(true).cache(CacheOptions::new().directory(folder)))
+    Rig::with(ContextOptions::from_env().validation_layer(true).cache(CacheOptions::new().directory(folder)))
 }
 
 /// `tmp = (0, 1, 2, …) * alpha; out = tmp * beta` as one list; demands that it fused and is right.

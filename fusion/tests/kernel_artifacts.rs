@@ -24,7 +24,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn open(folder: &Path) -> Option<Context> {
     let cache = CacheOptions::new().directory(folder);
-    let rig = Rig::with(ContextOptions::from_env().validation(true).cache(cache))?;
+    let rig = Rig::with(ContextOptions::from_env().validation_layer(true).cache(cache))?;
     Some(rig.context.clone())
 }
 

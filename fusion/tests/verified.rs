@@ -39,7 +39,7 @@ fn assert_right(ran: &support::Ran, out: Buf) {
 }
 
 fn rig_with(change: impl FnOnce(ContextOptions) -> ContextOptions) -> Option<Rig> {
-    let options = ContextOptions::from_env().validation(true).cache(CacheOptions::default().no_disk());
+    let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::default().no_disk());
     Rig::with(change(options))
 }
 
@@ -176,7 +176,7 @@ fn both_runs_begin_with_the_same_contents() {
 /// The interpreter agrees with what is right, before it runs, and once for each code.
 #[test]
 fn translation_validation_agrees() {
-    let Some(rig) = rig_with(|options| options.validate(true)) else { return };
+    let Some(rig) = rig_with(|options| options.validate_code(true)) else { return };
     let mut pair = Pair::new(100_000);
     pair.workload.promote(pair.tmp, Private);
     for _ in 0..2 {
@@ -193,7 +193,7 @@ fn translation_validation_agrees() {
 /// What it finds wrong never reaches the device.
 #[test]
 fn translation_validation_drops_what_differs() {
-    let Some(rig) = rig_with(|options| options.validate(true)) else { return };
+    let Some(rig) = rig_with(|options| options.validate_code(true)) else { return };
     let (list, out) = wrong();
     for _ in 0..2 {
         let ran = list.run_fused(&rig, &trust());

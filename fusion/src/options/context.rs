@@ -53,7 +53,7 @@ impl ContextOptions {
     /// Switches the Khronos validation layer on, if it is installed. Its messages go to the log and are counted in
     /// [`Stats`](crate::Stats).
     #[must_use]
-    pub fn validation(mut self, on: bool) -> ContextOptions {
+    pub fn validation_layer(mut self, on: bool) -> ContextOptions {
         self.validation = on;
         self
     }
@@ -66,7 +66,7 @@ impl ContextOptions {
     /// This checks the planner and the code it makes, not the driver: for that see
     /// [`FusionProperties::verify_first_run`](crate::FusionProperties::verify_first_run).
     #[must_use]
-    pub fn validate(mut self, on: bool) -> ContextOptions {
+    pub fn validate_code(mut self, on: bool) -> ContextOptions {
         self.validate = on;
         self
     }

@@ -77,7 +77,7 @@ pub struct StepReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CheckedBy {
-    /// The interpreter, on small instances: [`ContextOptions::validate`](crate::ContextOptions::validate).
+    /// The interpreter, on small instances: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code).
     Interpreter,
     /// The device, on the list itself: [`FusionProperties::verify_first_run`](crate::FusionProperties::verify_first_run).
     Device,

@@ -29,7 +29,7 @@ impl Device {
     /// `VKFUSE_REQUIRE_DEVICE` is set.
     pub(crate) fn open(seed: u64, benches: usize, sizes: usize, validation: bool) -> Option<Device> {
         let cache = CacheOptions::default().no_disk();
-        let options = ContextOptions::from_env().validation(validation).cache(cache);
+        let options = ContextOptions::from_env().validation_layer(validation).cache(cache);
         let shape = SHAPES.get(seed as usize % (SHAPES.len() + 1));
         let shape = shape.map(|&(group_size, items, vectors)| ShapeFacts { group_size, items, vectors });
         let options = shape.into_iter().fold(options, ContextOptions::shape);

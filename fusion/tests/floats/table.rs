@@ -54,7 +54,7 @@ impl Bench {
     /// `VKFUSE_REQUIRE_DEVICE` is set.
     pub(crate) fn open(shape: Option<ShapeFacts>, validation: bool) -> Option<Bench> {
         let cache = CacheOptions::default().no_disk();
-        let options = ContextOptions::from_env().validation(validation).cache(cache);
+        let options = ContextOptions::from_env().validation_layer(validation).cache(cache);
         let context = match Context::with(shape.into_iter().fold(options, ContextOptions::shape)) {
             Ok(context) => context,
             Err(error) => {

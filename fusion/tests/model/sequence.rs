@@ -40,7 +40,7 @@ impl Engine {
         if own {
             return Engine::over(cache);
         }
-        let options = ContextOptions::from_env().validation(true).cache(cache);
+        let options = ContextOptions::from_env().validation_layer(true).cache(cache);
         let rig = Rig::with(options.clone())?;
         let witness = Context::with(options).expect("a second context");
         Some(Engine { rig, own: None, witness: Some(witness) })

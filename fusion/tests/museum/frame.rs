@@ -149,7 +149,7 @@ impl Exhibit {
 
 /// A device that validates fused code before it uses it; `None`, visibly, where there is none.
 pub(crate) fn rig() -> Option<Rig> {
-    let options = ContextOptions::from_env().validation(true).validate(true);
+    let options = ContextOptions::from_env().validation_layer(true).validate_code(true);
     Rig::with(options.cache(CacheOptions::default().no_disk()))
 }
 

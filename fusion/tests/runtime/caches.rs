@@ -12,7 +12,7 @@ fn context(cache: CacheOptions) -> Option<Context> {
     let rig = support::Rig::open()?;
     drop(rig);
     Some(
-        Context::with(ContextOptions::from_env().validation(true).profiling(true).cache(cache))
+        Context::with(ContextOptions::from_env().validation_layer(true).profiling(true).cache(cache))
             .expect("a device"),
     )
 }

@@ -23,7 +23,7 @@ impl Device {
     /// `VKFUSE_REQUIRE_DEVICE` is set.
     pub(crate) fn open(validation: bool) -> Option<Device> {
         let cache = CacheOptions::default().no_disk();
-        let options = ContextOptions::from_env().validation(validation).cache(cache);
+        let options = ContextOptions::from_env().validation_layer(validation).cache(cache);
         let context = match Context::with(options) {
             Ok(context) => context,
             Err(error) => {

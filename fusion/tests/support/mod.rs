@@ -33,7 +33,7 @@ impl Rig {
     /// Opens the device that the environment selects. Without one the test is skipped, which is written past the
     /// test harness's capture; with `VKFUSE_REQUIRE_DEVICE` set, as in CI, it fails.
     pub fn open() -> Option<Rig> {
-        Rig::with(ContextOptions::from_env().validation(true).cache(CacheOptions::default().no_disk()))
+        Rig::with(ContextOptions::from_env().validation_layer(true).cache(CacheOptions::default().no_disk()))
     }
 
     /// As [`Rig::open`], with other options.

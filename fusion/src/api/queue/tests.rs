@@ -19,7 +19,7 @@ struct Rig {
 
 /// `None` on a machine without a device, unless one is required.
 fn rig() -> Option<Rig> {
-    let options = ContextOptions::from_env().validation(true).cache(CacheOptions::off());
+    let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::off());
     let context = match Context::with_options(options) {
         Ok(context) => context,
         Err(error) => {

@@ -9,7 +9,7 @@ use vkfuse::{CacheOptions, Context, ContextOptions, QueueOptions};
 use vkfuse_random::{Inputs, OnDevice, PER_KERNEL, bounds, cases};
 
 fn context() -> Option<Context> {
-    let options = ContextOptions::from_env().validation(true).cache(CacheOptions::default().no_disk());
+    let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::default().no_disk());
     match Context::with(options) {
         Ok(context) => Some(context),
         Err(error) => {
