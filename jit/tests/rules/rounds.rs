@@ -109,6 +109,21 @@ probes! {
                if (j == 3u) { z[h] = a[gid.x] + 1u; }
              }";
         before_reverse(body, &[]).split(2, Write, Read);
+        // A case that another one falls into has no branch before it. All of them store, so no optimiser makes a choice of it.
+        let body = "uint e = i;
+             for (uint j = 0u; j < 4u; j++) {
+               uint h = e;
+               switch (j) { case 7u: o[i] = j; case 3u: e += 32u; break; default: o[i + 32u] = j; }
+               if (j == 3u) z[h] = a[i] + 1u;
+             }";
+        let reverse = kernel("a z", "8", "z[gid.x] = a[31u - gid.x];");
+        for recipe in RECIPES.iter().filter(|_| is_possible()) {
+            Lab::new(128)
+                .submit(&glsl(recipe, "a o z", "8", body), [4, 1, 1], &[0, 1, 2], &[])
+                .submit(&reverse, [4, 1, 1], &[2, 3], &[])
+                .check()
+                .split(2, Write, Read);
+        }
     }
 
     /// A loop goes on as long as one of two conditions holds.
