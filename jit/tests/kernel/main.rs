@@ -1,0 +1,16 @@
+//! The kernel stage on modules as compilers deliver them: `kernels/` holds sources and their SPIR-V.
+
+mod artifacts;
+mod corpus;
+mod dump;
+mod entry;
+mod hostile;
+mod identity;
+mod large;
+mod normal;
+mod plain;
+mod reflect;
+mod refuse;
+mod spec;
+#[cfg(feature = "wgsl")]
+mod wgsl;
