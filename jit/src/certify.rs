@@ -7,7 +7,7 @@
 //! and what has to be trusted.
 //!
 //! The files in order of the work: `body` (a module), `term` and `text` (bit-vectors), `trace`, `carried`, `value` and
-//! `place` (one invocation in one kernel), `group` (members and ids), `pair` and `inside` (the claims).
+//! `place` (one invocation in one kernel), `group` (members and ids), `pair`, `inside` and `placed` (the claims).
 
 mod body;
 mod carried;
@@ -15,10 +15,13 @@ mod group;
 mod inside;
 mod pair;
 mod place;
+mod placed;
 mod term;
 mod text;
 mod trace;
 mod value;
+
+use std::sync::Arc;
 
 use ahash::AHashMap;
 
@@ -32,6 +35,7 @@ use crate::plan::{BufferId, Internalization, Plan, Step, Submission};
 use group::{Access, Group, Traces};
 use inside::Inner;
 use pair::Meeting;
+use placed::{Placed, Wrong};
 use trace::World;
 
 /// What a solver says to a question: whether all that it asserts can be.
@@ -68,11 +72,13 @@ pub enum Claim {
     Rounds,
     /// Each invocation of each member is done once, and the list allows what the step does.
     Shape,
+    /// A kernel that is placed does each of its items once, and nothing else.
+    Placed,
 }
 
 impl Claim {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Disjoint,
         Self::SameInvocation,
         Self::SameGroup,
@@ -80,6 +86,7 @@ impl Claim {
         Self::Slot,
         Self::Rounds,
         Self::Shape,
+        Self::Placed,
     ];
 
     /// Its name.
@@ -92,6 +99,7 @@ impl Claim {
             Self::Slot => "slot",
             Self::Rounds => "rounds",
             Self::Shape => "shape",
+            Self::Placed => "placed",
         }
     }
 }
@@ -122,9 +130,15 @@ pub struct Certificate {
 
 /// Checks everything a plan rests on.
 pub fn certify(list: &[Submission], plan: &Plan, solver: &mut dyn Solver) -> Vec<Certificate> {
-    // What is proved of a rewritten kernel is proved of what it was rewritten to.
+    // What is proved of a placed kernel is proved of what it was placed as.
+    let asked = list;
     let list = plan.rewritten.as_deref().unwrap_or(list);
     let mut checker = Checker { list, plan, solver, found: Vec::new() };
+    for (position, (own, placed)) in asked.iter().zip(list).enumerate() {
+        if !Arc::ptr_eq(&own.kernel, &placed.kernel) {
+            checker.placed(own, placed, position);
+        }
+    }
     for step in &plan.steps {
         if let (Source::Fused { recipe, .. }, true) = (&step.source, step.members.len() > 1) {
             checker.step(step, recipe);
@@ -187,6 +201,36 @@ impl Checker<'_, '_> {
                     format!("submission {}, loop {of}: {rounds} rounds", group.members[member].position);
                 let mut make = |_| group.rounds(&mut world, &mut traces, member, (of as usize, rounds));
                 self.ask(Claim::Rounds, subject, &mut make);
+            }
+        }
+    }
+
+    /// A submission and what it was placed as.
+    fn placed(&mut self, own: &Submission, placed: &Submission, position: usize) {
+        let whole = format!("submission {position} ({})", own.kernel.name);
+        let Some(pair) = Placed::new(own, placed, position) else {
+            let cause = "it is not read how it was placed".to_owned();
+            self.push(Claim::Placed, whole, Outcome::Unknown(cause), None);
+            return;
+        };
+        let outcome = pair.mismatch().map_or(Outcome::Proved, Outcome::Refuted);
+        let fits = outcome == Outcome::Proved;
+        self.push(Claim::Shape, whole, outcome, None);
+        let claims = [Wrong::Twice, Wrong::More, Wrong::Less];
+        for wrong in claims.into_iter().filter(|_| fits) {
+            for access in pair.writes(wrong) {
+                let (block, at) = access.at;
+                let what = match wrong {
+                    Wrong::Twice => "no item twice",
+                    Wrong::More => "nothing but items",
+                    Wrong::Less => "every item",
+                };
+                let subject = format!("submission {position}: {what}, write at {block}:{at}");
+                let mut world = pair.world();
+                let question = pair.question(&mut world, access, wrong);
+                if question != Some(None) {
+                    self.ask(Claim::Placed, subject, &mut |_| question.clone().flatten());
+                }
             }
         }
     }

@@ -115,6 +115,8 @@ mutants! {
     #[load = true] AnyKernelIsFree: "a kernel with barriers or shared memory is placed as well",
     #[load = true] IdsAreNotVirtual: "a placed kernel reads the dispatch's group and local id for its own",
     #[load = true] VariablesKeepTheirValues: "what a local variable starts with is what the item before left in it",
+    #[load = true] RoundsAreLonger: "the rounds of a placed row are an item more apart than its work-group is wide",
+    #[load = true] RowsGoOn: "a placed grid that is wider than its rows does what is behind them",
     TailsAreIdle: "items of a placed kernel that its partner has no place for have nothing to do",
     MoreItemsThanThereAre: "a placed kernel does as many items as its partner has places",
     NarrowGridsCover: "a grid that is narrower than its rows has all items",

@@ -285,8 +285,26 @@ fn what_knows_its_group(member: &Member<'_>) -> Option<String> {
     })
 }
 
+/// What makes an item of a kernel depend on others, or on the invocation that does it.
+pub(super) fn what_is_not_free(member: &Member<'_>) -> Option<String> {
+    for variable in member.body.variables.values() {
+        match variable.class {
+            StorageClass::Workgroup => return Some("shared memory".to_owned()),
+            StorageClass::Private => return Some("private variables".to_owned()),
+            _ => {}
+        }
+    }
+    member.body.instructions().find_map(|(_, inst)| {
+        let name = format!("{:?}", inst.class.opcode);
+        let tied = matches!(inst.class.opcode, Op::ControlBarrier | Op::MemoryBarrier)
+            || name.starts_with("Group")
+            || name.starts_with("Atomic");
+        tied.then_some(name)
+    })
+}
+
 /// Every load, store and atomic operation on a buffer.
-fn accesses(member: &Member<'_>) -> Result<Vec<Access>, String> {
+pub(super) fn accesses(member: &Member<'_>) -> Result<Vec<Access>, String> {
     let body = &member.body;
     let root = |mut pointer: u32| {
         for _ in 0..64 {

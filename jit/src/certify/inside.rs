@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::group::{Access, Actor, Group, Traces};
-use super::pair::{Instance, actor, ask};
+use super::pair::{Instance, actor, ask, in_frames, instances};
 use super::place::Piece;
 use super::term::{Compare, Origin, Term, Word};
 use super::text::Question;
@@ -42,7 +42,7 @@ impl<'a> Group<'a> {
         };
         w.byte = Some(byte);
         let trace = self.trace(w, traces, read.member, &reader, exact);
-        let (reads, pieces) = self.instances(w, trace, &read.access)?;
+        let (reads, pieces) = instances(w, trace, &read.access)?;
         let writes = |inner: &&Inner<'_>| inner.access.kind != AccessKind::Read;
         // Whether a write does not count because it cannot be written down.
         let mut left_out = false;
@@ -53,7 +53,7 @@ impl<'a> Group<'a> {
             let mut way = w.terms.both(one.happens, here);
             for other in accesses.iter().filter(writes).filter(|o| o.member == read.member) {
                 let frames = before(w, trace, &other.access, (one.frame, &read.access));
-                let found = self.in_frames(w, trace, &other.access, &frames);
+                let found = in_frames(w, trace, &other.access, &frames);
                 let is_open = is_open(w, trace, &other.access);
                 left_out |= found.is_none() || is_open;
                 let Some((instances, pieces)) = found else { continue };
@@ -88,7 +88,7 @@ impl<'a> Group<'a> {
                 }
                 let trace = self.trace(w, traces, other.member, writer, exact);
                 let frames = certain(w, trace, &other.access);
-                let found = self.in_frames(w, trace, &other.access, &frames);
+                let found = in_frames(w, trace, &other.access, &frames);
                 let is_open = is_open(w, trace, &other.access);
                 left_out |= found.is_none() || is_open;
                 let Some((instances, pieces)) = found else { continue };
@@ -129,7 +129,7 @@ impl<'a> Group<'a> {
         let mut sides = Vec::new();
         for (inner, actor) in [a, b].into_iter().zip(&actors) {
             let trace = self.trace(w, traces, inner.member, actor, exact);
-            let (instances, _) = self.instances(w, trace, &inner.access)?;
+            let (instances, _) = instances(w, trace, &inner.access)?;
             let mut found = Vec::new();
             for instance in &instances {
                 let (element, index) = instance.element?;

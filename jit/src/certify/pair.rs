@@ -27,69 +27,67 @@ pub(super) struct Instance {
 /// Most times an access happens that are told apart.
 const MAX_INSTANCES: usize = 600;
 
+/// Every time that an access happens, and the pieces it touches. A loop that is not taken apart counts as one time,
+/// in any round.
+pub(super) fn instances<'a>(
+    w: &mut World,
+    trace: &mut Trace<'a>,
+    access: &Access,
+) -> Option<(Vec<Instance>, Vec<Piece>)> {
+    let mut frames = vec![ROOT];
+    for inner in trace.body().chain(None, access.at.0) {
+        let mut next = Vec::new();
+        for outer in frames {
+            match trace.rounds(w, outer, inner) {
+                Some(rounds) => next.extend(rounds.iter().copied()),
+                None => next.push(trace.some(w, outer, inner)),
+            }
+        }
+        frames = next;
+    }
+    in_frames(w, trace, access, &frames)
+}
+
+/// The same in given frames.
+pub(super) fn in_frames<'a>(
+    w: &mut World,
+    trace: &mut Trace<'a>,
+    access: &Access,
+    frames: &[FrameId],
+) -> Option<(Vec<Instance>, Vec<Piece>)> {
+    if frames.len() > MAX_INSTANCES {
+        return None;
+    }
+    let arg = &trace.member.submission.args[access.argument];
+    let mut instances = Vec::new();
+    let mut pieces = Vec::new();
+    for &frame in frames {
+        let reached = trace.reach(w, frame, access.at.0);
+        if w.terms.value(reached) == Some(0) {
+            continue;
+        }
+        let place = trace.place(w, frame, access.pointer)?;
+        pieces = trace.pieces(&place)?;
+        let &(last, size) = pieces.last()?;
+        // What lies beyond the accessor is not touched.
+        let room = match arg.len.checked_sub(last + size) {
+            Some(room) => {
+                let room = w.terms.constant(room, w.address);
+                w.terms.compare(Compare::ULessEqual, place.offset, room)
+            }
+            None => w.terms.truth(false),
+        };
+        let inside = w.terms.both(place.inside, room);
+        let base = w.terms.constant(arg.offset, w.address);
+        let first = w.terms.word(Word::Add, place.offset, base);
+        let happens = w.terms.both(reached, inside);
+        let element = place.element.map(|(start, index)| (w.terms.word(Word::Add, start, base), index));
+        instances.push(Instance { frame, happens, first, element });
+    }
+    Some((instances, pieces))
+}
+
 impl<'a> Group<'a> {
-    /// Every time that an access happens, and the pieces it touches. A loop that is not taken apart counts as one time,
-    /// in any round.
-    pub(super) fn instances(
-        &self,
-        w: &mut World,
-        trace: &mut Trace<'a>,
-        access: &Access,
-    ) -> Option<(Vec<Instance>, Vec<Piece>)> {
-        let mut frames = vec![ROOT];
-        for inner in trace.body().chain(None, access.at.0) {
-            let mut next = Vec::new();
-            for outer in frames {
-                match trace.rounds(w, outer, inner) {
-                    Some(rounds) => next.extend(rounds.iter().copied()),
-                    None => next.push(trace.some(w, outer, inner)),
-                }
-            }
-            frames = next;
-        }
-        self.in_frames(w, trace, access, &frames)
-    }
-
-    /// The same in given frames.
-    pub(super) fn in_frames(
-        &self,
-        w: &mut World,
-        trace: &mut Trace<'a>,
-        access: &Access,
-        frames: &[FrameId],
-    ) -> Option<(Vec<Instance>, Vec<Piece>)> {
-        if frames.len() > MAX_INSTANCES {
-            return None;
-        }
-        let arg = &trace.member.submission.args[access.argument];
-        let mut instances = Vec::new();
-        let mut pieces = Vec::new();
-        for &frame in frames {
-            let reached = trace.reach(w, frame, access.at.0);
-            if w.terms.value(reached) == Some(0) {
-                continue;
-            }
-            let place = trace.place(w, frame, access.pointer)?;
-            pieces = trace.pieces(&place)?;
-            let &(last, size) = pieces.last()?;
-            // What lies beyond the accessor is not touched.
-            let room = match arg.len.checked_sub(last + size) {
-                Some(room) => {
-                    let room = w.terms.constant(room, w.address);
-                    w.terms.compare(Compare::ULessEqual, place.offset, room)
-                }
-                None => w.terms.truth(false),
-            };
-            let inside = w.terms.both(place.inside, room);
-            let base = w.terms.constant(arg.offset, w.address);
-            let first = w.terms.word(Word::Add, place.offset, base);
-            let happens = w.terms.both(reached, inside);
-            let element = place.element.map(|(start, index)| (w.terms.word(Word::Add, start, base), index));
-            instances.push(Instance { frame, happens, first, element });
-        }
-        Some((instances, pieces))
-    }
-
     /// Asks for two invocations that meet where none should; nothing if the accesses cannot be written down.
     pub(super) fn meeting(
         &'a self,
@@ -104,7 +102,7 @@ impl<'a> Group<'a> {
         let mut facts = Vec::new();
         for ((number, access), actor) in [a, b].into_iter().zip(&actors) {
             let trace = self.trace(w, traces, number, actor, exact);
-            let (instances, pieces) = self.instances(w, trace, access)?;
+            let (instances, pieces) = instances(w, trace, access)?;
             facts.extend_from_slice(trace.facts());
             let (first, happens) = one_of(w, &instances, &actor.name);
             sides.push((first, happens, pieces));

@@ -52,6 +52,11 @@ impl World {
         }
     }
 
+    /// Whether a term is what lies at such a place: the same for all who read it.
+    pub(super) fn is_cell(&self, term: Term) -> bool {
+        self.cells.values().any(|&cell| cell == term)
+    }
+
     /// What lies at a fixed place of a buffer that nobody writes.
     pub(super) fn cell(&mut self, buffer: u64, offset: u64, width: u8) -> Term {
         if let Some(&known) = self.cells.get(&(buffer, offset, width)) {

@@ -85,7 +85,7 @@ fn rows(
     local: u32,
 ) {
     let u32 = writer.u32();
-    let step = writer.constant(local);
+    let step = writer.constant(local + u32::from(mutant!(RoundsAreLonger)));
     let [entry, header, test, next, exit] = std::array::from_fn(|_| writer.fresh());
     let body = label_of(function);
     let mut code = variables;
@@ -214,6 +214,7 @@ fn grid(
     let in_range = writer.compare(&mut code, item, total);
     let boolean = writer.bool();
     let both = writer.fresh();
+    let in_row = if mutant!(RowsGoOn) { in_range } else { in_row };
     let parts = [in_row, in_range].map(Operand::IdRef).to_vec();
     code.push(Instruction::new(Op::LogicalAnd, Some(boolean), Some(both), parts));
     let merge = vec![Operand::IdRef(exit), Operand::SelectionControl(SelectionControl::NONE)];

@@ -372,6 +372,25 @@ probes! {
         }
     }
 
+    /// What is behind the rows of a grid is no item of theirs, although it has the number of one.
+    fn a_grid_wider_than_its_rows_does_each_item_once() {
+        // One tile of 8 x 4 over seven columns: whoever does an item of another invocation is in its work-group.
+        let tile = kernel(
+            "a z",
+            "8, 4",
+            "var<workgroup> part: array<u32, 32>;---
+             let at = gid.y * 7u + gid.x;
+             if (gid.x < 7u) { part[lix] = a[at]; } else { part[lix] = 0u; }
+             workgroupBarrier();
+             if (gid.x < 7u) { z[at] = part[lix] + part[31u - lix]; }",
+        );
+        let checked = Lab::new(64)
+            .submit(&tile, [1, 1, 1], &[0, 1], &[])
+            .submit(&flat("a z", "a[i] + 1u"), over(28), &[1, 2], &[7, 28])
+            .check();
+        checked.fused(0);
+    }
+
     fn a_grid_narrower_than_its_rows_stays_apart() {
         // Four columns of rows of eight.
         let tile = kernel(

@@ -1,0 +1,369 @@
+//! A kernel and what it was placed as: each item is done, once, and nothing else is.
+//!
+//! Both are read from their instructions, with the push constants of the call. An item is an invocation of the kernel's own
+//! dispatch. Which item an invocation of the placed kernel does is guessed (`Placed::item`): a wrong guess proves nothing,
+//! since the claims are about the bytes that both write.
+
+use super::group::{Access, accesses, what_is_not_free};
+use super::pair::{Instance, ask, instances};
+use super::place::Piece;
+use super::term::{Compare, Origin, Term, Word};
+use super::text::Question;
+use super::trace::{FrameId, Ids, Member, Path, ROOT, Trace, World};
+use crate::analysis::AccessKind;
+use crate::plan::Submission;
+use rspirv::spirv::Op;
+
+/// A submission and what the plan runs in its place.
+pub(super) struct Placed<'a> {
+    own: Member<'a>,
+    placed: Member<'a>,
+    own_writes: Vec<Access>,
+    placed_writes: Vec<Access>,
+    /// Items from one row to the next, as the last push constants say.
+    width: u32,
+    is_grid: bool,
+}
+
+/// What is asked of a placed kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// An item that two invocations do, or one in two rounds.
+    Twice,
+    /// Something is written that no item writes.
+    More,
+    /// An item writes something that is not written.
+    Less,
+}
+
+/// One time that the placed kernel writes.
+struct Doing {
+    instance: Instance,
+    item: Term,
+    round: Term,
+}
+
+/// An invocation.
+struct Who {
+    group: [Term; 3],
+    local: [Term; 3],
+}
+
+impl<'a> Placed<'a> {
+    /// Nothing if the kernels cannot be read, or have another form than a placed kernel has.
+    pub(super) fn new(own: &'a Submission, placed: &'a Submission, position: usize) -> Option<Self> {
+        let member = |submission: &'a Submission| {
+            let body = super::body::Body::new(&submission.kernel.normal.as_ref().ok()?.module)?;
+            Some(Member { position, submission, body })
+        };
+        let (own, placed) = (member(own)?, member(placed)?);
+        let writes = |member: &Member<'_>| {
+            let all = accesses(member).ok()?.into_iter();
+            Some(all.filter(|access| access.kind != AccessKind::Read).collect::<Vec<_>>())
+        };
+        let size = own.submission.kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
+        let words = placed.submission.push.get(size.next_multiple_of(4)..)?;
+        let width = u32::from_le_bytes(words.get(..4)?.try_into().ok()?);
+        let (own_writes, placed_writes) = (writes(&own)?, writes(&placed)?);
+        Some(Self { own, placed, own_writes, placed_writes, width, is_grid: words.len() > 4 })
+    }
+
+    /// What of the two submissions does not fit together, whatever their instructions do.
+    pub(super) fn mismatch(&self) -> Option<String> {
+        let (own, placed) = (self.own.submission, self.placed.submission);
+        let is_line = own.groups[1..] == [1, 1] && own.kernel.interface.local_size[1..] == [1, 1];
+        let same_push = placed.push.starts_with(&own.push);
+        match what_is_not_free(&self.own) {
+            Some(what) => Some(format!("it is placed, but has {what}")),
+            None if own.args != placed.args => Some("it has other arguments where it is placed".to_owned()),
+            None if !same_push => Some("it has other push constants where it is placed".to_owned()),
+            None if self.width == 0 => Some("its rows have no items".to_owned()),
+            None if !is_line || own.base != [0; 3] => Some("its items are no line from 0 on".to_owned()),
+            None => None,
+        }
+    }
+
+    pub(super) fn writes(&self, wrong: Wrong) -> impl Iterator<Item = &Access> {
+        if wrong == Wrong::Less { self.own_writes.iter() } else { self.placed_writes.iter() }
+    }
+
+    pub(super) fn world(&self) -> World {
+        let args = &self.own.submission.args;
+        let writes = self.own_writes.iter().chain(&self.placed_writes);
+        let end = args.iter().map(|a| a.offset.saturating_add(a.len)).max().unwrap_or(0);
+        let width = if end < 1 << 28 { 32 } else { 64 };
+        World::new(width, writes.map(|access| args[access.argument].buffer.0).collect())
+    }
+
+    /// Asks for something wrong about a write; nothing if it cannot be written down. Of a write whose place or condition comes
+    /// from memory only that no item does it twice is claimed: `Some(None)`.
+    pub(super) fn question(&self, w: &mut World, access: &Access, wrong: Wrong) -> Option<Option<Question>> {
+        let mut assertions = Vec::new();
+        let mut facts = Vec::new();
+        let who = self.somebody(w, "t", wrong == Wrong::Less);
+        let mut placed = self.trace(w, &who, "t");
+        if wrong == Wrong::Twice {
+            let other = self.somebody(w, "u", false);
+            let mut second = self.trace(w, &other, "u");
+            let item = w.terms.fresh(32, Origin::Id, "item");
+            let mut rounds = Vec::new();
+            for (name, (who, trace)) in [("t", (&who, &mut placed)), ("u", (&other, &mut second))] {
+                let round = w.terms.fresh(32, Origin::Id, format!("{name}: round"));
+                let (doings, _) = self.doings(w, trace, who, access)?;
+                let ways = doings.iter().map(|one| {
+                    let here = w.terms.compare(Compare::Equal, one.item, item);
+                    let now = w.terms.compare(Compare::Equal, one.round, round);
+                    w.terms.all([one.instance.happens, here, now])
+                });
+                let ways = ways.collect();
+                assertions.push(w.terms.any(ways));
+                facts.extend_from_slice(trace.facts());
+                rounds.push(round);
+            }
+            let mut same = w.terms.compare(Compare::Equal, rounds[0], rounds[1]);
+            for (a, b) in who.group.iter().chain(&who.local).zip(other.group.iter().chain(&other.local)) {
+                let equal = w.terms.compare(Compare::Equal, *a, *b);
+                same = w.terms.both(same, equal);
+            }
+            assertions.push(w.terms.not(same));
+            return Some(Some(ask(w, assertions, &facts)));
+        }
+        // An item of the kernel's own dispatch, by its work-group and the place in it.
+        let size = self.own.submission.kernel.interface.local_size[0].max(1);
+        let count = self.own.submission.groups[0].checked_mul(size)?;
+        let zero = w.terms.constant(0, 32);
+        let most = match wrong {
+            Wrong::Less => u64::from(self.own.submission.groups[0]).saturating_sub(1),
+            _ => (1 << 32) / u64::from(size) - 1,
+        };
+        let number = w.terms.symbol(32, most, Origin::Id, "item's group id");
+        let inside = w.terms.symbol(32, u64::from(size) - 1, Origin::Id, "item's local id");
+        let own_who = Who { group: [number, zero, zero], local: [inside, zero, zero] };
+        let ids = self.ids(w, &self.own, &own_who);
+        let item = ids.global[0];
+        let mut own = Trace::new(&self.own, ids, "item", true);
+        let mut mine = Vec::new();
+        let candidates = |of: &'_ [Access]| -> Vec<Access> {
+            of.iter().filter(|other| other.argument == access.argument).copied().collect()
+        };
+        let own_accesses = if wrong == Wrong::Less { vec![*access] } else { candidates(&self.own_writes) };
+        for one in own_accesses {
+            let (instances, pieces) = instances(w, &mut own, &one)?;
+            mine.extend(instances.into_iter().map(|instance| (instance, pieces.clone())));
+        }
+        let placed_accesses =
+            if wrong == Wrong::Less { candidates(&self.placed_writes) } else { vec![*access] };
+        let mut theirs = Vec::new();
+        for one in placed_accesses {
+            let (doings, pieces) = self.doings(w, &mut placed, &who, &one)?;
+            theirs.extend(doings.into_iter().map(|doing| (doing, pieces.clone())));
+        }
+        facts.extend_from_slice(own.facts());
+        facts.extend_from_slice(placed.facts());
+        let all = mine.iter().map(|(one, _)| one).chain(theirs.iter().map(|(one, _)| &one.instance));
+        let all: Vec<Term> = all.flat_map(|one| [one.happens, one.first]).collect();
+        // What two traces read is not known to be the same.
+        if w.terms.symbols(&all).iter().any(|&symbol| !w.is_cell(symbol)) {
+            return Some(None);
+        }
+        match wrong {
+            Wrong::More => {
+                let count = w.terms.constant(u64::from(count), 32);
+                let ways: Vec<Term> = theirs
+                    .iter()
+                    .map(|(doing, pieces)| {
+                        let found =
+                            is_among(w, &doing.instance, pieces, mine.iter().map(|(one, p)| (one, p, None)));
+                        let there = w.terms.compare(Compare::ULess, item, count);
+                        let found = w.terms.both(found, there);
+                        let is_it = w.terms.compare(Compare::Equal, item, doing.item);
+                        let missing = w.terms.not(found);
+                        let wrong = w.terms.both(is_it, missing);
+                        let exists = w.terms.compare(Compare::ULess, doing.item, count);
+                        let beyond = w.terms.not(exists);
+                        let wrong = w.terms.either(wrong, beyond);
+                        w.terms.both(doing.instance.happens, wrong)
+                    })
+                    .collect();
+                assertions.push(w.terms.any(ways));
+            }
+            _ => {
+                // The invocation that would have to do it.
+                let is_it = self.is_for(w, item, &who);
+                let there = self.is_there(w, &who);
+                assertions.push(is_it);
+                let ways: Vec<Term> = mine
+                    .iter()
+                    .map(|(instance, pieces)| {
+                        let others = theirs.iter().map(|(one, p)| (&one.instance, p, Some(one.item)));
+                        let others = others.map(|(one, p, by)| (one, p, by.map(|by| (by, item))));
+                        let found = is_among(w, instance, pieces, others);
+                        let found = w.terms.both(found, there);
+                        let missing = w.terms.not(found);
+                        w.terms.both(instance.happens, missing)
+                    })
+                    .collect();
+                assertions.push(w.terms.any(ways));
+            }
+        }
+        Some(Some(ask(w, assertions, &facts)))
+    }
+
+    /// Any invocation of the placed dispatch, or, if `all`, any that there would be if it were large enough for all items.
+    fn somebody(&self, w: &mut World, name: &str, all: bool) -> Who {
+        let own = self.own.submission;
+        let size = self.placed.submission.kernel.interface.local_size;
+        let mut groups = self.placed.submission.groups;
+        if all {
+            let items = own.groups[0].saturating_mul(own.kernel.interface.local_size[0]);
+            let rows = items / self.width + 1;
+            groups = match self.is_grid {
+                true => [self.width / size[0] + 1, rows / size[1] + 1, 1],
+                false => [rows, 1, 1],
+            };
+        }
+        let mut id = |count: u32, what: &str, d: usize| match count {
+            0 | 1 => w.terms.constant(0, 32),
+            _ => {
+                let name = format!("{name}: {what} id {}", ["x", "y", "z"][d]);
+                w.terms.symbol(32, u64::from(count) - 1, Origin::Id, name)
+            }
+        };
+        let group = std::array::from_fn(|d| id(groups[d], "group", d));
+        Who { group, local: std::array::from_fn(|d| id(size[d], "local", d)) }
+    }
+
+    /// Whether an invocation is part of the placed dispatch.
+    fn is_there(&self, w: &mut World, who: &Who) -> Term {
+        let mut there = w.terms.truth(true);
+        for (group, count) in who.group.iter().zip(self.placed.submission.groups) {
+            let count = w.terms.constant(u64::from(count), 32);
+            let below = w.terms.compare(Compare::ULess, *group, count);
+            there = w.terms.both(there, below);
+        }
+        there
+    }
+
+    /// The ids of an invocation of a submission that runs by itself.
+    fn ids(&self, w: &mut World, of: &Member<'_>, who: &Who) -> Ids {
+        let constant = |w: &mut World, n: u32| w.terms.constant(u64::from(n), 32);
+        let size = of.submission.kernel.interface.local_size;
+        let global = std::array::from_fn(|d| {
+            let size = constant(w, size[d]);
+            let start = w.terms.word(Word::Mul, who.group[d], size);
+            w.terms.word(Word::Add, start, who.local[d])
+        });
+        let counts = of.submission.groups.map(|n| constant(w, n));
+        let mut index = who.local[2];
+        for d in [1, 0] {
+            let size = constant(w, size[d]);
+            index = w.terms.word(Word::Mul, index, size);
+            index = w.terms.word(Word::Add, index, who.local[d]);
+        }
+        let runs = w.terms.truth(true);
+        Ids { group: who.group, local: who.local, global, counts, index, runs }
+    }
+
+    fn trace<'t>(&'t self, w: &mut World, who: &Who, name: &str) -> Trace<'t>
+    where
+        'a: 't,
+    {
+        let ids = self.ids(w, &self.placed, who);
+        Trace::new(&self.placed, ids, name, true)
+    }
+
+    /// Every time that the placed kernel does a write, with the item that it is for.
+    fn doings<'t>(
+        &'t self,
+        w: &mut World,
+        trace: &mut Trace<'t>,
+        who: &Who,
+        access: &Access,
+    ) -> Option<(Vec<Doing>, Vec<Piece>)> {
+        let (instances, pieces) = instances(w, trace, access)?;
+        let mut doings = Vec::new();
+        for instance in instances {
+            let (item, round) = self.item(w, trace, who, instance.frame)?;
+            doings.push(Doing { instance, item, round });
+        }
+        Some((doings, pieces))
+    }
+
+    /// The item that is done in a frame, as far as can be guessed: of a row, the counter of the loop around the body says
+    /// which.
+    fn item(&self, w: &mut World, trace: &mut Trace<'_>, who: &Who, frame: FrameId) -> Option<(Term, Term)> {
+        let width = w.terms.constant(u64::from(self.width), 32);
+        let zero = w.terms.constant(0, 32);
+        if self.is_grid {
+            let row = w.terms.word(Word::Mul, trace.ids.global[1], width);
+            return Some((w.terms.word(Word::Add, row, trace.ids.global[0]), zero));
+        }
+        let mut outer = frame;
+        while trace.parent(outer)? != ROOT {
+            outer = trace.parent(outer)?;
+        }
+        let round = w.terms.constant(u64::from(trace.round(outer)?), 32);
+        let header = trace.body().loops[trace.loop_of(outer)?].header;
+        let phis = trace.body().block(header).iter().take_while(|inst| inst.class.opcode == Op::Phi);
+        let phis: Vec<u32> = phis.filter_map(|inst| inst.result_id).collect();
+        let begins = trace.rounds(w, ROOT, trace.loop_of(outer)?)?.first().copied()?;
+        for phi in phis {
+            if trace.leaf(w, begins, phi, Path::new()) == who.local[0] {
+                let counter = trace.leaf(w, outer, phi, Path::new());
+                let row = w.terms.word(Word::Mul, who.group[0], width);
+                return Some((w.terms.word(Word::Add, row, counter), round));
+            }
+        }
+        None
+    }
+
+    /// Whether an invocation is the one that has to do an item, if any has: the row of the item, and the place in it. There is
+    /// no other way to write the item's number so.
+    fn is_for(&self, w: &mut World, item: Term, who: &Who) -> Term {
+        let wide = |w: &mut World, term: Term| w.terms.extend(term, 64, false);
+        let width = w.terms.constant(u64::from(self.width), 64);
+        let size = self.placed.submission.kernel.interface.local_size;
+        let (row, place) = match self.is_grid {
+            true => {
+                let ids = self.ids(w, &self.placed, who);
+                (wide(w, ids.global[1]), wide(w, ids.global[0]))
+            }
+            false => {
+                let step = w.terms.constant(u64::from(size[0]), 64);
+                let most = u64::from(self.width.div_ceil(size[0].max(1)));
+                let round = w.terms.symbol(64, most, Origin::Id, "round of the item");
+                let start = w.terms.word(Word::Mul, round, step);
+                let local = wide(w, who.local[0]);
+                (wide(w, who.group[0]), w.terms.word(Word::Add, start, local))
+            }
+        };
+        let before = w.terms.word(Word::Mul, row, width);
+        let number = w.terms.word(Word::Add, before, place);
+        let item = wide(w, item);
+        let is_it = w.terms.compare(Compare::Equal, number, item);
+        let in_row = w.terms.compare(Compare::ULess, place, width);
+        w.terms.both(is_it, in_row)
+    }
+}
+
+/// Whether one of `others` happens, at the same bytes, and, where that is asked, with two equal terms.
+fn is_among<'i>(
+    w: &mut World,
+    one: &Instance,
+    pieces: &[Piece],
+    others: impl Iterator<Item = (&'i Instance, &'i Vec<Piece>, Option<(Term, Term)>)>,
+) -> Term {
+    let mut ways = Vec::new();
+    for (other, their_pieces, equal) in others {
+        if their_pieces.as_slice() != pieces {
+            continue;
+        }
+        let same = w.terms.compare(Compare::Equal, one.first, other.first);
+        let equal = match equal {
+            Some((a, b)) => w.terms.compare(Compare::Equal, a, b),
+            None => w.terms.truth(true),
+        };
+        ways.push(w.terms.all([other.happens, same, equal]));
+    }
+    w.terms.any(ways)
+}
