@@ -23,17 +23,66 @@ pub(crate) struct Theme {
     pub(crate) straight: u32,
     /// Kernels keep to the pool's families and rarely to anything else, so that much can be promoted.
     pub(crate) tidy: bool,
+    /// How many of a hundred tidy kernels have nothing but loads, arithmetic and a last store: lists of these are fused and
+    /// promoted unless loops or views differ.
+    pub(crate) calm: u32,
+    /// How many of a hundred calm kernels have one thing that disturbs them.
+    pub(crate) odd: u32,
     /// Tidy kernels begin with the same range guard.
     pub(crate) guarded: bool,
     /// The array of each block that tidy kernels keep to, and whether they go over an invocation's elements in loops.
     pub(crate) arrays: Vec<usize>,
     pub(crate) looped: bool,
+    /// How many of a hundred loops go round as often as the invocation or memory says.
+    pub(crate) uneven: u32,
+    /// How many of a hundred loops over an invocation's elements are tested behind the store.
+    pub(crate) late: u32,
+    /// How many of a hundred views of a block with matrices see them in the other major.
+    pub(crate) turned: u32,
     /// Kernels take a number from one small buffer that nobody writes.
     pub(crate) cells: bool,
 }
 
 impl Theme {
     pub(crate) fn random(random: &mut Random) -> Self {
+        let mut theme = Self::any(random);
+        if random.percent(40) {
+            theme.become_chain(random);
+        }
+        theme
+    }
+
+    /// Makes it one of calm kernels, which would all be fused and promoted, but for how often loops go round, or how the parts
+    /// of an element lie.
+    fn become_chain(&mut self, random: &mut Random) {
+        (self.tidy, self.calm, self.straight) = (true, 90, 20);
+        (self.guarded, self.looped, self.cells) = (random.percent(30), false, random.percent(10));
+        self.odd = 5;
+        match random.below(4) {
+            0 => {
+                // Elements of an invocation that no other one comes near.
+                let apart =
+                    [Family::Blocked(4), Family::Blocked(4), Family::Blocked(5), Family::Strided(None)];
+                self.families = vec![random.one(&apart)];
+                self.blocks.truncate(1);
+                (self.looped, self.uneven, self.late) = (true, 50, random.one(&[40, 80]));
+            }
+            1 => {
+                self.families =
+                    vec![random.one(&[Family::Own, Family::Own, Family::Blocked(2), Family::Reversed])];
+                self.blocks = vec![Block::of_matrices(random, ROOM)];
+                (self.uneven, self.turned) = (0, 40);
+            }
+            _ => {
+                self.families =
+                    vec![random.one(&[Family::Own, Family::Own, Family::Own, Family::Blocked(2)])];
+                (self.uneven, self.odd) = (0, 50);
+            }
+        }
+        self.arrays = self.blocks.iter().map(|block| random.below(block.arrays.len())).collect();
+    }
+
+    fn any(random: &mut Random) -> Self {
         let two_dimensions = random.percent(15);
         let local = if two_dimensions {
             random.one(&[[4, 2, 1], [2, 4, 1], [8, 2, 1], [4, 4, 1]])
@@ -53,6 +102,18 @@ impl Theme {
         let guarded = random.percent(50);
         let many = matches!(families[0], Family::Blocked(_) | Family::Strided(_));
         let looped = random.percent(if many { 70 } else { 20 });
+        let calm = if tidy { random.one(&[0, 0, 0, 50]) } else { 0 };
+        if looped {
+            // Who goes over four elements in a loop has four.
+            for family in &mut families {
+                if let Family::Blocked(2 | 3) = family {
+                    *family = Family::Blocked(4);
+                }
+            }
+        }
+        let uneven = random.one(&[0, 20, 60]);
+        let late = random.one(&[10, 40, 80]);
+        let turned = random.one(&[0, 10, 40]);
         let cells = families.iter().any(|family| matches!(family, Family::Cell(..))) || random.percent(15);
         let straight = random.one(&[20, 40, 80]);
         Self {
@@ -63,13 +124,21 @@ impl Theme {
             grouped,
             straight,
             tidy,
+            calm,
+            odd: 20,
             guarded,
             arrays,
             looped,
+            uneven,
+            late,
+            turned,
             cells,
         }
     }
 }
+
+/// What disturbs a kernel that nothing disturbs.
+const NOTHING: usize = usize::MAX;
 
 struct Body<'a> {
     random: &'a mut Random,
@@ -84,6 +153,8 @@ struct Body<'a> {
     uniform: bool,
     returned: bool,
     budget: usize,
+    /// All that is loaded goes into what is stored last.
+    calm: bool,
 }
 
 /// A random kernel of a theme.
@@ -92,7 +163,7 @@ pub(crate) fn kernel(random: &mut Random, theme: &Theme) -> Kernel {
     let plain = theme.blocks.iter().any(Block::is_plain);
     let language =
         if plain && !theme.two_dimensions && random.percent(12) { Language::Hlsl } else { Language::Glsl };
-    let local = if random.percent(88) {
+    let local = if random.percent(if theme.calm > 50 { 95 } else { 88 }) {
         theme.local
     } else if theme.two_dimensions {
         [8, 4, 1]
@@ -121,13 +192,19 @@ pub(crate) fn kernel(random: &mut Random, theme: &Theme) -> Kernel {
         uniform: true,
         returned: false,
         budget: 0,
+        calm: false,
     };
+    body.calm = body.random.percent(theme.calm);
     body.declare();
     let straight = body.random.percent(theme.straight);
-    let stmts = if straight {
+    let stmts = if body.calm {
+        let what = if body.random.percent(theme.odd) { body.random.below(15) } else { NOTHING };
+        body.disturbed(what)
+    } else if straight {
         body.straight()
     } else if theme.tidy && body.random.percent(75) {
-        body.disturbed()
+        let what = body.random.below(15);
+        body.disturbed(what)
     } else {
         body.anything()
     };
@@ -143,7 +220,11 @@ impl Body<'_> {
     fn family(&mut self) -> Family {
         let grouped = self.kernel.grouped;
         let own = *self.random.pick(&self.theme.families);
-        let most = if self.theme.tidy { 40 } else { 20 };
+        let most = match (self.calm, self.theme.tidy) {
+            (true, _) => 100,
+            (_, true) => 40,
+            _ => 20,
+        };
         let mut family = match self.random.below(most) {
             0..=14 | 20.. => own,
             15 | 16 => own.perturbed(self.random),
@@ -171,7 +252,8 @@ impl Body<'_> {
             };
             self.kernel.bindings.push(cells);
         }
-        let inputs = self.random.one(&[1, 1, 1, 2, 0]);
+        let inputs =
+            if self.calm { self.random.one(&[1, 1, 1, 2]) } else { self.random.one(&[1, 1, 1, 2, 0]) };
         let outputs = self.random.one(&[1, 1, 1, 1, 1, 2]);
         for _ in 0..inputs {
             self.bind(Role::Input);
@@ -215,6 +297,8 @@ impl Body<'_> {
             let words = Array { element: Type::Scalar(Scalar::U32), len: None };
             block = Block { packing: Packing::Std430, header: 0, arrays: vec![words] };
             own = COUNTERS;
+        } else if self.is_glsl() && block.turned() != block && self.random.percent(self.theme.turned) {
+            block = block.turned();
         } else if self.is_glsl() && self.random.percent(if self.theme.tidy { 5 } else { 12 }) {
             // The same memory seen otherwise.
             match self.random.below(4) {
@@ -272,6 +356,7 @@ impl Body<'_> {
         }
         let mut again = self.random.pick(&candidates).clone();
         if self.random.percent(70) {
+            again.block = again.block.turned();
             for array in &mut again.block.arrays {
                 array.element = swapped(&array.element);
             }
@@ -354,9 +439,8 @@ impl Body<'_> {
     }
 
     /// A kernel that would fit the others of its pool but for one thing.
-    fn disturbed(&mut self) -> Vec<Stmt> {
+    fn disturbed(&mut self, what: usize) -> Vec<Stmt> {
         let mut stmts = self.prologue();
-        let what = self.random.below(15);
         if matches!(what, 0 | 12 | 13) {
             stmts.extend(self.store());
         }
@@ -379,7 +463,11 @@ impl Body<'_> {
             10 => stmts.extend(self.statement(1)),
             _ => {}
         }
-        stmts.push(self.assign());
+        if self.calm {
+            stmts.push(Stmt::line("f0 = float(u1 & 0xffffu); f1 += float(u2 & 0xffffu);"));
+        } else {
+            stmts.push(self.assign());
+        }
         stmts.extend(self.last_store());
         stmts
     }
@@ -503,15 +591,24 @@ impl Body<'_> {
             _ => ("(c0 & 7u)".to_owned(), false),
         };
         let limit = if self.kernel.constant && self.random.percent(30) { "sc".to_owned() } else { limit };
+        let uneven = self.uneven(&name);
+        let small = small || uneven.is_some();
+        let (before, limit) = uneven.unwrap_or((String::new(), limit));
         let (head, tail, small) = match self.random.below(8) {
-            0..=2 => {
-                (format!("for (uint {name} = 0u; {name} < {limit}; ++{name}) {{"), "}".to_owned(), small)
-            }
+            0..=2 => (
+                format!("for (uint {name} = 0u{before}; {name} < {limit}; ++{name}) {{"),
+                "}".to_owned(),
+                small,
+            ),
             3 => (format!("for (uint {name} = 3u; {name} > 0u; --{name}) {{"), "}".to_owned(), true),
             4 => (format!("for (uint {name} = 0u; {name} != 4u; ++{name}) {{"), "}".to_owned(), true),
-            5 => (format!("{{ uint {name} = 0u; while ({name}++ < {limit}) {{"), "} }".to_owned(), false),
+            5 => (
+                format!("{{ uint {name} = 0u{before}; while ({name}++ < {limit}) {{"),
+                "} }".to_owned(),
+                false,
+            ),
             _ => (
-                format!("{{ uint {name} = 0u; do {{"),
+                format!("{{ uint {name} = 0u{before}; do {{"),
                 if self.random.percent(50) {
                     format!("}} while (++{name} < {limit}); }}")
                 } else {
@@ -526,6 +623,25 @@ impl Body<'_> {
         self.breakable = breakable;
         self.loops.pop();
         Stmt::block(head, body, tail)
+    }
+
+    /// A limit of three or less that differs between invocations, or that only memory knows, with what declares it behind the
+    /// counter: what a loop does may change what the limit was made of.
+    fn uneven(&mut self, counter: &str) -> Option<(String, String)> {
+        if !self.random.percent(self.theme.uneven) {
+            return None;
+        }
+        let limit = match self.random.below(8) {
+            0 => "(g & 3u)".to_owned(),
+            1 => "(u0 & 3u)".to_owned(),
+            2 => "(1u + (g & 1u) * 2u)".to_owned(),
+            3 => "min(c0, 3u)".to_owned(),
+            4 => "(g < p.m * 4u ? 3u : 1u)".to_owned(),
+            5 => "min(u1 & 7u, 3u)".to_owned(),
+            _ => format!("({} & 3u)", self.read_word()),
+        };
+        let kept = || (format!(", {counter}_end = {limit}"), format!("{counter}_end"));
+        Some(if self.random.percent(80) { kept() } else { (String::new(), limit) })
     }
 
     fn switch(&mut self, depth: usize) -> Stmt {
@@ -584,7 +700,11 @@ impl Body<'_> {
 
     /// The number of one of an invocation's own elements.
     fn own(&mut self) -> String {
-        let by_loop = if self.theme.tidy && !self.theme.looped { 5 } else { 65 };
+        let by_loop = match (self.calm, self.theme.tidy && !self.theme.looped) {
+            (_, true) => 5,
+            (true, _) => 90,
+            _ => 65,
+        };
         if !self.loops.is_empty() && self.random.percent(by_loop) {
             let (name, small) = self.random.pick(&self.loops).clone();
             return if small && self.random.percent(80) { name } else { format!("({name} & 3u)") };
@@ -615,13 +735,22 @@ impl Body<'_> {
         }
         let name = format!("k{}", self.counters);
         self.counters += 1;
-        let limit = self.random.one(&["4u", "4u", "p.m", "p.m"]);
-        let (head, tail) = match self.random.below(5) {
-            0..=2 => (format!("for (uint {name} = 0u; {name} < {limit}; ++{name}) {{"), "}".to_owned()),
-            _ => (format!("{{ uint {name} = 0u; do {{"), format!("}} while (++{name} < {limit}); }}")),
+        let even = self.random.one(&["4u", "4u", "p.m", "p.m"]);
+        let uneven = self.uneven(&name);
+        let behind = if uneven.is_some() { 75 } else { 15 };
+        let (before, limit) = uneven.unwrap_or_else(|| (String::new(), even.to_owned()));
+        let (head, tail) = if self.random.percent(self.theme.late) {
+            let step = if self.random.percent(behind) { format!("{name}++") } else { format!("++{name}") };
+            (format!("{{ uint {name} = 0u{before}; do {{"), format!("}} while ({step} < {limit}); }}"))
+        } else {
+            (format!("for (uint {name} = 0u{before}; {name} < {limit}; ++{name}) {{"), "}".to_owned())
         };
         self.loops.push((name, true));
-        let mut body = if self.random.percent(20) { vec![self.leave()] } else { Vec::new() };
+        let leaves = self.random.percent(if self.calm { 8 } else { 20 });
+        let mut body = if leaves { vec![self.leave()] } else { Vec::new() };
+        if self.random.percent(30) {
+            body.extend(self.load());
+        }
         body.extend(self.store());
         self.loops.pop();
         vec![Stmt::block(head, body, tail)]
@@ -682,7 +811,8 @@ impl Body<'_> {
             .collect();
         let inputs: Vec<usize> =
             readable.iter().copied().filter(|&n| self.kernel.bindings[n].role == Role::Input).collect();
-        if self.theme.tidy && !inputs.is_empty() && self.random.percent(85) {
+        let only = if self.calm { 97 } else { 85 };
+        if self.theme.tidy && !inputs.is_empty() && self.random.percent(only) {
             return Some(*self.random.pick(&inputs));
         }
         (!readable.is_empty()).then(|| *self.random.pick(&readable))
@@ -709,6 +839,10 @@ impl Body<'_> {
     }
 
     fn load(&mut self) -> Vec<Stmt> {
+        let over = self.theme.tidy && self.theme.looped && self.loops.is_empty();
+        if over && self.random.percent(if self.calm { 60 } else { 30 }) {
+            return vec![self.load_all()];
+        }
         let to = self.random.below(3);
         if self.random.percent(12) && self.is_glsl() {
             // A whole element, then a part of it.
@@ -722,11 +856,20 @@ impl Body<'_> {
                     let (path, scalar) =
                         element.leaf(self.random, &mut |random, n| random.below(n as usize).to_string());
                     let name = element.name();
-                    let value =
-                        if scalar == Scalar::F32 { format!("t{path}") } else { format!("float(t{path})") };
-                    return vec![Stmt::line(format!("{{ {name} t = {whole}; f{to} += {value}; }}"))];
+                    let part = match scalar {
+                        Scalar::F32 if self.calm => format!("u1 ^= floatBitsToUint(t{path});"),
+                        _ if self.calm => format!("u1 ^= uint(t{path});"),
+                        Scalar::F32 => format!("f{to} += t{path};"),
+                        _ => format!("f{to} += float(t{path});"),
+                    };
+                    return vec![Stmt::line(format!("{{ {name} t = {whole}; {part} }}"))];
                 }
             }
+        }
+        if self.calm {
+            let (to, op) = (self.random.between(1, 2), self.random.one(&["+=", "^="]));
+            let read = self.read_word();
+            return vec![Stmt::line(format!("u{to} {op} {read};"))];
         }
         if self.random.percent(70) {
             let read = self.read_float();
@@ -737,6 +880,17 @@ impl Body<'_> {
             let op = self.random.one(&["=", "+=", "^=", "="]);
             vec![Stmt::line(format!("u{to} {op} {read};"))]
         }
+    }
+
+    /// Loads of an invocation's elements, one after the other.
+    fn load_all(&mut self) -> Stmt {
+        let name = format!("k{}", self.counters);
+        self.counters += 1;
+        let limit = self.random.one(&["4u", "4u", "3u", "2u", "p.m"]);
+        self.loops.push((name.clone(), true));
+        let body = self.load();
+        self.loops.pop();
+        Stmt::block(format!("for (uint {name} = 0u; {name} < {limit}; ++{name}) {{"), body, "}")
     }
 
     fn assign(&mut self) -> Stmt {
@@ -845,6 +999,10 @@ impl Body<'_> {
 
     fn scalar(&mut self, scalar: Scalar) -> String {
         match scalar {
+            // No two parts of an element alike, so that it shows where they go.
+            Scalar::F32 if self.calm => {
+                format!("(f{} + {}.0)", self.random.below(2), self.random.below(50))
+            }
             Scalar::F32 if self.random.percent(75) => format!("f{}", self.random.below(3)),
             Scalar::F32 => self.float(1),
             Scalar::U32 => self.word(1),
@@ -875,17 +1033,30 @@ impl Body<'_> {
         }
         let array = self.array(&binding);
         let element = binding.block.arrays[array].element.clone();
-        let whole = if self.theme.tidy { 80 } else { 45 };
+        let whole = match (self.calm, self.theme.tidy) {
+            (true, _) => 95,
+            (_, true) => 80,
+            _ => 45,
+        };
         let whole = !matches!(element, Type::Scalar(_)) && self.random.percent(whole);
         if whole && (self.is_glsl() || matches!(element, Type::Vector(..))) {
             let index = self.index(binding.role);
             let place = self.kernel.element(number, array, &index);
-            if let Type::Matrix { columns, rows, .. } = element
-                && self.random.percent(60)
-            {
-                let column = self.random.below(columns as usize);
-                let parts: Vec<String> = (0..rows).map(|_| self.scalar(Scalar::F32)).collect();
-                return vec![Stmt::line(format!("{place}[{column}] = vec{rows}({});", parts.join(", ")))];
+            if let Type::Matrix { columns, rows, .. } = element {
+                let one = self.random.below(columns as usize) as u32;
+                let which = match self.random.below(if self.calm { 20 } else { 10 }) {
+                    0..=2 => one..one + 1,
+                    3 if !self.calm => one..one + 1,
+                    3..=7 => 0..columns,
+                    _ => 0..0,
+                };
+                let mut column = |number: u32| {
+                    let parts: Vec<String> = (0..rows).map(|_| self.scalar(Scalar::F32)).collect();
+                    Stmt::line(format!("{place}[{number}] = vec{rows}({});", parts.join(", ")))
+                };
+                if !which.is_empty() {
+                    return which.map(&mut column).collect();
+                }
             }
             let value = element.construct(&mut |scalar| self.scalar(scalar));
             return vec![Stmt::line(format!("{place} = {value};"))];

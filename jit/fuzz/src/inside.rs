@@ -23,7 +23,12 @@ pub(crate) fn wrong(list: &[Submission], plan: &Plan, trace: &Trace, lens: &[usi
             if *home.get_or_insert(step) != step {
                 return Some(format!("buffer {object} was promoted, but two dispatches use it"));
             }
-            let owner = owner::of(&plan.steps[step], placement, &list[at], touched.invocation);
+            let rewrite = plan.report.rewrites.iter().find(|one| one.submission == at);
+            let idle = rewrite.is_some_and(|one| !owner::has_place(one, touched.invocation));
+            if idle && matches!(touched.kind, AccessKind::Read) {
+                continue;
+            }
+            let owner = owner::of(&plan.steps[step], placement, &list[at], rewrite, touched.invocation);
             let owner = if buffer.got == Internalization::Private { owner.item } else { owner.group };
             let bytes = touched.offset as usize..touched.offset as usize + touched.bytes as usize;
             match touched.kind {

@@ -175,6 +175,9 @@ impl Case {
         if !findings.uninitialised.is_empty() {
             return Err(Verdict::Undefined("uninitialised variables"));
         }
+        if !findings.changed_constants.is_empty() {
+            return Err(Verdict::Undefined("a uniform buffer that its own kernel writes"));
+        }
         if !findings.divergent_barriers.is_empty() {
             return Err(Verdict::Undefined("divergent barriers"));
         }
@@ -262,7 +265,9 @@ impl Reference {
             let overwrites = (0..submission.args.len()).map(|at| overwrites(submission, at, limits));
             said.extend(overwrites.map(u8::from));
         }
-        said.extend(format!("{:?} {:?}", plan.report.groups, plan.report.buffers).into_bytes());
+        said.extend(format!("{:?}", plan.report.groups).into_bytes());
+        let kept = plan.report.buffers.iter().map(|b| (b.buffer, b.got));
+        said.extend(format!("{:?}", kept.collect::<Vec<_>>()).into_bytes());
         Ok(said)
     }
 
@@ -328,7 +333,7 @@ impl Reference {
     fn placed(&self, plan: &Plan, lens: &[usize]) -> Result<Vec<Vec<u32>>, Failure> {
         let mut handed = vec![Vec::new(); plan.steps.len()];
         for (number, step) in plan.steps.iter().enumerate() {
-            let Some(touches) = Touches::of(&self.case.submissions, step, &self.trace, lens) else {
+            let Some(touches) = Touches::of(&self.case.submissions, plan, step, &self.trace, lens) else {
                 continue;
             };
             handed[number] = touches.handed();

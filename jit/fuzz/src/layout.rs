@@ -107,6 +107,30 @@ impl Type {
         }
     }
 
+    /// The same with every matrix in the other major.
+    fn turned(&self) -> Self {
+        match self {
+            Self::Matrix { columns, rows, row_major } => {
+                Self::Matrix { columns: *columns, rows: *rows, row_major: !row_major }
+            }
+            Self::Array(of, n) => Self::Array(Box::new(of.turned()), *n),
+            Self::Struct(name, members) => {
+                Self::Struct(name, members.iter().map(|(member, ty)| (*member, ty.turned())).collect())
+            }
+            Self::Scalar(_) | Self::Vector(..) => self.clone(),
+        }
+    }
+
+    /// Whether there is a matrix in it that lies so.
+    pub(crate) fn has_matrix(&self, by_rows: bool) -> bool {
+        match self {
+            Self::Matrix { row_major, .. } => *row_major == by_rows,
+            Self::Array(of, _) => of.has_matrix(by_rows),
+            Self::Struct(_, members) => members.iter().any(|(_, member)| member.has_matrix(by_rows)),
+            Self::Scalar(_) | Self::Vector(..) => false,
+        }
+    }
+
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Scalar(scalar) => scalar.name().to_owned(),
@@ -122,16 +146,22 @@ impl Type {
         }
     }
 
-    /// Declaration of a member of this type.
-    pub(crate) fn member(&self, name: &str) -> String {
+    /// Declaration of a member of a structure of this type.
+    fn member(&self, name: &str) -> String {
         match self {
             Self::Array(of, n) => format!("{} {name}[{n}]", of.name()),
-            Self::Matrix { row_major, .. } => {
-                let order = if *row_major { "row_major" } else { "column_major" };
-                format!("layout({order}) {} {name}", self.name())
-            }
             _ => format!("{} {name}", self.name()),
         }
+    }
+
+    /// Declaration of a member of a block of this type: there it is said how matrices lie.
+    fn block_member(&self, name: &str) -> String {
+        let major = match (self.has_matrix(true), self.has_matrix(false)) {
+            (true, _) => "layout(row_major) ",
+            (_, true) => "layout(column_major) ",
+            _ => "",
+        };
+        format!("{major}{}", self.member(name))
     }
 
     /// Declarations of the structures in it, inner ones first.
@@ -220,20 +250,30 @@ impl Type {
         }
     }
 
+    /// A random matrix. Some of them are as large in either major.
+    fn matrix(random: &mut Random) -> Self {
+        let (columns, rows) = random.one(&[(2, 2), (2, 2), (2, 3), (3, 2), (4, 2), (2, 4), (3, 3)]);
+        Self::Matrix { columns, rows, row_major: random.percent(60) }
+    }
+
+    /// A structure with a matrix in it.
+    fn with_matrix(random: &mut Random) -> Self {
+        let matrix = Self::Matrix { columns: 2, rows: 2, row_major: random.percent(50) };
+        Self::Struct("Framed", vec![("m", matrix), ("f", Self::Scalar(Scalar::F32))])
+    }
+
     /// A random type of element.
     pub(crate) fn random(random: &mut Random) -> Self {
         use Scalar::{F32, I32, U8, U16, U32, U64};
         let f32s = || Self::Scalar(F32);
-        match random.below(20) {
+        match random.below(21) {
             0..=6 => f32s(),
             7 | 8 => Self::Scalar(U32),
             9 => Self::Scalar(random.one(&[I32, U8, U16, U64])),
             10 => Self::Scalar(random.one(&[U8, U16])),
             11 | 12 => Self::Vector(random.one(&[F32, F32, U32]), random.one(&[2, 3, 4, 4])),
-            13..=15 => {
-                let (columns, rows) = random.one(&[(2, 2), (2, 3), (3, 2), (4, 2)]);
-                Self::Matrix { columns, rows, row_major: random.percent(60) }
-            }
+            13..=15 => Self::matrix(random),
+            20 => Self::with_matrix(random),
             16 => Self::Struct("Padded", vec![("c", Self::Scalar(U8)), ("f", f32s())]),
             17 => Self::Struct("Pair", vec![("a", Self::Vector(F32, 2)), ("b", f32s())]),
             18 => Self::Struct(
@@ -293,13 +333,25 @@ impl Block {
         }
         for (number, Array { element, len }) in self.arrays.iter().enumerate() {
             let len = len.map_or_else(String::new, |len| len.to_string());
-            text.push_str(&format!("{}[{len}]; ", element.member(&format!("a{number}"))));
+            text.push_str(&format!("{}[{len}]; ", element.block_member(&format!("a{number}"))));
         }
         text
     }
 
     /// A random block whose arrays have room for so many elements.
     pub(crate) fn random(random: &mut Random, room: u32) -> Self {
+        Self::from(random, room, Type::random)
+    }
+
+    /// A random block of which the first array has matrices.
+    pub(crate) fn of_matrices(random: &mut Random, room: u32) -> Self {
+        let matrix = |random: &mut Random| {
+            if random.percent(80) { Type::matrix(random) } else { Type::with_matrix(random) }
+        };
+        Self::from(random, room, matrix)
+    }
+
+    fn from(random: &mut Random, room: u32, first: impl FnOnce(&mut Random) -> Type) -> Self {
         let packing = random.one(&[
             Packing::Std430,
             Packing::Std430,
@@ -309,7 +361,7 @@ impl Block {
         ]);
         let header = random.one(&[0, 0, 0, 1, 2, 4]);
         let count = random.one(&[1, 1, 1, 1, 2, 2, 3]);
-        let first = Type::random(random);
+        let first = first(random);
         let arrays = (0..count)
             .map(|number| {
                 let element =
@@ -319,6 +371,12 @@ impl Block {
             })
             .collect();
         Self { packing, header, arrays }
+    }
+
+    /// The same arrays with every matrix in the other major.
+    pub(crate) fn turned(&self) -> Self {
+        let turned = |array: &Array| Array { element: array.element.turned(), len: array.len };
+        Self { arrays: self.arrays.iter().map(turned).collect(), ..*self }
     }
 
     pub(crate) fn is_plain(&self) -> bool {

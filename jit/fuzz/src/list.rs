@@ -154,7 +154,10 @@ impl List {
                 _ => random.one(&[Promote::Auto, Promote::Private, Promote::Local, Promote::None]),
             })
             .collect();
-        // Nobody would ask to promote what nobody writes.
+        // Of a list that keeps all to itself nothing would be seen.
+        if let Some(last) = last.filter(|_| random.percent(85)) {
+            wishes[last] = Promote::None;
+        }
         let shape = random.word() % 8;
         let total = numbers(pool, &mut detail, &mut shots);
         for (shot, at, step) in exact {

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use vkfuse_interp::{AccessKind, Touched, Trace};
 use vkfuse_jit::kernel::BindingKind;
-use vkfuse_jit::plan::{Step, Submission};
+use vkfuse_jit::plan::{Plan, Step, Submission};
 
 use crate::owner;
 
@@ -81,7 +81,13 @@ fn is_uniform(member: &Submission, touched: &Touched) -> bool {
 }
 
 impl Touches {
-    pub(crate) fn of(list: &[Submission], step: &Step, trace: &Trace, lens: &[usize]) -> Option<Self> {
+    pub(crate) fn of(
+        list: &[Submission],
+        plan: &Plan,
+        step: &Step,
+        trace: &Trace,
+        lens: &[usize],
+    ) -> Option<Self> {
         let placement = step.placement()?;
         let members = step.members.clone();
         let mine = || trace.touches.iter().filter(|t| members.contains(&(t.dispatch as usize)));
@@ -90,7 +96,12 @@ impl Touches {
         let mut objects: Vec<Vec<Cell>> = vec![Vec::new(); lens.len()];
         for touched in mine() {
             let at = touched.dispatch as usize;
-            let owner = owner::of(step, placement, &list[at], touched.invocation);
+            let rewrite = plan.report.rewrites.iter().find(|one| one.submission == at);
+            let idle = rewrite.is_some_and(|one| !owner::has_place(one, touched.invocation));
+            if idle && matches!(touched.kind, AccessKind::Read) {
+                continue;
+            }
+            let owner = owner::of(step, placement, &list[at], rewrite, touched.invocation);
             let cells = &mut objects[touched.object.0 as usize];
             if cells.is_empty() {
                 cells.resize(

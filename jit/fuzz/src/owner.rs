@@ -1,7 +1,7 @@
 //! Who does what in a plan: the invocation and the work-group of the fused dispatch that do the work of an invocation of
 //! a member.
 
-use vkfuse_jit::plan::{Placement, Step, Submission};
+use vkfuse_jit::plan::{Placement, Places, RewriteReport, Step, Submission};
 
 /// Who does the work of one invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,16 @@ pub(crate) struct Owner {
 }
 
 /// The owner of an invocation of a member, which has its linear number: work-group by work-group.
-pub(crate) fn of(step: &Step, placement: Placement, member: &Submission, invocation: u32) -> Owner {
+pub(crate) fn of(
+    step: &Step,
+    placement: Placement,
+    member: &Submission,
+    rewrite: Option<&RewriteReport>,
+    invocation: u32,
+) -> Owner {
+    if let Some(rewrite) = rewrite {
+        return placed(rewrite, invocation);
+    }
     let local = member.kernel.interface.local_size;
     let size: u32 = local.iter().product();
     let (group, inside) = (invocation / size, invocation % size);
@@ -35,4 +44,26 @@ pub(crate) fn of(step: &Step, placement: Placement, member: &Submission, invocat
             Owner { item, group: item / room.max(1) }
         }
     }
+}
+
+/// The owner of an item of a member that was placed on rows or tiles.
+fn placed(rewrite: &RewriteReport, item: u32) -> Owner {
+    let ([x, y, _], [groups, ..]) = (rewrite.work_group, rewrite.groups);
+    let (group, inside) = match rewrite.places {
+        Places::Rows { length } => (item / length, item % length % x),
+        Places::Grid { width } => {
+            let (column, row) = (item % width, item / width);
+            (row / y * groups + column / x, row % y * x + column % x)
+        }
+    };
+    Owner { item: group * rewrite.work_group.iter().product::<u32>() + inside, group }
+}
+
+/// Whether an item of a member that was placed is done at all: those past the places have nothing to write.
+pub(crate) fn has_place(rewrite: &RewriteReport, item: u32) -> bool {
+    let rows = match rewrite.places {
+        Places::Rows { length } => (item / length, rewrite.groups[0]),
+        Places::Grid { width } => (item / width, rewrite.groups[1] * rewrite.work_group[1]),
+    };
+    rows.0 < rows.1
 }

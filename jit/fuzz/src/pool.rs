@@ -201,11 +201,9 @@ fn features(kernel: &Kernel, text: &str) -> Vec<&'static str> {
     add(kernel.bindings.iter().any(|b| b.block.packing == Packing::Std140), "std140");
     add(kernel.bindings.iter().any(|b| b.block.packing == Packing::Scalar), "scalar layout");
     add(arrays().any(|a| matches!(a.element, Type::Struct(..))), "structs");
-    add(arrays().any(|a| matches!(a.element, Type::Matrix { row_major: true, .. })), "row-major matrices");
-    add(
-        arrays().any(|a| matches!(a.element, Type::Matrix { row_major: false, .. })),
-        "column-major matrices",
-    );
+    add(arrays().any(|a| a.element.has_matrix(true)), "row-major matrices");
+    add(arrays().any(|a| a.element.has_matrix(false)), "column-major matrices");
+    add(body.contains("_end = "), "rounds that differ");
     let mut scalars = Vec::new();
     arrays().for_each(|a| a.element.scalars(&mut scalars));
     add(scalars.iter().any(|s| matches!(s, Scalar::U8 | Scalar::U16)), "8 and 16 bits");

@@ -56,7 +56,7 @@ pub(crate) fn run(
         })
         .collect();
     // A list is small: what takes longer does not end.
-    let options = Options { order, seed: 1, max_steps: 1 << 23, max_findings: 4, ..Options::default() };
+    let options = Options { order, seed: 1, max_steps: 1 << 21, max_findings: 4, ..Options::default() };
     let findings = match trace {
         Some(trace) => execute_traced(&dispatches, &mut memory, &options, trace),
         None => execute(&dispatches, &mut memory, &options),

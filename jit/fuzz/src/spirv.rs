@@ -408,7 +408,11 @@ impl Assembly<'_> {
         let [header, body, next, end] = [self.label(), self.label(), self.label(), self.label()];
         let before = self.open.label.clone();
         let (start, limit) = (self.any(), self.random.one(&["c3", "c4", "c2"]).to_owned());
-        let limit = if self.random.percent(35) { "m".to_owned() } else { limit };
+        let limit = match self.random.below(20) {
+            0..=6 => "m".to_owned(),
+            7..=9 => self.word("OpBitwiseAnd %g %c3"),
+            _ => limit,
+        };
         let known = self.words.len();
         let [k, value, more, step, kept] =
             [self.fresh(), self.fresh(), self.fresh(), self.fresh(), self.fresh()];

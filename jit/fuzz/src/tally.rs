@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::judge::{Class, Verdict};
-use crate::list::List;
-use crate::pool::Pool;
+use crate::list::{Bound, List};
+use crate::pool::{Pool, Source};
 
 /// How lists came out.
 #[derive(Clone, Debug, Default)]
@@ -175,9 +175,29 @@ fn features(pool: &Pool, list: &List) -> Vec<&'static str> {
     if list.shots.iter().any(|shot| shot.bound.iter().any(|b| b.offset > 0)) {
         features.push("views at an offset");
     }
+    if (0..list.objects.len()).any(|object| has_both_majors(pool, list, object)) {
+        features.push("a buffer in both majors");
+    }
     features.sort_unstable();
     features.dedup();
     features
+}
+
+/// Whether kernels of a list see the matrices in one buffer by rows and by columns.
+fn has_both_majors(pool: &Pool, list: &List, object: usize) -> bool {
+    let (mut rows, mut columns) = (false, false);
+    for shot in &list.shots {
+        let Source::Tree { kernel, .. } = &pool.kernels[shot.kernel].source else { continue };
+        let here = |b: &&Bound| b.object == object;
+        for bound in shot.bound.iter().filter(here) {
+            let views = kernel.bindings.iter().filter(|b| (b.set, b.binding) == (bound.set, bound.binding));
+            for array in views.flat_map(|b| &b.block.arrays) {
+                rows |= array.element.has_matrix(true);
+                columns |= array.element.has_matrix(false);
+            }
+        }
+    }
+    rows && columns
 }
 
 impl fmt::Display for Tally {

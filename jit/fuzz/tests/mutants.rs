@@ -9,7 +9,8 @@
 //! | `VKFUSE_SECOND_MUTANTS` | `OneSlot,NoOwnership` asks for some |
 //!
 //! A list runs as it stands once, for all mutants; and what is planned under a mutant is judged if it differs from what
-//! is planned without.
+//! is planned without. The table says how many lists that were: a mutant that changes no plan is one that the lists have no
+//! part in; one that changes many and is never noticed has a rule that is stricter than it has to be, or a judge that looks away.
 //!
 //! `VKFUSE_SECOND_LISTS=2000 cargo test -p vkfuse-fuzz --features mutation --test mutants -- --ignored --nocapture`
 #![cfg(feature = "mutation")]
@@ -41,6 +42,8 @@ fn panicked<T>(_: T) -> Failure {
 struct Row {
     /// Number of the first list that is wrong, from 1 on, and in which way.
     noticed: Option<(usize, Class)>,
+    /// Lists up to there that are planned otherwise than without the mutant.
+    changed: usize,
 }
 
 struct Run {
@@ -79,9 +82,7 @@ impl Run {
                         let judged = || judged(&reference, fresh, &list, mutant, &usual);
                         catch_unwind(AssertUnwindSafe(judged)).map_err(panicked).flatten()
                     });
-                    if let Err(failure) = judged {
-                        self.note(at, count, failure.class);
-                    }
+                    self.note(at, count, judged);
                 }
             }
         }
@@ -92,8 +93,10 @@ impl Run {
         self.rows.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[at].clone()
     }
 
-    fn note(&self, at: usize, count: usize, class: Class) {
+    fn note(&self, at: usize, count: usize, judged: Result<bool, Failure>) {
         let mut rows = self.rows.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        rows[at].changed += usize::from(judged.as_ref().map_or(true, |&changed| changed));
+        let Err(Failure { class, .. }) = judged else { return };
         if rows[at].noticed.is_none_or(|(earlier, _)| count < earlier) {
             let seconds = self.start.elapsed().as_secs();
             let _ =
@@ -103,21 +106,22 @@ impl Run {
     }
 }
 
-/// The judgement under the mutant that is active.
+/// The judgement under the mutant that is active; whether the plan differs from the usual one.
 fn judged(
     reference: &Reference,
     fresh: Option<&Pool>,
     list: &List,
     mutant: Mutant,
     usual: &Result<Vec<u8>, String>,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let reloaded = fresh.and_then(|pool| reference.reloaded(pool, list));
     let reference = reloaded.as_ref().unwrap_or(reference);
     // The only one about how a plan is written as a module.
-    if mutant != Mutant::ViewsAreApart && reference.said() == *usual {
-        return Ok(());
+    let changed = mutant == Mutant::ViewsAreApart || reference.said() != *usual;
+    if changed {
+        let _: Verdict = reference.judge()?;
     }
-    reference.judge().map(|_: Verdict| ())
+    Ok(changed)
 }
 
 #[test]
@@ -141,11 +145,11 @@ fn weakened_rules_are_noticed() {
     std::panic::set_hook(hook);
     let lists: usize = parts.iter().sum();
     let rows = run.rows.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    println!("| mutant | noticed by list | as |\n| --- | --- | --- |");
+    println!("| mutant | noticed by list | as | other plans |\n| --- | --- | --- | --- |");
     for (mutant, row) in run.mutants.iter().zip(&rows) {
         match row.noticed {
-            Some((count, class)) => println!("| `{mutant:?}` | {count} | {class:?} |"),
-            None => println!("| `{mutant:?}` | not within {lists} | |"),
+            Some((count, class)) => println!("| `{mutant:?}` | {count} | {class:?} | {} |", row.changed),
+            None => println!("| `{mutant:?}` | not within {lists} | | {} |", row.changed),
         }
     }
     println!("{lists} lists in {} s", run.start.elapsed().as_secs());
