@@ -67,6 +67,7 @@ fn chain(kernels: &[Arc<Specialized>; 2], count: usize) -> Vec<Submission> {
         offset: 0,
         len: 4 * u64::from(ELEMENTS),
         promote,
+        numbers: None,
     };
     let temporary = |k: usize| {
         let inside = k > 0 && k < count;

@@ -17,7 +17,8 @@ pub(crate) use vkfuse_jit::{
         ArtifactStore, FloatControls, FloatWidths, Kernel, Origin, Pass, artifact_tools, observe_passes,
     },
     plan::{
-        Arg, Bound, FuseOptions, Limits, Plan, SmallScalars, Step, Submission, overwrites, plan, plan_unfused,
+        Arg, Bound, FuseOptions, Limits, Numbers, Plan, SmallScalars, Step, Submission, overwrites, plan,
+        plan_unfused,
     },
     validate::{StepVerdict, Verdict, validate},
 };
@@ -32,4 +33,17 @@ pub(crate) fn print_after(passes: Vec<Pass>) {
             }
         });
     }
+}
+
+/// The same list with nothing known of what its buffers hold.
+pub(crate) fn without_numbers(list: &[Submission]) -> Vec<Submission> {
+    let mut list = list.to_vec();
+    list.iter_mut().flat_map(|one| &mut one.args).for_each(|arg| arg.numbers = None);
+    list
+}
+
+/// Whether a list is one kernel, and every buffer stays inside that was to.
+pub(crate) fn is_one_kernel(plan: &Plan) -> bool {
+    let is_inside = |buffer: &BufferReport| buffer.got != Internalization::None;
+    plan.steps.len() == 1 && plan.steps[0].is_fused() && plan.report.buffers.iter().all(is_inside)
 }

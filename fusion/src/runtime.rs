@@ -5,6 +5,7 @@ pub(crate) mod again;
 pub(crate) mod check;
 pub(crate) mod commit;
 pub(crate) mod context;
+pub(crate) mod declared;
 pub(crate) mod end;
 pub(crate) mod event;
 pub(crate) mod follow;

@@ -21,6 +21,7 @@ pub(crate) mod floats;
 pub(crate) mod if_conversion;
 mod joint;
 pub(crate) mod layout;
+pub(crate) mod numbers;
 mod rounds;
 mod skipped;
 mod symbolic;

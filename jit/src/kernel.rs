@@ -268,6 +268,14 @@ impl Kernel {
 }
 
 impl Specialized {
+    /// The places of a binding that indices and conditions depend on: offset in the binding and width in bits. None for a
+    /// kernel that cannot be fused.
+    pub fn number_places(&self, binding: usize) -> impl Iterator<Item = (u32, u8)> + '_ {
+        let cells = self.normal.as_ref().ok().map(|normal| &*normal.analysis.cells);
+        let of_binding = move |cell: &&(u16, u32, u8)| usize::from(cell.0) == binding;
+        cells.unwrap_or_default().iter().filter(of_binding).map(|&(_, offset, width)| (offset, width))
+    }
+
     /// A hash of all that was made of it: the words that run unfused, and the normal form if there is one.
     pub fn artifact_hash(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("vkfuse kernel form, version 1");

@@ -62,6 +62,7 @@ mutants! {
     NoWrapOfIndices: "an index is taken for the number it is congruent to, whatever wraps",
     UnknownIsEqual: "a value that is not expressed counts as equal in all invocations",
     CellsNeverChange: "what is read from memory counts as constant although the list writes it",
+    AddressesWriteNoNumbers: "what the host wrote counts as there although a kernel of the list follows addresses",
     CellsAreOne: "what is read from one buffer counts as equal to what is read from another",
     SelectTakesFirst: "a selection that is not decided takes its first value",
     ExtremumIsFirst: "the least or greatest of two values is the first",

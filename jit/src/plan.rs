@@ -31,8 +31,8 @@ pub use report::{
 };
 pub use step::{Bound, Placement, Step};
 pub use submission::{
-    Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Policy, Promote, ShapeFacts,
-    SmallScalars, Submission,
+    Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Number, Numbers, Policy, Promote,
+    ShapeFacts, SmallScalars, Submission,
 };
 
 use std::borrow::Cow;

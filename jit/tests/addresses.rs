@@ -18,7 +18,14 @@ fn kernel(name: &str) -> Arc<Specialized> {
 
 /// A submission over 64 items; every binding is buffer `buffer`.
 fn submission(kernel: &Arc<Specialized>, buffer: u64, push: &[u8]) -> Submission {
-    let arg = |at| Arg { at, buffer: BufferId(buffer), offset: 0, len: 256, promote: Default::default() };
+    let arg = |at| Arg {
+        at,
+        buffer: BufferId(buffer),
+        offset: 0,
+        len: 256,
+        promote: Default::default(),
+        numbers: None,
+    };
     Submission {
         kernel: kernel.clone(),
         base: [0; 3],

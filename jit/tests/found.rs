@@ -34,6 +34,7 @@ fn submit(
         offset: 0,
         len: 1 << 16,
         promote,
+        numbers: None,
     };
     Submission {
         kernel: kernel.clone(),

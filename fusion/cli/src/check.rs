@@ -65,10 +65,10 @@ fn steps(pipeline: &Pipeline, checked: &Checked) -> Result<Vec<Step>, Stop> {
                 let arg = &submit.args[index];
                 let (offset, len) = bind::bytes(pipeline, arg);
                 let buffer = BufferId(arg.buffer as u64);
-                Arg { at: arg.at, buffer, offset, len, promote: Promote::None }
+                Arg { at: arg.at, buffer, offset, len, promote: Promote::None, numbers: None }
             });
             let submission = Submission {
-                base: [0; 3],
+                base: submit.base,
                 kernel: checked.kernel.clone(),
                 groups: checked.groups,
                 args: args.collect(),

@@ -120,6 +120,7 @@ impl<'p> Session<'p> {
                     let arg = &submit.args[*index];
                     let (offset, len) = bind::bytes(self.pipeline, arg);
                     let accessor = buffers.0[arg.buffer].read_write().range(offset as usize, len as usize);
+                    let accessor = if arg.constant { accessor.constant() } else { accessor };
                     handler.arg(arg.at, accessor_promoted(arg.promote, accessor));
                 }
                 for (id, value) in &checked.spec {
@@ -128,7 +129,7 @@ impl<'p> Session<'p> {
                 if !checked.push.is_empty() {
                     handler.push_bytes(&checked.push);
                 }
-                handler.dispatch(&self.kernels[submit.kernel], checked.groups);
+                handler.dispatch_base(&self.kernels[submit.kernel], submit.base, checked.groups);
             });
             events.push(event.map_err(|error| located(self.pipeline, &submit.place, &error))?);
         }

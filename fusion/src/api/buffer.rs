@@ -167,6 +167,12 @@ impl<T: Pod> Buffer<T> {
         self.accessor(Access::ReadWrite)
     }
 
+    /// An accessor that only reads, of contents that stay as they are: see [`Accessor::constant`].
+    #[must_use]
+    pub fn constant(&self) -> Accessor {
+        self.read().constant()
+    }
+
     fn accessor(&self, access: Access) -> Accessor {
         Accessor::new(&self.inner, size_of::<T>() as u64, self.len() as u64, access)
     }

@@ -66,8 +66,13 @@ pub(crate) fn plan_only(
     options: &jit::FuseOptions,
     limits: &jit::Limits,
 ) -> Result<Vec<Labelled>, Error> {
-    let plan = jit::plan(submissions, options, limits)
-        .map_err(|error| Error::Build { kernel: error.kernel.clone(), source: BuildError::Plan(error) })?;
+    let without = jit::without_numbers(submissions);
+    let plan = jit::plan(&without, options, limits).and_then(|plan| match jit::is_one_kernel(&plan) {
+        true => Ok(plan),
+        false => jit::plan(submissions, options, limits),
+    });
+    let plan =
+        plan.map_err(|error| Error::Build { kernel: error.kernel.clone(), source: BuildError::Plan(error) })?;
     let label = |step: &jit::Step| -> Arc<str> {
         let kernels = submissions[step.members.clone()].iter();
         Arc::from(kernels.map(|one| one.kernel.name.as_str()).collect::<Vec<_>>().join(" + "))

@@ -8,6 +8,7 @@
 //! module HASH NAME WORDS                     name and words in hexadecimal, words as in the file
 //! list POLICY FLOAT BARRIERS FORCE SUBMISSION…     prove|trust strict|contract barriers|none free|forced, and -as-is
 //!   SUBMISSION = HASH/ENTRY/GROUPS/SPEC/PUSH/ARGUMENTS
+//!   ARGUMENT = SET.BINDING.BUFFER.OFFSET.LENGTH.PROMOTION, then .OFFSET,WIDTH,VALUE for each number that it holds
 //! ```
 
 use std::{
@@ -20,7 +21,9 @@ use std::{
 };
 
 use super::programs::hex;
-use crate::jit::{Arg, BufferId, FloatMode, FuseOptions, Module, Policy, Promote, SetBinding, Submission};
+use crate::jit::{
+    Arg, BufferId, FloatMode, FuseOptions, Module, Numbers, Policy, Promote, SetBinding, Submission,
+};
 use crate::options::environment::warn_once;
 
 /// A recording that cannot be read.
@@ -151,7 +154,11 @@ fn list(submissions: &[Submission], options: &FuseOptions) -> String {
                 Promote::Local => 2,
                 Promote::Auto => 3,
             };
-            let _ = write!(line, "{set}.{binding}.{known}.{offset}.{len}.{promote};");
+            let _ = write!(line, "{set}.{binding}.{known}.{offset}.{len}.{promote}");
+            for number in arg.numbers.iter().flat_map(Numbers::iter) {
+                let _ = write!(line, ".{},{},{}", number.offset, number.width, number.value);
+            }
+            line.push(';');
         }
     }
     line
@@ -245,7 +252,9 @@ fn submission(word: &str, modules: &HashMap<String, Module>) -> Option<Recorded>
         Some((id.parse().ok()?, bits.parse().ok()?))
     });
     let args = args.split_terminator(';').map(|arg| {
-        let [set, binding, buffer, offset, len, promote] = fields(arg, '.')?;
+        let mut parts = arg.splitn(7, '.');
+        let [set, binding, buffer, offset, len, promote] =
+            std::array::from_fn(|_| parts.next().unwrap_or(""));
         Some(Arg {
             at: SetBinding { set: set.parse().ok()?, binding: binding.parse().ok()? },
             buffer: BufferId(buffer.parse().ok()?),
@@ -258,6 +267,10 @@ fn submission(word: &str, modules: &HashMap<String, Module>) -> Option<Recorded>
                 "3" => Promote::Auto,
                 _ => return None,
             },
+            numbers: match parts.next() {
+                Some(numbers) => Some(held(numbers)?),
+                None => None,
+            },
         })
     });
     Some(Recorded {
@@ -268,6 +281,26 @@ fn submission(word: &str, modules: &HashMap<String, Module>) -> Option<Recorded>
         push: unhex(push)?,
         args: args.collect::<Option<_>>()?,
     })
+}
+
+/// Numbers in a buffer.
+fn held(text: &str) -> Option<Numbers> {
+    let number = |text: &str| {
+        let [offset, width, value] = fields(text, ',')?;
+        Some((offset.parse().ok()?, width.parse().ok()?, value.parse().ok()?))
+    };
+    let numbers = text.split('.').map(number).collect::<Option<Vec<(u32, u8, u64)>>>()?;
+    let mut bytes = Vec::new();
+    for (offset, width, value) in &numbers {
+        let (start, len) = (*offset as usize, usize::from(width / 8));
+        // They are few, and near the start of what is bound.
+        if start > 64 << 10 || len > 8 {
+            return None;
+        }
+        bytes.resize(bytes.len().max(start + len), 0);
+        bytes[start..start + len].copy_from_slice(&value.to_le_bytes()[..len]);
+    }
+    Numbers::of(numbers.iter().map(|number| (number.0, number.1)), &bytes)
 }
 
 /// The parts of a text, if there are exactly so many.

@@ -16,7 +16,7 @@ use lru::LruCache;
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{BufferId, FuseOptions, Plan, Promote, Report, Specialized, Submission},
+    jit::{BufferId, FuseOptions, Numbers, Plan, Promote, Report, Specialized, Submission},
     report::list::rename,
 };
 
@@ -60,19 +60,20 @@ struct Argument {
     offset: u64,
     len: u64,
     promote: Promote,
+    numbers: Option<Numbers>,
 }
 
 /// The buffers of a list in order of first use.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct Numbered {
     ids: SmallVec<[BufferId; 16]>,
     /// The place of each, where there are many.
     index: AHashMap<BufferId, u64>,
 }
 
-impl Numbers {
-    pub(crate) fn of<'a>(list: impl Iterator<Item = &'a Submission>) -> Numbers {
-        let mut numbers = Numbers::default();
+impl Numbered {
+    pub(crate) fn of<'a>(list: impl Iterator<Item = &'a Submission>) -> Numbered {
+        let mut numbers = Numbered::default();
         for arg in list.flat_map(|submission| &submission.args) {
             numbers.number(arg.buffer);
         }
@@ -123,8 +124,8 @@ impl Memo {
         &mut self,
         list: impl Iterator<Item = &'a Submission> + Clone,
         options: &FuseOptions,
-    ) -> (Option<Arc<Planned>>, Numbers) {
-        let mut numbers = Numbers::of(list.clone());
+    ) -> (Option<Arc<Planned>>, Numbered) {
+        let mut numbers = Numbered::of(list.clone());
         let hash = self.hash(list.clone(), options, &mut numbers);
         let found = self.kept.as_mut().and_then(|kept| kept.get(&hash));
         let found = found.filter(|planned| planned.fits(list, options, &mut numbers)).cloned();
@@ -138,7 +139,7 @@ impl Memo {
         options: &FuseOptions,
         mut plan: Plan,
     ) -> Arc<Planned> {
-        let mut numbers = Numbers::of(list.clone());
+        let mut numbers = Numbered::of(list.clone());
         for bound in plan.steps.iter_mut().flat_map(|step| &mut step.bindings) {
             bound.buffer = BufferId(numbers.number(bound.buffer));
         }
@@ -161,7 +162,7 @@ impl Memo {
         &self,
         list: impl Iterator<Item = &'a Submission>,
         options: &FuseOptions,
-        numbers: &mut Numbers,
+        numbers: &mut Numbered,
     ) -> u64 {
         use std::hash::{BuildHasher, Hash, Hasher};
         let mut hasher = self.hasher.build_hasher();
@@ -184,7 +185,7 @@ impl Planned {
         &self,
         list: impl Iterator<Item = &'a Submission>,
         options: &FuseOptions,
-        numbers: &mut Numbers,
+        numbers: &mut Numbered,
     ) -> bool {
         let mut structure = self.structure.iter();
         self.options == *options
@@ -196,7 +197,7 @@ impl Planned {
 }
 
 impl Call {
-    fn of(submission: &Submission, numbers: &mut Numbers) -> Call {
+    fn of(submission: &Submission, numbers: &mut Numbered) -> Call {
         let Submission { kernel, base, groups, args, push } = submission;
         Call {
             kernel: kernel.clone(),
@@ -207,7 +208,7 @@ impl Call {
         }
     }
 
-    fn fits(&self, submission: &Submission, numbers: &mut Numbers) -> bool {
+    fn fits(&self, submission: &Submission, numbers: &mut Numbered) -> bool {
         Arc::ptr_eq(&self.kernel, &submission.kernel)
             && self.base == submission.base
             && self.groups == submission.groups
@@ -219,8 +220,9 @@ impl Call {
 
 impl Argument {
     /// An argument with its buffer numbered. Its set and binding are the kernel's.
-    fn of(arg: &crate::jit::Arg, numbers: &mut Numbers) -> Argument {
-        let crate::jit::Arg { at: _, buffer, offset, len, promote } = arg;
-        Argument { buffer: numbers.number(*buffer), offset: *offset, len: *len, promote: *promote }
+    fn of(arg: &crate::jit::Arg, numbers: &mut Numbered) -> Argument {
+        let crate::jit::Arg { at: _, buffer, offset, len, promote, numbers: held } = arg;
+        let buffer = numbers.number(*buffer);
+        Argument { buffer, offset: *offset, len: *len, promote: *promote, numbers: held.clone() }
     }
 }

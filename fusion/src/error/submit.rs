@@ -28,14 +28,6 @@ pub enum SubmitError {
         /// Its name in the module.
         name: BindingName,
     },
-    /// An argument for a binding that the kernel does not use.
-    #[error("{at} is not used by the kernel, which uses {known}")]
-    UnknownBinding {
-        /// The binding.
-        at: SetBinding,
-        /// The bindings that it does use.
-        known: String,
-    },
     /// Two arguments for one binding.
     #[error("{at} got two arguments")]
     RepeatedBinding {
@@ -164,7 +156,7 @@ pub enum SubmitError {
         /// Why there is nothing to read.
         state: Unreadable,
     },
-    /// Not as many bytes of push constants as the kernel declares.
+    /// Fewer bytes of push constants than the kernel declares, or more than the device takes.
     #[error("{given} bytes of push constants were given, and the kernel takes {needed}")]
     PushSize {
         /// Bytes given.

@@ -29,7 +29,7 @@ use crate::{
     jit::SetBinding,
     submission::{
         accessor::Accessor,
-        graph::Touch,
+        graph::{Graph, Touch},
         identity::HandleId,
         kernel::KernelId,
         request::Request,
@@ -124,13 +124,14 @@ pub(crate) struct KnownLists {
 
 impl KnownLists {
     /// A known list that starts with the request.
-    pub(crate) fn starting(&mut self, request: &Request, listed: bool) -> Option<Arc<Known>> {
+    pub(crate) fn starting(&mut self, request: &Request, listed: bool, graph: &Graph) -> Option<Arc<Known>> {
         let (kernel, _) = request.dispatch.as_ref()?;
         let part = |(at, accessor): &(SetBinding, Accessor)| (*at, accessor.offset, accessor.count);
         let hash = self.first(listed, kernel.id, &request.push, request.args.iter().map(part));
         let none = Buffers::new();
         let known = self.kept.get(&hash)?.iter().find(|known| {
-            known.signature.properties.is_some() == listed && known.signature.goes_on(0, &none, request)
+            known.signature.properties.is_some() == listed
+                && known.signature.goes_on(0, &none, request, graph)
         })?;
         let known = known.clone();
         self.used(&known);
@@ -139,13 +140,18 @@ impl KnownLists {
 
     /// Another known list that agrees with the first `at` submissions of one, on these buffers, and goes on with the
     /// request.
-    pub(crate) fn departing(&mut self, from: &Followed, request: &Request) -> Option<Arc<Known>> {
+    pub(crate) fn departing(
+        &mut self,
+        from: &Followed,
+        request: &Request,
+        graph: &Graph,
+    ) -> Option<Arc<Known>> {
         let Followed { known: from, at, buffers, after: _ } = from;
         let hash = self.hash_of(&from.signature)?;
         let known = self.kept.get(&hash)?.iter().find(|known| {
             known.signature.properties.is_some()
                 && known.signature.begins_as(&from.signature, *at)
-                && known.signature.goes_on(*at, buffers, request)
+                && known.signature.goes_on(*at, buffers, request, graph)
         })?;
         let known = known.clone();
         self.used(&known);

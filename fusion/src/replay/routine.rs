@@ -10,13 +10,14 @@ use super::{
 };
 use crate::{
     error::Unreadable,
-    jit::{self, BufferId},
+    jit::{self, BufferId, Numbers},
     report::{
         list::{Elsewhere, FusionReport, Renamed, Reported, Tier},
         outcome::Outcome,
     },
     submission::{
-        buffer::BufferInner, device::Device, entry::Entry, identity::Span, ready::Readies, signature::Buffers,
+        buffer::BufferInner, device::Device, entry::Entry, graph::Graph, identity::Span, ready::Readies,
+        signature::Buffers,
     },
 };
 
@@ -27,6 +28,8 @@ pub(crate) struct Routine {
     pub(crate) outcome: Outcome,
     pub(crate) dispatches: u64,
     effects: Vec<Effect>,
+    /// What buffers have to hold, from a byte on.
+    numbers: SmallVec<[(u32, u64, Numbers); 1]>,
     /// What is said of a run, about these memories, in the order of the buffers.
     report: Option<(Arc<FusionReport>, SmallVec<[BufferId; 8]>)>,
 }
@@ -71,11 +74,26 @@ impl Routine {
                 effects.push(Effect { place, span: touch.span, inside });
             }
         }
+        let mut numbers = SmallVec::new();
+        for entry in entries {
+            for (arg, buffer) in entry.submission.args.iter().zip(&entry.buffers) {
+                let place = || place_of(buffers, buffer) as u32;
+                numbers.extend(arg.numbers.clone().map(|known| (place(), arg.offset, known)));
+            }
+        }
         let dispatches = report.map_or(1, |report| report.dispatches as u64);
         let outcome = report.map_or(Outcome::Unfused, |report| report.outcome.clone());
         let ids = || buffers.iter().map(|buffer| buffer.shared.id.planned()).collect();
         let report = report.map(|report| (Arc::new(again(report)), ids()));
-        Some(Routine { replay, outcome, dispatches, effects, report })
+        Some(Routine { replay, outcome, dispatches, effects, numbers, report })
+    }
+
+    /// Whether buffers hold the numbers that it was planned with.
+    pub(crate) fn finds_its_numbers(&self, buffers: &Buffers, graph: &Graph) -> bool {
+        self.numbers.iter().all(|(place, start, numbers)| {
+            let memory = &buffers[*place as usize].shared;
+            graph.holds(memory, *start).is_some_and(|bytes| numbers.are_in(bytes))
+        })
     }
 
     /// Whether a run of it is a list's.

@@ -45,7 +45,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
 
     let groups = groups_of(&kernel, *size).map_err(fail)?;
     let base = request.base;
-    push(&kernel, request.push.len()).map_err(fail)?;
+    let pushed = push(context, &kernel, request.push.len()).map_err(fail)?;
     let mut args: SmallVec<[Arg; 8]> = SmallVec::with_capacity(request.args.len());
     let mut touches = Touches::with_capacity(request.args.len());
     let mut buffers = SmallVec::with_capacity(request.args.len());
@@ -57,7 +57,6 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
         if request.args[..position].iter().any(|(earlier, _)| earlier == at) {
             return Err(fail(SubmitError::RepeatedBinding { at: *at }));
         }
-        known(&kernel, *at).map_err(fail)?;
     }
     // In the order of the kernel's bindings, which is the order that the planner expects.
     for binding in &kernel.interface.bindings {
@@ -82,6 +81,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
             offset: buffer.span(offset..offset + len).start,
             len,
             promote,
+            numbers: None,
         });
         touches.push(buffer.touch(offset..offset + len, binding.reads, binding.writes));
         buffers.push(buffer.clone());
@@ -92,7 +92,8 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
         touches.push(accessor.buffer.touch(range, reads, accessor.access.may_write()));
         buffers.push(accessor.buffer.clone());
     }
-    let submission = Submission { kernel: kernel.clone(), base, groups, args, push: request.push.clone() };
+    let push = SmallVec::from_slice(&request.push[..pushed]);
+    let submission = Submission { kernel: kernel.clone(), base, groups, args, push };
     for ((base, count), limit) in base.iter().zip(groups).zip(context.limits.max_groups) {
         let end = u64::from(*base) + u64::from(count);
         if *base > 0 && end > u64::from(limit) {
@@ -119,24 +120,16 @@ fn groups_of(kernel: &Specialized, size: Size) -> Result<[u32; 3], SubmitError> 
     if groups.contains(&0) { Err(SubmitError::ZeroGroups { groups }) } else { Ok(groups) }
 }
 
-/// Exactly the bytes of the block; the padding up to a whole word may be there or not.
-pub(crate) fn push(kernel: &Specialized, given: usize) -> Result<(), SubmitError> {
+/// How many of the bytes given the kernel takes: those of its block. More of them, up to what the device takes, are a part of
+/// the block that it does not use.
+pub(crate) fn push(context: &ContextInner, kernel: &Specialized, given: usize) -> Result<usize, SubmitError> {
     let needed = kernel.interface.push.as_ref().map_or(0, |push| push.size);
-    if (needed as usize..=needed.next_multiple_of(4) as usize).contains(&given) {
-        Ok(())
+    let most = needed.next_multiple_of(4).max(context.limits.max_push_bytes);
+    if (needed as usize..=most as usize).contains(&given) {
+        Ok(given.min(needed.next_multiple_of(4) as usize))
     } else {
         Err(SubmitError::PushSize { given, needed })
     }
-}
-
-fn known(kernel: &Specialized, at: SetBinding) -> Result<(), SubmitError> {
-    let bindings = &kernel.interface.bindings;
-    if bindings.iter().any(|b| b.at == at) {
-        return Ok(());
-    }
-    let known: Vec<String> = bindings.iter().map(|b| b.at.to_string()).collect();
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    Err(SubmitError::UnknownBinding { at, known })
 }
 
 /// The accessor's byte range in its buffer, if it can be bound.
@@ -220,11 +213,8 @@ pub(crate) fn recorded(
 ) -> Result<Submission, Error> {
     check_device(&context.device, kernel)?;
     let fail = |problem| Error::submit(&kernel.name, problem);
-    push(kernel, bytes.len()).map_err(fail)?;
+    push(context, kernel, bytes.len()).map_err(fail)?;
     groups_of(kernel, Size::Groups(groups)).map_err(fail)?;
-    for arg in args {
-        known(kernel, arg.at).map_err(fail)?;
-    }
     // In the order of the kernel's bindings, each once, as it was when it was recorded.
     for (number, binding) in kernel.interface.bindings.iter().enumerate() {
         let at = binding.at;

@@ -1,6 +1,7 @@
 //! Ending a fusion list: taking it out of the queue, running it, saying what became of it.
 
 use std::{
+    borrow::Cow,
     mem,
     sync::{Arc, OnceLock},
 };
@@ -142,13 +143,14 @@ impl ContextInner {
                 drop(schedule);
                 return Ok(Ended::Known(list.completion.clone()));
             }
-            let Some(state) = schedule.queues.get_mut(&queue) else { return Ok(Ended::Never) };
+            let schedule_now = &mut *schedule;
+            let Some(state) = schedule_now.queues.get_mut(&queue) else { return Ok(Ended::Never) };
             match mem::replace(&mut state.mode, Mode::Direct) {
                 Mode::Direct => {
                     return Ok(state.completion.clone().map_or(Ended::Never, Ended::Before));
                 }
                 Mode::Recording(mut list) => {
-                    list.unfold();
+                    list.unfold(&schedule_now.graph);
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone(), builder());
                     break list;
@@ -250,7 +252,7 @@ impl ContextInner {
         prepared: Prepared,
         remember: Remember<'_>,
     ) -> Result<(), Error> {
-        let Prepared { pieces, mut report, forced, planned, verify: _ } = prepared;
+        let Prepared { pieces, mut report, forced, planned, by_numbers, verify: _ } = prepared;
         report.names = list.names();
         let state = schedule.queue(queue);
         let (lane, profile) = (state.lane, state.profiling || self.profiling);
@@ -263,7 +265,10 @@ impl ContextInner {
             let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
             let readies = self.ready(schedule, pieces, buffers)?;
             let again = planned && waits.is_empty() && self.programs.keeps();
-            let ran = (&*list.entries, &*kept);
+            // What follows from numbers that the plan does not depend on would not hold with others.
+            let entries =
+                if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(list.without_numbers()) };
+            let ran = (&**entries, &*kept);
             let noted = again.then(|| remember.note(self, schedule, ran, &readies, Some(&report))).flatten();
             let submitted = self.commit(schedule, lane, Work { readies, waits: &waits, profile })?;
             for &(entry, position, is_kept) in &kept {
@@ -319,6 +324,10 @@ impl Drop for Ending<'_> {
 }
 
 impl List {
+    fn without_numbers(&self) -> Vec<Entry> {
+        self.entries.iter().cloned().map(Entry::without_numbers).collect()
+    }
+
     pub(crate) fn settle(&self, settled: Settled) {
         self.completion.settle(settled);
     }

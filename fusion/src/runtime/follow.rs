@@ -12,7 +12,7 @@ use crate::{
     submission::{
         buffer::BufferInner,
         entry::{After, Entry},
-        graph::Touches,
+        graph::{Graph, Touches},
         identity::HandleId,
         request::Request,
         signature::Buffers,
@@ -21,20 +21,25 @@ use crate::{
 
 impl List {
     /// Whether a known list agrees with everything so far and with the request. Then the list follows that one.
-    fn agrees(&mut self, lists: &mut KnownLists, request: &Request, after: &[Event]) -> bool {
+    fn agrees(
+        &mut self,
+        (lists, graph): (&mut KnownLists, &Graph),
+        request: &Request,
+        after: &[Event],
+    ) -> bool {
         // What it comes after besides has to be in this list, where it says nothing new.
         if !self.entries.is_empty() || !after.iter().all(|event| Arc::ptr_eq(&event.inner, &self.completion))
         {
             return false;
         }
         if let Some(followed) = &mut self.followed {
-            if followed.known.signature.goes_on(followed.at, &followed.buffers, request) {
+            if followed.known.signature.goes_on(followed.at, &followed.buffers, request, graph) {
                 return true;
             }
-            let other = lists.departing(followed, request);
+            let other = lists.departing(followed, request, graph);
             return other.map(|other| followed.known = other).is_some();
         }
-        let known = lists.starting(request, true);
+        let known = lists.starting(request, true, graph);
         self.followed =
             known.map(|known| Followed { known, at: 0, buffers: Buffers::new(), after: Vec::new() });
         self.followed.is_some()
@@ -53,12 +58,14 @@ impl List {
     }
 
     /// Builds what was only counted: afterwards the list follows nothing.
-    pub(crate) fn unfold(&mut self) {
+    pub(crate) fn unfold(&mut self, graph: &Graph) {
         let Some(Followed { known, at, buffers, after }) = self.followed.take() else { return };
-        self.entries.extend((0..at).map(|at| Entry {
-            after: After::default(),
-            given: Some(known.signature.given(at)),
-            ..known.structure.entry(at, &buffers)
+        self.entries.extend((0..at).map(|at| {
+            let given = Some(known.signature.given(at));
+            let mut entry = Entry { after: After::default(), given, ..known.structure.entry(at, &buffers) };
+            // Nobody has changed what its buffers hold: that would have ended the list.
+            entry.learn(graph);
+            entry
         }));
         for (place, after) in after {
             self.entries[place].after.listed.push(after);
@@ -99,7 +106,7 @@ impl Schedule {
         let quiet = self.quiet(queue);
         let Some(state) = self.queues.get_mut(&queue) else { return false };
         let Mode::Recording(list) = &mut state.mode else { return false };
-        if !list.agrees(&mut self.known, request, after) {
+        if !list.agrees((&mut self.known, &self.graph), request, after) {
             return false;
         }
         if quiet {
@@ -135,7 +142,7 @@ impl Schedule {
         if !matches!(state.mode, Mode::Direct) || !after.is_empty() {
             return None;
         }
-        let known = self.known.starting(request, false)?;
+        let known = self.known.starting(request, false, &self.graph)?;
         let mut buffers = Buffers::new();
         let in_the_way =
             || !self.quiet(queue) && self.in_the_way(&known.touches(0, &buffers, request), queue);

@@ -8,7 +8,7 @@ use std::{
 use super::verify::First;
 use crate::{
     code::{
-        memo::{Numbers, Planned},
+        memo::{Numbered, Planned},
         programs::micros,
     },
     error::{BuildError, Error, FusionError},
@@ -35,6 +35,8 @@ pub(crate) struct Prepared {
     pub(crate) forced: Option<Error>,
     /// It runs as planned: the same list would run the same way again.
     pub(crate) planned: bool,
+    /// As planned with numbers in buffers: only where those are the same.
+    pub(crate) by_numbers: bool,
     /// Its fused code is to be compared with the unfused on the device, which no run did before.
     pub(crate) verify: Option<First>,
 }
@@ -50,7 +52,8 @@ impl ContextInner {
             return self.prepare_unfused(list, Outcome::Refused { reason: Reason::Empty });
         }
         let start = Instant::now();
-        let (submissions, in_memory, believed) = list.submissions(properties.policy);
+        let (mut submissions, in_memory, believed) = list.submissions(properties.policy);
+        let by_numbers = self.with_numbers(list, &mut submissions, &properties.options())?;
         let (planned, numbers) = self.plan(list, &submissions, &properties.options())?;
         let (plan, mut report) = (&planned.plan, numbers.report(&planned.plan.report));
         let is_inside = |buffer: BufferId| {
@@ -94,6 +97,7 @@ impl ContextInner {
             bound.buffer = numbers.buffer(bound.buffer);
         }
         prepared.planned = true;
+        prepared.by_numbers = by_numbers;
         prepared.report.checks = checks;
         if properties.verify {
             let keys = self.judged.unverified(&plan.steps);
@@ -105,13 +109,33 @@ impl ContextInner {
         Ok(prepared)
     }
 
+    /// Whether a list is planned with the numbers that its buffers hold; they are taken out of the submissions where there is
+    /// nothing more to gain from them. Then the plan holds whatever the buffers hold next time.
+    fn with_numbers(
+        &self,
+        list: &List,
+        submissions: &mut Vec<Submission>,
+        options: &FuseOptions,
+    ) -> Result<bool, Error> {
+        if submissions.iter().flat_map(|one| &one.args).all(|arg| arg.numbers.is_none()) {
+            return Ok(false);
+        }
+        let without = jit::without_numbers(submissions);
+        let (planned, _) = self.plan(list, &without, options)?;
+        let is_best = jit::is_one_kernel(&planned.plan);
+        if is_best {
+            *submissions = without;
+        }
+        Ok(!is_best)
+    }
+
     /// The plan of a list, with its buffers numbered: made before, or now.
     fn plan(
         &self,
         list: &List,
         submissions: &[Submission],
         options: &FuseOptions,
-    ) -> Result<(Arc<Planned>, Numbers), Error> {
+    ) -> Result<(Arc<Planned>, Numbered), Error> {
         let memo = || self.memo.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(planned), numbers) = memo().get(submissions.iter(), options) {
             return Ok((planned, numbers));
@@ -120,7 +144,7 @@ impl ContextInner {
         let plan = jit::plan(submissions, options, &self.limits)
             .map_err(|error| Error::Build { kernel: list.label(), source: BuildError::Plan(error) })?;
         let planned = memo().put(submissions.iter(), options, plan);
-        Ok((planned, Numbers::of(submissions.iter())))
+        Ok((planned, Numbered::of(submissions.iter())))
     }
 
     /// The same list after its fused code could not be built.
@@ -189,7 +213,7 @@ impl ContextInner {
             plan_us,
             names: Vec::new(),
         };
-        Ok(Prepared { pieces, report, forced: None, planned: false, verify: None })
+        Ok(Prepared { pieces, report, forced: None, planned: false, by_numbers: false, verify: None })
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
         end::{End, error_source},
         schedule::{Mode, QueueId, QueueState, Schedule, Tasks},
     },
+    submission::graph::Graph,
     vk::Point,
 };
 
@@ -25,14 +26,20 @@ impl QueueState {
 impl Schedule {
     /// The state of a queue that exists, as every queue does whose handle is at hand.
     pub(crate) fn queue(&mut self, id: QueueId) -> &mut QueueState {
-        self.queues.entry(id).or_insert_with(|| QueueState {
+        self.queue_and_graph(id).0
+    }
+
+    /// A queue, and what is known of memory.
+    pub(crate) fn queue_and_graph(&mut self, id: QueueId) -> (&mut QueueState, &Graph) {
+        let queue = self.queues.entry(id).or_insert_with(|| QueueState {
             lane: 0,
             profiling: false,
             mode: Mode::Direct,
             completion: None,
             last: None,
             tasks: SmallVec::new(),
-        })
+        });
+        (queue, &self.graph)
     }
 }
 

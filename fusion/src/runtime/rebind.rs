@@ -90,7 +90,7 @@ impl Shape {
         for change in changes {
             match change {
                 Change::Buffer { old, new } => self.replace(context, (buffers, &mut with), old, new)?,
-                Change::Push { submission, bytes } => push(entries, *submission, bytes)?,
+                Change::Push { submission, bytes } => push(context, entries, *submission, bytes)?,
             }
         }
         same_overlaps(buffers, &with)?;
@@ -179,14 +179,14 @@ fn share(a: &BufferInner, b: &BufferInner) -> Option<i128> {
     whole_a.overlaps(&whole_b).then_some(distance)
 }
 
-fn push(entries: &mut [Entry], submission: usize, bytes: &[u8]) -> Result<(), Error> {
+fn push(context: &ContextInner, entries: &mut [Entry], submission: usize, bytes: &[u8]) -> Result<(), Error> {
     let count = entries.len();
     let Some(entry) = entries.get_mut(submission) else {
         return refuse(format!("there is no submission {submission} in a list of {count}"));
     };
-    check::push(&entry.submission.kernel, bytes.len())
+    let pushed = check::push(context, &entry.submission.kernel, bytes.len())
         .map_err(|problem| Error::submit(&entry.label, problem))?;
-    entry.submission.push = SmallVec::from_slice(bytes);
+    entry.submission.push = SmallVec::from_slice(&bytes[..pushed]);
     Ok(())
 }
 

@@ -38,11 +38,13 @@ pub struct Accessor {
     /// In elements.
     pub(crate) count: u64,
     pub(crate) promote: Option<Promote>,
+    /// What it holds stays as it is until the list has run.
+    pub(crate) constant: bool,
 }
 
 impl Accessor {
     pub(crate) fn new(buffer: &Arc<BufferInner>, element: u64, count: u64, access: Access) -> Accessor {
-        Accessor { buffer: buffer.clone(), access, element, offset: 0, count, promote: None }
+        Accessor { buffer: buffer.clone(), access, element, offset: 0, count, promote: None, constant: false }
     }
 
     /// Narrows the accessor to `len` elements from `offset` on, counted from the start of what it spans now.
@@ -88,6 +90,18 @@ impl Accessor {
     #[must_use]
     pub fn no_promotion(mut self) -> Accessor {
         self.promote = Some(Promote::None);
+        self
+    }
+
+    /// Says that nothing writes these bytes before the submission, or the fusion list that it is in, has run. What they
+    /// hold then counts as numbers when it is planned, as push constants do: a row length in a uniform buffer, say.
+    ///
+    /// It is not needed for what the host wrote into a buffer of up to 4 KiB, which counts as numbers anyway until a
+    /// submission or a command may have written it. For others of up to 64 KiB the contents are read when this is submitted,
+    /// which waits for work that writes them; those of an imported buffer are read each time.
+    #[must_use]
+    pub fn constant(mut self) -> Accessor {
+        self.constant = true;
         self
     }
 

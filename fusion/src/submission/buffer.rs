@@ -26,6 +26,9 @@ use crate::{
 /// The promotions that a buffer may ask for; one of them is stored as its place here.
 const PROMOTIONS: [Promote; 4] = [Promote::None, Promote::Private, Promote::Local, Promote::Auto];
 
+/// Bytes of a buffer of which is remembered what the host writes.
+const SMALL: u64 = 4096;
+
 /// What the handles of a buffer share.
 #[derive(Debug)]
 pub(crate) struct BufferInner {
@@ -150,6 +153,12 @@ impl BufferInner {
                 (offset.is_multiple_of(4) && fits).then_some(words)
             }
         }
+    }
+
+    /// Whether what the host writes into it is remembered: it may be numbers that indices depend on. Of memory of the user's
+    /// nobody knows who else writes it.
+    pub(crate) fn is_small(&self) -> bool {
+        self.size <= SMALL && !self.imported
     }
 
     /// Whether it may be bound as a uniform buffer: an imported one may have been made without that usage.

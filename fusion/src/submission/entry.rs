@@ -6,11 +6,11 @@ use smallvec::SmallVec;
 
 use crate::{
     error::Unreadable,
-    jit::{self, Promote, Submission},
+    jit::{self, Numbers, Promote, Submission},
     submission::{
         buffer::BufferInner,
         device::Device,
-        graph::{Touch, Touches},
+        graph::{Graph, Touch, Touches},
         identity::{MemoryId, Span},
         signature::Given,
     },
@@ -28,6 +28,8 @@ pub(crate) struct Entry {
     pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
     /// The promotion that the buffer of each argument asked for when this was submitted, whatever it asks for now.
     pub(crate) asked: SmallVec<[Promote; 8]>,
+    /// Whether each argument was declared to be constant.
+    pub(crate) declared: SmallVec<[bool; 8]>,
     pub(crate) after: After,
     /// What it was asked for; nothing where it cannot be compared with that.
     pub(crate) given: Option<Given>,
@@ -44,6 +46,30 @@ pub(crate) struct After {
 }
 
 impl Entry {
+    /// Takes note of what its arguments hold where indices and conditions depend on it, as far as that is known now. To be
+    /// called when it is listed: whoever changes that from then on ends the list first.
+    pub(crate) fn learn(&mut self, graph: &Graph) {
+        let submission = &mut self.submission;
+        for (position, arg) in submission.args.iter_mut().enumerate() {
+            arg.numbers = None;
+            let mut places = submission.kernel.number_places(position).peekable();
+            let buffer = &self.buffers[position];
+            // Of the user's memory only the user knows who writes it.
+            let is_known = !buffer.imported || self.declared[position];
+            if places.peek().is_some() && is_known && !buffer.is_addressed() {
+                let bytes = graph.holds(&buffer.shared, arg.offset);
+                let len = usize::try_from(arg.len).unwrap_or(usize::MAX);
+                arg.numbers = bytes.and_then(|bytes| Numbers::of(places, &bytes[..bytes.len().min(len)]));
+            }
+        }
+    }
+
+    /// As if nothing were known of what its arguments hold.
+    pub(crate) fn without_numbers(mut self) -> Entry {
+        self.submission.args.iter_mut().for_each(|arg| arg.numbers = None);
+        self
+    }
+
     /// What its kernel reaches by address: the touches after those of its arguments.
     pub(crate) fn reaches(&self) -> impl Iterator<Item = (Touch, Arc<BufferInner>)> + '_ {
         self.touches.iter().cloned().zip(self.buffers.iter().cloned()).skip(self.submission.args.len())

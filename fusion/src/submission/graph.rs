@@ -24,6 +24,7 @@ use crate::{
 };
 
 mod dot;
+mod known;
 mod works;
 
 use works::{Work, WorkId, Works};
@@ -123,6 +124,10 @@ pub(crate) struct Graph {
     latest: Option<Latest>,
     /// How many memories there may be in `live` before those without pending work are dropped.
     sweep_at: usize,
+    /// What small buffers hold.
+    known: AHashMap<MemoryId, known::Known>,
+    /// How many memories there may be in `known` before those that are gone are dropped.
+    forget_at: usize,
 }
 
 impl Graph {
@@ -240,6 +245,7 @@ impl Graph {
     /// too, and it is ordered after them. Without this a buffer that is used all the time and never waited for would
     /// collect accesses without end.
     fn put(&mut self, work: WorkId, touch: Touch) {
+        self.forget(&touch);
         let works = &mut self.works;
         let accesses = self.live.entry(touch.memory).or_default();
         accesses.retain(|old| {

@@ -13,12 +13,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{self, Promote, SetBinding, SpecType},
+    jit::{self, Numbers, Promote, SetBinding, SpecType},
     options::fusion::FusionProperties,
     submission::{
         accessor::{Access, Accessor},
         buffer::BufferInner,
         entry::Entry,
+        graph::Graph,
         identity::HandleId,
         kernel::KernelId,
         request::{Request, Size},
@@ -61,6 +62,9 @@ pub(crate) struct Arg {
     pub(crate) offset: u64,
     pub(crate) count: u64,
     pub(crate) promote: Option<Promote>,
+    pub(crate) constant: bool,
+    /// What it held, if that was known and the plan may depend on it.
+    pub(crate) numbers: Option<Numbers>,
 }
 
 /// What may matter of a buffer.
@@ -103,9 +107,10 @@ impl Given {
             return None;
         }
         let arg = |(at, accessor): &(SetBinding, Accessor)| {
-            let Accessor { buffer: _, access, element, offset, count, promote } = accessor;
+            let Accessor { buffer: _, access, element, offset, count, promote, constant } = accessor;
             let (at, access, element, offset) = (*at, *access, *element, *offset);
-            Arg { at, place: 0, access, element, offset, count: *count, promote: *promote }
+            let (count, promote, constant) = (*count, *promote, *constant);
+            Arg { at, place: 0, access, element, offset, count, promote, constant, numbers: None }
         };
         let call = Call {
             kernel: kernel.id,
@@ -145,6 +150,7 @@ impl Signature {
                     return None;
                 }
                 arg.place = place as u32;
+                arg.numbers = entry.submission.args[position].numbers.clone();
             }
             calls.push(call);
         }
@@ -167,8 +173,8 @@ impl Signature {
     }
 
     /// Whether a request asks for what the submission at a place does, after those before it were asked for with these
-    /// buffers. What it comes after is not looked at.
-    pub(crate) fn goes_on(&self, at: usize, buffers: &Buffers, request: &Request) -> bool {
+    /// buffers, and finds the numbers in them that it was planned with. What it comes after is not looked at.
+    pub(crate) fn goes_on(&self, at: usize, buffers: &Buffers, request: &Request, graph: &Graph) -> bool {
         let Some(Call { kernel, size, base, spec, push, args }) = self.calls.get(at) else { return false };
         let Request { args: asked, push: pushed, spec: specialized, dispatch, base: from, uses } = request;
         dispatch.as_ref().is_some_and(|(asked, asked_size)| asked.id == *kernel && asked_size == size)
@@ -178,14 +184,20 @@ impl Signature {
             && specialized.len() == spec.len()
             && specialized.iter().zip(spec).all(|(a, b)| (a.0, a.1.ty(), a.1.bits()) == *b)
             && asked.len() == args.len()
-            && self.takes(args, buffers, asked)
+            && self.takes(args, buffers, asked, graph)
     }
 
     /// Whether arguments are as they should be, and their buffers either the ones that were met before or new ones.
-    fn takes(&self, args: &[Arg], buffers: &Buffers, asked: &[(SetBinding, Accessor)]) -> bool {
+    fn takes(
+        &self,
+        args: &[Arg],
+        buffers: &Buffers,
+        asked: &[(SetBinding, Accessor)],
+        graph: &Graph,
+    ) -> bool {
         let mut met: SmallVec<[&Arc<BufferInner>; 8]> = SmallVec::new();
         args.iter().zip(asked).all(|(arg, (at, accessor))| {
-            let Accessor { buffer, access, element, offset, count, promote } = accessor;
+            let Accessor { buffer, access, element, offset, count, promote, constant } = accessor;
             let place = arg.place as usize;
             let known = buffers.get(place).or_else(|| met.get(place.checked_sub(buffers.len())?).copied());
             let is_right = match known {
@@ -197,11 +209,15 @@ impl Signature {
                     is_new
                 }
             };
-            let (at, place, promote) = (*at, arg.place, *promote);
-            let (access, element, offset, count) = (*access, *element, *offset, *count);
             is_right
-                && *arg == Arg { at, place, access, element, offset, count, promote }
-                && self.views[place as usize] == View::of(buffer)
+                && (arg.at, arg.access, arg.promote) == (*at, *access, *promote)
+                && (arg.element, arg.offset, arg.count) == (*element, *offset, *count)
+                && arg.constant == *constant
+                && self.views[place] == View::of(buffer)
+                && arg.numbers.as_ref().is_none_or(|numbers| {
+                    let start = buffer.span(accessor.bytes().0..buffer.size).start;
+                    graph.holds(&buffer.shared, start).is_some_and(|bytes| numbers.are_in(bytes))
+                })
         })
     }
 

@@ -244,6 +244,7 @@ impl List {
                 offset: u64::from(bound.offset),
                 len: u64::from(bound.len),
                 promote: self.objects[bound.object].promote,
+                numbers: None,
             });
         }
         let push = if kernel.interface.push.is_some() { shot.push_bytes() } else { Vec::new() };

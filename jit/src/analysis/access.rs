@@ -164,6 +164,8 @@ pub struct KernelAnalysis {
     pub(crate) loops: Vec<LoopRounds>,
     /// Counters that some rounds leave as they are: their loops, and the branches that a round takes if it steps.
     pub(crate) skipping: Vec<(usize, Vec<Passed>)>,
+    /// The places in buffers that expressions depend on: binding, offset and width in bits.
+    pub(crate) cells: Vec<(u16, u32, u8)>,
     /// What the kernel reads of its push constants.
     pub(crate) push: PushUse,
     /// Bindings reached in a way the analysis does not follow.

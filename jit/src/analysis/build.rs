@@ -8,7 +8,7 @@
 //! - an expression holds wherever the instruction that uses it runs: a value defined in a loop and
 //!   used after it is opaque, because its parts have moved on
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
 use smallvec::SmallVec;
@@ -35,6 +35,7 @@ pub(crate) fn analyse(module: &Module, bindings: &[SetBinding]) -> KernelAnalysi
         cfg: &cfg,
         definitions: definitions(module, function),
         variables: variables(module, bindings),
+        uniforms: uniforms(module, bindings),
         glsl: glsl_imports(module),
         exprs: Exprs::default(),
         memo: AHashMap::new(),
@@ -89,6 +90,8 @@ pub(super) struct Builder<'a> {
     pub(super) cfg: &'a Cfg,
     pub(super) definitions: AHashMap<u32, Definition<'a>>,
     pub(super) variables: AHashMap<u32, (Variable, u32)>,
+    /// Bindings that are uniform buffers, whatever else they are.
+    pub(super) uniforms: AHashSet<usize>,
     pub(super) glsl: Vec<u32>,
     pub(super) exprs: Exprs,
     pub(super) memo: AHashMap<(u32, u32), NodeId>,
@@ -158,6 +161,21 @@ fn variables(module: &Module, bindings: &[SetBinding]) -> AHashMap<u32, (Variabl
     map
 }
 
+/// The bindings that are uniform buffers.
+fn uniforms(module: &Module, bindings: &[SetBinding]) -> AHashSet<usize> {
+    let class = Operand::StorageClass(StorageClass::Uniform);
+    let uniform = module
+        .types_global_values
+        .iter()
+        .filter(|inst| inst.class.opcode == Op::Variable && inst.operands.first() == Some(&class));
+    let variables = variables(module, bindings);
+    let binding = |inst: &Instruction| match variables.get(&inst.result_id?)?.0 {
+        Variable::Buffer(binding) => Some(binding),
+        _ => None,
+    };
+    uniform.filter_map(binding).collect()
+}
+
 pub(super) fn id_at(inst: &Instruction, n: usize) -> Option<u32> {
     inst.operands.get(n)?.id_ref_any()
 }
@@ -186,7 +204,7 @@ impl<'a> Builder<'a> {
             leaves.sort();
             leaves.dedup();
         }
-        let skipping = self.exprs.skipping();
+        let (skipping, cells) = (self.exprs.skipping(), self.exprs.cells());
         KernelAnalysis {
             exprs: std::mem::take(&mut self.exprs),
             accesses,
@@ -197,6 +215,7 @@ impl<'a> Builder<'a> {
             push: std::mem::take(&mut self.push),
             loops,
             skipping,
+            cells,
         }
     }
 

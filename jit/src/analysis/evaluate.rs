@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use super::access::{Access, Guard, KernelAnalysis};
 use super::affine::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, rejoin};
 use super::expr::{IdKind, Node, NodeId, Passed, mask, sign_extend};
+use super::numbers::Numbers;
 use super::word::{Value, as_signed, as_unsigned};
 
 /// How a member's ids follow from the ids of the fused kernel, and the numbers it was given.
@@ -30,11 +31,21 @@ pub(crate) struct Environment<'a> {
     pub(crate) push: &'a [u8],
     /// Byte length of each binding.
     pub(crate) lengths: &'a [u64],
-    /// For each binding that nothing in the list writes: its buffer and first byte. What is read there
-    /// at a fixed place is one value, in every invocation and every member.
-    pub(crate) constants: &'a [Option<(u64, u64)>],
+    /// The bindings that nothing in the list writes. What is read there at a fixed place is one value, in every
+    /// invocation and every member.
+    pub(crate) constants: &'a [Option<Constant<'a>>],
     /// What the mapping itself guarantees: each form is at most zero.
     pub(crate) facts: Vec<Affine>,
+}
+
+/// A range of a buffer that nothing in the list writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Constant<'a> {
+    pub(crate) buffer: u64,
+    /// Its first byte in the buffer.
+    pub(crate) start: u64,
+    /// What it holds, as far as that is known.
+    pub(crate) numbers: Option<&'a Numbers>,
 }
 
 /// An access with numbers: a byte range of a buffer as a function of the invocation.
@@ -356,12 +367,7 @@ impl<'a> Evaluator<'a> {
             Node::Push { offset, width } => {
                 let bytes = self.env.push.get(*offset as usize..)?.get(..usize::from(*width / 8))?;
                 let value = bytes.iter().rev().fold(0u64, |word, &b| (word << 8) | u64::from(b));
-                let signed = sign_extend(value, *width);
-                Affine::constant(if signed < 0 && signed > -4096 {
-                    i128::from(signed)
-                } else {
-                    i128::from(value)
-                })
+                number(value, *width)
             }
             Node::Length { binding, offset, stride } => {
                 let length = *self.env.lengths.get(usize::from(*binding))?;
@@ -370,10 +376,14 @@ impl<'a> Evaluator<'a> {
             }
             Node::Cell { binding, offset, width, .. } => {
                 let binding = usize::from(*binding);
-                let (buffer, start) = self.env.constants.get(binding).copied().flatten()?;
+                let Constant { buffer, start, numbers } =
+                    self.env.constants.get(binding).copied().flatten()?;
                 // Behind the end of what is bound there is no number that another view would find as well.
                 if u64::from(*offset) + u64::from(*width / 8) > *self.env.lengths.get(binding)? {
                     return None;
+                }
+                if let Some(value) = numbers.and_then(|numbers| numbers.get(*offset, *width)) {
+                    return Some(self.exact(atoms, number(value, *width)));
                 }
                 let buffer = if mutant!(CellsAreOne) { 0 } else { buffer };
                 let cell = Atom::Cell { buffer, offset: start + u64::from(*offset), width: *width };
@@ -431,4 +441,10 @@ impl<'a> Evaluator<'a> {
         let high = values.iter().map(|v| v.high).max()?;
         (high - low < 1 << 62).then(|| self.unknown(atoms, node, low, high))
     }
+}
+
+/// A word that the host gave. Small negative numbers are meant as such; congruence makes both right.
+fn number(value: u64, width: u8) -> Affine {
+    let signed = sign_extend(value, width);
+    Affine::constant(if signed < 0 && signed > -4096 { i128::from(signed) } else { i128::from(value) })
 }

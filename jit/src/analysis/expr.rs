@@ -133,8 +133,9 @@ pub enum Node {
     },
     /// A scalar loaded from a fixed place of a buffer.
     Cell {
-        /// SSA id of the load: two loads of one place may find different values.
-        id: u32,
+        /// SSA id of the load: two loads of one place may find different values. None for a place in a uniform buffer,
+        /// where every load of the kernel finds the same.
+        id: Option<u32>,
         /// Index into the kernel's bindings.
         binding: u16,
         /// Byte offset in the binding.
@@ -283,6 +284,18 @@ impl Exprs {
         self.add(Node::Const { value: value & mask(width), width })
     }
 
+    /// The places in buffers that expressions depend on: binding, offset and width in bits.
+    pub(crate) fn cells(&self) -> Vec<(u16, u32, u8)> {
+        let cell = |node: &Node| match node {
+            Node::Cell { binding, offset, width, .. } => Some((*binding, *offset, *width)),
+            _ => None,
+        };
+        let mut cells: Vec<_> = self.nodes.iter().filter_map(cell).collect();
+        cells.sort_unstable();
+        cells.dedup();
+        cells
+    }
+
     /// The loops of counters that a round may leave as they are, and the branches under which it does not.
     pub(crate) fn skipping(&self) -> Vec<(usize, Vec<Passed>)> {
         let skips = |node: &Node| match node {
@@ -310,7 +323,8 @@ impl Exprs {
             | Node::Id { .. }
             | Node::LocalIndex
             | Node::Push { .. }
-            | Node::Length { .. } => true,
+            | Node::Length { .. }
+            | Node::Cell { id: None, .. } => true,
             Node::Binary { a, b, .. }
             | Node::Compare { a, b, .. }
             | Node::BoolAnd(a, b)

@@ -281,8 +281,9 @@ impl<'a> Builder<'a> {
         match pointer.variable {
             Variable::Buffer(binding) if pointer.terms.is_empty() => {
                 let offset = pointer.constant + u64::from(component) * u64::from(width / 8);
+                // The driver takes the bytes of a uniform buffer for constant while a kernel runs, and so may we.
+                let id = if self.uniforms.contains(&binding) { None } else { Some(inst.result_id?) };
                 let (binding, offset) = (u16::try_from(binding).ok()?, u32::try_from(offset).ok()?);
-                let id = inst.result_id?;
                 (width >= 8).then(|| self.exprs.add(Node::Cell { id, binding, offset, width }))
             }
             Variable::Push if pointer.terms.is_empty() => {

@@ -513,7 +513,11 @@ impl Trace<'_> {
                 let is_written = w.written.contains(&argument.buffer.0);
                 let origin = if is_written { Origin::Written } else { Origin::Input };
                 let fixed = inner.and_then(|place| w.terms.value(place.offset)).filter(|_| !is_written);
+                let number = |offset: u64| argument.numbers.as_ref()?.get(u32::try_from(offset).ok()?, width);
                 Some(match fixed {
+                    Some(offset) if number(offset).is_some() => {
+                        w.terms.constant(number(offset).unwrap_or_default(), width)
+                    }
                     Some(offset) => w.cell(argument.buffer.0, argument.offset + offset, width),
                     None => self.unknown(w, width, origin, "load", result),
                 })

@@ -113,16 +113,6 @@ pub enum KernelError {
         /// The names there are.
         available: Vec<String>,
     },
-    /// A value for a specialization constant that the module does not have.
-    #[error("kernel `{kernel}` has no specialization constant {id}; it has {}", Ids(.known))]
-    UnknownSpecialization {
-        /// Name of the module.
-        kernel: String,
-        /// The `SpecId` asked for.
-        id: u32,
-        /// The ids there are.
-        known: Vec<u32>,
-    },
     /// Two values for one specialization constant.
     #[error("specialization constant {id} of kernel `{kernel}` is given twice")]
     RepeatedSpecialization {
@@ -213,22 +203,6 @@ impl fmt::Display for Names<'_> {
         for (i, name) in self.0.iter().enumerate() {
             let comma = if i == 0 { "" } else { ", " };
             write!(f, "{comma}`{name}`")?;
-        }
-        Ok(())
-    }
-}
-
-/// Prints a list of numbers, or `none`.
-struct Ids<'a>(&'a [u32]);
-
-impl fmt::Display for Ids<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str("none");
-        }
-        for (i, id) in self.0.iter().enumerate() {
-            let comma = if i == 0 { "" } else { ", " };
-            write!(f, "{comma}{id}")?;
         }
         Ok(())
     }

@@ -30,10 +30,11 @@ pub enum SpecType {
 }
 
 impl SpecType {
-    /// Whether a value of type `given` may be used for a constant of this type: the same type, or an
-    /// integer of the same width and the other signedness.
+    /// Whether a value of type `given` may be used for a constant of this type: the same type, an integer of the same
+    /// width and the other signedness, or, for a boolean, an integer of 32 bits, as Vulkan has it.
     pub fn accepts(self, given: SpecType) -> bool {
-        self == given || (self.unsigned().is_some() && self.unsigned() == given.unsigned())
+        let is_bool = self == SpecType::Bool && matches!(given, SpecType::I32 | SpecType::U32);
+        is_bool || self == given || (self.unsigned().is_some() && self.unsigned() == given.unsigned())
     }
 
     /// The unsigned integer type of the same width, for integers.
@@ -211,7 +212,8 @@ pub(crate) fn reflect(words: &[u32], names: &AHashMap<u32, String>) -> Vec<SpecC
 }
 
 /// Checks given values against the constants there are; returns the bits of *every* constant, in the
-/// order of `constants`, so that equal results mean equal code.
+/// order of `constants`, so that equal results mean equal code. As in Vulkan, a value for a constant that the module does not
+/// have is ignored.
 pub(crate) fn resolve(
     kernel: &str,
     constants: &[SpecConstant],
@@ -220,13 +222,7 @@ pub(crate) fn resolve(
     let mut bits: Vec<(u32, u64)> = constants.iter().map(|c| (c.id, c.default.bits())).collect();
     let mut seen = vec![false; constants.len()];
     for (id, value) in values {
-        let Ok(index) = constants.binary_search_by_key(id, |constant| constant.id) else {
-            return Err(KernelError::UnknownSpecialization {
-                kernel: kernel.to_owned(),
-                id: *id,
-                known: constants.iter().map(|constant| constant.id).collect(),
-            });
-        };
+        let Ok(index) = constants.binary_search_by_key(id, |constant| constant.id) else { continue };
         if std::mem::replace(&mut seen[index], true) {
             return Err(KernelError::RepeatedSpecialization { kernel: kernel.to_owned(), id: *id });
         }
@@ -239,7 +235,7 @@ pub(crate) fn resolve(
                 given: value.ty(),
             });
         }
-        bits[index].1 = value.bits();
+        bits[index].1 = if expected == SpecType::Bool { u64::from(value.bits() != 0) } else { value.bits() };
     }
     Ok(bits)
 }

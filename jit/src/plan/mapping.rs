@@ -11,7 +11,7 @@ use super::submission::{Limits, Submission};
 use crate::Reason;
 use crate::analysis::affine::{Affine, Atom, Atoms, Bounds, Ranges, split};
 use crate::analysis::dependence::Shape;
-use crate::analysis::evaluate::Environment;
+use crate::analysis::evaluate::{Constant, Environment};
 
 /// A mapping and the dispatch it maps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl Layout {
         position: usize,
         member: &'a Submission,
         lengths: &'a [u64],
-        constants: &'a [Option<(u64, u64)>],
+        constants: &'a [Option<Constant<'a>>],
     ) -> Option<Environment<'a>> {
         let Shape { groups, local } = self.shape;
         let group: [Affine; 3] = std::array::from_fn(|d| id(atoms, Atom::Group(d as u8), groups[d]));

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 pub use super::shape::ShapeFacts;
 pub use crate::analysis::layout::SmallScalars;
+pub use crate::analysis::numbers::{Number, Numbers};
 use crate::kernel::{FloatControls, SetBinding, Specialized};
 
 /// Identity of a memory object: equal ids mean the same memory, different ids disjoint memory.
@@ -66,6 +67,9 @@ pub struct Arg {
     pub len: u64,
     /// Promotion asked for.
     pub promote: Promote,
+    /// What it holds at places that the plan may depend on, where that is known and stays so until the list has run. The
+    /// caller sees to it that a plan is used again only where it holds the same.
+    pub numbers: Option<Numbers>,
 }
 
 /// What has to be shown before kernels are fused.

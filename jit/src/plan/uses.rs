@@ -3,7 +3,8 @@
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 
-use super::submission::{BufferId, Policy, Submission};
+use super::submission::{Arg, BufferId, Policy, Submission};
+use crate::analysis::evaluate::Constant;
 
 /// One argument of the list: submission and binding number.
 pub(crate) type Place = (usize, usize);
@@ -17,12 +18,15 @@ pub(crate) struct Uses {
     written: AHashSet<BufferId>,
     /// Some kernel follows device addresses, and may stand in one group with others: it may write any buffer.
     addressed: bool,
+    /// Some kernel follows device addresses.
+    follows_addresses: bool,
 }
 
 impl Uses {
     pub(crate) fn of(list: &[Submission]) -> Self {
         let mut uses = Self::default();
         for (position, submission) in list.iter().enumerate() {
+            uses.follows_addresses |= submission.kernel.interface.uses_device_addresses;
             for (number, (arg, binding)) in
                 submission.args.iter().zip(&submission.kernel.interface.bindings).enumerate()
             {
@@ -56,11 +60,16 @@ impl Uses {
         &self.order
     }
 
-    /// For each argument of a submission that nothing in the list writes: buffer and first byte.
-    pub(crate) fn constants(&self, submission: &Submission) -> SmallVec<[Option<(u64, u64)>; 8]> {
+    /// The arguments of a submission that nothing in the list writes.
+    pub(crate) fn constants<'a>(&self, submission: &'a Submission) -> SmallVec<[Option<Constant<'a>>; 8]> {
         let written = |buffer: BufferId| self.addressed || self.written.contains(&buffer);
-        let constant = |buffer: BufferId| !written(buffer) || mutant!(CellsNeverChange);
-        let args = submission.args.iter();
-        args.map(|arg| constant(arg.buffer).then_some((arg.buffer.0, arg.offset))).collect()
+        let is_constant = |buffer: BufferId| !written(buffer) || mutant!(CellsNeverChange);
+        let constant = |arg: &'a Arg| {
+            // A kernel that follows addresses stands in a group of its own, and may write what later ones read.
+            let is_known = !self.follows_addresses || mutant!(AddressesWriteNoNumbers);
+            let numbers = arg.numbers.as_ref().filter(|_| is_known);
+            is_constant(arg.buffer).then_some(Constant { buffer: arg.buffer.0, start: arg.offset, numbers })
+        };
+        submission.args.iter().map(constant).collect()
     }
 }

@@ -1,10 +1,10 @@
 //! Small instances of a list: the same kernels and buffers with other sizes.
 //!
-//! What a size is, is guessed: a push constant that the work-group counts follow from, one next to it, or a product of two.
+//! What a size is, is guessed: a push constant, or a number in a buffer, that the work-group counts follow from, one next to it, or a product of two.
 //! A wrong guess costs an instance and never a verdict, because an instance is a list like any other: it counts only if the planner
 //! makes the same code of it and the unfused run of it is defined.
 
-use crate::plan::Submission;
+use crate::plan::{Number, Numbers, Submission};
 
 /// A list with other sizes.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl Sizes {
         for one in list {
             for d in 0..3 {
                 most = most.max(u64::from(one.groups[d]) * u64::from(one.kernel.interface.local_size[d]));
-                let words = list.iter().flat_map(|other| words(&other.push));
+                let words = list.iter().flat_map(|other| words(&other.push).chain(numbers(other)));
                 tied.extend(words.filter(|&word| ratio(one, d, word).is_some()));
             }
         }
@@ -98,6 +98,11 @@ impl Sizes {
                 words(&one.push).flat_map(|word| self.replaced(word, &size).to_le_bytes()).collect();
             one.push[..push.len()].copy_from_slice(&push);
             for arg in &mut one.args {
+                let replaced = |number: Number| match (number.width, number.value as u32) {
+                    (32, word) => u64::from(self.replaced(word, &size)),
+                    _ => number.value,
+                };
+                arg.numbers = arg.numbers.as_ref().map(|numbers| numbers.map(replaced));
                 if scaled {
                     arg.offset = shrink(arg.offset).next_multiple_of(ALIGN);
                     arg.len = arg.len.min(shrink(arg.len).next_multiple_of(16).max(16));
@@ -159,6 +164,12 @@ fn ratio(one: &Submission, d: usize, word: u32) -> Option<u32> {
     let fits =
         |ratio: &u32| local.checked_mul(*ratio).is_some_and(|per_group| word.div_ceil(per_group) == groups);
     (groups > 1 && word > 1).then(|| [1, 2, 4, 8].into_iter().find(fits)).flatten()
+}
+
+/// The whole words among the numbers in its buffers.
+fn numbers(one: &Submission) -> impl Iterator<Item = u32> + '_ {
+    let numbers = one.args.iter().flat_map(|arg| &arg.numbers).flat_map(Numbers::iter);
+    numbers.filter(|number| number.width == 32).map(|number| number.value as u32)
 }
 
 /// The whole words of push constants.

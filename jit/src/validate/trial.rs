@@ -6,7 +6,7 @@ use ahash::AHashSet;
 
 use super::instance::Instance;
 use super::{NotApplicable, Verdict};
-use crate::plan::{FloatMode, Internalization, Limits, Plan, Step, plan_unfused};
+use crate::plan::{FloatMode, Internalization, Limits, Number, Numbers, Plan, Step, plan_unfused};
 use vkfuse_interp::{
     Bind, Dispatch, Findings, Memory, ObjectId, Options, OracleError, Order, Program, execute,
 };
@@ -78,8 +78,9 @@ impl<'a> Trial<'a> {
             .collect::<Result<_, _>>()
             .map_err(|error| NotApplicable::Interpreter(error.to_string()))?;
         let unfused = programs(&unfused)?;
-        // At first nothing counts as initialised; what the list reads before it writes it has to be.
-        let mut initialised = AHashSet::new();
+        // At first only numbers count as initialised; what else the list reads before it writes it has to be.
+        let known = self.instance.list.iter().flat_map(|one| &one.args).filter(|arg| arg.numbers.is_some());
+        let mut initialised: AHashSet<u32> = known.map(|arg| self.object(arg.buffer.0).0).collect();
         let (expected, before) = loop {
             let before = self.memory(fill, &initialised);
             let (bytes, findings) = self.run(&unfused, &before, Order::Forward).map_err(not_run)?;
@@ -155,7 +156,21 @@ impl<'a> Trial<'a> {
                 }
             }
         }
+        for arg in self.instance.list.iter().flat_map(|one| &one.args) {
+            for Number { offset, width, value } in arg.numbers.iter().flat_map(Numbers::iter) {
+                let start = (arg.offset + u64::from(offset)) as usize;
+                let bytes = memory.bytes_mut(self.object(arg.buffer.0)).get_mut(start..);
+                let word = &value.to_le_bytes()[..usize::from(width / 8)];
+                if let Some(bytes) = bytes.and_then(|bytes| bytes.get_mut(..word.len())) {
+                    bytes.copy_from_slice(word);
+                }
+            }
+        }
         memory
+    }
+
+    fn object(&self, buffer: u64) -> ObjectId {
+        ObjectId(self.sizes.keys().position(|&known| known == buffer).unwrap_or(0) as u32)
     }
 
     fn numbered(&self, memory: &Memory) -> Bytes {
@@ -170,8 +185,6 @@ impl<'a> Trial<'a> {
         order: Order,
     ) -> Result<(Bytes, Findings), OracleError> {
         let mut memory = before.clone();
-        let object =
-            |buffer: u64| ObjectId(self.sizes.keys().position(|&known| known == buffer).unwrap_or(0) as u32);
         let dispatches: Vec<Dispatch<'_>> = steps
             .iter()
             .map(|(step, program)| Dispatch {
@@ -183,7 +196,7 @@ impl<'a> Trial<'a> {
                     .map(|b| Bind {
                         set: b.at.set,
                         binding: b.at.binding,
-                        object: object(b.buffer.0),
+                        object: self.object(b.buffer.0),
                         offset: b.offset,
                         len: b.len,
                     })

@@ -111,7 +111,7 @@ fn same_values_same_kernel() {
 fn refuses_a_value_of_the_wrong_type() {
     let kernel = corpus::kernel("spec");
     for (id, value) in [
-        (0, SpecValue::U32(1)),
+        (0, SpecValue::U16(1)),
         (1, SpecValue::F32(1.0)),
         (2, SpecValue::U64(1)),
         (3, SpecValue::U32(1)),
@@ -126,14 +126,21 @@ fn refuses_a_value_of_the_wrong_type() {
     }
 }
 
+/// As Vulkan has it: any word but zero is true.
 #[test]
-fn refuses_an_unknown_or_repeated_constant() {
+fn a_boolean_takes_a_word() {
     let kernel = corpus::kernel("spec");
-    let error = kernel.specialize(&[(99, SpecValue::U32(1))]).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "kernel `spec` has no specialization constant 99; it has 0, 1, 2, 3, 4, 5, 6, 7, 10, 11"
-    );
+    let with = |value| kernel.specialize(&[(0, value)]).unwrap();
+    for (word, is) in [(0, false), (1, true), (u32::MAX, true)] {
+        assert!(std::sync::Arc::ptr_eq(&with(SpecValue::U32(word)), &with(SpecValue::Bool(is))));
+    }
+}
+
+#[test]
+fn ignores_an_unknown_constant_and_refuses_a_repeated_one() {
+    let kernel = corpus::kernel("spec");
+    let with = kernel.specialize(&[(99, SpecValue::U32(1))]).unwrap();
+    assert!(std::sync::Arc::ptr_eq(&with, &kernel.specialize(&[]).unwrap()));
     let twice = [(2, SpecValue::U32(1)), (2, SpecValue::U32(2))];
     let error = kernel.specialize(&twice).unwrap_err();
     assert!(matches!(error, KernelError::RepeatedSpecialization { id: 2, .. }), "{error}");

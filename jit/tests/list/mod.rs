@@ -53,6 +53,7 @@ impl List {
                 offset: 0,
                 len: self.bytes,
                 promote: self.promotions.get(&buffer).copied().unwrap_or_default(),
+                numbers: None,
             })
             .collect();
         self.submissions.push(Submission {

@@ -1,7 +1,7 @@
 //! A bench for probes: write kernels in a line each, submit them, see what the planner makes of the list.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 #[cfg(feature = "mutation")]
 use vkfuse_jit::mutation;
 use vkfuse_jit::plan::{
-    Arg, Bound, BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, Step, Submission,
-    plan, plan_unfused,
+    Arg, Bound, BufferId, FloatMode, FuseOptions, Internalization, Limits, Numbers, Plan, Promote, Step,
+    Submission, plan, plan_unfused,
 };
 
 use super::glsl::compile;
@@ -130,6 +130,10 @@ pub(crate) struct Lab {
     elements: u64,
     submissions: Vec<Submission>,
     wishes: HashMap<u64, Promote>,
+    /// First words of buffers that hold other ones than usual.
+    words: HashMap<u64, Vec<u32>>,
+    /// Buffers of which the planner knows what they hold.
+    known: HashSet<u64>,
     pub(crate) options: FuseOptions,
     pub(crate) limits: Limits,
 }
@@ -148,6 +152,8 @@ impl Lab {
             elements,
             submissions: Vec::new(),
             wishes: HashMap::new(),
+            words: HashMap::new(),
+            known: HashSet::new(),
             options: FuseOptions::default(),
             limits,
         }
@@ -157,6 +163,18 @@ impl Lab {
     pub(crate) fn promote(mut self, buffer: u64, promote: Promote) -> Self {
         self.wishes.insert(buffer, promote);
         self
+    }
+
+    /// Makes a buffer begin with these words.
+    pub(crate) fn words(mut self, buffer: u64, words: &[u32]) -> Self {
+        self.words.insert(buffer, words.to_vec());
+        self
+    }
+
+    /// Says what a buffer that begins with these words holds, in what is submitted from here on.
+    pub(crate) fn known(mut self, buffer: u64, words: &[u32]) -> Self {
+        self.known.insert(buffer);
+        self.words(buffer, words)
     }
 
     pub(crate) fn submit(self, text: &str, groups: [u32; 3], buffers: &[u64], push: &[u32]) -> Self {
@@ -181,15 +199,21 @@ impl Lab {
             .interface
             .bindings
             .iter()
-            .map(|binding| {
+            .enumerate()
+            .map(|(number, binding)| {
                 let View(buffer, part) = views[binding.at.binding as usize];
                 let (first, len) = part.unwrap_or((0, self.elements));
+                let numbers = self.known.contains(&buffer).then(|| {
+                    let bytes: Vec<u8> = self.bytes(buffer).skip(4 * first as usize).collect();
+                    Numbers::of(kernel.number_places(number), &bytes)
+                });
                 Arg {
                     at: binding.at,
                     buffer: BufferId(buffer),
                     offset: 4 * first,
                     len: 4 * len,
                     promote: self.wishes.get(&buffer).copied().unwrap_or_default(),
+                    numbers: numbers.flatten(),
                 }
             })
             .collect();
@@ -256,6 +280,9 @@ impl Lab {
     fn name(&self, plan: &Plan) -> [u8; 32] {
         let mut all = blake3::Hasher::new();
         all.update(&self.elements.to_le_bytes());
+        let mut words: Vec<_> = self.words.iter().collect();
+        words.sort();
+        all.update(format!("{words:?}").as_bytes());
         for Submission { kernel, base, groups, args, push } in &self.submissions {
             all.update(&kernel.hash);
             all.update(format!("{base:?} {groups:?} {args:?} {push:?}").as_bytes());
@@ -315,13 +342,14 @@ impl Lab {
     /// Initial contents: small numbers that differ from element to element and buffer to buffer.
     fn contents(&self) -> Vec<Vec<u8>> {
         let last = self.submissions.iter().flat_map(|s| &s.args).map(|a| a.buffer.0).max().unwrap_or(0);
-        (0..=last)
-            .map(|buffer| {
-                (0..self.elements as u32)
-                    .flat_map(|i| (i.wrapping_mul(7) % 61 + 100 * buffer as u32).to_le_bytes())
-                    .collect()
-            })
-            .collect()
+        (0..=last).map(|buffer| self.bytes(buffer).collect()).collect()
+    }
+
+    fn bytes(&self, buffer: u64) -> impl Iterator<Item = u8> + '_ {
+        let given = self.words.get(&buffer).map(|words| &words[..]).unwrap_or_default();
+        let usual = move |i: u32| i.wrapping_mul(7) % 61 + 100 * buffer as u32;
+        let word = move |i: u32| given.get(i as usize).copied().unwrap_or_else(|| usual(i));
+        (0..self.elements as u32).flat_map(move |i| word(i).to_le_bytes())
     }
 }
 

@@ -19,6 +19,7 @@ mod indices;
 mod kinds;
 mod limits;
 mod loops;
+mod numbers;
 mod placement;
 mod promotion;
 mod rounds;

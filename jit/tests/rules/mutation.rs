@@ -23,6 +23,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("dimensions", super::dimensions::ALL),
     ("loops", super::loops::ALL),
     ("certain", super::certain::ALL),
+    ("numbers", super::numbers::ALL),
     ("views", super::views::ALL),
     ("kinds", super::kinds::ALL),
     ("blocks", super::blocks::ALL),

@@ -2,10 +2,9 @@
 //!
 //! # Guarantees
 //! - every binding that the kernel uses has a buffer large enough for its fixed part
-//! - no argument names a binding that the module does not declare
 //! - where the kernel writes, no two arguments overlap without being the same elements
 //! - accessor and buffer do not ask for different promotions
-//! - push constants have the size that the kernel takes
+//! - there are as many bytes of push constants as the kernel takes
 //!
 //! # Refuses
 //! - bindings that are no buffers: a pipeline file has nothing to put there
@@ -13,16 +12,14 @@
 use super::model::{Argument, Pipeline, Promotion, Submit};
 use super::problem::Problem;
 use smallvec::SmallVec;
-use vkfuse_jit::kernel::{Binding, BindingKind, Module, SetBinding, Specialized};
+use vkfuse_jit::kernel::{Binding, BindingKind, SetBinding, Specialized};
 
-/// The arguments to pass, as indices in `submit.args`. An argument for a binding that the module
-/// declares and the entry point never uses is left out: what a compiler leaves unused is not the
-/// user's business.
+/// The arguments to pass, as indices in `submit.args`. An argument for a binding that the entry point never uses is left out:
+/// what a compiler leaves unused is not the user's business.
 pub(super) fn arguments(
     pipeline: &Pipeline,
     submit: &Submit,
     kernel: &Specialized,
-    module: &Module,
 ) -> Result<Vec<usize>, Problem> {
     let name = &pipeline.kernels[submit.kernel].name;
     let mut used: Vec<(usize, &Binding)> = Vec::with_capacity(submit.args.len());
@@ -51,7 +48,6 @@ pub(super) fn arguments(
         }
         used.push((index, binding));
     }
-    declared(pipeline, submit, module)?;
     promotions(pipeline, submit)?;
     overlaps(pipeline, submit, &used)?;
     Ok(used.into_iter().map(|(index, _)| index).collect())
@@ -62,34 +58,16 @@ pub(super) fn push_constants(
     pipeline: &Pipeline,
     submit: &Submit,
     kernel: &Specialized,
-    module: &Module,
 ) -> Result<SmallVec<[u8; 32]>, Problem> {
     let needed = kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
     let given = submit.push.len();
-    // A block's size ends with its last member, that of a struct on the host is rounded up to its
-    // alignment: a little more than needed is no mistake.
-    let fits = (needed..=needed.next_multiple_of(16)).contains(&given);
-    let unused = needed == 0 && declares_push_constants(module.words());
-    if !fits && !unused {
+    // More are a part of the block that the kernel does not use.
+    if given < needed {
         let name = &pipeline.kernels[submit.kernel].name;
         let message = format!("kernel {name} takes {needed} bytes of push constants, {given} are given");
         return Err(pipeline.problem(&submit.push_place, message));
     }
     Ok(SmallVec::from_slice(&submit.push[..needed]))
-}
-
-fn declared(pipeline: &Pipeline, submit: &Submit, module: &Module) -> Result<(), Problem> {
-    let declared = declared_bindings(module.words());
-    for arg in &submit.args {
-        if !declared.contains(&arg.at) {
-            let known: Vec<String> = declared.iter().map(|at| dotted(*at)).collect();
-            let known = if known.is_empty() { "no binding".to_owned() } else { known.join(", ") };
-            let name = &pipeline.kernels[submit.kernel].name;
-            let message = format!("kernel {name} has no binding {}, it has {known}", dotted(arg.at));
-            return Err(pipeline.problem(&arg.place, message));
-        }
-    }
-    Ok(())
 }
 
 fn promotions(pipeline: &Pipeline, submit: &Submit) -> Result<(), Problem> {
@@ -142,45 +120,4 @@ pub(crate) fn dotted(at: SetBinding) -> String {
 pub(crate) fn bytes(pipeline: &Pipeline, arg: &Argument) -> (u64, u64) {
     let size = pipeline.buffers[arg.buffer].ty.size() as u64;
     (arg.offset * size, arg.len * size)
-}
-
-/// The instructions of valid SPIR-V words, without the header.
-fn instructions(words: &[u32]) -> impl Iterator<Item = &[u32]> {
-    let mut rest = words.get(5..).unwrap_or_default();
-    std::iter::from_fn(move || {
-        let count = (rest.first()? >> 16) as usize;
-        let instruction = rest.get(..count).filter(|instruction| !instruction.is_empty())?;
-        rest = &rest[count..];
-        Some(instruction)
-    })
-}
-
-/// Every set and binding that the module decorates a variable with, sorted.
-fn declared_bindings(words: &[u32]) -> Vec<SetBinding> {
-    const OP_DECORATE: u32 = 71;
-    const BINDING: u32 = 33;
-    const DESCRIPTOR_SET: u32 = 34;
-    let mut sets = Vec::new();
-    let mut bindings = Vec::new();
-    for instruction in instructions(words) {
-        match instruction {
-            [op, target, BINDING, value] if op & 0xffff == OP_DECORATE => bindings.push((*target, *value)),
-            [op, target, DESCRIPTOR_SET, value] if op & 0xffff == OP_DECORATE => sets.push((*target, *value)),
-            _ => {}
-        }
-    }
-    let set = |target| sets.iter().find(|(other, _)| *other == target).map_or(0, |(_, set)| *set);
-    let mut declared: Vec<_> =
-        bindings.into_iter().map(|(target, binding)| SetBinding { set: set(target), binding }).collect();
-    declared.sort_unstable();
-    declared.dedup();
-    declared
-}
-
-/// Whether the module has a variable for push constants, used or not.
-fn declares_push_constants(words: &[u32]) -> bool {
-    const OP_VARIABLE: u32 = 59;
-    const PUSH_CONSTANT: u32 = 9;
-    instructions(words)
-        .any(|instruction| matches!(instruction, [op, _, _, PUSH_CONSTANT, ..] if op & 0xffff == OP_VARIABLE))
 }

@@ -49,7 +49,7 @@ pub(crate) fn check(pipeline: &Pipeline) -> Result<Checked, Problem> {
     }
     let mut submits = Vec::with_capacity(pipeline.submits.len());
     for submit in &pipeline.submits {
-        submits.push(check_submit(pipeline, submit, &kernels[submit.kernel], &modules[submit.kernel])?);
+        submits.push(check_submit(pipeline, submit, &kernels[submit.kernel])?);
     }
     Ok(Checked { modules, submits })
 }
@@ -93,18 +93,13 @@ fn entry(pipeline: &Pipeline, declared: &KernelDecl, module: &Module) -> Result<
         .map_err(|error| pipeline.problem(&declared.entry_place, one_line(&error)))
 }
 
-fn check_submit(
-    pipeline: &Pipeline,
-    submit: &Submit,
-    kernel: &Kernel,
-    module: &Module,
-) -> Result<CheckedSubmit, Problem> {
+fn check_submit(pipeline: &Pipeline, submit: &Submit, kernel: &Kernel) -> Result<CheckedSubmit, Problem> {
     let mut spec = Vec::with_capacity(submit.spec.len());
     for given in &submit.spec {
         let value = (given.id, spec_value(given));
         let mut constants = kernel.spec_constants().iter();
-        let fits = constants.any(|constant| constant.id == given.id && constant.ty.accepts(value.1.ty()));
-        if !fits {
+        let misfits = constants.any(|constant| constant.id == given.id && !constant.ty.accepts(value.1.ty()));
+        if misfits {
             // Specialising with this value alone words the complaint.
             kernel.specialize(&[value]).map_err(|error| pipeline.problem(&given.place, one_line(&error)))?;
         }
@@ -114,8 +109,8 @@ fn check_submit(
         kernel.specialize(&spec).map_err(|error| pipeline.problem(&submit.kernel_place, one_line(&error)))?;
     Ok(CheckedSubmit {
         groups: submit.extent.groups(specialized.interface.local_size),
-        args: bind::arguments(pipeline, submit, &specialized, module)?,
-        push: bind::push_constants(pipeline, submit, &specialized, module)?,
+        args: bind::arguments(pipeline, submit, &specialized)?,
+        push: bind::push_constants(pipeline, submit, &specialized)?,
         spec,
         kernel: specialized,
     })

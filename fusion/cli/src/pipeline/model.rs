@@ -92,6 +92,8 @@ pub(crate) struct Submit {
     pub(crate) kernel: usize,
     pub(crate) kernel_place: Place,
     pub(crate) extent: Extent,
+    /// `base`: the first work-group.
+    pub(crate) base: [u32; 3],
     pub(crate) spec: Vec<SpecValue>,
     /// The bytes of `push`; empty where there is none.
     pub(crate) push: SmallVec<[u8; 32]>,
@@ -141,6 +143,8 @@ pub(crate) struct Argument {
     pub(crate) offset: u64,
     /// Elements, at least one.
     pub(crate) len: u64,
+    /// `constant`: nothing writes it before the list has run.
+    pub(crate) constant: bool,
     pub(crate) place: Place,
 }
 

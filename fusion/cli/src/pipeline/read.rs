@@ -148,17 +148,17 @@ fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) ->
             "iota" => Ok(Init::Iota),
             "random" => Ok(Init::Random { seed }),
             _ => Err(node.problem(format!(
-                "unknown word \"{word}\", expected zeros, iota, random, {{ fill = NUMBER }}, {{ values = [NUMBERS] }} \
-                 or {{ file = \"PATH\" }}"
+                "unknown word \"{word}\", expected zeros, iota, random, {{ fill = NUMBER }}, {{ values = [NUMBERS] }}, \
+                 {{ scalars = [TYPED NUMBERS] }} or {{ file = \"PATH\" }}"
             ))),
         };
     }
     if !node.is_table() {
         return Err(node.expected("zeros, iota, random or a table"));
     }
-    let table = node.table(&["fill", "values", "file"])?;
+    let table = node.table(&["fill", "values", "scalars", "file"])?;
     if table.len() != 1 {
-        return Err(node.problem("expected exactly one of fill, values or file"));
+        return Err(node.problem("expected exactly one of fill, values, scalars or file"));
     }
     if let Some(fill) = table.get("fill") {
         return Ok(Init::Fill(ty.element(&fill)?));
@@ -174,12 +174,20 @@ fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) ->
         }
         return Ok(Init::Values(bytes));
     }
+    if let Some(scalars) = table.get("scalars") {
+        let bytes = push::read(&scalars)?.to_vec();
+        let needed = len.saturating_mul(ty.size() as u64);
+        if bytes.len() as u64 != needed {
+            return Err(scalars.problem(format!("{} bytes for a buffer of {needed}", bytes.len())));
+        }
+        return Ok(Init::Values(bytes));
+    }
     let file = table.require("file")?;
     Ok(Init::File { path: relative(folder, &file)?, place: file.place() })
 }
 
 fn submit(node: &Node<'_>, kernels: &[KernelDecl], buffers: &[BufferDecl]) -> Result<Submit, Problem> {
-    let table = node.table(&["kernel", "groups", "global", "spec", "push", "args"])?;
+    let table = node.table(&["kernel", "groups", "global", "base", "spec", "push", "args"])?;
     let kernel_node = table.require("kernel")?;
     let kernel = lookup(&kernel_node, "kernel", kernels.iter().map(|kernel| kernel.name.as_str()))?;
     let extent = match (table.get("groups"), table.get("global")) {
@@ -199,6 +207,10 @@ fn submit(node: &Node<'_>, kernels: &[KernelDecl], buffers: &[BufferDecl]) -> Re
         kernel,
         kernel_place: kernel_node.place(),
         extent,
+        base: match table.get("base") {
+            Some(base) => counts(&base, 0)?,
+            None => [0; 3],
+        },
         spec,
         push_place: push.as_ref().unwrap_or(node).place(),
         push: match push {
@@ -228,15 +240,20 @@ fn lookup<'n>(
 
 /// One to three counts, each at least one.
 fn extent(node: &Node<'_>) -> Result<[u32; 3], Problem> {
-    let counts = node.array("an array of one to three counts")?;
-    if counts.is_empty() || counts.len() > 3 {
-        return Err(node.problem(format!("expected one to three counts, found {}", counts.len())));
+    counts(node, 1)
+}
+
+/// One to three counts, each at least this, which is also what those left out are.
+fn counts(node: &Node<'_>, least: u32) -> Result<[u32; 3], Problem> {
+    let given = node.array("an array of one to three counts")?;
+    if given.is_empty() || given.len() > 3 {
+        return Err(node.problem(format!("expected one to three counts, found {}", given.len())));
     }
-    let mut extent = [1; 3];
-    for (axis, count) in counts.iter().enumerate() {
-        extent[axis] = count.integer_in(1, u32::MAX.into())? as u32;
+    let mut counts = [least; 3];
+    for (axis, count) in given.iter().enumerate() {
+        counts[axis] = count.integer_in(least.into(), u32::MAX.into())? as u32;
     }
-    Ok(extent)
+    Ok(counts)
 }
 
 fn specialization(node: &Node<'_>) -> Result<Vec<SpecValue>, Problem> {
@@ -296,10 +313,11 @@ fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<A
             promote: None,
             offset: 0,
             len: buffers[buffer].len,
+            constant: false,
             place: node.place(),
         });
     }
-    let table = node.table(&["buffer", "promote", "offset", "len"])?;
+    let table = node.table(&["buffer", "promote", "offset", "len", "constant"])?;
     let buffer = lookup(&table.require("buffer")?, "buffer", names)?;
     let whole = buffers[buffer].len;
     let offset = match table.get("offset") {
@@ -316,6 +334,10 @@ fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<A
         promote: table.get("promote").map(|promote| promotion(&promote)).transpose()?,
         offset,
         len,
+        constant: match table.get("constant") {
+            Some(constant) => constant.boolean()?,
+            None => false,
+        },
         place: node.place(),
     })
 }

@@ -22,11 +22,11 @@ impl FusionWrapper {
         let context = &queue.inner.context;
         let mut schedule = context.lock();
         let list = loop {
-            let state = schedule.queue(queue.inner.id);
+            let (state, graph) = schedule.queue_and_graph(queue.inner.id);
             match mem::replace(&mut state.mode, Mode::Direct) {
                 Mode::Direct => return Err(FusionError::NotFusing.into()),
                 Mode::Recording(mut list) => {
-                    list.unfold();
+                    list.unfold(graph);
                     break list;
                 }
                 Mode::Ending(list, thread) => {
@@ -67,7 +67,11 @@ impl FusedList {
     fn steps(&self) -> Result<(&Arc<ContextInner>, Vec<Labelled>), Error> {
         let kept = &*self.inner;
         let context = &kept.queue.inner.context;
-        let submissions: Vec<_> = kept.entries().into_iter().map(|entry| entry.submission).collect();
+        let mut entries = kept.entries();
+        let schedule = context.lock();
+        entries.iter_mut().for_each(|entry| entry.learn(&schedule.graph));
+        drop(schedule);
+        let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
         Ok((context, plan_only(&submissions, &kept.properties.options(), &context.limits)?))
     }
 }

@@ -24,7 +24,11 @@ use crate::{
         rebind::{Change, Shape},
         schedule::{List, Mode, QueueId, Rule},
     },
-    submission::{entry::Entry, graph::Touches, signature::Buffers},
+    submission::{
+        entry::Entry,
+        graph::{Graph, Touches},
+        signature::Buffers,
+    },
 };
 
 /// A fusion list that was completed and kept: it can be run again without being recorded again. A handle; clones are the
@@ -131,7 +135,9 @@ impl FusionWrapper {
 impl FusedList {
     pub(crate) fn new(queue: &Queue, properties: FusionProperties, entries: &[Entry]) -> FusedList {
         let (shape, buffers) = Shape::of(entries);
-        let structure = Structure::of(&queue.inner.context, entries, &buffers);
+        // What its buffers hold when it is run is asked then.
+        let entries: Vec<Entry> = entries.iter().cloned().map(Entry::without_numbers).collect();
+        let structure = Structure::of(&queue.inner.context, &entries, &buffers);
         let list = Arc::new(KeptList { structure, shape, routine: OnceLock::new() });
         FusedList::on(queue, properties, list, buffers)
     }
@@ -258,21 +264,21 @@ impl ContextInner {
         let (entries, touches) = (kept.entries(), kept.touches());
         let list = loop {
             let mut schedule = self.observe(&touches, Some(id), Rule::Conflict, CancelCause::OtherQueue)?;
-            let state = schedule.queue(id);
+            let (state, graph) = schedule.queue_and_graph(id);
             match &mut state.mode {
                 Mode::Ending(_, thread) => {
                     let thread = *thread;
                     drop(self.wait_for_list(schedule, thread)?);
                 }
                 Mode::Recording(list) => {
-                    list.unfold();
+                    list.unfold(graph);
                     let before = list.entries.len();
-                    list.extend(&entries)?;
+                    list.extend(&entries, graph)?;
                     return Ok(Event::of_some(list.completion.clone(), before..list.entries.len()));
                 }
                 Mode::Direct => {
                     let mut list = List::new(EventInner::listed(self, id));
-                    list.extend(&entries)?;
+                    list.extend(&entries, graph)?;
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone(), builder());
                     break list;
@@ -298,6 +304,9 @@ impl ContextInner {
             return None;
         }
         let mut take = kept.take.state();
+        if !routine.finds_its_numbers(&kept.buffers, &schedule.graph) {
+            return None;
+        }
         let settled = take.settled == self.contents.load(Ordering::Acquire);
         let as_before = || kept.told().eq(told.iter().copied()) && kept.readable();
         if !(settled || as_before()) {
@@ -316,14 +325,17 @@ fn shifted(places: &Range<u32>, by: usize) -> Range<u32> {
 
 impl List {
     /// Adds submissions, if all of them find what they read.
-    fn extend(&mut self, entries: &[Entry]) -> Result<(), Error> {
+    fn extend(&mut self, entries: &[Entry], graph: &Graph) -> Result<(), Error> {
         let before = self.entries.len();
         for entry in entries {
-            if let Err(error) = readable(entry, Some(self)) {
+            let mut entry = entry.clone();
+            // What an imported buffer holds was declared to be constant for the list that was recorded.
+            entry.declared.fill(false);
+            entry.learn(graph);
+            if let Err(error) = readable(&entry, Some(self)) {
                 self.entries.truncate(before);
                 return Err(error);
             }
-            let mut entry = entry.clone();
             // Its places are those of the kept list, which may be only a part of this one.
             for after in &mut entry.after.listed {
                 *after = shifted(after, before);

@@ -6,6 +6,7 @@ use super::Queue;
 use crate::{
     api::handler::{Handler, SubmitResult},
     error::Error,
+    jit,
     report::outcome::CancelCause,
     runtime::{
         check::{Checked, check, readable},
@@ -16,6 +17,7 @@ use crate::{
     },
     submission::{
         entry::{After, Entry},
+        request::Request,
         signature::Given,
     },
 };
@@ -45,6 +47,9 @@ impl Queue {
     pub fn submit<R: SubmitResult>(&self, describe: impl FnOnce(&mut Handler) -> R) -> Result<Event, Error> {
         let mut handler = Handler::new();
         describe(&mut handler).into_result()?;
+        for (_, accessor) in handler.request.args.iter().filter(|(_, accessor)| accessor.constant) {
+            self.inner.context.learn(accessor)?;
+        }
         if let Some(event) = self.again(&mut handler) {
             return Ok(event);
         }
@@ -53,7 +58,7 @@ impl Queue {
         let request = &handler.request;
         // Before anything is checked: a property that changes meanwhile makes it another request.
         let given = Given::of(request);
-        let entry = entry(check(context, request)?, given);
+        let entry = entry(check(context, request)?, given, request);
         self.place(entry, &handler.after)
     }
 
@@ -105,14 +110,16 @@ impl Queue {
                 continue;
             }
             wait_for_tasks(&settled.tasks)?;
-            match &mut schedule.queue(self.inner.id).mode {
+            let (state, graph) = schedule.queue_and_graph(self.inner.id);
+            match &mut state.mode {
                 Mode::Ending(_, thread) => {
                     let thread = *thread;
                     drop(context.wait_for_list(schedule, thread)?);
                     continue;
                 }
                 Mode::Recording(list) => {
-                    list.unfold();
+                    list.unfold(graph);
+                    entry.learn(graph);
                     readable(&entry, Some(list))?;
                     entry.after = settled.after;
                     let place = list.entries.len();
@@ -152,8 +159,10 @@ impl Queue {
     }
 }
 
-fn entry(checked: Checked, given: Option<Given>) -> Entry {
+fn entry(checked: Checked, given: Option<Given>, request: &Request) -> Entry {
+    let declared = |arg: &jit::Arg| request.args.iter().any(|(at, given)| *at == arg.at && given.constant);
     Entry {
+        declared: checked.submission.args.iter().map(declared).collect(),
         label: Arc::from(checked.submission.kernel.name.as_str()),
         submission: checked.submission,
         touches: checked.touches,

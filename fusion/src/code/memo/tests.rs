@@ -123,7 +123,7 @@ fn what_is_equal_to_the_hash_is_not_enough() {
 
 #[test]
 fn many_buffers_have_numbers_too() {
-    let mut numbers = Numbers::default();
+    let mut numbers = Numbered::default();
     for round in 0..2 {
         for id in 0..100 {
             assert_eq!(numbers.number(BufferId(1000 - id)), id, "round {round}");

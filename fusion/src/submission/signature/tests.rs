@@ -28,6 +28,8 @@ fn signature() -> Signature {
         offset: 0,
         count: 64,
         promote: None,
+        constant: false,
+        numbers: None,
     };
     let call = |first, second| Call {
         kernel: KernelId::next(),
@@ -82,6 +84,8 @@ fn variants(of: &Signature) -> Vec<(&'static str, Signature)> {
             offset: |arg| arg.offset = 1,
             count: |arg| arg.count = 63,
             promote: |arg| arg.promote = Some(Promote::None),
+            constant: |arg| arg.constant = true,
+            numbers: |arg| arg.numbers = Numbers::of([(0, 32)], &[1, 0, 0, 0]),
         }
     );
     changed!(
@@ -102,7 +106,7 @@ fn variants(of: &Signature) -> Vec<(&'static str, Signature)> {
 fn a_list_that_differs_in_one_thing_is_another() {
     let first = signature();
     let variants = variants(&first);
-    assert_eq!(variants.len(), 20);
+    assert_eq!(variants.len(), 22);
     for (at, (what, other)) in variants.iter().enumerate() {
         assert_ne!(&first, other, "{what}");
         assert!(!(other.begins_as(&first, 2) && other.properties == first.properties), "{what}");

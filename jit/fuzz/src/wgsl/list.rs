@@ -262,6 +262,7 @@ impl<'a> Builder<'a> {
                 offset: view.offset + moved,
                 len: if used.by_length { 4 * u64::from(size.n) } else { view.len - moved },
                 promote: self.buffers.wishes[view.physical],
+                numbers: None,
             });
         }
         for (used, logical) in &taken {

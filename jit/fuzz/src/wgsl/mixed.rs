@@ -81,6 +81,7 @@ fn args(random: &mut Random, buffers: &Buffers, interface: &Interface, uses: &[U
             offset: view.offset,
             len: if used.by_length { 4 * u64::from(n) } else { view.len },
             promote: buffers.wishes[view.physical],
+            numbers: None,
         });
     }
     args

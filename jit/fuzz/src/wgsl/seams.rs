@@ -284,6 +284,7 @@ impl Seams {
                 offset: 0,
                 len: 4 * WORDS as u64,
                 promote: draft.wishes[buffer as usize],
+                numbers: None,
             }
         });
         let args = args.collect();
