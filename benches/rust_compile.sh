@@ -11,7 +11,7 @@ trap 'rm -r "$folder"' EXIT
 
 file() {
   echo 'extern crate vkfuse_kernel as vkfuse;'
-  echo 'use vkfuse::rust::{Captures, Form, Item, Lowered, Read, Write, kernel};'
+  echo 'use vkfuse::rust::{Captures, Item, LowerOptions, Lowered, Read, Write, kernel};'
   for ((k = 0; k < $1; k++)); do
     echo "#[derive(Captures)] struct K$k { x: Read<f32>, y: Read<f32>, z: Write<f32> }
       #[kernel] impl K$k { fn run(&self, item: Item<1>) {
@@ -19,7 +19,7 @@ file() {
   done
   echo 'fn main() { let start = std::time::Instant::now(); let mut words = 0;'
   for ((k = 0; k < $1; k++)); do
-    echo "words += Lowered::of::<K$k>(Form::default()).expect(\"lowers\").words.len();"
+    echo "words += Lowered::of::<K$k>(LowerOptions::default()).expect(\"lowers\").words.len();"
   done
   echo 'println!("$1 kernels lowered to {words} words in {:?}", start.elapsed()); }' | sed "s/\$1/$1/"
 }

@@ -9,6 +9,9 @@ mod support;
 #[path = "../../../jit/dsl/tests/bodies/kernels.rs"]
 mod kernels;
 
+#[path = "../../../jit/dsl/tests/bodies/forms.rs"]
+mod forms;
+
 mod casts;
 mod chain;
 mod checked;
@@ -18,3 +21,4 @@ mod mistakes;
 mod narrow;
 mod valid;
 mod wide;
+mod written;

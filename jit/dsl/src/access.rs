@@ -7,16 +7,18 @@ use std::{
     any::Any,
     fmt,
     marker::PhantomData,
-    ops::Range,
+    ops::{Deref, DerefMut, Range},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use bytemuck::Pod;
 
 use crate::{
-    capture::{AccessorArg, Arguments, BindingParam, Capture, Mode, Position, Signature, Stage, Value, join},
+    capture::{
+        AccessorArg, Arguments, BindingParam, Capture, Local, Mode, Position, Signature, Stage, Value, join,
+    },
     stage::Composite,
-    value::Int32,
+    value::Int,
 };
 
 /// What an element of a buffer can be: a value without padding. Asked for where an accessor is made of a buffer, and not by
@@ -87,9 +89,9 @@ impl<T> Clone for Source<T> {
 }
 
 impl<T: Value> Source<T> {
-    fn with<R>(&self, index: Option<u32>, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+    fn slot(&self, index: u32) -> Option<Held<'_, T>> {
         let Source::Host(buffer) = self else { return None };
-        buffer.lock().get_mut(index? as usize).map(f)
+        Held::of(buffer.lock(), index)
     }
 
     fn len(&self) -> u32 {
@@ -108,28 +110,131 @@ impl<T: Value> Source<T> {
     }
 }
 
-/// What all accessors have: an element type, a mode, and maybe a range.
-#[doc(hidden)]
+/// What all accessors have: an element type, a mode, and maybe a range. A bound of functions that take any of them.
 pub trait Accessor: Capture + Stage<Kind = Composite> {
+    /// Type of an element.
     type Element: Value;
+
+    #[doc(hidden)]
     const MODE: Mode;
+    #[doc(hidden)]
     const RANGED: bool = false;
-    /// Runs something on an element of host memory, if it is there.
-    fn with<R>(&self, index: u32, f: impl FnOnce(&mut Self::Element) -> R) -> Option<R>;
+    /// An element of host memory, if it is there.
+    #[doc(hidden)]
+    fn host_slot(&self, index: u32) -> Option<Held<'_, Self::Element>>;
     /// Number of elements on the host.
+    #[doc(hidden)]
     fn host_len(&self) -> u32;
+    #[doc(hidden)]
     fn argument(&self, range: Option<(u32, u32)>) -> AccessorArg;
+
+    /// Number of elements.
+    fn len(&self) -> u32 {
+        self.host_len()
+    }
+
+    /// Whether there are no elements.
+    fn is_empty(&self) -> bool {
+        self.host_len() == 0
+    }
+
+    /// What `accessor[index]` is where it is read.
+    #[doc(hidden)]
+    fn kernel_at(&self, index: u32) -> Self::Element
+    where
+        Self: Reads,
+    {
+        self.get(index)
+    }
+
+    /// The same where the index is a literal.
+    #[doc(hidden)]
+    fn kernel_lit(&self, index: usize) -> Kept<Self::Element>
+    where
+        Self: Reads,
+    {
+        Kept(self.get(index as u32))
+    }
+
+    /// What `accessor[index]` is where it is assigned to.
+    #[doc(hidden)]
+    fn kernel_slot(&self, index: u32) -> Option<Held<'_, Self::Element>>
+    where
+        Self: Writes,
+    {
+        self.host_slot(index)
+    }
+
+    /// The same where the index is a literal.
+    #[doc(hidden)]
+    fn kernel_lit_slot(&self, index: usize) -> Option<Held<'_, Self::Element>>
+    where
+        Self: Writes,
+    {
+        self.host_slot(index as u32)
+    }
 }
 
 /// An accessor that reads.
-#[doc(hidden)]
 #[diagnostic::on_unimplemented(message = "`{Self}` does not read", note = "use `Read` or `ReadWrite`")]
-pub trait Reads: Accessor {}
+pub trait Reads: Accessor {
+    /// An element; zero where there is none.
+    fn get(&self, index: u32) -> Self::Element {
+        self.host_slot(index).map_or_else(Self::Element::zero, |element| *element)
+    }
+}
 
 /// An accessor that writes.
-#[doc(hidden)]
 #[diagnostic::on_unimplemented(message = "`{Self}` does not write", note = "use `Write` or `ReadWrite`")]
-pub trait Writes: Accessor {}
+pub trait Writes: Accessor {
+    /// Writes an element; nothing where there is none.
+    fn set(&self, index: u32, value: Self::Element) {
+        if let Some(mut element) = self.host_slot(index) {
+            *element = value;
+        }
+    }
+}
+
+/// An element of memory that others cannot change as long as this is there.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Held<'a, T> {
+    memory: MutexGuard<'a, Vec<T>>,
+    index: usize,
+}
+
+impl<'a, T> Held<'a, T> {
+    /// An element, if it is there.
+    pub(crate) fn of(memory: MutexGuard<'a, Vec<T>>, index: u32) -> Option<Held<'a, T>> {
+        let index = index as usize;
+        (index < memory.len()).then_some(Held { memory, index })
+    }
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.memory[self.index]
+    }
+}
+
+impl<T> DerefMut for Held<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.memory[self.index]
+    }
+}
+
+/// A value where other code has a place.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Kept<T>(pub(crate) T);
+
+impl<T> Deref for Kept<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
 
 macro_rules! accessor {
     ($(#[$doc:meta])* $name:ident, $mode:ident, $($can:ident)+) => {
@@ -177,8 +282,8 @@ macro_rules! accessor {
         impl<T: Value> Accessor for $name<T> {
             type Element = T;
             const MODE: Mode = Mode::$mode;
-            fn with<R>(&self, index: u32, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-                self.source.with(Some(index), f)
+            fn host_slot(&self, index: u32) -> Option<Held<'_, T>> {
+                self.source.slot(index)
             }
             fn host_len(&self) -> u32 {
                 self.source.len()
@@ -254,11 +359,11 @@ impl<A: Accessor> Accessor for Ranged<A> {
     type Element = A::Element;
     const MODE: Mode = A::MODE;
     const RANGED: bool = true;
-    fn with<R>(&self, index: u32, f: impl FnOnce(&mut A::Element) -> R) -> Option<R> {
+    fn host_slot(&self, index: u32) -> Option<Held<'_, A::Element>> {
         if index >= self.len {
             return None;
         }
-        self.inner.with(self.offset.checked_add(index)?, f)
+        self.inner.host_slot(self.offset.checked_add(index)?)
     }
     fn host_len(&self) -> u32 {
         self.len
@@ -314,7 +419,7 @@ macro_rules! methods {
             /// An element; zero where there is none.
             #[must_use]
             pub fn get(&self, index: u32) -> $element {
-                self.with(index, |element| *element).unwrap_or_else(<$element as Value>::zero)
+                Reads::get(self, index)
             }
 
             /// An element, without a check on the device.
@@ -333,7 +438,7 @@ macro_rules! methods {
         impl<$param: $bound> $name<$param> {
             /// Writes an element; nothing where there is none.
             pub fn set(&self, index: u32, value: $element) {
-                self.with(index, |element| *element = value);
+                Writes::set(self, index, value);
             }
 
             /// Writes an element, without a check on the device.
@@ -371,14 +476,14 @@ impl<A: Reads> Ranged<A> {
     /// An element of the part; zero where there is none.
     #[must_use]
     pub fn get(&self, index: u32) -> A::Element {
-        self.with(index, |element| *element).unwrap_or_else(<A::Element as Value>::zero)
+        Reads::get(self, index)
     }
 }
 
 impl<A: Writes> Ranged<A> {
     /// Writes an element of the part; nothing where there is none.
     pub fn set(&self, index: u32, value: A::Element) {
-        self.with(index, |element| *element = value);
+        Writes::set(self, index, value);
     }
 }
 
@@ -387,49 +492,40 @@ impl<A: Writes> Ranged<A> {
     message = "atomics take `u32` and `i32`, not `{Self}`",
     note = "a float can be kept as its bits, with `to_bits` and `from_bits` around `compare_exchange`"
 )]
-pub trait Atomic: Element + Int32 {}
+pub trait Atomic: Element + Int {}
 
 impl Atomic for u32 {}
 impl Atomic for i32 {}
 
+/// Each gives the element as it was before, zero where there is none, and is relaxed: it orders nothing else.
 macro_rules! atomics {
-    ($($(#[$doc:meta])* $name:ident |$old:ident, $value:ident| $new:expr;)+) => {
-        /// Each gives the element as it was before, zero where there is none, and is relaxed: it orders nothing else.
-        impl<T: Atomic> ReadWrite<T> {
+    (impl [$($params:tt)*] $ty:ty: $slot:ident { $($(#[$doc:meta])* $name:ident |$old:ident, $value:ident| $new:expr;)+ }) => {
+        impl<$($params)*> $ty {
             $($(#[$doc])*
             pub fn $name(&self, index: u32, $value: T) -> T {
-                let change = |element: &mut T| {
+                self.$slot(index).map_or_else(T::zero, |mut element| {
                     let $old = *element;
                     *element = $new;
                     $old
-                };
-                self.with(index, change).unwrap_or_else(T::zero)
+                })
             })+
 
             /// Replaces the element if it is as expected.
             pub fn compare_exchange(&self, index: u32, expected: T, value: T) -> T {
-                let change = |element: &mut T| {
+                self.$slot(index).map_or_else(T::zero, |mut element| {
                     let old = *element;
                     if old == expected {
                         *element = value;
                     }
                     old
-                };
-                self.with(index, change).unwrap_or_else(T::zero)
+                })
             }
         }
-
-        impl<T: Atomic, const N: usize> crate::shared::Shared<T, N> {
-            $($(#[$doc])*
-            pub fn $name(&self, index: u32, $value: T) -> T {
-                let change = |element: &mut T| {
-                    let $old = *element;
-                    *element = $new;
-                    $old
-                };
-                self.with(index, change).unwrap_or_else(T::zero)
-            })+
-        }
+    };
+    ($($all:tt)+) => {
+        atomics! { impl [T: Atomic] ReadWrite<T>: host_slot { $($all)+ } }
+        atomics! { impl [T: Atomic] Ranged<ReadWrite<T>>: host_slot { $($all)+ } }
+        atomics! { impl [T: Atomic, const N: usize] crate::shared::Shared<T, N>: kernel_slot { $($all)+ } }
     };
 }
 

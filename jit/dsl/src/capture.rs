@@ -5,11 +5,11 @@
 //! Accessors become bindings of set 0 in that order; work-group memory becomes a variable; specialization constants get
 //! ids.
 
-use std::{any::Any, sync::Arc};
+use std::{any::Any, marker::PhantomData, sync::Arc};
 
 use crate::{
     shape::Shape,
-    stage::{Kind, Plain, Staged},
+    stage::{Composite, Kind, Plain, Staged},
 };
 
 /// What has a staged form: a value, or a capture.
@@ -23,7 +23,7 @@ pub trait Stage: Sized + 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a kernel",
     label = "not a parameter",
-    note = "a capture is a number, a bool, a vector, a struct with `#[derive(Value)]`, an accessor (`Read`, `Write`, `ReadWrite`, `Ranged`), `Shared`, `Spec`, a struct with `#[derive(Captures)]`, or an array of these",
+    note = "a capture is a number, a bool, a vector, a struct with `#[derive(Value)]`, an accessor (`Read`, `Write`, `ReadWrite`, `Ranged`), `Shared`, `Spec`, `PhantomData`, a struct with `#[derive(Captures)]`, or an array of these",
     note = "references, `usize`, `char`, strings, `Vec`, `Box` and tuples have no place on a device: pass `u32`, a buffer's accessor, or a struct"
 )]
 pub trait Capture: Stage {
@@ -56,22 +56,30 @@ pub trait Capture: Stage {
     }
 }
 
-/// A value: lives in registers, is copied.
+/// What a local variable of a kernel can hold: values, and tuples, `Option`s and arrays of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a value in kernels",
+    label = "not a value",
+    note = "a value is a number, a `bool`, a vector, a tuple, an `Option` or an array of values, or a struct of values or an enum without fields with `#[derive(Clone, Copy, Value)]` and a `repr`"
+)]
+pub trait Local: Copy + Stage<Kind = Plain> {
+    /// Its type as data.
+    fn shape() -> Shape;
+
+    /// Writes the bytes that the shape says, which are those of `repr(C)`; bytes of padding are left as they are.
+    fn write(&self, bytes: &mut [u8]);
+
+    /// All zero; no value, of an `Option`.
+    fn zero() -> Self;
+}
+
+/// A value that has one layout on host and device: can be captured, and be an element of buffers.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a value in kernels",
     label = "not a value",
     note = "a value is a number, a `bool`, a vector, an array of values, or a struct of values with `#[derive(Clone, Copy, Value)]` and `#[repr(C)]`"
 )]
-pub trait Value: Copy + Send + Sync + Capture + Stage<Kind = Plain> {
-    /// Its type as data.
-    fn shape() -> Shape;
-
-    /// Writes the bytes that `repr(C)` gives it; bytes of padding are left as they are.
-    fn write(&self, bytes: &mut [u8]);
-
-    /// All zero.
-    fn zero() -> Self;
-}
+pub trait Value: Local + Send + Sync + Capture {}
 
 /// A struct that has a field. The number stands for its name.
 #[doc(hidden)]
@@ -277,13 +285,15 @@ impl<T: Capture, const N: usize> Capture for [T; N] {
     }
 }
 
-impl<T: Value, const N: usize> Value for [T; N] {
+impl<T: Value, const N: usize> Value for [T; N] {}
+
+impl<T: Local, const N: usize> Local for [T; N] {
     fn shape() -> Shape {
         Shape::Array(Box::new(T::shape()), N as u32)
     }
 
     fn write(&self, bytes: &mut [u8]) {
-        let size = size_of::<T>();
+        let size = T::shape().size() as usize;
         for (element, bytes) in self.iter().zip(bytes.chunks_exact_mut(size.max(1))) {
             element.write(bytes);
         }
@@ -292,6 +302,21 @@ impl<T: Value, const N: usize> Value for [T; N] {
     fn zero() -> Self {
         [T::zero(); N]
     }
+}
+
+/// What only has a type: an operator, say, whose functions the kernel calls.
+impl<T: 'static> Stage for PhantomData<T> {
+    type Kind = Composite;
+}
+
+impl<T: 'static> Capture for PhantomData<T> {
+    fn advance(at: Position) -> Position {
+        at
+    }
+
+    fn describe(_: &str, _: Position, _: &mut Signature) {}
+
+    fn bind(&self, _: Position, _: &mut Arguments) {}
 }
 
 /// The parts of [`Capture`] that all values have in common, for the derive and for scalars.

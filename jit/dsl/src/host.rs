@@ -9,31 +9,72 @@ pub use group::Group;
 pub use run::{on_host, on_host_groups, task_on_host};
 
 use crate::{
-    capture::Value,
-    value::{Bits, Float, Float32, FloatFn, Int, Int32, Number, Ordered, Signed, SignedScalar},
+    capture::Local,
+    value::{
+        self, ArithmeticFn, Bits, CountFn, Float, Float32, FloatFn, Int, Ordered, Rem, SignedScalar, TurnFn,
+    },
 };
 
 /// What bodies call.
 #[doc(hidden)]
 pub mod ops {
-    use super::{Bits, Float, Float32, FloatFn, Int, Int32, Number, Ordered, Signed, SignedScalar, Value};
+    use std::ops::Deref;
 
-    pub fn add<T: Number>(a: T, b: T) -> T {
-        a.kernel_add(b)
+    use super::{
+        ArithmeticFn, Bits, CountFn, Float, Float32, FloatFn, Int, Local, Ordered, Rem, SignedScalar, TurnFn,
+        value,
+    };
+    pub use crate::access::Accessor;
+    use crate::access::Kept;
+
+    /// Both sides of an operator, as the staged copy has them: of one type, if they can be.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Pair<A, B> {
+        mixed: Mixed<A, B>,
     }
-    pub fn sub<T: Number>(a: T, b: T) -> T {
-        a.kernel_sub(b)
+
+    #[derive(Clone, Copy, Debug)]
+    pub struct Mixed<A, B> {
+        a: A,
+        b: B,
     }
-    pub fn mul<T: Number>(a: T, b: T) -> T {
-        a.kernel_mul(b)
+
+    pub fn pair<A, B>(a: A, b: B) -> Pair<A, B> {
+        Pair { mixed: Mixed { a, b } }
     }
-    pub fn div<T: Number>(a: T, b: T) -> T {
-        a.kernel_div(b)
+
+    impl<A, B> Deref for Pair<A, B> {
+        type Target = Mixed<A, B>;
+        fn deref(&self) -> &Mixed<A, B> {
+            &self.mixed
+        }
     }
-    pub fn rem<T: Int>(a: T, b: T) -> T {
+
+    macro_rules! operators {
+        ($($name:ident $trait:ident $kernel:ident;)+) => {$(
+            impl<T: value::$trait<T, Output = T>> Pair<T, T> {
+                pub fn $name(self) -> T {
+                    self.mixed.a.$kernel(self.mixed.b)
+                }
+            }
+
+            impl<A: Copy, B: Copy> Mixed<A, B> {
+                pub fn $name<O>(&self) -> O
+                where
+                    A: value::$trait<B, Output = O>,
+                {
+                    self.a.$kernel(self.b)
+                }
+            }
+        )+};
+    }
+
+    operators! { add Add kernel_add; sub Sub kernel_sub; mul Mul kernel_mul; div Div kernel_div; }
+
+    pub fn rem<T: Rem>(a: T, b: T) -> T {
         a.kernel_rem(b)
     }
-    pub fn neg<T: Signed>(a: T) -> T {
+    pub fn neg<T: value::Neg>(a: T) -> T {
         a.kernel_neg()
     }
     pub fn not<T: Bits>(a: T) -> T {
@@ -86,17 +127,53 @@ pub mod ops {
         a.kernel_mul(b)
     }
 
-    pub fn count_ones<T: Int32>(a: T) -> u32 {
-        a.kernel_low().count_ones()
+    pub fn count_ones<T: Int>(a: T) -> u32 {
+        a.kernel_count(CountFn::Ones)
     }
-    pub fn leading_zeros<T: Int32>(a: T) -> u32 {
-        a.kernel_low().leading_zeros()
+    pub fn leading_zeros<T: Int>(a: T) -> u32 {
+        a.kernel_count(CountFn::LeadingZeros)
     }
-    pub fn trailing_zeros<T: Int32>(a: T) -> u32 {
-        a.kernel_low().trailing_zeros()
+    pub fn trailing_zeros<T: Int>(a: T) -> u32 {
+        a.kernel_count(CountFn::TrailingZeros)
     }
-    pub fn reverse_bits<T: Int32>(a: T) -> T {
-        T::kernel_from(a.kernel_low().reverse_bits())
+    pub fn reverse_bits<T: Int>(a: T) -> T {
+        a.kernel_turn(TurnFn::ReverseBits)
+    }
+    pub fn swap_bytes<T: Int>(a: T) -> T {
+        a.kernel_turn(TurnFn::SwapBytes)
+    }
+    pub fn rotate_left<T: Int>(a: T, count: u32) -> T {
+        a.kernel_rotate(true, count)
+    }
+    pub fn rotate_right<T: Int>(a: T, count: u32) -> T {
+        a.kernel_rotate(false, count)
+    }
+    pub fn pow<T: Int>(a: T, exponent: u32) -> T {
+        a.kernel_power(exponent)
+    }
+    pub fn div_euclid<T: Int>(a: T, b: T) -> T {
+        a.kernel_euclid(b).0
+    }
+    pub fn rem_euclid<T: Int>(a: T, b: T) -> T {
+        a.kernel_euclid(b).1
+    }
+
+    macro_rules! arithmetic {
+        ($($saturating:ident $checked:ident $f:ident;)+) => {$(
+            pub fn $saturating<T: Int>(a: T, b: T) -> T {
+                a.kernel_saturating(ArithmeticFn::$f, b)
+            }
+            pub fn $checked<T: Int>(a: T, b: T) -> Option<T> {
+                a.kernel_checked(ArithmeticFn::$f, b)
+            }
+        )+};
+    }
+    arithmetic! { saturating_add checked_add Add; saturating_sub checked_sub Sub; saturating_mul checked_mul Mul; }
+    pub fn checked_div<T: Int>(a: T, b: T) -> Option<T> {
+        a.kernel_checked(ArithmeticFn::Div, b)
+    }
+    pub fn checked_rem<T: Int>(a: T, b: T) -> Option<T> {
+        a.kernel_checked(ArithmeticFn::Rem, b)
     }
 
     pub fn sqrt<T: Float>(a: T) -> T {
@@ -135,6 +212,23 @@ pub mod ops {
         }
         if exponent < 0 { T::ONE.kernel_div(power) } else { power }
     }
+    pub fn is_some<T>(option: Option<T>) -> bool {
+        option.is_some()
+    }
+    pub fn is_none<T>(option: Option<T>) -> bool {
+        option.is_none()
+    }
+    pub fn unwrap_or<T>(option: Option<T>, other: T) -> T {
+        option.unwrap_or(other)
+    }
+    /// What stands in for an element that is lent and out of range.
+    pub fn zeroed<T: Local>() -> T {
+        T::zero()
+    }
+    /// A copy that is not changed by mistake.
+    pub fn kept<T>(value: T) -> Kept<T> {
+        Kept(value)
+    }
     pub fn is_nan<T: Float>(a: T) -> bool {
         a.kernel_is_nan()
     }
@@ -160,13 +254,37 @@ pub mod ops {
     transcendental! { sin cos tan asin acos atan sinh cosh tanh exp exp2 ln log2 }
     transcendental! { atan2, powf, }
 
-    /// An element; zero where there is none.
-    pub fn at<T: Value, const N: usize>(array: &[T; N], index: u32) -> T {
-        array.get(index as usize).copied().unwrap_or_else(T::zero)
+    /// Indexing of arrays; the methods of accessors and work-group memory have the same names.
+    pub trait Elements {
+        type Element;
+        /// An element; zero where there is none.
+        fn kernel_at(&self, index: u32) -> Self::Element
+        where
+            Self::Element: Local;
+        /// An element whose index is a literal.
+        fn kernel_lit(&self, index: usize) -> &Self::Element;
+        /// The place of an element, if there is one.
+        fn kernel_slot(&mut self, index: u32) -> Option<&mut Self::Element>;
+        /// An element of an array of captures, for what is inside of it to be assigned to.
+        fn kernel_lit_slot(&self, index: usize) -> Option<&Self::Element>;
     }
 
-    /// The place of an element, if there is one.
-    pub fn slot<T: Value, const N: usize>(array: &mut [T; N], index: u32) -> Option<&mut T> {
-        array.get_mut(index as usize)
+    impl<T, const N: usize> Elements for [T; N] {
+        type Element = T;
+        fn kernel_at(&self, index: u32) -> T
+        where
+            T: Local,
+        {
+            self.get(index as usize).copied().unwrap_or_else(T::zero)
+        }
+        fn kernel_lit(&self, index: usize) -> &T {
+            &self[index]
+        }
+        fn kernel_slot(&mut self, index: u32) -> Option<&mut T> {
+            self.get_mut(index as usize)
+        }
+        fn kernel_lit_slot(&self, index: usize) -> Option<&T> {
+            self.get(index)
+        }
     }
 }

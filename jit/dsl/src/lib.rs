@@ -26,10 +26,12 @@ extern crate self as vkfuse;
 
 pub mod access;
 pub mod capture;
+mod composite;
 pub mod host;
 mod item;
 mod kernel;
 mod lowered;
+mod remainder;
 mod shape;
 mod shared;
 #[doc(hidden)]
@@ -39,7 +41,7 @@ pub mod value;
 mod vector;
 
 pub use access::{HostBuffer, Ranged, Read, ReadWrite, Write};
-pub use capture::{Arguments, Capture, Mode, Signature, Value};
+pub use capture::{Arguments, Capture, Local, Mode, Signature, Value};
 pub use item::{GroupItem, Item, ItemKind, Task};
 pub use kernel::KernelObject;
 pub use lowered::{LowerError, LowerOptions, Lowered, PlainIn};

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
+    access::{Held, Kept},
     capture::{Arguments, Capture, Position, SharedParam, Signature, SpecParam, Stage, Value},
     shape::Shape,
     stage::Composite,
@@ -23,8 +24,32 @@ impl<T: Value, const N: usize> Shared<T, N> {
         Shared { data: Arc::new(Mutex::new(vec![T::zero(); N])) }
     }
 
-    pub(crate) fn with<R>(&self, index: u32, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        self.data.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index as usize).map(f)
+    /// What `memory[index]` is where it is read.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn kernel_at(&self, index: u32) -> T {
+        self.get(index)
+    }
+
+    /// The same where the index is a literal.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn kernel_lit(&self, index: usize) -> Kept<T> {
+        Kept(self.get(index as u32))
+    }
+
+    /// What `memory[index]` is where it is assigned to.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn kernel_slot(&self, index: u32) -> Option<Held<'_, T>> {
+        Held::of(self.data.lock().unwrap_or_else(PoisonError::into_inner), index)
+    }
+
+    /// The same where the index is a literal.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn kernel_lit_slot(&self, index: usize) -> Option<Held<'_, T>> {
+        self.kernel_slot(index as u32)
     }
 
     /// Number of elements.
@@ -42,12 +67,14 @@ impl<T: Value, const N: usize> Shared<T, N> {
     /// An element; zero where there is none.
     #[must_use]
     pub fn get(&self, index: u32) -> T {
-        self.with(index, |element| *element).unwrap_or_else(T::zero)
+        self.kernel_slot(index).map_or_else(T::zero, |element| *element)
     }
 
     /// Writes an element; nothing where there is none.
     pub fn set(&self, index: u32, value: T) {
-        self.with(index, |element| *element = value);
+        if let Some(mut element) = self.kernel_slot(index) {
+            *element = value;
+        }
     }
 }
 

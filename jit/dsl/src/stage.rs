@@ -7,9 +7,12 @@
 //! the end of a lowering.
 
 mod access;
+mod bits;
 mod builder;
 mod call;
 mod cast;
+mod composite;
+mod element;
 mod float;
 mod flow;
 mod global;
@@ -20,16 +23,25 @@ mod memory;
 mod method;
 mod narrow;
 mod operators;
+mod overflow;
 mod place;
 mod plain;
 mod types;
 mod wide;
 
 pub use access::{Get, Set};
+pub use bits::{
+    count_ones, leading_zeros, reverse_bits, rotate_left, rotate_right, swap_bytes, trailing_zeros,
+};
 pub(crate) use builder::{Builder, Fit, FitTo, with};
 pub use builder::{CHECK_ENTRIES, CHECK_WORDS};
 pub use call::{Arg, Marked, Ret, Returned, call};
 pub use cast::cast;
+pub use composite::{
+    Each, Lend, PartOf, Pass, Tuple, for_each, is_none, is_some, later, lend, none, part, pass, payload,
+    some, tuple, unwrap_or,
+};
+pub use element::Slot;
 pub use float::{
     acos, asin, atan, atan2, ceil, copysign, cos, cosh, exp, exp2, floor, from_bits, is_nan, ln, log2,
     mul_add, powf, powi, recip, round, sin, sinh, sqrt, tan, tanh, to_bits, trunc,
@@ -39,17 +51,21 @@ pub use flow::{
     if_value, label, loop_, loop_value, never, return_unit, while_,
 };
 pub use math::*;
-pub use method::{Method, Receiver, method};
+pub use method::{Handle, Method, Receiver, method};
 pub use operators::*;
+pub use overflow::{
+    checked_add, checked_div, checked_mul, checked_rem, checked_sub, div_euclid, pow, rem_euclid,
+    saturating_add, saturating_mul, saturating_sub,
+};
 pub(crate) use place::vector;
 pub use place::{
-    FieldOf, IndexBy, IndexLit, Rd, StructBuilder, array, assign, bind, constant, field, index, index_lit,
-    rd, var,
+    Assign, FieldOf, IndexBy, IndexLit, IndexPlace, LitPlace, Rd, StructBuilder, array, assign, bind,
+    constant, field, index, index_lit, index_place, lit_place, rd, var,
 };
 
 use std::marker::PhantomData;
 
-use crate::capture::{Capture, Position, Stage, Value};
+use crate::capture::{Capture, Local, Position, Stage};
 
 /// A value: the result of one instruction.
 pub struct Val<T> {
@@ -144,6 +160,6 @@ impl Kind for Composite {
 /// The staged form of a type.
 pub type Staged<T> = <<T as Stage>::Kind as Kind>::Of<T>;
 
-pub(crate) fn shape<T: Value>() -> crate::shape::Shape {
+pub(crate) fn shape<T: Local>() -> crate::shape::Shape {
     T::shape()
 }

@@ -5,9 +5,9 @@
 //! division that overflows. Each method here states that meaning once; the lowering emits the same.
 
 use crate::{
-    capture::{Arguments, Capture, Position, Signature, Stage, Value, plain},
+    capture::{Arguments, Capture, Local, Position, Signature, Stage, Value, plain},
     shape::{ScalarType, Shape},
-    stage::Plain,
+    stage::{Plain, Val},
 };
 
 /// A number or bool.
@@ -16,21 +16,97 @@ pub trait Scalar: Value + PartialEq {
     const TYPE: ScalarType;
 }
 
-/// What can be added, subtracted, multiplied and divided: numbers, and vectors of them by components.
+/// What `a + b` is for two types. `#[device]` on an `impl` of `std::ops::Add` implements it for types of one's own.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no arithmetic in kernels",
-    note = "numbers and vectors have; compute with the fields of a struct one by one"
+    message = "`{Self}` plus `{Rhs}` is nothing in kernels",
+    label = "no such sum",
+    note = "cast one of two numbers with `as`; an operator of a struct is an `impl` of `std::ops::Add` that is marked `#[device]`"
 )]
 #[allow(missing_docs)]
-pub trait Number: Value {
+pub trait Add<Rhs = Self>: Sized {
+    type Output;
     #[doc(hidden)]
-    fn kernel_add(self, other: Self) -> Self;
+    fn kernel_add(self, other: Rhs) -> Self::Output;
     #[doc(hidden)]
-    fn kernel_sub(self, other: Self) -> Self;
+    fn stage_add(a: Val<Self>, b: Val<Rhs>) -> Val<Self::Output>;
+}
+
+/// What `a - b` is for two types, as [`Add`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` minus `{Rhs}` is nothing in kernels",
+    label = "no such difference",
+    note = "cast one of two numbers with `as`; an operator of a struct is an `impl` of `std::ops::Sub` that is marked `#[device]`"
+)]
+#[allow(missing_docs)]
+pub trait Sub<Rhs = Self>: Sized {
+    type Output;
     #[doc(hidden)]
-    fn kernel_mul(self, other: Self) -> Self;
+    fn kernel_sub(self, other: Rhs) -> Self::Output;
     #[doc(hidden)]
-    fn kernel_div(self, other: Self) -> Self;
+    fn stage_sub(a: Val<Self>, b: Val<Rhs>) -> Val<Self::Output>;
+}
+
+/// What `a * b` is for two types, as [`Add`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` times `{Rhs}` is nothing in kernels",
+    label = "no such product",
+    note = "cast one of two numbers with `as`; an operator of a struct is an `impl` of `std::ops::Mul` that is marked `#[device]`"
+)]
+#[allow(missing_docs)]
+pub trait Mul<Rhs = Self>: Sized {
+    type Output;
+    #[doc(hidden)]
+    fn kernel_mul(self, other: Rhs) -> Self::Output;
+    #[doc(hidden)]
+    fn stage_mul(a: Val<Self>, b: Val<Rhs>) -> Val<Self::Output>;
+}
+
+/// What `a / b` is for two types, as [`Add`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` by `{Rhs}` is nothing in kernels",
+    label = "no such quotient",
+    note = "cast one of two numbers with `as`; an operator of a struct is an `impl` of `std::ops::Div` that is marked `#[device]`"
+)]
+#[allow(missing_docs)]
+pub trait Div<Rhs = Self>: Sized {
+    type Output;
+    #[doc(hidden)]
+    fn kernel_div(self, other: Rhs) -> Self::Output;
+    #[doc(hidden)]
+    fn stage_div(a: Val<Self>, b: Val<Rhs>) -> Val<Self::Output>;
+}
+
+/// What `-a` is for a type, as [`Add`].
+#[diagnostic::on_unimplemented(
+    message = "minus `{Self}` is nothing in kernels",
+    label = "no such number",
+    note = "unsigned integers have no sign; an operator of a struct is an `impl` of `std::ops::Neg` that is marked `#[device]`"
+)]
+#[allow(missing_docs)]
+pub trait Neg: Sized {
+    #[doc(hidden)]
+    fn kernel_neg(self) -> Self;
+    #[doc(hidden)]
+    fn stage_neg(a: Val<Self>) -> Val<Self>;
+}
+
+/// What can be added, subtracted, multiplied and divided: numbers, and vectors of them by components.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no number in kernels",
+    note = "numbers and vectors are; functions of numbers take the fields of a struct one by one"
+)]
+pub trait Number:
+    Value
+    + Add<Self, Output = Self>
+    + Sub<Self, Output = Self>
+    + Mul<Self, Output = Self>
+    + Div<Self, Output = Self>
+{
+}
+
+impl<T> Number for T where
+    T: Value + Add<T, Output = T> + Sub<T, Output = T> + Mul<T, Output = T> + Div<T, Output = T>
+{
 }
 
 /// A number that has an order.
@@ -44,10 +120,9 @@ pub trait Ordered: Number + Scalar + PartialOrd {
 }
 
 /// What has negative values.
-pub trait Signed: Number {
-    #[doc(hidden)]
-    fn kernel_neg(self) -> Self;
-}
+pub trait Signed: Number + Neg {}
+
+impl<T: Number + Neg> Signed for T {}
 
 /// A scalar that has negative values.
 pub trait SignedScalar: Signed + Ordered {
@@ -55,6 +130,18 @@ pub trait SignedScalar: Signed + Ordered {
     fn kernel_abs(self) -> Self;
     #[doc(hidden)]
     fn kernel_signum(self) -> Self;
+}
+
+/// A number that `%` takes.
+#[diagnostic::on_unimplemented(
+    message = "`%` of `{Self}` is nothing in kernels",
+    note = "integers and floats have it"
+)]
+pub trait Rem: Ordered {
+    #[doc(hidden)]
+    fn kernel_rem(self, other: Self) -> Self;
+    #[doc(hidden)]
+    fn stage_rem(a: Val<Self>, b: Val<Self>) -> Val<Self>;
 }
 
 /// Integers and bool: what has bitwise operators.
@@ -71,13 +158,8 @@ pub trait Bits: Scalar {
 }
 
 /// An integer.
-#[diagnostic::on_unimplemented(
-    message = "this takes integers in kernels, not `{Self}`",
-    note = "`%` on floats: use `a - b * (a / b).trunc()`, and decide what its rounding may be"
-)]
-pub trait Int: Ordered + Bits {
-    #[doc(hidden)]
-    fn kernel_rem(self, other: Self) -> Self;
+#[diagnostic::on_unimplemented(message = "this takes integers in kernels, not `{Self}`")]
+pub trait Int: Ordered + Bits + Rem {
     #[doc(hidden)]
     fn kernel_shl(self, count: u32) -> Self;
     #[doc(hidden)]
@@ -85,21 +167,25 @@ pub trait Int: Ordered + Bits {
     /// The low 32 bits.
     #[doc(hidden)]
     fn kernel_low(self) -> u32;
-}
-
-/// A 32-bit integer: what the bit-counting functions take.
-#[diagnostic::on_unimplemented(
-    message = "this takes `u32` or `i32` in kernels, not `{Self}`",
-    note = "cast with `as u32` first"
-)]
-pub trait Int32: Int {
     #[doc(hidden)]
-    fn kernel_from(bits: u32) -> Self;
+    fn kernel_count(self, f: CountFn) -> u32;
+    #[doc(hidden)]
+    fn kernel_turn(self, f: TurnFn) -> Self;
+    #[doc(hidden)]
+    fn kernel_rotate(self, left: bool, count: u32) -> Self;
+    #[doc(hidden)]
+    fn kernel_power(self, exponent: u32) -> Self;
+    #[doc(hidden)]
+    fn kernel_euclid(self, other: Self) -> (Self, Self);
+    #[doc(hidden)]
+    fn kernel_saturating(self, f: ArithmeticFn, other: Self) -> Self;
+    #[doc(hidden)]
+    fn kernel_checked(self, f: ArithmeticFn, other: Self) -> Option<Self>;
 }
 
 /// A float.
 #[diagnostic::on_unimplemented(message = "this takes `f32` or `f64` in kernels, not `{Self}`")]
-pub trait Float: SignedScalar {
+pub trait Float: SignedScalar + Rem {
     /// The integer of the same size.
     type Bits: Int;
     #[doc(hidden)]
@@ -124,6 +210,34 @@ pub trait Float32: Float {
     fn kernel_f32(self) -> f32;
     #[doc(hidden)]
     fn kernel_of(value: f32) -> Self;
+}
+
+/// What is counted of the bits of an integer.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum CountFn {
+    Ones,
+    LeadingZeros,
+    TrailingZeros,
+}
+
+/// Another order of the bits of an integer.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum TurnFn {
+    ReverseBits,
+    SwapBytes,
+}
+
+/// Arithmetic that can leave the range of an integer type, or has no result.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArithmeticFn {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
 }
 
 /// A function of one float that both sizes have.
@@ -156,7 +270,8 @@ macro_rules! value {
                 plain::bind(self, at, arguments);
             }
         }
-        impl Value for $ty {
+        impl Value for $ty {}
+        impl Local for $ty {
             fn shape() -> Shape {
                 Shape::Scalar(ScalarType::$variant)
             }
@@ -175,23 +290,29 @@ macro_rules! value {
     (@bytes $ty:ident) => { std::convert::identity };
 }
 
+/// An operator of two values of one type, which the module has an instruction for.
+macro_rules! operator {
+    ($ty:ident $trait:ident $host:ident $stage:ident $plain:ident |$self:ident, $other:ident| $result:expr) => {
+        impl $trait for $ty {
+            type Output = $ty;
+            fn $host($self, $other: Self) -> Self {
+                $result
+            }
+            fn $stage(a: Val<Self>, b: Val<Self>) -> Val<Self> {
+                crate::stage::$plain(a, b)
+            }
+        }
+    };
+}
+pub(crate) use operator;
+
 macro_rules! int {
     ($($ty:ident $variant:ident,)+) => {$(
         value!($ty $variant 0);
-        impl Number for $ty {
-            fn kernel_add(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
-            fn kernel_sub(self, other: Self) -> Self {
-                self.wrapping_sub(other)
-            }
-            fn kernel_mul(self, other: Self) -> Self {
-                self.wrapping_mul(other)
-            }
-            fn kernel_div(self, other: Self) -> Self {
-                self.checked_div(other).unwrap_or(self)
-            }
-        }
+        operator! { $ty Add kernel_add stage_add plain_add |self, other| self.wrapping_add(other) }
+        operator! { $ty Sub kernel_sub stage_sub plain_sub |self, other| self.wrapping_sub(other) }
+        operator! { $ty Mul kernel_mul stage_mul plain_mul |self, other| self.wrapping_mul(other) }
+        operator! { $ty Div kernel_div stage_div plain_div |self, other| self.checked_div(other).unwrap_or(self) }
         impl Ordered for $ty {
             const ZERO: Self = 0;
             const ONE: Self = 1;
@@ -213,10 +334,15 @@ macro_rules! int {
                 !self
             }
         }
-        impl Int for $ty {
+        impl Rem for $ty {
             fn kernel_rem(self, other: Self) -> Self {
                 self.checked_rem(other).unwrap_or(0)
             }
+            fn stage_rem(a: Val<Self>, b: Val<Self>) -> Val<Self> {
+                crate::stage::plain_rem(a, b)
+            }
+        }
+        impl Int for $ty {
             fn kernel_shl(self, count: u32) -> Self {
                 self.wrapping_shl(count)
             }
@@ -226,15 +352,59 @@ macro_rules! int {
             fn kernel_low(self) -> u32 {
                 self as u32
             }
+            fn kernel_count(self, f: CountFn) -> u32 {
+                match f {
+                    CountFn::Ones => self.count_ones(),
+                    CountFn::LeadingZeros => self.leading_zeros(),
+                    CountFn::TrailingZeros => self.trailing_zeros(),
+                }
+            }
+            fn kernel_turn(self, f: TurnFn) -> Self {
+                match f {
+                    TurnFn::ReverseBits => self.reverse_bits(),
+                    TurnFn::SwapBytes => self.swap_bytes(),
+                }
+            }
+            fn kernel_rotate(self, left: bool, count: u32) -> Self {
+                if left { self.rotate_left(count) } else { self.rotate_right(count) }
+            }
+            fn kernel_power(self, exponent: u32) -> Self {
+                self.wrapping_pow(exponent)
+            }
+            fn kernel_euclid(self, other: Self) -> (Self, Self) {
+                let quotient = self.checked_div_euclid(other).unwrap_or(self);
+                (quotient, self.checked_rem_euclid(other).unwrap_or(0))
+            }
+            fn kernel_saturating(self, f: ArithmeticFn, other: Self) -> Self {
+                match f {
+                    ArithmeticFn::Add => self.saturating_add(other),
+                    ArithmeticFn::Sub => self.saturating_sub(other),
+                    ArithmeticFn::Mul => self.saturating_mul(other),
+                    ArithmeticFn::Div => self.kernel_div(other),
+                    ArithmeticFn::Rem => self.kernel_rem(other),
+                }
+            }
+            fn kernel_checked(self, f: ArithmeticFn, other: Self) -> Option<Self> {
+                match f {
+                    ArithmeticFn::Add => self.checked_add(other),
+                    ArithmeticFn::Sub => self.checked_sub(other),
+                    ArithmeticFn::Mul => self.checked_mul(other),
+                    ArithmeticFn::Div => self.checked_div(other),
+                    ArithmeticFn::Rem => self.checked_rem(other),
+                }
+            }
         }
     )+};
 }
 
 macro_rules! signed {
     ($($ty:ident)+) => {$(
-        impl Signed for $ty {
+        impl Neg for $ty {
             fn kernel_neg(self) -> Self {
                 self.wrapping_neg()
+            }
+            fn stage_neg(a: Val<Self>) -> Val<Self> {
+                crate::stage::plain_neg(a)
             }
         }
         impl SignedScalar for $ty {
@@ -251,20 +421,10 @@ macro_rules! signed {
 macro_rules! float {
     ($($ty:ident $variant:ident $bits:ident,)+) => {$(
         value!($ty $variant 0.0);
-        impl Number for $ty {
-            fn kernel_add(self, other: Self) -> Self {
-                self + other
-            }
-            fn kernel_sub(self, other: Self) -> Self {
-                self - other
-            }
-            fn kernel_mul(self, other: Self) -> Self {
-                self * other
-            }
-            fn kernel_div(self, other: Self) -> Self {
-                self / other
-            }
-        }
+        operator! { $ty Add kernel_add stage_add plain_add |self, other| self + other }
+        operator! { $ty Sub kernel_sub stage_sub plain_sub |self, other| self - other }
+        operator! { $ty Mul kernel_mul stage_mul plain_mul |self, other| self * other }
+        operator! { $ty Div kernel_div stage_div plain_div |self, other| self / other }
         impl Ordered for $ty {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -272,9 +432,12 @@ macro_rules! float {
                 self.is_nan()
             }
         }
-        impl Signed for $ty {
+        impl Neg for $ty {
             fn kernel_neg(self) -> Self {
                 -self
+            }
+            fn stage_neg(a: Val<Self>) -> Val<Self> {
+                crate::stage::plain_neg(a)
             }
         }
         impl SignedScalar for $ty {
@@ -283,6 +446,14 @@ macro_rules! float {
             }
             fn kernel_signum(self) -> Self {
                 self.signum()
+            }
+        }
+        impl Rem for $ty {
+            fn kernel_rem(self, other: Self) -> Self {
+                self % other
+            }
+            fn stage_rem(a: Val<Self>, b: Val<Self>) -> Val<Self> {
+                crate::remainder::$bits::__remainder(a, b)
             }
         }
         impl Float for $ty {
@@ -331,18 +502,6 @@ impl Bits for bool {
     }
     fn kernel_not(self) -> Self {
         !self
-    }
-}
-
-impl Int32 for u32 {
-    fn kernel_from(bits: u32) -> Self {
-        bits
-    }
-}
-
-impl Int32 for i32 {
-    fn kernel_from(bits: u32) -> Self {
-        bits as i32
     }
 }
 

@@ -6,11 +6,41 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::{
-    capture::{Arguments, Capture, HasField, Position, Signature, Stage, Value, name_hash, plain},
+    capture::{Arguments, Capture, HasField, Local, Position, Signature, Stage, Value, name_hash, plain},
     shape::{ScalarType, Shape},
     stage::{Plain, Val},
-    value::{Number, Signed},
+    value::{Add, Div, Mul, Neg, Sub, operator},
 };
+
+/// The operators outside of kernels, with the meaning that they have in them.
+macro_rules! host_operators {
+    ($name:ident $scalar:ident: $($trait:ident $method:ident $kernel:ident),+) => {
+        $(impl std::ops::$trait for $name {
+            type Output = $name;
+            fn $method(self, other: $name) -> $name {
+                $trait::$kernel(self, other)
+            }
+        })+
+        impl std::ops::Mul<$scalar> for $name {
+            type Output = $name;
+            fn mul(self, by: $scalar) -> $name {
+                Mul::kernel_mul(self, by)
+            }
+        }
+        impl std::ops::Div<$scalar> for $name {
+            type Output = $name;
+            fn div(self, by: $scalar) -> $name {
+                Div::kernel_div(self, by)
+            }
+        }
+        impl std::ops::Mul<$name> for $scalar {
+            type Output = $name;
+            fn mul(self, vector: $name) -> $name {
+                Mul::kernel_mul(self, vector)
+            }
+        }
+    };
+}
 
 macro_rules! vector {
     ($name:ident $scalar:ident $variant:ident $n:literal align $align:literal: $($field:ident $k:literal),+) => {
@@ -68,7 +98,8 @@ macro_rules! vector {
                 plain::bind(self, at, arguments);
             }
         }
-        impl Value for $name {
+        impl Value for $name {}
+        impl Local for $name {
             fn shape() -> Shape {
                 Shape::Vector(ScalarType::$variant, $n)
             }
@@ -79,20 +110,42 @@ macro_rules! vector {
                 Zeroable::zeroed()
             }
         }
-        impl Number for $name {
-            fn kernel_add(self, other: Self) -> Self {
-                Self { $($field: self.$field.kernel_add(other.$field)),+ }
+        operator! { $name Add kernel_add stage_add plain_add
+            |self, other| Self { $($field: self.$field.kernel_add(other.$field)),+ } }
+        operator! { $name Sub kernel_sub stage_sub plain_sub
+            |self, other| Self { $($field: self.$field.kernel_sub(other.$field)),+ } }
+        operator! { $name Mul kernel_mul stage_mul plain_mul
+            |self, other| Self { $($field: self.$field.kernel_mul(other.$field)),+ } }
+        operator! { $name Div kernel_div stage_div plain_div
+            |self, other| Self { $($field: self.$field.kernel_div(other.$field)),+ } }
+        impl Mul<$scalar> for $name {
+            type Output = $name;
+            fn kernel_mul(self, by: $scalar) -> $name {
+                Mul::kernel_mul(self, $name::splat(by))
             }
-            fn kernel_sub(self, other: Self) -> Self {
-                Self { $($field: self.$field.kernel_sub(other.$field)),+ }
-            }
-            fn kernel_mul(self, other: Self) -> Self {
-                Self { $($field: self.$field.kernel_mul(other.$field)),+ }
-            }
-            fn kernel_div(self, other: Self) -> Self {
-                Self { $($field: self.$field.kernel_div(other.$field)),+ }
+            fn stage_mul(a: Val<$name>, by: Val<$scalar>) -> Val<$name> {
+                crate::stage::plain_mul(a, $name::__lower_splat(by))
             }
         }
+        impl Div<$scalar> for $name {
+            type Output = $name;
+            fn kernel_div(self, by: $scalar) -> $name {
+                Div::kernel_div(self, $name::splat(by))
+            }
+            fn stage_div(a: Val<$name>, by: Val<$scalar>) -> Val<$name> {
+                crate::stage::plain_div(a, $name::__lower_splat(by))
+            }
+        }
+        impl Mul<$name> for $scalar {
+            type Output = $name;
+            fn kernel_mul(self, vector: $name) -> $name {
+                Mul::kernel_mul($name::splat(self), vector)
+            }
+            fn stage_mul(a: Val<$scalar>, vector: Val<$name>) -> Val<$name> {
+                crate::stage::plain_mul($name::__lower_splat(a), vector)
+            }
+        }
+        host_operators! { $name $scalar: Add add kernel_add, Sub sub kernel_sub, Mul mul kernel_mul, Div div kernel_div }
         $(impl HasField<{ name_hash(stringify!($field)) }> for $name {
             type Type = $scalar;
             const INDEX: u32 = $k;
@@ -105,9 +158,18 @@ macro_rules! vector {
 
 macro_rules! signed {
     ($($name:ident: $($field:ident)+;)+) => {$(
-        impl Signed for $name {
+        impl Neg for $name {
             fn kernel_neg(self) -> Self {
                 Self { $($field: self.$field.kernel_neg()),+ }
+            }
+            fn stage_neg(a: Val<Self>) -> Val<Self> {
+                crate::stage::plain_neg(a)
+            }
+        }
+        impl std::ops::Neg for $name {
+            type Output = $name;
+            fn neg(self) -> $name {
+                Neg::kernel_neg(self)
             }
         }
     )+};

@@ -5,22 +5,32 @@ use std::collections::HashSet;
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, format_ident, quote};
 use syn::{
-    Block, FnArg, Ident, ImplItem, ImplItemFn, ItemFn, ItemImpl, Pat, Result, ReturnType, Signature, Type,
-    Visibility, spanned::Spanned,
+    Block, FnArg, Ident, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Pat, Result, ReturnType,
+    Signature, Type, Visibility, spanned::Spanned,
 };
 
 use crate::{
-    body::{Both, Returns, Walk, Want},
-    derive::{name_hash, root},
-    refuse,
+    body::{Both, Returns, This, Walk, Want},
+    derive::{mentions, name_hash, root},
+    refuse, traits,
 };
+
+/// How an argument is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Given {
+    /// As a value.
+    Value,
+    /// As a capture, an item, or a reference to a value.
+    Reference,
+    /// As a reference to a place, which is changed.
+    Place,
+}
 
 /// A parameter: its name, its type without `&`, and whether it is a mutable local.
 struct Param<'a> {
     name: &'a Ident,
     ty: &'a Type,
-    /// Whether it is a value, and not a capture or an item.
-    value: bool,
+    given: Given,
     mutable: bool,
 }
 
@@ -29,21 +39,18 @@ fn params(signature: &Signature) -> Result<Vec<Param<'_>>> {
     for input in &signature.inputs {
         let FnArg::Typed(typed) = input else { continue };
         let Pat::Ident(ident) = &*typed.pat else { return Err(refuse::binding(&typed.pat)) };
-        let ty = match &*typed.ty {
-            Type::Reference(reference) if reference.mutability.is_some() => {
-                return refuse::error(
-                    reference,
-                    "`&mut` in a kernel: let the function give the new value back",
-                );
+        let (ty, given) = match &*typed.ty {
+            Type::Reference(reference) => {
+                let given = if reference.mutability.is_some() { Given::Place } else { Given::Reference };
+                (&*reference.elem, given)
             }
-            Type::Reference(reference) => &*reference.elem,
-            ty => {
-                refuse::body_type(ty)?;
-                ty
-            }
+            ty if is_item(ty) => (ty, Given::Reference),
+            ty => (ty, Given::Value),
         };
-        let value = !matches!(&*typed.ty, Type::Reference(_)) && !is_item(ty);
-        params.push(Param { name: &ident.ident, ty, value, mutable: ident.mutability.is_some() });
+        if given != Given::Reference {
+            refuse::body_type(ty)?;
+        }
+        params.push(Param { name: &ident.ident, ty, given, mutable: ident.mutability.is_some() });
     }
     Ok(params)
 }
@@ -58,12 +65,48 @@ fn is_item(ty: &Type) -> bool {
 }
 
 /// The type of a parameter's handle. For values it is said outright, so that type parameters follow from arguments.
-fn handle(ty: &Type, value: bool) -> TokenStream {
+fn handle(ty: &Type, given: Given, signature: &Signature) -> TokenStream {
     let root = root();
-    if value { quote!(#root::stage::Val<#ty>) } else { quote!(#root::stage::Staged<#ty>) }
+    match given {
+        Given::Reference if depends(ty, signature) => quote!(impl #root::stage::Handle<Of = #ty>),
+        Given::Value => quote!(#root::stage::Val<#ty>),
+        Given::Reference => quote!(#root::stage::Staged<#ty>),
+        Given::Place => quote!(#root::stage::Place<#ty>),
+    }
 }
 
-fn check(signature: &Signature) -> Result<()> {
+/// Whether a type depends on a type parameter of the function itself.
+fn depends(ty: &Type, signature: &Signature) -> bool {
+    let params: Vec<String> = signature.generics.type_params().map(|param| param.ident.to_string()).collect();
+    mentions(ty.to_token_stream(), &params)
+}
+
+/// The handle of `self`.
+pub(crate) fn this_handle(signature: &Signature) -> Option<TokenStream> {
+    let root = root();
+    let receiver = signature.receiver()?;
+    let is_place = receiver.reference.is_some() && receiver.mutability.is_some();
+    Some(if is_place { quote!(#root::stage::Place<Self>) } else { quote!(#root::stage::Staged<Self>) })
+}
+
+/// The staged form of a signature: names and handles of the arguments, and the handle of the result.
+pub(crate) struct Signed<'a> {
+    pub(crate) names: Vec<&'a Ident>,
+    pub(crate) types: Vec<TokenStream>,
+    pub(crate) result: TokenStream,
+}
+
+impl<'a> Signed<'a> {
+    pub(crate) fn of(signature: &'a Signature) -> Result<Signed<'a>> {
+        let (root, params, (returns, ret)) = (root(), params(signature)?, returns(signature)?);
+        let names = params.iter().map(|p| p.name).collect();
+        let types = params.iter().map(|p| handle(p.ty, p.given, signature)).collect();
+        let result = if returns == Returns::Value { quote!(#root::stage::Val<#ret>) } else { quote!(()) };
+        Ok(Signed { names, types, result })
+    }
+}
+
+pub(crate) fn check(signature: &Signature) -> Result<()> {
     if let Some(token) = &signature.asyncness {
         return refuse::error(
             token,
@@ -79,18 +122,12 @@ fn check(signature: &Signature) -> Result<()> {
             "an `unsafe` function in a kernel: put `unsafe` around what needs it, inside",
         );
     }
-    if let Some(receiver) = signature.receiver() {
-        if receiver.reference.is_none() && receiver.mutability.is_some() {
-            return refuse::error(receiver, "`mut self` in a kernel: copy it, `let mut x = self;`");
+    match signature.receiver() {
+        Some(receiver) if receiver.reference.is_none() && receiver.mutability.is_some() => {
+            refuse::error(receiver, "`mut self` in a kernel: copy it, `let mut x = self;`")
         }
-        if receiver.mutability.is_some() {
-            return refuse::error(
-                receiver,
-                "`&mut self` in a kernel: captures are read only; use `&self` and write through accessors",
-            );
-        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// A body's two copies, with what must surround them.
@@ -102,20 +139,25 @@ fn bodies(
     captures: HashSet<String>,
 ) -> Result<Both> {
     let root = root();
-    let by_reference = signature.receiver().is_some_and(|receiver| receiver.reference.is_some());
     let mut walk = Walk::new(returns, captures);
-    walk.by_reference = by_reference;
+    walk.this = match signature.receiver() {
+        Some(receiver) if receiver.reference.is_some() && receiver.mutability.is_some() => This::Place,
+        Some(receiver) if receiver.reference.is_some() => This::Reference,
+        _ => This::Value,
+    };
     params.iter().for_each(|param| walk.declare(param.name));
     let want = if returns == Returns::Value { Want::Value } else { Want::Nothing };
     let Both { host, staged } = walk.block(block, want);
     walk.finish()?;
-    let variables = params.iter().map(|Param { name, mutable, .. }| {
-        if *mutable {
+    let variables = params.iter().map(|Param { name, mutable, given, .. }| {
+        if *mutable && *given == Given::Value {
             quote!(let #name = #root::stage::var(#name);)
         } else {
             quote!(let #name = #root::stage::bind(#name);)
         }
     });
+    let root = &root;
+    let host = quote!(use #root::host::ops::{Accessor as _, Elements as _}; #host);
     let staged = match returns {
         Returns::Value => quote!({ let __value = { #staged }; __ret.leave(__value); }),
         Returns::Nothing => quote!({ #staged; __ret.leave(()); }),
@@ -127,7 +169,7 @@ fn bodies(
 /// Lints that the copies would trip over where the body does not.
 fn allow() -> TokenStream {
     quote!(#[allow(
-        unused_variables, unused_mut, unused_must_use, unused_parens, unused_braces, unused_labels, unused_assignments,
+        unused_imports, unused_variables, unused_mut, unused_must_use, unused_parens, unused_braces, unused_labels, unused_assignments,
         unreachable_code, dead_code, clippy::all, clippy::pedantic
     )])
 }
@@ -147,7 +189,7 @@ fn returns(signature: &Signature) -> Result<(Returns, TokenStream)> {
 
 /// The host's and the staged copy of a marked function; `staged_name` is what the latter is called. What is refused is there
 /// without a body, so that only the refusal is reported, and not every use.
-fn function(
+pub(crate) fn function(
     vis: &Visibility,
     attributes: &[syn::Attribute],
     signature: &Signature,
@@ -155,16 +197,12 @@ fn function(
     staged_name: &Ident,
 ) -> Result<(TokenStream, TokenStream)> {
     copies(vis, attributes, signature, block, staged_name).or_else(|error| {
-        check(signature).and_then(|()| Ok((params(signature)?, returns(signature)?))).map_or_else(
+        check(signature).and_then(|()| Signed::of(signature)).map_or_else(
             |_| Err(error.clone()),
-            |(params, (returns, ret))| {
-                let (root, allow, refusal) = (root(), allow(), error.to_compile_error());
-                let names = params.iter().map(|p| p.name);
-                let types = params.iter().map(|p| handle(p.ty, p.value));
-                let result =
-                    if returns == Returns::Value { quote!(#root::stage::Val<#ret>) } else { quote!(()) };
+            |Signed { names, types, result }| {
+                let (allow, refusal) = (allow(), error.to_compile_error());
                 let (generics, _, bounds) = signature.generics.split_for_impl();
-                let this = signature.receiver().map(|_| quote!(__this: #root::stage::Staged<Self>,));
+                let this = this_handle(signature).map(|this| quote!(__this: #this,));
                 let none = quote!(::core::unreachable!());
                 Ok((
                     quote!(#refusal #allow #vis #signature { #none }),
@@ -193,13 +231,13 @@ fn copies(
     let params = params(signature)?;
     let (returns, ret) = returns(signature)?;
     let Both { host, staged } = bodies(signature, block, &params, returns, HashSet::new())?;
-    let names: Vec<_> = params.iter().map(|p| p.name).collect();
-    let types = params.iter().map(|p| handle(p.ty, p.value));
-    let result = if returns == Returns::Value { quote!(#root::stage::Val<#ret>) } else { quote!(()) };
+    let Signed { names, types, result } = Signed::of(signature)?;
     let (generics, _, bounds) = signature.generics.split_for_impl();
     let name = signature.ident.to_string();
-    let this = signature.receiver().map(|_| quote!(__this: #root::stage::Staged<Self>,));
+    let this = this_handle(signature).map(|this| quote!(__this: #this,));
     let this_name = signature.receiver().map(|_| quote!(__this,));
+    let staged_of = params.iter().filter(|p| p.given == Given::Reference && depends(p.ty, signature));
+    let staged_of = staged_of.map(|p| p.name);
     let lowered = quote! {
         #(#conditions)*
         #[doc(hidden)]
@@ -208,6 +246,7 @@ fn copies(
             -> #result #bounds
         {
             use #root::stage::{Get as _, Set as _};
+            #(let #staged_of = #root::stage::Handle::staged(#staged_of);)*
             #root::stage::call::<#ret, _, _>(#name, (#this_name #(#names,)*), |(#this_name #(#names,)*), __ret| {
                 #staged
             })
@@ -227,9 +266,13 @@ fn no_arguments(arguments: &TokenStream, attribute: &str) -> Result<()> {
     )
 }
 
-/// `self` by value, of what is no value.
+/// `self` by value or to be changed, of what is no value.
 fn by_reference(signature: &Signature) -> Result<()> {
     match signature.receiver() {
+        Some(receiver) if receiver.reference.is_some() && receiver.mutability.is_some() => refuse::error(
+            receiver,
+            "`&mut self` in a kernel: captures are read only; use `&self` and write through accessors",
+        ),
         Some(receiver) if receiver.reference.is_none() => {
             refuse::error(receiver, "`self` by value in a kernel: use `&self`")
         }
@@ -241,50 +284,57 @@ fn by_reference(signature: &Signature) -> Result<()> {
 pub(crate) fn device(arguments: TokenStream, input: TokenStream) -> Result<TokenStream> {
     no_arguments(&arguments, "device")?;
     if let Ok(item) = syn::parse2::<ItemImpl>(input.clone()) {
-        let (functions, _) = implementation(&item, None)?;
-        return Ok(functions);
+        return match &item.trait_ {
+            Some((_, path, _)) => traits::implementation(&item, path),
+            None => Ok(implementation(&item, None)?.0),
+        };
+    }
+    if let Ok(item) = syn::parse2::<ItemTrait>(input.clone()) {
+        return traits::definition(&item);
     }
     let item: ItemFn = match syn::parse2(input.clone()) {
         Ok(item) => item,
         Err(error) => {
             return refuse::misplaced(
                 &input,
-                &["fn", "impl"],
+                &["fn", "impl", "trait"],
                 error,
-                "`#[device]` on this: it marks functions and `impl` blocks without a trait",
+                "`#[device]` on this: it marks functions, `impl` blocks and traits",
             );
         }
     };
+    let (host, lowered) = device_function(&item)?;
+    Ok(quote!(#host #lowered))
+}
+
+/// A function, and what has its staged copy: a type of the same name, which is in scope wherever the function is.
+pub(crate) fn device_function(item: &ItemFn) -> Result<(TokenStream, TokenStream)> {
     let lower = Ident::new("lower", item.sig.ident.span());
     let (vis, name) = (&item.vis, &item.sig.ident);
     let (host, lowered) = function(vis, &item.attrs, &item.sig, &item.block, &lower)?;
-    // A type of the same name is in scope wherever the function is.
-    Ok(quote! {
-        #host
+    let lowered = quote! {
         #[doc(hidden)]
         #[allow(non_camel_case_types, missing_docs, missing_debug_implementations)]
         #vis enum #name {}
         impl #name {
             #lowered
         }
-    })
+    };
+    Ok((host, lowered))
 }
 
 /// A function as a method: what a call on a value of the type finds. Functions with type parameters of their own are called
-/// by their paths.
-fn method(item: &ItemImpl, member: &ImplItemFn) -> Option<TokenStream> {
+/// by their paths. `of` is what has the function.
+pub(crate) fn method(item: &ItemImpl, member: &ImplItemFn, of: &TokenStream) -> Option<TokenStream> {
     let signature = &member.sig;
-    signature.receiver()?;
     if !signature.generics.params.is_empty() {
         return None;
     }
-    let (params, (returns, ret)) = (params(signature).ok()?, returns(signature).ok()?);
+    let this = this_handle(signature)?;
+    let Signed { names, types, result } = Signed::of(signature).ok()?;
     let (root, ty) = (root(), &item.self_ty);
     let (generics, _, bounds) = item.generics.split_for_impl();
     let conditions = member.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
-    let names: Vec<_> = params.iter().map(|p| p.name).collect();
-    let types: Vec<_> = params.iter().map(|p| handle(p.ty, p.value)).collect();
-    let result = if returns == Returns::Value { quote!(#root::stage::Val<#ret>) } else { quote!(()) };
     let hash = name_hash(&signature.ident.to_string());
     let lower = format_ident!("__lower_{}", signature.ident);
     Some(quote! {
@@ -292,8 +342,9 @@ fn method(item: &ItemImpl, member: &ImplItemFn) -> Option<TokenStream> {
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
         impl #generics #root::stage::Method<#hash, (#(#types,)*), #result> for #ty #bounds {
-            fn call(__this: #root::stage::Staged<Self>, (#(#names,)*): (#(#types,)*)) -> #result {
-                Self::#lower(__this, #(#names),*)
+            type This = #this;
+            fn call(__this: #this, (#(#names,)*): (#(#types,)*)) -> #result {
+                #of::#lower(__this, #(#names),*)
             }
         }
     })
@@ -305,7 +356,7 @@ fn implementation(
     run: Option<&HashSet<String>>,
 ) -> Result<(TokenStream, Option<ImplItemFn>)> {
     if let Some((_, path, _)) = &item.trait_ {
-        return refuse::error(path, "an `impl` of a trait in a kernel: mark an `impl` without a trait");
+        return refuse::error(path, "`#[kernel]` on an `impl` of a trait: mark that with `#[device]`");
     }
     let (mut functions, mut methods) = (TokenStream::new(), TokenStream::new());
     let mut entry = None;
@@ -318,7 +369,7 @@ fn implementation(
                 if run.is_some() {
                     by_reference(&member.sig)?;
                 } else {
-                    methods.extend(method(item, member));
+                    methods.extend(method(item, member, &quote!(Self)));
                 }
                 let lower = format_ident!("__lower_{}", member.sig.ident);
                 let (host, lowered) =

@@ -3,13 +3,13 @@
 //! Both copies come from one walk, so that they cannot differ in what they mean. In the host's, operators and indexing are
 //! calls of functions that cannot panic; the rest is as it was. In the staged one every expression is a call.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
-use syn::{Block, Error, Expr, Lifetime, Local, Pat, Result, Stmt, spanned::Spanned};
+use quote::quote;
+use syn::{Block, Error, Expr, Lifetime, Result, Stmt};
 
-use crate::{derive::root, refuse};
+use crate::{attribute, derive::root, refuse};
 
 /// The two copies of a part.
 #[derive(Default)]
@@ -51,30 +51,51 @@ pub(crate) struct Round {
     pub(crate) gives: bool,
 }
 
+/// What a local name stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Name {
+    Value,
+    Closure,
+}
+
+/// What `self` is on the host.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum This {
+    Value,
+    Reference,
+    /// A reference to what can be changed.
+    Place,
+}
+
 /// What is known while a body is walked.
 pub(crate) struct Walk {
-    /// Names of locals, innermost last.
-    scopes: Vec<HashSet<String>>,
+    /// Names of locals and what they are, innermost last.
+    scopes: Vec<HashMap<String, Name>>,
     /// Names that stand for fields of `self`.
     captures: HashSet<String>,
     pub(crate) returns: Returns,
-    /// Whether `self` is a reference on the host.
-    pub(crate) by_reference: bool,
+    pub(crate) this: This,
+    /// Whether it is the body of a closure, which `return` does not leave.
+    pub(crate) in_closure: bool,
     /// Loops around, innermost last.
     pub(crate) loops: Vec<Round>,
     /// Assignments so far, and which of them is walked: what its label is told apart by.
     assignments: usize,
     assignment: usize,
+    /// Elements so far that were held.
+    slots: usize,
     pub(crate) errors: Vec<Error>,
 }
 
 impl Walk {
     pub(crate) fn new(returns: Returns, captures: HashSet<String>) -> Walk {
         Walk {
-            scopes: vec![HashSet::new()],
+            scopes: vec![HashMap::new()],
             captures,
             returns,
-            by_reference: false,
+            this: This::Value,
+            in_closure: false,
+            slots: 0,
             loops: Vec::new(),
             assignments: 0,
             assignment: 0,
@@ -96,15 +117,34 @@ impl Walk {
         Lifetime::new(&format!("'__skip{}", self.assignment), Span::call_site())
     }
 
+    /// Names for an element that is held, for what stands in where it is not there, and for its index.
+    pub(crate) fn slot(&mut self) -> [Ident; 3] {
+        self.slots += 1;
+        ["__slot", "__nothing", "__index"]
+            .map(|name| Ident::new(&format!("{name}{}", self.slots), Span::call_site()))
+    }
+
     pub(crate) fn declare(&mut self, name: &Ident) {
+        self.declare_as(name, Name::Value);
+    }
+
+    pub(crate) fn declare_as(&mut self, name: &Ident, what: Name) {
         if let Some(scope) = self.scopes.last_mut() {
-            scope.insert(name.to_string());
+            scope.insert(name.to_string(), what);
         }
     }
 
-    pub(crate) fn is_local(&self, name: &Ident) -> bool {
+    fn known_as(&self, name: &Ident) -> Option<Name> {
         let name = name.to_string();
-        self.scopes.iter().any(|scope| scope.contains(&name))
+        self.scopes.iter().rev().find_map(|scope| scope.get(&name).copied())
+    }
+
+    pub(crate) fn is_local(&self, name: &Ident) -> bool {
+        self.known_as(name).is_some()
+    }
+
+    pub(crate) fn is_closure(&self, name: &Ident) -> bool {
+        self.known_as(name) == Some(Name::Closure)
     }
 
     pub(crate) fn is_capture(&self, name: &Ident) -> bool {
@@ -112,7 +152,7 @@ impl Walk {
     }
 
     pub(crate) fn scoped<R>(&mut self, f: impl FnOnce(&mut Walk) -> R) -> R {
-        self.scopes.push(HashSet::new());
+        self.scopes.push(HashMap::new());
         let result = f(self);
         self.scopes.pop();
         result
@@ -164,6 +204,10 @@ impl Walk {
                 // A constant of the body hides a local of its name; none of both is ever called alike.
                 Ok(Both::new(quote!(#item), quote!(#item)))
             }
+            Stmt::Item(syn::Item::Fn(item)) => {
+                let (host, staged) = attribute::device_function(item)?;
+                Ok(Both::new(host, staged))
+            }
             Stmt::Item(item) => Err(refuse::item(item)),
             Stmt::Macro(mac) => {
                 let name = mac.mac.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
@@ -178,44 +222,6 @@ impl Walk {
                 let Both { host, staged } = self.expr(e, Want::Nothing)?;
                 Ok(Both::new(quote!(#host;), quote!(#staged;)))
             }
-        }
-    }
-
-    fn local(&mut self, local: &Local) -> Result<Both> {
-        let root = root();
-        let (pat, ty) = match &local.pat {
-            Pat::Type(typed) => (&*typed.pat, Some(&*typed.ty)),
-            pat => (pat, None),
-        };
-        let Some(init) = &local.init else {
-            return refuse::error(local, "a `let` without a value in a kernel: give it one here");
-        };
-        if let Some((_, other)) = &init.diverge {
-            return refuse::error(other, "`let … else` in a kernel: use `if`");
-        }
-        if let Some(ty) = ty {
-            refuse::body_type(ty)?;
-        }
-        let Both { host, staged } = self.expr(&init.expr, Want::Value)?;
-        let staged_type = ty.map(|ty| quote!(: #root::stage::Staged<#ty>));
-        let host_type = ty.map(|ty| quote!(: #ty));
-        match pat {
-            Pat::Wild(_) => {
-                Ok(Both::new(quote!(let _ #host_type = #host;), quote!(let _ #staged_type = #staged;)))
-            }
-            Pat::Ident(ident) if ident.by_ref.is_none() && ident.subpat.is_none() => {
-                self.declare(&ident.ident);
-                let (name, span) = (&ident.ident, ident.span());
-                Ok(if ident.mutability.is_some() {
-                    let typed =
-                        quote_spanned!(span=> { let value #staged_type = #staged; #root::stage::var(value) });
-                    Both::new(quote!(let mut #name #host_type = #host;), quote!(let #name = #typed;))
-                } else {
-                    let bound = quote_spanned!(span=> #root::stage::bind(#staged));
-                    Both::new(quote!(let #name #host_type = #host;), quote!(let #name #staged_type = #bound;))
-                })
-            }
-            pat => Err(refuse::binding(pat)),
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{Expr, ExprCall, ExprMethodCall, Path, PathArguments, Result, spanned::Spanned};
+use syn::{Expr, ExprCall, ExprMethodCall, Path, PathArguments, PathSegment, Result, spanned::Spanned};
 
 use crate::{
     body::{Both, Walk, Want},
     derive::{name_hash, own, root, root_at},
-    expr::single,
+    expr::{has_index, single},
     refuse,
 };
 
@@ -25,6 +25,20 @@ const MATH: &[&str] = &[
     "leading_zeros",
     "trailing_zeros",
     "reverse_bits",
+    "swap_bytes",
+    "rotate_left",
+    "rotate_right",
+    "pow",
+    "div_euclid",
+    "rem_euclid",
+    "saturating_add",
+    "saturating_sub",
+    "saturating_mul",
+    "checked_add",
+    "checked_sub",
+    "checked_mul",
+    "checked_div",
+    "checked_rem",
     "sqrt",
     "floor",
     "ceil",
@@ -52,6 +66,9 @@ const MATH: &[&str] = &[
     "powf",
     "powi",
 ];
+
+/// Functions of `Option`.
+const OPTION: &[&str] = &["is_some", "is_none", "unwrap_or"];
 
 /// Methods of accessors, shared memory, constants and items.
 const HANDLES: &[&str] = &[
@@ -94,23 +111,21 @@ const HANDLES: &[&str] = &[
 /// What to use instead of a method that kernels do not have, whatever has it.
 fn instead(name: &str) -> Option<&'static str> {
     Some(match name {
-        "pow" => "multiply, in a loop if the exponent is no literal",
-        "checked_add" | "checked_sub" | "checked_mul" | "checked_div" | "overflowing_add"
-        | "saturating_add" | "saturating_sub" | "saturating_mul" | "overflowing_sub" | "overflowing_mul" => {
-            "arithmetic wraps: compare before it, or compute in a wider type"
+        "overflowing_add" | "overflowing_sub" | "overflowing_mul" => {
+            "use `checked_add` and the like, or compare"
         }
+        "wrapping_pow" | "wrapping_neg" | "wrapping_div" | "wrapping_rem" | "wrapping_shl"
+        | "wrapping_shr" => "all arithmetic wraps: use the operator, or `pow`",
         "iter" | "iter_mut" | "into_iter" | "map" | "fold" | "sum" | "step_by" | "rev" | "enumerate"
         | "zip" => "there are no iterators: use `for i in a..b` and an index, or `while` for other steps",
-        "unwrap" | "expect" | "ok" | "unwrap_or" => "there is no `Option` and no `Result`",
+        "unwrap" | "expect" => "a device cannot panic: use `unwrap_or`, `match`, `if let` or `?`",
         "clone" | "to_owned" | "copied" | "cloned" | "into" => {
             "values are copied: leave it away, or use `as`"
         }
-        "rem_euclid" | "div_euclid" => "use `%` and `/`, and correct by the sign",
         "cbrt" | "hypot" | "log10" | "log" | "exp_m1" | "ln_1p" | "to_degrees" | "to_radians" => {
             "make it of `sqrt`, `ln`, `exp` and arithmetic"
         }
         "fract" => "use `x - x.trunc()`",
-        "rotate_left" | "rotate_right" => "use `(x << n) | (x >> (32 - n))`",
         _ => return None,
     })
 }
@@ -162,6 +177,32 @@ fn is_type_name(path: &Path) -> bool {
     count >= 2 && path.segments[count - 2].ident.to_string().starts_with(char::is_uppercase)
 }
 
+/// The arguments of a call, and what the host does before it.
+struct Arguments {
+    host: TokenStream,
+    staged: TokenStream,
+    before: TokenStream,
+}
+
+impl Arguments {
+    /// The call on the host.
+    fn around(&self, call: TokenStream) -> TokenStream {
+        let before = &self.before;
+        if before.is_empty() { call } else { quote!({ #before #call }) }
+    }
+}
+
+/// Whether it is an element by a number that is computed, or a part of one.
+fn is_element(e: &Expr) -> bool {
+    match e {
+        Expr::Paren(e) => is_element(&e.expr),
+        Expr::Group(e) => is_element(&e.expr),
+        Expr::Field(e) => is_element(&e.base),
+        Expr::Index(e) => !matches!(&*e.index, Expr::Lit(_)) || is_element(&e.expr),
+        _ => false,
+    }
+}
+
 impl Walk {
     pub(crate) fn method(&mut self, call: &ExprMethodCall) -> Result<Both> {
         let (root, span) = (root_at(call.span()), call.span());
@@ -173,7 +214,7 @@ impl Walk {
         if let Some(turbofish) = &call.turbofish {
             return refuse::error(turbofish, "type arguments of a method in a kernel: leave them away");
         }
-        if MATH.contains(&name.as_str()) {
+        if MATH.contains(&name.as_str()) || OPTION.contains(&name.as_str()) {
             let all: Vec<&Expr> = [&*call.receiver].into_iter().chain(&call.args).collect();
             return self.apply(&name, &all, span);
         }
@@ -181,42 +222,53 @@ impl Walk {
         if let (false, Some(instead)) = (is_handle, instead(&name)) {
             return refuse::error(&call.method, format!("method `{name}` in a kernel: {instead}"));
         }
-        let receiver = self.part(&call.receiver)?;
+        let mut receiver = self.part(&call.receiver)?;
+        if is_element(&call.receiver) {
+            // A copy of the element, which a method cannot change by mistake.
+            let host = receiver.host;
+            receiver.host = quote_spanned!(span=> #root::host::ops::kept(#host));
+        }
         let arguments = self.arguments(call.args.iter())?;
         let (host, staged, method) = (receiver.host, receiver.staged, &call.method);
-        let (host_args, staged_args) = (arguments.host, arguments.staged);
+        let (host_args, staged_args) = (&arguments.host, &arguments.staged);
         let staged = if is_handle {
             quote_spanned!(span=> #root::stage::rd(#staged).#method(#staged_args))
         } else {
             let (hash, comma) = (name_hash(&name), (!call.args.is_empty()).then(|| quote!(,)));
-            quote_spanned!(span=> #root::stage::method::<#hash, _, _, _>(#root::stage::rd(#staged), (#staged_args #comma)))
+            quote_spanned!(span=> #root::stage::method::<#hash, _, _, _>(#staged, (#staged_args #comma)))
         };
-        Ok(Both::new(quote_spanned!(span=> (#host).#method(#host_args)), staged))
+        Ok(Both::new(arguments.around(quote_spanned!(span=> (#host).#method(#host_args))), staged))
     }
 
     /// A call of a function of the same `impl`.
     fn own(&mut self, call: &ExprMethodCall) -> Result<Both> {
-        let span = call.span();
+        let (root, span) = (root_at(call.span()), call.span());
         if call.method == "run" {
             return refuse::error(
                 &call.method,
                 "a call of `run` in a kernel: put what both do into another function",
             );
         }
-        let Both { host, staged } = self.arguments(call.args.iter())?;
+        let arguments = self.arguments(call.args.iter())?;
+        let (host, staged) = (&arguments.host, &arguments.staged);
         let this = own("__this", span);
         let (receiver, method, turbofish) = (&call.receiver, &call.method, &call.turbofish);
         let lower = format_ident!("__lower_{}", call.method, span = call.method.span());
         Ok(Both::new(
-            quote_spanned!(span=> #receiver.#method #turbofish(#host)),
-            quote_spanned!(span=> Self::#lower #turbofish(#this, #staged)),
+            arguments.around(quote_spanned!(span=> #receiver.#method #turbofish(#host))),
+            quote_spanned!(span=> Self::#lower #turbofish(#root::stage::pass(#this), #staged)),
         ))
     }
 
-    fn arguments<'a>(&mut self, all: impl Iterator<Item = &'a Expr>) -> Result<Both> {
+    /// The arguments of a call.
+    fn arguments<'a>(&mut self, all: impl Iterator<Item = &'a Expr> + Clone) -> Result<Arguments> {
         let root = root();
-        let (mut hosts, mut stages) = (Vec::new(), Vec::new());
-        for e in all {
+        let (mut hosts, mut stages, mut before) = (Vec::new(), Vec::new(), quote!());
+        // Elements that are lent are held before the call: so what comes before them is evaluated before that, too.
+        let holds = all
+            .clone()
+            .any(|e| matches!(e, Expr::Reference(e) if e.mutability.is_some() && has_index(&e.expr)));
+        for (k, e) in all.enumerate() {
             let Both { host, staged } = match e {
                 // Captures are passed by reference: the host has them in one place.
                 Expr::Reference(reference) if reference.mutability.is_none() => {
@@ -224,17 +276,23 @@ impl Walk {
                     Both::new(quote!(&#host), quote!(#root::stage::rd(#staged)))
                 }
                 Expr::Reference(reference) => {
-                    return refuse::error(
-                        reference,
-                        "`&mut` in a kernel: let the function give the new value back",
-                    );
+                    let place = self.lend(&reference.expr)?;
+                    before.extend(place.before());
+                    let Both { host, staged } = place.both;
+                    Both::new(quote!(&mut #host), quote!(#root::stage::lend(#staged)))
                 }
                 e => self.expr(e, Want::Value)?,
             };
-            hosts.push(host);
+            if holds {
+                let name = format_ident!("__argument{k}");
+                before.extend(quote!(let #name = #host;));
+                hosts.push(quote!(#name));
+            } else {
+                hosts.push(host);
+            }
             stages.push(staged);
         }
-        Ok(Both::new(quote!(#(#hosts),*), quote!(#(#stages),*)))
+        Ok(Arguments { host: quote!(#(#hosts),*), staged: quote!(#(#stages),*), before })
     }
 
     pub(crate) fn call(&mut self, call: &ExprCall) -> Result<Both> {
@@ -247,6 +305,14 @@ impl Walk {
         };
         let path = &function.path;
         if let Some(name) = single(path) {
+            if self.is_closure(name) {
+                let arguments = self.arguments(call.args.iter())?;
+                let (host, staged) = (&arguments.host, &arguments.staged);
+                return Ok(Both::new(
+                    arguments.around(quote_spanned!(span=> #name(#host))),
+                    quote_spanned!(span=> #name(#staged)),
+                ));
+            }
             if self.is_local(name) || self.is_capture(name) {
                 return refuse::error(
                     name,
@@ -254,6 +320,13 @@ impl Walk {
                 );
             }
             let text = name.to_string();
+            if text == "Some" && call.args.len() == 1 {
+                let Both { host, staged } = self.expr(&call.args[0], Want::Value)?;
+                return Ok(Both::new(
+                    quote_spanned!(span=> #name(#host)),
+                    quote_spanned!(span=> #root::stage::some(#staged)),
+                ));
+            }
             if text.starts_with(char::is_uppercase) {
                 return refuse::error(
                     name,
@@ -261,14 +334,8 @@ impl Walk {
                 );
             }
         }
-        if function.qself.as_ref().is_some_and(|qself| qself.position > 0) {
-            return refuse::error(
-                function,
-                "a function of a trait in a kernel: write it into an `impl` of the type, marked `#[device]`",
-            );
-        }
         if let Some(known) = known(path)? {
-            let Both { host, staged } = self.arguments(call.args.iter())?;
+            let Arguments { host, staged, .. } = self.arguments(call.args.iter())?;
             let (name, of) = match known {
                 Known::OfNumber(name, ty) => (name, quote_spanned!(span=> ::<#ty>)),
                 Known::Free(name) => (name, TokenStream::new()),
@@ -278,36 +345,50 @@ impl Walk {
                 quote_spanned!(span=> #root::stage::#name #of(#staged)),
             ));
         }
-        let Both { host, staged } = self.arguments(call.args.iter())?;
+        let arguments = self.arguments(call.args.iter())?;
+        let (host, staged) = (&arguments.host, &arguments.staged);
         let associated = is_type_name(path) || function.qself.is_some();
-        let staged_path = staged_path(path, associated);
+        let mut staged_path = function.clone();
+        staged_path.path = self::staged_path(path, associated);
+        let of_trait = function.qself.as_ref().is_some_and(|qself| qself.position > 0);
         let mut staged = quote_spanned!(span=> #staged_path(#staged));
-        if let (true, Some(last)) = (associated, path.segments.last()) {
+        if let (true, false, Some(last)) = (associated, of_trait, path.segments.last()) {
             // What is not marked is found here, and said to be so.
             let lower = format_ident!("__lower_{}", last.ident);
             let types: Vec<_> = (0..call.args.len()).map(|k| format_ident!("A{k}")).collect();
+            // A type has functions of marked traits, too, which this must not stand beside. Those of a type parameter, by the
+            // look of it, are found first.
+            let is_param = path.segments.len() == 2 && path.segments[0].ident.to_string().len() == 1;
+            let marked = quote!(#root::stage::Marked);
+            let (bound, of_type) = if is_param {
+                (quote!(where Self: #marked), quote!())
+            } else {
+                (quote!(), quote!(: #marked))
+            };
             staged = quote_spanned! {span=> {
                 trait __Unmarked: Sized {
-                    fn #lower<#(#types),*>(#(_: #types),*) -> ! where Self: #root::stage::Marked {
+                    fn #lower<#(#types),*>(#(_: #types),*) -> ! #bound {
                         loop {}
                     }
                 }
-                impl<T> __Unmarked for T {}
+                impl<T #of_type> __Unmarked for T {}
                 #staged
             }};
         }
-        Ok(Both::new(quote_spanned!(span=> #function(#host)), staged))
+        Ok(Both::new(arguments.around(quote_spanned!(span=> #function(#host))), staged))
     }
 }
 
 /// The staged form of a function's path: `foo` has it as `foo::lower`, `Type::foo` as `Type::__lower_foo`.
-fn staged_path(path: &Path, associated: bool) -> TokenStream {
+fn staged_path(path: &Path, associated: bool) -> Path {
     let mut path = path.clone();
-    let Some(last) = path.segments.last_mut() else { return quote!(#path) };
-    let arguments = std::mem::replace(&mut last.arguments, PathArguments::None);
+    let Some(last) = path.segments.last_mut() else { return path };
     if associated {
         last.ident = format_ident!("__lower_{}", last.ident, span = last.ident.span());
-        return quote!(#path #arguments);
+        return path;
     }
-    quote!(#path::lower #arguments)
+    let arguments = std::mem::replace(&mut last.arguments, PathArguments::None);
+    let lower = Ident::new("lower", last.ident.span());
+    path.segments.push(PathSegment { ident: lower, arguments });
+    path
 }

@@ -2,7 +2,10 @@
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote, quote_spanned};
-use syn::{Data, DeriveInput, Error, Fields, Ident, Result, Type, parse_quote, spanned::Spanned};
+use syn::{
+    Data, DataEnum, DeriveInput, Error, Expr, ExprLit, Fields, Ident, Lit, Result, Type, parse_quote,
+    spanned::Spanned,
+};
 
 use crate::refuse;
 
@@ -66,7 +69,7 @@ fn bounded(input: &DeriveInput, item: &Struct<'_>, bound: &TokenStream) -> Deriv
     bounded
 }
 
-fn mentions(tokens: TokenStream, names: &[String]) -> bool {
+pub(crate) fn mentions(tokens: TokenStream, names: &[String]) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(ident) => names.contains(&ident.to_string()),
         TokenTree::Group(group) => mentions(group.stream(), names),
@@ -175,6 +178,11 @@ fn check_repr(input: &DeriveInput) -> Result<()> {
 
 /// `#[derive(Value)]`
 pub(crate) fn value(input: &DeriveInput) -> Result<TokenStream> {
+    if let Data::Enum(data) = &input.data
+        && data.variants.iter().all(|variant| variant.fields.is_empty())
+    {
+        return enumeration(input, data);
+    }
     let item = fields(input, "Value")?;
     check_repr(input)?;
     if item.fields.is_empty() {
@@ -203,7 +211,7 @@ pub(crate) fn value(input: &DeriveInput) -> Result<TokenStream> {
                 #root::capture::plain::advance::<Self>(at)
             }
             fn plain_shape() -> ::core::option::Option<#root::Shape> {
-                ::core::option::Option::Some(<Self as #root::Value>::shape())
+                ::core::option::Option::Some(<Self as #root::Local>::shape())
             }
             fn describe(path: &str, at: #root::capture::Position, signature: &mut #root::Signature) {
                 #root::capture::plain::describe::<Self>(path, at, signature);
@@ -213,7 +221,9 @@ pub(crate) fn value(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
         #[automatically_derived]
-        impl #generics #root::Value for #name #params #bounds {
+        impl #generics #root::Value for #name #params #bounds {}
+        #[automatically_derived]
+        impl #generics #root::Local for #name #params #bounds {
             fn shape() -> #root::Shape {
                 #root::Shape::Struct(#root::StructShape {
                     name: #text,
@@ -222,7 +232,7 @@ pub(crate) fn value(input: &DeriveInput) -> Result<TokenStream> {
                     fields: ::std::vec![#(#root::FieldShape {
                         name: #names,
                         offset: ::core::mem::offset_of!(Self, #idents) as u32,
-                        shape: <#types as #root::Value>::shape(),
+                        shape: <#types as #root::Local>::shape(),
                     }),*],
                 })
             }
@@ -230,11 +240,11 @@ pub(crate) fn value(input: &DeriveInput) -> Result<TokenStream> {
                 #(
                     let at = ::core::mem::offset_of!(Self, #idents);
                     let end = at + ::core::mem::size_of::<#types>();
-                    <#types as #root::Value>::write(&self.#idents, &mut bytes[at..end]);
+                    <#types as #root::Local>::write(&self.#idents, &mut bytes[at..end]);
                 )*
             }
             fn zero() -> Self {
-                Self { #(#idents: <#types as #root::Value>::zero()),* }
+                Self { #(#idents: <#types as #root::Local>::zero()),* }
             }
         }
         impl #generics #name #params #bounds {
@@ -245,5 +255,80 @@ pub(crate) fn value(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
         #fields
+    })
+}
+
+/// `#[derive(Value)]` on an enum without fields: the number that a variant is.
+fn enumeration(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
+    let mut repr = None;
+    for attribute in input.attrs.iter().filter(|a| a.path().is_ident("repr")) {
+        repr = attribute.parse_args::<Ident>().ok();
+    }
+    let sizes = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"];
+    let Some(repr) = repr.filter(|repr| sizes.iter().any(|size| repr == size)) else {
+        return Err(Error::new(
+            input.ident.span(),
+            "`Value` on an enum whose size Rust does not promise: add `#[repr(u32)]`",
+        ));
+    };
+    let mut next = Some(0_i128);
+    let mut zero = None;
+    for variant in &data.variants {
+        if let Some((_, number)) = &variant.discriminant {
+            next = match number {
+                Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => Some(number.base10_parse()?),
+                _ => None,
+            };
+        }
+        if next == Some(0) {
+            zero = Some(&variant.ident);
+        }
+        next = next.map(|number| number + 1);
+    }
+    let Some(zero) = zero else {
+        return Err(Error::new(
+            input.ident.span(),
+            "`Value` on an enum without a variant that is 0: what is read out of range is that; give one the number",
+        ));
+    };
+    let (root, name) = (root(), &input.ident);
+    let (generics, params, bounds) = input.generics.split_for_impl();
+    Ok(quote! {
+        impl #generics #root::capture::Stage for #name #params #bounds {
+            type Kind = #root::stage::Plain;
+        }
+        #[automatically_derived]
+        impl #generics #root::Capture for #name #params #bounds {
+            fn advance(at: #root::capture::Position) -> #root::capture::Position {
+                #root::capture::plain::advance::<Self>(at)
+            }
+            fn plain_shape() -> ::core::option::Option<#root::Shape> {
+                ::core::option::Option::Some(<Self as #root::Local>::shape())
+            }
+            fn describe(path: &str, at: #root::capture::Position, signature: &mut #root::Signature) {
+                #root::capture::plain::describe::<Self>(path, at, signature);
+            }
+            fn bind(&self, at: #root::capture::Position, arguments: &mut #root::Arguments) {
+                #root::capture::plain::bind(self, at, arguments);
+            }
+        }
+        #[automatically_derived]
+        impl #generics #root::Value for #name #params #bounds {}
+        #[automatically_derived]
+        impl #generics #root::Local for #name #params #bounds {
+            fn shape() -> #root::Shape {
+                <#repr as #root::Local>::shape()
+            }
+            fn write(&self, bytes: &mut [u8]) {
+                <#repr as #root::Local>::write(&(*self as #repr), bytes);
+            }
+            fn zero() -> Self {
+                #name::#zero
+            }
+        }
+        #[automatically_derived]
+        impl #generics #root::value::Scalar for #name #params #bounds {
+            const TYPE: #root::ScalarType = <#repr as #root::value::Scalar>::TYPE;
+        }
     })
 }

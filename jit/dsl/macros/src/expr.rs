@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::{BinOp, Expr, ExprBinary, ExprStruct, Lit, Member, Path, Result, UnOp, spanned::Spanned};
 
 use crate::{
-    body::{Both, Walk, Want},
+    body::{Both, This, Walk, Want},
     derive::{name_hash, own, root, root_at},
     refuse,
 };
@@ -15,6 +15,74 @@ fn both_ops(name: &str, span: Span) -> (TokenStream, TokenStream) {
     let (root, name) = (root_at(span), Ident::new(name, span));
     (quote_spanned!(span=> #root::host::ops::#name), quote_spanned!(span=> #root::stage::#name))
 }
+
+/// The two copies of a binary operator. Those that types of one's own can have are methods of both sides.
+fn operation(name: &str, span: Span, host: [TokenStream; 2], staged: [TokenStream; 2]) -> Both {
+    let ([a_host, b_host], [a, b]) = (host, staged);
+    if OWN.contains(&name) {
+        let (root, name) = (root_at(span), Ident::new(name, span));
+        return Both::new(
+            quote_spanned!(span=> #root::host::ops::pair(#a_host, #b_host).#name()),
+            quote_spanned!(span=> #root::stage::pair(#a, #b).#name()),
+        );
+    }
+    let (host_fn, staged_fn) = both_ops(name, span);
+    Both::new(quote_spanned!(span=> #host_fn(#a_host, #b_host)), quote_spanned!(span=> #staged_fn(#a, #b)))
+}
+
+/// What happens at an index that is out of range.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// An assignment does not happen.
+    Skipped,
+    /// A variable that nobody looks at stands in.
+    Named,
+}
+
+/// What is assigned to or lent.
+pub(crate) struct Place {
+    pub(crate) both: Both,
+    /// What the host does before it: all indices are computed, and then the elements are held, under names of their own.
+    indices: TokenStream,
+    held: TokenStream,
+}
+
+impl Place {
+    pub(crate) fn before(&self) -> TokenStream {
+        let Place { indices, held, .. } = self;
+        quote!(#indices #held)
+    }
+}
+
+/// Whether it is an element, or a part of one.
+pub(crate) fn has_index(e: &Expr) -> bool {
+    match e {
+        Expr::Paren(e) => has_index(&e.expr),
+        Expr::Group(e) => has_index(&e.expr),
+        Expr::Field(e) => has_index(&e.base),
+        Expr::Index(_) => true,
+        _ => false,
+    }
+}
+
+/// A field of a struct or of a tuple.
+fn member(member: &Member, span: Span, host: &TokenStream, staged: &TokenStream) -> Both {
+    let root = root_at(span);
+    let staged = match member {
+        Member::Named(name) => {
+            let hash = name_hash(&name.to_string());
+            quote_spanned!(span=> #root::stage::field::<#hash, _>(#staged))
+        }
+        Member::Unnamed(number) => {
+            let number = number.index as usize;
+            quote_spanned!(span=> #root::stage::part::<#number, _>(#staged))
+        }
+    };
+    Both::new(quote_spanned!(span=> (#host).#member), staged)
+}
+
+/// Operators that types of one's own can have.
+const OWN: [&str; 4] = ["add", "sub", "mul", "div"];
 
 /// The function of a binary operator, for those that are no assignments.
 fn operator(op: &BinOp) -> Option<&'static str> {
@@ -101,7 +169,7 @@ impl Walk {
             }
             Expr::Path(_) | Expr::Field(_) | Expr::Index(_) => {
                 let Both { mut host, staged } = self.part(e)?;
-                if self.by_reference && matches!(e, Expr::Path(path) if path.path.is_ident("self")) {
+                if self.this != This::Value && matches!(e, Expr::Path(path) if path.path.is_ident("self")) {
                     host = quote!((*#host));
                 }
                 Ok(Both::new(host, quote_spanned!(span=> #root::stage::rd(#staged))))
@@ -110,6 +178,10 @@ impl Walk {
                 (UnOp::Neg(_), Expr::Lit(lit)) => literal(&lit.lit, true),
                 (UnOp::Neg(_), _) => self.apply("neg", &[&unary.expr], span),
                 (UnOp::Not(_), _) => self.apply("not", &[&unary.expr], span),
+                (UnOp::Deref(_), _) => {
+                    let Both { host, staged } = self.part(e)?;
+                    Ok(Both::new(host, quote_spanned!(span=> #root::stage::rd(#staged))))
+                }
                 _ => Err(refuse::expression(e)),
             },
             Expr::Binary(binary) => self.binary(binary),
@@ -150,6 +222,26 @@ impl Walk {
                 Ok(Both::new(
                     quote!([#host; #len]),
                     quote_spanned!(span=> #root::stage::array([#staged; #len])),
+                ))
+            }
+            Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Both::new(quote!(()), quote!(()))),
+            Expr::Tuple(tuple) => {
+                let (mut hosts, mut stages) = (Vec::new(), Vec::new());
+                for e in &tuple.elems {
+                    let Both { host, staged } = self.expr(e, Want::Value)?;
+                    hosts.push(host);
+                    stages.push(staged);
+                }
+                Ok(Both::new(
+                    quote!((#(#hosts,)*)),
+                    quote_spanned!(span=> #root::stage::tuple((#(#stages,)*))),
+                ))
+            }
+            Expr::Reference(reference) if reference.mutability.is_none() => {
+                let Both { host, staged } = self.part(&reference.expr)?;
+                Ok(Both::new(
+                    quote_spanned!(span=> (&#host)),
+                    quote_spanned!(span=> #root::stage::rd(#staged)),
                 ))
             }
             Expr::Struct(literal) => self.structure(literal),
@@ -222,14 +314,15 @@ impl Walk {
             );
         };
         let (a, b) = (self.expr(&binary.left, Want::Value)?, self.expr(&binary.right, Want::Value)?);
-        let (host_fn, staged_fn) = both_ops(name, span);
-        let (a_host, b_host, a, b) = (a.host, b.host, a.staged, b.staged);
-        let staged = quote_spanned!(span=> #staged_fn(#a, #b));
         if is_comparison(&binary.op) {
-            let op = &binary.op;
-            return Ok(Both::new(quote_spanned!(span=> ((#a_host) #op (#b_host))), staged));
+            let (_, staged_fn) = both_ops(name, span);
+            let (op, a_host, b_host, a, b) = (&binary.op, a.host, b.host, a.staged, b.staged);
+            return Ok(Both::new(
+                quote_spanned!(span=> ((#a_host) #op (#b_host))),
+                quote_spanned!(span=> #staged_fn(#a, #b)),
+            ));
         }
-        Ok(Both::new(quote_spanned!(span=> #host_fn(#a_host, #b_host)), staged))
+        Ok(operation(name, span, [a.host, b.host], [a.staged, b.staged]))
     }
 
     /// `left = right`, or `left op= right`: the right side first, then the place; nothing happens where there is no such
@@ -241,27 +334,63 @@ impl Walk {
             return Ok(Both::new(quote!({ let _ = #host; }), quote!({ let _ = #staged; })));
         }
         let value = self.expr(right, Want::Value)?;
-        let (place, skip) = self.assigned(|walk| (walk.place(left), walk.skip()));
+        if let (Expr::Tuple(tuple), None) = (left, op) {
+            let all = own("__all", span);
+            let mut parts = Both::default();
+            for (k, left) in tuple.elems.iter().enumerate() {
+                let number = syn::Index::from(k);
+                let part =
+                    Both::new(quote!(#all.#number), quote_spanned!(span=> #root::stage::part::<#k, _>(#all)));
+                let Both { host, staged } = self.assign_value(left, part, None, span)?;
+                parts.host.extend(quote!(#host;));
+                parts.staged.extend(quote!(#staged;));
+            }
+            let (host, staged, parts_host, parts) = (value.host, value.staged, parts.host, parts.staged);
+            return Ok(Both::new(
+                quote_spanned!(span=> { let #all = #host; #parts_host }),
+                quote_spanned!(span=> { let #all = #staged; #parts }),
+            ));
+        }
+        self.assign_value(left, value, op, span)
+    }
+
+    /// The same of what was evaluated before.
+    fn assign_value(&mut self, left: &Expr, value: Both, op: Option<&str>, span: Span) -> Result<Both> {
+        let root = root();
+        if let Expr::Infer(_) = left {
+            let Both { host, staged } = value;
+            return Ok(Both::new(quote!({ let _ = #host; }), quote!({ let _ = #staged; })));
+        }
+        let (place, skip) = self.assigned(|walk| (walk.changed(left, Missing::Skipped), walk.skip()));
         let place = place?;
+        let (before, place) = (place.before(), place.both);
         let (host, staged, host_place, staged_place) = (value.host, value.staged, place.host, place.staged);
         let (new, at) = (own("__value", span), own("__place", span));
         let (new_host, new_staged) = match op {
             None => (quote!(#new), quote!(#new)),
             Some(op) => {
-                let (host_fn, staged_fn) = both_ops(op, span);
-                (
-                    quote_spanned!(span=> #host_fn(*#at, #new)),
-                    quote_spanned!(span=> #staged_fn(#root::stage::rd(#at), #new)),
-                )
+                let now = [quote_spanned!(span=> *#at), quote_spanned!(span=> #root::stage::rd(#at))];
+                let [now_host, now] = now;
+                let new = quote!(#new);
+                let Both { host, staged } = operation(op, span, [now_host, new.clone()], [now, new]);
+                (host, staged)
             }
         };
-        let host = quote_spanned!(span=> {
-            let #new = #host;
-            #skip: {
-                let #at = &mut #host_place;
-                *#at = #new_host;
-            }
-        });
+        let is_name =
+            matches!(left, Expr::Path(path) if single(&path.path).is_some_and(|name| name != "self"));
+        let host = if op.is_none() && is_name {
+            // The variable may have no value yet.
+            quote_spanned!(span=> { #host_place = #host; })
+        } else {
+            quote_spanned!(span=> {
+                let #new = #host;
+                #skip: {
+                    #before
+                    let #at = &mut #host_place;
+                    *#at = #new_host;
+                }
+            })
+        };
         let staged = quote_spanned!(span=> {
             let #new = #staged;
             let #at = #staged_place;
@@ -292,32 +421,26 @@ impl Walk {
                 _ => self.expr(e, Want::Value),
             },
             Expr::Field(field) => {
-                let Member::Named(name) = &field.member else {
-                    return refuse::error(
-                        &field.member,
-                        "a tuple's field in a kernel: use a struct with named fields",
-                    );
-                };
                 let Both { host, staged } = self.part(&field.base)?;
-                let hash = name_hash(&name.to_string());
-                Ok(Both::new(
-                    quote_spanned!(span=> (#host).#name),
-                    quote_spanned!(span=> #root::stage::field::<#hash, _>(#staged)),
-                ))
+                Ok(member(&field.member, span, &host, &staged))
+            }
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => {
+                let Both { host, staged } = self.part(&unary.expr)?;
+                Ok(Both::new(quote_spanned!(span=> (*#host)), staged))
             }
             Expr::Index(index) => {
                 let base = self.part(&index.expr)?;
                 let (base_host, base) = (base.host, base.staged);
                 if let Some(k) = literal_index(&index.index)? {
                     return Ok(Both::new(
-                        quote_spanned!(span=> (#base_host)[#k]),
+                        quote_spanned!(span=> (*(#base_host).kernel_lit(#k))),
                         quote_spanned!(span=> #root::stage::index_lit(#base, #k)),
                     ));
                 }
                 let at = self.expr(&index.index, Want::Value)?;
                 let (at_host, at) = (at.host, at.staged);
                 Ok(Both::new(
-                    quote_spanned!(span=> #root::host::ops::at(&(#base_host), #at_host)),
+                    quote_spanned!(span=> (#base_host).kernel_at(#at_host)),
                     quote_spanned!(span=> #root::stage::index(#base, #at)),
                 ))
             }
@@ -325,60 +448,108 @@ impl Walk {
         }
     }
 
-    /// What is assigned to.
-    fn place(&mut self, e: &Expr) -> Result<Both> {
+    /// Whether it is a capture, or a part of one.
+    fn is_of_capture(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Paren(e) => self.is_of_capture(&e.expr),
+            Expr::Group(e) => self.is_of_capture(&e.expr),
+            Expr::Field(e) => self.is_of_capture(&e.base),
+            Expr::Index(e) => self.is_of_capture(&e.expr),
+            Expr::Path(path) => single(&path.path)
+                .is_some_and(|name| (name == "self" && self.this != This::Place) || self.is_capture(name)),
+            _ => false,
+        }
+    }
+
+    /// What is lent to a function or to another name.
+    pub(crate) fn lend(&mut self, e: &Expr) -> Result<Place> {
+        self.changed(e, Missing::Named)
+    }
+
+    /// What is assigned to or lent, if it is no capture.
+    fn changed(&mut self, e: &Expr, missing: Missing) -> Result<Place> {
+        if self.is_of_capture(e) && !has_index(e) {
+            return refuse::error(
+                e,
+                "an assignment to what is no local variable in a kernel: captures are read only; write through an accessor, by `accessor[i] = value` or `set`",
+            );
+        }
+        self.place(e, missing)
+    }
+
+    fn place(&mut self, e: &Expr, missing: Missing) -> Result<Place> {
         let (root, span) = (root_at(e.span()), e.span());
         match e {
-            Expr::Paren(e) => self.place(&e.expr),
-            Expr::Group(e) => self.place(&e.expr),
-            Expr::Path(path) => match single(&path.path) {
-                Some(name) if self.is_local(name) => Ok(Both::new(quote!(#name), quote!(#name))),
-                _ => refuse::error(
-                    e,
-                    "an assignment to what is no local variable in a kernel: captures are read only; write through an accessor, with `set`",
-                ),
-            },
+            Expr::Paren(e) => self.place(&e.expr, missing),
+            Expr::Group(e) => self.place(&e.expr, missing),
+            Expr::Path(path)
+                if single(&path.path)
+                    .is_some_and(|name| name == "self" || self.is_local(name) || self.is_capture(name)) =>
+            {
+                Ok(Place { both: self.part(e)?, indices: quote!(), held: quote!() })
+            }
+            Expr::Path(_) => refuse::error(
+                e,
+                "an assignment to what is no local variable in a kernel: captures are read only; write through an accessor, by `accessor[i] = value` or `set`",
+            ),
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => {
+                let mut place = self.place(&unary.expr, missing)?;
+                let host = place.both.host;
+                place.both.host = quote_spanned!(span=> (*#host));
+                Ok(place)
+            }
             Expr::Field(field) => {
-                let Member::Named(name) = &field.member else {
-                    return refuse::error(
-                        &field.member,
-                        "a tuple's field in a kernel: use a struct with named fields",
-                    );
-                };
-                let Both { host, staged } = self.place(&field.base)?;
-                let hash = name_hash(&name.to_string());
-                Ok(Both::new(
-                    quote_spanned!(span=> (#host).#name),
-                    quote_spanned!(span=> #root::stage::field::<#hash, _>(#staged)),
-                ))
+                let mut place = self.place(&field.base, missing)?;
+                place.both = member(&field.member, span, &place.both.host, &place.both.staged);
+                Ok(place)
             }
             Expr::Index(index) => {
-                let base = self.place(&index.expr)?;
-                let (base_host, base) = (base.host, base.staged);
-                if let Some(k) = literal_index(&index.index)? {
-                    return Ok(Both::new(
-                        quote_spanned!(span=> (#base_host)[#k]),
-                        quote_spanned!(span=> #root::stage::index_lit(#base, #k)),
-                    ));
-                }
-                let at = self.expr(&index.index, Want::Value)?;
-                let (at_host, at) = (at.host, at.staged);
-                let skip = self.skip();
-                let slot = quote_spanned!(span=> *{
-                    let __index = #at_host;
-                    match #root::host::ops::slot(&mut (#base_host), __index) {
-                        ::core::option::Option::Some(slot) => slot,
-                        ::core::option::Option::None => break #skip,
+                let Place { both: Both { host: base_host, staged: base }, mut indices, mut held } =
+                    self.place(&index.expr, missing)?;
+                let [slot, nothing, at_name] = self.slot();
+                let (slot_host, staged) = match literal_index(&index.index)? {
+                    // Of captures a literal index also finds one of an array of them, which is not changed itself.
+                    Some(k) if self.is_of_capture(&index.expr) => (
+                        quote_spanned!(span=> (#base_host).kernel_lit_slot(#k)),
+                        quote_spanned!(span=> #root::stage::lit_place(#base, #k)),
+                    ),
+                    Some(k) => {
+                        let at = k as u32;
+                        (
+                            quote_spanned!(span=> (#base_host).kernel_slot(#at)),
+                            quote_spanned!(span=> #root::stage::lit_place(#base, #k)),
+                        )
                     }
+                    None => {
+                        let Both { host, staged: at } = self.expr(&index.index, Want::Value)?;
+                        indices.extend(quote_spanned!(span=> let #at_name = #host;));
+                        (
+                            quote_spanned!(span=> (#base_host).kernel_slot(#at_name)),
+                            quote_spanned!(span=> #root::stage::index_place(#base, #at)),
+                        )
+                    }
+                };
+                let otherwise = match missing {
+                    Missing::Skipped => {
+                        let skip = self.skip();
+                        quote_spanned!(span=> break #skip)
+                    }
+                    Missing::Named => {
+                        held.extend(quote_spanned!(span=> let mut #nothing = #root::host::ops::zeroed();));
+                        quote_spanned!(span=> &mut #nothing)
+                    }
+                };
+                held.extend(quote_spanned! {span=>
+                    let mut #slot = match #slot_host {
+                        ::core::option::Option::Some(slot) => slot,
+                        ::core::option::Option::None => #otherwise,
+                    };
                 });
-                Ok(Both::new(
-                    quote_spanned!(span=> (#slot)),
-                    quote_spanned!(span=> #root::stage::index(#base, #at)),
-                ))
+                Ok(Place { both: Both::new(quote_spanned!(span=> (*#slot)), staged), indices, held })
             }
             _ => refuse::error(
                 e,
-                "an assignment to this in a kernel: assign to a local variable, its fields or elements, or use `set` of an accessor",
+                "an assignment to this in a kernel: assign to a local variable, its fields or elements, or to an element of an accessor",
             ),
         }
     }

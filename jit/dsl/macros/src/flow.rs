@@ -2,11 +2,12 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{Expr, ExprForLoop, ExprIf, Label, Pat, RangeLimits, Result, spanned::Spanned};
+use syn::{Expr, ExprForLoop, ExprIf, ExprLet, ExprWhile, Label, Pat, RangeLimits, Result, spanned::Spanned};
 
 use crate::{
     body::{Both, Returns, Round, Walk, Want},
     derive::{own, root, root_at},
+    pattern::{Named, Test},
     refuse,
 };
 
@@ -64,6 +65,9 @@ impl Walk {
             }
             Expr::While(e) => {
                 let (label, named) = (&e.label, staged_label(&e.label));
+                if let Expr::Let(matched) = &*e.cond {
+                    return self.while_let(e, matched);
+                }
                 let check = self.expr(&e.cond, Want::Value)?;
                 let (body, _) = self.rounds(label, false, |walk| Ok(walk.block(&e.body, Want::Nothing)))?;
                 let (check_host, check, host, staged) = (check.host, check.staged, body.host, body.staged);
@@ -106,6 +110,21 @@ impl Walk {
                     None => quote_spanned!(span=> #root::stage::continue_()),
                 };
                 Ok(Both::new(quote_spanned!(span=> continue #label), self.left(staged, want)))
+            }
+            Expr::Return(e) if self.in_closure => {
+                refuse::error(e, "`return` from a closure in a kernel: let its last expression be the result")
+            }
+            Expr::Try(e) if self.returns == Returns::Value && !self.in_closure => {
+                let Both { host, staged } = self.expr(&e.expr, Want::Value)?;
+                let (on, ret) = (own("__on", span), own("__ret", span));
+                Ok(Both::new(
+                    quote_spanned!(span=> (#host)?),
+                    quote_spanned!(span=> {
+                        let #on = #staged;
+                        #root::stage::if_then(#root::stage::is_none(#on), || #ret.leave(#root::stage::none()));
+                        #root::stage::payload(#on)
+                    }),
+                ))
             }
             Expr::Return(e) => {
                 let ret = own("__ret", span);
@@ -156,8 +175,8 @@ impl Walk {
 
     fn branch(&mut self, e: &ExprIf, want: Want) -> Result<Both> {
         let (root, span) = (root_at(e.span()), e.span());
-        if let Expr::Let(_) = &*e.cond {
-            return Err(refuse::expression(&e.cond));
+        if let Expr::Let(matched) = &*e.cond {
+            return self.if_let(e, matched, want);
         }
         let condition = self.expr(&e.cond, Want::Value)?;
         let then = self.block(&e.then_branch, want);
@@ -175,6 +194,94 @@ impl Walk {
         Ok(Both::new(
             quote_spanned!(span=> if #host_c { #host_t } else { #host_o }),
             quote_spanned!(span=> #root::stage::if_value(#staged_c, || { #staged_t }, || { #staged_o })),
+        ))
+    }
+
+    /// What a pattern of a condition asks; the names are those of a scope that the caller has begun.
+    fn matched(&mut self, e: &ExprLet) -> Result<(Both, TokenStream, TokenStream)> {
+        let on = self.expr(&e.expr, Want::Value)?;
+        let (root, value) = (root(), own("__on", e.pat.span()));
+        let Test { condition, names } = self.test(&e.pat, &quote!(#value))?;
+        names.iter().for_each(|name| self.declare(&name.name));
+        let bound = names.iter().map(Named::bound).collect();
+        Ok((on, condition.unwrap_or_else(|| quote!(#root::stage::constant(true))), bound))
+    }
+
+    fn if_let(&mut self, e: &ExprIf, matched: &ExprLet, want: Want) -> Result<Both> {
+        let (root, span) = (root_at(e.span()), e.span());
+        let (pat, value) = (&matched.pat, own("__on", matched.pat.span()));
+        let (on, condition, then, bound) = self.scoped(|walk| {
+            let (on, condition, bound) = walk.matched(matched)?;
+            Ok::<_, syn::Error>((on, condition, walk.block(&e.then_branch, want), bound))
+        })?;
+        let (on_host, on, host_t, staged_t) = (on.host, on.staged, then.host, then.staged);
+        let Some((_, other)) = &e.else_branch else {
+            return Ok(Both::new(
+                quote_spanned!(span=> if let #pat = #on_host { #host_t }),
+                quote_spanned!(span=> {
+                    let #value = #on;
+                    #root::stage::if_then(#condition, || { #bound #staged_t })
+                }),
+            ));
+        };
+        let Both { host: host_o, staged: staged_o } = self.expr(other, want)?;
+        let end = (want == Want::Nothing).then(|| quote!(;));
+        Ok(Both::new(
+            quote_spanned!(span=> if let #pat = #on_host { #host_t } else { #host_o }),
+            quote_spanned!(span=> {
+                let #value = #on;
+                #root::stage::if_value(#condition, || { #bound #staged_t #end }, || { #staged_o #end })
+            }),
+        ))
+    }
+
+    fn while_let(&mut self, e: &ExprWhile, matched: &ExprLet) -> Result<Both> {
+        let (root, span) = (root_at(e.span()), e.span());
+        let (pat, value) = (&matched.pat, own("__on", matched.pat.span()));
+        let (label, named) = (&e.label, staged_label(&e.label));
+        let (on, condition, body, bound) = self.scoped(|walk| {
+            let (on, condition, bound) = walk.matched(matched)?;
+            let (body, _) = walk.rounds(label, false, |walk| Ok(walk.block(&e.body, Want::Nothing)))?;
+            Ok::<_, syn::Error>((on, condition, body, bound))
+        })?;
+        let (on_host, on, host, staged) = (on.host, on.staged, body.host, body.staged);
+        Ok(Both::new(
+            quote_spanned!(span=> #label while let #pat = #on_host { #host }),
+            quote_spanned!(span=> {
+                #named
+                #root::stage::loop_(|| {
+                    let #value = #on;
+                    #root::stage::if_then(#root::stage::not(#condition), || #root::stage::break_());
+                    #bound
+                    #staged
+                })
+            }),
+        ))
+    }
+
+    /// `for` over an array.
+    fn for_each(&mut self, e: &ExprForLoop) -> Result<Both> {
+        let (root, span) = (root_at(e.span()), e.span());
+        let over = match &*e.expr {
+            Expr::Reference(reference) if reference.mutability.is_none() => {
+                let Both { host, staged } = self.part(&reference.expr)?;
+                Both::new(quote!(&#host), staged)
+            }
+            over => self.part(over)?,
+        };
+        let value = own("__on", e.pat.span());
+        let (label, named, pat) = (&e.label, staged_label(&e.label), &e.pat);
+        let (body, bound) = self.scoped(|walk| {
+            let Test { names, .. } = walk.test(pat, &quote!(#value))?;
+            names.iter().for_each(|name| walk.declare(&name.name));
+            let bound: TokenStream = names.iter().map(Named::bound).collect();
+            let (body, _) = walk.rounds(label, false, |walk| Ok(walk.block(&e.body, Want::Nothing)))?;
+            Ok::<_, syn::Error>((body, bound))
+        })?;
+        let (over_host, over, host, staged) = (over.host, over.staged, body.host, body.staged);
+        Ok(Both::new(
+            quote_spanned!(span=> #label for #pat in #over_host { #host }),
+            quote_spanned!(span=> { #named #root::stage::for_each(#over, |#value| { #bound #staged }) }),
         ))
     }
 
@@ -199,10 +306,13 @@ impl Walk {
             }
         }
         let Expr::Range(range) = *over else {
-            return refuse::error(
-                &e.expr,
-                "`for` over something else than a range in a kernel: use `a..b`, `(a..b).rev()` or `(a..b).step_by(n)`, or `while` for other steps",
-            );
+            if let Expr::MethodCall(_) | Expr::Call(_) = &*e.expr {
+                return refuse::error(
+                    &e.expr,
+                    "`for` over something else than a range or an array in a kernel: use `a..b`, `(a..b).rev()` or `(a..b).step_by(n)`, or `while` for other steps",
+                );
+            }
+            return self.for_each(e);
         };
         let (Some(start), Some(end)) = (&range.start, &range.end) else {
             return refuse::error(

@@ -1,7 +1,7 @@
 //! Derives and attributes of kernels written in Rust. Documented where they are re-exported, in `vkfuse-kernel`.
 //!
-//! `body` writes a body down twice, for the host and staged; `expr`, `flow`, `call` and `pattern` are its parts; `refuse`
-//! says what is not lowered and what to use instead.
+//! `body` writes a body down twice, for the host and staged; `expr`, `flow`, `call`, `local` and `pattern` are its parts; `attribute` and
+//! `traits` put the copies where calls find them; `refuse` says what is not lowered and what to use instead.
 
 mod attribute;
 mod body;
@@ -10,8 +10,10 @@ mod closure;
 mod derive;
 mod expr;
 mod flow;
+mod local;
 mod pattern;
 mod refuse;
+mod traits;
 
 use proc_macro::TokenStream;
 
@@ -43,7 +45,8 @@ pub fn kernel(arguments: TokenStream, input: TokenStream) -> TokenStream {
     finish(attribute::kernel(arguments.into(), input.into()))
 }
 
-/// Marks a function, or the functions of an `impl`, that kernels may call.
+/// Marks what kernels may call: a function, the functions of an `impl`, a trait, or an `impl` of a marked trait, of `Default` or of
+/// an operator (`std::ops::Add`, `Sub`, `Mul`, `Div` and `Neg`).
 #[proc_macro_attribute]
 pub fn device(arguments: TokenStream, input: TokenStream) -> TokenStream {
     finish(attribute::device(arguments.into(), input.into()))

@@ -65,9 +65,7 @@ pub(crate) fn body_type(ty: &Type) -> Result<()> {
             refused("a reference", "copy the value; only captures are passed as `&`, to marked functions")
         }
         Type::Ptr(_) => refused("a pointer", "use an accessor and an index"),
-        Type::Tuple(tuple) if !tuple.elems.is_empty() => {
-            refused("a tuple", "use a struct with `#[repr(C)]` and `#[derive(Value)]`")
-        }
+        Type::Tuple(tuple) => tuple.elems.iter().try_for_each(body_type),
         Type::Slice(_) => refused("a slice", "use an array `[T; N]`"),
         Type::Path(path) => match path.path.segments.last().map(|s| s.ident.to_string()).as_deref() {
             Some("usize") => refused("`usize`", "use `u32`, by which arrays and accessors are indexed"),
@@ -84,25 +82,25 @@ pub(crate) fn body_type(ty: &Type) -> Result<()> {
 /// An expression that no part of the lowering takes.
 pub(crate) fn expression(e: &Expr) -> Error {
     let (what, instead) = match e {
-        Expr::Closure(_) => ("a closure", "write a function marked `#[device]`"),
+        Expr::Closure(_) => {
+            ("a closure that has no name", "give it one, `let f = |x: f32| …;`, and call it by that")
+        }
         Expr::Async(_) | Expr::Await(_) => ("`async`", "events order kernels, not their parts"),
         Expr::Macro(mac) => {
             let name = mac.mac.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
             let message = format!("macro `{name}!` in a kernel: {}", macro_instead(&name));
             return Error::new(e.span(), message);
         }
-        Expr::Reference(_) => {
-            ("a reference", "copy the value; only captures are passed as `&`, to marked functions")
-        }
-        Expr::Tuple(_) => ("a tuple", "use a struct with `#[repr(C)]` and `#[derive(Value)]`"),
+        Expr::Reference(_) => ("`&mut` here", "it is an argument, or what `let` gives a name to"),
         Expr::Range(_) => ("a range outside of `for`", "keep its two ends"),
-        Expr::Try(_) => ("`?`", "there is no `Result` on a device: use `if` and an early `return`"),
-        Expr::TryBlock(_) => ("`try`", "use `if` and an early `return`"),
-        Expr::Let(_) => ("`if let` or `while let`", "use `match` on an integer, or `if` with a comparison"),
+        Expr::Try(_) => ("`?` here", "it leaves a function that gives an `Option`: use `if let` or `match`"),
+        Expr::TryBlock(_) => {
+            ("`try`", "it leaves a function that gives an `Option`: use `if let` or `match`")
+        }
+        Expr::Let(_) => ("`let` beside another condition", "write one `if` inside of the other"),
         Expr::RawAddr(_) => ("a raw pointer", "use an accessor and an index"),
         Expr::Const(_) => ("a `const` block", "name a `const` outside of the function"),
         Expr::Infer(_) => ("`_`", "name the value"),
-        Expr::Unary(_) => ("`*`", "values are copied, there is nothing to follow: leave it away"),
         _ => ("this expression", "the guide lists what kernels can contain"),
     };
     Error::new(e.span(), format!("{what} in a kernel: {instead}"))
@@ -124,7 +122,6 @@ pub(crate) fn macro_instead(name: &str) -> &'static str {
 
 pub(crate) fn item(item: &Item) -> Error {
     let (what, instead) = match item {
-        Item::Fn(_) => ("a function inside of a function", "write it outside, marked `#[device]`"),
         Item::Static(_) => ("a `static`", "use a `const`, or pass a buffer"),
         Item::Macro(_) => ("a macro", "write what it expands to"),
         _ => ("an item inside of a function", "write it outside"),
@@ -134,13 +131,11 @@ pub(crate) fn item(item: &Item) -> Error {
 
 pub(crate) fn binding(pat: &Pat) -> Error {
     let (what, instead) = match pat {
-        Pat::Tuple(_) | Pat::TupleStruct(_) | Pat::Struct(_) | Pat::Slice(_) => {
-            ("a pattern that takes a value apart", "name the value and use its fields")
-        }
-        Pat::Reference(_) => ("a reference pattern", "values are copied: leave `&` away"),
+        Pat::TupleStruct(_) => (
+            "a pattern of a tuple struct or variant",
+            "use a struct with named fields; of variants, `Some` and `None`",
+        ),
         Pat::Ident(ident) if ident.by_ref.is_some() => ("`ref`", "values are copied: leave it away"),
-        Pat::Lit(_) => ("a literal as a pattern", "compare with `if`"),
-        Pat::Ident(_) => ("`@` in a pattern", "compare in a guard, `x if …`"),
         _ => ("this pattern", "use a name"),
     };
     Error::new(pat.span(), format!("{what} in a kernel: {instead}"))

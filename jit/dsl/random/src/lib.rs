@@ -12,6 +12,8 @@
 
 pub mod bounds;
 
+use std::ops::{Add, Mul, Neg};
+
 use vkfuse::{
     Buffer, Error, Queue,
     rust::{
@@ -98,6 +100,135 @@ impl Part {
         let old = self;
         Part { word, small: old.small + 1, many: self.many }
     }
+}
+
+#[device]
+impl Part {
+    fn step(&mut self, by: u32) -> u32 {
+        self.word += by;
+        if self.word % 3 == 1 {
+            return self.mixed(by);
+        }
+        self.many[by % 4] ^= self.word;
+        self.small -= 1;
+        self.word
+    }
+}
+
+#[device]
+impl Add for Part {
+    type Output = Part;
+    fn add(self, other: Part) -> Part {
+        Part { word: self.word + other.word, small: self.small ^ other.small, many: other.many }
+    }
+}
+
+#[device]
+impl Mul<u32> for Part {
+    type Output = Self;
+    fn mul(self, by: u32) -> Self {
+        Part { word: self.word * by, ..self }
+    }
+}
+
+#[device]
+impl Neg for Part {
+    type Output = Part;
+    fn neg(self) -> Part {
+        Part { small: -self.small, word: !self.word, many: self.many }
+    }
+}
+
+#[device]
+trait Mix: Value {
+    const SALT: u32;
+    fn salted(x: u32) -> u32;
+    fn of(&self, x: u32) -> u32;
+    fn twice(&self, x: u32) -> u32 {
+        self.of(self.of(x)) + Self::SALT
+    }
+}
+
+#[derive(Clone, Copy, Value)]
+#[repr(C)]
+struct Twist {
+    by: u32,
+}
+
+#[derive(Clone, Copy, Value)]
+#[repr(C)]
+struct Salt {
+    by: u32,
+    more: u32,
+}
+
+#[device]
+impl Mix for Twist {
+    const SALT: u32 = 5;
+    fn salted(x: u32) -> u32 {
+        x ^ Self::SALT
+    }
+    fn of(&self, x: u32) -> u32 {
+        x.rotate_left(self.by)
+    }
+}
+
+#[device]
+impl Mix for Salt {
+    const SALT: u32 = 0x9e37_79b9;
+    fn salted(x: u32) -> u32 {
+        x * Self::SALT
+    }
+    fn of(&self, x: u32) -> u32 {
+        (x ^ self.more) + self.by
+    }
+    fn twice(&self, x: u32) -> u32 {
+        self.of(x) * 2
+    }
+}
+
+#[device]
+fn mixed_by<M: Mix>(by: M, x: u32) -> u32 {
+    M::salted(by.of(x)) + M::twice(&by, x)
+}
+
+#[derive(Clone, Copy, PartialEq, Value)]
+#[repr(u32)]
+enum Kind {
+    Round,
+    Flat = 6,
+    Deep,
+}
+
+#[device]
+fn both(x: u32, y: u32) -> (u32, u32) {
+    (x ^ y, x + y * 3)
+}
+
+#[device]
+fn halved(x: u32) -> Option<u32> {
+    if x % 2 == 0 { Some(x / 2) } else { None }
+}
+
+#[device]
+fn quartered(x: u32) -> Option<(u32, u32)> {
+    let half = halved(x)?;
+    Some((halved(half + x)?, half))
+}
+
+#[device]
+fn raise(x: &mut u32, by: u32) -> u32 {
+    *x += by;
+    if *x % 2 == 0 {
+        return *x;
+    }
+    *x ^= 5;
+    by
+}
+
+#[device]
+fn exchange(a: &mut u32, b: &mut u32) {
+    (*a, *b) = (*b, *a);
 }
 
 /// The bits of a float; a zero has no sign.

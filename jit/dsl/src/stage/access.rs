@@ -12,15 +12,15 @@ use super::{
     shape, with,
 };
 use crate::{
-    access::{Accessor, Atomic, ReadWrite, Reads, Writes},
-    capture::{Mode, Position, Value},
+    access::{Accessor, Atomic, Ranged, ReadWrite, Reads, Writes},
+    capture::{Local, Mode, Position, Value},
     shape::Shape,
     shared::{FIRST_SPEC, Shared, Spec},
     value::Scalar,
 };
 
 /// What tells how an accessor is reached.
-struct Target {
+pub(super) struct Target {
     param: u32,
     mode: Mode,
     element: Shape,
@@ -29,7 +29,7 @@ struct Target {
 }
 
 impl Target {
-    fn of<A: Accessor>(at: Position) -> Target {
+    pub(super) fn of<A: Accessor>(at: Position) -> Target {
         let range = A::RANGED.then(|| at.aligned(4).plain);
         Target { param: at.params, mode: A::MODE, element: shape::<A::Element>(), range }
     }
@@ -47,7 +47,7 @@ impl Builder {
     }
 
     /// Whether an index is in range; none where the runtime sees to it.
-    fn in_range(&mut self, target: &Target, index: u32) -> Option<u32> {
+    pub(super) fn in_range(&mut self, target: &Target, index: u32) -> Option<u32> {
         if let Some(&to) = self.function().fits.get(&index) {
             self.fits.insert(Fit { param: target.param, to });
             if self.options.fitting {
@@ -60,7 +60,7 @@ impl Builder {
         Some(ok)
     }
 
-    fn spot(&mut self, target: &Target, index: u32) -> Spot {
+    pub(super) fn spot(&mut self, target: &Target, index: u32) -> Spot {
         let root = self.binding(target.param, &target.element, target.mode);
         let zero = self.u32(0);
         let index = match target.range {
@@ -74,7 +74,12 @@ impl Builder {
     }
 
     /// A value where a condition holds, and zero where not.
-    fn or_zero(&mut self, ok: Option<u32>, shape: &Shape, f: impl FnOnce(&mut Builder) -> u32) -> u32 {
+    pub(super) fn or_zero(
+        &mut self,
+        ok: Option<u32>,
+        shape: &Shape,
+        f: impl FnOnce(&mut Builder) -> u32,
+    ) -> u32 {
         let Some(ok) = ok else { return f(self) };
         let ty = self.value_type(shape);
         let (result, zero) = (self.local(ty), self.zero(shape));
@@ -86,7 +91,7 @@ impl Builder {
         self.load(result, ty)
     }
 
-    fn only_if(&mut self, ok: Option<u32>, f: impl FnOnce(&mut Builder)) {
+    pub(super) fn only_if(&mut self, ok: Option<u32>, f: impl FnOnce(&mut Builder)) {
         match ok {
             None => f(self),
             Some(ok) => self.when(ok, f),
@@ -210,7 +215,7 @@ impl<T: Value, const N: usize> Set for Cap<Shared<T, N>> {
 }
 
 impl Builder {
-    fn shared_in_range(&mut self, index: u32, count: u32) -> Option<u32> {
+    pub(super) fn shared_in_range(&mut self, index: u32, count: u32) -> Option<u32> {
         let ok = self.below(index, count)?;
         self.report_out_of_range(ok, u32::MAX, index);
         Some(ok)
@@ -253,9 +258,12 @@ impl Builder {
     }
 }
 
-impl<T: Atomic> Cap<ReadWrite<T>> {
-    fn atomic(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T> {
-        let target = Target::of::<ReadWrite<T>>(self.at);
+impl<A> Cap<A> {
+    fn atomic_of<T: Atomic>(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T>
+    where
+        A: Writes<Element = T>,
+    {
+        let target = Target::of::<A>(self.at);
         with(|b| {
             let ok = b.in_range(&target, index.id);
             Val::new(b.or_zero(ok, &target.element, |b| {
@@ -265,10 +273,17 @@ impl<T: Atomic> Cap<ReadWrite<T>> {
             }))
         })
     }
+}
 
-    /// Replaces the element if it is as expected.
-    pub fn compare_exchange(self, index: Val<u32>, expected: Val<T>, value: Val<T>) -> Val<T> {
-        self.atomic(Op::AtomicCompareExchange, index, &[value.id, expected.id])
+impl<T: Atomic> Cap<ReadWrite<T>> {
+    fn atomic(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T> {
+        self.atomic_of(op, index, values)
+    }
+}
+
+impl<T: Atomic> Cap<Ranged<ReadWrite<T>>> {
+    fn atomic(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T> {
+        self.atomic_of(op, index, values)
     }
 }
 
@@ -285,23 +300,25 @@ impl<T: Atomic, const N: usize> Cap<Shared<T, N>> {
 }
 
 macro_rules! atomics {
-    ($($name:ident $op:expr;)+) => {
-        impl<T: Atomic> Cap<ReadWrite<T>> {
+    (impl [$($params:tt)*] $ty:ty { $($name:ident $op:expr;)+ }) => {
+        impl<$($params)*> Cap<$ty> {
             $(
                 /// The atomic operation of that name.
                 pub fn $name(self, index: Val<u32>, value: Val<T>) -> Val<T> {
                     self.atomic($op, index, &[value.id])
                 }
             )+
+
+            /// Replaces the element if it is as expected.
+            pub fn compare_exchange(self, index: Val<u32>, expected: Val<T>, value: Val<T>) -> Val<T> {
+                self.atomic(Op::AtomicCompareExchange, index, &[value.id, expected.id])
+            }
         }
-        impl<T: Atomic, const N: usize> Cap<Shared<T, N>> {
-            $(
-                /// The atomic operation of that name.
-                pub fn $name(self, index: Val<u32>, value: Val<T>) -> Val<T> {
-                    self.atomic($op, index, &[value.id])
-                }
-            )+
-        }
+    };
+    ($($all:tt)+) => {
+        atomics! { impl [T: Atomic] ReadWrite<T> { $($all)+ } }
+        atomics! { impl [T: Atomic] Ranged<ReadWrite<T>> { $($all)+ } }
+        atomics! { impl [T: Atomic, const N: usize] Shared<T, N> { $($all)+ } }
     };
 }
 

@@ -10,7 +10,7 @@ use rspirv::{
     dr::{Block, Function, Instruction, Module, ModuleHeader, Operand},
     spirv::{
         AddressingModel, Capability, Decoration, ExecutionMode, ExecutionModel, FunctionControl, MemoryModel,
-        Op,
+        Op, StorageClass,
     },
 };
 
@@ -58,6 +58,10 @@ pub(super) struct Open {
     pub(super) label: Option<&'static str>,
     /// Variables that hold immutable arrays, by value.
     pub(super) spilled: HashMap<u32, u32>,
+    /// Type of the result.
+    pub(super) ret: u32,
+    /// Places that the function was lent, as it has them: what is in them goes back with the result.
+    pub(super) outs: Vec<(usize, Shape)>,
 }
 
 /// What a function's prologue loads once.
@@ -75,6 +79,8 @@ pub(super) struct Loop {
     pub(super) next: u32,
     pub(super) left: bool,
     pub(super) label: Option<Label>,
+    /// Whether it is one round of a loop over captures: its end is that of the round, and the loop around is the loop.
+    pub(super) once: bool,
     /// Jumps out of it to loops around: number of the loop, and whether to its end.
     pub(super) through: BTreeSet<(usize, bool)>,
 }
@@ -89,6 +95,8 @@ pub(super) struct Label {
 #[derive(Clone)]
 pub(super) struct PlaceData {
     pub(super) root: u32,
+    /// Where the root is: a local, work-group memory, or a buffer, in which values have another layout.
+    pub(super) class: StorageClass,
     pub(super) indices: Vec<u32>,
     /// Whether all indices on the way are in range; none where that is known.
     pub(super) ok: Option<u32>,
@@ -257,6 +265,8 @@ impl Builder {
             loops: Vec::new(),
             label: None,
             spilled: HashMap::new(),
+            ret,
+            outs: Vec::new(),
         });
     }
 
@@ -333,9 +343,9 @@ impl Builder {
 
     /// A local variable of the function.
     pub(super) fn local(&mut self, ty: u32) -> u32 {
-        let pointer = self.pointer(rspirv::spirv::StorageClass::Function, ty);
+        let pointer = self.pointer(StorageClass::Function, ty);
         let id = self.fresh();
-        let operands = vec![Operand::StorageClass(rspirv::spirv::StorageClass::Function)];
+        let operands = vec![Operand::StorageClass(StorageClass::Function)];
         self.function().variables.push(Instruction::new(Op::Variable, Some(pointer), Some(id), operands));
         id
     }

@@ -7,10 +7,11 @@ use rspirv::{
     spirv::Op,
 };
 
-use super::{Cap, Val, builder::Builder, shape, with};
+use super::{Cap, Place, Val, builder::Builder, shape, with};
 use crate::{
-    capture::{Stage, Value},
+    capture::{Local, Stage},
     lowered::LowerError,
+    shape::Shape,
 };
 
 /// An argument: a value, which is passed, or a capture, which is known when the function is made.
@@ -19,12 +20,35 @@ pub trait Arg: Copy {
     fn key(&self, key: &mut Vec<u32>);
     /// The value's type and id.
     fn passed(&self) -> Option<(u32, u32)>;
+    /// Whether it is a value.
+    fn is_passed(&self) -> bool {
+        true
+    }
     /// The argument as the function sees it.
     #[must_use]
     fn received(self, param: u32) -> Self;
+    /// The place whose contents come back.
+    fn lent(&self) -> Option<(usize, Shape)> {
+        None
+    }
 }
 
-impl<T: Value> Arg for Val<T> {
+/// A place is copied to the function, and back when it ends: Rust sees to it that nobody looks at it meanwhile.
+impl<T: Local> Arg for Place<T> {
+    fn key(&self, _: &mut Vec<u32>) {}
+    fn passed(&self) -> Option<(u32, u32)> {
+        let (shape, value) = (shape::<T>(), super::rd(*self));
+        Some((with(|b| b.value_type(&shape)), value.id))
+    }
+    fn received(self, param: u32) -> Self {
+        super::var(Val::<T>::new(param))
+    }
+    fn lent(&self) -> Option<(usize, Shape)> {
+        Some((self.at, shape::<T>()))
+    }
+}
+
+impl<T: Local> Arg for Val<T> {
     fn key(&self, _: &mut Vec<u32>) {}
     fn passed(&self) -> Option<(u32, u32)> {
         let shape = shape::<T>();
@@ -42,6 +66,9 @@ impl<T: Stage> Arg for Cap<T> {
     fn passed(&self) -> Option<(u32, u32)> {
         None
     }
+    fn is_passed(&self) -> bool {
+        false
+    }
     fn received(self, _: u32) -> Self {
         self
     }
@@ -56,6 +83,8 @@ pub trait Args: Copy {
     /// The arguments as the function sees them.
     #[must_use]
     fn received(self, params: &mut dyn Iterator<Item = u32>) -> Self;
+    /// The places whose contents come back.
+    fn lent(&self) -> Vec<(usize, Shape)>;
 }
 
 macro_rules! args {
@@ -73,10 +102,12 @@ macro_rules! args {
             }
             fn received(self, params: &mut dyn Iterator<Item = u32>) -> Self {
                 let ($($name,)*) = self;
-                ($(match $name.passed() {
-                    Some(_) => $name.received(params.next().unwrap_or(0)),
-                    None => $name,
-                },)*)
+                ($(if $name.is_passed() { $name.received(params.next().unwrap_or(0)) } else { $name },)*)
+            }
+            fn lent(&self) -> Vec<(usize, Shape)> {
+                let ($($name,)*) = self;
+                let lent: Vec<Option<(usize, Shape)>> = vec![$($name.lent(),)*];
+                lent.into_iter().flatten().collect()
             }
         }
     };
@@ -106,40 +137,35 @@ pub trait Marked {}
 pub trait Returned {
     /// Its handle.
     type Handle;
-    /// The type in the module.
-    fn ty() -> u32;
+    /// Its type.
+    fn shape() -> Option<Shape>;
     /// The handle of the result.
     fn handle(id: u32) -> Self::Handle;
-    /// Returns it.
-    fn leave(handle: Self::Handle);
+    /// The id of the value.
+    fn id(handle: Self::Handle) -> Option<u32>;
 }
 
 impl Returned for () {
     type Handle = ();
-    fn ty() -> u32 {
-        with(Builder::void)
+    fn shape() -> Option<Shape> {
+        None
     }
     fn handle(_: u32) {}
-    fn leave((): ()) {
-        super::return_unit();
+    fn id((): ()) -> Option<u32> {
+        None
     }
 }
 
-impl<T: Value> Returned for T {
+impl<T: Local> Returned for T {
     type Handle = Val<T>;
-    fn ty() -> u32 {
-        let shape = shape::<T>();
-        with(|b| b.value_type(&shape))
+    fn shape() -> Option<Shape> {
+        Some(shape::<T>())
     }
     fn handle(id: u32) -> Val<T> {
         Val::new(id)
     }
-    fn leave(value: Val<T>) {
-        with(|b| {
-            if b.reachable() {
-                b.terminate(Op::ReturnValue, vec![Operand::IdRef(value.id)]);
-            }
-        });
+    fn id(value: Val<T>) -> Option<u32> {
+        Some(value.id)
     }
 }
 
@@ -158,7 +184,8 @@ impl<R> Copy for Ret<R> {}
 impl<R: Returned> Ret<R> {
     /// `return`.
     pub fn leave(self, value: R::Handle) {
-        R::leave(value);
+        let value = R::id(value);
+        with(|b| b.leave_with(value));
     }
 }
 
@@ -172,7 +199,9 @@ pub fn call<R: Returned, A: Args, F: FnOnce(A, Ret<R>) + 'static>(
     let mut key = Vec::new();
     args.key(&mut key);
     let key = (TypeId::of::<F>(), key);
-    let passed = args.passed();
+    let (passed, lent) = (args.passed(), args.lent());
+    let result = R::shape();
+    let ty = with(|b| b.returned(result.as_ref(), &lent));
     let made = with(|b| b.instances.get(&key).copied());
     let function = match made {
         Some(Some(id)) => id,
@@ -181,12 +210,12 @@ pub fn call<R: Returned, A: Args, F: FnOnce(A, Ret<R>) + 'static>(
             return R::handle(0);
         }
         None => {
-            let (id, params) = {
-                let ret = R::ty();
-                with(|b| begin(b, name, ret, &passed))
-            };
+            let (id, params) = with(|b| begin(b, name, ty, &passed));
             with(|b| b.instances.insert(key.clone(), None));
-            f(args.received(&mut params.into_iter()), Ret(std::marker::PhantomData));
+            let inside = args.received(&mut params.into_iter());
+            let outs = inside.lent();
+            with(|b| b.function().outs = outs);
+            f(inside, Ret(std::marker::PhantomData));
             with(|b| {
                 b.end_function();
                 b.instances.insert(key, Some(id));
@@ -194,11 +223,35 @@ pub fn call<R: Returned, A: Args, F: FnOnce(A, Ret<R>) + 'static>(
             id
         }
     };
-    let ty = R::ty();
     with(|b| {
         let ids: Vec<u32> = [function].into_iter().chain(passed.iter().map(|&(_, id)| id)).collect();
-        R::handle(b.op(Op::FunctionCall, ty, &ids))
+        let all = b.op(Op::FunctionCall, ty, &ids);
+        if lent.is_empty() {
+            return R::handle(all);
+        }
+        let value = result.as_ref().map(|shape| b.extract(shape, all, 0));
+        let first = u32::from(result.is_some());
+        for ((at, shape), k) in lent.iter().zip(first..) {
+            let back = b.extract(shape, all, k);
+            b.write_place(*at, shape, back);
+        }
+        R::handle(value.unwrap_or(0))
     })
+}
+
+impl Builder {
+    /// The type of what a function gives back: its result, and the contents of the places that it was lent.
+    fn returned(&mut self, result: Option<&Shape>, lent: &[(usize, Shape)]) -> u32 {
+        match (result, lent.is_empty()) {
+            (None, true) => self.void(),
+            (Some(shape), true) => self.value_type(shape),
+            (result, false) => {
+                let parts = result.into_iter().chain(lent.iter().map(|(_, shape)| shape));
+                let parts = parts.map(|shape| Operand::IdRef(self.value_type(shape))).collect();
+                self.global(Op::TypeStruct, None, parts)
+            }
+        }
+    }
 }
 
 fn begin(b: &mut Builder, name: &str, ret: u32, passed: &[(u32, u32)]) -> (u32, Vec<u32>) {

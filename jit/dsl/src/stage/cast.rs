@@ -14,7 +14,7 @@ pub fn cast<T: Scalar, U: Scalar>(a: Val<T>) -> Val<U> {
 }
 
 impl Builder {
-    fn cast(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {
+    pub(super) fn cast(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {
         if from == to {
             return a;
         }

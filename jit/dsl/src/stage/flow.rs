@@ -13,7 +13,7 @@ use super::{
     shape, with,
 };
 use crate::{
-    capture::Value,
+    capture::Local,
     shape::ScalarType,
     value::{Int, Ordered},
 };
@@ -31,7 +31,7 @@ impl Yield for () {
     fn kept(_: Option<u32>) {}
 }
 
-impl<T: Value> Yield for Val<T> {
+impl<T: Local> Yield for Val<T> {
     fn keep(self, slot: &mut Option<u32>) {
         let shape = shape::<T>();
         with(|b| {
@@ -122,6 +122,15 @@ pub fn if_then(condition: Val<bool>, then: impl FnOnce()) {
 
 /// The parts of a loop: what decides whether a round is done, the round, and what is done before the next.
 fn rounds(check: Option<&mut dyn FnMut() -> Val<bool>>, body: impl FnOnce(), next: impl FnOnce()) {
+    rounds_of(false, check, body, next);
+}
+
+fn rounds_of(
+    once: bool,
+    check: Option<&mut dyn FnMut() -> Val<bool>>,
+    body: impl FnOnce(),
+    next: impl FnOnce(),
+) {
     let label = with(|b| b.function().label.take());
     if !with(Builder::reachable) {
         return apart(|| {
@@ -154,7 +163,7 @@ fn rounds(check: Option<&mut dyn FnMut() -> Val<bool>>, body: impl FnOnce(), nex
         left = true;
     }
     let through = BTreeSet::new();
-    with(|b| b.function().loops.push(Loop { merge, next: cont, left, label, through }));
+    with(|b| b.function().loops.push(Loop { merge, next: cont, left, label, once, through }));
     apart(body);
     let mut through = BTreeSet::new();
     with(|b| {
@@ -205,12 +214,33 @@ impl Builder {
         }
     }
 
-    /// Leaves for a loop with a label. SPIR-V can leave one loop at a time: what is inside of that loop ends, and behind its
-    /// end the variable of the label says to go on.
+    /// Leaves the loop that a body is directly inside of.
+    fn leave_innermost(&mut self, end: bool) {
+        let loops = &self.function().loops;
+        let Some(last) = loops.len().checked_sub(1) else { return };
+        match (loops[last].once, end) {
+            (true, true) => self.leave_to(last - 1, true),
+            (true, false) => self.leave(true),
+            (false, end) => self.leave(end),
+        }
+    }
+
+    /// Leaves for a loop with a label.
     fn leave_for(&mut self, name: &str, end: bool) {
-        let loops = &mut self.function().loops;
+        let loops = &self.function().loops;
         let is_named = |l: &Loop| l.label.as_ref().is_some_and(|label| label.name == name);
         let Some(to) = loops.iter().rposition(is_named) else { return };
+        // The next round of a loop over captures is behind the end of this one.
+        if !end && loops.get(to + 1).is_some_and(|round| round.once) {
+            return self.leave_to(to + 1, true);
+        }
+        self.leave_to(to, end);
+    }
+
+    /// Leaves for a loop around. SPIR-V can leave one loop at a time: what is inside of that loop ends, and behind its end the
+    /// variable of the label says to go on.
+    fn leave_to(&mut self, to: usize, end: bool) {
+        let loops = &mut self.function().loops;
         if to + 1 == loops.len() {
             return self.leave(end);
         }
@@ -268,6 +298,36 @@ pub fn loop_value<R: Yield>(body: impl FnOnce(&Broken<R>)) -> R {
 /// `loop`.
 pub fn loop_(body: impl FnOnce()) {
     rounds(None, body, || {});
+}
+
+/// A body once for each number, one after the other: a loop of one round around them all, which `break` leaves, and one around
+/// each, which `continue` leaves.
+pub(super) fn once_each(count: usize, mut body: impl FnMut(usize)) {
+    let hidden = |b: &mut Builder| _ = b.function().label.get_or_insert("");
+    with(hidden);
+    rounds(
+        None,
+        || {
+            for k in 0..count {
+                with(hidden);
+                let round = || {
+                    body(k);
+                    with(|b| {
+                        if b.reachable() {
+                            b.leave(true);
+                        }
+                    });
+                };
+                rounds_of(true, None, round, || {});
+            }
+            with(|b| {
+                if b.reachable() {
+                    b.leave(true);
+                }
+            });
+        },
+        || {},
+    );
 }
 
 /// `while`.
@@ -346,7 +406,7 @@ fn is_as_far<T: Int>(now: Val<T>, to: Val<T>, back: bool, step: Val<u32>) -> Val
 pub fn break_() {
     with(|b| {
         if b.reachable() {
-            b.leave(true);
+            b.leave_innermost(true);
         }
     });
 }
@@ -355,7 +415,7 @@ pub fn break_() {
 pub fn continue_() {
     with(|b| {
         if b.reachable() {
-            b.leave(false);
+            b.leave_innermost(false);
         }
     });
 }
@@ -380,14 +440,10 @@ pub fn continue_to(label: &str) {
 
 /// `return` from the kernel itself.
 pub fn return_unit() {
-    with(|b| {
-        if b.reachable() {
-            b.terminate(Op::Return, Vec::new());
-        }
-    });
+    with(|b| b.leave_with(None));
 }
 
 /// A value where none is reached.
-pub fn never<T: Value>() -> Val<T> {
+pub fn never<T: Local>() -> Val<T> {
     Val::new(0)
 }

@@ -8,8 +8,8 @@ use rspirv::{
 
 use super::{Val, builder::Builder, shape, with};
 use crate::{
-    shape::{ScalarType, Shape},
-    value::{Int, Int32, Ordered, SignedScalar},
+    shape::Shape,
+    value::{Int, Ordered, SignedScalar},
 };
 
 impl Builder {
@@ -87,39 +87,4 @@ pub fn wrapping_sub<T: Int>(a: Val<T>, b: Val<T>) -> Val<T> {
 /// `a * b`, wrapping as all arithmetic does.
 pub fn wrapping_mul<T: Int>(a: Val<T>, b: Val<T>) -> Val<T> {
     super::mul(a, b)
-}
-
-/// The bits of a 32-bit integer as unsigned.
-fn word<T: Int32>(a: Val<T>) -> Val<u32> {
-    super::cast(a)
-}
-
-fn u32_shape() -> Shape {
-    Shape::Scalar(ScalarType::U32)
-}
-
-/// Number of ones.
-pub fn count_ones<T: Int32>(a: Val<T>) -> Val<u32> {
-    let a = word(a);
-    with(|b| Val::new(b.same(Op::BitCount, &u32_shape(), &[a.id])))
-}
-
-/// Number of zeros above the highest one.
-pub fn leading_zeros<T: Int32>(a: Val<T>) -> Val<u32> {
-    let top: Val<u32> = extended(GLOp::FindUMsb, &[word(a).id]);
-    // Minus one, for zero, makes it 32.
-    super::sub(super::constant(31_u32), top)
-}
-
-/// Number of zeros below the lowest one.
-pub fn trailing_zeros<T: Int32>(a: Val<T>) -> Val<u32> {
-    let bottom: Val<u32> = extended(GLOp::FindILsb, &[word(a).id]);
-    min(bottom, super::constant(32_u32))
-}
-
-/// In reverse.
-pub fn reverse_bits<T: Int32>(a: Val<T>) -> Val<T> {
-    let a = word(a);
-    let reversed: Val<u32> = with(|b| Val::new(b.same(Op::BitReverse, &u32_shape(), &[a.id])));
-    super::cast(reversed)
 }

@@ -1,11 +1,14 @@
 //! The operators of Rust on staged values.
 
+use std::ops::Deref;
+
 use rspirv::spirv::Op;
 
 use super::{Val, builder::Builder, shape, with};
 use crate::{
+    capture::Local,
     shape::{ScalarType, Shape},
-    value::{Bits, Int, Number, Ordered, Scalar, Signed},
+    value::{self, Bits, Int, Ordered, Scalar},
 };
 
 impl Builder {
@@ -30,7 +33,64 @@ fn component(shape: &Shape) -> ScalarType {
     }
 }
 
-fn arithmetic<T: Number>(int: Op, float: Op, a: Val<T>, b: Val<T>) -> Val<T> {
+/// Both sides of an operator. Where their types are one, or may still become one, so is that of the result: Rust infers those
+/// of literals and locals from that. Where they are not, [`Mixed`] has the operator.
+pub struct Pair<A, B> {
+    mixed: Mixed<A, B>,
+}
+
+/// Both sides of an operator, of different types.
+pub struct Mixed<A, B> {
+    a: Val<A>,
+    b: Val<B>,
+}
+
+/// Both sides of an operator.
+pub fn pair<A, B>(a: Val<A>, b: Val<B>) -> Pair<A, B> {
+    Pair { mixed: Mixed { a, b } }
+}
+
+impl<A, B> Deref for Pair<A, B> {
+    type Target = Mixed<A, B>;
+    fn deref(&self) -> &Mixed<A, B> {
+        &self.mixed
+    }
+}
+
+macro_rules! operators {
+    ($($name:ident $trait:ident $stage:ident;)+) => {$(
+        impl<T: value::$trait<T, Output = T>> Pair<T, T> {
+            /// The operator.
+            pub fn $name(self) -> Val<T> {
+                T::$stage(self.mixed.a, self.mixed.b)
+            }
+        }
+
+        impl<A, B> Mixed<A, B> {
+            /// The operator.
+            pub fn $name<O>(&self) -> Val<O>
+            where
+                A: value::$trait<B, Output = O>,
+            {
+                A::$stage(self.a, self.b)
+            }
+        }
+
+        /// The operator, where both types are known to be one.
+        pub fn $name<T: value::$trait<T, Output = T>>(a: Val<T>, b: Val<T>) -> Val<T> {
+            T::$stage(a, b)
+        }
+    )+};
+}
+
+operators! { add Add stage_add; sub Sub stage_sub; mul Mul stage_mul; div Div stage_div; }
+
+/// `-a`
+pub fn neg<T: value::Neg>(a: Val<T>) -> Val<T> {
+    T::stage_neg(a)
+}
+
+fn arithmetic<T: Local>(int: Op, float: Op, a: Val<T>, b: Val<T>) -> Val<T> {
     let shape = shape::<T>();
     let op = if component(&shape).is_float() { float } else { int };
     with(|builder| {
@@ -39,18 +99,18 @@ fn arithmetic<T: Number>(int: Op, float: Op, a: Val<T>, b: Val<T>) -> Val<T> {
     })
 }
 
-/// `a + b`
-pub fn add<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
+/// The instruction for it, of numbers and vectors.
+pub(crate) fn plain_add<T: Local>(a: Val<T>, b: Val<T>) -> Val<T> {
     arithmetic(Op::IAdd, Op::FAdd, a, b)
 }
 
-/// `a - b`
-pub fn sub<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
+/// The instruction for it, of numbers and vectors.
+pub(crate) fn plain_sub<T: Local>(a: Val<T>, b: Val<T>) -> Val<T> {
     arithmetic(Op::ISub, Op::FSub, a, b)
 }
 
-/// `a * b`
-pub fn mul<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
+/// The instruction for it, of numbers and vectors.
+pub(crate) fn plain_mul<T: Local>(a: Val<T>, b: Val<T>) -> Val<T> {
     let shape = shape::<T>();
     if matches!(shape, Shape::Scalar(ScalarType::U64 | ScalarType::I64)) {
         return with(|builder| Val::new(builder.product_long(&shape, a.id, b.id)));
@@ -58,8 +118,8 @@ pub fn mul<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
     arithmetic(Op::IMul, Op::FMul, a, b)
 }
 
-/// `a / b`
-pub fn div<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
+/// The instruction for it, of numbers and vectors.
+pub(crate) fn plain_div<T: Local>(a: Val<T>, b: Val<T>) -> Val<T> {
     let shape = shape::<T>();
     with(|builder| {
         Val::new(match &shape {
@@ -80,12 +140,17 @@ pub fn div<T: Number>(a: Val<T>, b: Val<T>) -> Val<T> {
 }
 
 /// `a % b`
-pub fn rem<T: Int>(a: Val<T>, b: Val<T>) -> Val<T> {
+pub fn rem<T: value::Rem>(a: Val<T>, b: Val<T>) -> Val<T> {
+    T::stage_rem(a, b)
+}
+
+/// The remainder of integers.
+pub(crate) fn plain_rem<T: Int>(a: Val<T>, b: Val<T>) -> Val<T> {
     with(|builder| Val::new(builder.remainder(T::TYPE, a.id, b.id)))
 }
 
-/// `-a`
-pub fn neg<T: Signed>(a: Val<T>) -> Val<T> {
+/// The instruction for it, of numbers and vectors.
+pub(crate) fn plain_neg<T: Local>(a: Val<T>) -> Val<T> {
     let shape = shape::<T>();
     let op = if component(&shape).is_float() { Op::FNegate } else { Op::SNegate };
     with(|builder| {

@@ -10,17 +10,18 @@ use rspirv::{
 use super::{
     Cap, Place, Staged, Val,
     builder::{Builder, PlaceData},
+    memory::Spot,
     shape, with,
 };
 use crate::{
-    capture::{Capture, HasField, Stage, Value},
+    capture::{Capture, HasField, Local, Stage, Value},
     lowered::LowerError,
     shape::Shape,
     stage::{Composite, Plain},
 };
 
 /// A value that is known when the kernel is lowered.
-pub fn constant<T: Value>(value: T) -> Val<T> {
+pub fn constant<T: Local>(value: T) -> Val<T> {
     let shape = shape::<T>();
     let mut bytes = vec![0; shape.size() as usize];
     value.write(&mut bytes);
@@ -49,7 +50,7 @@ impl<T: Stage> Rd for Cap<T> {
     }
 }
 
-impl<T: Value> Rd for Place<T> {
+impl<T: Local> Rd for Place<T> {
     type Out = Val<T>;
     fn rd(self) -> Val<T> {
         let shape = shape::<T>();
@@ -63,7 +64,7 @@ pub fn rd<X: Rd>(x: X) -> X::Out {
 }
 
 /// A `let mut`.
-pub fn var<T: Value>(value: Val<T>) -> Place<T> {
+pub fn var<T: Local>(value: Val<T>) -> Place<T> {
     let shape = shape::<T>();
     with(|b| {
         let ty = b.value_type(&shape);
@@ -85,7 +86,7 @@ pub trait Bind: Copy {
     fn bind(self) -> Self;
 }
 
-impl<T: Value> Bind for Val<T> {
+impl<T: Local> Bind for Val<T> {
     fn bind(self) -> Self {
         let shape = shape::<T>();
         if shape.has_array() {
@@ -100,16 +101,42 @@ impl<T: Value> Bind for Val<T> {
     }
 }
 
+impl<T: Local> Bind for Place<T> {
+    fn bind(self) -> Self {
+        self
+    }
+}
+
 impl<T: Stage> Bind for Cap<T> {
     fn bind(self) -> Self {
         self
     }
 }
 
+/// What can be assigned to.
+#[diagnostic::on_unimplemented(
+    message = "an assignment to what is no local variable in a kernel",
+    label = "not a place",
+    note = "captures are read only: write through an accessor, by `accessor[i] = value` or `set`"
+)]
+pub trait Assign {
+    /// What it holds.
+    type Of;
+    /// Assigns.
+    fn assign(self, value: Val<Self::Of>);
+}
+
+impl<T: Local> Assign for Place<T> {
+    type Of = T;
+    fn assign(self, value: Val<T>) {
+        let shape = shape::<T>();
+        with(|b| b.write_place(self.at, &shape, value.id));
+    }
+}
+
 /// An assignment.
-pub fn assign<T: Value>(place: Place<T>, value: Val<T>) {
-    let shape = shape::<T>();
-    with(|b| b.write_place(place.at, &shape, value.id));
+pub fn assign<P: Assign>(place: P, value: Val<P::Of>) {
+    place.assign(value);
 }
 
 /// What has fields.
@@ -168,7 +195,7 @@ pub trait IndexBy<I> {
     fn index(self, index: I) -> Self::Out;
 }
 
-impl<T: Value, const N: usize> IndexBy<Val<u32>> for Val<[T; N]> {
+impl<T: Local, const N: usize> IndexBy<Val<u32>> for Val<[T; N]> {
     type Out = Val<T>;
     fn index(self, index: Val<u32>) -> Val<T> {
         let (array, element) = (shape::<[T; N]>(), shape::<T>());
@@ -186,7 +213,7 @@ impl<T: Value, const N: usize> IndexBy<Val<u32>> for Val<[T; N]> {
     }
 }
 
-impl<T: Value, const N: usize> IndexBy<Val<u32>> for Place<[T; N]> {
+impl<T: Local, const N: usize> IndexBy<Val<u32>> for Place<[T; N]> {
     type Out = Place<T>;
     fn index(self, index: Val<u32>) -> Place<T> {
         with(|b| {
@@ -201,6 +228,61 @@ pub fn index<I, X: IndexBy<I>>(x: X, index: I) -> X::Out {
     x.index(index)
 }
 
+/// What has elements that can be assigned to.
+#[diagnostic::on_unimplemented(
+    message = "the elements of this are not assigned to by this index in kernels",
+    note = "elements of local arrays, of accessors that write and of work-group memory are, by an index of type `u32`"
+)]
+pub trait IndexPlace<I> {
+    /// The handle of the element.
+    type Out;
+    /// The element.
+    fn index_place(self, index: I) -> Self::Out;
+}
+
+impl<T: Local, const N: usize> IndexPlace<Val<u32>> for Place<[T; N]> {
+    type Out = Place<T>;
+    fn index_place(self, index: Val<u32>) -> Place<T> {
+        self.index(index)
+    }
+}
+
+/// [`IndexPlace::index_place`].
+pub fn index_place<I, X: IndexPlace<I>>(x: X, index: I) -> X::Out {
+    x.index_place(index)
+}
+
+/// What has elements that can be assigned to by a literal index.
+#[diagnostic::on_unimplemented(
+    message = "the elements of this are not assigned to in kernels",
+    note = "elements of local arrays, of accessors that write and of work-group memory are"
+)]
+pub trait LitPlace {
+    /// The handle of the element.
+    type Out;
+    /// The element.
+    fn lit_place(self, index: usize) -> Self::Out;
+}
+
+impl<T: Local, const N: usize> LitPlace for Place<[T; N]> {
+    type Out = Place<T>;
+    fn lit_place(self, index: usize) -> Place<T> {
+        self.index_lit(index)
+    }
+}
+
+impl<T: Capture + Stage<Kind = Composite>, const N: usize> LitPlace for Cap<[T; N]> {
+    type Out = Cap<T>;
+    fn lit_place(self, index: usize) -> Cap<T> {
+        self.index_lit(index)
+    }
+}
+
+/// [`LitPlace::lit_place`].
+pub fn lit_place<X: LitPlace>(x: X, index: usize) -> X::Out {
+    x.lit_place(index)
+}
+
 /// What can be indexed by a literal.
 pub trait IndexLit {
     /// The handle of the element.
@@ -209,7 +291,7 @@ pub trait IndexLit {
     fn index_lit(self, index: usize) -> Self::Out;
 }
 
-impl<T: Value, const N: usize> IndexLit for Val<[T; N]> {
+impl<T: Local, const N: usize> IndexLit for Val<[T; N]> {
     type Out = Val<T>;
     fn index_lit(self, index: usize) -> Val<T> {
         let element = shape::<T>();
@@ -218,7 +300,7 @@ impl<T: Value, const N: usize> IndexLit for Val<[T; N]> {
     }
 }
 
-impl<T: Value, const N: usize> IndexLit for Place<[T; N]> {
+impl<T: Local, const N: usize> IndexLit for Place<[T; N]> {
     type Out = Place<T>;
     fn index_lit(self, index: usize) -> Place<T> {
         check_literal(index, N);
@@ -250,17 +332,17 @@ pub fn index_lit<X: IndexLit>(x: X, index: usize) -> X::Out {
 }
 
 /// An array of values.
-pub fn array<T: Value, const N: usize>(values: [Val<T>; N]) -> Val<[T; N]> {
+pub fn array<T: Local, const N: usize>(values: [Val<T>; N]) -> Val<[T; N]> {
     let ids = values.map(|value| value.id);
     construct::<[T; N]>(&ids)
 }
 
 /// A vector of components.
-pub(crate) fn vector<T: Value>(parts: &[u32]) -> Val<T> {
+pub(crate) fn vector<T: Local>(parts: &[u32]) -> Val<T> {
     construct(parts)
 }
 
-pub(super) fn construct<T: Value>(parts: &[u32]) -> Val<T> {
+pub(super) fn construct<T: Local>(parts: &[u32]) -> Val<T> {
     let shape = shape::<T>();
     with(|b| {
         let ty = b.value_type(&shape);
@@ -275,13 +357,13 @@ pub struct StructBuilder<T> {
     ty: std::marker::PhantomData<fn() -> T>,
 }
 
-impl<T: Value> Default for StructBuilder<T> {
+impl<T: Local> Default for StructBuilder<T> {
     fn default() -> Self {
         StructBuilder { parts: Vec::new(), ty: std::marker::PhantomData }
     }
 }
 
-impl<T: Value> StructBuilder<T> {
+impl<T: Local> StructBuilder<T> {
     /// Gives a field.
     #[must_use]
     pub fn with<const NAME: u64>(mut self, value: Val<T::Type>) -> Self
@@ -326,13 +408,24 @@ impl Builder {
     }
 
     pub(super) fn place(&mut self, root: u32, indices: Vec<u32>, ok: Option<u32>) -> usize {
-        self.places.push(PlaceData { root, indices, ok });
+        self.place_in(StorageClass::Function, root, indices, ok)
+    }
+
+    /// A place that is no local.
+    pub(super) fn place_in(
+        &mut self,
+        class: StorageClass,
+        root: u32,
+        indices: Vec<u32>,
+        ok: Option<u32>,
+    ) -> usize {
+        self.places.push(PlaceData { root, class, indices, ok });
         self.places.len() - 1
     }
 
     /// A part of a place; `ok` is whether it is one.
-    fn place_inside(&mut self, at: usize, index: u32, ok: Option<u32>) -> usize {
-        let PlaceData { root, mut indices, ok: outer } = self.places[at].clone();
+    pub(super) fn place_inside(&mut self, at: usize, index: u32, ok: Option<u32>) -> usize {
+        let PlaceData { root, class, mut indices, ok: outer } = self.places[at].clone();
         indices.push(index);
         let ok = match (outer, ok) {
             (Some(a), Some(b)) => {
@@ -341,7 +434,7 @@ impl Builder {
             }
             (a, b) => a.or(b),
         };
-        self.place(root, indices, ok)
+        self.place_in(class, root, indices, ok)
     }
 
     /// An element of an array in a place. Where the index is out of range, element 0 stands in.
@@ -372,31 +465,41 @@ impl Builder {
         root
     }
 
-    fn pointer_to(&mut self, at: usize, shape: &Shape) -> (u32, Option<u32>) {
-        let PlaceData { root, indices, ok } = self.places[at].clone();
-        let ty = self.value_type(shape);
-        (self.chain(StorageClass::Function, root, &indices, ty), ok)
-    }
-
-    fn read_place(&mut self, at: usize, shape: &Shape) -> u32 {
-        let (pointer, ok) = self.pointer_to(at, shape);
-        let ty = self.value_type(shape);
-        let value = self.load(pointer, ty);
-        match ok {
-            None => value,
-            Some(ok) => {
-                let zero = self.zero(shape);
+    /// Loads what a place of a local, or of other memory, holds. A part of a local is there even where an index is out of range.
+    pub(super) fn read_place(&mut self, at: usize, shape: &Shape) -> u32 {
+        let PlaceData { root, class, indices, ok } = self.places[at].clone();
+        let spot = Spot { root, class, indices };
+        match (class, ok) {
+            (StorageClass::Function, Some(ok)) => {
+                let (value, zero) = (self.load_spot(&spot, shape), self.zero(shape));
                 self.choose(ok, shape, value, zero)
             }
+            (_, ok) => self.or_zero(ok, shape, |b| b.load_spot(&spot, shape)),
         }
     }
 
-    fn write_place(&mut self, at: usize, shape: &Shape, value: u32) {
-        let (pointer, ok) = self.pointer_to(at, shape);
-        match ok {
-            None => self.store(pointer, value),
-            Some(ok) => self.when(ok, |b| b.store(pointer, value)),
+    pub(super) fn write_place(&mut self, at: usize, shape: &Shape, value: u32) {
+        let PlaceData { root, class, indices, ok } = self.places[at].clone();
+        let spot = Spot { root, class, indices };
+        self.only_if(ok, |b| b.store_spot(&spot, shape, value));
+    }
+
+    fn load_spot(&mut self, spot: &Spot, shape: &Shape) -> u32 {
+        if spot.class == StorageClass::StorageBuffer {
+            return self.load_laid_out(spot, shape);
         }
+        let ty = self.value_type(shape);
+        let pointer = self.chain(spot.class, spot.root, &spot.indices, ty);
+        self.load(pointer, ty)
+    }
+
+    fn store_spot(&mut self, spot: &Spot, shape: &Shape, value: u32) {
+        if spot.class == StorageClass::StorageBuffer {
+            return self.store_laid_out(spot, shape, value);
+        }
+        let ty = self.value_type(shape);
+        let pointer = self.chain(spot.class, spot.root, &spot.indices, ty);
+        self.store(pointer, value);
     }
 
     /// One of two values of any shape.

@@ -4,8 +4,10 @@
 
 extern crate vkfuse_kernel as vkfuse;
 
+mod forms;
 mod kernels;
 
+use forms::{Alone, Elements, Mode, Patterns, Places, Random, Row, Traits};
 use kernels::{
     Branches, Complex, Document, Flow, Loops, Meaning, Methods, Nested, Outer, Padded, Pair, Particle, Paths,
     Range, Reduce, Weighted,
@@ -230,4 +232,149 @@ fn a_closure_with_vectors_and_structs() {
     lowers(&kernel);
     let sides = UVec3::new(1, 2, 3);
     assert_eq!(sides.y, 2);
+}
+
+#[test]
+fn traits_and_operators() {
+    let (words, parts) = (HostBuffer::new((0..12).collect()), HostBuffer::new((100..112).collect()));
+    let out = HostBuffer::new(vec![0_u32; 8]);
+    let kernel = Traits { words: (&words).into(), part: Ranged::new(&parts, 2..9), out: (&out).into() };
+    on_host([10], &kernel);
+    let expected = |i: u32| {
+        let square = 9 * i * i * 3 + (9 * i * i * 2 + 4) + 1 + 4;
+        let area = 6 * i * 7;
+        let rectangle = area * 3 + (area * 2 + 7) + 2 + 40;
+        let part = |k: u32| if k < 7 { 102 + k } else { 0 };
+        let mut sum = square * 1000 + rectangle + (i + i + 1) + part(i) + part(i + 1) + 1 + 11 + 40;
+        // i/3 + 5/2, twice that less a half, and three halves less.
+        let (over, under) = (2 * i as i32 + 15, 6);
+        let (over, under) = (2 * over * 2 - under, under * 2);
+        let (over, under) = (over * 2 - 3 * under, under * 2);
+        sum += (over * 31 + under) as u32 + (over * 2 / under) as u32;
+        let (x, y) = ((2.0 * i as f32 - 0.25) * 4.0, (2.0 - 0.25) * 4.0);
+        sum + (x * x + y * y) as u32
+    };
+    assert_eq!(out.to_vec(), (0..8).map(expected).collect::<Vec<_>>());
+    lowers(&kernel);
+}
+
+#[test]
+fn patterns() {
+    let out = HostBuffer::new(vec![0_u32; 40]);
+    let kernel = Patterns { mode: Mode::Fast, out: (&out).into() };
+    on_host([40], &kernel);
+    lowers(&kernel);
+    let out = out.to_vec();
+    // Where `i + 1` is odd: the early way.
+    assert_eq!(out[8], 2 * 3 + 5 + 65 * 10 + 400 + 108);
+    assert_eq!(out[2], 900 + 2 + 60 + 400 + 108);
+    // An odd half, and no other way out of the loop than that.
+    assert_eq!(out[5], 30_000 + 1 + 1 + 7 + 55 + 900 + 10 + 5);
+}
+
+#[test]
+fn references_and_closures() {
+    let out = HostBuffer::new(vec![0_u32; 9]);
+    let kernel = Places { seed: Random { state: 77, count: 0 }, out: (&out).into() };
+    on_host([9], &kernel);
+    lowers(&kernel);
+    let expected = |i: u32| {
+        let next = |r: &mut (u32, u32)| {
+            r.1 += 1;
+            r.0 ^= r.0 << 13;
+            r.0 ^= r.0 >> 17;
+            r.0 ^= r.0 << 5;
+            r.0.wrapping_add(r.1)
+        };
+        let mut random = (77 + i, 0);
+        next(&mut random);
+        next(&mut random);
+        let mut all = [random; 2];
+        if i % 3 < 2 {
+            next(&mut all[i as usize % 3]);
+        }
+        let mut table = [1_u32, 2, 3, 4];
+        let mut raised = false;
+        if i != 3 {
+            match table.get_mut(i as usize) {
+                Some(x) => {
+                    *x += i;
+                    raised = *x > 10;
+                }
+                None => raised = i > 10,
+            }
+        }
+        table[i as usize % 4] += 5;
+        let over = table[i as usize % 4] > 10;
+        if let Some(x) = table.get_mut(i as usize * 2) {
+            *x = (*x + 100) * 2;
+        }
+        let (a, b) = (i, table[1]);
+        table[3] += 1;
+        let total = table.iter().fold(0_u32, |sum, k| sum * 10 + k);
+        let mut sum = b * 7 + (2 + a) * 10 + a * 3 + 2 * total;
+        for element in table.into_iter().filter(|&element| element != 2) {
+            sum = sum.wrapping_mul(3).wrapping_add(element);
+        }
+        let seen = all[0].0.wrapping_add(all[0].1).wrapping_add(all[1].1);
+        sum.wrapping_add(u32::from(raised) + u32::from(over) * 2)
+            .wrapping_add(next(&mut random))
+            .wrapping_add(seen)
+    };
+    assert_eq!(out.to_vec(), (0..9).map(expected).collect::<Vec<_>>());
+}
+
+#[test]
+fn elements() {
+    let data = [vec![1_u32, 2, 3, 4, 5], vec![0, 17, 9, 17], vec![1, 1, 2]].map(HostBuffer::new);
+    let part = HostBuffer::new(vec![1_u32; 8]);
+    let many = HostBuffer::new(vec![[9_u32; 3]; 4]);
+    let states = HostBuffer::new(vec![Random { state: 1000, count: 0 }; 6]);
+    let out = HostBuffer::new(vec![0_u32; 6]);
+    let factors = [1, 2, 3];
+    let rows = std::array::from_fn(|k| Row { factor: factors[k], data: (&data[k]).into() });
+    let kernel = Elements {
+        rows,
+        part: Ranged::new(&part, 1..6),
+        many: (&many).into(),
+        states: (&states).into(),
+        out: (&out).into(),
+    };
+    on_host([7], &kernel);
+    lowers(&kernel);
+    let all = data.each_ref().map(HostBuffer::to_vec);
+    let at = |k: usize, i: u32| all[k].get(i as usize).copied().unwrap_or(0);
+    let sum = |i: u32| {
+        let mut sum = at(0, i) * 2 + at(2, 1);
+        'rows: for (k, factor) in factors.into_iter().enumerate() {
+            if factor == 2 {
+                continue;
+            }
+            for j in 0..3 {
+                if at(k, j) == i {
+                    continue 'rows;
+                }
+                sum += at(k, j) * factor;
+            }
+            sum += 1;
+        }
+        sum
+    };
+    let expected = |i: u32| {
+        let part = if i < 5 { 1 + sum(i) } else { 0 };
+        let many = match (i < 4, i % 4 == 1) {
+            (true, true) => sum(i) + 5,
+            (true, false) => sum(i),
+            _ => 0,
+        };
+        many + (1000 + part + 1) + 1000
+    };
+    assert_eq!(out.to_vec(), (0..6).map(expected).collect::<Vec<_>>());
+    assert_eq!(many.to_vec()[0], [5, sum(0), 3]);
+    assert_eq!(many.to_vec()[3], [3, sum(3), 3]);
+
+    let out = HostBuffer::new(vec![2_u32]);
+    task_on_host(&Alone { out: (&out).into(), kept: Shared::new() });
+    assert_eq!(out.to_vec(), [13]);
+    lowers(&Alone { out: (&out).into(), kept: Shared::new() });
 }

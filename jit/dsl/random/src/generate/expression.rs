@@ -93,7 +93,7 @@ impl Writer {
     }
 
     fn int(&mut self, ty: &'static str, depth: usize) -> String {
-        match self.random.below(17) {
+        match self.random.below(22) {
             0..=5 => {
                 let op = self.random.of(&["+", "-", "*", "/", "%", "&", "|", "^"]);
                 format!("({} {op} {})", self.expr(ty, depth), self.expr(ty, depth))
@@ -114,11 +114,31 @@ impl Writer {
             }
             10 if ty == "u32" && !self.arrays.is_empty() => self.element(depth),
             10 if ty == "u32" => {
-                let from = self.random.of(&["u32", "i32"]);
+                let from = self.random.of(&INTS);
                 let name = self.random.of(&["count_ones", "leading_zeros", "trailing_zeros"]);
                 format!("({}).{name}()", self.expr(from, depth))
             }
-            11 if bits(ty) == 32 => format!("({}).reverse_bits()", self.expr(ty, depth)),
+            11 => {
+                let name = self.random.of(&["reverse_bits", "swap_bytes"]);
+                format!("({}).{name}()", self.expr(ty, depth))
+            }
+            16 => {
+                let names =
+                    ["saturating_add", "saturating_sub", "saturating_mul", "rem_euclid", "div_euclid"];
+                let name = self.random.of(&names);
+                format!("({}).{name}({})", self.expr(ty, depth), self.expr(ty, depth))
+            }
+            17 => {
+                let names = ["rotate_left", "rotate_right", "pow"];
+                let (name, count) = (self.random.of(&names), self.expr("u32", depth));
+                format!("({}).{name}({count})", self.expr(ty, depth))
+            }
+            18 => {
+                let names = ["checked_add", "checked_sub", "checked_mul", "checked_div", "checked_rem"];
+                let name = self.random.of(&names);
+                let (a, b, other) = (self.expr(ty, depth), self.expr(ty, depth), self.expr(ty, 0));
+                format!("({a}).{name}({b}).unwrap_or({other})")
+            }
             12 | 13 if bits(ty) == 32 => {
                 let name = if ty == "u32" { "UVec" } else { "IVec" };
                 self.of_vectors(name, ty, depth.min(2))
@@ -131,6 +151,27 @@ impl Writer {
                 }
                 let word = self.expr("u32", depth);
                 format!("{part}.with_word({word}).mixed({by} + Part::STEP)")
+            }
+            19 if ty == "u32" => {
+                let (a, b) = (self.expr("u32", depth), self.expr("u32", depth));
+                match self.random.below(4) {
+                    0 => format!("both({a}, {b}).0"),
+                    1 => format!("both({a}, {b}).1"),
+                    2 => format!("halved({a}).unwrap_or({b})"),
+                    _ => format!("(if let Some(half) = quartered({a}) {{ half.0 + half.1 }} else {{ {b} }})"),
+                }
+            }
+            20 if ty == "u32" && !self.parts.is_empty() => {
+                let k = self.random.below(self.parts.len());
+                let (part, x) = (self.parts[k].clone(), self.expr("u32", depth));
+                let (word, mix) =
+                    (self.expr("u32", 0), self.random.of(&["Twist { by: @ }", "Salt { by: @, more: x }"]));
+                let mix = mix.replace('@', &word);
+                match self.random.below(3) {
+                    0 => format!("({part} + {part}.with_word({x})).mixed({word})"),
+                    1 => format!("(-{part} * ({x})).word"),
+                    _ => format!("mixed_by({mix}, {x})"),
+                }
             }
             15 if ty == "u32" && !self.functions.is_empty() && self.random.one_in(4) => {
                 let k = self.random.below(self.functions.len());

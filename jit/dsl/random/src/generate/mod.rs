@@ -24,6 +24,8 @@ struct Writer {
     parts: Vec<String>,
     /// Loops around, whose labels are `'l0` to the one below.
     loops: usize,
+    /// Names with numbers of their own so far.
+    numbers: usize,
     /// Functions of `(u32, i32, f32)` that can be called.
     functions: Vec<String>,
 }
@@ -112,6 +114,7 @@ pub(crate) fn file(expressions: usize, programs: usize, seed: u64) -> String {
         arrays: Vec::new(),
         parts: Vec::new(),
         loops: 0,
+        numbers: 0,
         functions: Vec::new(),
     };
     let (mut out, mut list) = (String::new(), String::new());

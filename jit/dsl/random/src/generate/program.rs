@@ -48,7 +48,7 @@ impl Writer {
     /// Statements. `vars` are the names that can be assigned to.
     fn statements(&mut self, out: &mut String, vars: &[Variable], depth: usize, looped: bool) {
         for _ in 0..1 + self.random.below(4) {
-            match self.random.below(if depth == 0 { 4 } else { 11 }) {
+            match self.random.below(if depth == 0 { 4 } else { 16 }) {
                 0..=2 => self.assignment(out, vars),
                 3 => {
                     let (place, value) = (self.element(1), self.expr("u32", 2));
@@ -82,7 +82,131 @@ impl Writer {
                         self.random.of(&["s.with_word(@)", "Part { word: @, ..t[v0 % 3] }", "Part { ..s }"]);
                     *out += &format!("s = {};\n", new.replace('@', &word));
                 }
+                9 | 10 => self.repeated(out, vars, depth),
+                11 => self.optional(out, vars, depth, looped),
+                12 => self.lent(out),
+                13 => self.local_function(out),
+                14 => self.apart(out, vars, depth),
                 _ => self.repeated(out, vars, depth),
+            }
+        }
+    }
+
+    /// A number for names, which no other has.
+    fn number(&mut self) -> usize {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// Branches by an `Option`.
+    fn optional(&mut self, out: &mut String, vars: &[Variable], depth: usize, looped: bool) {
+        let (k, value) = (self.number(), self.expr("u32", 2));
+        match self.random.below(if looped { 4 } else { 3 }) {
+            0 => {
+                *out += &format!("if let Some(h{k}) = halved({value}) {{\n");
+                self.names.push((format!("h{k}"), "u32"));
+                self.statements(out, vars, depth - 1, looped);
+                self.names.pop();
+                *out += "} else {\n";
+                self.statements(out, vars, depth - 1, looped);
+                *out += "}\n";
+            }
+            1 => {
+                let (key, guard) = (self.expr("u32", 1), self.expr("bool", 1));
+                *out += &format!(
+                    "match ({key} % 3, halved({value})) {{\n(0, None) => v0 += 3,\n(0, Some(n @ 1..=90)) => v0 ^= n,\n\
+                     (_, Some(n)) if {guard} => {{\n"
+                );
+                self.names.push(("n".to_owned(), "u32"));
+                self.statements(out, vars, depth - 1, looped);
+                self.names.pop();
+                *out += "}\n(n, _) => v0 += n * 7,\n}\n";
+            }
+            2 => {
+                // Halves until one is odd.
+                *out += &format!(
+                    "let mut o{k} = {value};\nwhile let Some(half) = halved(o{k}) {{\nif half == 0 {{\nbreak;\n}}\n\
+                     o{k} = half;\nv0 += 1;\n}}\nv0 ^= o{k};\n"
+                );
+            }
+            _ => *out += &format!("let Some(h{k}) = halved({value}) else {{\ncontinue;\n}};\nv0 += h{k};\n"),
+        }
+    }
+
+    /// Places that functions change, also where an index is out of range.
+    fn lent(&mut self, out: &mut String) {
+        let (k, by, index) = (self.number(), self.expr("u32", 2), self.expr("u32", 1));
+        let (name, len) = self.arrays[0].clone();
+        *out += &format!("let b{k} = {by};\nlet i{k} = {index} % {};\n", len + 1);
+        *out += &match self.random.below(4) {
+            0 => format!("v0 ^= raise(&mut {name}[i{k}], b{k});\n"),
+            1 => format!("v0 += raise(&mut v0, b{k});\n"),
+            2 if !self.parts.is_empty() => {
+                format!(
+                    "v0 ^= s.step(b{k}) + Part::step(&mut t[b{k} % 3], i{k});\nexchange(&mut s.word, &mut v0);\n"
+                )
+            }
+            _ => format!("{{\nlet r = &mut {name}[i{k}];\n*r += b{k};\n*r ^= *r >> 3;\n}}\n"),
+        };
+    }
+
+    /// A closure, which is called twice, or a function inside of the function.
+    fn local_function(&mut self, out: &mut String) {
+        let k = self.number();
+        let (first, second) = (self.expr("u32", 1), self.expr("u32", 1));
+        let kept = (self.names.len(), self.random.one_in(2));
+        self.names.extend([(format!("p{k}"), "u32"), (format!("q{k}"), "i32")]);
+        if kept.1 {
+            let body = self.expr("u32", 2);
+            *out += &format!(
+                "{{\nlet f = |p{k}: u32, q{k}: i32| -> u32 {{ {body} }};\nlet r = f({first}, 5) ^ f({second}, -1);\n\
+                 v0 += r;\n}}\n"
+            );
+        } else {
+            let names = self.names.split_off(kept.0);
+            let outside = std::mem::replace(&mut self.names, names);
+            let (arrays, parts) = (std::mem::take(&mut self.arrays), std::mem::take(&mut self.parts));
+            let body = self.expr("u32", 2);
+            (self.names, self.arrays, self.parts) = (outside, arrays, parts);
+            *out += &format!(
+                "{{\nfn f(p{k}: u32, q{k}: i32) -> u32 {{ {body} }}\nv0 += f({first}, 5) ^ f({second}, v1);\n}}\n"
+            );
+        }
+        self.names.truncate(kept.0);
+    }
+
+    /// Tuples and arrays taken apart, values given later, enums, and arrays gone through.
+    fn apart(&mut self, out: &mut String, vars: &[Variable], depth: usize) {
+        let k = self.number();
+        let (a, b, c) = (self.expr("u32", 1), self.expr("u32", 1), self.expr("bool", 1));
+        match self.random.below(4) {
+            0 => {
+                *out += &format!("let (p{k}, mut q{k}) = both({a}, {b});\nq{k} += p{k};\nv0 ^= q{k};\n");
+                *out += &format!(
+                    "let [e{k}, .., ] = [p{k}, q{k}];\nlet ((f{k}, _), g{k}) = ((e{k}, {c}), v1);\n"
+                );
+                *out += &format!("v0 += f{k} * 3 + g{k} as u32;\n");
+            }
+            1 => {
+                *out +=
+                    &format!("let w{k};\nif {c} {{\nw{k} = {a};\n}} else {{\nw{k} = {b};\n}}\nv0 ^= w{k};\n");
+            }
+            2 => {
+                *out += &format!(
+                    "let m{k} = if {c} {{ Kind::Round }} else if {a} > 9 {{ Kind::Flat }} else {{ Kind::Deep }};\n\
+                     v0 += match m{k} {{\nKind::Round => {b},\nKind::Flat | Kind::Deep if m{k} != Kind::Flat => 4,\n\
+                     _ => m{k} as u32,\n}};\n"
+                );
+            }
+            _ => {
+                let array = self.arrays[0].0.clone();
+                *out += &format!("'l{}: for x{k} in {array} {{\n", self.loops);
+                self.names.push((format!("x{k}"), "u32"));
+                self.loops += 1;
+                self.statements(out, vars, depth - 1, true);
+                self.loops -= 1;
+                self.names.pop();
+                *out += "}\n";
             }
         }
     }

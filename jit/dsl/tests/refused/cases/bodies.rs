@@ -35,24 +35,26 @@ fn expressions(x: u32) {
     let a = |y| y + x;
     let b = async { x };
     let c = x.await;
-    let d = &x;
-    let e = (x, x);
+    let d = [&mut x];
+    let e = [|y: u32| y];
     let f = 0..x;
     let g = x?;
     let i = &raw const x;
     let j = const { 1 + 1 };
-    let k = *x;
-    let l = x.0;
+    let k = |y: f32| {
+        return y;
+    };
+    let l = Some(x)?;
     let m = x as _;
     let n = x as usize;
-    if let 1 = x {}
-    while let 1 = x {}
+    if let 1 = x && x > 0 {}
+    while x > 0 && let 1 = x {}
     let p = Point { 0: x };
     let q = Point(x, x);
     let r = (x)(1);
     let s = x(1);
-    let t = touch(&mut x);
-    x.y.0 = 1;
+    x.y() = 1;
+    C = 1;
     let u = _;
 }
 
@@ -81,39 +83,36 @@ fn macros(x: u32) {
 
 #[device]
 fn methods(x: f32) {
-    let a = x.pow(2);
-    let b = x.saturating_add(1);
+    let a = x.wrapping_pow(2);
+    let b = x.overflowing_add(1);
     let c = x.iter();
     let d = x.unwrap();
     let e = x.clone();
-    let f = x.rem_euclid(2);
+    let f = x.iter_mut();
     let g = x.cbrt();
     let h = x.fract();
-    let i = x.rotate_left(3);
+    let i = x.to_owned();
 }
 
 #[device]
 fn paths(x: u32) {
     let a = u32::from(true);
     let b = f32::default();
-    let c = i32::saturating_add(1, 2);
+    let c = i32::overflowing_add(1, 2);
     let d = std::mem::size_of::<u32>();
     let e = <u32 as Number>::twice(x);
 }
 
 #[device]
 fn statements(x: u32) {
-    let a;
-    let 1 = x else { return };
-    let (b, c) = x;
-    let Point { x: d } = x;
-    let [e, f] = x;
-    let &g = x;
-    let ref h = x;
-    let i @ 1 = x;
-    let 2 = x;
-    let j: &u32 = x;
-    fn inside() {}
+    let (.., a) = x;
+    let Point(b) = x;
+    let Point { 0: c } = x;
+    let ref d = x;
+    let e: *const u32 = x;
+    let f: &'static [u32] = x;
+    let (g, h);
+    let i = |(j, k): (u32, u32)| j;
     static S: u32 = 1;
     struct Inside;
     const C: usize = 1;
@@ -135,7 +134,7 @@ fn flow(x: f32) -> u32 {
     while x < 1.0 {
         break 1;
     }
-    for i in x {}
+    for i in x.iter() {}
     for i in (0..10).step_by(2).rev() {}
     for i in 0.. {}
     for mut i in 0..3 {}
@@ -145,15 +144,7 @@ fn flow(x: f32) -> u32 {
         _ => {}
     }
     match x {
-        (1, 2) => {}
-        _ => {}
-    }
-    match x {
-        Some(1) => {}
-        _ => {}
-    }
-    match x {
-        y @ 1 => {}
+        Point(1) => {}
         _ => {}
     }
     match x {

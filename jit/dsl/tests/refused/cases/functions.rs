@@ -94,8 +94,44 @@ impl Kernel<11> {
     fn run(&self) {}
 }
 
+struct Number;
+
 #[device]
-fn takes_a_place(x: &mut u32) {}
+impl std::ops::AddAssign for Number {
+    fn add_assign(&mut self, other: Number) {}
+}
+
+#[device]
+impl std::ops::Rem for Number {
+    type Output = Number;
+    fn rem(self, other: Number) -> Number {
+        self
+    }
+}
+
+#[device]
+impl From<u32> for Number {
+    fn from(from: u32) -> Number {
+        Number
+    }
+}
+
+#[device]
+impl std::ops::Neg for &Number {
+    type Output = Number;
+    fn neg(self) -> Number {
+        Number
+    }
+}
+
+#[device]
+trait Operator {
+    fn twice(x: char) -> u32;
+    fn thrice(x: u32) -> u32 {
+        println!("{x}");
+        x
+    }
+}
 
 #[device]
 fn takes_apart((x, y): u32) {}
@@ -110,7 +146,7 @@ fn reference() -> &'static u32 {}
 fn pointer(x: *mut u32) {}
 
 #[device]
-fn tuple() -> (u32, u32) {}
+fn tuple() -> (u32, usize) {}
 
 #[device]
 fn slice(x: [u32]) {}

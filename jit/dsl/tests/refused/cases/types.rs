@@ -35,6 +35,10 @@ impl Kernel {
         self.y.get(i);
         self.z.fetch_add(i, 1.0);
         self.y.set(i, self.pairs[i].weight);
+        self.x[i] = 1.0;
+        self.y[i] += 1.0;
+        self.pairs[0] = 1.0;
+        let mut k = self.y[i];
     }
 }
 
@@ -46,7 +50,7 @@ struct Point {
 
 #[device]
 fn numbers(x: f32, y: f64, n: i16, p: Point) {
-    let a = x % x;
+    let a = x.rotate_left(1);
     let b = x & x;
     let c = x << 1;
     let d = y.sin();
@@ -55,10 +59,35 @@ fn numbers(x: f32, y: f64, n: i16, p: Point) {
     let g = p + p;
     let h = p.z;
     let i = [1_u32, 2][n];
+    let j = x * n;
+    let k = 2 * p;
+    let l = p.0;
+    for m in x {}
+    let mut o = [p];
+    o[n] = p;
 }
 
 fn unmarked(x: u32) -> u32 {
     x
+}
+
+#[derive(Clone, Copy, Value)]
+#[repr(C)]
+struct Counter {
+    count: u32,
+}
+
+#[device]
+impl Counter {
+    fn next(&mut self) {
+        self.count += 1;
+    }
+}
+
+#[device]
+fn changes(of: [Counter; 2], at: u32) {
+    let mut counters = of;
+    counters[at].next();
 }
 
 #[device]

@@ -28,6 +28,20 @@ enum Either {
 }
 
 #[derive(Clone, Copy, Value)]
+#[repr(u32)]
+enum NoZero {
+    One = 1,
+    Two,
+}
+
+#[derive(Clone, Copy, Value)]
+#[repr(u32)]
+enum Fields {
+    One(u32),
+    Other,
+}
+
+#[derive(Clone, Copy, Value)]
 #[repr(C)]
 union Both {
     one: u32,

@@ -1,0 +1,119 @@
+//! The forms that people bring along give on a device what they give on the host.
+
+use vkfuse::{
+    Buffer,
+    rust::{
+        HostBuffer, Item, ItemKind, KernelObject, Ranged, ReadWrite, Shared, Value,
+        host::{on_host, task_on_host},
+    },
+};
+
+use crate::{
+    forms::{Alone, Elements, Mode, Patterns, Places, Random, Row, Traits},
+    support::Rig,
+};
+
+/// The same memory on the host and on the device.
+struct Both<T> {
+    host: HostBuffer<T>,
+    device: Buffer<T>,
+}
+
+impl<T: Value + bytemuck::Pod + PartialEq + std::fmt::Debug> Both<T> {
+    fn new(rig: &Rig, data: Vec<T>) -> Both<T> {
+        Both { device: rig.context.buffer_from(&data).expect("a buffer"), host: HostBuffer::new(data) }
+    }
+
+    fn assert_same(&self) {
+        assert_eq!(self.device.download().expect("downloads"), self.host.to_vec());
+    }
+}
+
+fn run<K: KernelObject<Item = Item<1>>>(rig: &Rig, range: u32, host: &K, device: &K)
+where
+    Item<1>: ItemKind,
+{
+    on_host([range], host);
+    let submitted = rig.queue.submit(|h| {
+        h.parallel_for(range, device);
+    });
+    submitted.expect("submits");
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn traits_and_operators() {
+    let rig = rig!();
+    let (words, part) = (Both::new(&rig, (0..12).collect()), Both::new(&rig, (100..112).collect()));
+    let out = Both::new(&rig, vec![0_u32; 8]);
+    let host =
+        Traits { words: (&words.host).into(), part: Ranged::new(&part.host, 2..9), out: (&out.host).into() };
+    let device = Traits {
+        words: (&words.device).into(),
+        part: Ranged::new(&part.device, 2..9),
+        out: (&out.device).into(),
+    };
+    run(&rig, 10, &host, &device);
+    out.assert_same();
+}
+
+#[test]
+fn patterns() {
+    let rig = rig!();
+    for mode in [Mode::Off, Mode::Slow, Mode::Fast] {
+        let out = Both::new(&rig, vec![0_u32; 100]);
+        let host = Patterns { mode, out: (&out.host).into() };
+        run(&rig, 100, &host, &Patterns { mode, out: (&out.device).into() });
+        out.assert_same();
+    }
+}
+
+#[test]
+fn references_and_closures() {
+    let rig = rig!();
+    let (out, seed) = (Both::new(&rig, vec![0_u32; 20]), Random { state: 77, count: 0 });
+    let host = Places { seed, out: (&out.host).into() };
+    run(&rig, 20, &host, &Places { seed, out: (&out.device).into() });
+    out.assert_same();
+}
+
+#[test]
+fn elements() {
+    let rig = rig!();
+    for limit in [1, 2000] {
+        let data = [vec![1_u32, 2, 3, 4, 5], vec![0, 17, 9, 17], vec![1, 1, limit]];
+        let data = data.map(|data| Both::new(&rig, data));
+        let (part, many) = (Both::new(&rig, vec![1_u32; 8]), Both::new(&rig, vec![[9_u32; 3]; 4]));
+        let states = Both::new(&rig, vec![Random { state: 1000, count: 0 }; 6]);
+        let out = Both::new(&rig, vec![0_u32; 6]);
+        let factors = [1, 2, 3];
+        let host = Elements {
+            rows: std::array::from_fn(|k| Row { factor: factors[k], data: (&data[k].host).into() }),
+            part: Ranged::new(&part.host, 1..6),
+            many: (&many.host).into(),
+            states: (&states.host).into(),
+            out: (&out.host).into(),
+        };
+        let device = Elements {
+            rows: std::array::from_fn(|k| Row { factor: factors[k], data: (&data[k].device).into() }),
+            part: Ranged::new(&part.device, 1..6),
+            many: (&many.device).into(),
+            states: (&states.device).into(),
+            out: (&out.device).into(),
+        };
+        run(&rig, 7, &host, &device);
+        out.assert_same();
+        part.assert_same();
+        many.assert_same();
+        states.assert_same();
+    }
+    let out = Both::new(&rig, vec![2_u32]);
+    task_on_host(&Alone { out: (&out.host).into(), kept: Shared::new() });
+    let kernel = Alone { out: ReadWrite::from(&out.device), kept: Shared::new() };
+    let submitted = rig.queue.submit(|h| {
+        h.single_task(&kernel);
+    });
+    submitted.expect("submits");
+    out.assert_same();
+    rig.assert_no_validation_messages();
+}
