@@ -1,15 +1,23 @@
 //! Where the caches get the time from.
 //!
-//! Stamps, ages and life times are compared with this clock only, so that a test can set it, and step
+//! Stamps and ages of files are compared with this clock only, so that a test can set it, and step
 //! it back. Time-outs of locks are real time and do not come from here.
 
 use std::fmt::Debug;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A source of wall-clock time.
 pub trait Clock: Send + Sync + Debug {
     /// The time now.
     fn now(&self) -> SystemTime;
+
+    /// The time since some moment in the past, which no change of the machine's time moves: what the life of a failure is
+    /// measured with.
+    fn monotonic(&self) -> Duration {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        START.elapsed()
+    }
 }
 
 /// The clock of the machine.

@@ -18,17 +18,17 @@ pub struct Entry {
     sections: Vec<(String, Section)>,
 }
 
-/// The bytes of one section: the caller's own, or a part of the file that was read, which is not copied.
+/// The bytes of one section: the caller's own, or a part of the file that was read. Neither is copied with the entry.
 #[derive(Clone)]
 enum Section {
-    Own(Vec<u8>),
+    Own(Arc<Vec<u8>>),
     Part(Arc<Vec<u8>>, Range<usize>),
 }
 
 impl Section {
     fn bytes(&self) -> &[u8] {
         match self {
-            Section::Own(bytes) => bytes,
+            Section::Own(bytes) => bytes.as_slice(),
             Section::Part(file, range) => file.get(range.clone()).unwrap_or_default(),
         }
     }
@@ -57,7 +57,7 @@ impl Entry {
     /// Adds a section, or replaces the one of that name. A name has 1 to 64 bytes, an entry at most
     /// 64 sections; the store does not take other entries.
     pub fn with(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Entry {
-        let bytes = Section::Own(bytes.into());
+        let bytes = Section::Own(Arc::new(bytes.into()));
         match self.sections.iter_mut().find(|(other, _)| other == name) {
             Some((_, old)) => *old = bytes,
             None => self.sections.push((name.to_owned(), bytes)),

@@ -1,12 +1,13 @@
 //! What the caches do, as typed events: for transcripts in tests, for traces, for counting.
 //!
-//! Events are sent outside every lock, in the thread that caused them.
+//! Events are sent outside every lock, in the thread that caused them; those of writes that are done later, in the thread of
+//! the store that does them.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::key::{Field, KeyId, PartKind};
-use crate::store::reason::{Disabled, Miss, Skip};
+use crate::store::reason::{Disabled, Miss, RemoteMiss, Skip};
 
 /// Receives events.
 pub type Subscriber = Arc<dyn Fn(&Event) + Send + Sync>;
@@ -34,6 +35,18 @@ pub enum Event {
     DidEvictMemory { key: KeyId, bytes: u64 },
     /// The store had the entry.
     DidHitDisk { key: KeyId, bytes: u64 },
+    /// A lower store had the entry.
+    DidHitLower { key: KeyId, layer: usize, bytes: u64 },
+    /// The remote store had the entry, or the driver blob; `trusted` says whether a trusted signer made it.
+    DidHitRemote { key: KeyId, bytes: u64, trusted: bool },
+    /// The remote store gave nothing.
+    DidMissRemote { key: KeyId, reason: RemoteMiss },
+    /// The entry or driver blob is in the remote store now.
+    DidUpload { key: KeyId, bytes: u64 },
+    /// The entry or driver blob could not be put there.
+    DidNotUpload { key: KeyId, reason: RemoteMiss },
+    /// The remote store is off.
+    DidDisableRemote { reason: String },
     /// The store did not have it.
     DidMissDisk { key: KeyId, miss: Miss },
     /// The entry is in the store now.
@@ -54,6 +67,8 @@ pub enum Event {
     DidSweep { files: u64 },
     /// The store is off.
     DidDisable { reason: Disabled },
+    /// A lower store is not asked.
+    DidDisableLower { reason: Disabled },
     /// The attributes of a key that is looked up; only sent when tracing.
     Attributes { key: KeyId, fields: Vec<(PartKind, Field)> },
 }
@@ -71,6 +86,12 @@ impl Event {
             Event::DidHitFailure { .. } => "did-hit-failure",
             Event::DidEvictMemory { .. } => "did-evict-memory",
             Event::DidHitDisk { .. } => "did-hit-disk",
+            Event::DidHitLower { .. } => "did-hit-lower",
+            Event::DidHitRemote { .. } => "did-hit-remote",
+            Event::DidMissRemote { .. } => "did-miss-remote",
+            Event::DidUpload { .. } => "did-upload",
+            Event::DidNotUpload { .. } => "did-not-upload",
+            Event::DidDisableRemote { .. } => "did-disable-remote",
             Event::DidMissDisk { .. } => "did-miss-disk",
             Event::DidPublish { .. } => "did-publish",
             Event::DidSkip { .. } => "did-skip",
@@ -81,6 +102,7 @@ impl Event {
             Event::DidQuarantine { .. } => "did-quarantine",
             Event::DidSweep { .. } => "did-sweep",
             Event::DidDisable { .. } => "did-disable",
+            Event::DidDisableLower { .. } => "did-disable-lower",
             Event::Attributes { .. } => "attributes",
         }
     }
@@ -106,9 +128,27 @@ impl Event {
             | Event::DidEvictMemory { key, bytes }
             | Event::DidHitDisk { key, bytes }
             | Event::DidPublish { key, bytes }
+            | Event::DidUpload { key, bytes }
             | Event::DidHitBlob { key, bytes }
             | Event::DidPublishBlob { key, bytes } => {
                 numbers.push(("bytes", *bytes));
+                Some(*key)
+            }
+            Event::DidHitRemote { key, bytes, trusted } => {
+                numbers.push(("bytes", *bytes));
+                words = Some(String::from(if *trusted { "trusted" } else { "untrusted" }));
+                Some(*key)
+            }
+            Event::DidMissRemote { key, reason } | Event::DidNotUpload { key, reason } => {
+                words = Some(reason.to_string());
+                Some(*key)
+            }
+            Event::DidDisableRemote { reason } => {
+                words = Some(reason.clone());
+                None
+            }
+            Event::DidHitLower { key, layer, bytes } => {
+                numbers.extend([("layer", *layer as u64), ("bytes", *bytes)]);
                 Some(*key)
             }
             Event::DidFail { key, permanent } => {
@@ -131,7 +171,7 @@ impl Event {
                 numbers.push(("files", *files));
                 None
             }
-            Event::DidDisable { reason } => {
+            Event::DidDisable { reason } | Event::DidDisableLower { reason } => {
                 words = Some(reason.to_string());
                 None
             }

@@ -28,14 +28,23 @@ mod entry;
 mod event;
 mod key;
 mod memory;
+#[cfg(feature = "remote")]
+mod remote;
+#[cfg(not(feature = "remote"))]
+#[path = "remote_off.rs"]
+mod remote;
 mod store;
 mod sync;
 
 pub use clock::{Clock, SystemClock};
-pub use config::{CacheOptions, ConfigWarning, Resolved, StoreConfig};
+pub use config::{CacheOptions, ConfigWarning, RemoteConfig, Resolved, StoreConfig};
 pub use entry::Entry;
 pub use event::{Event, Subscriber};
 pub use key::{Difference, Field, Key, KeyId, MemoryKey, Part, PartKind, Value};
 pub use memory::{BuildError, Failure, Hit, MemoryCache, MemoryLimits, MemoryStats};
-pub use store::reason::{Disabled, Fault, Miss, Outcome, Skip};
-pub use store::{BlobInfo, BlobLoad, EntryInfo, Progress, Pruned, Store, StoreStats, Swept, Usage};
+#[cfg(feature = "remote")]
+pub use remote::{KeyError, generate as generate_signing_key};
+pub use store::reason::{Disabled, Fault, Miss, Outcome, RemoteMiss, Skip};
+pub use store::{
+    BlobInfo, BlobLoad, EntryInfo, Exported, Found, Imported, Layer, PackError, Progress, Pruned, Store, StoreStats, Swept, Usage,
+};

@@ -1,8 +1,8 @@
 //! The memory cache: get or build, with one build per key at a time.
 //!
-//! Only finding or inserting an entry takes the map's lock. The first caller builds outside it; others
-//! wait on that entry alone; a finished entry is read without a second lock. The order of use is that
-//! of the `lru` crate; the limits are exact. What is evicted, removed or cleared is dropped outside
+//! A hit takes the lock of one of many shards and nothing else. Finding that there is none, or inserting one, takes the
+//! map's lock. The first caller builds outside it; others wait on that entry alone. The order of use is exact, and so are
+//! the limits. What is evicted, removed or cleared is dropped outside
 //! every lock, and lives on where somebody still holds it.
 //!
 //! # Guarantees
@@ -12,6 +12,7 @@
 //! - a build that asks for itself gets an error and does not wait
 
 mod failure;
+mod front;
 mod limits;
 mod map;
 mod slot;
@@ -26,6 +27,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::event::{Event, Subscriber};
 use crate::key::MemoryKey;
 use crate::sync::{Mutex, lock};
+use front::Front;
 use map::{Dropped, Map};
 use slot::{Joined, Settled, Slot, State};
 
@@ -44,6 +46,7 @@ use slot::{Joined, Settled, Slot, State};
 /// ```
 pub struct MemoryCache<K: MemoryKey, V, E> {
     map: Mutex<Map<K, V, E>>,
+    front: Arc<Front<K, V>>,
     subscriber: Option<Subscriber>,
     clock: Arc<dyn Clock>,
 }
@@ -51,7 +54,9 @@ pub struct MemoryCache<K: MemoryKey, V, E> {
 impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
     /// An empty cache.
     pub fn new(limits: MemoryLimits) -> Self {
-        MemoryCache { map: Mutex::new(Map::new(limits)), subscriber: None, clock: Arc::new(SystemClock) }
+        let front = Arc::new(Front::new());
+        let map = Mutex::new(Map::new(limits, Arc::clone(&front)));
+        MemoryCache { map, front, subscriber: None, clock: Arc::new(SystemClock) }
     }
 
     /// Sends every event to `subscriber`, outside every lock.
@@ -68,24 +73,17 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
 
     /// The finished value of `key`. Does not wait for one that is being built.
     pub fn get(&self, key: &K) -> Option<Arc<V>> {
-        let mut map = lock(&self.map);
-        let found = map.touch(key).and_then(|slot| slot.value.get());
-        let value = found.map(Arc::clone);
+        let value = self.front.hit(key);
         match value {
-            Some(_) => map.stats.hits += 1,
-            None => map.stats.misses += 1,
-        }
-        drop(map);
-        if value.is_some() {
-            self.emit(|| Event::DidHitMemory { key: key.id() });
+            Some(_) => self.emit(|| Event::DidHitMemory { key: key.id() }),
+            None => lock(&self.map).stats.misses += 1,
         }
         value
     }
 
     /// Like [`MemoryCache::get`], but counts neither as a use nor in the statistics.
     pub fn peek(&self, key: &K) -> Option<Arc<V>> {
-        let map = lock(&self.map);
-        map.peek(key)?.value.get().map(Arc::clone)
+        self.front.peek(key)
     }
 
     /// The value of `key`, from memory or from `build`, which also says how many bytes it weighs.
@@ -93,11 +91,16 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
     /// # Errors
     /// [`Failure::Build`] with the builder's error, also when another thread's build failed or a
     /// lasting failure is stored; [`Failure::Panicked`] when the thread waited for panicked;
+    /// [`Failure::TimedOut`] when it took longer than [`MemoryLimits::patience`];
     /// [`Failure::Reentrant`] when this thread is building `key`, or waiting would close a ring.
     pub fn get_or_build<F>(&self, key: K, build: F) -> Result<(Arc<V>, Hit), Failure<E>>
     where
         F: FnOnce() -> Result<(V, u64), BuildError<E>>,
     {
+        if let Some(value) = self.front.hit(&key) {
+            self.emit(|| Event::DidHitMemory { key: key.id() });
+            return Ok((value, Hit::Memory));
+        }
         loop {
             let mut map = lock(&self.map);
             let Some(slot) = map.touch(&key) else {
@@ -115,8 +118,9 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
                 return Ok((value, Hit::Memory));
             }
             let slot = Arc::clone(slot);
+            let patience = map.limits().patience;
             drop(map);
-            match slot.join(|| self.clock.now()) {
+            match slot.join(|| self.clock.monotonic(), patience) {
                 Joined::Ready { waited } => {
                     let Some(value) = slot.value.get() else {
                         continue;
@@ -146,6 +150,10 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
                     drop(dropped);
                 }
                 Joined::Ring => return Err(Failure::Reentrant),
+                Joined::TimedOut => {
+                    lock(&self.map).stats.timeouts += 1;
+                    return Err(Failure::TimedOut);
+                }
             }
         }
     }
@@ -255,7 +263,7 @@ impl<K: MemoryKey, V, E> Job<'_, K, V, E> {
         let cache = self.cache;
         let state = if permanent {
             let ttl = lock(&cache.map).limits().failure_ttl;
-            let until = ttl.and_then(|ttl| cache.clock.now().checked_add(ttl));
+            let until = ttl.and_then(|ttl| cache.clock.monotonic().checked_add(ttl));
             State::Failed { failure, until }
         } else {
             State::Over(failure)

@@ -133,6 +133,7 @@ fn ages() {
     let cases: &[(&str, Option<u64>)] = &[
         ("60", Some(60)),
         ("60s", Some(60)),
+        ("2000ms", Some(2)),
         ("5m", Some(300)),
         ("12h", Some(43_200)),
         ("1.5h", Some(5400)),
@@ -163,19 +164,110 @@ fn explicit_values_come_first() {
     };
     let resolved = options.resolve(|_| Some("nonsense".into()));
     assert_eq!(resolved.store.dir.as_deref(), Some(Path::new("/mine")));
+    assert_eq!(resolved.store.remote.unwrap().url, "nonsense", "whether it is a URL is found out when it is opened");
     assert_eq!(resolved.store.max_size, 5);
     assert!(!resolved.trace);
     let mut named: Vec<_> = resolved.warnings.iter().map(|warning| warning.variable).collect();
     named.sort_unstable();
     let expected = [
+        "VKFUSE_CACHE_ALLOW_NETWORK",
+        "VKFUSE_CACHE_CLOSE_WAIT",
+        "VKFUSE_CACHE_DURABLE",
+        "VKFUSE_CACHE_FAILURE_AGE",
+        "VKFUSE_CACHE_IN_MEM_MAX_ENTRIES",
         "VKFUSE_CACHE_IN_MEM_MAX_SIZE",
+        "VKFUSE_CACHE_LOCK_TIMEOUT",
+        "VKFUSE_CACHE_LOWER",
         "VKFUSE_CACHE_MAX_AGE",
         "VKFUSE_CACHE_MAX_ITEM_SIZE",
         "VKFUSE_CACHE_MIN_ITEM_SIZE",
+        "VKFUSE_CACHE_QUARANTINE_AGE",
+        "VKFUSE_CACHE_QUEUE_SIZE",
+        "VKFUSE_CACHE_REMOTE_READ_ONLY",
+        "VKFUSE_CACHE_REMOTE_TIMEOUT",
+        "VKFUSE_CACHE_SIGN_KEY",
+        "VKFUSE_CACHE_TRUST",
+        "VKFUSE_CACHE_WAIT",
     ];
     assert_eq!(named, expected);
     let shown = resolved.warnings[0].to_string();
     assert!(shown.contains("=\"nonsense\" is left out: "), "{shown}");
+}
+
+/// Every setting of the environment is one of the program's, too, and the program's comes first.
+#[test]
+fn every_setting_has_both_ways() {
+    let of_environment = resolve(&[
+        ("VKFUSE_CACHE_DIR", "/d"),
+        ("VKFUSE_CACHE_LOWER", "/a:/b"),
+        ("VKFUSE_CACHE_MAX_SIZE", "2M"),
+        ("VKFUSE_CACHE_MIN_ITEM_SIZE", "3"),
+        ("VKFUSE_CACHE_MAX_ITEM_SIZE", "4"),
+        ("VKFUSE_CACHE_MAX_AGE", "5"),
+        ("VKFUSE_CACHE_TRACE", "1"),
+        ("VKFUSE_CACHE_IN_MEM_MAX_SIZE", "6"),
+        ("VKFUSE_CACHE_IN_MEM_MAX_ENTRIES", "7"),
+        ("VKFUSE_CACHE_FAILURE_AGE", "8"),
+        ("VKFUSE_CACHE_WAIT", "9"),
+        ("VKFUSE_CACHE_LOCK_TIMEOUT", "10ms"),
+        ("VKFUSE_CACHE_QUARANTINE_AGE", "11"),
+        ("VKFUSE_CACHE_QUEUE_SIZE", "12"),
+        ("VKFUSE_CACHE_CLOSE_WAIT", "13"),
+        ("VKFUSE_CACHE_ALLOW_NETWORK", "1"),
+        ("VKFUSE_CACHE_DURABLE", "1"),
+        ("VKFUSE_CACHE_REMOTE", "redis://h"),
+        ("VKFUSE_CACHE_REMOTE_READ_ONLY", "1"),
+        ("VKFUSE_CACHE_REMOTE_TIMEOUT", "15ms"),
+        ("VKFUSE_CACHE_TRUST", "/k:/l"),
+        ("VKFUSE_CACHE_SIGN_KEY", "/s"),
+    ]);
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    let options = CacheOptions {
+        persistent: Some(true),
+        dir: Some("/d".into()),
+        lower: Some(vec!["/a".into(), "/b".into()]),
+        max_size: Some(2 << 20),
+        min_item_size: Some(3),
+        max_item_size: Some(4),
+        max_age: seconds(5),
+        trace: Some(true),
+        memory_max_size: Some(6),
+        memory_max_entries: Some(7),
+        failure_age: seconds(8),
+        wait: seconds(9),
+        lock_timeout: Some(Duration::from_millis(10)),
+        quarantine_age: seconds(11),
+        queue_size: Some(12),
+        close_wait: seconds(13),
+        allow_network: Some(true),
+        durable: Some(true),
+        remote: Some("redis://h".to_owned()),
+        remote_read_only: Some(true),
+        remote_timeout: Some(Duration::from_millis(15)),
+        trust: Some(vec!["/k".into(), "/l".into()]),
+        sign_key: Some("/s".into()),
+    };
+    let of_program = options.resolve(|name| (!name.starts_with("AWS_")).then(|| "nonsense".into()));
+    assert!(of_program.warnings.is_empty() && of_environment.warnings.is_empty());
+    assert_eq!(of_program.memory, of_environment.memory);
+    let all = |resolved: &Resolved| {
+        let store = &resolved.store;
+        format!(
+            "{store:?} {:?} {:?} {:?} {:?} {:?} {}",
+            store.lock_timeout,
+            store.quarantine_age,
+            store.close_patience,
+            store.queue_bytes,
+            (store.allow_network, store.durable, store.trace),
+            resolved.trace
+        )
+    };
+    assert_eq!(all(&of_program), all(&of_environment));
+    assert_eq!(of_environment.store.close_patience, Duration::from_secs(13));
+    assert!(!resolve(&[("VKFUSE_CACHE_QUEUE_SIZE", "0")]).store.background);
+    let lower = resolve(&[("VKFUSE_CACHE_LOWER", "/a::b:/c")]);
+    assert_eq!(lower.store.lower, [Path::new("/a"), Path::new("/c")]);
+    assert_eq!(lower.warnings.len(), 1);
 }
 
 /// Values of every sort, most of them close to sound ones: they mean something or are left out with
@@ -220,7 +312,12 @@ fn any_value_is_taken_or_left_out() {
         b"NaN",
         b"\xc3\xa9",
     ];
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 13] = [
+        "VKFUSE_CACHE_IN_MEM_MAX_ENTRIES",
+        "VKFUSE_CACHE_FAILURE_AGE",
+        "VKFUSE_CACHE_WAIT",
+        "VKFUSE_CACHE_QUEUE_SIZE",
+        "VKFUSE_CACHE_DURABLE",
         "VKFUSE_CACHE_PERSISTENT",
         "VKFUSE_CACHE_DIR",
         "VKFUSE_CACHE_MAX_SIZE",

@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use vkfuse_cache::{Disabled, Entry, Key, Outcome, Part, Skip, Store, StoreConfig};
+use vkfuse_cache::{Disabled, Entry, Key, Layer, Outcome, Part, Skip, Store, StoreConfig};
 
 const ROLE: &str = "VKFUSE_TEST_ROLE";
 const DIR: &str = "VKFUSE_TEST_DIR";
@@ -80,6 +80,8 @@ fn worker() {
         "foreign" => foreign(&dir),
         "full" => full(&dir),
         "unwritable" => unwritable(&dir),
+        "capable" => capable(&root),
+        "lower" => lower(&root),
         other => panic!("no role {other}"),
     }
     println!("\nfine");
@@ -174,6 +176,78 @@ fn refuses_a_root_of_another_user() {
 }
 
 /// Runs the worker in a name space of its own, with a file system of its own at its folder.
+fn capable(root: &Path) {
+    let store = Store::open(StoreConfig::at(root));
+    assert_eq!(store.disabled_reason(), Some(&Disabled::RaisedRights));
+    assert!(!root.exists());
+}
+
+#[test]
+fn refuses_to_work_for_a_program_with_capabilities_of_its_own() {
+    if !is_root() {
+        println!("SKIPPED: only root gives capabilities to a file");
+        return;
+    }
+    let (base, root) = home();
+    let copy = base.path().join("worker");
+    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    fs::set_permissions(&copy, Permissions::from_mode(0o755)).unwrap();
+    let given = Command::new("setcap").arg("cap_net_raw+ep").arg(&copy).output();
+    if !given.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: no setcap, or a file system without capabilities");
+        return;
+    }
+    if let Some(fine) = as_user("capable", &root, "077") {
+        assert!(fine);
+    }
+}
+
+/// What an image of a container has: files of the administrator that everybody can read.
+fn image(base: &Path) -> PathBuf {
+    let image = base.join("image");
+    let store = Store::open(StoreConfig::at(&image));
+    assert!(store.put(&key(), &entry()).is_published());
+    drop(store);
+    let mut found = Vec::new();
+    walk(&image, &mut found);
+    for (path, _, is_folder) in found {
+        fs::set_permissions(path, Permissions::from_mode(if is_folder { 0o755 } else { 0o644 })).unwrap();
+    }
+    fs::set_permissions(&image, Permissions::from_mode(0o755)).unwrap();
+    image
+}
+
+fn lower(root: &Path) {
+    let dir = PathBuf::from(std::env::var_os(DIR).unwrap());
+    let image = dir.parent().unwrap().join("image");
+    for own in [true, false] {
+        let mut config = if own { StoreConfig::at(root) } else { StoreConfig::disabled() };
+        config.lower = vec![image.clone()];
+        let store = Store::open(config);
+        assert!(store.is_enabled());
+        assert_eq!(store.lower().next().unwrap().1, None);
+        let found = store.find(&key()).unwrap();
+        assert_eq!((found.entry, found.layer), (entry(), Layer::Lower(0)));
+        assert_eq!(store.stats().lower_hits, 1);
+    }
+}
+
+#[test]
+fn a_store_of_the_administrator_is_a_lower_store() {
+    let (base, root) = home();
+    let image = image(base.path());
+    if let Some(fine) = as_user("lower", &root, "077") {
+        assert!(fine);
+    }
+    // The administrator's own word does not make it his: others could have written there.
+    fs::set_permissions(&image, Permissions::from_mode(0o777)).unwrap();
+    let mut config = StoreConfig::disabled();
+    config.lower = vec![image];
+    let store = Store::open(config);
+    assert!(matches!(store.lower().next().unwrap().1, Some(Disabled::SharedFolder(_))));
+    assert!(!store.is_enabled());
+}
+
 fn in_namespace(role: &str, mount: &str) {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path().join("mounted");
@@ -215,7 +289,7 @@ fn full(dir: &Path) {
         match store.put(&key, &entry) {
             Outcome::Published { .. } => published.push(number),
             Outcome::Skipped(Skip::Io(_)) => refused += 1,
-            Outcome::Skipped(other) => panic!("{other}"),
+            other => panic!("{other:?}"),
         }
         assert_eq!(fs::read_dir(root.join("tmp")).unwrap().count(), 0);
     }

@@ -29,7 +29,7 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
 }
 
 fn cache(entries: usize) -> Arc<Cache> {
-    Arc::new(Cache::new(MemoryLimits { entries, bytes: 0, failure_ttl: None }))
+    Arc::new(Cache::new(MemoryLimits { entries, bytes: 0, failure_ttl: None, patience: None }))
 }
 
 /// Runs `work` in that many threads and waits for them.

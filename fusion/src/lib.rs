@@ -71,7 +71,10 @@
 //! | `VKFUSE_CACHE_PERSISTENT` | `0` keeps nothing on disk |
 //! | `VKFUSE_CACHE_DIR` | folder of the persistent store |
 //! | `VKFUSE_CACHE_MAX_SIZE`, `_MIN_ITEM_SIZE`, `_MAX_ITEM_SIZE`, `_MAX_AGE` | what the store keeps |
-//! | `VKFUSE_CACHE_IN_MEM_MAX_SIZE` | bytes of the memory cache |
+//! | `VKFUSE_CACHE_LOWER` | stores that are asked after it and never written: [`CacheOptions::lower`] |
+//! | `VKFUSE_CACHE_REMOTE`, `_REMOTE_READ_ONLY`, `_REMOTE_TIMEOUT`, `_TRUST`, `_SIGN_KEY` | a store over the network (feature `remote`), and who is trusted in it: [`CacheOptions::remote`] |
+//! | `VKFUSE_CACHE_QUEUE_SIZE`, `_CLOSE_WAIT`, `_LOCK_TIMEOUT`, `_QUARANTINE_AGE`, `_ALLOW_NETWORK`, `_DURABLE` | how the store writes |
+//! | `VKFUSE_CACHE_IN_MEM_MAX_SIZE`, `_IN_MEM_MAX_ENTRIES`, `_FAILURE_AGE`, `_WAIT` | the memory cache |
 //! | `VKFUSE_CACHE_TRACE` | `1` writes every event of the caches to the standard error |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the store has all the same, and compares: [`CacheOptions::verify`] |
 //! | `VKFUSE_CACHE_RECORD` | file to which every list that is fused is appended: [`CacheOptions::record`] |

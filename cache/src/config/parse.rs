@@ -1,4 +1,4 @@
-//! Values of environment variables: switches, sizes, ages, folders.
+//! Values of environment variables: switches, numbers, sizes, ages, folders.
 //!
 //! An unset and an empty variable mean the same. Everything that is not plainly one of the documented
 //! forms is a warning and counts as unset.
@@ -43,6 +43,10 @@ impl Reader<'_> {
         self.read(variable, size)
     }
 
+    pub(crate) fn count(&mut self, variable: &'static str) -> Option<usize> {
+        self.read(variable, |text| text.parse().map_err(|_| "not a number"))
+    }
+
     pub(crate) fn age(&mut self, variable: &'static str) -> Option<Duration> {
         self.read(variable, age)
     }
@@ -59,8 +63,23 @@ impl Reader<'_> {
         Some(home.join(".cache").join("vkfuse"))
     }
 
-    fn absolute(&mut self, variable: &'static str) -> Option<PathBuf> {
+    /// Folders or files with the separator of `PATH` between them.
+    pub(crate) fn folders(&mut self, variable: &'static str) -> Vec<PathBuf> {
+        let value = (self.env)(variable).unwrap_or_default();
+        let each = std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty());
+        each.filter_map(|path| self.check(variable, path.into_os_string())).collect()
+    }
+
+    pub(crate) fn text(&mut self, variable: &'static str) -> Option<String> {
+        self.read(variable, |text| Ok(text.to_owned()))
+    }
+
+    pub(crate) fn absolute(&mut self, variable: &'static str) -> Option<PathBuf> {
         let value = (self.env)(variable).filter(|value| !value.is_empty())?;
+        self.check(variable, value)
+    }
+
+    fn check(&mut self, variable: &'static str, value: OsString) -> Option<PathBuf> {
         let path = Path::new(&value);
         let problem = if !path.is_absolute() {
             "not an absolute path"
@@ -130,17 +149,18 @@ pub(crate) fn size(text: &str) -> Result<u64, &'static str> {
     scaled(number, factor)
 }
 
-/// A duration: seconds, or with s, m, h, d or w.
+/// A duration: seconds, or with ms, s, m, h, d or w. Whole milliseconds.
 pub(crate) fn age(text: &str) -> Result<Duration, &'static str> {
     const FORM: &str = "not a duration, such as 12h or 30d";
     let (number, unit) = split(text);
     let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        "w" => 604_800,
+        "ms" => 1,
+        "" | "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        "w" => 604_800_000,
         _ => return Err(FORM),
     };
-    scaled(number, factor).map(Duration::from_secs).map_err(|_| FORM)
+    scaled(number, factor).map(Duration::from_millis).map_err(|_| FORM)
 }

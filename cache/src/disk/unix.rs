@@ -119,6 +119,27 @@ const NETWORKS: &[(u64, &str)] = &[
     (0xaad7_aaea, "panfs"),
 ];
 
+/// Whether the kernel says that this program has more rights than its caller: capabilities of its file, for example.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn is_secure() -> bool {
+    const AT_SECURE: usize = 23;
+    const WORD: usize = size_of::<usize>();
+    match std::fs::read("/proc/self/auxv") {
+        Ok(bytes) => {
+            let (words, _) = bytes.as_chunks::<WORD>();
+            let word = |at: usize| words.get(at).map(|bytes| usize::from_ne_bytes(*bytes));
+            (0..words.len()).step_by(2).any(|at| word(at) == Some(AT_SECURE) && word(at + 1) != Some(0))
+        }
+        // The vector of such a program is not its caller's to read.
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn is_secure() -> bool {
+    false
+}
+
 /// What it means that a lock was not given.
 pub(crate) fn lock_answer(error: Errno) -> io::Result<bool> {
     match error {
@@ -270,7 +291,7 @@ impl Disk for Unix {
 
     fn user(&self) -> (u32, bool) {
         use rustix::process::{getegid, geteuid, getgid, getuid};
-        let raised = geteuid() != getuid() || getegid() != getgid();
+        let raised = geteuid() != getuid() || getegid() != getgid() || is_secure();
         (geteuid().as_raw(), raised)
     }
 }

@@ -39,6 +39,8 @@ pub enum Failure<E> {
     /// This thread is building that very key, or waiting for it would close a ring of builders that
     /// wait for each other.
     Reentrant,
+    /// Another thread's build took longer than this one may wait. It goes on.
+    TimedOut,
 }
 
 impl<E> Failure<E> {
@@ -46,7 +48,7 @@ impl<E> Failure<E> {
     pub fn error(&self) -> Option<&Arc<E>> {
         match self {
             Failure::Build { error, .. } => Some(error),
-            Failure::Panicked | Failure::Reentrant => None,
+            Failure::Panicked | Failure::Reentrant | Failure::TimedOut => None,
         }
     }
 }
@@ -59,6 +61,7 @@ impl<E> Clone for Failure<E> {
             }
             Failure::Panicked => Failure::Panicked,
             Failure::Reentrant => Failure::Reentrant,
+            Failure::TimedOut => Failure::TimedOut,
         }
     }
 }
@@ -71,6 +74,7 @@ impl<E: fmt::Debug> fmt::Debug for Failure<E> {
             }
             Failure::Panicked => f.write_str("Panicked"),
             Failure::Reentrant => f.write_str("Reentrant"),
+            Failure::TimedOut => f.write_str("TimedOut"),
         }
     }
 }
@@ -83,6 +87,7 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
             Failure::Reentrant => {
                 f.write_str("building this entry asks, directly or over other builds, for itself")
             }
+            Failure::TimedOut => f.write_str("another thread has been building this entry for too long"),
         }
     }
 }
@@ -91,7 +96,7 @@ impl<E: std::error::Error + 'static> std::error::Error for Failure<E> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Failure::Build { error, .. } => error.source(),
-            Failure::Panicked | Failure::Reentrant => None,
+            Failure::Panicked | Failure::Reentrant | Failure::TimedOut => None,
         }
     }
 }

@@ -12,11 +12,13 @@ pub struct MemoryLimits {
     pub bytes: u64,
     /// How long a lasting failure is remembered; `None` is until it is evicted or cleared.
     pub failure_ttl: Option<Duration>,
+    /// How long a call waits for another thread's build; `None` is until it is over.
+    pub patience: Option<Duration>,
 }
 
 impl Default for MemoryLimits {
     fn default() -> Self {
-        MemoryLimits { entries: 4096, bytes: 0, failure_ttl: Some(Duration::from_secs(300)) }
+        MemoryLimits { entries: 4096, bytes: 0, failure_ttl: Some(Duration::from_secs(300)), patience: None }
     }
 }
 
@@ -47,6 +49,8 @@ pub struct MemoryStats {
     pub failures: u64,
     /// Calls that were given a stored failure.
     pub failure_hits: u64,
+    /// Calls that gave up waiting for another thread's build.
+    pub timeouts: u64,
     /// Second attempts by a waiter.
     pub retries: u64,
     /// Entries evicted for the limits.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use lru::LruCache;
 
 use crate::key::MemoryKey;
+use crate::memory::front::Front;
 use crate::memory::limits::{MemoryLimits, MemoryStats};
 use crate::memory::slot::Slot;
 
@@ -23,6 +24,8 @@ pub(crate) struct Dropped<K, V, E> {
 
 pub(crate) struct Map<K: MemoryKey, V, E> {
     order: LruCache<K, Kept<V, E>, ahash::RandomState>,
+    /// What is finished, for those who only want that. It changes with the order, under the same lock.
+    front: Arc<Front<K, V>>,
     limits: MemoryLimits,
     finished: usize,
     bytes: u64,
@@ -30,9 +33,10 @@ pub(crate) struct Map<K: MemoryKey, V, E> {
 }
 
 impl<K: MemoryKey, V, E> Map<K, V, E> {
-    pub(crate) fn new(limits: MemoryLimits) -> Self {
+    pub(crate) fn new(limits: MemoryLimits, front: Arc<Front<K, V>>) -> Self {
         Map {
             order: LruCache::unbounded_with_hasher(ahash::RandomState::new()),
+            front,
             limits,
             finished: 0,
             bytes: 0,
@@ -45,16 +49,20 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
     }
 
     /// Finds a slot and marks it as used last.
-    #[inline]
     pub(crate) fn touch(&mut self, key: &K) -> Option<&Arc<Slot<V, E>>> {
+        self.catch_up();
         self.order.get(key).map(|kept| &kept.slot)
     }
 
-    pub(crate) fn peek(&self, key: &K) -> Option<&Arc<Slot<V, E>>> {
-        self.order.peek(key).map(|kept| &kept.slot)
+    /// Brings the order up to the hits of the meantime. Whatever changes the order comes after them.
+    fn catch_up(&mut self) {
+        for key in self.front.take_hits() {
+            self.order.promote(&key);
+        }
     }
 
     pub(crate) fn insert(&mut self, key: K, slot: Arc<Slot<V, E>>) {
+        self.catch_up();
         self.order.put(key, Kept { slot, weight: None });
     }
 
@@ -64,9 +72,13 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
             self.forget(key, slot);
             return Vec::new();
         }
+        self.catch_up();
         match self.order.get_mut(key) {
             Some(kept) if Arc::ptr_eq(&kept.slot, slot) && kept.weight.is_none() => {
                 kept.weight = Some(bytes);
+                if let Some(value) = slot.value.get() {
+                    self.front.insert(*key, Arc::clone(value));
+                }
                 self.finished += 1;
                 self.bytes += bytes;
                 self.evict()
@@ -85,6 +97,8 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
 
     pub(crate) fn pop(&mut self, key: &K) -> Option<Arc<Slot<V, E>>> {
         let kept = self.order.pop(key)?;
+        // The slot has the value as well, so nothing is dropped here.
+        self.front.remove(key);
         if let Some(bytes) = kept.weight {
             self.finished -= 1;
             self.bytes -= bytes;
@@ -96,7 +110,7 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
         self.finished = 0;
         self.bytes = 0;
         let empty = LruCache::unbounded_with_hasher(ahash::RandomState::new());
-        std::mem::replace(&mut self.order, empty)
+        (std::mem::replace(&mut self.order, empty), self.front.take_all())
     }
 
     pub(crate) fn set_limits(&mut self, limits: MemoryLimits) -> Vec<Dropped<K, V, E>> {
@@ -109,6 +123,7 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
             entries: self.finished,
             bytes: self.bytes,
             building: self.order.len() - self.finished,
+            hits: self.stats.hits + self.front.hits(),
             ..self.stats
         }
     }
@@ -120,6 +135,9 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
 
     fn evict(&mut self) -> Vec<Dropped<K, V, E>> {
         let mut dropped = Vec::new();
+        if self.is_over() {
+            self.catch_up();
+        }
         while self.is_over() {
             // Entries being built may lie at the old end; there are as many of them as builders.
             let oldest =

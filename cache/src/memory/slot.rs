@@ -11,8 +11,8 @@
 //!                                Over ◄─── second attempt, or nobody waits
 //! ```
 
-use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::memory::failure::Failure;
 use crate::memory::waits::{Owner, Wait};
@@ -25,8 +25,8 @@ pub(crate) enum State<E> {
     Retry { waiters: usize },
     /// `value` is set.
     Ready,
-    /// A lasting failure, kept until the time given.
-    Failed { failure: Failure<E>, until: Option<SystemTime> },
+    /// A lasting failure, kept until the monotonic clock says so.
+    Failed { failure: Failure<E>, until: Option<Duration> },
     /// A failure that is not kept: for those who waited; the slot is out of the map.
     Over(Failure<E>),
 }
@@ -50,6 +50,8 @@ pub(crate) enum Joined<E> {
     Stale,
     /// Waiting would never end.
     Ring,
+    /// The thread has waited for as long as it may.
+    TimedOut,
 }
 
 impl<V, E> Slot<V, E> {
@@ -63,8 +65,9 @@ impl<V, E> Slot<V, E> {
         })
     }
 
-    /// Waits until the slot is finished, or makes this thread its builder.
-    pub(crate) fn join(&self, now: impl Fn() -> SystemTime) -> Joined<E> {
+    /// Waits until the slot is finished, for `patience` at most, or makes this thread its builder.
+    pub(crate) fn join(&self, now: impl Fn() -> Duration, patience: Option<Duration>) -> Joined<E> {
+        let start = Instant::now();
         let mut waited = false;
         let mut state = lock(&self.state);
         loop {
@@ -89,11 +92,21 @@ impl<V, E> Slot<V, E> {
                     return Joined::Build { attempt: 2 };
                 }
                 State::Building { waiters } => {
+                    let left = patience.map(|patience| patience.saturating_sub(start.elapsed()));
+                    if left.is_some_and(|left| left.is_zero()) {
+                        return Joined::TimedOut;
+                    }
                     let Some(wait) = Wait::register(&self.owner) else {
                         return Joined::Ring;
                     };
                     *waiters += 1;
-                    state = self.changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+                    state = match left {
+                        None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                        Some(left) => {
+                            let waited = self.changed.wait_timeout(state, left);
+                            waited.unwrap_or_else(PoisonError::into_inner).0
+                        }
+                    };
                     if let State::Building { waiters } | State::Retry { waiters } = &mut *state {
                         *waiters -= 1;
                     }

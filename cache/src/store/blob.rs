@@ -14,12 +14,12 @@ use std::sync::Arc;
 use crate::container::{self, Kind};
 use crate::event::Event;
 use crate::key::{Key, Part};
-use crate::store::Store;
+use crate::store::{Layer, Store};
 use crate::store::evict;
 use crate::store::inner::Inner;
 use crate::store::lookup::{self, Place, Read};
 use crate::store::names::{self, MARKER_BYTES, Role};
-use crate::store::publish::{self, charge, check_size, credit, fits};
+use crate::store::publish::{self, Room, charge, check_size, credit, fits};
 use crate::store::reason::{Fault, Miss, Skip};
 use crate::store::stats;
 use crate::store::temp::Temp;
@@ -37,13 +37,14 @@ const HASH: usize = 32;
 #[must_use = "the driver has to be given the bytes while this lives"]
 pub struct BlobLoad {
     store: Store,
-    /// The folder in which the load began; another may have come in its place.
-    root: Arc<File>,
-    place: Place,
+    /// The folder in which the load began, for another may have come in its place, and where the blob is in it. `None` if the
+    /// blob is not in the store.
+    at: Option<(Arc<File>, Place)>,
     driver: String,
     bytes: Vec<u8>,
     /// The locked marker; none where the folder cannot be written or another process loads too.
     marker: Option<File>,
+    layer: Layer,
 }
 
 impl BlobLoad {
@@ -52,17 +53,22 @@ impl BlobLoad {
         &self.bytes
     }
 
+    /// Where the blob was found.
+    pub fn layer(&self) -> Layer {
+        self.layer
+    }
+
     /// Ends the load: the process has survived it. The same as dropping.
     pub fn finish(self) {}
 
     /// Ends the load and removes the blob, because the driver refused it.
     pub fn reject(self) {
-        let Some(inner) = self.store.inner() else {
+        let (Some(inner), Some((root, place))) = (self.store.inner(), &self.at) else {
             return;
         };
-        if let Ok(mut ledger) = inner.lock(&self.root) {
-            let path = self.place.sibling(&self.driver, "blob");
-            let freed = evict::remove_piece(inner, &self.root, &path);
+        if let Ok(mut ledger) = inner.lock(root) {
+            let path = place.sibling(&self.driver, "blob");
+            let freed = evict::remove_piece(inner, root, &path);
             evict::settle(&mut ledger, freed);
         }
     }
@@ -70,15 +76,18 @@ impl BlobLoad {
 
 impl Drop for BlobLoad {
     fn drop(&mut self) {
-        let (Some(inner), Some(marker)) = (self.store.inner(), self.marker.take()) else {
+        let Some(marker) = self.marker.take() else {
             return;
         };
-        let path = self.place.sibling(&self.driver, "load");
+        let (Some(inner), Some((root, place))) = (self.store.inner(), &self.at) else {
+            return;
+        };
+        let path = place.sibling(&self.driver, "load");
         // Another process may have put its own marker in the place of this one.
         let mine = inner.disk.meta(&marker).ok();
-        let named = inner.disk.meta_at(&self.root, &path).ok();
+        let named = inner.disk.meta_at(root, &path).ok();
         if mine.zip(named).is_some_and(|(a, b)| a.is_same_file(&b)) {
-            let _ = inner.disk.remove(&self.root, &path);
+            let _ = inner.disk.remove(root, &path);
         }
     }
 }
@@ -112,7 +121,7 @@ pub(crate) fn read(
 }
 
 /// Stores a blob beside its entry. Returns the size of its file.
-pub(crate) fn put(inner: &Inner, key: &Key, driver: &Part, blob: &[u8]) -> Result<u64, Skip> {
+pub(crate) fn put(inner: &Inner, key: &Key, driver: &Part, blob: &[u8], room: Room) -> Result<u64, Skip> {
     let sections = [("driver", driver.as_bytes()), ("blob", blob)];
     let bytes =
         container::encode(Kind::Blob, &key.id().0, sections.into_iter()).map_err(Fault::of("encode"))?;
@@ -136,6 +145,10 @@ pub(crate) fn put(inner: &Inner, key: &Key, driver: &Part, blob: &[u8]) -> Resul
         if let Some(held) = &ledger
             && !fits(inner, held, cost)
         {
+            // A store that nobody has counted yet may have room all the same.
+            if room == Room::AsItIs && held.record.is_some() {
+                return Err(Skip::Full);
+            }
             drop(ledger);
             evict::make_room(inner, &root, cost)?;
             continue;
@@ -148,6 +161,7 @@ pub(crate) fn put(inner: &Inner, key: &Key, driver: &Part, blob: &[u8]) -> Resul
         charge(&mut ledger, cost)?;
         new.publish(&root, &path).map_err(Fault::of("rename"))?;
         credit(&mut ledger, replaced);
+        inner.note_stored(&ledger);
         stats::add(&inner.counters.written_bytes, length);
         return Ok(length);
     }
@@ -179,7 +193,42 @@ pub(crate) fn begin(store: &Store, key: &Key, driver: &Part) -> Result<BlobLoad,
     };
     inner.touch(&read.file, &read.meta);
     stats::add(&inner.counters.read_bytes, read.bytes);
-    Ok(BlobLoad { store: store.clone(), root, place, driver: name, bytes: read.value, marker })
+    let (store, layer) = (store.clone(), Layer::Store);
+    Ok(BlobLoad { store, at: Some((root, place)), driver: name, bytes: read.value, marker, layer })
+}
+
+/// Finds a blob in a lower store, or in the remote one. It is copied into the store if that has room, for there a death over
+/// it can be noted.
+pub(crate) fn begin_elsewhere(store: &Store, key: &Key, driver: &Part) -> Option<BlobLoad> {
+    let (layer, blob) = store.readable().find_map(|(number, lower)| {
+        let root = lower.root();
+        let place = lookup::locate(lower, &root, key).ok()?;
+        let found = read(lower, &root, &place, key, driver).ok()?;
+        stats::add(&lower.counters.read_bytes, found.bytes);
+        Some((Layer::Lower(number), found.value))
+    })
+    .or_else(|| Some((Layer::Remote, store.remote()?.blob(key, driver).ok()?.value)))?;
+    if let Some(inner) = store.inner() {
+        let entry = match lookup::peek(inner, key) {
+            Ok(_) => Ok(0),
+            // On its way into the store, or below it.
+            Err(_) => store
+                .peek(key)
+                .map_err(|_| Skip::NoEntry)
+                .and_then(|entry| publish::put(inner, key, &entry, Room::AsItIs)),
+        };
+        if entry.and_then(|_| put(inner, key, driver, &blob, Room::AsItIs)).is_ok() {
+            match begin(store, key, driver) {
+                Ok(mut load) => {
+                    load.layer = layer;
+                    return Some(load);
+                }
+                Err(Miss::Quarantined) => return None,
+                Err(_) => {}
+            }
+        }
+    }
+    Some(BlobLoad { store: store.clone(), at: None, driver: names::driver(driver), bytes: blob, marker: None, layer })
 }
 
 /// What the marker of a load says.

@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,14 +18,21 @@ use crate::store::reason::{Disabled, Fault, Miss, Skip};
 use crate::store::stats::Counters;
 use crate::store::temp;
 
+/// The user who may write everywhere.
+const ADMINISTRATOR: u32 = 0;
+
 pub(crate) struct Inner {
     pub(crate) config: StoreConfig,
-    pub(crate) path: std::path::PathBuf,
+    pub(crate) path: PathBuf,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) user: u32,
     /// Whether the file system has locks. Without them nothing is counted or evicted.
     pub(crate) locks: bool,
     pub(crate) counters: Counters,
+    /// What the record said last, for those who only want to know whether the store gets full.
+    pub(crate) stored: AtomicU64,
+    /// Whether it is a lower store: it may belong to the administrator, and nothing is written to it.
+    is_lower: bool,
     root: Mutex<(Arc<File>, Meta)>,
     /// After a time-out nobody waits for the lock again until then.
     impatient_until: Mutex<Option<Instant>>,
@@ -68,9 +77,53 @@ impl Inner {
             user,
             locks,
             counters: Counters::default(),
+            stored: AtomicU64::new(0),
+            is_lower: false,
             root: Mutex::new((Arc::new(root), meta)),
             impatient_until: Mutex::new(None),
         })
+    }
+
+    /// Opens and checks the folder of a lower store, which is read and never written: not marked, locked, counted or
+    /// stamped. It belongs to this user or to the administrator, who can do as he likes anyway.
+    pub(crate) fn open_lower(path: &Path, config: &StoreConfig, disk: Arc<dyn Disk>) -> Result<Inner, Disabled> {
+        let path = path.to_owned();
+        let (user, raised) = disk.user();
+        if raised {
+            return Err(Disabled::RaisedRights);
+        }
+        if !path.is_absolute() {
+            return Err(Disabled::Relative(path));
+        }
+        let folder = |fault| Disabled::Folder { path: path.clone(), fault };
+        let root = disk.open_root(&path).map_err(|error| folder(Fault::of("open")(error)))?;
+        let meta = disk.meta(&root).map_err(|error| folder(Fault::of("stat")(error)))?;
+        if meta.owner != user && meta.owner != ADMINISTRATOR {
+            return Err(Disabled::ForeignOwner(path));
+        }
+        if meta.mode & 0o022 != 0 {
+            return Err(Disabled::SharedFolder(path));
+        }
+        let is_marked = |user| own::is_marked(&*disk, &root, user).unwrap_or(false);
+        if !is_marked(user) && !is_marked(ADMINISTRATOR) {
+            return Err(Disabled::NotACache(path));
+        }
+        Ok(Inner {
+            config: config.clone(),
+            path,
+            disk,
+            user,
+            locks: false,
+            counters: Counters::default(),
+            stored: AtomicU64::new(0),
+            is_lower: true,
+            root: Mutex::new((Arc::new(root), meta)),
+            impatient_until: Mutex::new(None),
+        })
+    }
+
+    fn is_foreign(&self, meta: &Meta) -> bool {
+        meta.is_foreign(self.user) && !(self.is_lower && !meta.is_foreign(ADMINISTRATOR))
     }
 
     /// The root folder as it was opened last.
@@ -145,7 +198,7 @@ impl Inner {
         if meta.kind != FileKind::Regular {
             return Err(Miss::NotRegular);
         }
-        if meta.is_foreign(self.user) {
+        if self.is_foreign(&meta) {
             return Err(Miss::Foreign);
         }
         if meta.length > self.config.max_file_bytes {
@@ -158,12 +211,23 @@ impl Inner {
 
     /// Marks a file as used now, if its stamp is old enough, or in the future, to be worth a write.
     pub(crate) fn touch(&self, file: &File, meta: &Meta) {
+        if self.is_lower {
+            return;
+        }
         let now = self.now();
-        let interval = i64::try_from(self.config.touch_interval.as_secs()).unwrap_or(i64::MAX);
-        let age = now.0.saturating_sub(meta.stamp.0);
-        if meta.stamp != now && (age >= interval || meta.stamp > now) {
+        let nanos = |stamp: Stamp| i128::from(stamp.0) * 1_000_000_000 + i128::from(stamp.1);
+        let interval = i128::try_from(self.config.touch_interval.as_nanos()).unwrap_or(i128::MAX);
+        let age = nanos(now) - nanos(meta.stamp);
+        if age != 0 && (age >= interval || age < 0) {
             // A folder that can only be read keeps its old stamps.
             let _ = self.disk.stamp(file, now);
+        }
+    }
+
+    /// Remembers what the record says.
+    pub(crate) fn note_stored(&self, ledger: &Option<Ledger<'_>>) {
+        if let Some(record) = ledger.as_ref().and_then(|ledger| ledger.record) {
+            self.stored.store(record.bytes, Relaxed);
         }
     }
 
@@ -175,7 +239,7 @@ impl Inner {
     }
 }
 
-fn open_root(disk: &dyn Disk, path: &std::path::Path, user: u32) -> Result<(File, Meta), Disabled> {
+fn open_root(disk: &dyn Disk, path: &Path, user: u32) -> Result<(File, Meta), Disabled> {
     let folder = |error: io::Error, operation| Disabled::Folder {
         path: path.to_owned(),
         fault: Fault::of(operation)(error),

@@ -62,7 +62,8 @@ fn mark(disk: &dyn Disk, root: &File) -> io::Result<()> {
     Ok(())
 }
 
-fn is_marked(disk: &dyn Disk, root: &File, user: u32) -> io::Result<bool> {
+/// Whether a folder has the mark, made by this user.
+pub(crate) fn is_marked(disk: &dyn Disk, root: &File, user: u32) -> io::Result<bool> {
     match disk.meta_at(root, MARK) {
         Ok(meta) => Ok(meta.kind == FileKind::Regular && !meta.is_foreign(user)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

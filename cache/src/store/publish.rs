@@ -37,8 +37,17 @@ pub(crate) fn check_size(inner: &Inner, bytes: u64) -> Result<(), Skip> {
     Ok(())
 }
 
+/// What a write may do for room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Evict.
+    Make,
+    /// Nothing: what does not fit is not written.
+    AsItIs,
+}
+
 /// Stores an entry under its key. Returns the size of its file.
-pub(crate) fn put(inner: &Inner, key: &Key, entry: &Entry) -> Result<u64, Skip> {
+pub(crate) fn put(inner: &Inner, key: &Key, entry: &Entry, room: Room) -> Result<u64, Skip> {
     if !entry.is_storable() {
         return Err(Skip::Malformed);
     }
@@ -78,6 +87,10 @@ pub(crate) fn put(inner: &Inner, key: &Key, entry: &Entry) -> Result<u64, Skip> 
         if let Some(held) = &ledger
             && !fits(inner, held, cost + slot.missing_folders * FOLDER_BYTES)
         {
+            // A store that nobody has counted yet may have room all the same.
+            if room == Room::AsItIs && held.record.is_some() {
+                return Err(Skip::Full);
+            }
             drop(ledger);
             evict::make_room(inner, &root, cost + LEVELS as u64 * FOLDER_BYTES)?;
             continue;
@@ -91,6 +104,7 @@ pub(crate) fn put(inner: &Inner, key: &Key, entry: &Entry) -> Result<u64, Skip> 
         }
         new.publish(&root, &slot.place.entry()).map_err(Fault::of("rename"))?;
         credit(&mut ledger, slot.replaced);
+        inner.note_stored(&ledger);
         stats::add(&inner.counters.written_bytes, length);
         return Ok(length);
     }

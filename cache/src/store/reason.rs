@@ -76,6 +76,9 @@ pub enum Miss {
         /// The length of the file.
         found: u64,
     },
+    /// It came from elsewhere, and nobody who is trusted made it.
+    #[error("nobody who is trusted made it")]
+    Untrusted,
     /// The process died while a driver loaded this blob.
     #[error("quarantined: the process died while this was being loaded")]
     Quarantined,
@@ -87,7 +90,15 @@ pub enum Miss {
 impl Miss {
     /// Whether something is there that should not be as it is, so that a new entry has to replace it.
     pub fn is_defect(&self) -> bool {
-        !matches!(self, Miss::Disabled | Miss::Absent | Miss::OtherKey | Miss::Quarantined | Miss::Io(_))
+        !matches!(
+            self,
+            Miss::Disabled
+                | Miss::Absent
+                | Miss::OtherKey
+                | Miss::Untrusted
+                | Miss::Quarantined
+                | Miss::Io(_)
+        )
     }
 
     /// A short name for counters and traces.
@@ -106,8 +117,67 @@ impl Miss {
             Miss::NotRegular => "not-regular",
             Miss::Foreign => "foreign",
             Miss::TooLarge { .. } => "too-large",
+            Miss::Untrusted => "untrusted",
             Miss::Quarantined => "quarantined",
             Miss::Io(_) => "io",
+        }
+    }
+}
+
+/// Why the remote store gave nothing, or took nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteMiss {
+    /// It has no such object.
+    #[error("not there")]
+    Absent,
+    /// It had no such object a moment ago, and was not asked.
+    #[error("not there a moment ago")]
+    KnownAbsent,
+    /// It failed some times in a row, or lied, and is not asked for a while.
+    #[error("it failed and is not asked for a while")]
+    Resting,
+    /// It did not answer in time.
+    #[error("no answer in time")]
+    TimedOut,
+    /// It could not be reached, or answered with an error.
+    #[error("it could not be reached, or answered with an error")]
+    Failed,
+    /// More bytes than an object may have.
+    #[error("more bytes than an object may have")]
+    TooLarge,
+    /// Not an object of this format.
+    #[error("not an object of this format")]
+    Malformed,
+    /// An object of another key.
+    #[error("an object of another key")]
+    OtherKey,
+    /// It bears the name of somebody who is trusted, who did not sign it.
+    #[error("the signature is wrong")]
+    Forged,
+    /// Nobody who is trusted signed it.
+    #[error("nobody who is trusted signed it")]
+    Untrusted,
+    /// As much as may wait is waiting to be uploaded.
+    #[error("the queue of uploads is full")]
+    QueueFull,
+}
+
+impl RemoteMiss {
+    /// A short name for counters and traces.
+    pub fn name(&self) -> &'static str {
+        match self {
+            RemoteMiss::Absent => "absent",
+            RemoteMiss::KnownAbsent => "known-absent",
+            RemoteMiss::Resting => "resting",
+            RemoteMiss::TimedOut => "timed-out",
+            RemoteMiss::Failed => "failed",
+            RemoteMiss::TooLarge => "too-large",
+            RemoteMiss::Malformed => "malformed",
+            RemoteMiss::OtherKey => "other-key",
+            RemoteMiss::Forged => "forged",
+            RemoteMiss::Untrusted => "untrusted",
+            RemoteMiss::QueueFull => "queue-full",
         }
     }
 }
@@ -140,6 +210,12 @@ pub enum Skip {
     /// The lock of the store was not to be had in time.
     #[error("the lock of the store was not free in time")]
     LockTimeout,
+    /// It waits to be written behind as much as may wait.
+    #[error("the queue of writes is full")]
+    QueueFull,
+    /// There is no room, and none was to be made.
+    #[error("the store is full")]
+    Full,
     /// A blob without its entry.
     #[error("there is no entry for this blob")]
     NoEntry,
@@ -161,6 +237,8 @@ impl Skip {
             Skip::Malformed => "malformed",
             Skip::Crowded => "crowded",
             Skip::LockTimeout => "lock-timeout",
+            Skip::QueueFull => "queue-full",
+            Skip::Full => "full",
             Skip::NoEntry => "no-entry",
             Skip::Quarantined => "quarantined",
             Skip::Io(_) => "io",
@@ -177,6 +255,8 @@ pub enum Outcome {
         /// Size of the file.
         bytes: u64,
     },
+    /// It will be written later. Events and counters say what becomes of it.
+    Queued,
     /// Nothing was stored; the caller keeps what it built.
     Skipped(Skip),
 }

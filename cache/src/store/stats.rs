@@ -19,6 +19,13 @@ macro_rules! counters {
                 StoreStats { $($name: self.$name.load(Ordering::Relaxed),)* }
             }
         }
+
+        impl StoreStats {
+            /// Adds other counters.
+            pub(crate) fn add(&mut self, other: &StoreStats) {
+                $(self.$name += other.$name;)*
+            }
+        }
     };
 }
 
@@ -33,6 +40,16 @@ counters! {
     published,
     /// Writes of entries and blobs that were not done.
     skipped,
+    /// Writes of entries and blobs that were put in the queue.
+    queued,
+    /// Of the writes that were not done, those that the queue had no place for.
+    queue_full,
+    /// Entries found in lower stores.
+    lower_hits,
+    /// Look-ups in lower stores that found nothing.
+    lower_misses,
+    /// Of these, those because something was damaged.
+    lower_defects,
     /// Driver blobs found.
     blob_hits,
     /// Look-ups of driver blobs that found nothing.
@@ -45,6 +62,27 @@ counters! {
     faults,
     /// Writes dropped because the lock was not free in time.
     lock_timeouts,
+    /// Entries and blobs that the remote store had, made by trusted signers.
+    remote_hits,
+    /// Entries that it had and nobody who is trusted had made: built here all the same.
+    remote_untrusted,
+    /// Look-ups of entries and blobs that it did not have.
+    remote_misses,
+    /// Look-ups that it was not asked for, because it had failed or lied.
+    remote_rests,
+    /// Look-ups that failed or took too long.
+    remote_errors,
+    /// Objects that it gave and that were not what was asked for, were forged, or were blobs of nobody who is trusted; and
+    /// code that differed from what was built here.
+    remote_refused,
+    /// Entries and blobs put there.
+    remote_uploads,
+    /// Entries and blobs that could not be put there.
+    remote_upload_failures,
+    /// Bytes read from there.
+    remote_read_bytes,
+    /// Bytes put there.
+    remote_written_bytes,
     /// Entries and blobs evicted.
     evicted,
     /// Bytes on the disk set free by that.
@@ -74,6 +112,7 @@ impl Counters {
         match skip {
             Skip::Io(_) => add(&self.faults, 1),
             Skip::LockTimeout => add(&self.lock_timeouts, 1),
+            Skip::QueueFull => add(&self.queue_full, 1),
             _ => {}
         }
     }

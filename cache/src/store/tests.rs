@@ -5,7 +5,11 @@ mod corrupt;
 mod crash;
 mod evict;
 mod faults;
+mod later;
+mod latency;
+mod lower;
 mod model;
+mod pack;
 mod planted;
 mod vanish;
 

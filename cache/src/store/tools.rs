@@ -8,7 +8,7 @@ use crate::container::{self, Kind};
 use crate::disk::Stamp;
 use crate::entry::Entry;
 use crate::key::{Difference, Key, KeyId, Part, PartKind};
-use crate::store::Store;
+use crate::store::{Found, Layer, Store};
 use crate::store::blob;
 use crate::store::evict::{self, Pruned, Target};
 use crate::store::inner::Inner;
@@ -103,7 +103,12 @@ fn time((seconds, nanos): Stamp) -> SystemTime {
 /// The key in a `.src` file.
 fn read_key(inner: &Inner, root: &File, path: &str) -> Result<Key, Miss> {
     let (bytes, ..) = inner.read(root, path)?;
-    let container = container::decode(Kind::Source, &bytes)?;
+    key_of(&bytes)
+}
+
+/// The key that the bytes of a `.src` file say.
+pub(crate) fn key_of(bytes: &[u8]) -> Result<Key, Miss> {
+    let container = container::decode(Kind::Source, bytes)?;
     let part = |kind: PartKind| {
         container.section(kind.name()).and_then(Part::from_bytes).ok_or(Miss::Malformed("key"))
     };
@@ -187,12 +192,40 @@ impl Store {
         }
     }
 
-    /// The entry of a key, for looking at only: it counts neither as a use nor in the statistics, and no event is sent.
+    /// The entry of a key, for looking at only: it does not count as a use. Only the remote store counts
+    /// that it was asked, and sends an event.
     ///
     /// # Errors
     /// As [`Store::get`].
     pub fn peek(&self, key: &Key) -> Result<Entry, Miss> {
-        lookup::peek(self.inner().ok_or(Miss::Disabled)?, key)
+        match self.look(key)? {
+            Found { layer: Layer::Untrusted, .. } => Err(Miss::Untrusted),
+            found => Ok(found.entry),
+        }
+    }
+
+    /// [`Store::peek`], and where it was.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub fn look(&self, key: &Key) -> Result<Found, Miss> {
+        let own = match self.waiting(key) {
+            Some(entry) => Ok(entry),
+            None => self.inner().ok_or(Miss::Disabled).and_then(|inner| lookup::peek(inner, key)),
+        };
+        let own = own.map(|entry| Found { entry, layer: Layer::Store });
+        own.or_else(|miss| {
+            let below = |(number, inner)| {
+                let entry = lookup::peek(inner, key).ok()?;
+                Some(Found { entry, layer: Layer::Lower(number) })
+            };
+            let remote = || {
+                let fetched = self.remote()?.entry(key).ok()?;
+                let layer = if fetched.is_trusted { Layer::Remote } else { Layer::Untrusted };
+                Some(Found { entry: fetched.value, layer })
+            };
+            self.readable().find_map(below).or_else(remote).ok_or(miss)
+        })
     }
 
     /// The stored key with the fewest differences from this one, among those that are `like` it, and these. Takes time in
@@ -231,18 +264,17 @@ impl Store {
         Ok(read.value)
     }
 
-    /// Removes an entry with its driver blobs. Says whether anything was there to remove.
-    pub fn remove(&self, info: &EntryInfo) -> bool {
-        let Some(inner) = self.inner() else {
-            return false;
-        };
+    /// Removes an entry with its driver blobs. Returns what that set free, which is nothing if it was gone.
+    ///
+    /// # Errors
+    /// Why it, or some of it, is still there.
+    pub fn remove(&self, info: &EntryInfo) -> Result<u64, Skip> {
+        let inner = self.inner().ok_or(Skip::Disabled)?;
         let root = inner.root();
-        let Ok(mut ledger) = inner.lock(&root) else {
-            return false;
-        };
-        let (freed, _) = evict::remove_group(inner, &root, &info.folder, info.number);
+        let mut ledger = inner.lock(&root)?;
+        let (freed, problem) = evict::remove_group(inner, &root, &info.folder, info.number);
         evict::settle(&mut ledger, freed);
-        freed > 0
+        problem.map_or(Ok(freed), |fault| Err(fault.into()))
     }
 
     /// Removes what was used longest ago until at most `bytes` are left, and recounts. Says in

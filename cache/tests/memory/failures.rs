@@ -98,7 +98,12 @@ struct Hands(AtomicU64);
 
 impl Clock for Hands {
     fn now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(self.0.load(Ordering::SeqCst))
+        // Set back further and further.
+        UNIX_EPOCH + Duration::from_secs(1_000_000 - self.0.load(Ordering::SeqCst))
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_secs(self.0.load(Ordering::SeqCst))
     }
 }
 
@@ -130,6 +135,33 @@ fn a_lasting_failure_is_remembered_for_its_time() {
     ask();
     assert_eq!(builds.load(Ordering::SeqCst), 4);
     assert_eq!(cache.get(&7), None);
+}
+
+#[test]
+fn who_may_not_wait_longer_gets_an_error_and_the_build_goes_on() {
+    let limits = MemoryLimits { patience: Some(Duration::from_millis(20)), ..Default::default() };
+    let cache = Cache::<usize>::new(limits);
+    let (inside, out) = (Barrier::new(2), Barrier::new(2));
+    let results = together(2, |index| {
+        if index == 1 {
+            inside.wait();
+            let result = cache.get_or_build(7, || Ok((0, 1)));
+            out.wait();
+            return result.map(|_| ());
+        }
+        cache
+            .get_or_build(7, || {
+                inside.wait();
+                // For as long as the other waits, and longer.
+                out.wait();
+                Ok((5, 1))
+            })
+            .map(|_| ())
+    });
+    assert!(results[0].is_ok());
+    assert!(matches!(results[1], Err(Failure::TimedOut)));
+    assert_eq!(cache.stats().timeouts, 1);
+    assert_eq!(*cache.get_or_build(7, permanent).unwrap().0, 5);
 }
 
 #[test]

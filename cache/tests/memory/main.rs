@@ -14,7 +14,7 @@ pub(crate) type Cache<V> = MemoryCache<u64, V, String>;
 pub(crate) type Built<V> = Result<(V, u64), BuildError<String>>;
 
 pub(crate) fn unlimited<V>() -> Cache<V> {
-    let limits = MemoryLimits { entries: 0, bytes: 0, failure_ttl: None };
+    let limits = MemoryLimits { entries: 0, bytes: 0, failure_ttl: None, patience: None };
     Cache::new(limits)
 }
 
@@ -128,7 +128,7 @@ impl Drop for Nosy {
 fn values_are_dropped_outside_the_lock() {
     let home = Arc::new(OnceLock::new());
     let drops = Arc::new(AtomicUsize::new(0));
-    let limits = MemoryLimits { entries: 2, bytes: 100, failure_ttl: None };
+    let limits = MemoryLimits { entries: 2, bytes: 100, failure_ttl: None, patience: None };
     let _ = home.set(Cache::new(limits));
     let cache = home.get().unwrap();
     let nosy = || Nosy(Arc::clone(&home), Arc::clone(&drops));

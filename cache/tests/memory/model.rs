@@ -54,7 +54,7 @@ proptest! {
                 }
                 Step::Resize(entries, bytes) => {
                     (most, bytes_most) = (entries, bytes);
-                    cache.resize(MemoryLimits { entries, bytes, failure_ttl: None });
+                    cache.resize(MemoryLimits { entries, bytes, failure_ttl: None, patience: None });
                 }
                 Step::Remove(key) => {
                     prop_assert_eq!(cache.remove(&key).is_some(), model.remove(&key).is_some());

@@ -48,12 +48,28 @@ pub(crate) fn fork_while_open(dir: &Path) {
             })
         })
         .collect();
+    // A child has the queue, and not the thread that writes: it writes itself, whatever that thread was at.
+    let mut background = config(dir, 0);
+    background.background = true;
+    let later = Store::open(background);
+    for number in 60..80 {
+        assert_eq!(later.put_later(&key(number), payload(number, 1, 1000)), Outcome::Queued);
+    }
+    let mut children: Vec<libc::pid_t> = children;
+    let copy = later.clone();
+    children.push(fork(move || {
+        assert!(copy.put_later(&key(80), payload(80, 1, 1000)).is_published());
+        assert!(copy.flush(Duration::from_secs(60)));
+        drop(copy);
+    }));
+    assert!(later.flush(Duration::from_secs(60)));
+    drop(later);
     // The parent goes on meanwhile.
     for number in 30..60 {
         assert!(store.put(&key(number), &payload(number, 1, 1000)).is_published());
     }
     assert!(children.into_iter().all(ended_well), "a child failed");
-    for number in [1, 10, 11, 12, 13, 20, 30, 59] {
+    for number in [1, 10, 11, 12, 13, 20, 30, 59, 60, 79, 80] {
         assert!(is_right(number, &store.get(&key(number)).unwrap()), "{number}");
     }
     let start = Instant::now();
@@ -72,7 +88,7 @@ fn children_of_a_fork_share_the_store() {
     let store = Store::open(config(&dir, 0));
     assert_eq!(fs::read_dir(dir.join("tmp")).unwrap().count(), 0);
     let usage = store.usage();
-    assert_eq!((usage.entries, usage.recorded), (36, Some(usage.bytes)));
+    assert_eq!((usage.entries, usage.recorded), (57, Some(usage.bytes)));
 }
 
 pub(crate) fn hold_and_fork(dir: &Path) {

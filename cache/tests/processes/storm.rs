@@ -1,15 +1,16 @@
 //! Processes that are killed at random moments, and what must be left after each of them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Child;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use vkfuse_cache::{Miss, Outcome, Part, Store};
+use vkfuse_cache::{Event, KeyId, Miss, Outcome, Part, Store};
 
 use crate::hammer::bytes_published;
 use crate::payload::{Random, config, is_right, key, payload};
@@ -19,20 +20,31 @@ use crate::{KEYS, pick, spawn_under};
 const THREADS: u64 = 4;
 const PROCESSES: usize = 8;
 
+/// Every second process writes in the background, and says what was published when its store says so.
 pub(crate) fn storm(dir: &Path, seed: u64, limit: u64) {
-    let store = Store::open(config(dir, limit));
+    let mut config = config(dir, limit);
+    config.background = seed.is_multiple_of(2);
+    if config.background {
+        let numbers: HashMap<KeyId, u64> = (0..KEYS).map(|number| (key(number).id(), number)).collect();
+        config.subscriber = Some(Arc::new(move |event: &Event| {
+            if let Event::DidPublish { key, .. } = event {
+                say(&format!("\npublished {} 0 0 0 .\n", numbers[key]));
+            }
+        }));
+    }
+    let store = Store::open(config);
     thread::scope(|scope| {
         for thread in 0..THREADS {
             let store = &store;
-            scope.spawn(move || rage(store, seed * THREADS + thread));
+            scope.spawn(move || rage(store, seed * THREADS + thread, seed.is_multiple_of(2)));
         }
     });
 }
 
 /// Reads, writes and loads until the process is killed; ends it if anything is wrong.
-fn rage(store: &Store, seed: u64) {
+fn rage(store: &Store, seed: u64, later: bool) {
     let mut random = Random::new(seed + 1);
-    let mut operations = 0_u64;
+    let (mut operations, mut loads, mut barred) = (0_u64, 0_u64, 0_u64);
     loop {
         operations += 1;
         let number = random.zipf(KEYS);
@@ -41,19 +53,22 @@ fn rage(store: &Store, seed: u64) {
             Ok(_) => {}
             Err(_) => {
                 let entry = payload(number, random.next(), 16 << 10);
-                if store.put(&key(number), &entry).is_published() {
-                    say(&format!("\npublished {number} {operations} .\n"));
-                    operations = 0;
+                if later {
+                    let _ = store.put_later(&key(number), entry);
+                } else if store.put(&key(number), &entry).is_published() {
+                    say(&format!("\npublished {number} {operations} {loads} {barred} .\n"));
+                    (operations, loads, barred) = (0, 0, 0);
                 }
             }
         }
         if random.next().is_multiple_of(8) {
             let driver = Part::new().u32("driver", 1);
             let _: Outcome = store.put_blob(&key(number), &driver, &number.to_le_bytes());
-            if let Ok(load) = store.begin_load(&key(number), &driver)
-                && load.bytes() != number.to_le_bytes()
-            {
-                fail(&format!("wrong blob {number}"));
+            match store.begin_load(&key(number), &driver) {
+                Ok(load) if load.bytes() != number.to_le_bytes() => fail(&format!("wrong blob {number}")),
+                Ok(_) => loads += 1,
+                Err(Miss::Quarantined) => barred += 1,
+                Err(_) => {}
             }
         }
     }
@@ -96,9 +111,12 @@ impl Stormer {
         assert_eq!(status.code(), None, "a worker failed");
         for line in self.lines.iter() {
             let words = line.strip_prefix("published ").and_then(|rest| rest.strip_suffix(" ."));
-            if let Some((number, operations)) = words.and_then(|words| words.split_once(' ')) {
-                seen.published.insert(number.parse().unwrap());
-                seen.operations += operations.parse::<u64>().unwrap();
+            let words: Vec<u64> = words.into_iter().flat_map(|words| words.split(' ')).map(|w| w.parse().unwrap()).collect();
+            if let [number, operations, loads, barred] = words[..] {
+                seen.published.insert(number);
+                seen.operations += operations;
+                seen.loads += loads;
+                seen.barred += barred;
             }
         }
     }
@@ -110,6 +128,9 @@ pub(crate) struct Seen {
     published: HashSet<u64>,
     /// Operations of threads up to the last that they published; those after it died with them.
     operations: u64,
+    /// Blobs loaded, and blobs that were barred because somebody had died over them.
+    loads: u64,
+    barred: u64,
 }
 
 pub(crate) fn kill_storm(kills: u64, limit: u64) {
@@ -170,9 +191,11 @@ pub(crate) fn kill_storm(kills: u64, limit: u64) {
     }
     println!(
         "{kills} kills of {PROCESSES} processes with {THREADS} threads, {} operations, {} keys published, \
-         {checks} checks of all {KEYS} keys, limit {limit}",
+         {checks} checks of all {KEYS} keys, {} blobs loaded, {} barred, limit {limit}",
         seen.operations,
-        seen.published.len()
+        seen.published.len(),
+        seen.loads,
+        seen.barred
     );
     assert!(!seen.published.is_empty());
 }
@@ -184,5 +207,13 @@ fn killed_at_random_nothing_is_lost() {
 
 #[test]
 fn killed_at_random_while_evicting() {
-    kill_storm(pick(500, 10_000), 2 << 20);
+    kill_storm(pick(300, 5000), 2 << 20);
+}
+
+/// So little room that an eviction is always under way.
+#[test]
+fn killed_at_random_with_room_for_little() {
+    for limit in [50 << 10, 200 << 10, 1 << 20] {
+        kill_storm(pick(100, 3000), limit);
+    }
 }

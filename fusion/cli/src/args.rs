@@ -177,11 +177,46 @@ pub(crate) enum CacheAction {
     },
     /// Remove everything.
     Clear,
+    /// Remove entries, with what drivers made of them.
+    Rm {
+        /// Keys, or starts of them.
+        #[arg(value_name = "KEY", required = true)]
+        keys: Vec<String>,
+    },
+    /// Write entries into a file, for another machine.
+    Export {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Keys, or starts of them; all entries otherwise.
+        #[arg(value_name = "KEY")]
+        keys: Vec<String>,
+        /// Write what drivers made of them, too.
+        #[arg(long)]
+        driver_blobs: bool,
+    },
+    /// Store what is in a file that `export` wrote.
+    Import {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Store what drivers made of the entries, too. It runs in the driver's process as it is: only from whom you
+        /// trust.
+        #[arg(long)]
+        driver_blobs: bool,
+    },
     /// Forget that processes died while a driver loaded what is stored for it.
     Forgive {
         /// The key of an entry, or the start of it; all entries otherwise.
         #[arg(value_name = "KEY")]
         key: Option<String>,
+    },
+    /// Make a key that signs what is put into a remote cache: a secret in FILE, and in FILE.pub what others trust.
+    #[cfg(feature = "remote")]
+    Keygen {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
     /// Print the folder.
     Path,

@@ -4,6 +4,7 @@
 //! opened is said to be off and why.
 
 mod ahead;
+mod carry;
 mod explain;
 mod listing;
 mod progress;
@@ -27,6 +28,8 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
         CacheAction::Explain { what, other: None, device } => {
             return explain::file(args, Path::new(what), device.as_deref(), out);
         }
+        #[cfg(feature = "remote")]
+        CacheAction::Keygen { file } => return carry::keygen(args.json, file, out),
         _ => {}
     }
     let options = CacheOptions {
@@ -35,7 +38,9 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
         persistent: args.cache_dir.is_some().then_some(true),
         ..CacheOptions::default()
     };
-    let resolved = options.resolve(|name| std::env::var_os(name));
+    let mut resolved = options.resolve(|name| std::env::var_os(name));
+    // What is done here is done when the command says so.
+    resolved.store.background = false;
     // The context that builds says it otherwise.
     let builds = matches!(&args.action, CacheAction::Verify { files, .. } if !files.is_empty());
     for warning in resolved.warnings.iter().filter(|_| !builds) {
@@ -49,7 +54,8 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
         return path(args.json, &folder, out);
     }
     // A listing must not make the folder that it finds empty.
-    let is_there = !matches!(folder.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    let makes_it = matches!(args.action, CacheAction::Import { .. });
+    let is_there = makes_it || !matches!(folder.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
     let store = if is_there {
         Store::open(resolved.store)
     } else {
@@ -87,6 +93,15 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
             let entry = key.as_deref().map(|key| find(&store, key)).transpose()?;
             forgive(args.json, &store, entry.as_ref(), out)
         }
+        CacheAction::Export { file, keys, driver_blobs } => {
+            carry::export(args.json, &store, file, keys, *driver_blobs, out)
+        }
+        CacheAction::Import { file, driver_blobs } => {
+            carry::import(args.json, &store, file, *driver_blobs, out)
+        }
+        CacheAction::Rm { keys } => carry::remove(args.json, &store, keys, out),
+        #[cfg(feature = "remote")]
+        CacheAction::Keygen { .. } => Ok(Status::Success),
         CacheAction::Warm { .. } | CacheAction::Path => Ok(Status::Success),
     }
 }

@@ -74,10 +74,9 @@ pub(crate) fn unfused(pipeline: &Pipeline, local_sizes: &[[u32; 3]]) -> Gathered
 /// Where the kernels of a fused run came from.
 pub(crate) fn cache(report: &FusionReport) -> Cache {
     let word = |tier| match tier {
-        Tier::Hit => Some("hit"),
-        Tier::Miss => Some("miss"),
-        // Switched off, or not asked because a faster level had it: the field does not apply.
-        _ => None,
+        // Switched off: the field does not apply, as where a faster level had it.
+        Tier::Off => None,
+        tier => tier.word(),
     };
     Cache { memory: word(report.memory()), disk: word(report.disk()) }
 }

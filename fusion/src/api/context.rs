@@ -364,6 +364,13 @@ impl Context {
         drop(known);
     }
 
+    /// Waits until the persistent store has written what was built so far, for `patience` at most. Says whether it has. What
+    /// could not be written is counted in [`Context::cache_stats`], and told by events. The end of a context waits as well:
+    /// `VKFUSE_CACHE_CLOSE_WAIT`.
+    pub fn flush_cache(&self, patience: std::time::Duration) -> bool {
+        self.inner.programs.store.flush(patience)
+    }
+
     /// Changes how many pipelines are kept in memory, and how many bytes of code; 0 is no limit. What is over the limit
     /// leaves, the least recently used first, and lives on where it is still used.
     pub fn resize_memory_cache(&self, entries: usize, bytes: u64) {

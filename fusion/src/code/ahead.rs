@@ -2,16 +2,16 @@
 
 use std::{ops::Range, sync::Arc};
 
-use vkfuse_cache::{self as cache, Key, Miss};
+use vkfuse_cache::{self as cache, Key, Layer, Miss};
 
 use super::{
     keep::{Artifact, NotCacheable},
-    programs::Programs,
+    programs::{Programs, tier_of},
 };
 use crate::{
     error::{BuildError, Error},
     jit::{self, Step},
-    report::list::StepReport,
+    report::list::{StepReport, Tier},
 };
 
 /// An ingredient in which a key differs from that of the nearest entry in the store.
@@ -46,10 +46,14 @@ pub struct Explanation {
     pub driver: Vec<(String, String)>,
     /// Whether its pipeline is in memory.
     pub pipeline_in_memory: bool,
-    /// Whether the store has the code; otherwise why not.
+    /// Whether the store, or a lower one, has the code; otherwise why not.
     pub code: Result<(), String>,
+    /// Which of them has it.
+    pub code_tier: Tier,
     /// Whether the store has what this driver made of it; otherwise why not.
     pub driver_blob: Result<(), String>,
+    /// Which store has it.
+    pub driver_blob_tier: Tier,
     /// The name of the entry in the store with the fewest differences, and what they are, where the store has not the
     /// code.
     pub nearest: Option<(String, Vec<Difference>)>,
@@ -106,16 +110,23 @@ impl Programs {
         not_cacheable: Vec<(Artifact, NotCacheable)>,
     ) -> Explanation {
         let key = self.identity.key(step);
-        let stored = self.store.peek(&key);
+        let found = match self.store.look(&key) {
+            // It would be built here.
+            Ok(found) if found.layer == Layer::Untrusted => Err(Miss::Untrusted),
+            found => found,
+        };
+        let code_tier = found.as_ref().map_or(Tier::Miss, |found| tier_of(Some(found.layer)));
+        let stored = found.map(|found| found.entry);
         let words = stored.as_ref().ok().and_then(crate::code::programs::spirv);
         // Without the code there is no telling what a blob would have been made from.
         let driver =
             self.identity.driver(&words.as_deref().map(crate::code::programs::bytes).unwrap_or_default());
         let blob = match (&stored, &words) {
-            (Ok(_), Some(_)) => self.store.get_blob(&key, &driver).map(drop),
+            (Ok(_), Some(_)) => self.store.look_blob(&key, &driver).map(|(_, layer)| layer),
             (Err(miss), _) => Err(*miss),
             (Ok(_), None) => Err(Miss::Malformed("code")),
         };
+        let driver_blob_tier = blob.map_or(Tier::Miss, |layer| tier_of(Some(layer)));
         let nearest = match stored {
             Ok(_) => None,
             Err(_) => self
@@ -132,7 +143,9 @@ impl Programs {
             driver: driver.fields().into_iter().map(|field| (field.name, field.value.to_string())).collect(),
             pipeline_in_memory: self.has(&step.key),
             code: stored.map(drop).map_err(|miss| miss.to_string()),
-            driver_blob: blob.map_err(|miss| miss.to_string()),
+            code_tier,
+            driver_blob: blob.map(drop).map_err(|miss| miss.to_string()),
+            driver_blob_tier,
             nearest,
             not_cacheable,
         }

@@ -1,6 +1,8 @@
 //! What a context keeps, what it does not, and why.
 
-use vkfuse_cache::{Disabled, Outcome, Skip, Store};
+use std::path::Path;
+
+use vkfuse_cache::{Disabled, Skip, Store};
 
 use crate::{code::programs::Programs, jit::artifact_tools, options::environment::warn_once};
 
@@ -66,8 +68,8 @@ impl Programs {
     }
 }
 
-/// Says that there is no persistent store, unless that was asked for.
-pub(crate) fn warn_of_no_store(store: &Store) {
+/// Says that there is no persistent store, unless that was asked for, and which lower ones are not asked.
+pub(crate) fn warn_of_stores(store: &Store) {
     match store.disabled_reason() {
         None => {}
         Some(reason @ Disabled::Asked) => tracing::debug!(%reason, "no persistent cache"),
@@ -75,12 +77,21 @@ pub(crate) fn warn_of_no_store(store: &Store) {
             "no persistent cache: {reason}; VKFUSE_CACHE_DIR names another folder, VKFUSE_CACHE_PERSISTENT=0 does without"
         )),
     }
+    if let Some(reason) = store.remote_problem() {
+        warn_once(&format!("the remote cache is not asked: {reason}; see VKFUSE_CACHE_REMOTE"));
+    }
+    for (folder, reason) in store.lower() {
+        if let Some(reason) = reason {
+            let folder = folder.display();
+            warn_once(&format!("the lower cache {folder} is not asked: {reason}; see VKFUSE_CACHE_LOWER"));
+        }
+    }
 }
 
 /// Says that nothing can be written to the store, where the folder or the disk is why. What passes, such as a lock that is
 /// held, is counted only.
-pub(crate) fn note(store: &Store, outcome: Outcome) {
-    if let (Outcome::Skipped(Skip::Io(fault)), Some(folder)) = (outcome, store.path()) {
+pub(crate) fn note(folder: Option<&Path>, skip: Skip) {
+    if let (Skip::Io(fault), Some(folder)) = (skip, folder) {
         let folder = folder.display();
         warn_once(&format!(
             "the persistent cache in {folder} cannot be written: {fault}; free space or make the folder writable, or name \

@@ -15,7 +15,7 @@ use std::{
 
 use vkfuse_cache::{Entry, Store};
 
-use super::{keep::note, key};
+use super::key;
 use crate::{
     jit::{ArtifactStore, Origin, artifact_tools},
     report::stats::{Stats, count},
@@ -104,7 +104,7 @@ impl ArtifactStore for KernelArtifacts {
             self.compare(origin, artifact);
         }
         if !self.look_only {
-            note(&self.store, self.store.put(&key::of_kernel(origin), &Entry::new().with(SECTION, artifact)));
+            let _ = self.store.put_later(&key::of_kernel(origin), Entry::new().with(SECTION, artifact));
         }
     }
 }

@@ -14,10 +14,10 @@ use std::{
 };
 
 use smallvec::SmallVec;
-use vkfuse_cache::{self as cache, Entry, Failure, Hit, Key, MemoryCache, MemoryStats, Store, StoreStats};
+use vkfuse_cache::{self as cache, Entry, Event, Failure, Hit, Key, Layer, MemoryCache, MemoryStats, Store, StoreStats};
 
 use super::{
-    keep::{note, warn_of_no_store},
+    keep::{note, warn_of_stores},
     kernels::KernelArtifacts,
     key::Identity,
     log,
@@ -115,34 +115,32 @@ impl Programs {
     ) -> Programs {
         let asked = cache::CacheOptions {
             persistent: match options.disk {
-                Disk::Default => None,
+                Disk::Default => options.settings.persistent,
                 Disk::At(_) => Some(true),
                 Disk::Off => Some(false),
             },
             dir: match &options.disk {
                 Disk::At(folder) => Some(folder.clone()),
-                _ => None,
+                _ => options.settings.dir.clone(),
             },
-            memory_max_size: options.memory_bytes,
-            ..cache::CacheOptions::default()
+            memory_max_size: options.memory_bytes.or(options.settings.memory_max_size),
+            memory_max_entries: options.memory_entries.or(options.settings.memory_max_entries),
+            ..options.settings.clone()
         };
         let mut resolved = asked.resolve(environment::variable);
         for warning in &resolved.warnings {
             environment::warn_once(&warning.to_string());
         }
-        let subscriber = subscriber(resolved.trace, options.events.0.clone());
-        resolved.store.subscriber = subscriber.clone();
-        let mut limits_of_memory = resolved.memory;
+        // Hits in memory are told to who asked for it only.
+        let is_heard = resolved.trace || options.events.0.is_some();
+        let subscriber = subscriber(resolved.trace, options.events.0.clone(), resolved.store.dir.clone());
+        resolved.store.subscriber = Some(subscriber.clone());
         let memory = (options.memory_entries != Some(0)).then(|| {
-            limits_of_memory.entries = options.memory_entries.unwrap_or(limits_of_memory.entries);
-            let memory = Memory::new(limits_of_memory);
-            match subscriber {
-                None => memory,
-                Some(subscriber) => memory.with_subscriber(subscriber),
-            }
+            let memory = Memory::new(resolved.memory);
+            if is_heard { memory.with_subscriber(subscriber) } else { memory }
         });
         let store = Store::open(resolved.store);
-        warn_of_no_store(&store);
+        warn_of_stores(&store);
         let verify = options.verify.unwrap_or_else(environment::verify);
         Programs {
             gpu: gpu.clone(),
@@ -199,18 +197,20 @@ impl Programs {
     }
 }
 
-/// Who is told of events: the program, and the standard error where a trace was asked for.
-fn subscriber(trace: bool, own: Option<cache::Subscriber>) -> Option<cache::Subscriber> {
-    if !trace {
-        return own;
-    }
-    Some(Arc::new(move |event| {
-        // One write for each line, so that those of threads do not mix. Nobody can be told if it fails.
-        let _ = std::io::stderr().lock().write_all(format!("{}\n", event.to_json()).as_bytes());
+/// Who is told of events: the log of writes that failed, the program, and the standard error where a trace was asked for.
+fn subscriber(trace: bool, own: Option<cache::Subscriber>, folder: Option<PathBuf>) -> cache::Subscriber {
+    Arc::new(move |event| {
+        if let Event::DidSkip { skip, .. } = event {
+            note(folder.as_deref(), *skip);
+        }
+        if trace {
+            // One write for each line, so that those of threads do not mix. Nobody can be told if it fails.
+            let _ = std::io::stderr().lock().write_all(format!("{}\n", event.to_json()).as_bytes());
+        }
         if let Some(own) = &own {
             own(event);
         }
-    }))
+    })
 }
 
 impl Programs {
@@ -273,19 +273,35 @@ impl Programs {
     /// Takes the code from the store or builds it.
     fn load_or_build(&self, wanted: &Wanted<'_>, report: &mut StepReport) -> Result<Code, Error> {
         let key = self.store.is_enabled().then(|| wanted.key(&self.identity));
-        let stored = key.and_then(|key| self.store.get(key).ok()).and_then(|entry| spirv(&entry));
+        let found = key.and_then(|key| self.store.find(key).ok());
+        let layer = found.as_ref().map(|found| found.layer);
+        let stored = found.and_then(|found| spirv(&found.entry));
         report.disk = match (&key, &stored) {
             (None, _) => Tier::Off,
-            (_, Some(_)) => Tier::Hit,
+            (_, Some(_)) => tier_of(layer),
             (_, None) => Tier::Miss,
         };
+        let is_untrusted = layer == Some(Layer::Untrusted);
         if let Some(words) = &stored
             && !self.verify
+            && !is_untrusted
         {
             count(&self.counters.disk_hits, 1);
             return Ok(Code { words: words.clone(), is_stored: true });
         }
         let words = self.build(wanted, report)?;
+        if is_untrusted {
+            // The recipe says what is right, and it was followed here.
+            if stored.as_ref() == Some(&words) {
+                count(&self.counters.remote_equal, 1);
+            } else {
+                count(&self.counters.remote_different, 1);
+                tracing::warn!(kernel = wanted.label, "the remote cache has other code than was built just now");
+                self.store.has_lied();
+            }
+            self.keep(wanted, &words);
+            return Ok(Code { words, is_stored: false });
+        }
         if stored.as_ref() == Some(&words) {
             count(&self.counters.disk_hits, 1);
             count(&self.counters.disk_verified, 1);
@@ -343,7 +359,8 @@ impl Programs {
         count(&self.counters.disk_misses, 1);
         if !self.look_only {
             let entry = Entry::new().with(SPIRV, bytes(words));
-            note(&self.store, self.store.put(wanted.key(&self.identity), &entry));
+            // What becomes of it is told by an event.
+            let _ = self.store.put_later(wanted.key(&self.identity), entry);
         }
     }
 
@@ -401,10 +418,10 @@ impl Programs {
         };
         report.driver_blob = match (stores, &load) {
             (false, _) => Tier::Off,
-            (_, Some(_)) if origin.blob_taken && origin.from_blob != Some(false) => Tier::Hit,
+            (_, Some(load)) if origin.blob_taken && origin.from_blob != Some(false) => tier_of(Some(load.layer())),
             _ => Tier::Miss,
         };
-        if report.driver_blob == Tier::Hit {
+        if report.driver_blob.is_hit() {
             report.load_us = origin.driver_us as f64;
             count(&self.counters.blob_hits, 1);
         } else {
@@ -417,11 +434,11 @@ impl Programs {
             None => {}
         }
         // What a driver says after its device is lost is not kept.
-        if let (Some(key), Some(blob), false) = (key, &origin.blob, self.gpu.is_lost()) {
-            note(&programs.store, programs.store.put_blob(key, &driver, blob));
-        }
         // A pipeline's own memory is the driver's secret; its code is the nearest that can be known.
-        let weight = code_bytes.len() as u64 + origin.blob.map_or(0, |blob| blob.len() as u64);
+        let weight = code_bytes.len() as u64 + origin.blob.as_ref().map_or(0, |blob| blob.len() as u64);
+        if let (Some(key), Some(blob), false) = (key, origin.blob, self.gpu.is_lost()) {
+            let _ = programs.store.put_blob_later(key, &driver, blob);
+        }
         Ok((Program { pipeline }, weight))
     }
 
@@ -482,6 +499,17 @@ fn error_of(label: &str, failure: Failure<Error>) -> Error {
             let source = BuildError::Panic(format!("{failure:?}"));
             Error::Build { kernel: label.to_owned(), source }
         }
+    }
+}
+
+/// What a report says of something that was found.
+pub(crate) fn tier_of(layer: Option<Layer>) -> Tier {
+    match layer {
+        Some(Layer::Lower(_)) => Tier::Lower,
+        Some(Layer::Remote) => Tier::Remote,
+        // What nobody who is trusted has made is built here.
+        Some(Layer::Untrusted) => Tier::Miss,
+        _ => Tier::Hit,
     }
 }
 

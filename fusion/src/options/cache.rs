@@ -22,6 +22,7 @@ pub struct CacheOptions {
     pub(crate) memory_entries: Option<usize>,
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) disk: Disk,
+    pub(crate) settings: vkfuse_cache::CacheOptions,
     pub(crate) verify: Option<bool>,
     pub(crate) look_only: bool,
     pub(crate) record: Option<PathBuf>,
@@ -70,6 +71,30 @@ impl CacheOptions {
         self
     }
 
+    /// Asks these stores after the own one, the first of them first, and never writes to them. `VKFUSE_CACHE_LOWER` otherwise.
+    #[must_use]
+    pub fn lower<P: Into<PathBuf>>(mut self, folders: impl IntoIterator<Item = P>) -> CacheOptions {
+        self.settings.lower = Some(folders.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Asks a store over the network after all others, in a build with the feature `remote`: a URL as
+    /// [`RemoteConfig`](vkfuse_cache::RemoteConfig) says. `VKFUSE_CACHE_REMOTE` otherwise.
+    #[must_use]
+    pub fn remote(mut self, url: impl Into<String>) -> CacheOptions {
+        self.settings.remote = Some(url.into());
+        self
+    }
+
+    /// Takes limits, ages and times of the caches from here: every setting that has a variable of the environment can be
+    /// given, and then the variable is not read. [`CacheOptions::directory`], [`CacheOptions::no_disk`],
+    /// [`CacheOptions::memory_entries`] and [`CacheOptions::memory_bytes`] come before what these say.
+    #[must_use]
+    pub fn settings(mut self, settings: vkfuse_cache::CacheOptions) -> CacheOptions {
+        self.settings = settings;
+        self
+    }
+
     /// Builds what the store has all the same, and compares: a difference is logged, counted, and replaces what was there.
     /// `VKFUSE_CACHE_VERIFY` otherwise.
     #[must_use]
@@ -93,8 +118,8 @@ impl CacheOptions {
         self
     }
 
-    /// Sends every event of the caches to a function, in the thread that caused it and outside every lock. Where that thread
-    /// builds a list, the function cannot wait for this list: that is [`Error::OwnList`](crate::Error::OwnList).
+    /// Sends every event of the caches to a function, outside every lock: in the thread that caused it, and where that was a
+    /// write in the background, in the thread of the store that writes. Where that thread builds a list, the function cannot wait for this list: that is [`Error::OwnList`](crate::Error::OwnList).
     #[must_use]
     pub fn events(mut self, receive: impl Fn(&CacheEvent) + Send + Sync + 'static) -> CacheOptions {
         self.events = Events(Some(std::sync::Arc::new(receive)));

@@ -17,6 +17,10 @@ use crate::{
 pub enum Tier {
     /// It had it.
     Hit,
+    /// It had nothing, and a lower store had it: see `VKFUSE_CACHE_LOWER`.
+    Lower,
+    /// None of these had anything, and the remote store had it, made by a trusted signer: see `VKFUSE_CACHE_REMOTE`.
+    Remote,
     /// It was asked and had nothing.
     Miss,
     /// It was not asked, because a faster one had it.
@@ -27,15 +31,23 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// The word used in JSON reports: `hit`, `miss`, `off`, or `null` (nothing) where it was not asked.
+    /// The word used in JSON reports: `hit`, `lower`, `remote`, `miss`, `off`, or `null` (nothing) where it was not asked.
     #[must_use]
     pub fn word(self) -> Option<&'static str> {
         match self {
             Tier::Hit => Some("hit"),
+            Tier::Lower => Some("lower"),
+            Tier::Remote => Some("remote"),
             Tier::Miss => Some("miss"),
             Tier::Off => Some("off"),
             Tier::NotAsked => None,
         }
+    }
+
+    /// Whether it was found, here or in a store behind this one.
+    #[must_use]
+    pub fn is_hit(self) -> bool {
+        matches!(self, Tier::Hit | Tier::Lower | Tier::Remote)
     }
 
     /// The worse of two: a miss before a hit. What a list of several steps is summed up as.
@@ -44,8 +56,10 @@ impl Tier {
         let rank = |tier| match tier {
             Tier::NotAsked => 0,
             Tier::Hit => 1,
-            Tier::Off => 2,
-            Tier::Miss => 3,
+            Tier::Lower => 2,
+            Tier::Remote => 3,
+            Tier::Off => 4,
+            Tier::Miss => 5,
         };
         if rank(other) > rank(self) { other } else { self }
     }

@@ -90,6 +90,10 @@ counters! {
     disk_verified,
     /// How many were not equal. Never anything but 0, or the cache has a defect.
     disk_different,
+    /// Steps whose SPIR-V the remote store had from nobody who is trusted, and that was what was built here.
+    remote_equal,
+    /// Steps whose SPIR-V the remote store had from nobody who is trusted, and that was not: it lies.
+    remote_different,
     /// Pipelines that the driver found in a stored blob of its own.
     blob_hits,
     /// How often the driver refused to make a pipeline of code.

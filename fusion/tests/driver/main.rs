@@ -4,6 +4,8 @@
 #![allow(unsafe_code)]
 
 mod failures;
+#[cfg(feature = "remote")]
+mod fleet;
 mod mock;
 mod overtaking;
 #[macro_use]

@@ -92,7 +92,9 @@ pub(super) fn context(
     skipped: &Skipped,
 ) -> Result<Context, Stop> {
     let skipped = skipped.clone();
-    let mut cache = CacheOptions::new().verify(wanted == Use::Verify).look_only(wanted == Use::Look);
+    // What is built is to be stored before the next is begun: whoever stops the command loses one at most.
+    let at_once = vkfuse_cache::CacheOptions { queue_size: Some(0), ..Default::default() };
+    let mut cache = CacheOptions::new().settings(at_once).verify(wanted == Use::Verify).look_only(wanted == Use::Look);
     cache = cache.events(move |event| skipped.note(event));
     if wanted == Use::Verify {
         // What is in memory would not be looked up in the store.
@@ -165,8 +167,8 @@ fn note(file: &mut Warmed, warmed: Result<Vec<StepReport>, Stop>) {
             for step in steps {
                 file.built += usize::from(step.disk == Tier::Miss);
                 // What another list has put into memory is in the store as well.
-                file.stored += usize::from(matches!(step.disk, Tier::Hit | Tier::NotAsked));
-                file.driver_blobs += usize::from(step.driver_blob == Tier::Hit);
+                file.stored += usize::from(step.disk.is_hit() || step.disk == Tier::NotAsked);
+                file.driver_blobs += usize::from(step.driver_blob.is_hit());
             }
         }
         Err(stop) => file.errors.push(stop.message),

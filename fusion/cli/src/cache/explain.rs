@@ -9,7 +9,7 @@ use crate::stop::{Status, Stop};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
-use vkfuse::{Artifact, Explanation};
+use vkfuse::{Artifact, Explanation, Tier};
 use vkfuse_cache::EntryInfo;
 
 /// Where the code of the lists in a file would come from, and why.
@@ -43,6 +43,15 @@ fn state(found: &Result<(), String>) -> &str {
     match found {
         Ok(()) => "found",
         Err(reason) => reason,
+    }
+}
+
+/// Where it was found, unless that is the store itself.
+fn place(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Lower => ", in a lower store",
+        Tier::Remote => ", in the remote store",
+        _ => "",
     }
 }
 
@@ -82,6 +91,7 @@ fn row(step: &Explanation) -> Value {
             "pipeline_in_memory": step.pipeline_in_memory, "code_in_memory": step.pipeline_in_memory,
             "code": step.code.is_ok(), "driver_blob": step.driver_blob.is_ok(),
         },
+        "code_tier": step.code_tier.word(), "driver_blob_tier": step.driver_blob_tier.word(),
         "code_miss": step.code.as_ref().err(), "driver_blob_miss": step.driver_blob.as_ref().err(),
         "not_cacheable": not_cacheable, "ingredients": ingredients, "driver": driver, "nearest": nearest,
     })
@@ -91,8 +101,8 @@ fn print(number: usize, step: &Explanation, out: &mut dyn Write) -> Result<(), S
     let last = step.members.end.saturating_sub(1);
     writeln!(out, "list {number}, submissions {} to {last}: {}", step.members.start, step.label)?;
     writeln!(out, "  key          {}", step.key)?;
-    writeln!(out, "  code         {}", state(&step.code))?;
-    writeln!(out, "  driver blob  {}", state(&step.driver_blob))?;
+    writeln!(out, "  code         {}{}", state(&step.code), place(step.code_tier))?;
+    writeln!(out, "  driver blob  {}{}", state(&step.driver_blob), place(step.driver_blob_tier))?;
     for (artifact, reason) in &step.not_cacheable {
         writeln!(out, "  the {} is not kept: {reason}", name(*artifact))?;
     }

@@ -400,3 +400,49 @@ fn a_cache_that_cannot_be_written_is_said_once() {
     assert_eq!((warnings(&finished).len(), finished.stderr.lines().count()), (1, 1), "{}", finished.stderr);
     assert!(finished.stderr.contains("cannot be written"), "{}", finished.stderr);
 }
+
+#[test]
+fn entries_are_carried_to_another_store_and_removed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (from, to, file) = (path("from"), path("to"), path("pack"));
+    let store = Store::open(StoreConfig::at(&from));
+    let (driver, other) = (Part::new().str("driver", "mock"), Part::new());
+    for number in 0..3 {
+        let key = Key::new(Part::new().u32("number", number), other.clone(), other.clone(), other.clone());
+        assert!(store.put(&key, &Entry::new().with("spirv", [number as u8; 40])).is_published());
+        assert!(store.put_blob(&key, &driver, &[1, 2, 3]).is_published());
+    }
+    drop(store);
+    let (status, done) = json(&["cache", "export", &file, "--driver-blobs", "--cache-dir", &from]);
+    assert_eq!((status, &done["entries"], &done["driver_blobs"]), (0, &json!(3), &json!(3)));
+    let (status, done) = json(&["cache", "import", &file, "--cache-dir", &to]);
+    let counts = (&done["entries"], &done["driver_blobs"], &done["driver_blobs_left_out"]);
+    assert_eq!((status, counts), (0, (&json!(3), &json!(0), &json!(3))));
+    let (status, done) = json(&["cache", "import", &file, "--driver-blobs", "--cache-dir", &to]);
+    assert_eq!((status, &done["driver_blobs"], &done["complete"]), (0, &json!(3), &json!(true)));
+
+    let list = json(&["cache", "ls", "--cache-dir", &to]).1;
+    let keys: Vec<&str> = list["entries"].as_array().expect("a list").iter().filter_map(|e| e["key"].as_str()).collect();
+    assert_eq!(keys.len(), 3);
+    let (status, done) = json(&["cache", "export", &path("one"), keys[0], "--cache-dir", &to]);
+    assert_eq!((status, &done["entries"]), (0, &json!(1)));
+    let (status, done) = json(&["cache", "rm", keys[0], &keys[1][..20], "--cache-dir", &to]);
+    assert_eq!((status, done["removed"].as_array().map(Vec::len)), (0, Some(2)));
+    assert_eq!(json(&["cache", "stats", "--cache-dir", &to]).1["entries"], 1);
+    // What is not there is said, and then nothing is removed.
+    let gone = vkfuse(&["cache", "rm", keys[2], keys[0], "--cache-dir", &to]);
+    assert_eq!(gone.status, 2, "{}", gone.stderr);
+    assert_eq!(json(&["cache", "stats", "--cache-dir", &to]).1["entries"], 1);
+
+    // A file that is cut off gives what it has, and says so; one that is something else gives nothing.
+    let bytes = fs::read(&file).expect("readable");
+    fs::write(path("cut"), &bytes[..bytes.len() - 40]).expect("writable");
+    let (status, done) = json(&["cache", "import", &path("cut"), "--cache-dir", &path("third")]);
+    assert_eq!((status, &done["complete"]), (1, &json!(false)));
+    assert!(done["problem"].as_str().is_some_and(|problem| problem.contains("cut off")), "{done:#}");
+    fs::write(path("text"), "not a pack").expect("writable");
+    let refused = vkfuse(&["cache", "import", &path("text"), "--cache-dir", &to]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.stderr.contains("export"), "{}", refused.stderr);
+}
