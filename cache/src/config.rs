@@ -214,8 +214,8 @@ pub struct StoreConfig {
     pub durable: bool,
     /// Send [`Event::Attributes`](crate::Event::Attributes) with every look-up.
     pub trace: bool,
-    /// Bits of the hashes that name folders. Fewer make collisions, for tests.
-    pub folder_bits: u32,
+    /// Bits of the hashes that name files. Fewer make collisions, for tests.
+    pub name_bits: u32,
     /// Receives events.
     pub subscriber: Option<Subscriber>,
     /// The time.
@@ -251,7 +251,7 @@ impl StoreConfig {
             allow_network: false,
             durable: false,
             trace: false,
-            folder_bits: crate::key::FOLDER_BITS,
+            name_bits: crate::key::NAME_BITS,
             subscriber: None,
             clock: Arc::new(SystemClock),
         }
@@ -338,10 +338,12 @@ impl CacheOptions {
         memory.failure_ttl =
             age(self.failure_age, "VKFUSE_CACHE_FAILURE_AGE").map_or(memory.failure_ttl, or_ever);
         memory.patience = age(self.wait, "VKFUSE_CACHE_WAIT").and_then(or_ever);
-        store.lock_timeout = age(self.lock_timeout, "VKFUSE_CACHE_LOCK_TIMEOUT").unwrap_or(store.lock_timeout);
+        store.lock_timeout =
+            age(self.lock_timeout, "VKFUSE_CACHE_LOCK_TIMEOUT").unwrap_or(store.lock_timeout);
         store.quarantine_age =
             age(self.quarantine_age, "VKFUSE_CACHE_QUARANTINE_AGE").unwrap_or(store.quarantine_age);
-        store.close_patience = age(self.close_wait, "VKFUSE_CACHE_CLOSE_WAIT").unwrap_or(store.close_patience);
+        store.close_patience =
+            age(self.close_wait, "VKFUSE_CACHE_CLOSE_WAIT").unwrap_or(store.close_patience);
         let remote_timeout = age(self.remote_timeout, "VKFUSE_CACHE_REMOTE_TIMEOUT");
         let trace = self.trace.or_else(|| reader.switch("VKFUSE_CACHE_TRACE")).unwrap_or(false);
         store.trace = trace;

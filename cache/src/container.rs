@@ -6,7 +6,7 @@
 //! ```text
 //! offset  size  field                                    all numbers little endian
 //!      0     8  magic  "VKFUSE\0\n"
-//!      8     4  format version (1)
+//!      8     4  format version (2)
 //!     12     4  kind: 1 source, 2 entry, 3 driver blob
 //!     16     8  total length of the file
 //!     24     4  number of sections, at most 64
@@ -27,7 +27,7 @@ use crate::store::reason::Miss;
 
 pub(crate) const MAGIC: [u8; 8] = *b"VKFUSE\0\n";
 /// `--cfg vkfuse_next_format` makes a build of the next version, to be run beside this one in a test.
-pub(crate) const FORMAT: u32 = if cfg!(vkfuse_next_format) { 2 } else { 1 };
+pub(crate) const FORMAT: u32 = if cfg!(vkfuse_next_format) { 3 } else { 2 };
 pub(crate) const HEADER: usize = 64;
 pub(crate) const TRAILER: usize = 32;
 pub(crate) const MAX_SECTIONS: usize = 64;

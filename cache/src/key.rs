@@ -16,8 +16,8 @@ pub use part::{Field, Part, Value};
 
 use crate::container::{self, Kind};
 
-/// Bits of a hash in the name of a folder.
-pub(crate) const FOLDER_BITS: u32 = 128;
+/// Bits of a hash in the name of a file.
+pub(crate) const NAME_BITS: u32 = 128;
 
 /// A 256-bit name of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,7 +60,7 @@ impl MemoryKey for u64 {
     }
 }
 
-/// The four parts of a key, in the order in which they name folders.
+/// The four parts of a key, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PartKind {
     /// The device, as far as it changes what is built.
@@ -102,10 +102,8 @@ struct Inner {
     parts: [Part; 4],
     /// The contents of the `.src` file.
     source: Vec<u8>,
-    /// What names the folders.
-    hashes: [[u8; 32]; 4],
-    /// The folder with names of the usual length.
-    folder: String,
+    /// What names its files.
+    stem: String,
     /// BLAKE3 of `source`: what a `.bin` is bound to.
     id: KeyId,
 }
@@ -120,14 +118,8 @@ impl Key {
         let sections = PartKind::ALL.iter().zip(&parts).map(|(kind, part)| (kind.name(), part.as_bytes()));
         let source = container::encode_small(Kind::Source, &[0; 32], sections);
         let id = KeyId(*blake3::hash(&source).as_bytes());
-        let hashes = PartKind::ALL.map(|kind| {
-            let mut hasher = blake3::Hasher::new_derive_key("vkfuse-cache folder name v1");
-            hasher.update(kind.name().as_bytes());
-            hasher.update(parts[kind as usize].as_bytes());
-            *hasher.finalize().as_bytes()
-        });
-        let folder = folder(&hashes, FOLDER_BITS);
-        Key(Arc::new(Inner { parts, source, hashes, folder, id }))
+        let stem = stem(&id, NAME_BITS);
+        Key(Arc::new(Inner { parts, source, stem, id }))
     }
 
     /// The key as one 256-bit value, also good as the key of a memory cache.
@@ -153,24 +145,19 @@ impl Key {
         &self.0.source
     }
 
-    /// The folder of the entry below the version folder; `bits` of each hash name a level.
-    pub(crate) fn folder(&self, bits: u32) -> Cow<'_, str> {
+    /// What the names of the entry's files begin with; so many bits of the key's hash.
+    pub(crate) fn stem(&self, bits: u32) -> Cow<'_, str> {
         match bits {
-            FOLDER_BITS => Cow::Borrowed(&self.0.folder),
-            _ => Cow::Owned(folder(&self.0.hashes, bits)),
+            NAME_BITS => Cow::Borrowed(&self.0.stem),
+            _ => Cow::Owned(stem(&self.0.id, bits)),
         }
     }
 }
 
-fn folder(hashes: &[[u8; 32]; 4], bits: u32) -> String {
-    let mut path = String::with_capacity(4 * 33);
-    for hash in hashes {
-        if !path.is_empty() {
-            path.push('/');
-        }
-        push_hex(&mut path, hash, bits);
-    }
-    path
+fn stem(id: &KeyId, bits: u32) -> String {
+    let mut name = String::with_capacity(32);
+    push_hex(&mut name, &id.0, bits);
+    name
 }
 
 /// Appends the first `bits` bits of a hash, rounded up to whole digits.

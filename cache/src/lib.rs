@@ -46,5 +46,6 @@ pub use memory::{BuildError, Failure, Hit, MemoryCache, MemoryLimits, MemoryStat
 pub use remote::{KeyError, generate as generate_signing_key};
 pub use store::reason::{Disabled, Fault, Miss, Outcome, RemoteMiss, Skip};
 pub use store::{
-    BlobInfo, BlobLoad, EntryInfo, Exported, Found, Imported, Layer, PackError, Progress, Pruned, Store, StoreStats, Swept, Usage,
+    BlobInfo, BlobLoad, EntryInfo, Exported, Found, Imported, Layer, PackError, Progress, Pruned, Store,
+    StoreStats, Swept, Usage,
 };

@@ -29,8 +29,8 @@ use crate::store::stats::{self, Counters};
 use backend::Backend;
 use breaker::Breaker;
 use envelope::{Opened, What};
-pub use keys::{KeyError, generate};
 use keys::Keys;
+pub use keys::{KeyError, generate};
 
 /// How many names are remembered as not being there.
 const MOST_ABSENT: usize = 16_384;
@@ -61,7 +61,10 @@ struct Shared {
     runtime: Mutex<Option<tokio::runtime::Runtime>>,
     handle: tokio::runtime::Handle,
     backend: Arc<Backend>,
-    breaker: Breaker,
+    /// Of reading, and of writing: who answers one may not answer the other. Who lied may be written to; what is put in the place
+    /// of a lie is none.
+    reads: Breaker,
+    writes: Breaker,
     keys: Keys,
     timeout: Duration,
     upload_timeout: Duration,
@@ -106,7 +109,7 @@ impl Shared {
     }
 
     fn fetch(&self, name: String) -> Result<Vec<u8>, RemoteMiss> {
-        if !self.breaker.admits(Instant::now()) {
+        if !self.reads.admits(Instant::now()) {
             return Err(RemoteMiss::Resting);
         }
         let (backend, most) = (Arc::clone(&self.backend), self.most_bytes);
@@ -115,12 +118,12 @@ impl Shared {
 
     fn upload(&self, id: KeyId, name: String, bytes: Vec<u8>) {
         let length = bytes.len() as u64;
-        let result = if self.breaker.admits_write(Instant::now()) {
+        let result = if self.writes.admits(Instant::now()) {
             let backend = Arc::clone(&self.backend);
             let result = self.wait_for(self.upload_timeout, async move { backend.write(&name, bytes).await });
             match result {
-                Ok(()) => self.breaker.succeeded(),
-                Err(_) => self.breaker.failed(Instant::now()),
+                Ok(()) => self.writes.succeeded(),
+                Err(_) => self.writes.failed(Instant::now()),
             }
             result
         } else {
@@ -151,7 +154,8 @@ impl Remote {
         counters: Arc<Counters>,
         subscriber: Option<Subscriber>,
     ) -> Result<Remote, String> {
-        let keys = Keys::read(&config.trust, config.sign_key.as_deref()).map_err(|error| error.to_string())?;
+        let keys =
+            Keys::read(&config.trust, config.sign_key.as_deref()).map_err(|error| error.to_string())?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("vkfuse remote")
@@ -166,7 +170,8 @@ impl Remote {
             handle: runtime.handle().clone(),
             runtime: Mutex::new(Some(runtime)),
             backend: Arc::new(backend),
-            breaker: Breaker::default(),
+            reads: Breaker::default(),
+            writes: Breaker::default(),
             keys,
             timeout: config.timeout,
             upload_timeout: config.upload_timeout,
@@ -187,7 +192,8 @@ impl Remote {
     /// The entry of a key.
     pub(crate) fn entry(&self, key: &Key) -> Result<Fetched<Entry>, RemoteMiss> {
         let found = self.look(key, What::Entry, None).and_then(|opened| {
-            let container = container::decode(Kind::Entry, &opened.body).map_err(|_| RemoteMiss::Malformed)?;
+            let container =
+                container::decode(Kind::Entry, &opened.body).map_err(|_| RemoteMiss::Malformed)?;
             if container.bound != key.id().0 {
                 return Err(RemoteMiss::OtherKey);
             }
@@ -229,13 +235,13 @@ impl Remote {
         // Whoever gives what nobody asked for is as good as one who gives nothing.
         let opened = fetched.and_then(|bytes| envelope::open(bytes, key, what, &self.shared.keys));
         match &opened {
-            Ok(_) => self.shared.breaker.succeeded(),
+            Ok(_) => self.shared.reads.succeeded(),
             Err(RemoteMiss::Absent) => {
-                self.shared.breaker.succeeded();
+                self.shared.reads.succeeded();
                 self.set_absent(place);
             }
             Err(RemoteMiss::Resting) => {}
-            Err(_) => self.shared.breaker.failed(Instant::now()),
+            Err(_) => self.shared.reads.failed(Instant::now()),
         }
         opened
     }
@@ -255,7 +261,9 @@ impl Remote {
                 let counter = match reason {
                     RemoteMiss::Absent | RemoteMiss::KnownAbsent => &counters.remote_misses,
                     RemoteMiss::Resting => &counters.remote_rests,
-                    RemoteMiss::TimedOut | RemoteMiss::Failed | RemoteMiss::QueueFull => &counters.remote_errors,
+                    RemoteMiss::TimedOut | RemoteMiss::Failed | RemoteMiss::QueueFull => {
+                        &counters.remote_errors
+                    }
                     RemoteMiss::TooLarge
                     | RemoteMiss::Malformed
                     | RemoteMiss::OtherKey
@@ -272,7 +280,7 @@ impl Remote {
     /// What was fetched is not what is built here: it is not asked again for a while.
     pub(crate) fn has_lied(&self) {
         stats::add(&self.shared.counters.remote_refused, 1);
-        self.shared.breaker.distrust(Instant::now());
+        self.shared.reads.distrust(Instant::now());
     }
 
     /// Puts an entry there, later.

@@ -349,7 +349,8 @@ impl Store {
         let (Some(inner), Some(later)) = (self.inner(), self.later()) else {
             return self.put_here(key, &entry);
         };
-        let bytes = entry.sections().map(|(_, data)| data.len() as u64).sum::<u64>() + key.source().len() as u64;
+        let bytes =
+            entry.sections().map(|(_, data)| data.len() as u64).sum::<u64>() + key.source().len() as u64;
         let ticket = later.ticket(key.id(), &entry);
         let (store, of) = (Arc::clone(inner), key.clone());
         let job = move || {
@@ -412,7 +413,8 @@ impl Store {
             Err(miss) if miss != Miss::Quarantined => blob::begin_elsewhere(self, key, driver).ok_or(miss),
             found => found,
         };
-        let Some(inner) = self.inner().map(Arc::as_ref).or_else(|| self.readable().next().map(|(_, inner)| inner))
+        let Some(inner) =
+            self.inner().map(Arc::as_ref).or_else(|| self.readable().next().map(|(_, inner)| inner))
         else {
             return found;
         };

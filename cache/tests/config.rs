@@ -164,7 +164,11 @@ fn explicit_values_come_first() {
     };
     let resolved = options.resolve(|_| Some("nonsense".into()));
     assert_eq!(resolved.store.dir.as_deref(), Some(Path::new("/mine")));
-    assert_eq!(resolved.store.remote.unwrap().url, "nonsense", "whether it is a URL is found out when it is opened");
+    assert_eq!(
+        resolved.store.remote.unwrap().url,
+        "nonsense",
+        "whether it is a URL is found out when it is opened"
+    );
     assert_eq!(resolved.store.max_size, 5);
     assert!(!resolved.trace);
     let mut named: Vec<_> = resolved.warnings.iter().map(|warning| warning.variable).collect();

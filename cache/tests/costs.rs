@@ -111,8 +111,7 @@ fn disk_hit_against_reading_and_hashing() {
         let entry = Entry::new().with("spirv", vec![7; kib as usize * 1024]);
         assert!(store.put(&key, &entry).is_published());
         let info = store.entries(&mut |_| {}).into_iter().find(|info| info.id() == Some(key.id()));
-        let folder = root.join(info.unwrap().folder);
-        let (key_path, path) = (folder.join("0.src"), folder.join("0.bin"));
+        let [key_path, path] = info.unwrap().files().map(|file| root.join(file));
         // An entry is two files, so both are read here as well.
         let plain = best(200, || {
             let bytes = std::fs::read(&path).unwrap();

@@ -96,7 +96,7 @@ fn many_entries_among_many_foreign_files() {
     let (put_few, get_few) = (middle(100..300, put), middle(0..100, get));
     (300..count).for_each(put);
     for number in 0..foreign {
-        let folder = ["v1", "tmp", "."][number % 3];
+        let folder = ["v2", "tmp", "."][number % 3];
         fs::write(dir.join(folder).join(format!("foreign {number}")), b"").unwrap();
     }
     let (put_many, get_many) = (middle(count..count + 200, put), middle(count - 100..count, get));
@@ -137,7 +137,7 @@ fn many_entries_among_many_foreign_files() {
     let infos = store.entries(&mut |_| {});
     assert!(infos.len() == usage.entries && infos.iter().all(|info| info.defect.is_none()));
     for number in [0, foreign / 2, foreign - 1] {
-        let folder = ["v1", "tmp", "."][number % 3];
+        let folder = ["v2", "tmp", "."][number % 3];
         assert!(dir.join(folder).join(format!("foreign {number}")).exists());
     }
     let start = Instant::now();

@@ -60,10 +60,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     let store = Store::open(StoreConfig::at(folder));
     let entries = store.entries(&mut |_| {});
     let artifacts = entries.iter().filter(|entry| entry.sections.iter().any(|(name, _)| name == "form"));
-    let file = |entry: &vkfuse_cache::EntryInfo, end| {
-        folder.join("v1").join(entry.folder.trim_start_matches("v1/")).join(format!("{}.{end}", entry.number))
-    };
-    artifacts.flat_map(|entry| ["src", "bin"].map(|end| file(entry, end))).collect()
+    artifacts.flat_map(|entry| entry.files().map(|file| folder.join(file))).collect()
 }
 
 /// The other process of the test below.

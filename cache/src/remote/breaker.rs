@@ -8,7 +8,7 @@ const MOST_FAILURES: u32 = 3;
 /// For how long it is open the first time; each time after is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// For how long nothing is read after a lie.
+/// For how long it is open after a lie.
 const DISTRUST: Duration = Duration::from_secs(600);
 
 #[derive(Default)]
@@ -21,8 +21,6 @@ struct State {
     pause: Duration,
     /// Since when somebody is trying whether it can be closed.
     is_tried: Option<Instant>,
-    /// Until when nothing is read.
-    distrusted_until: Option<Instant>,
 }
 
 impl Breaker {
@@ -30,15 +28,8 @@ impl Breaker {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether something may be read.
+    /// Whether a call may be made. After a pause one may, and decides for the others.
     pub(crate) fn admits(&self, now: Instant) -> bool {
-        let is_distrusted = self.lock().distrusted_until.is_some_and(|until| now < until);
-        !is_distrusted && self.admits_write(now)
-    }
-
-    /// Whether a call may be made. After a pause one may, and decides for the others. Who lied may be written to: what is put
-    /// in the place of a lie is no lie.
-    pub(crate) fn admits_write(&self, now: Instant) -> bool {
         let mut state = self.lock();
         match state.open_until {
             None => true,
@@ -56,7 +47,7 @@ impl Breaker {
         let mut state = self.lock();
         // A call that was begun before it opened says nothing about now.
         if state.open_until.is_none() || state.is_tried.is_some() {
-            *state = State { distrusted_until: state.distrusted_until, ..State::default() };
+            *state = State::default();
         }
     }
 
@@ -74,9 +65,11 @@ impl Breaker {
         state.is_tried = None;
     }
 
-    /// Lets nothing be read for long.
+    /// Opens it for long.
     pub(crate) fn distrust(&self, now: Instant) {
-        self.lock().distrusted_until = Some(now + DISTRUST);
+        let mut state = self.lock();
+        state.open_until = Some(now + DISTRUST);
+        state.is_tried = None;
     }
 }
 
@@ -111,7 +104,7 @@ mod tests {
         breaker.succeeded();
         assert!(breaker.admits(at(3102)) && breaker.admits(at(3102)), "closed");
         breaker.distrust(at(3200));
-        assert!(!breaker.admits(at(600_000)) && breaker.admits_write(at(600_000)));
+        assert!(!breaker.admits(at(600_000)));
         assert!(breaker.admits(at(604_000)));
     }
 

@@ -105,7 +105,12 @@ impl Keys {
         self.trusted.contains_key(signer)
     }
 
-    pub(crate) fn verifies(&self, signer: &[u8; SIGNER], digest: &[u8; 32], signature: &[u8; SIGNATURE]) -> bool {
+    pub(crate) fn verifies(
+        &self,
+        signer: &[u8; SIGNER],
+        digest: &[u8; 32],
+        signature: &[u8; SIGNATURE],
+    ) -> bool {
         let signature = Signature::from_bytes(signature);
         self.trusted.get(signer).is_some_and(|key| key.verify_strict(digest, &signature).is_ok())
     }

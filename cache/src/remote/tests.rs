@@ -116,7 +116,8 @@ fn serve(stream: TcpStream, mood: &Mutex<Mood>, shelf: &Shelf) -> std::io::Resul
         let mood = *mood.lock().unwrap();
         let mut answer = |status: &str, length: usize, body: &[u8]| {
             let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n");
-            to.write_all(head.as_bytes()).and_then(|()| to.write_all(body))
+            // In one piece, for the second would wait for the other side's word about the first.
+            to.write_all(&[head.as_bytes(), body].concat())
         };
         if method == "PUT" {
             shelf.puts.fetch_add(1, Ordering::SeqCst);
@@ -131,7 +132,8 @@ fn serve(stream: TcpStream, mood: &Mutex<Mood>, shelf: &Shelf) -> std::io::Resul
         }
         shelf.gets.fetch_add(1, Ordering::SeqCst);
         let object = shelf.objects.lock().unwrap().get(&path).cloned();
-        let other = || shelf.objects.lock().unwrap().iter().find(|(name, _)| **name != path).map(|(_, o)| o.clone());
+        let other =
+            || shelf.objects.lock().unwrap().iter().find(|(name, _)| **name != path).map(|(_, o)| o.clone());
         match (mood, object) {
             (Mood::Slow, _) => {
                 thread::sleep(Duration::from_secs(2));
@@ -292,7 +294,8 @@ fn keys_are_rotated() {
     // One file may have all of them.
     let all = yard.base.path().join("all");
     let lines = ["old", "new"].map(|name| std::fs::read_to_string(yard.public(name)).unwrap());
-    std::fs::write(&all, format!("# those of the fleet\n\n{} since May\n{}", lines[0].trim(), lines[1])).unwrap();
+    std::fs::write(&all, format!("# those of the fleet\n\n{} since May\n{}", lines[0].trim(), lines[1]))
+        .unwrap();
     let config = RemoteConfig { trust: vec![all], ..yard.config(None, &[]) };
     assert_eq!(yard.machine(config).find(&key(0)).unwrap().layer, Layer::Remote);
 }
@@ -475,7 +478,10 @@ fn files_of_keys_are_checked() {
     assert!(matches!(result, Err(KeyError::Open { what: "write", .. })));
     set(&public, 0o644);
     // Neither in the place of the other.
-    assert!(matches!(Keys::read(std::slice::from_ref(&secret), None), Err(KeyError::Malformed { line: 1, .. })));
+    assert!(matches!(
+        Keys::read(std::slice::from_ref(&secret), None),
+        Err(KeyError::Malformed { line: 1, .. })
+    ));
     assert!(Keys::read(&[], Some(&public)).is_err());
     let text = std::fs::read_to_string(&public).unwrap();
     let weak = format!("vkfuse-public-key-1 01{}", "0".repeat(62));
@@ -497,7 +503,8 @@ fn urls_are_checked_and_passwords_not_shown() {
     for url in ["", "127.0.0.1", "ftp://127.0.0.1", "redis://127.0.0.1/x"] {
         let config = RemoteConfig { url: url.to_owned(), ..yard.config(None, &[]) };
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(StoreConfig { remote: Some(config), ..StoreConfig::at(folder.path().join("c")) });
+        let store =
+            Store::open(StoreConfig { remote: Some(config), ..StoreConfig::at(folder.path().join("c")) });
         assert!(store.remote_problem().is_some(), "{url}");
     }
     let shown = format!("{:?}", RemoteConfig::at("redis://user:secret@127.0.0.1:6379/3"));

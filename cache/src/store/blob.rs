@@ -14,7 +14,6 @@ use std::sync::Arc;
 use crate::container::{self, Kind};
 use crate::event::Event;
 use crate::key::{Key, Part};
-use crate::store::{Layer, Store};
 use crate::store::evict;
 use crate::store::inner::Inner;
 use crate::store::lookup::{self, Place, Read};
@@ -23,6 +22,7 @@ use crate::store::publish::{self, Room, charge, check_size, credit, fits};
 use crate::store::reason::{Fault, Miss, Skip};
 use crate::store::stats;
 use crate::store::temp::Temp;
+use crate::store::{Layer, Store};
 
 /// Deaths after which no blob of that driver is stored for that entry.
 const DEATHS: usize = 2;
@@ -200,14 +200,16 @@ pub(crate) fn begin(store: &Store, key: &Key, driver: &Part) -> Result<BlobLoad,
 /// Finds a blob in a lower store, or in the remote one. It is copied into the store if that has room, for there a death over
 /// it can be noted.
 pub(crate) fn begin_elsewhere(store: &Store, key: &Key, driver: &Part) -> Option<BlobLoad> {
-    let (layer, blob) = store.readable().find_map(|(number, lower)| {
-        let root = lower.root();
-        let place = lookup::locate(lower, &root, key).ok()?;
-        let found = read(lower, &root, &place, key, driver).ok()?;
-        stats::add(&lower.counters.read_bytes, found.bytes);
-        Some((Layer::Lower(number), found.value))
-    })
-    .or_else(|| Some((Layer::Remote, store.remote()?.blob(key, driver).ok()?.value)))?;
+    let (layer, blob) = store
+        .readable()
+        .find_map(|(number, lower)| {
+            let root = lower.root();
+            let place = lookup::locate(lower, &root, key).ok()?;
+            let found = read(lower, &root, &place, key, driver).ok()?;
+            stats::add(&lower.counters.read_bytes, found.bytes);
+            Some((Layer::Lower(number), found.value))
+        })
+        .or_else(|| Some((Layer::Remote, store.remote()?.blob(key, driver).ok()?.value)))?;
     if let Some(inner) = store.inner() {
         let entry = match lookup::peek(inner, key) {
             Ok(_) => Ok(0),
@@ -228,7 +230,14 @@ pub(crate) fn begin_elsewhere(store: &Store, key: &Key, driver: &Part) -> Option
             }
         }
     }
-    Some(BlobLoad { store: store.clone(), at: None, driver: names::driver(driver), bytes: blob, marker: None, layer })
+    Some(BlobLoad {
+        store: store.clone(),
+        at: None,
+        driver: names::driver(driver),
+        bytes: blob,
+        marker: None,
+        layer,
+    })
 }
 
 /// What the marker of a load says.

@@ -14,7 +14,8 @@ use crate::disk::{FileKind, Stamp};
 use crate::event::Event;
 use crate::store::inner::Inner;
 use crate::store::ledger::{self, Ledger};
-use crate::store::names::{self, FOLDER_BYTES, Role};
+use crate::store::lookup::Place;
+use crate::store::names::{self, FOLDER_BYTES, Named, Role};
 use crate::store::reason::{Fault, Skip};
 use crate::store::scan::{self, Group, Piece};
 use crate::store::stats;
@@ -117,12 +118,8 @@ fn reduce(inner: &Inner, root: &File, target: Target, pruned: &mut Pruned) -> Re
     }
     candidates.sort_by(|a, b| {
         let name = |c: &Candidate<'_>| c.blob.map(|blob| blob.name.clone());
-        (a.stamp, &a.group.folder, a.group.number, name(a)).cmp(&(
-            b.stamp,
-            &b.group.folder,
-            b.group.number,
-            name(b),
-        ))
+        let place = |c: &'_ Candidate<'_>| (c.group.folder.clone(), c.group.stem.clone(), c.group.number);
+        a.stamp.cmp(&b.stamp).then_with(|| (place(a), name(a)).cmp(&(place(b), name(b))))
     });
     let mut queue = candidates.into_iter().peekable();
     let mut basis = Some(before);
@@ -244,7 +241,7 @@ fn remove(inner: &Inner, root: &File, candidate: &Candidate<'_>) -> (u64, Option
         return remove_file(inner, root, &path(blob))
             .map_or_else(|fault| (0, Some(fault)), |freed| (freed, None));
     }
-    remove_group(inner, root, &group.folder, group.number)
+    remove_group(inner, root, &group.place())
 }
 
 /// Whether a file of a candidate is still there.
@@ -259,7 +256,8 @@ fn is_there(inner: &Inner, root: &File, candidate: &Candidate<'_>) -> bool {
 
 /// Removes all files of an entry, its `.bin` first, and the folders that this empties. The lock must
 /// be held. Returns what that set free, and the first fault.
-pub(crate) fn remove_group(inner: &Inner, root: &File, folder: &str, number: u32) -> (u64, Option<Fault>) {
+pub(crate) fn remove_group(inner: &Inner, root: &File, place: &Place) -> (u64, Option<Fault>) {
+    let folder = &*place.folder;
     // Listed anew, for blobs may have come since the count.
     let opened = match inner.disk.open_folder(root, folder) {
         Ok(opened) => opened,
@@ -273,8 +271,9 @@ pub(crate) fn remove_group(inner: &Inner, root: &File, folder: &str, number: u32
     let mut pieces: Vec<(Role, String)> = names
         .into_iter()
         .filter_map(|(name, _)| {
-            let (other, _, role) = names::parse(&name)?;
-            (other == number).then_some((role, name))
+            let named = names::parse(&name)?;
+            let role = named.role;
+            (named.stem == place.stem && named.number == place.number).then_some((role, name))
         })
         .collect();
     pieces.sort();
@@ -316,7 +315,7 @@ pub(crate) fn remove_piece(inner: &Inner, root: &File, path: &str) -> u64 {
 /// Removes one file. Returns what that set free, which is nothing if there was none of ours.
 fn remove_file(inner: &Inner, root: &File, path: &str) -> Result<u64, Fault> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let Some((_, _, role)) = names::parse(name) else {
+    let Some(Named { role, .. }) = names::parse(name) else {
         return Ok(0);
     };
     match inner.disk.meta_at(root, path) {

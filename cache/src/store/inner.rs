@@ -86,7 +86,11 @@ impl Inner {
 
     /// Opens and checks the folder of a lower store, which is read and never written: not marked, locked, counted or
     /// stamped. It belongs to this user or to the administrator, who can do as he likes anyway.
-    pub(crate) fn open_lower(path: &Path, config: &StoreConfig, disk: Arc<dyn Disk>) -> Result<Inner, Disabled> {
+    pub(crate) fn open_lower(
+        path: &Path,
+        config: &StoreConfig,
+        disk: Arc<dyn Disk>,
+    ) -> Result<Inner, Disabled> {
         let path = path.to_owned();
         let (user, raised) = disk.user();
         if raised {
@@ -123,7 +127,8 @@ impl Inner {
     }
 
     fn is_foreign(&self, meta: &Meta) -> bool {
-        meta.is_foreign(self.user) && !(self.is_lower && !meta.is_foreign(ADMINISTRATOR))
+        let may_be_the_administrators = self.is_lower && !meta.is_foreign(ADMINISTRATOR);
+        meta.is_foreign(self.user) && !may_be_the_administrators
     }
 
     /// The root folder as it was opened last.

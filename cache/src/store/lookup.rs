@@ -14,7 +14,10 @@ use crate::store::reason::{Fault, Miss};
 /// Where a key's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
+    /// Relative to the root, with the version.
     pub(crate) folder: String,
+    /// What the key is called.
+    pub(crate) stem: String,
     pub(crate) number: u32,
 }
 
@@ -28,14 +31,16 @@ impl Place {
     }
 
     fn file(&self, end: &str) -> String {
-        match self.number {
-            0 => [&self.folder, "/0", end].concat(),
-            number => format!("{}/{number}{end}", self.folder),
+        match (&*self.stem, self.number) {
+            // In the format whose entries have folders of their own.
+            ("", number) => format!("{}/{number}{end}", self.folder),
+            (stem, 0) => [&self.folder, "/", stem, ".0", end].concat(),
+            (stem, number) => format!("{}/{stem}.{number}{end}", self.folder),
         }
     }
 
     pub(crate) fn sibling(&self, driver: &str, end: &str) -> String {
-        format!("{}/{}.{driver}.{end}", self.folder, self.number)
+        self.file(&format!(".{driver}.{end}"))
     }
 }
 
@@ -50,8 +55,10 @@ pub(crate) enum SourceIs {
     Bad(Miss),
 }
 
-pub(crate) fn folder_of(inner: &Inner, key: &Key) -> String {
-    [VERSION, "/", &key.folder(inner.config.folder_bits)].concat()
+/// The first place of a key.
+pub(crate) fn place_of(inner: &Inner, key: &Key) -> Place {
+    let stem = key.stem(inner.config.name_bits).into_owned();
+    Place { folder: [VERSION, "/", names::shard(&stem)].concat(), stem, number: 0 }
 }
 
 pub(crate) fn check_source(inner: &Inner, root: &File, path: &str, key: &Key) -> SourceIs {
@@ -78,7 +85,7 @@ fn search<T>(
     key: &Key,
     accept: impl Fn(&Place) -> Result<T, Miss>,
 ) -> Result<T, Miss> {
-    let mut place = Place { folder: folder_of(inner, key), number: 0 };
+    let mut place = place_of(inner, key);
     let attempt = |place: &Place| match check_source(inner, root, &place.source(), key) {
         SourceIs::Same => accept(place),
         SourceIs::Other => Err(Miss::OtherKey),
@@ -89,7 +96,7 @@ fn search<T>(
         Err(miss) => miss,
     };
     // The first number may be free because its entry was evicted, so the others are looked at.
-    for number in numbers(inner, root, &place.folder)? {
+    for number in numbers(inner, root, &place)? {
         if number == 0 {
             continue;
         }
@@ -104,9 +111,9 @@ fn search<T>(
     Err(miss)
 }
 
-/// The numbers of the `.src` files in a folder, ascending; none where there is no such folder.
-pub(crate) fn numbers(inner: &Inner, root: &File, folder: &str) -> Result<Vec<u32>, Miss> {
-    let opened = match inner.disk.open_folder(root, folder) {
+/// The numbers of the `.src` files of that name, ascending; none where there is no such folder.
+pub(crate) fn numbers(inner: &Inner, root: &File, place: &Place) -> Result<Vec<u32>, Miss> {
+    let opened = match inner.disk.open_folder(root, &place.folder) {
         Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Miss::Io(Fault::of("open")(error))),
@@ -115,8 +122,9 @@ pub(crate) fn numbers(inner: &Inner, root: &File, folder: &str) -> Result<Vec<u3
     let mut numbers: Vec<u32> = names
         .iter()
         .filter_map(|(name, _)| names::parse(name))
-        .filter(|(number, _, role)| *role == Role::Source && *number < names::MAX_COLLISIONS)
-        .map(|(number, ..)| number)
+        .filter(|named| named.stem == place.stem && named.role == Role::Source)
+        .map(|named| named.number)
+        .filter(|number| *number < names::MAX_COLLISIONS)
         .collect();
     numbers.sort_unstable();
     Ok(numbers)

@@ -134,29 +134,33 @@ impl Store {
             let root = inner.root();
             let groups = scan::scan(inner, &root).map_err(|fault| io::Error::from(fault.kind))?.groups;
             for (number, group) in groups.iter().enumerate() {
-                let read = |piece: &scan::Piece| inner.read(&root, &format!("{}/{}", group.folder, piece.name));
+                let read =
+                    |piece: &scan::Piece| inner.read(&root, &format!("{}/{}", group.folder, piece.name));
                 let of = |role| group.piece(role).ok_or(Miss::Absent).and_then(read).map(|(bytes, ..)| bytes);
                 let key = of(Role::Source).and_then(|bytes| Ok((tools::key_of(&bytes)?, bytes)));
                 match key {
                     Ok((key, _)) if !wanted(&key.id()) => {}
-                    Ok((key, source)) => match of(Role::Entry).and_then(|body| check(&key, ENTRY, &body).map(|_| body)) {
-                        Ok(body) => {
-                            out.record(ENTRY, &source, &body)?;
-                            done.entries += 1;
-                            let pieces = group.pieces.iter().filter(|piece| blobs && piece.role == Role::Blob);
-                            for piece in pieces {
-                                let body = read(piece).map(|(bytes, ..)| bytes);
-                                match body.and_then(|body| check(&key, BLOB, &body).map(|_| body)) {
-                                    Ok(body) => {
-                                        out.record(BLOB, &source, &body)?;
-                                        done.blobs += 1;
+                    Ok((key, source)) => {
+                        match of(Role::Entry).and_then(|body| check(&key, ENTRY, &body).map(|_| body)) {
+                            Ok(body) => {
+                                out.record(ENTRY, &source, &body)?;
+                                done.entries += 1;
+                                let pieces =
+                                    group.pieces.iter().filter(|piece| blobs && piece.role == Role::Blob);
+                                for piece in pieces {
+                                    let body = read(piece).map(|(bytes, ..)| bytes);
+                                    match body.and_then(|body| check(&key, BLOB, &body).map(|_| body)) {
+                                        Ok(body) => {
+                                            out.record(BLOB, &source, &body)?;
+                                            done.blobs += 1;
+                                        }
+                                        Err(_) => done.left_out += 1,
                                     }
-                                    Err(_) => done.left_out += 1,
                                 }
                             }
+                            Err(_) => done.left_out += 1,
                         }
-                        Err(_) => done.left_out += 1,
-                    },
+                    }
                     Err(_) => done.left_out += 1,
                 }
                 progress(Progress { done: number + 1, total: groups.len() });
@@ -198,7 +202,8 @@ impl Store {
         let inner = self.inner().ok_or(PackError::Disabled)?;
         let mut hasher = blake3::Hasher::new();
         let mut start = [0; 16];
-        exactly(from, &mut start).map_err(|error| if cut(&error) { PackError::NotAPack } else { error.into() })?;
+        exactly(from, &mut start)
+            .map_err(|error| if cut(&error) { PackError::NotAPack } else { error.into() })?;
         hasher.update(&start);
         if start[..8] != MAGIC || start[8..12] != VERSION.to_le_bytes() || start[12..] != [0; 4] {
             return Err(PackError::NotAPack);
@@ -215,7 +220,9 @@ impl Store {
                     done.blobs_left_out += 1;
                     None
                 }
-                Ok((Sound::Blob(driver, blob), key)) => Some((self.put_blob(&key, &driver, &blob), &mut done.blobs)),
+                Ok((Sound::Blob(driver, blob), key)) => {
+                    Some((self.put_blob(&key, &driver, &blob), &mut done.blobs))
+                }
             };
             match stored {
                 Some((Outcome::Skipped(skip), _)) => {
@@ -267,7 +274,11 @@ fn exactly(from: &mut dyn Read, into: &mut [u8]) -> io::Result<()> {
 }
 
 /// The next record; `None` at the end of them. Nothing is allocated for what a length merely claims.
-fn next(from: &mut dyn Read, inner: &Inner, hasher: &mut blake3::Hasher) -> Result<Option<Record>, PackError> {
+fn next(
+    from: &mut dyn Read,
+    inner: &Inner,
+    hasher: &mut blake3::Hasher,
+) -> Result<Option<Record>, PackError> {
     let incomplete = |error: io::Error| if cut(&error) { PackError::Incomplete } else { error.into() };
     let mut head = [0; HEAD];
     exactly(from, &mut head).map_err(incomplete)?;

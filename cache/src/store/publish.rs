@@ -16,13 +16,16 @@ use crate::store::evict;
 use crate::store::inner::Inner;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::lookup::{self, Place, SourceIs};
-use crate::store::names::{self, FOLDER_BYTES, LEVELS};
+use crate::store::names::{self, FOLDER_BYTES};
 use crate::store::reason::{Fault, Skip};
 use crate::store::stats;
 use crate::store::temp::Temp;
 
 /// How often a put looks again after making room or finding that it needs something more.
 pub(crate) const ROUNDS: usize = 6;
+
+/// Folders that an entry may need.
+const FOLDERS: u64 = 2;
 
 /// Checks the size of one file against the limits.
 pub(crate) fn check_size(inner: &Inner, bytes: u64) -> Result<(), Skip> {
@@ -54,9 +57,8 @@ pub(crate) fn put(inner: &Inner, key: &Key, entry: &Entry, room: Room) -> Result
     let bytes = container::encode(Kind::Entry, &key.id().0, entry.sections()).map_err(Fault::of("encode"))?;
     let length = bytes.len() as u64;
     check_size(inner, length)?;
-    let whole = names::disk_bytes(length)
-        + names::disk_bytes(key.source().len() as u64)
-        + LEVELS as u64 * FOLDER_BYTES;
+    let whole =
+        names::disk_bytes(length) + names::disk_bytes(key.source().len() as u64) + FOLDERS * FOLDER_BYTES;
     let is_too_large = inner.config.max_size != 0 && whole > inner.config.max_size;
     if is_too_large || key.source().len() as u64 > inner.config.max_file_bytes {
         // Nothing is evicted for what will never fit.
@@ -92,7 +94,7 @@ pub(crate) fn put(inner: &Inner, key: &Key, entry: &Entry, room: Room) -> Result
                 return Err(Skip::Full);
             }
             drop(ledger);
-            evict::make_room(inner, &root, cost + LEVELS as u64 * FOLDER_BYTES)?;
+            evict::make_room(inner, &root, cost + FOLDERS * FOLDER_BYTES)?;
             continue;
         }
         charge(&mut ledger, cost + slot.missing_folders * FOLDER_BYTES)?;
@@ -154,10 +156,10 @@ struct Slot {
 
 /// The number under which `key` is to be stored: its own, else the first that is free or unusable.
 fn find_slot(inner: &Inner, root: &File, key: &Key) -> Result<Slot, Skip> {
-    let folder = lookup::folder_of(inner, key);
-    let missing_folders = missing_folders(inner, root, &folder);
+    let first = lookup::place_of(inner, key);
+    let missing_folders = missing_folders(inner, root, &first.folder);
     let slot = |number| Slot {
-        place: Place { folder: folder.clone(), number },
+        place: Place { number, ..first.clone() },
         has_source: false,
         replaced: 0,
         missing_folders,
@@ -165,7 +167,7 @@ fn find_slot(inner: &Inner, root: &File, key: &Key) -> Result<Slot, Skip> {
     if missing_folders > 0 {
         return Ok(slot(0));
     }
-    let used = lookup::numbers(inner, root, &folder).unwrap_or_default();
+    let used = lookup::numbers(inner, root, &first).unwrap_or_default();
     let mut reusable = None;
     for &number in &used {
         let mut slot = slot(number);

@@ -9,7 +9,8 @@ use std::io;
 
 use crate::disk::{Disk, FileKind, Meta, Stamp};
 use crate::store::inner::Inner;
-use crate::store::names::{self, FOLDER_BYTES, LEVELS, Role};
+use crate::store::lookup::Place;
+use crate::store::names::{self, FOLDER_BYTES, LEVELS, Named, Role};
 use crate::store::reason::Fault;
 
 /// One file of an entry.
@@ -21,11 +22,13 @@ pub(crate) struct Piece {
     pub(crate) meta: Meta,
 }
 
-/// The files with one number in one folder.
+/// The files of one key.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
     /// Relative to the root, with the version.
     pub(crate) folder: String,
+    /// What the key is called.
+    pub(crate) stem: String,
     pub(crate) number: u32,
     /// Ordered by role, the entry first, the source last.
     pub(crate) pieces: Vec<Piece>,
@@ -34,6 +37,10 @@ pub(crate) struct Group {
 impl Group {
     pub(crate) fn piece(&self, role: Role) -> Option<&Piece> {
         self.pieces.iter().find(|piece| piece.role == role)
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place { folder: self.folder.clone(), stem: self.stem.clone(), number: self.number }
     }
 
     /// When the entry was used last: the stamp of the `.bin`, or of what else there is.
@@ -101,27 +108,31 @@ fn walk(inner: &Inner, root: &File, path: String, levels: usize, found: &mut Fou
             return;
         }
     };
-    if levels == 0 {
-        collect(&*inner.disk, &folder, path, &names, found);
-        return;
-    }
     let mut is_empty = true;
-    for (name, kind) in names {
-        if names::is_level(&name) && may_be_folder(kind) {
+    for (name, kind) in &names {
+        if levels > 0 && names::is_level(name) && may_be_folder(*kind) {
             is_empty = false;
             found.bytes += FOLDER_BYTES;
             walk(inner, root, format!("{path}/{name}"), levels - 1, found);
         }
     }
-    if is_empty && levels < LEVELS {
+    // The version folder has no files, and stays.
+    if levels < LEVELS && !collect(&*inner.disk, &folder, &path, &names, found) && is_empty {
         found.empty.push(path);
     }
 }
 
-fn collect(disk: &dyn Disk, folder: &File, path: String, names: &[(String, FileKind)], found: &mut Found) {
-    let mut groups: BTreeMap<u32, Vec<Piece>> = BTreeMap::new();
+/// Adds the files of a folder. Says whether there are any.
+fn collect(
+    disk: &dyn Disk,
+    folder: &File,
+    path: &str,
+    names: &[(String, FileKind)],
+    found: &mut Found,
+) -> bool {
+    let mut groups: BTreeMap<(&str, u32), Vec<Piece>> = BTreeMap::new();
     for (name, _) in names {
-        let Some((number, driver, role)) = names::parse(name) else {
+        let Some(Named { stem, number, driver, role }) = names::parse(name) else {
             continue;
         };
         let meta = match disk.meta_at(folder, name) {
@@ -135,19 +146,17 @@ fn collect(disk: &dyn Disk, folder: &File, path: String, names: &[(String, FileK
             continue;
         }
         found.bytes += names::stored_bytes(role, meta.length);
-        groups.entry(number).or_default().push(Piece {
+        groups.entry((stem, number)).or_default().push(Piece {
             name: name.clone(),
             driver: driver.to_owned(),
             role,
             meta,
         });
     }
-    if groups.is_empty() {
-        found.empty.push(path);
-        return;
-    }
-    for (number, mut pieces) in groups {
+    let has_any = !groups.is_empty();
+    for ((stem, number), mut pieces) in groups {
         pieces.sort_by(|a, b| (a.role, &a.name).cmp(&(b.role, &b.name)));
-        found.groups.push(Group { folder: path.clone(), number, pieces });
+        found.groups.push(Group { folder: path.to_owned(), stem: stem.to_owned(), number, pieces });
     }
+    has_any
 }

@@ -8,7 +8,6 @@ use crate::container::{self, Kind};
 use crate::disk::Stamp;
 use crate::entry::Entry;
 use crate::key::{Difference, Key, KeyId, Part, PartKind};
-use crate::store::{Found, Layer, Store};
 use crate::store::blob;
 use crate::store::evict::{self, Pruned, Target};
 use crate::store::inner::Inner;
@@ -17,6 +16,7 @@ use crate::store::names::{Role, stored_bytes};
 use crate::store::reason::{Miss, Skip};
 use crate::store::scan::{self, Group};
 use crate::store::sweep::{self, Swept};
+use crate::store::{Found, Layer, Store};
 
 /// How far a walk over the store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,9 @@ pub struct EntryInfo {
     pub key: Option<Key>,
     /// The folder, relative to the root.
     pub folder: String,
-    /// The number in the folder.
+    /// What the key is called in the names of its files.
+    pub stem: String,
+    /// The number among entries of that name.
     pub number: u32,
     /// What all its files take of the disk.
     pub bytes: u64,
@@ -91,7 +93,12 @@ impl EntryInfo {
     }
 
     fn place(&self) -> Place {
-        Place { folder: self.folder.clone(), number: self.number }
+        Place { folder: self.folder.clone(), stem: self.stem.clone(), number: self.number }
+    }
+
+    /// Where the file with its key is, relative to the root, and the file with its sections.
+    pub fn files(&self) -> [String; 2] {
+        [self.place().source(), self.place().entry()]
     }
 }
 
@@ -124,6 +131,7 @@ fn describe(inner: &Inner, root: &File, group: &Group, with_blobs: bool) -> Entr
     let mut info = EntryInfo {
         key: None,
         folder: group.folder.clone(),
+        stem: group.stem.clone(),
         number: group.number,
         bytes: 0,
         last_used: time(group.stamp()),
@@ -235,7 +243,7 @@ impl Store {
         let root = inner.root();
         let groups = scan::scan(inner, &root).ok()?.groups;
         let keys = groups.iter().filter_map(|group| {
-            let place = Place { folder: group.folder.clone(), number: group.number };
+            let place = group.place();
             read_key(inner, &root, &place.source()).ok()
         });
         let keys = keys.filter(like);
@@ -272,7 +280,7 @@ impl Store {
         let inner = self.inner().ok_or(Skip::Disabled)?;
         let root = inner.root();
         let mut ledger = inner.lock(&root)?;
-        let (freed, problem) = evict::remove_group(inner, &root, &info.folder, info.number);
+        let (freed, problem) = evict::remove_group(inner, &root, &info.place());
         evict::settle(&mut ledger, freed);
         problem.map_or(Ok(freed), |fault| Err(fault.into()))
     }
@@ -313,7 +321,7 @@ impl Store {
         let mut ledger = inner.lock(&root)?;
         let mut forgiven = 0;
         for group in &groups {
-            let place = Place { folder: group.folder.clone(), number: group.number };
+            let place = group.place();
             if only.is_some_and(|info| info.place() != place) {
                 continue;
             }

@@ -147,7 +147,8 @@ pub(crate) fn work(folder: &Path) {
     }
     done.took = start.elapsed();
     assert!(store.flush(LONG));
-    done.lost = (0..KEYS).filter(|number| store.peek(&key(*number)).ok() != Some(payload(*number))).count() as u32;
+    done.lost =
+        (0..KEYS).filter(|number| store.peek(&key(*number)).ok() != Some(payload(*number))).count() as u32;
     let stats = store.stats();
     println!(
         "\ndone {} {} {} {} {} {} {} {} {} {} {} {} {}",
@@ -169,7 +170,8 @@ pub(crate) fn work(folder: &Path) {
 
 /// Puts other bytes under every key.
 pub(crate) fn lie(url: &str, signs: Option<&Path>) {
-    let config = StoreConfig { remote: Some(remote(url, signs.map(Path::to_owned))), ..StoreConfig::disabled() };
+    let config =
+        StoreConfig { remote: Some(remote(url, signs.map(Path::to_owned))), ..StoreConfig::disabled() };
     let store = Store::open(config);
     for number in 0..KEYS {
         let _ = store.put(&key(number), &Entry::new().with("spirv", vec![0xbd; 3000]));

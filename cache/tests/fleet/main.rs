@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use machine::{Done, KEYS, key, payload};
 use server::{Engine, Server};
-use vkfuse_cache::{generate_signing_key, Entry, RemoteConfig, Store, StoreConfig};
+use vkfuse_cache::{Entry, RemoteConfig, Store, StoreConfig, generate_signing_key};
 
 /// The machines of a test with what they have.
 struct Fleet {
@@ -94,6 +94,7 @@ fn lies(fleet: &Fleet, engine: Engine) {
     // What Alice signed, under the names of others; cut off; and very large.
     let names: Vec<String> = (0..KEYS).map(|number| format!("v1/{:#}.bin", key(number).id())).collect();
     let sound = fleet.server.sound(&names[0]);
+    fleet.server.put(&names[0], sound.clone());
     for (what, change) in [
         ("another key's object", (|sound: &[u8]| sound.to_vec()) as fn(&[u8]) -> Vec<u8>),
         ("cut off", |sound| sound[..sound.len() / 2].to_vec()),

@@ -65,7 +65,8 @@ impl Server {
             Engine::S3 => format!("s3://fleet?endpoint=http://127.0.0.1:{port}&region=us-east-1"),
             Engine::Http => format!("http://127.0.0.1:{port}/vkfuse"),
         };
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let mut server = Server { engine, child: Some(child), url, port, runtime, sound: HashMap::new() };
         let start = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -227,7 +228,8 @@ fn answer(stream: TcpStream, objects: &Mutex<HashMap<String, Vec<u8>>>) -> std::
                 None => ("404 Not Found", Vec::new()),
             },
         };
-        write!(to, "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n", body.len())?;
-        to.write_all(&body)?;
+        // In one piece, for the second would wait for the other side's word about the first.
+        let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n", body.len());
+        to.write_all(&[head.as_bytes(), &body].concat())?;
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn bytes_published(dir: &Path) -> Option<u64> {
     let lock = fs::File::open(dir.join("lock")).ok()?;
     lock.lock().ok()?;
     let mut total = 0;
-    let mut folders = vec![dir.join("v1"), dir.join("v2")];
+    let mut folders = vec![dir.join("v2"), dir.join("v3")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             match entry.metadata() {
@@ -154,7 +154,7 @@ fn hammered_by_eight_processes_while_evicting() {
 
 /// Takes away, replaces or renames one of the parts of a store.
 fn ruin(dir: &Path, random: &mut Random) {
-    let parts = ["", "lock", "tmp", "v1"];
+    let parts = ["", "lock", "tmp", "v2"];
     let path = dir.join(parts[random.next() as usize % parts.len()]);
     match random.next() % 3 {
         0 => {

@@ -34,7 +34,7 @@ fn two_formats_share_the_limit_and_nothing_else() {
          {most} of {limit} bytes in {samples} samples"
     );
     assert!(wrong == 0 && hits > 0 && samples > 3);
-    assert!(dir.join("v1").is_dir() && dir.join("v2").is_dir());
+    assert!(dir.join("v2").is_dir() && dir.join("v3").is_dir());
     assert_eq!(fs::read_dir(dir.join("tmp")).unwrap().count(), 0);
     // Each counts both, evicts from both, and finds nothing of the other's.
     let store = Store::open(config(&dir, limit));

@@ -83,7 +83,7 @@ fn files_change_while_they_are_read() {
             }
             _ => {
                 let mut files = Vec::new();
-                all_files(&dir.join("v1"), &mut files);
+                all_files(&dir.join("v2"), &mut files);
                 if !files.is_empty() {
                     spoil(&files[random.next() as usize % files.len()], &mut random);
                     spoilt += 1;

@@ -111,7 +111,8 @@ impl Stormer {
         assert_eq!(status.code(), None, "a worker failed");
         for line in self.lines.iter() {
             let words = line.strip_prefix("published ").and_then(|rest| rest.strip_suffix(" ."));
-            let words: Vec<u64> = words.into_iter().flat_map(|words| words.split(' ')).map(|w| w.parse().unwrap()).collect();
+            let words: Vec<u64> =
+                words.into_iter().flat_map(|words| words.split(' ')).map(|w| w.parse().unwrap()).collect();
             if let [number, operations, loads, barred] = words[..] {
                 seen.published.insert(number);
                 seen.operations += operations;

@@ -55,7 +55,8 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
     }
     // A listing must not make the folder that it finds empty.
     let makes_it = matches!(args.action, CacheAction::Import { .. });
-    let is_there = makes_it || !matches!(folder.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    let is_there =
+        makes_it || !matches!(folder.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
     let store = if is_there {
         Store::open(resolved.store)
     } else {

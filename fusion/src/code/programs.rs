@@ -14,7 +14,9 @@ use std::{
 };
 
 use smallvec::SmallVec;
-use vkfuse_cache::{self as cache, Entry, Event, Failure, Hit, Key, Layer, MemoryCache, MemoryStats, Store, StoreStats};
+use vkfuse_cache::{
+    self as cache, Entry, Event, Failure, Hit, Key, Layer, MemoryCache, MemoryStats, Store, StoreStats,
+};
 
 use super::{
     keep::{note, warn_of_stores},
@@ -296,7 +298,10 @@ impl Programs {
                 count(&self.counters.remote_equal, 1);
             } else {
                 count(&self.counters.remote_different, 1);
-                tracing::warn!(kernel = wanted.label, "the remote cache has other code than was built just now");
+                tracing::warn!(
+                    kernel = wanted.label,
+                    "the remote cache has other code than was built just now"
+                );
                 self.store.has_lied();
             }
             self.keep(wanted, &words);
@@ -418,7 +423,9 @@ impl Programs {
         };
         report.driver_blob = match (stores, &load) {
             (false, _) => Tier::Off,
-            (_, Some(load)) if origin.blob_taken && origin.from_blob != Some(false) => tier_of(Some(load.layer())),
+            (_, Some(load)) if origin.blob_taken && origin.from_blob != Some(false) => {
+                tier_of(Some(load.layer()))
+            }
             _ => Tier::Miss,
         };
         if report.driver_blob.is_hit() {

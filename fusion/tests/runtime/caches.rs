@@ -111,7 +111,9 @@ fn events_are_a_transcript() {
     let folder = tempfile::tempdir().unwrap();
     let lines: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = lines.clone();
-    let cache = CacheOptions::new().directory(folder.path()).events(move |event| {
+    // Written at once, so that the order is one.
+    let at_once = vkfuse_cache::CacheOptions { queue_size: Some(0), ..Default::default() };
+    let cache = CacheOptions::new().settings(at_once).directory(folder.path()).events(move |event| {
         // Whether there are blobs is the driver's business.
         if !event.name().ends_with("-blob") {
             sink.lock().unwrap().push(event.name().to_owned());
@@ -209,4 +211,29 @@ fn what_is_not_kept_is_said() {
     for artifact in [Artifact::Pipeline, Artifact::Code, Artifact::DriverBlob] {
         assert_eq!(context.is_cacheable(artifact), Ok(()));
     }
+}
+
+#[test]
+fn a_lower_store_serves_what_it_has_and_reports_say_so() {
+    let image = tempfile::tempdir().unwrap();
+    let Some(first) = context(CacheOptions::new().directory(image.path())) else { return };
+    run(&first, 2);
+    assert!(first.flush_cache(std::time::Duration::from_secs(60)));
+    drop(first);
+    let own = tempfile::tempdir().unwrap();
+    let cache = || CacheOptions::new().directory(own.path()).lower([image.path()]);
+    let second = context(cache()).unwrap();
+    let report = run(&second, 3).report().unwrap();
+    assert_eq!((report.memory(), report.disk()), (Tier::Miss, Tier::Lower));
+    let stats = second.stats();
+    assert_eq!((stats.jit_builds, stats.kernel_hits, stats.kernel_misses), (0, 1, 0));
+    assert_eq!(second.cache_stats().store.lower_hits, 2);
+    // Without a store of its own as well.
+    let third = context(CacheOptions::new().no_disk()).unwrap();
+    assert_eq!(run(&third, 3).report().unwrap().disk(), Tier::Off);
+    let unwritable = own.path().join("file");
+    std::fs::write(&unwritable, "in the way").unwrap();
+    let third = context(CacheOptions::new().directory(unwritable).lower([image.path()])).unwrap();
+    assert_eq!(run(&third, 3).report().unwrap().disk(), Tier::Lower);
+    assert!(third.is_cacheable(Artifact::Code).is_err());
 }

@@ -158,9 +158,9 @@ fn never_allocates_what_a_file_merely_claims() {
 fn a_file_of_a_newer_format_is_left_for_its_program_and_missed() {
     let patient = Patient::new();
     let mut newer = fs::read(patient.path(".bin")).unwrap();
-    newer[8] = 2;
+    newer[8] = 3;
     let miss = patient.refuse(".bin", &newer, "another version");
-    assert_eq!(miss, Miss::Version { found: 2 });
+    assert_eq!(miss, Miss::Version { found: 3 });
 }
 
 #[test]

@@ -59,7 +59,7 @@ const SCENARIOS: &[Scenario] = &[
             put(store, 4);
         },
         may_lose: &OLD,
-        limit: 90_000,
+        limit: 58_000,
     },
     Scenario {
         name: "put blob",

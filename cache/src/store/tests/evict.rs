@@ -171,13 +171,13 @@ fn forgets_what_was_not_used_for_too_long() {
 #[test]
 fn ten_thousand_keys_in_256_folders() {
     let mut yard = Yard::new();
-    yard.config.folder_bits = 8;
+    yard.config.name_bits = 8;
     let store = yard.open();
     let count = 10_000;
     for number in 0..count {
         assert!(store.put(&own(number), &payload(number, 8)).is_published());
     }
-    let leaves = yard.files("/0.src").len();
+    let leaves = yard.files(".0.src").len();
     assert!(leaves <= 256, "{leaves}");
     for number in 0..count {
         assert_eq!(store.get(&own(number)), Ok(payload(number, 8)));
@@ -190,7 +190,7 @@ fn ten_thousand_keys_in_256_folders() {
 #[test]
 fn a_gap_does_not_hide_later_numbers() {
     let mut yard = Yard::new();
-    yard.config.folder_bits = 1;
+    yard.config.name_bits = 1;
     let store = yard.open();
     for number in 0..40 {
         assert!(store.put(&own(number), &payload(number, 8)).is_published());
@@ -218,7 +218,7 @@ fn another_format_version_shares_the_limit_and_nothing_else() {
         assert!(store.put(&own(number), &blob(20)).is_published());
     }
     drop(store);
-    fs::rename(yard.root.join("v1"), yard.root.join("v2")).unwrap();
+    fs::rename(yard.root.join("v2"), yard.root.join("v3")).unwrap();
     let store = yard.open();
     assert_eq!(store.get(&own(1)), Err(Miss::Absent));
     assert_eq!(store.usage().entries, 3);
@@ -227,7 +227,7 @@ fn another_format_version_shares_the_limit_and_nothing_else() {
         assert!(store.put(&own(number), &blob(20)).is_published());
         assert!(store.usage().bytes <= 200 * 1024);
     }
-    assert!(yard.files(".bin").iter().all(|path| path.starts_with(yard.root.join("v1"))));
+    assert!(yard.files(".bin").iter().all(|path| path.starts_with(yard.root.join("v2"))));
 }
 
 #[test]
@@ -273,14 +273,14 @@ fn removes_empty_folders_of_dead_processes() {
     assert!(store.put(&own(1), &blob(1)).is_published());
     let before = store.usage();
     for chain in ["aa/bb/cc/dd", "aa/ee", "ff"] {
-        fs::create_dir_all(yard.root.join("v1").join(chain)).unwrap();
+        fs::create_dir_all(yard.root.join("v2").join(chain)).unwrap();
     }
     assert!(store.usage().bytes > before.bytes);
     store.prune_to(u64::MAX);
     let after = store.usage();
     assert_eq!((after.bytes, after.recorded), (before.bytes, before.recorded));
     assert!(store.get(&own(1)).is_ok());
-    assert!(yard.root.join("v1").is_dir());
+    assert!(yard.root.join("v2").is_dir());
 }
 
 #[test]

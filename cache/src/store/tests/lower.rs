@@ -43,7 +43,8 @@ fn lower_stores_are_asked_in_order_and_left_as_they_are() {
     yard.config.subscriber = Some(subscriber);
     let store = yard.open();
     assert!(store.put(&key(3), &payload(3, 500)).is_published());
-    let layer = |number| store.find(&key(number)).map(|found| (found.entry == payload(number, 500), found.layer));
+    let layer =
+        |number| store.find(&key(number)).map(|found| (found.entry == payload(number, 500), found.layer));
     assert_eq!(layer(0), Ok((true, Layer::Lower(0))));
     assert_eq!(layer(2), Ok((true, Layer::Lower(0))));
     assert_eq!(layer(3), Ok((true, Layer::Store)));
@@ -65,8 +66,11 @@ fn lower_stores_are_asked_in_order_and_left_as_they_are() {
 fn damaged_entries_below_are_misses() {
     let mut yard = Yard::new();
     let root = below(&yard, "image", 0..3);
-    let mut files: Vec<PathBuf> =
-        picture(&root).into_iter().map(|(path, ..)| path).filter(|path| path.extension().is_some_and(|end| end == "bin")).collect();
+    let mut files: Vec<PathBuf> = picture(&root)
+        .into_iter()
+        .map(|(path, ..)| path)
+        .filter(|path| path.extension().is_some_and(|end| end == "bin"))
+        .collect();
     files.sort();
     for file in &files {
         let mut bytes = std::fs::read(file).unwrap();

@@ -1,11 +1,12 @@
 //! Eviction compared with a model in memory, over random uses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
 use crate::Outcome;
-use crate::store::names::{FOLDER_BYTES, disk_bytes};
+use crate::key::NAME_BITS;
+use crate::store::names::{FOLDER_BYTES, disk_bytes, shard};
 use crate::store::tests::Yard;
 use crate::store::tests::evict::{blob, own};
 
@@ -19,23 +20,24 @@ struct Model {
 
 const SOURCE: u64 = 4096;
 
+fn folder(number: u32) -> String {
+    let key = own(number);
+    shard(&key.stem(NAME_BITS)).to_owned()
+}
+
 impl Model {
     fn bytes(&self) -> u64 {
         let own: u64 = self.entries.values().map(|(_, bytes)| bytes + SOURCE).sum();
-        let folders = 3 * self.entries.len() as u64 + u64::from(!self.entries.is_empty());
-        own + folders * FOLDER_BYTES
+        let folders: BTreeSet<String> = self.entries.keys().map(|number| folder(*number)).collect();
+        own + folders.len() as u64 * FOLDER_BYTES
     }
 
     fn put(&mut self, number: u32, bytes: u64) {
         let known = self.entries.contains_key(&number);
-        let missing = match (known, self.entries.is_empty()) {
-            (true, _) => 0,
-            (false, true) => 4,
-            (false, false) => 3,
-        };
+        let missing = u64::from(self.entries.keys().all(|other| folder(*other) != folder(number)));
         let cost = bytes + if known { 0 } else { SOURCE };
         if self.bytes() + cost + missing * FOLDER_BYTES > self.limit {
-            let need = cost + 4 * FOLDER_BYTES;
+            let need = cost + 2 * FOLDER_BYTES;
             let trigger = self.limit.saturating_sub(need);
             let goal = (self.limit - self.limit / 3).saturating_sub(need);
             if self.bytes() > trigger {

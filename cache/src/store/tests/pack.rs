@@ -108,7 +108,10 @@ fn lengths_are_not_believed() {
         for at in [24, 32] {
             let mut changed = file.clone();
             changed[at..at + 8].copy_from_slice(&length.to_le_bytes());
-            assert!(matches!(import(&store, &changed, true), Err((PackError::Incomplete, _))), "{length} at {at}");
+            assert!(
+                matches!(import(&store, &changed, true), Err((PackError::Incomplete, _))),
+                "{length} at {at}"
+            );
         }
     }
 }

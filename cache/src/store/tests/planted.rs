@@ -162,7 +162,7 @@ fn never_removes_foreign_names() {
     let strange = [
         yard.root.join("README"),
         yard.root.join("tmp/notes.txt"),
-        yard.root.join("v1/notes.txt"),
+        yard.root.join("v2/notes.txt"),
         leaf.join("notes.txt"),
         leaf.join("0.bin.old"),
         leaf.join("01.bin"),
@@ -204,7 +204,7 @@ fn touches_nothing_in_a_folder_of_others() {
         ("an empty lock", |root| fs::write(root.join("lock"), "").unwrap()),
         ("a lock as long as ours", |root| fs::write(root.join("lock"), [7; 72]).unwrap()),
         ("a file tmp", |root| fs::write(root.join("tmp"), VICTIM).unwrap()),
-        ("a file v1", |root| fs::write(root.join("v1"), VICTIM).unwrap()),
+        ("a file v2", |root| fs::write(root.join("v2"), VICTIM).unwrap()),
         ("an empty folder tmp", |root| fs::create_dir(root.join("tmp")).unwrap()),
         ("temporary files", |root| {
             fs::create_dir(root.join("tmp")).unwrap();
@@ -212,7 +212,7 @@ fn touches_nothing_in_a_folder_of_others() {
         }),
         ("a lock and temporary files", |root| {
             fs::write(root.join("lock"), "").unwrap();
-            fs::create_dir(root.join("v1")).unwrap();
+            fs::create_dir(root.join("v2")).unwrap();
             fs::create_dir(root.join("tmp")).unwrap();
             fs::write(root.join("tmp/0123456789abcdef0123456789abcdef"), VICTIM).unwrap();
         }),

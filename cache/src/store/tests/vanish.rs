@@ -103,7 +103,7 @@ fn a_write_makes_what_vanished_again() {
     let (mut points, mut again) = (0, 0);
     for (what, write) in [("put", put), ("put_blob", put_blob)] {
         for (part, stays) in
-            [("tmp", true), ("tmp", false), ("v1", true), ("v1", false), ("", true), ("", false)]
+            [("tmp", true), ("tmp", false), ("v2", true), ("v2", false), ("", true), ("", false)]
         {
             for at in 1.. {
                 let when = format!("{what}, `{part}` removed before operation {at}");

@@ -94,7 +94,8 @@ pub(super) fn context(
     let skipped = skipped.clone();
     // What is built is to be stored before the next is begun: whoever stops the command loses one at most.
     let at_once = vkfuse_cache::CacheOptions { queue_size: Some(0), ..Default::default() };
-    let mut cache = CacheOptions::new().settings(at_once).verify(wanted == Use::Verify).look_only(wanted == Use::Look);
+    let mut cache =
+        CacheOptions::new().settings(at_once).verify(wanted == Use::Verify).look_only(wanted == Use::Look);
     cache = cache.events(move |event| skipped.note(event));
     if wanted == Use::Verify {
         // What is in memory would not be looked up in the store.

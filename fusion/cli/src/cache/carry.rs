@@ -84,7 +84,10 @@ pub(super) fn import(
     }
     writeln!(out, "{entries} entries and {blobs} driver blobs stored")?;
     if blobs_left_out > 0 {
-        writeln!(out, "{blobs_left_out} driver blobs left out: --driver-blobs takes them, from whom you trust")?;
+        writeln!(
+            out,
+            "{blobs_left_out} driver blobs left out: --driver-blobs takes them, from whom you trust"
+        )?;
     }
     if damaged > 0 {
         writeln!(out, "{damaged} records are damaged")?;
@@ -99,7 +102,12 @@ pub(super) fn import(
 }
 
 /// Removes the entries with these keys; exit status 1 if one of them is still there.
-pub(super) fn remove(as_json: bool, store: &Store, keys: &[String], out: &mut dyn Write) -> Result<Status, Stop> {
+pub(super) fn remove(
+    as_json: bool,
+    store: &Store,
+    keys: &[String],
+    out: &mut dyn Write,
+) -> Result<Status, Stop> {
     // All of them are looked for before the first is removed.
     let entries = keys.iter().map(|key| find(store, key)).collect::<Result<Vec<_>, _>>()?;
     let (mut removed, mut bytes, mut kept) = (Vec::new(), 0, Vec::new());

@@ -77,7 +77,7 @@ fn blob(blob: &BlobInfo) -> BlobRow {
 pub(super) fn identity(entry: &EntryInfo) -> String {
     match entry.id() {
         Some(id) => format!("{id:#}"),
-        None => format!("{}/{}", entry.folder, entry.number),
+        None => format!("{}/{}.{}", entry.folder, entry.stem, entry.number),
     }
 }
 

@@ -276,7 +276,7 @@ fn what_cannot_be_removed_is_said() {
     let Some(finished) = in_namespace(script, &dir) else { return };
     assert_nothing_done(&finished, &["nothing was removed", "read-only"]);
     // One file of an entry stays.
-    let script = "file=$(find \"$DIR\" -name 0.bin | head -n 1); mount --bind \"$file\" \"$file\" && \
+    let script = "file=$(find \"$DIR\" -name '*.0.bin' | head -n 1); mount --bind \"$file\" \"$file\" && \
                   exec \"$VKFUSE\" cache clear --json --cache-dir \"$DIR\"";
     let finished = in_namespace(script, &dir).expect("it was possible before");
     assert_eq!(finished.status, 1, "{}{}", finished.stdout, finished.stderr);
@@ -423,7 +423,8 @@ fn entries_are_carried_to_another_store_and_removed() {
     assert_eq!((status, &done["driver_blobs"], &done["complete"]), (0, &json!(3), &json!(true)));
 
     let list = json(&["cache", "ls", "--cache-dir", &to]).1;
-    let keys: Vec<&str> = list["entries"].as_array().expect("a list").iter().filter_map(|e| e["key"].as_str()).collect();
+    let keys: Vec<&str> =
+        list["entries"].as_array().expect("a list").iter().filter_map(|e| e["key"].as_str()).collect();
     assert_eq!(keys.len(), 3);
     let (status, done) = json(&["cache", "export", &path("one"), keys[0], "--cache-dir", &to]);
     assert_eq!((status, &done["entries"]), (0, &json!(1)));
