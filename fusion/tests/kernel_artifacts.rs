@@ -23,7 +23,9 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn open(folder: &Path) -> Option<Context> {
-    let cache = CacheOptions::new().directory(folder);
+    // What was made is on the disk when the call returns: these tests look at it there.
+    let at_once = vkfuse_cache::CacheOptions { queue_size: Some(0), ..Default::default() };
+    let cache = CacheOptions::new().settings(at_once).directory(folder);
     let rig = Rig::with(ContextOptions::from_env().validation_layer(true).cache(cache))?;
     Some(rig.context.clone())
 }

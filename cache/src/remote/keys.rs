@@ -127,8 +127,15 @@ pub fn generate(file: &Path) -> Result<String, KeyError> {
     let key = SigningKey::from_bytes(&seed);
     let public = line(PUBLIC, &key.verifying_key().to_bytes());
     create(file, &line(SECRET, &seed), 0o600)?;
-    create(&file.with_added_extension("pub"), &public, 0o644)?;
+    create(&public_of(file), &public, 0o644)?;
     Ok(public)
+}
+
+/// Where the public key lies beside a secret one.
+pub(crate) fn public_of(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".pub");
+    name.into()
 }
 
 fn line(word: &str, bytes: &[u8; 32]) -> String {

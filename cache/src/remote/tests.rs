@@ -182,7 +182,7 @@ impl Yard {
     }
 
     fn public(&self, name: &str) -> PathBuf {
-        self.secret(name).with_added_extension("pub")
+        keys::public_of(&self.secret(name))
     }
 
     fn config(&self, signs: Option<&str>, trusts: &[&str]) -> RemoteConfig {

@@ -23,7 +23,8 @@ pub(super) fn export(
     let wanted = keys.iter().map(|key| find(store, key)).collect::<Result<Vec<_>, _>>()?;
     let wanted: Vec<_> = wanted.iter().filter_map(vkfuse_cache::EntryInfo::id).collect();
     let failed = |error: std::io::Error| Stop::wrong(format!("{}: {error}", file.display()));
-    let part = file.with_added_extension("part");
+    let mut part = file.as_os_str().to_owned();
+    part.push(".part");
     let mut to = BufWriter::new(File::create(&part).map_err(failed)?);
     let is_wanted = |id: &vkfuse_cache::KeyId| keys.is_empty() || wanted.contains(id);
     let exported = with_bar(|progress| store.export(&mut to, driver_blobs, is_wanted, progress));
