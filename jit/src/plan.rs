@@ -6,6 +6,7 @@
 //! recipe and so the same key.
 
 mod assemble;
+mod cause;
 mod group;
 mod ingredients;
 mod internalize;

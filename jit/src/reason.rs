@@ -251,8 +251,14 @@ pub struct AccessSite {
     pub kind: AccessKind,
     /// Byte offset as an expression.
     pub index: String,
+    /// What the offset, or whether the access happens, depends on that is not followed, and what could be done about it.
+    pub unfollowed: Option<String>,
 }
 
+/// Characters of an expression that are shown to people; its start says most.
+const MAX_INDEX: usize = 160;
+
+/// With `{:#}` the whole expression, without it a part of a long one.
 impl std::fmt::Display for AccessSite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let verb = match self.kind {
@@ -263,24 +269,46 @@ impl std::fmt::Display for AccessSite {
         let SetBinding { set, binding } = self.at;
         write!(
             f,
-            "submission {} ({}) {verb} binding {set}.{binding} at byte {}",
-            self.submission, self.kernel, self.index
-        )
+            "submission {} ({}) {verb} binding {set}.{binding} at byte ",
+            self.submission, self.kernel
+        )?;
+        match self.index.char_indices().nth(MAX_INDEX) {
+            Some((end, _)) if !f.alternate() => write!(f, "{}…", &self.index[..end])?,
+            _ => f.write_str(&self.index)?,
+        }
+        match &self.unfollowed {
+            Some(unfollowed) => write!(f, " ({unfollowed})"),
+            None => Ok(()),
+        }
     }
 }
 
+/// As its sites.
 impl std::fmt::Display for AccessPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}; {}", self.first, self.second)
+        if f.alternate() {
+            write!(f, "{:#}; {:#}", self.first, self.second)
+        } else {
+            write!(f, "{}; {}", self.first, self.second)
+        }
     }
 }
 
 impl Reason {
-    /// More than the one-line message: the accesses, where there are any.
+    /// More than the one-line message: the accesses, where there are any, of long expressions the beginning.
     pub fn detail(&self) -> String {
         match self {
             Self::CrossGroup(pair) | Self::UniformWritten(pair) => pair.to_string(),
             Self::SharedElements { pair, .. } => format!("{self}: {pair}"),
+            _ => self.in_full(),
+        }
+    }
+
+    /// As [`Reason::detail`], with whole expressions.
+    pub fn in_full(&self) -> String {
+        match self {
+            Self::CrossGroup(pair) | Self::UniformWritten(pair) => format!("{pair:#}"),
+            Self::SharedElements { pair, .. } => format!("{self}: {pair:#}"),
             Self::OldContents { submission, at, index } => {
                 format!(
                     "{self}: submission {submission} reads binding {}.{} at byte {index}",

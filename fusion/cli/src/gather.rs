@@ -106,7 +106,7 @@ fn split(split: &SplitReport, name: impl Fn(BufferId) -> Option<String>) -> Spli
         after: split.after,
         buffer: split.buffer.and_then(name),
         reason: split.reason.to_string(),
-        detail: split.detail.clone(),
+        detail: split.reason.in_full(),
         tried: split.tried.as_ref().map(ToString::to_string),
     }
 }

@@ -229,6 +229,29 @@ pub enum Node {
 }
 
 impl Node {
+    /// The nodes that it is made of.
+    pub(crate) fn parts(&self) -> Vec<NodeId> {
+        match self {
+            Self::Const { .. }
+            | Self::Id { .. }
+            | Self::LocalIndex
+            | Self::Push { .. }
+            | Self::Length { .. }
+            | Self::Cell { .. }
+            | Self::Opaque { .. } => Vec::new(),
+            Self::Binary { a, b, .. }
+            | Self::Compare { a, b, .. }
+            | Self::BoolAnd(a, b)
+            | Self::BoolOr(a, b) => vec![*a, *b],
+            Self::Convert { a, .. } | Self::BoolNot(a) => vec![*a],
+            Self::Join { inputs, .. } => inputs.clone(),
+            Self::Select { condition, a, b, .. } => vec![*condition, *a, *b],
+            Self::Counter { init, step, bound, .. } => {
+                [*init, *step].into_iter().chain(bound.map(|bound| bound.limit)).collect()
+            }
+        }
+    }
+
     /// Width of the word in bits; 1 for booleans.
     pub fn width(&self) -> u8 {
         match self {

@@ -6,6 +6,7 @@
 
 use ahash::{AHashMap, AHashSet};
 
+use super::cause;
 use super::internalize;
 use super::mapping::{Layout, Shapes};
 use super::report::{BarrierReason, BarrierReport, TrustedReport};
@@ -512,5 +513,6 @@ pub(crate) fn site(list: &[Submission], submission: usize, access: usize) -> Acc
             .map_or(SetBinding::default(), |b| b.at),
         kind: found.map_or(AccessKind::Read, |(_, a)| a.kind),
         index: found.map_or_else(String::new, |(analysis, a)| analysis.describe(a)),
+        unfollowed: found.and_then(|(_, a)| cause::unfollowed(&list[submission], a)),
     }
 }

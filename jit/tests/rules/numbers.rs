@@ -35,7 +35,9 @@ probes! {
             .fused(0)
             .inside(1, Internalization::Private);
         list(Lab::new(64).known(3, &[7])).check().split(2, Write, Read);
-        list(Lab::new(64).words(3, &[8])).check().split(2, Write, Read);
+        let unknown = list(Lab::new(64).words(3, &[8])).check().split(2, Write, Read);
+        let detail = &unknown.plan.report.splits[0].detail;
+        assert!(detail.contains("the number at byte 0 of binding 2") && detail.contains("declare it constant"), "{detail}");
     }
 
     fn the_width_of_lines_may_be_in_a_storage_buffer() {
