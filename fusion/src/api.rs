@@ -4,6 +4,7 @@ pub(crate) mod buffer;
 pub(crate) mod context;
 pub(crate) mod fusion;
 pub(crate) mod handler;
+pub(crate) mod image;
 pub(crate) mod kernel;
 pub(crate) mod queue;
 pub(crate) mod recording;

@@ -4,8 +4,8 @@ pub use vkfuse_jit::{
     Reason, RewriteReason,
     emit::JitError,
     kernel::{
-        Binding, BindingKind, Interface, KernelError, KernelReason, Module, PushLayout, PushMember,
-        ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, Specialized,
+        Binding, BindingKind, ImageDeclaration, Interface, KernelError, KernelReason, Module, PushLayout,
+        PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
     },
     plan::{
         BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport, Internalization,

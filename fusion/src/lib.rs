@@ -97,6 +97,7 @@ pub use api::{
     context::Context,
     fusion::{FusedList, FusionWrapper, Rebind},
     handler::{Handler, SubmitResult},
+    image::{Image, Sampler},
     kernel::Kernel,
     queue::{HostScope, Queue},
     rust,
@@ -111,7 +112,7 @@ pub use options::{
 pub use report::outcome::Outcome;
 pub use runtime::event::Event;
 pub use submission::accessor::Accessor;
-pub use vk::UserBuffer;
+pub use vk::{UserBuffer, UserImage};
 pub use vulkano;
 
 pub mod cache {
@@ -145,8 +146,8 @@ pub mod module {
     pub use crate::{
         api::handler::IntoSpecValue,
         jit::{
-            Binding, BindingKind, Interface, Module, PushLayout, PushMember, ScalarClass, SpecConstant,
-            SpecType, SpecValue, Specialized,
+            Binding, BindingKind, ImageDeclaration, Interface, Module, PushLayout, PushMember, ScalarClass,
+            SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
         },
     };
 }

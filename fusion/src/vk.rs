@@ -16,6 +16,7 @@
 //! | `select` | which device to open |
 //! | `memory` | buffers with memory behind them |
 //! | `allocate`, `import` | where those come from: new, or the user's |
+//! | `texture` | images and samplers |
 //! | `pipeline` | SPIR-V words to a compute pipeline |
 //! | `module`, `driver_cache` | what exists while a pipeline is made |
 //! | `command` | what a submission is made of |
@@ -64,6 +65,7 @@ mod stats;
 mod tape;
 #[cfg(test)]
 mod tests;
+mod texture;
 mod transfer;
 mod wait;
 
@@ -80,3 +82,5 @@ pub(crate) use queue::{GpuQueue, Point, Profile, Submitted};
 pub use select::DeviceSelector;
 pub(crate) use stats::GpuStats;
 pub(crate) use tape::Tape;
+pub use texture::UserImage;
+pub(crate) use texture::{ImageShape, NumericClass, Resource, Texture, Wanted};

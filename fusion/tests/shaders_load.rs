@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use vkfuse_jit::kernel::{Kernel, Module};
 
-/// Kernels that have no normal form, and a word of the reason.
-const NOT_FUSABLE: &[(&str, &str)] = &[("forms/image.spv", "image")];
+/// Kernels that have no normal form, by the beginnings of their names, and a word of the reason.
+const NOT_FUSABLE: &[(&str, &str)] = &[("forms/image.spv", "image"), ("images/", "image")];
 
 #[test]
 fn every_checked_in_kernel_loads() {
@@ -33,7 +33,7 @@ fn every_checked_in_kernel_loads() {
                     continue;
                 }
             };
-            let expected = NOT_FUSABLE.iter().find(|(file, _)| *file == name);
+            let expected = NOT_FUSABLE.iter().find(|(start, _)| name.starts_with(start));
             match (&specialized.normal, expected) {
                 (Ok(_), None) => {}
                 (Ok(_), Some(_)) => {

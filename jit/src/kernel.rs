@@ -20,9 +20,10 @@ use crate::frontend::module::Contents;
 use crate::frontend::{guard, plain, spec, words};
 
 pub use crate::frontend::{
-    ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, FloatControls, FloatWidths, Interface,
-    KernelError, KernelReason, Module, Origin, Pass, Plain, PushLayout, PushMember, ScalarClass, SetBinding,
-    SpecConstant, SpecType, SpecValue, artifact_tools, observe_passes, tool_runs,
+    ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, FloatControls, FloatWidths,
+    ImageDeclaration, Interface, KernelError, KernelReason, Module, Origin, Pass, Plain, PushLayout,
+    PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, TextureKind, artifact_tools,
+    observe_passes, tool_runs,
 };
 pub use normal::NormalKernel;
 pub use variants::Variants;
@@ -268,6 +269,11 @@ impl Kernel {
 }
 
 impl Specialized {
+    /// What it declares of the image at a binding; nothing where there is none.
+    pub fn image_at(&self, at: SetBinding) -> Option<ImageDeclaration> {
+        crate::frontend::images::image_at(&self.plain.contract, at)
+    }
+
     /// The places of a binding that indices and conditions depend on: offset in the binding and width in bits. None for a
     /// kernel that cannot be fused.
     pub fn number_places(&self, binding: usize) -> impl Iterator<Item = (u32, u8)> + '_ {

@@ -458,8 +458,9 @@ impl Programs {
     ) -> Result<(Arc<Pipeline>, PipelineOrigin), DeviceError> {
         let mut bindings: SmallVec<[(SetBinding, vk::BindingKind); 8]> = SmallVec::new();
         for bound in &step.bindings {
-            let kind = match bound.kind {
-                BindingKind::UniformBuffer => vk::BindingKind::Uniform,
+            let kind = match (bound.kind, bound.kind.texture()) {
+                (_, Some(texture)) => vk::BindingKind::of(texture),
+                (BindingKind::UniformBuffer, _) => vk::BindingKind::Uniform,
                 _ => vk::BindingKind::Storage,
             };
             bindings.push((bound.at, kind));

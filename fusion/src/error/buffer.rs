@@ -42,6 +42,9 @@ pub enum BufferError {
         /// Number of elements there are.
         len: u64,
     },
+    /// An image or a sampler where a buffer is needed.
+    #[error("it is an image or a sampler, and no buffer")]
+    Texture,
     /// As many elements are needed as the buffer or accessor has.
     #[error("{given} elements were given for {len}")]
     Length {

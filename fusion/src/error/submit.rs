@@ -34,8 +34,20 @@ pub enum SubmitError {
         /// The binding.
         at: SetBinding,
     },
-    /// The kernel wants something else than a buffer.
-    #[error("{at}{name} is a {kind}, and only buffers can be passed")]
+    /// An image where the kernel has a buffer, another image than it declares, and the like.
+    #[error("{at}{name} takes no `{resource}`: {problem}")]
+    WrongResource {
+        /// The binding.
+        at: SetBinding,
+        /// Its name in the module.
+        name: BindingName,
+        /// The name of what was passed.
+        resource: String,
+        /// What does not agree.
+        problem: String,
+    },
+    /// The kernel wants something that cannot be passed.
+    #[error("{at}{name} is a {kind}, and only buffers, images and samplers can be passed")]
     NotABuffer {
         /// The binding.
         at: SetBinding,

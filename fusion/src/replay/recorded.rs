@@ -20,7 +20,6 @@ use crate::{
     jit::SetBinding,
     report::list::Reported,
     submission::{
-        buffer::BufferInner,
         device::Device,
         graph::{Graph, Mark, Stage, Touch, Touches},
         identity::HandleId,
@@ -142,8 +141,8 @@ impl Replay {
             }
             let mut bound = SmallVec::with_capacity(bindings.len());
             for Binding { place, at, offset, len } in bindings {
-                let memory = buffers[*place as usize].memory(graph)?.clone();
-                bound.push(BoundMemory { at: *at, memory, offset: *offset, len: *len });
+                let resource = buffers[*place as usize].resource(graph)?;
+                bound.push(BoundMemory { at: *at, resource, offset: *offset, len: *len });
             }
             let (pipeline, push, groups) = (pipeline.clone(), push.clone(), *groups);
             let keeps = SmallVec::new();
@@ -176,7 +175,7 @@ impl Replay {
         if !again {
             // What is allocated now is filled by a submission of its own, which comes before this one.
             for binding in self.steps.iter().flat_map(|step| &step.bindings) {
-                buffers[binding.place as usize].memory(graph)?;
+                buffers[binding.place as usize].resource(graph)?;
             }
         }
         let touch =
@@ -236,9 +235,8 @@ impl Replay {
 
 impl Binding {
     fn of(bound: &BoundMemory, buffers: &Buffers) -> Option<Binding> {
-        let BoundMemory { at, memory, offset, len } = bound;
-        let is_over = |buffer: &Arc<BufferInner>| buffer.is_over(memory);
-        let place = buffers.iter().position(is_over)? as u32;
+        let BoundMemory { at, resource, offset, len } = bound;
+        let place = buffers.iter().position(|buffer| buffer.is_bound(resource))? as u32;
         Some(Binding { place, at: *at, offset: *offset, len: *len })
     }
 }

@@ -6,7 +6,10 @@ use smallvec::SmallVec;
 
 use crate::{
     error::{BindingName, BufferError, BuildError, Error, SubmitError},
-    jit::{Arg, Binding, BindingKind, FloatMode, Promote, SetBinding, Specialized, Submission, plan_unfused},
+    jit::{
+        Arg, Binding, BindingKind, FloatMode, ImageDeclaration, Promote, SetBinding, Specialized, Submission,
+        plan_unfused,
+    },
     runtime::{context::ContextInner, schedule::List},
     submission::{
         accessor::{Access, Accessor},
@@ -16,7 +19,7 @@ use crate::{
         kernel::check_device,
         request::{Request, Size},
     },
-    vk::DeviceError,
+    vk::{self, DeviceError, NumericClass, Wanted},
 };
 
 /// A submission that can be listed or run.
@@ -62,12 +65,13 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
     for binding in &kernel.interface.bindings {
         let at = binding.at;
         let name = BindingName(binding.name.clone());
-        if let BindingKind::Other(kind) = binding.kind {
+        if let (BindingKind::Other(kind), None) = (binding.kind, binding.kind.texture()) {
             return Err(fail(SubmitError::NotABuffer { at, name, kind }));
         }
         let Some((_, accessor)) = request.args.iter().find(|(given, _)| *given == at) else {
             return Err(fail(SubmitError::MissingBinding { at, name }));
         };
+        texture(&kernel, binding, accessor).map_err(fail)?;
         let (offset, len) = range(context, at, binding, accessor).map_err(fail)?;
         uniform(binding.kind, &accessor.buffer)?;
         // Looked at once: another thread may change it.
@@ -132,6 +136,45 @@ pub(crate) fn push(context: &ContextInner, kernel: &Specialized, given: usize) -
     }
 }
 
+/// Whether an accessor is of a buffer where the kernel has a buffer, and of what it has where that is an image or a sampler.
+fn texture(kernel: &Specialized, binding: &Binding, accessor: &Accessor) -> Result<(), SubmitError> {
+    let (at, buffer) = (binding.at, &accessor.buffer);
+    let wrong = |problem: String| SubmitError::WrongResource {
+        at,
+        name: BindingName(binding.name.clone()),
+        resource: buffer.name().to_string(),
+        problem,
+    };
+    match (binding.kind.texture(), &buffer.texture) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => {
+            Err(wrong("it is a buffer, and what is passed is an image or a sampler".to_owned()))
+        }
+        (Some(kind), None) => Err(wrong(format!("it is a {kind:?}, and what is passed is a buffer"))),
+        (Some(kind), Some(texture)) => {
+            if !texture.serves(vk::BindingKind::of(kind)) {
+                return Err(wrong(format!("it is a {kind:?}, and what is passed cannot be used as one")));
+            }
+            let class = |integers: Option<bool>| match integers {
+                None => NumericClass::Float,
+                Some(true) => NumericClass::Int,
+                Some(false) => NumericClass::Uint,
+            };
+            let wanted =
+                kernel.image_at(at).map(|ImageDeclaration { dim, arrayed, multisampled, integers }| Wanted {
+                    dim,
+                    arrayed,
+                    multisampled,
+                    class: class(integers),
+                });
+            match wanted.and_then(|wanted| texture.misfit(&wanted)) {
+                Some(problem) => Err(wrong(problem)),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
 /// The accessor's byte range in its buffer, if it can be bound.
 fn range(
     context: &ContextInner,
@@ -162,6 +205,10 @@ fn range(
     if binding.writes && !accessor.access.may_write() {
         return Err(SubmitError::WriteThroughRead { at, name: name(), buffer: buffer() });
     }
+    if binding.kind.texture().is_some() {
+        // All of it, whatever the accessor says.
+        return Ok((0, accessor.buffer.size));
+    }
     let limits = context.gpu.caps().limits();
     let (limit, limit_name) = match binding.kind {
         BindingKind::UniformBuffer => (limits.max_uniform_range, "maxUniformBufferRange"),
@@ -182,6 +229,9 @@ fn aligned(
     buffer: &BufferInner,
     offset: u64,
 ) -> Result<(), SubmitError> {
+    if kind.texture().is_some() {
+        return Ok(());
+    }
     let offset = buffer.bound_at(offset);
     let limits = context.gpu.caps().limits();
     let (align, limit_name) = match kind {

@@ -76,7 +76,9 @@ fn named<'a>(
     touch: &Touch,
     buffers: impl Iterator<Item = &'a Arc<BufferInner>>,
 ) -> Option<(&'a Arc<BufferInner>, Range<u64>)> {
+    let is_texture = bound.kind.texture().is_some();
     let of_memory = buffers.filter(|buffer| buffer.shared.id == touch.memory);
+    let of_memory = of_memory.filter(move |buffer| buffer.texture.is_some() == is_texture);
     let mut fitting =
         of_memory.filter(|buffer| bound.kind != BindingKind::UniformBuffer || buffer.may_be_uniform());
     fitting.find_map(|buffer| Some((buffer, buffer.within(touch.span)?)))
@@ -100,8 +102,8 @@ impl ContextInner {
                 let touch = touched(bound);
                 let (buffer, range) = named(bound, &touch, buffers.clone())
                     .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: "buffer" }))?;
-                let memory = buffer.memory(&mut schedule.graph)?.clone();
-                bindings.push(BoundMemory { at: bound.at, memory, offset: range.start, len: bound.len });
+                let resource = buffer.resource(&mut schedule.graph)?;
+                bindings.push(BoundMemory { at: bound.at, resource, offset: range.start, len: bound.len });
                 touches.push(touch);
             }
             let mut keeps = SmallVec::new();

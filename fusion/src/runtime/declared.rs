@@ -16,7 +16,12 @@ impl ContextInner {
         let buffer = &accessor.buffer;
         let (offset, len) = accessor.bytes();
         let is_inside = offset.checked_add(len).is_some_and(|end| end <= buffer.size);
-        if !Arc::ptr_eq(&buffer.device, &self.device) || !is_inside || len == 0 || len > MOST {
+        if buffer.texture.is_some()
+            || !Arc::ptr_eq(&buffer.device, &self.device)
+            || !is_inside
+            || len == 0
+            || len > MOST
+        {
             return Ok(());
         }
         // All of a small one, of which another range may be asked for next.

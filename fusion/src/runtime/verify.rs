@@ -32,7 +32,7 @@ use crate::{
         graph::{Graph, Touch},
         identity::{MemoryId, Span},
     },
-    vk::{Command, Point},
+    vk::{Command, Point, Resource},
 };
 
 /// Bytes that are compared at a time.
@@ -148,6 +148,9 @@ impl ContextInner {
         if pieces.iter().any(|piece| piece.apart || !piece.reaches.is_empty()) {
             return Err(refused("a kernel follows device addresses"));
         }
+        if pieces.iter().flat_map(|piece| &piece.bindings).any(|bound| bound.kind.texture().is_some()) {
+            return Err(refused("a kernel has images, which are not copied"));
+        }
         let touches = || pieces.iter().flat_map(|piece| &piece.bindings).map(touched);
         let mut copies: Vec<Copy> = Vec::new();
         for Touch { memory, .. } in touches().filter(|touch| touch.writes) {
@@ -197,7 +200,7 @@ impl ContextInner {
         for ready in &mut readies {
             for (bound, touch) in ready.dispatch.bindings.iter_mut().zip(&mut ready.touches) {
                 if let Some(copy) = copies.iter().find(|copy| copy.memory == touch.memory) {
-                    bound.memory = copy.memory(&mut schedule.graph)?;
+                    bound.resource = Resource::Buffer(copy.memory(&mut schedule.graph)?);
                     bound.offset = touch.span.start - copy.span.start;
                     let range = bound.offset..bound.offset + bound.len;
                     *touch = copy.buffer.touch(range, touch.reads, touch.writes);

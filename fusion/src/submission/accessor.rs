@@ -110,6 +110,9 @@ impl Accessor {
         if !Arc::ptr_eq(&self.buffer.device, device) {
             return Err(self.buffer.error(BufferError::Foreign));
         }
+        if self.buffer.texture.is_some() {
+            return Err(self.buffer.error(BufferError::Texture));
+        }
         let (offset, count, len) = (self.offset, self.count, self.buffer.elements(self.element));
         if count == 0 || offset.checked_add(count).is_none_or(|end| end > len) {
             return Err(self.buffer.error(BufferError::OutOfRange { offset, count, len }));

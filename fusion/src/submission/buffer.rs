@@ -20,7 +20,7 @@ use crate::{
         graph::{Graph, Touch},
         identity::{HandleId, SharedMemory, Span},
     },
-    vk::{Command, Memory, MemoryKind},
+    vk::{Command, Memory, MemoryKind, Resource, Texture},
 };
 
 /// The promotions that a buffer may ask for; one of them is stored as its place here.
@@ -42,6 +42,8 @@ pub(crate) struct BufferInner {
     /// Bytes.
     pub(crate) size: u64,
     memory: OnceLock<Arc<Memory>>,
+    /// What it is if it is no buffer: an image, a sampler, or both. It has no bytes then, but is ordered and named as buffers are.
+    pub(crate) texture: Option<Arc<Texture>>,
     /// Whether it is over the user's memory, which other buffers may be over too.
     pub(crate) imported: bool,
     promote: AtomicU8,
@@ -68,6 +70,7 @@ impl BufferInner {
             size,
             imported: memory.get().is_some(),
             memory,
+            texture: None,
             promote: AtomicU8::new(0),
             is_named: AtomicBool::new(false),
             name: Mutex::default(),
@@ -88,6 +91,42 @@ impl BufferInner {
         let shared = shared.ok_or_else(|| Error::buffer("imported", BufferError::JoinsMemories))?;
         let (at, size) = ((place.range.start, place.buffer.into()), memory.size());
         Ok(BufferInner::with(device, shared, at, size, OnceLock::from(memory)))
+    }
+
+    /// An image or a sampler. Those of one image share a memory: each is a range of it that all others overlap, and none
+    /// covers another, so that work is ordered, and one is not taken for another.
+    pub(crate) fn textured(
+        device: &Arc<Device>,
+        shared: Option<&Arc<SharedMemory>>,
+        number: u64,
+        texture: &Arc<Texture>,
+    ) -> Arc<BufferInner> {
+        /// More than there are ways to see an image.
+        const EXTENT: u64 = 1 << 40;
+        let shared = shared.cloned().unwrap_or_else(SharedMemory::new);
+        let reach = Span::of_len(number, EXTENT);
+        let mut inner = BufferInner::with(device, shared, (number, reach), EXTENT, OnceLock::new());
+        let made = Arc::get_mut(&mut inner).expect("invariant: it was made here");
+        // It stands for itself alone, as what is the user's does.
+        (made.imported, made.texture) = (true, Some(texture.clone()));
+        inner
+    }
+
+    /// What it is bound as; memory is allocated and filled with zeros now if it was not yet.
+    pub(crate) fn resource(&self, graph: &mut Graph) -> Result<Resource, Error> {
+        match &self.texture {
+            Some(texture) => Ok(Resource::Texture(texture.clone())),
+            None => Ok(Resource::Buffer(self.memory(graph)?.clone())),
+        }
+    }
+
+    /// Whether it is what was bound.
+    pub(crate) fn is_bound(&self, resource: &Resource) -> bool {
+        match (resource, &self.texture) {
+            (Resource::Buffer(memory), _) => self.is_over(memory),
+            (Resource::Texture(bound), Some(own)) => Arc::ptr_eq(bound, own),
+            (Resource::Texture(_), None) => false,
+        }
     }
 
     /// Gives it a name.

@@ -79,7 +79,7 @@ impl Gpu {
         Ok(Arc::new(Memory::over(self, Subbuffer::new(buffer), bytes, Origin { in_reach })))
     }
 
-    fn sharing(&self) -> Sharing<smallvec::SmallVec<[u32; 4]>> {
+    pub(super) fn sharing(&self) -> Sharing<smallvec::SmallVec<[u32; 4]>> {
         if self.0.families.len() > 1 {
             Sharing::Concurrent(self.0.families.clone())
         } else {

@@ -6,7 +6,8 @@
 use ash::vk;
 
 use super::{
-    BindingKind, BoundMemory, Command, DeviceError, Dispatch, Memory, gpu::GpuInner, pipeline::Pipeline,
+    BindingKind, BoundMemory, Command, DeviceError, Dispatch, Memory, Resource, Texture, gpu::GpuInner,
+    pipeline::Pipeline,
 };
 use crate::jit::SetBinding;
 
@@ -20,6 +21,8 @@ pub(super) struct Needs {
     pub(super) sets: u32,
     pub(super) storage: u32,
     pub(super) uniform: u32,
+    /// Storage images, sampled images, combined ones and samplers.
+    pub(super) textures: [u32; 4],
     /// Whether the host may look at something that is written.
     pub(super) host: bool,
 }
@@ -71,6 +74,18 @@ pub(super) fn commands(gpu: &GpuInner, commands: &[Command]) -> Result<Needs, De
                 dst.check("update", *offset, bytes.len() as u64)?;
                 needs.host |= dst.host_may_look();
             }
+            Command::Prepare { texture } => own_texture(gpu, texture)?,
+            Command::ToImage { src, dst } => {
+                own(gpu, src)?;
+                own_texture(gpu, dst)?;
+                src.check("source of a copy to an image", 0, dst.bytes())?;
+            }
+            Command::FromImage { src, dst } => {
+                own(gpu, dst)?;
+                own_texture(gpu, src)?;
+                dst.check("destination of a copy from an image", 0, src.bytes())?;
+                needs.host |= dst.host_may_look();
+            }
             Command::Barrier(_) => {}
         }
     }
@@ -104,7 +119,8 @@ fn check_dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -> Res
             return Err(DeviceError::Binding { at: *at, problem });
         };
         check_binding(gpu, bound, *kind)?;
-        needs.host |= *kind == BindingKind::Storage && bound.memory.host_may_look();
+        let host_may_look = bound.resource.memory().is_some_and(|memory| memory.host_may_look());
+        needs.host |= *kind == BindingKind::Storage && host_may_look;
     }
     if bindings.len() != pipeline.bindings().len() {
         return Err(superfluous(pipeline, bindings));
@@ -119,6 +135,10 @@ fn check_dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -> Res
             match kind {
                 BindingKind::Storage => needs.storage += 1,
                 BindingKind::Uniform => needs.uniform += 1,
+                BindingKind::StorageImage => needs.textures[0] += 1,
+                BindingKind::SampledImage => needs.textures[1] += 1,
+                BindingKind::CombinedSampler => needs.textures[2] += 1,
+                BindingKind::Sampler => needs.textures[3] += 1,
             }
         }
     }
@@ -148,8 +168,18 @@ fn superfluous(pipeline: &Pipeline, bindings: &[BoundMemory]) -> DeviceError {
 }
 
 fn check_binding(gpu: &GpuInner, bound: &BoundMemory, kind: BindingKind) -> Result<(), DeviceError> {
-    let BoundMemory { at, memory, offset, len } = bound;
-    own(gpu, memory)?;
+    let BoundMemory { at, resource, offset, len } = bound;
+    if !resource.belongs_to(gpu.id) {
+        return Err(DeviceError::Foreign { what: "memory object" });
+    }
+    let memory = match (resource, kind.is_texture()) {
+        (Resource::Buffer(memory), false) => memory,
+        (Resource::Texture(texture), true) if texture.serves(kind) => return Ok(()),
+        _ => {
+            let problem = "is given another resource than the pipeline declares";
+            return Err(DeviceError::Binding { at: *at, problem });
+        }
+    };
     if *len == 0 {
         let problem = "is given a range of no bytes";
         return Err(DeviceError::Binding { at: *at, problem });
@@ -163,7 +193,7 @@ fn check_binding(gpu: &GpuInner, bound: &BoundMemory, kind: BindingKind) -> Resu
             "a storage buffer binding",
             "maxStorageBufferRange",
         ),
-        BindingKind::Uniform => (
+        _ => (
             limits.uniform_offset_align,
             limits.max_uniform_range,
             "a uniform buffer binding",
@@ -186,6 +216,11 @@ fn own(gpu: &GpuInner, memory: &Memory) -> Result<(), DeviceError> {
     }
     debug_assert_ne!(memory.handle(), vk::Buffer::null());
     Ok(())
+}
+
+fn own_texture(gpu: &GpuInner, texture: &Texture) -> Result<(), DeviceError> {
+    let is_image = texture.image().is_some() && texture.belongs_to(gpu.id);
+    if is_image { Ok(()) } else { Err(DeviceError::Foreign { what: "image" }) }
 }
 
 fn aligned(what: &'static str, value: u64, align: u64) -> Result<(), DeviceError> {

@@ -8,26 +8,51 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Memory, Pipeline};
-use crate::jit::SetBinding;
+use super::{Memory, Pipeline, Resource, Texture};
+use crate::jit::{SetBinding, TextureKind};
 
-/// How a shader sees a buffer.
+/// What a shader finds at a binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum BindingKind {
     /// Storage buffer.
     Storage,
     /// Uniform buffer.
     Uniform,
+    /// An image that is read and written by coordinates.
+    StorageImage,
+    /// An image that is sampled by a sampler of another binding.
+    SampledImage,
+    /// An image with a sampler.
+    CombinedSampler,
+    /// A sampler.
+    Sampler,
 }
 
-/// A range of memory bound for one dispatch.
+impl BindingKind {
+    /// That of an image or a sampler.
+    pub(crate) fn of(texture: TextureKind) -> BindingKind {
+        match texture {
+            TextureKind::StorageImage => BindingKind::StorageImage,
+            TextureKind::SampledImage => BindingKind::SampledImage,
+            TextureKind::CombinedSampler => BindingKind::CombinedSampler,
+            TextureKind::Sampler => BindingKind::Sampler,
+        }
+    }
+
+    /// Whether it is no buffer.
+    pub(crate) fn is_texture(self) -> bool {
+        !matches!(self, BindingKind::Storage | BindingKind::Uniform)
+    }
+}
+
+/// A range of memory, or an image, bound for one dispatch.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundMemory {
     pub(crate) at: SetBinding,
-    pub(crate) memory: Arc<Memory>,
-    /// Bytes from the start of the memory object.
+    pub(crate) resource: Resource,
+    /// Bytes from the start of the memory object. Nothing for an image.
     pub(crate) offset: u64,
-    /// Bytes; never 0.
+    /// Bytes; never 0. Nothing for an image.
     pub(crate) len: u64,
 }
 
@@ -87,6 +112,20 @@ pub(crate) enum Command {
         dst: Arc<Memory>,
         offset: u64,
         bytes: Arc<[u8]>,
+    },
+    /// Brings a new image into its layout, and fills it with zeros.
+    Prepare {
+        texture: Arc<Texture>,
+    },
+    /// Copies all texels of an image out of the start of a buffer.
+    ToImage {
+        src: Arc<Memory>,
+        dst: Arc<Texture>,
+    },
+    /// Copies all texels of an image to the start of a buffer.
+    FromImage {
+        src: Arc<Texture>,
+        dst: Arc<Memory>,
     },
     Barrier(Barrier),
 }

@@ -57,6 +57,12 @@ pub enum DeviceError {
         /// The device's name.
         device: String,
     },
+    /// An image or a sampler that cannot be made, or not be taken.
+    #[error("an image or a sampler cannot be made: {reason}")]
+    Image {
+        /// Why.
+        reason: String,
+    },
     /// A queue that belongs to another device was handed in.
     #[error("queue {index} of the given list belongs to another device")]
     ForeignQueue {

@@ -29,6 +29,11 @@ pub(super) fn wanted(device: &PhysicalDevice) -> (DeviceFeatures, DeviceExtensio
         shader_float64: true,
         shader_int64: true,
         shader_int16: true,
+        image_cube_array: true,
+        shader_image_gather_extended: true,
+        shader_storage_image_extended_formats: true,
+        shader_storage_image_read_without_format: true,
+        shader_storage_image_write_without_format: true,
         shader_uniform_buffer_array_dynamic_indexing: true,
         shader_storage_buffer_array_dynamic_indexing: true,
         // Vulkan 1.1

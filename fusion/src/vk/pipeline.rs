@@ -355,6 +355,10 @@ impl BindingKind {
         match self {
             BindingKind::Storage => vk::DescriptorType::STORAGE_BUFFER,
             BindingKind::Uniform => vk::DescriptorType::UNIFORM_BUFFER,
+            BindingKind::StorageImage => vk::DescriptorType::STORAGE_IMAGE,
+            BindingKind::SampledImage => vk::DescriptorType::SAMPLED_IMAGE,
+            BindingKind::CombinedSampler => vk::DescriptorType::COMBINED_IMAGE_SAMPLER,
+            BindingKind::Sampler => vk::DescriptorType::SAMPLER,
         }
     }
 }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::DeviceFunctions};
 
 use super::{
-    Barrier, Command, DeviceError, Dispatch,
+    Barrier, Command, DeviceError, Dispatch, Resource, Texture,
     check::{self, Needs},
     gpu::GpuInner,
     sheet::Sheet,
@@ -181,16 +181,26 @@ impl Recorder<'_> {
 
     fn bind(&self, sheet: &mut Sheet, dispatch: &Dispatch) -> Result<(), DeviceError> {
         let pipeline = &dispatch.pipeline;
-        let buffers: SmallVec<[vk::DescriptorBufferInfo; 8]> = pipeline
-            .bindings()
-            .iter()
-            .enumerate()
-            .filter_map(|(number, (at, _))| check::find(&dispatch.bindings, number, *at))
-            .map(|bound| {
-                vk::DescriptorBufferInfo::default()
-                    .buffer(bound.memory.handle())
-                    .offset(bound.memory.base() + bound.offset)
-                    .range(bound.len)
+        let given = || {
+            let bindings = pipeline.bindings().iter().enumerate();
+            bindings.filter_map(|(number, (at, _))| check::find(&dispatch.bindings, number, *at))
+        };
+        let buffers: SmallVec<[vk::DescriptorBufferInfo; 8]> = given()
+            .map(|bound| match &bound.resource {
+                Resource::Buffer(memory) => vk::DescriptorBufferInfo::default()
+                    .buffer(memory.handle())
+                    .offset(memory.base() + bound.offset)
+                    .range(bound.len),
+                Resource::Texture(_) => vk::DescriptorBufferInfo::default(),
+            })
+            .collect();
+        // None for most kernels; then nothing is made.
+        let has_textures = pipeline.bindings().iter().any(|(_, kind)| kind.is_texture());
+        let textures: SmallVec<[vk::DescriptorImageInfo; 4]> = given()
+            .filter(|_| has_textures)
+            .map(|bound| match &bound.resource {
+                Resource::Texture(texture) => texture.descriptor(),
+                Resource::Buffer(_) => vk::DescriptorImageInfo::default(),
             })
             .collect();
         for (number, set) in pipeline.sets().iter().enumerate().filter(|(_, set)| set.count > 0) {
@@ -199,11 +209,14 @@ impl Recorder<'_> {
             let writes: SmallVec<[vk::WriteDescriptorSet<'_>; 8]> = (set.first..set.first + set.count)
                 .map(|at| {
                     let (SetBinding { binding, .. }, kind) = pipeline.bindings()[at];
-                    vk::WriteDescriptorSet::default()
+                    let write = vk::WriteDescriptorSet::default()
                         .dst_set(target)
                         .dst_binding(binding)
-                        .descriptor_type(kind.to_vk())
-                        .buffer_info(&buffers[at..=at])
+                        .descriptor_type(kind.to_vk());
+                    match kind.is_texture() {
+                        true => write.image_info(&textures[at..=at]),
+                        false => write.buffer_info(&buffers[at..=at]),
+                    }
                 })
                 .collect();
             if set.pushed {
@@ -301,10 +314,88 @@ impl Recorder<'_> {
                     );
                 }
             }
+            Command::Prepare { texture } => self.prepare(texture),
+            Command::ToImage { src, dst } => {
+                self.note(|| format!("copy to image {}", dst.bytes()));
+                self.counts.transfers += 1;
+                let region = whole_image(dst, src.base());
+                // SAFETY: the buffer has as many bytes as the image (checked), which is in this layout from when it was
+                // made; the sheet keeps both.
+                unsafe {
+                    (self.fns.v1_0.cmd_copy_buffer_to_image)(
+                        self.to,
+                        src.handle(),
+                        dst.handle(),
+                        vk::ImageLayout::GENERAL,
+                        1,
+                        &region,
+                    );
+                }
+            }
+            Command::FromImage { src, dst } => {
+                self.note(|| format!("copy from image {}", src.bytes()));
+                self.counts.transfers += 1;
+                let region = whole_image(src, dst.base());
+                // SAFETY: as above.
+                unsafe {
+                    (self.fns.v1_0.cmd_copy_image_to_buffer)(
+                        self.to,
+                        src.handle(),
+                        vk::ImageLayout::GENERAL,
+                        dst.handle(),
+                        1,
+                        &region,
+                    );
+                }
+            }
             // Nothing to move; Vulkan does not allow a transfer of no bytes.
             _ => {}
         }
     }
+}
+
+impl Recorder<'_> {
+    /// Brings a new image into its layout, and fills it with zeros.
+    fn prepare(&mut self, texture: &Texture) {
+        self.note(|| "prepare image".to_owned());
+        self.counts.transfers += 1;
+        let whole = vk::ImageSubresourceRange::default()
+            .aspect_mask(vk::ImageAspectFlags::COLOR)
+            .level_count(1)
+            .layer_count(vk::REMAINING_ARRAY_LAYERS);
+        let barriers = [vk::ImageMemoryBarrier2::default()
+            .dst_stage_mask(TRANSFER)
+            .dst_access_mask(vk::AccessFlags2::TRANSFER_WRITE)
+            .old_layout(vk::ImageLayout::UNDEFINED)
+            .new_layout(vk::ImageLayout::GENERAL)
+            .src_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
+            .dst_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
+            .image(texture.handle())
+            .subresource_range(whole)];
+        let info = vk::DependencyInfo::default().image_memory_barriers(&barriers);
+        // SAFETY: the command buffer is being recorded, `info` outlives the call, the image is new and kept by the sheet.
+        unsafe { (self.gpu.calls.barrier)(self.to, &info) };
+        let zeros = texture.zeros();
+        // SAFETY: the image is of colours, is in this layout by the barrier above, and was made for transfers.
+        unsafe {
+            (self.fns.v1_0.cmd_clear_color_image)(
+                self.to,
+                texture.handle(),
+                vk::ImageLayout::GENERAL,
+                &zeros,
+                1,
+                &whole,
+            );
+        }
+    }
+}
+
+/// All texels of an image, without gaps in a buffer from a byte on.
+fn whole_image(texture: &Texture, offset: u64) -> vk::BufferImageCopy {
+    vk::BufferImageCopy::default()
+        .buffer_offset(offset)
+        .image_subresource(texture.layers())
+        .image_extent(texture.extent())
 }
 
 const COMPUTE: vk::PipelineStageFlags2 = vk::PipelineStageFlags2::COMPUTE_SHADER;

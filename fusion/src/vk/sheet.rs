@@ -3,14 +3,16 @@
 use std::{ptr, sync::Arc};
 
 use ash::vk;
+use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::Device};
 
-use super::{Command, DeviceError, Memory, Pipeline, check::Needs, gpu::GpuInner};
+use super::{Command, DeviceError, Memory, Pipeline, Resource, Texture, check::Needs, gpu::GpuInner};
 
 /// What the commands keep alive.
 #[derive(Debug)]
 enum Keep {
     Memory { _memory: Arc<Memory> },
+    Texture { _texture: Arc<Texture> },
     Pipeline { _pipeline: Arc<Pipeline> },
 }
 
@@ -71,8 +73,13 @@ impl Sheet {
             match command {
                 Command::Dispatch(dispatch) => {
                     self.keeps.push(Keep::Pipeline { _pipeline: dispatch.pipeline.clone() });
-                    let bound = dispatch.bindings.iter().map(|bound| &bound.memory);
-                    for memory in bound.chain(&dispatch.keeps) {
+                    for bound in &dispatch.bindings {
+                        self.keeps.push(match &bound.resource {
+                            Resource::Buffer(memory) => Keep::Memory { _memory: memory.clone() },
+                            Resource::Texture(texture) => Keep::Texture { _texture: texture.clone() },
+                        });
+                    }
+                    for memory in &dispatch.keeps {
                         self.keeps.push(Keep::Memory { _memory: memory.clone() });
                     }
                 }
@@ -82,6 +89,14 @@ impl Sheet {
                 }
                 Command::Fill { dst, .. } | Command::Update { dst, .. } => {
                     self.keeps.push(Keep::Memory { _memory: dst.clone() });
+                }
+                Command::Prepare { texture } => {
+                    self.keeps.push(Keep::Texture { _texture: texture.clone() });
+                }
+                Command::ToImage { src: memory, dst: texture }
+                | Command::FromImage { src: texture, dst: memory } => {
+                    self.keeps.push(Keep::Memory { _memory: memory.clone() });
+                    self.keeps.push(Keep::Texture { _texture: texture.clone() });
                 }
                 Command::Barrier(_) => {}
             }
@@ -116,8 +131,10 @@ impl SetPool {
         let device = self.device.clone();
         let fns = &device.fns().v1_0;
         let have = self.capacity;
-        let enough =
-            have.sets >= needs.sets && have.storage >= needs.storage && have.uniform >= needs.uniform;
+        let enough = have.sets >= needs.sets
+            && have.storage >= needs.storage
+            && have.uniform >= needs.uniform
+            && have.textures.iter().zip(needs.textures).all(|(have, needs)| *have >= needs);
         if self.handle != vk::DescriptorPool::null() && enough {
             let flags = vk::DescriptorPoolResetFlags::empty();
             // SAFETY: nothing recorded with the pool is pending, so no set of it is in use.
@@ -129,16 +146,20 @@ impl SetPool {
             sets: needs.sets.max(have.sets).next_power_of_two(),
             storage: needs.storage.max(have.storage).next_power_of_two(),
             uniform: needs.uniform.max(have.uniform).next_power_of_two(),
+            textures: [0, 1, 2, 3].map(|kind| needs.textures[kind].max(have.textures[kind])),
             host: false,
         };
-        let sizes = [
-            vk::DescriptorPoolSize::default()
-                .ty(vk::DescriptorType::STORAGE_BUFFER)
-                .descriptor_count(capacity.storage),
-            vk::DescriptorPoolSize::default()
-                .ty(vk::DescriptorType::UNIFORM_BUFFER)
-                .descriptor_count(capacity.uniform),
+        let [storage_images, sampled_images, combined, samplers] = capacity.textures;
+        let counts = [
+            (vk::DescriptorType::STORAGE_BUFFER, capacity.storage),
+            (vk::DescriptorType::UNIFORM_BUFFER, capacity.uniform),
+            (vk::DescriptorType::STORAGE_IMAGE, storage_images),
+            (vk::DescriptorType::SAMPLED_IMAGE, sampled_images),
+            (vk::DescriptorType::COMBINED_IMAGE_SAMPLER, combined),
+            (vk::DescriptorType::SAMPLER, samplers),
         ];
+        let size = |(ty, count)| vk::DescriptorPoolSize::default().ty(ty).descriptor_count(count);
+        let sizes: SmallVec<[_; 6]> = counts.into_iter().filter(|(_, count)| *count > 0).map(size).collect();
         let info = vk::DescriptorPoolCreateInfo::default().max_sets(capacity.sets).pool_sizes(&sizes);
         // SAFETY: the device is alive, `info` and the sizes outlive the call, no count is 0.
         let result =

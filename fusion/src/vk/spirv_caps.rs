@@ -1,9 +1,9 @@
 //! SPIR-V capability to device feature.
 //!
 //! The table of the Vulkan specification's appendix "Vulkan Environment for SPIR-V", as far as it concerns compute
-//! kernels on buffers, read against the features a device was *opened* with: a module that names a capability whose
-//! feature is off is invalid usage, and drivers may crash on it. What is not listed is not supported. Images are
-//! absent on purpose: no binding here can hold one.
+//! kernels, read against the features a device was *opened* with: a module that names a capability whose
+//! feature is off is invalid usage, and drivers may crash on it. What is not listed is not supported: of images, what
+//! no binding here can hold, such as those of several samples and texel buffers.
 
 use vulkano::device::{Device, physical::SubgroupFeatures};
 
@@ -26,7 +26,16 @@ pub(super) fn supported(device: &Device) -> Vec<u32> {
         (22, "Int16", f.shader_int16),
         (28, "UniformBufferArrayDynamicIndexing", f.shader_uniform_buffer_array_dynamic_indexing),
         (30, "StorageBufferArrayDynamicIndexing", f.shader_storage_buffer_array_dynamic_indexing),
+        (25, "ImageGatherExtended", f.shader_image_gather_extended),
+        (34, "ImageCubeArray", f.image_cube_array),
         (39, "Int8", f.shader_int8),
+        (43, "Sampled1D", true),
+        (44, "Image1D", true),
+        (45, "SampledCubeArray", f.image_cube_array),
+        (49, "StorageImageExtendedFormats", f.shader_storage_image_extended_formats),
+        (50, "ImageQuery", true),
+        (55, "StorageImageReadWithoutFormat", f.shader_storage_image_read_without_format),
+        (56, "StorageImageWriteWithoutFormat", f.shader_storage_image_write_without_format),
         (61, "GroupNonUniform", group(SubgroupFeatures::BASIC)),
         (62, "GroupNonUniformVote", group(SubgroupFeatures::VOTE)),
         (63, "GroupNonUniformArithmetic", group(SubgroupFeatures::ARITHMETIC)),

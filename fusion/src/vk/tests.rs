@@ -19,7 +19,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{
     BindingKind, BoundMemory, Command, DeviceError, Dispatch, Gpu, GpuOptions, Memory, MemoryKind, Pipeline,
-    PipelineSource, instance::Messages,
+    PipelineSource, Resource, instance::Messages,
 };
 use crate::jit::SetBinding;
 
@@ -110,7 +110,12 @@ fn busy_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
 }
 
 fn whole(set: u32, binding: u32, memory: &Arc<Memory>) -> BoundMemory {
-    BoundMemory { at: at(set, binding), memory: memory.clone(), offset: 0, len: memory.size() }
+    BoundMemory {
+        at: at(set, binding),
+        resource: Resource::Buffer(memory.clone()),
+        offset: 0,
+        len: memory.size(),
+    }
 }
 
 fn push(words: &[u32]) -> SmallVec<[u8; 64]> {

@@ -205,3 +205,10 @@ pub fn import<T: Pod>(context: &Context, buffer: &Subbuffer<[u8]>, bytes: Range<
     let vouched = unsafe { UserBuffer::new(buffer.clone().slice(bytes)) };
     context.import(&vouched).expect("an import")
 }
+
+/// Hands an image to the engine that is in no layout yet.
+pub fn import_image(context: &Context, view: &Arc<vulkano::image::view::ImageView>) -> vkfuse::Image {
+    // SAFETY: the test leaves the image alone from here on, and its device has one queue family.
+    let image = unsafe { vkfuse::UserImage::new(view.clone()) };
+    context.import_image(&image.without_contents()).expect("an import")
+}

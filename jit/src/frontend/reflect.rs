@@ -85,6 +85,32 @@ pub enum BindingKind {
     Other(&'static str),
 }
 
+/// What is bound that is no buffer, and can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextureKind {
+    /// An image that is read and written by its coordinates.
+    StorageImage,
+    /// An image that is fetched from, or sampled by a sampler of another binding.
+    SampledImage,
+    /// An image and a sampler in one.
+    CombinedSampler,
+    /// A sampler.
+    Sampler,
+}
+
+impl BindingKind {
+    /// Which image or sampler it is, if it is one.
+    pub fn texture(self) -> Option<TextureKind> {
+        match self {
+            Self::Other(resource::STORAGE_IMAGE) => Some(TextureKind::StorageImage),
+            Self::Other(resource::SAMPLED_IMAGE) => Some(TextureKind::SampledImage),
+            Self::Other(resource::SAMPLED) => Some(TextureKind::CombinedSampler),
+            Self::Other(resource::SAMPLER) => Some(TextureKind::Sampler),
+            _ => None,
+        }
+    }
+}
+
 /// The push-constant block of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushLayout {
@@ -194,6 +220,7 @@ fn bindings(
             at,
             kind: match kind {
                 _ if array && buffer => BindingKind::Other(resource::BUFFER_ARRAY),
+                _ if array => BindingKind::Other(resource::ARRAY),
                 Kind::StorageBuffer => BindingKind::StorageBuffer,
                 Kind::UniformBuffer => BindingKind::UniformBuffer,
                 Kind::Other(kind) => BindingKind::Other(kind),

@@ -36,21 +36,25 @@ pub(crate) enum Kind {
     Other(&'static str),
 }
 
-const SAMPLER: &str = "sampler";
-const SAMPLED: &str = "combined image sampler";
+pub(super) const SAMPLER: &str = "sampler";
+pub(super) const SAMPLED: &str = "combined image sampler";
 const ACCELERATION: &str = "acceleration structure";
 const OPAQUE: &str = "opaque resource";
 const STORAGE_TEXELS: &str = "storage texel buffer";
 const UNIFORM_TEXELS: &str = "uniform texel buffer";
-const STORAGE_IMAGE: &str = "storage image";
-const SAMPLED_IMAGE: &str = "sampled image";
+pub(super) const STORAGE_IMAGE: &str = "storage image";
+pub(super) const SAMPLED_IMAGE: &str = "sampled image";
 
 /// What an array of buffers is called.
 pub(super) const BUFFER_ARRAY: &str = "array of buffers";
 
+/// What an array of images, samplers and the like is called.
+pub(super) const ARRAY: &str = "array of resources";
+
 /// All names of what is no single buffer.
-pub(super) const KINDS: [&str; 9] = [
+pub(super) const KINDS: [&str; 10] = [
     BUFFER_ARRAY,
+    ARRAY,
     SAMPLER,
     SAMPLED,
     ACCELERATION,

@@ -97,7 +97,8 @@ fn an_offset_binding_touches_its_range_only() {
     let src = memory_of(&gpu, &[1; 64]);
     let dst = zeroed(&gpu, 64 + align as usize);
     let mut dispatch = add(&pipeline, &src, &src, 9);
-    dispatch.bindings[1] = BoundMemory { at: at(0, 1), memory: dst.clone(), offset: align, len: 64 };
+    dispatch.bindings[1] =
+        BoundMemory { at: at(0, 1), resource: Resource::Buffer(dst.clone()), offset: align, len: 64 };
     dispatch.push = push(&[16, 9]);
     let point = gpu.queue(0).submit(&[Command::Dispatch(dispatch)], &[], false).unwrap().point;
     let got = read(&gpu, &dst, point);
