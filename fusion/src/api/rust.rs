@@ -49,7 +49,7 @@ mod checked;
 mod launch;
 mod store;
 
-pub use checked::{OutOfRange, Violations};
+pub use checked::{FailedAssertion, OutOfRange, Violations};
 pub(crate) use launch::Launch;
 pub use launch::{GroupRange, LaunchRange};
 

@@ -1,10 +1,8 @@
 //! The Mandelbrot set, with a type of complex numbers.
 
-use std::ops::{Add, Mul};
-
-use vkfuse::rust::{Captures, Item, Value, Write, device, kernel};
-
 use crate::agree;
+use std::ops::{Add, Mul};
+use vkfuse::rust::{Captures, Item, Value, Write, device, kernel};
 
 #[derive(Clone, Copy, Value)]
 #[repr(C)]
@@ -41,8 +39,7 @@ impl Mandelbrot {
     fn run(&self, item: Item<2>) {
         let (x, y) = (item.id(0) as f32, item.id(1) as f32);
         let c = self.corner + Complex { re: x * self.step, im: y * self.step };
-        let mut z = c;
-        let mut rounds = 0;
+        let (mut z, mut rounds) = (c, 0);
         while rounds < 100 && z.re * z.re + z.im * z.im <= 4.0 {
             z = z * z + c;
             rounds += 1;

@@ -1,25 +1,20 @@
 //! All elements of a group made one, by whatever an operator says.
 
-use std::marker::PhantomData;
-
-use vkfuse::rust::{Captures, GroupItem, GroupRange, Read, Shared, Value, Write, device, kernel};
-
 use crate::{agree, words};
+use std::marker::PhantomData;
+use vkfuse::rust::{Captures, GroupItem, GroupRange, Read, Shared, Value, Write, device, kernel};
 
 #[device]
 trait Operator {
     type Of: Value;
-    const NONE: Self::Of;
     fn map(x: u32) -> Self::Of;
     fn join(a: Self::Of, b: Self::Of) -> Self::Of;
 }
 
 struct SumOfSquares;
-
 #[device]
 impl Operator for SumOfSquares {
     type Of = u64;
-    const NONE: u64 = 0;
     fn map(x: u32) -> u64 {
         x as u64 * x as u64
     }
@@ -43,8 +38,9 @@ impl<O: Operator> MapReduce<O> {
         self.part[k] = O::map(self.x[item.global(0)]);
         for step in [32, 16, 8, 4, 2, 1] {
             item.barrier();
-            let other = if k < step { self.part[k + step] } else { O::NONE };
-            self.part[k] = O::join(self.part[k], other);
+            if k < step {
+                self.part[k] = O::join(self.part[k], self.part[k + step]);
+            }
         }
         if k == 0 {
             self.all[item.group(0)] = self.part[0];

@@ -14,23 +14,12 @@ fn exp(x: f32) -> f32 {
     let part = (y - whole) * 0.693_147_2;
     let mut power = 1.0;
     for k in (1..9_u32).rev() {
-        power = 1.0 + part * power * f32::from_bits(RECIPROCALS[k]);
+        power = 1.0 + part * power * INVERSE[k];
     }
     power * f32::from_bits(((whole as i32 + 127) as u32) << 23)
 }
 
-/// The bits of `1.0 / k`.
-const RECIPROCALS: [u32; 9] = [
-    0,
-    0x3f80_0000,
-    0x3f00_0000,
-    0x3eaa_aaab,
-    0x3e80_0000,
-    0x3e4c_cccd,
-    0x3e2a_aaab,
-    0x3e12_4925,
-    0x3e00_0000,
-];
+const INVERSE: [f32; 9] = [0.0, 1.0, 0.5, 1.0 / 3.0, 0.25, 0.2, 1.0 / 6.0, 1.0 / 7.0, 0.125];
 
 #[derive(Captures)]
 struct Softmax {
@@ -45,14 +34,13 @@ impl Softmax {
         let (k, x) = (item.local(0), self.x[item.global(0)]);
         self.row[k] = x;
         item.barrier();
-        let mut most = x;
+        let (mut most, mut sum) = (x, 0.0);
         for other in 0..WIDTH {
             most = most.max(self.row[other]);
         }
         item.barrier();
         self.row[k] = exp(x - most);
         item.barrier();
-        let mut sum = 0.0;
         for other in 0..WIDTH {
             sum += self.row[other];
         }

@@ -58,3 +58,47 @@ fn accesses_out_of_range_are_skipped_and_reported() {
     assert_eq!(rig.queue.check_for(3, &fine).expect("runs").count, 0);
     rig.assert_no_validation_messages();
 }
+
+#[derive(Captures)]
+struct Asserts {
+    limit: u32,
+    y: Write<u32>,
+}
+
+#[kernel]
+impl Asserts {
+    fn kind(&self, i: u32) -> u32 {
+        match i {
+            0 => 5,
+            1..=3 => 6,
+            4 => unreachable!(),
+            _ => 7,
+        }
+    }
+
+    fn run(&self, item: Item<1>) {
+        let i = item.index();
+        assert!(i < self.limit, "beyond {}", self.limit);
+        self.y[i] = self.kind(i);
+    }
+}
+
+#[test]
+fn assertions_are_reported_and_change_nothing() {
+    let rig = rig!();
+    let y = rig.context.buffer_from(&[1_u32; 6]).expect("a buffer");
+    let kernel = Asserts { limit: 5, y: y.write().into() };
+    let found = rig.queue.check_for(6, &kernel).expect("runs");
+    assert_eq!((found.count, found.first.len()), (2, 0));
+    let [beyond, reached] = &found.failed[..] else { panic!("{:?}", found.failed) };
+    let ends = |what: &str, end: &str| what.contains("checked.rs:") && what.ends_with(end);
+    let (beyond, reached) =
+        if beyond.what.contains("assert!") { (beyond, reached) } else { (reached, beyond) };
+    assert!(ends(&beyond.what, "assert!(i < self.limit)"), "{beyond:?}");
+    assert!(ends(&reached.what, "unreachable!()"), "{reached:?}");
+    assert_eq!([beyond.item[0], reached.item[0]], [5, 4]);
+    assert_eq!(y.download().expect("downloads"), [5, 6, 6, 6, 0, 7]);
+    let fine = Asserts { limit: 4, y: y.write().into() };
+    assert_eq!(rig.queue.check_for(4, &fine).expect("runs").count, 0);
+    rig.assert_no_validation_messages();
+}

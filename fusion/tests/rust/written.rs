@@ -3,13 +3,13 @@
 use vkfuse::{
     Buffer,
     rust::{
-        HostBuffer, Item, ItemKind, KernelObject, Ranged, ReadWrite, Shared, Value,
+        Grid, HostBuffer, Item, ItemKind, KernelObject, Ranged, ReadWrite, Shared, Value,
         host::{on_host, task_on_host},
     },
 };
 
 use crate::{
-    forms::{Alone, Elements, Mode, Patterns, Places, Random, Row, Traits},
+    forms::{Alone, Elements, Grids, Mode, Patterns, Places, Random, Row, Traits},
     support::Rig,
 };
 
@@ -115,5 +115,42 @@ fn elements() {
     });
     submitted.expect("submits");
     out.assert_same();
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn grids() {
+    let rig = rig!();
+    let image = Both::new(&rig, (0..64).collect::<Vec<u32>>());
+    let sums = Both::new(&rig, vec![0_u32; 15]);
+    let volume = Both::new(&rig, (0..24).map(|state| Random { state, count: 0 }).collect());
+    let turned = Both::new(&rig, vec![99_u32; 24]);
+    let host = Grids {
+        image: Grid::new(&image.host, [3, 4]).pitch(10).at(20),
+        sums: Grid::new(&sums.host, [3, 4]).at(2),
+        volume: Grid::new(&volume.host, [2, 3, 4]),
+        turned: Grid::new(&turned.host, [4, 2, 3]),
+    };
+    let device = |pitch| Grids {
+        image: Grid::new(&image.device, [3, 4]).pitch(pitch).at(20),
+        sums: Grid::new(&sums.device, [3, 4]).at(2),
+        volume: Grid::new(&volume.device, [2, 3, 4]),
+        turned: Grid::new(&turned.device, [4, 2, 3]),
+    };
+    on_host([6, 4], &host);
+    let submit = |kernel: Grids| {
+        let submitted = rig.queue.submit(|h| {
+            h.parallel_for([6, 4], &kernel);
+        });
+        submitted.map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(submit(device(10)), Ok(()));
+    sums.assert_same();
+    turned.assert_same();
+    // Rows further apart than there is room.
+    let refused = submit(device(30)).expect_err("an error");
+    assert!(refused.contains("`image`: elements 20..84 are outside of the accessor's 64"), "{refused}");
+    let found = rig.queue.check_for([6, 4], &device(10)).expect("runs");
+    assert!(found.first.iter().any(|access| access.capture.as_deref() == Some("turned")), "{found:?}");
     rig.assert_no_validation_messages();
 }

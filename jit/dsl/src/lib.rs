@@ -27,6 +27,7 @@ extern crate self as vkfuse;
 pub mod access;
 pub mod capture;
 mod composite;
+mod grid;
 pub mod host;
 mod item;
 mod kernel;
@@ -42,6 +43,7 @@ mod vector;
 
 pub use access::{HostBuffer, Ranged, Read, ReadWrite, Write};
 pub use capture::{Arguments, Capture, Local, Mode, Signature, Value};
+pub use grid::Grid;
 pub use item::{GroupItem, Item, ItemKind, Task};
 pub use kernel::KernelObject;
 pub use lowered::{LowerError, LowerOptions, Lowered, PlainIn};

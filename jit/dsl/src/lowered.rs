@@ -68,6 +68,8 @@ pub struct Lowered {
     pub uses_plain: bool,
     /// Ids of the specialization constants that the module really has.
     pub used_specs: Vec<u32>,
+    /// What is asserted, as file, line and text: the entries of the checking mode's report have their numbers.
+    pub assertions: Vec<&'static str>,
     fits: Vec<Fit>,
 }
 
@@ -105,9 +107,20 @@ impl Lowered {
         let (used, uses_plain) = builder.used();
         let fits = builder.fits.iter().copied().collect();
         let used_specs = builder.used_specs();
+        let assertions = builder.assertions.clone();
         let local_size = LOCAL_SIZES[if grouped { 0 } else { <K::Item as ItemKind>::DIMENSIONS }];
         let words = builder.finish(main, K::NAME, Some(local_size));
-        Ok(Lowered { name: K::NAME, words, signature, range_words, used, uses_plain, used_specs, fits })
+        Ok(Lowered {
+            name: K::NAME,
+            words,
+            signature,
+            range_words,
+            used,
+            uses_plain,
+            used_specs,
+            assertions,
+            fits,
+        })
     }
 
     /// What a fitting module relies on: binding, and how many elements it must have for a range.

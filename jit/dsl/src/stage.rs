@@ -16,6 +16,7 @@ mod element;
 mod float;
 mod flow;
 mod global;
+mod grid;
 mod int;
 mod item;
 mod math;
@@ -34,7 +35,7 @@ pub use bits::{
     count_ones, leading_zeros, reverse_bits, rotate_left, rotate_right, swap_bytes, trailing_zeros,
 };
 pub(crate) use builder::{Builder, Fit, FitTo, with};
-pub use builder::{CHECK_ENTRIES, CHECK_WORDS};
+pub use builder::{CHECK_ASSERTED, CHECK_ENTRIES, CHECK_WORDS};
 pub use call::{Arg, Marked, Ret, Returned, call};
 pub use cast::cast;
 pub use composite::{
@@ -47,8 +48,8 @@ pub use float::{
     mul_add, powf, powi, recip, round, sin, sinh, sqrt, tan, tanh, to_bits, trunc,
 };
 pub use flow::{
-    Broken, Yield, break_, break_to, continue_, continue_to, for_inclusive, for_range, for_steps, if_then,
-    if_value, label, loop_, loop_value, never, return_unit, while_,
+    Broken, Yield, assert, break_, break_to, continue_, continue_to, for_inclusive, for_range, for_steps,
+    if_then, if_value, label, loop_, loop_value, never, nowhere, return_unit, while_,
 };
 pub use math::*;
 pub use method::{Handle, Method, Receiver, method};

@@ -1,8 +1,8 @@
 //! The checking mode: a run that reports accesses out of range.
 
 use vkfuse_kernel::{
-    KernelObject,
-    stage::{CHECK_ENTRIES, CHECK_WORDS},
+    KernelObject, LowerOptions,
+    stage::{CHECK_ASSERTED, CHECK_ENTRIES, CHECK_WORDS},
 };
 
 use super::{LaunchRange, arguments, launch::Launch};
@@ -23,18 +23,30 @@ pub struct OutOfRange {
     pub item: [u32; 3],
 }
 
+/// An `assert!` that did not hold, or an `unreachable!` that was reached.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FailedAssertion {
+    /// File, line and text.
+    pub what: String,
+    /// The item: its place in each dimension, over all groups.
+    pub item: [u32; 3],
+}
+
 /// What a checked run found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Violations {
-    /// Number of accesses out of range.
+    /// Number of accesses out of range, and of assertions that did not hold.
     pub count: u64,
-    /// The first of them that were reported, sorted. Which these are is the device's choice.
+    /// The first accesses out of range that were reported, sorted. Which these are is the device's choice.
     pub first: Vec<OutOfRange>,
+    /// The first assertions that were reported not to hold, likewise.
+    pub failed: Vec<FailedAssertion>,
 }
 
 impl Queue {
-    /// Runs a kernel written in Rust in the checking mode, waits, and tells which accesses were out of range. It does what
-    /// it does otherwise: such reads give zero, such writes are skipped.
+    /// Runs a kernel written in Rust in the checking mode, waits, and tells which accesses were out of range and which assertions
+    /// did not hold. It does what it does otherwise: such reads give zero, such writes are skipped, and what is asserted is taken
+    /// for true.
     ///
     /// # Errors
     ///
@@ -59,15 +71,22 @@ impl Queue {
         event.wait()?;
         let words = report.download()?;
         let count = words[0];
-        let entries = words[1..].chunks_exact(CHECK_WORDS as usize).take(count as usize);
-        let mut first: Vec<OutOfRange> = entries
-            .map(|entry| OutOfRange {
-                capture: bindings.get(entry[0] as usize).map(|binding| binding.path.clone()),
-                index: entry[1],
-                item: [entry[2], entry[3], entry[4]],
-            })
-            .collect();
+        let lowered =
+            vkfuse_kernel::Lowered::of::<K>(LowerOptions { checking: true, ..LowerOptions::default() });
+        let assertions = lowered.map(|lowered| lowered.assertions).unwrap_or_default();
+        let (mut first, mut failed) = (Vec::new(), Vec::new());
+        for entry in words[1..].chunks_exact(CHECK_WORDS as usize).take(count as usize) {
+            let (index, item) = (entry[1], [entry[2], entry[3], entry[4]]);
+            if entry[0] == CHECK_ASSERTED {
+                let what = assertions.get(index as usize).copied().unwrap_or_default().to_owned();
+                failed.push(FailedAssertion { what, item });
+            } else {
+                let capture = bindings.get(entry[0] as usize).map(|binding| binding.path.clone());
+                first.push(OutOfRange { capture, index, item });
+            }
+        }
         first.sort_unstable();
-        Ok(Violations { count: u64::from(count), first })
+        failed.sort_unstable();
+        Ok(Violations { count: u64::from(count), first, failed })
     }
 }

@@ -210,8 +210,10 @@ impl Walk {
             }
             Stmt::Item(item) => Err(refuse::item(item)),
             Stmt::Macro(mac) => {
-                let name = mac.mac.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-                refuse::error(mac, format!("macro `{name}!` in a kernel: {}", refuse::macro_instead(&name)))
+                let want = if mac.semi_token.is_none() { want } else { Want::Nothing };
+                let Both { host, staged } = self.macro_call(&mac.mac, want)?;
+                let end = (want == Want::Nothing).then(|| quote!(;));
+                Ok(Both::new(quote!(#host #end), quote!(#staged #end)))
             }
             Stmt::Expr(e, None) if last && want == Want::Value => self.expr(e, Want::Value),
             Stmt::Expr(e, None) => {

@@ -437,8 +437,7 @@ impl Walk {
                         quote_spanned!(span=> #root::stage::index_lit(#base, #k)),
                     ));
                 }
-                let at = self.expr(&index.index, Want::Value)?;
-                let (at_host, at) = (at.host, at.staged);
+                let Both { host: at_host, staged: at } = self.index(&index.index)?;
                 Ok(Both::new(
                     quote_spanned!(span=> (#base_host).kernel_at(#at_host)),
                     quote_spanned!(span=> #root::stage::index(#base, #at)),
@@ -446,6 +445,18 @@ impl Walk {
             }
             _ => self.expr(e, Want::Value),
         }
+    }
+
+    /// An index: of a grid, one for each dimension.
+    fn index(&mut self, e: &Expr) -> Result<Both> {
+        let Expr::Array(array) = e else { return self.expr(e, Want::Value) };
+        let (mut hosts, mut stages) = (Vec::new(), Vec::new());
+        for e in &array.elems {
+            let Both { host, staged } = self.expr(e, Want::Value)?;
+            hosts.push(host);
+            stages.push(staged);
+        }
+        Ok(Both::new(quote!([#(#hosts),*]), quote!([#(#stages),*])))
     }
 
     /// Whether it is a capture, or a part of one.
@@ -521,7 +532,7 @@ impl Walk {
                         )
                     }
                     None => {
-                        let Both { host, staged: at } = self.expr(&index.index, Want::Value)?;
+                        let Both { host, staged: at } = self.index(&index.index)?;
                         indices.extend(quote_spanned!(span=> let #at_name = #host;));
                         (
                             quote_spanned!(span=> (#base_host).kernel_slot(#at_name)),

@@ -146,6 +146,7 @@ impl Walk {
                 };
                 Ok(Both::new(host, self.left(staged, want)))
             }
+            Expr::Macro(e) => self.macro_call(&e.mac, want),
             e => Err(refuse::expression(e)),
         }
     }
@@ -281,7 +282,11 @@ impl Walk {
         let (over_host, over, host, staged) = (over.host, over.staged, body.host, body.staged);
         Ok(Both::new(
             quote_spanned!(span=> #label for #pat in #over_host { #host }),
-            quote_spanned!(span=> { #named #root::stage::for_each(#over, |#value| { #bound #staged }) }),
+            quote_spanned!(span=> {
+                let __over = #over;
+                #named
+                #root::stage::for_each(__over, |#value| { #bound #staged })
+            }),
         ))
     }
 

@@ -1,8 +1,9 @@
 //! Derives and attributes of kernels written in Rust. Documented where they are re-exported, in `vkfuse-kernel`.
 //!
-//! `body` writes a body down twice, for the host and staged; `expr`, `flow`, `call`, `local` and `pattern` are its parts; `attribute` and
+//! `body` writes a body down twice, for the host and staged; `expr`, `flow`, `call`, `assert`, `local` and `pattern` are its parts; `attribute` and
 //! `traits` put the copies where calls find them; `refuse` says what is not lowered and what to use instead.
 
+mod assert;
 mod attribute;
 mod body;
 mod call;

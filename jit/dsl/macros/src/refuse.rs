@@ -86,11 +86,6 @@ pub(crate) fn expression(e: &Expr) -> Error {
             ("a closure that has no name", "give it one, `let f = |x: f32| …;`, and call it by that")
         }
         Expr::Async(_) | Expr::Await(_) => ("`async`", "events order kernels, not their parts"),
-        Expr::Macro(mac) => {
-            let name = mac.mac.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-            let message = format!("macro `{name}!` in a kernel: {}", macro_instead(&name));
-            return Error::new(e.span(), message);
-        }
         Expr::Reference(_) => ("`&mut` here", "it is an argument, or what `let` gives a name to"),
         Expr::Range(_) => ("a range outside of `for`", "keep its two ends"),
         Expr::Try(_) => ("`?` here", "it leaves a function that gives an `Option`: use `if let` or `match`"),
@@ -111,9 +106,11 @@ pub(crate) fn macro_instead(name: &str) -> &'static str {
         "println" | "print" | "eprintln" | "eprint" | "dbg" | "format" | "write" | "writeln" => {
             "a device cannot print: write values to a buffer, or run the kernel on the host"
         }
-        "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne"
-        | "panic" | "unreachable" | "todo" | "unimplemented" => {
-            "a device cannot panic: write a mark to a buffer, or check on the host"
+        "assert_eq" | "assert_ne" | "debug_assert_eq" | "debug_assert_ne" => {
+            "use `assert!` with the comparison"
+        }
+        "panic" | "todo" | "unimplemented" => {
+            "a device cannot panic: use `unreachable!`, which the checking mode reports, or write a mark to a buffer"
         }
         "vec" => "a device has no heap: use an array `[value; N]`",
         _ => "macros are not looked into: write what it expands to, or a function marked `#[device]`",

@@ -21,14 +21,19 @@ use crate::{
 
 /// What tells how an accessor is reached.
 pub(super) struct Target {
-    param: u32,
+    pub(super) param: u32,
     mode: Mode,
-    element: Shape,
+    pub(super) element: Shape,
     /// Byte offset of offset and length among the plain values.
     range: Option<u32>,
 }
 
 impl Target {
+    /// All of what is bound.
+    pub(super) fn whole<A: Accessor>(at: Position) -> Target {
+        Target { param: at.params, mode: A::MODE, element: shape::<A::Element>(), range: None }
+    }
+
     pub(super) fn of<A: Accessor>(at: Position) -> Target {
         let range = A::RANGED.then(|| at.aligned(4).plain);
         Target { param: at.params, mode: A::MODE, element: shape::<A::Element>(), range }

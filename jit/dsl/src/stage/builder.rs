@@ -24,6 +24,9 @@ pub const CHECK_WORDS: u32 = 5;
 /// How many entries the report holds; further accesses are only counted.
 pub const CHECK_ENTRIES: u32 = 64;
 
+/// Stands for the parameter in the entry of an assertion that did not hold; the index is the number of the assertion.
+pub const CHECK_ASSERTED: u32 = u32::MAX - 1;
+
 /// What an index that needs no check is known to stay below, if the range lies within the accessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum FitTo {
@@ -128,6 +131,8 @@ pub(crate) struct Builder {
     pub(super) range_words: u32,
     pub(super) params: u32,
     pub(crate) fits: BTreeSet<Fit>,
+    /// What is asserted, by number.
+    pub(crate) assertions: Vec<&'static str>,
     pub(crate) error: Option<LowerError>,
 }
 
@@ -168,6 +173,7 @@ impl Builder {
             range_words,
             params,
             fits: BTreeSet::new(),
+            assertions: Vec::new(),
             error: None,
         }
     }

@@ -31,7 +31,7 @@ impl<A, T> Clone for Slot<A, T> {
 impl<A, T> Copy for Slot<A, T> {}
 
 impl<A, T> Slot<A, T> {
-    fn new(place: Place<T>) -> Slot<A, T> {
+    pub(super) fn new(place: Place<T>) -> Slot<A, T> {
         Slot { place, of: PhantomData }
     }
 }

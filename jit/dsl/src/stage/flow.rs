@@ -9,7 +9,7 @@ use rspirv::{
 
 use super::{
     Val,
-    builder::{Builder, Label, Loop},
+    builder::{Builder, CHECK_ASSERTED, Label, Loop},
     shape, with,
 };
 use crate::{
@@ -446,4 +446,26 @@ pub fn return_unit() {
 /// A value where none is reached.
 pub fn never<T: Local>() -> Val<T> {
     Val::new(0)
+}
+
+/// `assert!`: the checking mode reports where it does not hold.
+pub fn assert(condition: Val<bool>, what: &'static str) {
+    with(|b| {
+        if !b.options.checking || !b.reachable() {
+            return;
+        }
+        let known = b.assertions.iter().position(|&known| known == what);
+        let number = known.unwrap_or_else(|| {
+            b.assertions.push(what);
+            b.assertions.len() - 1
+        });
+        let number = b.u32(number as u32);
+        b.report_out_of_range(condition.id, CHECK_ASSERTED, number);
+    });
+}
+
+/// `unreachable!`: the checking mode reports that it was reached, and otherwise the value is zero.
+pub fn nowhere<T: Local>(what: &'static str) -> Val<T> {
+    assert(super::constant(false), what);
+    with(|b| Val::new(b.zero(&shape::<T>())))
 }

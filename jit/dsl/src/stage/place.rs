@@ -185,8 +185,8 @@ pub fn field<const NAME: u64, X: FieldOf<NAME>>(x: X) -> X::Out {
 
 /// What can be indexed by a value.
 #[diagnostic::on_unimplemented(
-    message = "this is not indexed by a value in kernels",
-    note = "arrays of values are indexed by `u32`; of an array that contains accessors an element is chosen by a literal index, so use `match` for others; the elements of a buffer are read with `get` and written with `set`"
+    message = "this is not indexed by that in kernels",
+    note = "arrays of values are indexed by `u32`; of an array that contains accessors an element is chosen by a literal index, so use `match` for others; accessors and work-group memory are indexed by `u32`, and a `Grid` by `[y, x]` or `[z, y, x]`"
 )]
 pub trait IndexBy<I> {
     /// The handle of the element.

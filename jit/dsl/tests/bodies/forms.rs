@@ -4,7 +4,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use bytemuck::{Pod, Zeroable};
 use vkfuse::rust::{
-    Captures, Item, Ranged, Read, ReadWrite, Shared, Task, Value, Vec2, Write,
+    Captures, Grid, Item, Ranged, Read, ReadWrite, Shared, Task, Value, Vec2, Write,
     access::{Reads, Writes},
     device, kernel,
     value::Number,
@@ -425,5 +425,30 @@ impl Alone {
         self.kept[2] += 1;
         self.kept[7] = 3;
         self.out[0] = self.kept[2] + self.kept[7] + self.out[0];
+    }
+}
+
+/// Sums of neighbours, of which those outside are zero; and a part of a volume turned over.
+#[derive(Captures)]
+pub struct Grids {
+    pub image: Grid<Read<u32>, 2>,
+    pub sums: Grid<ReadWrite<u32>, 2>,
+    pub volume: Grid<Read<Random>, 3>,
+    pub turned: Grid<Write<u32>, 3>,
+}
+
+#[kernel]
+impl Grids {
+    fn run(&self, item: Item<2>) {
+        let (x, y) = (item.id(0), item.id(1));
+        let mut sum = self.image[[y, x]] * 4;
+        for (dy, dx) in [(0, 1), (1, 0), (0, u32::MAX), (u32::MAX, 0)] {
+            sum += self.image[[y + dy, x + dx]];
+        }
+        self.sums[[y, x]] += sum;
+        self.sums[[y, x]] ^= 1;
+        for z in 0..2_u32 {
+            self.turned[[x, z, y]] = self.volume[[z, y, x]].state + z;
+        }
     }
 }

@@ -7,14 +7,14 @@ extern crate vkfuse_kernel as vkfuse;
 mod forms;
 mod kernels;
 
-use forms::{Alone, Elements, Mode, Patterns, Places, Random, Row, Traits};
+use forms::{Alone, Elements, Grids, Mode, Patterns, Places, Random, Row, Traits};
 use kernels::{
     Branches, Complex, Document, Flow, Loops, Meaning, Methods, Nested, Outer, Padded, Pair, Particle, Paths,
     Range, Reduce, Weighted,
 };
 use vkfuse::rust::{
-    HostBuffer, Item, KernelObject, LowerOptions, Lowered, Ranged, ReadWrite, Shared, Signature, Spec, UVec3,
-    Vec3, Vec4, Write,
+    Grid, HostBuffer, Item, KernelObject, LowerOptions, Lowered, Ranged, ReadWrite, Shared, Signature, Spec,
+    UVec3, Vec3, Vec4, Write,
     host::{on_host, on_host_groups, task_on_host},
     kernel_fn,
 };
@@ -377,4 +377,40 @@ fn elements() {
     task_on_host(&Alone { out: (&out).into(), kept: Shared::new() });
     assert_eq!(out.to_vec(), [13]);
     lowers(&Alone { out: (&out).into(), kept: Shared::new() });
+}
+
+#[test]
+fn grids() {
+    let image = HostBuffer::new((0..64).collect::<Vec<u32>>());
+    let sums = HostBuffer::new(vec![0_u32; 12]);
+    let volume = HostBuffer::new((0..24).map(|state| Random { state, count: 0 }).collect());
+    let turned = HostBuffer::new(vec![99_u32; 24]);
+    let kernel = Grids {
+        image: Grid::new(&image, [3, 4]).pitch(10).at(20),
+        sums: Grid::new(&sums, [3, 4]),
+        volume: Grid::new(&volume, [2, 3, 4]),
+        turned: Grid::new(&turned, [4, 2, 3]),
+    };
+    on_host([6, 4], &kernel);
+    lowers(&kernel);
+    let at = |y: i32, x: i32| {
+        if (0..3).contains(&y) && (0..4).contains(&x) { 20 + y as u32 * 10 + x as u32 } else { 0 }
+    };
+    for y in 0..3 {
+        for x in 0..4 {
+            let sum = 4 * at(y, x) + at(y, x + 1) + at(y + 1, x) + at(y, x - 1) + at(y - 1, x);
+            assert_eq!(sums.to_vec()[(y * 4 + x) as usize], sum ^ 1, "{y} {x}");
+            for z in 0..2 {
+                let found = turned.to_vec()[((x * 2 + z) * 3 + y) as usize];
+                assert_eq!(found, (z * 12 + y * 4 + x + z) as u32);
+            }
+        }
+    }
+    let signature = Signature::of::<Grids>();
+    let plain: Vec<(&str, u32)> = signature.plain.iter().map(|p| (p.path.as_str(), p.offset)).collect();
+    assert_eq!(
+        plain[..4],
+        [("image.offset", 0), ("image.extent[0]", 4), ("image.extent[1]", 8), ("image.pitch[0]", 12)]
+    );
+    assert_eq!(signature.plain_bytes, 16 + 16 + 24 + 24);
 }

@@ -73,9 +73,11 @@ fn literals(x: u32) {
 #[device]
 fn macros(x: u32) {
     println!("{x}");
-    assert!(x == 1);
+    assert_eq!(x, 1);
     let a = vec![x];
-    let b = max!(x, 1);
+    let b = max!(panic!("{x}"), 1);
+    let c = todo!();
+    assert!();
     macro_rules! local {
         () => {};
     }
