@@ -235,7 +235,9 @@ impl Remote {
         // Whoever gives what nobody asked for is as good as one who gives nothing.
         let opened = fetched.and_then(|bytes| envelope::open(bytes, key, what, &self.shared.keys));
         match &opened {
-            Ok(_) => self.shared.reads.succeeded(),
+            Ok(opened) if opened.is_trusted => self.shared.reads.succeeded(),
+            // Of a stranger, which is neither: between two lies it makes nothing better.
+            Ok(_) => {}
             Err(RemoteMiss::Absent) => {
                 self.shared.reads.succeeded();
                 self.set_absent(place);
