@@ -234,6 +234,120 @@ compute() {
     end
 }
 
+# Lists whose kernels number their work differently: rows and tiles (placed), windows and permutations (inlined).
+seams() {
+    pixels=$((side * side))
+    area="global = [$side, $side]"
+    flat="global = [$pixels]"
+    elements=$((rows * columns))
+    over="global = [$elements]"
+
+    begin 10-flat-softmax "softmax of rows, exp and divide by elements"
+    buffer x $elements random
+    buffer most "$rows" local
+    buffer powers $elements auto
+    buffer sum "$rows" local
+    buffer out $elements
+    submit softmax/row_max.spv "$groups" "$(u $columns)" x most
+    submit seams/exp_sub.spv "$over" "$(u $elements), $(u $columns)" x most powers
+    submit softmax/row_sum.spv "$groups" "$(u $columns)" powers sum
+    submit seams/divide.spv "$over" "$(u $elements), $(u $columns)" powers sum out
+    end
+
+    begin 11-residual-norm "add, RMS norm, weight; the sum is kept"
+    buffer x $elements random
+    buffer y $elements random
+    buffer h $elements
+    buffer t $elements auto
+    buffer w $columns random
+    buffer out $elements
+    submit seams/add.spv "$over" "$(u $elements)" x y h
+    submit seams/rms_norm.spv "$groups" "$(u $columns)" h t
+    submit seams/weight.spv "$over" "$(u $elements), $(u $columns)" t w out
+    end
+
+    begin 12-gain-blur-gain "gain, blur, gain"
+    buffer x $pixels random
+    for name in t v; do buffer $name $pixels auto; done
+    buffer out $pixels
+    submit seams/gain.spv "$flat" "$(u $pixels), $(f 0.75)" x t
+    submit seams/blur.spv "$area" "$(u "$side"), $(u "$side")" t v
+    submit seams/gain.spv "$flat" "$(u $pixels), $(f 1.25)" v out
+    end
+    begin 12-gain-blur-gain.hand "gain, blur, gain, by hand"
+    buffer x $pixels random
+    buffer out $pixels
+    submit seams/hand/gain_blur_gain.spv "$area" "$(u "$side"), $(u "$side"), $(f 0.75), $(f 1.25)" x out
+    end
+
+    begin 13-product-reversed "product, reversal"
+    for name in x y; do buffer $name "$n" random; done
+    buffer t "$n" auto
+    buffer out "$n"
+    submit seams/product.spv "$line" "$(u "$n")" x y t
+    submit seams/reversed.spv "$line" "$(u "$n")" t out
+    end
+    begin 13-product-reversed.hand "product, reversal, by hand"
+    for name in x y; do buffer $name "$n" random; done
+    buffer out "$n"
+    submit seams/hand/product_reversed.spv "$line" "$(u "$n")" x y out
+    end
+
+    begin 14-gain-transpose-sum "gain, transposition, sum"
+    for name in x y; do buffer $name $pixels random; done
+    for name in t v; do buffer $name $pixels auto; done
+    buffer out $pixels
+    submit seams/gain.spv "$flat" "$(u $pixels), $(f 0.75)" x t
+    submit access/transpose.spv "$area" "$(u "$side"), $(u "$side")" t v
+    submit seams/add.spv "$flat" "$(u $pixels)" v y out
+    end
+    begin 14-gain-transpose-sum.hand "gain, transposition, sum, by hand"
+    for name in x y; do buffer $name $pixels random; done
+    buffer out $pixels
+    submit seams/hand/gain_transpose_sum.spv "$area" "$(u "$side"), $(u "$side"), $(f 0.75)" x y out
+    end
+
+    begin 15-gain-rotary "scale, rotary pairs"
+    buffer x $elements random
+    for name in cosine sine; do buffer $name $((columns / 2)) random; done
+    buffer t $elements auto
+    buffer out $elements
+    submit seams/gain.spv "$over" "$(u $elements), $(f 0.125)" x t
+    submit seams/rotary.spv "$over" "$(u $elements), $(u $columns)" t cosine sine out
+    end
+    begin 15-gain-rotary.hand "scale, rotary pairs, by hand"
+    buffer x $elements random
+    for name in cosine sine; do buffer $name $((columns / 2)) random; done
+    buffer out $elements
+    submit seams/hand/gain_rotary.spv "$over" "$(u $elements), $(u $columns), $(f 0.125)" x cosine sine out
+    end
+
+    begin 16-gain-upsample "scale, up-sampling"
+    half=$((side / 2))
+    small=$((half * half))
+    buffer x $small random
+    buffer t $small auto
+    buffer out $((4 * small))
+    submit seams/gain.spv "global = [$small]" "$(u $small), $(f 0.75)" x t
+    submit seams/upsample.spv "global = [$((2 * half)), $((2 * half))]" "$(u $half), $(u $half)" t out
+    end
+    begin 16-gain-upsample.hand "scale, up-sampling, by hand"
+    buffer x $small random
+    buffer out $((4 * small))
+    submit seams/hand/gain_upsample.spv "global = [$((2 * half)), $((2 * half))]" "$(u $half), $(u $half), $(f 0.75)" x out
+    end
+
+    begin 17-halves "two halves, gain"
+    less=$((n / 2))
+    for name in x y; do buffer $name $less random; done
+    buffer t $((2 * less))
+    buffer out $((2 * less))
+    submit seams/half.spv "global = [$less]" "$(u $less), $(u 0)" x t
+    submit seams/half.spv "global = [$less]" "$(u $less), $(u $less)" y t
+    submit seams/gain.spv "global = [$((2 * less))]" "$(u $((2 * less))), $(f 0.75)" t out
+    end
+}
+
 copy
 promote=private chain_of 01-chain "chain"
 promote=private local=64 chain_of 01-chain-64 "chain, work-groups of 64"
@@ -248,3 +362,4 @@ black_scholes
 image
 long_chain 64
 compute
+seams

@@ -170,7 +170,7 @@ pub use crate::{
     },
     report::{
         BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy, FusionReport,
-        GroupReport, Internalization, Objects, Places, Reason, Report, RewriteReason, RewriteReport,
-        SplitReport, Stats, StepReport, Tier, TrustedReport,
+        GroupReport, InlineReport, Internalization, Objects, Places, Reason, Report, RewriteReason,
+        RewriteReport, SplitReport, Stats, StepReport, Tier, TrustedReport,
     },
 };

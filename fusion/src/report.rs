@@ -9,6 +9,6 @@ pub use outcome::{CancelCause, Outcome};
 pub use stats::{Objects, Stats};
 
 pub use crate::jit::{
-    BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport, Internalization, Places, Promote,
-    Reason, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport,
+    BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport, InlineReport, Internalization, Places,
+    Promote, Reason, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport,
 };

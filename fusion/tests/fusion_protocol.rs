@@ -142,7 +142,8 @@ fn forced_fusion() {
     let fusion = FusionWrapper::new(&rig.queue).unwrap();
     fusion.start_fusion().unwrap();
     let events = list.submit_all(&rig, &buffers);
-    let error = fusion.complete_fusion(&forced).expect_err("cannot be one kernel");
+    let as_they_are = FusionProperties::default().force_fusion().no_rewrites();
+    let error = fusion.complete_fusion(&as_they_are).expect_err("cannot be one kernel");
     assert!(
         matches!(&error, Error::Fusion(FusionError::Forced { reason: Reason::CrossGroup(_) })),
         "{error:?}"

@@ -7,11 +7,12 @@
 //! and what has to be trusted.
 //!
 //! The files in order of the work: `body` (a module), `term` and `text` (bit-vectors), `trace`, `carried`, `value` and
-//! `place` (one invocation in one kernel), `group` (members and ids), `pair`, `inside` and `placed` (the claims).
+//! `place` (one invocation in one kernel), `group` (members and ids), `pair`, `inside`, `placed` and `inlined` (the claims).
 
 mod body;
 mod carried;
 mod group;
+mod inlined;
 mod inside;
 mod pair;
 mod place;
@@ -29,10 +30,12 @@ pub use text::Question;
 
 use crate::analysis::AccessKind;
 use crate::analysis::dependence::Relation;
+use crate::plan::again::Again;
 use crate::plan::recipe::{Recipe, Target};
 use crate::plan::step::Source;
 use crate::plan::{BufferId, Internalization, Plan, Step, Submission};
 use group::{Access, Group, Traces};
+use inlined::Inlined;
 use inside::Inner;
 use pair::Meeting;
 use placed::{Placed, Wrong};
@@ -74,11 +77,13 @@ pub enum Claim {
     Shape,
     /// A kernel that is placed does each of its items once, and nothing else.
     Placed,
+    /// What is worked out again is what would have been loaded.
+    Inlined,
 }
 
 impl Claim {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Disjoint,
         Self::SameInvocation,
         Self::SameGroup,
@@ -87,6 +92,7 @@ impl Claim {
         Self::Rounds,
         Self::Shape,
         Self::Placed,
+        Self::Inlined,
     ];
 
     /// Its name.
@@ -100,6 +106,7 @@ impl Claim {
             Self::Rounds => "rounds",
             Self::Shape => "shape",
             Self::Placed => "placed",
+            Self::Inlined => "inlined",
         }
     }
 }
@@ -135,9 +142,17 @@ pub fn certify(list: &[Submission], plan: &Plan, solver: &mut dyn Solver) -> Vec
     let list = plan.rewritten.as_deref().unwrap_or(list);
     let mut checker = Checker { list, plan, solver, found: Vec::new() };
     for (position, (own, placed)) in asked.iter().zip(list).enumerate() {
-        if !Arc::ptr_eq(&own.kernel, &placed.kernel) {
+        let is_inlined = plan
+            .report
+            .inlined
+            .iter()
+            .any(|one| one.submission == position || one.gone && one.producer == position);
+        if !Arc::ptr_eq(&own.kernel, &placed.kernel) && !is_inlined {
             checker.placed(own, placed, position);
         }
+    }
+    for again in &plan.again {
+        checker.inlined(again);
     }
     for step in &plan.steps {
         if let (Source::Fused { recipe, .. }, true) = (&step.source, step.members.len() > 1) {
@@ -201,6 +216,35 @@ impl Checker<'_, '_> {
                     format!("submission {}, loop {of}: {rounds} rounds", group.members[member].position);
                 let mut make = |_| group.rounds(&mut world, &mut traces, member, (of as usize, rounds));
                 self.ask(Claim::Rounds, subject, &mut make);
+            }
+        }
+    }
+
+    /// A submission in which a producer is worked out.
+    fn inlined(&mut self, again: &Again) {
+        let whole = format!("submission {}, for loads of submission {}", again.producer, again.next);
+        let Some(pair) = Inlined::new(again) else {
+            let cause = "the kernels are not read".to_owned();
+            self.push(Claim::Inlined, whole, Outcome::Unknown(cause), None);
+            return;
+        };
+        let outcome = pair.mismatch(self.list, &self.plan.again).map_or(Outcome::Proved, Outcome::Refuted);
+        let fits = outcome == Outcome::Proved;
+        self.push(Claim::Shape, whole.clone(), outcome, None);
+        if !fits {
+            return;
+        }
+        let subject = format!("{whole}: one item for each element");
+        self.ask(Claim::Inlined, subject, &mut |attempt| pair.once(&mut pair.world(), attempt > 0));
+        for load in pair.loads() {
+            let subject = format!("{whole}: what is loaded at {:?} is stored", load.at);
+            self.ask(Claim::Inlined, subject, &mut |attempt| {
+                pair.stored(&mut pair.world(), load, attempt > 0)
+            });
+            if again.below || again.above {
+                let subject = format!("{whole}: what is still loaded at {:?} is not stored", load.at);
+                let mut make = |attempt| pair.apart(&mut pair.world(), load, attempt > 0);
+                self.ask(Claim::Inlined, subject, &mut make);
             }
         }
     }

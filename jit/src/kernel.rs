@@ -71,8 +71,10 @@ pub struct Specialized {
     pub plain: Plain,
     /// What can be fused, or why it cannot.
     pub normal: Result<NormalKernel, Reason>,
-    /// The same work in other orders, as far as it was asked for.
+    /// The same work in other orders, and with that of others, as far as it was asked for.
     pub variants: Variants,
+    /// First bytes of push constants that are zero in every call: what hides floats that a rewrite brought together.
+    pub(crate) zeros: Vec<u32>,
 }
 
 impl Kernel {
@@ -264,6 +266,7 @@ impl Kernel {
             plain,
             normal: normal.map_err(Reason::from),
             variants: Variants::default(),
+            zeros: Vec::new(),
         }
     }
 }
@@ -293,8 +296,14 @@ impl Specialized {
         *hasher.finalize().as_bytes()
     }
 
-    /// A kernel made of this one's normal form. It has an artifact of its own, which spirv-val accepts.
-    pub(crate) fn rewritten(&self, module: rspirv::dr::Module, local: [u32; 3]) -> Result<Self, KernelError> {
+    /// A kernel made of this one's normal form, whose push constants are followed by others: at `zero`, if that is given, by one
+    /// that is zero in every call. It has an artifact of its own, which spirv-val accepts.
+    pub(crate) fn rewritten(
+        &self,
+        module: rspirv::dr::Module,
+        local: [u32; 3],
+        zero: Option<u32>,
+    ) -> Result<Self, KernelError> {
         let KernelArtifact { repaired: _, interface, plain, normal } =
             KernelArtifact::rewritten(&self.name, module, local)?;
         let normal = normal.map(|module| NormalKernel::new(module, &interface.bindings));
@@ -308,6 +317,7 @@ impl Specialized {
             plain,
             normal: normal.map_err(Reason::from),
             variants: Variants::default(),
+            zeros: self.zeros.iter().copied().chain(zero).collect(),
         })
     }
 }

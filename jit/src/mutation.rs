@@ -121,6 +121,16 @@ mutants! {
     TailsAreIdle: "items of a placed kernel that its partner has no place for have nothing to do",
     MoreItemsThanThereAre: "a placed kernel does as many items as its partner has places",
     NarrowGridsCover: "a grid that is narrower than its rows has all items",
+    // Inlining.
+    #[load = true] AnySideIsTaken: "what is worked out elsewhere loads on both sides of a branch",
+    #[load = true] ViewsAreInlinedUnshifted: "two views of one buffer begin at the same element",
+    #[load = true] SeamsInsideAreOpen: "floats of a kernel that is worked out in another are seen there by the compiler",
+    SourcesStay: "what a kernel reads is not written before it is worked out again",
+    TargetsStay: "what a kernel stores is not written over before it is read",
+    AllIsStored: "whatever is read of a buffer was stored",
+    OneMoreIsStored: "a kernel stores an element more than it does",
+    GuardsAreOpen: "a kernel stores an element for every item that it has",
+    DigitsAreDense: "the ids of an item are digits of its element's index whatever their weights",
     // Floats.
     NothingIsHidden: "floats of one member are handed to the next as the driver's compiler sees them",
     #[load = true] EveryFloatIsPlain: "extended instructions, divisions and comparisons count as sums",

@@ -5,10 +5,13 @@
 //! out for the code is only what those numbers allow: equal outcomes for other numbers give the same
 //! recipe and so the same key.
 
+#[cfg(feature = "certify")]
+pub(crate) mod again;
 mod assemble;
 mod cause;
 mod group;
 mod ingredients;
+mod inline;
 mod internalize;
 mod mapping;
 mod must_write;
@@ -23,12 +26,13 @@ pub(crate) mod step;
 mod submission;
 mod unroll;
 mod uses;
+mod view;
 
 pub use ingredients::Ingredients;
 pub use must_write::overwrites;
 pub use report::{
-    BarrierReason, BarrierReport, BufferReport, GroupReport, Places, Report, RewriteReport, SplitReport,
-    TrustedReport,
+    BarrierReason, BarrierReport, BufferReport, GroupReport, InlineReport, Places, Report, RewriteReport,
+    SplitReport, TrustedReport,
 };
 pub use step::{Bound, Placement, Step};
 pub use submission::{
@@ -53,6 +57,9 @@ pub struct Plan {
     /// What was found out about pairs of accesses, for certificates.
     #[cfg(feature = "certify")]
     pub(crate) verdicts: Vec<group::PairVerdict>,
+    /// What was worked out again.
+    #[cfg(feature = "certify")]
+    pub(crate) again: Vec<again::Again>,
     /// The list that was planned, if some of it was rewritten.
     #[cfg(feature = "certify")]
     pub(crate) rewritten: Option<Vec<Submission>>,
@@ -76,23 +83,41 @@ pub struct PlanError {
 /// [`PlanError`] if a submission cannot run on the device even alone.
 pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
-    let uses = Uses::of(list).under(options.policy, list);
+    let asked = list;
+    let mut uses = Uses::of(list).under(options.policy, list);
     let mut list = Cow::Borrowed(list);
     let mut start = 0;
     while start < list.len() {
         let (mut group, mut rejection) = grow(&list, &uses, start, options, limits);
         // What a rewrite lets join may let others join as it is.
         let mut tried = None;
-        while let (Some(held), Some(_)) = (&group, &rejection) {
-            let rewrites = &mut plan.report.rewrites;
-            match place::across(&list, &uses, held, rewrites, options, limits) {
+        while let (Some(held), Some(why)) = (&group, &rejection) {
+            let report = &mut plan.report;
+            let placed = place::across(&list, &uses, held, &report.rewrites, options, limits);
+            let inlined = match placed {
                 Ok(placed) => {
-                    rewrites.extend(placed.rewrites);
+                    report.rewrites.extend(placed.rewrites);
                     list = Cow::Owned(placed.list);
                     (group, rejection) = grow_on(&list, &uses, placed.group, options, limits);
+                    continue;
                 }
-                Err(why) => {
-                    tried = why;
+                Err(reason) => {
+                    tried = reason;
+                    inline::across(asked, &list, held, why, report, options, limits)
+                }
+            };
+            match inlined {
+                Ok(inlined) => {
+                    report.rewrites.extend(inlined.rewrites);
+                    report.inlined.extend(inlined.inlined);
+                    #[cfg(feature = "certify")]
+                    plan.again.extend(inlined.again);
+                    (list, uses) = (Cow::Owned(inlined.list), inlined.uses);
+                    (group, rejection) = grow_on(&list, &uses, inlined.group, options, limits);
+                    tried = None;
+                }
+                Err(reason) => {
+                    tried = tried.or(reason);
                     break;
                 }
             }
@@ -100,6 +125,7 @@ pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
         let end = match group {
             Some(group) if group.end() - start > 1 => {
                 let end = group.end();
+                assemble::report_gone(asked, start..end, &mut plan);
                 assemble::fused(&list, &uses, group, options, limits, &mut plan);
                 end
             }

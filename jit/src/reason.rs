@@ -192,7 +192,8 @@ pub enum Reason {
     },
 }
 
-/// Why a kernel could not be placed on the rows or tiles of another, which would have closed a seam.
+/// Why no rewrite closed a seam: why a kernel could not be placed on the rows or tiles of another, or worked out again where it is
+/// read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RewriteReason {
@@ -227,6 +228,66 @@ pub enum RewriteReason {
     /// With the kernels placed, the group still does not hold.
     #[error("also when placed: {0}")]
     Rejected(Box<Reason>),
+    /// What it stores is no definition that could be worked out where it is read.
+    #[error("submission {producer} cannot be worked out again where it is read: it has {what}")]
+    NoDefinition {
+        /// The submission that stores.
+        producer: usize,
+        /// What keeps it from being one.
+        what: &'static str,
+    },
+    /// Which item stores an element does not follow from its index.
+    #[error("which item of submission {producer} stores an element is not followed: {what}")]
+    NoItem {
+        /// The submission that stores.
+        producer: usize,
+        /// What is not followed.
+        what: &'static str,
+    },
+    /// The loads cannot be replaced.
+    #[error("its loads of what submission {producer} stores cannot be replaced: {what}")]
+    NoLoads {
+        /// The submission that stores.
+        producer: usize,
+        /// Why.
+        what: &'static str,
+    },
+    /// More is read than was certainly written.
+    #[error("elements are read that submission {producer} may not have stored")]
+    NotStored {
+        /// The submission that stores.
+        producer: usize,
+    },
+    /// What it would be made of again is not what it was made of.
+    #[error(
+        "what submission {producer} reads or stores is written by submission {writer} before it would be worked out again"
+    )]
+    Overwritten {
+        /// The submission that stores.
+        producer: usize,
+        /// The one that writes.
+        writer: usize,
+    },
+    /// It would not pay.
+    #[error(
+        "working it out again costs more than it saves: {loads} loads and {work} operations an invocation, {read} bytes read for {saved}"
+    )]
+    Costs {
+        /// Loads of the definition, times how often an invocation works it out.
+        loads: u64,
+        /// Operations, likewise.
+        work: u64,
+        /// Bytes an element is made of.
+        read: u64,
+        /// Bytes of an element that are not moved.
+        saved: u64,
+    },
+    /// The kernel could not be made.
+    #[error("it could not be worked out where it is read: {what}")]
+    NotInlined {
+        /// Why.
+        what: String,
+    },
 }
 
 /// The two accesses that decided.

@@ -1,19 +1,27 @@
-//! Kernels that do the work of another in another order.
+//! Kernels that do the work of others: in another order, or once more where its results are read.
 //!
 //! A *free* kernel may have each of its items done by any invocation. [`place`] makes of it a kernel of another shape,
 //! whose invocations do its items in the order of a partner's elements: [`Order`]. That is a kernel like any other:
 //! analysed, planned and emitted as if a user had submitted it. Whether a placed kernel does each item exactly once
 //! depends on the numbers of a call, and is the planner's to show (`plan::place`).
+//!
+//! A kernel that stores a [`Definition`] can be *inlined*: [`inline`] makes of a kernel that loads what it stored one that works it
+//! out again. Whether what is loaded is what the definition gives is the planner's to show as well (`plan::inline`).
 
+mod definition;
 mod free;
+mod inline;
 mod wrap;
+mod writer;
 
 use std::sync::Arc;
 
 use crate::kernel::{SetBinding, Specialized};
 use crate::reason::RewriteReason;
 
+pub(crate) use definition::Definition;
 pub(crate) use free::why_not_free;
+pub(crate) use inline::{Digit, Ids, Part, Slots};
 
 /// The order in which a placed kernel does its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,13 +53,16 @@ pub(crate) fn place(
     if let Some(what) = why_not_free(kernel) {
         return Err(RewriteReason::NotFree { what });
     }
-    kernel.variants.get((order as u8, local), || wrapped(kernel, order, local).map(Arc::new))
+    let key = [order as u32, local[0], local[1], local[2]];
+    kernel.variants.get(key.iter().flat_map(|n| n.to_le_bytes()).collect(), || {
+        wrapped(kernel, order, local).map(Arc::new)
+    })
 }
 
 fn wrapped(kernel: &Specialized, order: Order, local: [u32; 3]) -> Result<Specialized, RewriteReason> {
     let failed = |what: String| RewriteReason::Failed { what };
     let module = wrap::wrap(kernel, order, local).map_err(|what| failed(what.to_owned()))?;
-    let placed = kernel.rewritten(module, local).map_err(|error| failed(error.to_string()))?;
+    let placed = kernel.rewritten(module, local, None).map_err(|error| failed(error.to_string()))?;
     // Arguments are told apart by their number.
     let places = |one: &Specialized| -> Vec<SetBinding> {
         one.interface.bindings.iter().map(|binding| binding.at).collect()
@@ -65,4 +76,57 @@ fn wrapped(kernel: &Specialized, order: Order, local: [u32; 3]) -> Result<Specia
 /// First byte of the words that a placed kernel takes behind its own push constants.
 pub(crate) fn words_at(kernel: &Specialized) -> u32 {
     kernel.interface.push.as_ref().map_or(0, |push| push.size.next_multiple_of(4))
+}
+
+/// A kernel that works out what a producer stores wherever it would have loaded that from its binding number `from`; made once
+/// for each.
+pub(crate) fn inline(
+    consumer: &Specialized,
+    from: usize,
+    producer: &Specialized,
+    definition: &Definition,
+    ids: &Ids,
+) -> Result<Arc<Specialized>, RewriteReason> {
+    let make = || {
+        let failed = |what: String| RewriteReason::NotInlined { what };
+        let module = inline::inline(consumer, from, producer, definition, ids);
+        let module = module.map_err(|what| failed(what.to_owned()))?;
+        let zero = hides(consumer, producer).then(|| zero_at(consumer, producer, ids));
+        let made = consumer.rewritten(module, consumer.interface.local_size, zero);
+        made.map(Arc::new).map_err(|error| failed(error.to_string()))
+    };
+    let mut key = b"inline".to_vec();
+    key.extend_from_slice(&producer.hash);
+    key.extend_from_slice(&(from as u32).to_le_bytes());
+    key.extend_from_slice(&ids.bytes());
+    consumer.variants.get(key, make)
+}
+
+/// A kernel that does nothing, of another local size, that stands where this one did.
+pub(crate) fn nothing(kernel: &Specialized, local: [u32; 3]) -> Result<Arc<Specialized>, RewriteReason> {
+    let failed = |what: String| RewriteReason::NotInlined { what };
+    let make = || {
+        let module = wrap::nothing(kernel, local).map_err(|what| failed(what.to_owned()))?;
+        let made = kernel.rewritten(module, local, None);
+        made.map(Arc::new).map_err(|error| failed(error.to_string()))
+    };
+    let key = local.iter().flat_map(|n| n.to_le_bytes());
+    kernel.variants.get(b"nothing".iter().copied().chain(key).collect(), make)
+}
+
+/// Whether elements that the one loads from a binding have the bits of those that the other stores.
+pub(crate) fn fits(consumer: &Specialized, ty: u32, producer: &Specialized, definition: &Definition) -> bool {
+    let (Ok(own), Ok(theirs)) = (&consumer.normal, &producer.normal) else { return false };
+    inline::same_bits(own, ty, theirs, definition.ty)
+}
+
+/// Whether a push constant that is zero keeps the floats of the two apart.
+pub(crate) fn hides(consumer: &Specialized, producer: &Specialized) -> bool {
+    let (Ok(own), Ok(theirs)) = (&consumer.normal, &producer.normal) else { return false };
+    inline::hides(own, theirs)
+}
+
+/// Its first byte.
+pub(crate) fn zero_at(consumer: &Specialized, producer: &Specialized, ids: &Ids) -> u32 {
+    Slots::of(consumer, producer).words + 4 * ids.words()
 }

@@ -80,7 +80,8 @@ fn splits_at_a_reversal_across_groups() {
     let mut list = List::new(4096);
     list.submit(&reverse, [16, 1, 1], &[0, 1], &n);
     list.submit(&mul, [16, 1, 1], &[1, 1, 2], &n);
-    let plan = planned(&list);
+    let as_they_are = FuseOptions { no_rewrites: true, ..FuseOptions::default() };
+    let plan = plan(&list.submissions, &as_they_are, &limits()).expect("plan");
     assert_eq!(plan.steps.len(), 2);
     assert!(matches!(plan.report.splits[0].reason, Reason::CrossGroup(_)), "{:?}", plan.report.splits);
 }

@@ -4,10 +4,11 @@
 //! the pipeline file and of people.
 
 use crate::pipeline::{Pipeline, Promotion};
-use crate::report::json::{Barrier, BufferOutcome, Cache, Group, Pi, Rewrite, Split, Trusted};
+use crate::report::json::{Again, Barrier, BufferOutcome, Cache, Group, Pi, Rewrite, Split, Trusted};
 use vkfuse::{BufferId, FusionReport, Promote, Tier};
 use vkfuse_jit::plan::{
-    BufferReport, GroupReport, Internalization, Places, RewriteReport, SplitReport, TrustedReport,
+    BufferReport, GroupReport, InlineReport, Internalization, Places, RewriteReport, SplitReport,
+    TrustedReport,
 };
 
 /// What a fused run did with the list.
@@ -37,7 +38,10 @@ pub(crate) fn fused(pipeline: &Pipeline, ids: &[BufferId], report: &FusionReport
         groups: plan.groups.iter().map(|group| self::group(group, report)).collect(),
         splits: plan.splits.iter().map(|split| self::split(split, name)).collect(),
         trusted: plan.trusted.iter().map(|pair| self::trusted(pair, name)).collect(),
-        rewrites: plan.rewrites.iter().map(rewrite).collect(),
+        rewrites: {
+            let inlined = plan.inlined.iter().map(|one| inlined(one, name));
+            plan.rewrites.iter().map(rewrite).chain(inlined).collect()
+        },
         buffers: ids
             .iter()
             .enumerate()
@@ -117,7 +121,26 @@ fn rewrite(one: &RewriteReport) -> Rewrite {
         Places::Grid { width } => ("grid", width),
     };
     let pi = Pi { order, length, work_group: one.work_group, groups: one.groups, items: one.items };
-    Rewrite { kind: "place", kernel: one.submission, partner: one.partner, pi, detail: one.to_string() }
+    Rewrite {
+        kind: "place",
+        kernel: one.submission,
+        partner: one.partner,
+        pi: Some(pi),
+        again: None,
+        detail: one.to_string(),
+    }
+}
+
+fn inlined(one: &InlineReport, name: impl Fn(BufferId) -> Option<String>) -> Rewrite {
+    let InlineReport { loads, times, paid, saved, .. } = *one;
+    Rewrite {
+        kind: "inline",
+        kernel: one.submission,
+        partner: one.producer,
+        pi: None,
+        again: Some(Again { buffer: name(one.buffer), loads, times, paid, saved }),
+        detail: one.to_string(),
+    }
 }
 
 fn trusted(pair: &TrustedReport, name: impl Fn(BufferId) -> Option<String>) -> Trusted {

@@ -175,10 +175,11 @@ pub(crate) fn default_name(id: BufferId) -> Arc<str> {
 
 /// Makes a report speak of other buffers.
 pub(crate) fn rename(report: &mut Report, mut to: impl FnMut(BufferId) -> BufferId) {
-    let Report { groups: _, splits, buffers, trusted, rewrites: _ } = report;
+    let Report { groups: _, splits, buffers, trusted, rewrites: _, inlined } = report;
     splits.iter_mut().filter_map(|split| split.buffer.as_mut()).for_each(|buffer| *buffer = to(*buffer));
     buffers.iter_mut().for_each(|report| report.buffer = to(report.buffer));
     trusted.iter_mut().for_each(|report| report.buffer = report.buffer.map(&mut to));
+    inlined.iter_mut().for_each(|report| report.buffer = to(report.buffer));
 }
 
 /// A report, or what it is made from when somebody asks for it.

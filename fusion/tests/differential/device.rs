@@ -126,7 +126,7 @@ impl Device {
         let room = group.map_or(0, |g| g.work_group.iter().product::<u32>() * g.items_per_invocation);
         let one_group = one && case.submissions.iter().all(|s| items(s) <= room);
         // What is illegal while every kernel runs in its own order may be legal in another.
-        let in_order = report.plan.rewrites.is_empty();
+        let in_order = report.plan.rewrites.is_empty() && report.plan.inlined.is_empty();
         if case.legality == Legality::Illegal && one && in_order && !one_group {
             return Err(format!("an illegal list was fused as a whole\n{:#?}", report.plan));
         }

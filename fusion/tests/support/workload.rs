@@ -283,6 +283,17 @@ impl Workload {
         fused
     }
 
+    /// Runs unfused and fused, with kernels rewritten and as they are, and demands equal results. Returns the run of kernels as
+    /// they are.
+    pub fn check_as_they_are(&self, rig: &Rig) -> Ran {
+        self.check_equal(rig);
+        let unfused = self.run_unfused(rig);
+        let fused = self.run_fused(rig, &FusionProperties::default().no_rewrites());
+        fused.assert_equals(&unfused);
+        rig.assert_no_validation_messages();
+        fused
+    }
+
     /// Runs unfused and fused, and demands equal results whatever was fused. Returns the run in fusion mode.
     pub fn check_equal(&self, rig: &Rig) -> Ran {
         let unfused = self.run_unfused(rig);

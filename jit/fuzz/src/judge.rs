@@ -10,6 +10,7 @@ use vkfuse_jit::plan::{
     overwrites, plan, plan_unfused,
 };
 
+use crate::again;
 use crate::compile;
 use crate::inside;
 use crate::list::List;
@@ -283,7 +284,8 @@ impl Reference {
         let plan = plan(submissions, &FuseOptions::default(), limits)
             .map_err(|error| fail(Class::Internal, error.to_string()))?;
         let fail = |class, what: String| Failure { class, what, report: format!("{:#?}", plan.report) };
-        let handed = self.placed(&plan, &lens)?;
+        let trace = &again::as_planned(&plan, trace);
+        let handed = self.placed(&plan, trace, &lens)?;
         if let Some(what) = inside::wrong(submissions, &plan, trace, &lens) {
             return Err(fail(Class::Promotion, what));
         }
@@ -330,10 +332,10 @@ impl Reference {
     }
 
     /// Judges groups and barriers; gives for each step the objects that members hand over.
-    fn placed(&self, plan: &Plan, lens: &[usize]) -> Result<Vec<Vec<u32>>, Failure> {
+    fn placed(&self, plan: &Plan, trace: &Trace, lens: &[usize]) -> Result<Vec<Vec<u32>>, Failure> {
         let mut handed = vec![Vec::new(); plan.steps.len()];
         for (number, step) in plan.steps.iter().enumerate() {
-            let Some(touches) = Touches::of(&self.case.submissions, plan, step, &self.trace, lens) else {
+            let Some(touches) = Touches::of(&self.case.submissions, plan, step, trace, lens) else {
                 continue;
             };
             handed[number] = touches.handed();

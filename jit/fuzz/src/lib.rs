@@ -17,6 +17,7 @@
 //! interpreter), `owner` (who does what in a plan), `meet` (the judgement on groups), `inside` (on promotions), `views`
 //! (on decorations), `judge`, `shrink`, `dump`, `tally`, `corpus`, and `work` (threads and time of a long run).
 
+mod again;
 mod body;
 mod compile;
 pub mod corpus;

@@ -61,7 +61,8 @@ impl KernelArtifact {
         mut module: dr::Module,
         local_size: [u32; 3],
     ) -> Result<KernelArtifact, KernelError> {
-        pipeline::tidy(&mut module);
+        pipeline::tidy(&mut module)
+            .map_err(|reason| KernelError::Decode { module: name.to_owned(), detail: reason.to_string() })?;
         let (plain, _) = plain::build(name, &mut module);
         tools::validate(&plain.strict).map_err(|complaint| complaint.into_error(name))?;
         let interface = reflect::reflect(name, &module, Some(&module), local_size, &AHashMap::new())?;

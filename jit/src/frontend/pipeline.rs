@@ -121,10 +121,12 @@ pub(super) fn normalise(kernel: &str, plain: &Module) -> Result<Module, KernelRe
     Ok(module)
 }
 
-/// Brings a module that was made of a normal form back into it: its copies are forwarded. Whoever asks for it numbers it
-/// anew.
-pub(super) fn tidy(module: &mut Module) {
+/// Brings a module that was made of a normal form back into it: types stand behind what they are made of, copies are
+/// forwarded. Whoever asks for it numbers it anew.
+pub(super) fn tidy(module: &mut Module) -> Result<(), KernelReason> {
+    order_types::sort(module)?;
     copy_propagation::run(module);
+    Ok(())
 }
 
 /// Runs the passes of [`STRICT`], of which none refuses anything. The caller has spirv-val check what comes out.

@@ -1,12 +1,16 @@
-//! The kernels that do the work of one in another order.
+//! The kernels that do the work of one in another order, or that of others with it.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::Specialized;
 use crate::reason::RewriteReason;
 
-/// What a variant is asked for by.
-pub(crate) type Key = (u8, [u32; 3]);
+/// What a variant is asked for by: what `rewrite` has to know to make it, in bytes.
+pub(crate) type Key = Vec<u8>;
+
+/// Variants kept for one kernel. A program that ever makes new kernels to be inlined would make the list grow for ever, so it
+/// starts again.
+const MOST: usize = 64;
 
 /// A variant, or why there is none.
 type Made = Result<Arc<Specialized>, RewriteReason>;
@@ -40,6 +44,9 @@ impl Variants {
         let made = make();
         let mut list = lock();
         known(&list).unwrap_or_else(|| {
+            if list.len() >= MOST {
+                list.clear();
+            }
             list.push((key, made.clone()));
             made
         })

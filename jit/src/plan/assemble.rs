@@ -197,6 +197,19 @@ pub(crate) fn report_unfused(list: &[Submission], position: usize, _limits: &Lim
     });
 }
 
+/// Reports the buffers of producers that do not run any more: nothing is written to them.
+pub(crate) fn report_gone(asked: &[Submission], members: std::ops::Range<usize>, plan: &mut Plan) {
+    let uses = Uses::of(asked);
+    for one in plan.report.inlined.iter().filter(|one| one.gone && members.contains(&one.submission)) {
+        let wish = internalize::wish(asked, &uses, one.buffer).unwrap_or_default();
+        let got = match wish {
+            Promote::Local => Internalization::Local,
+            _ => Internalization::Private,
+        };
+        plan.report.buffers.push(BufferReport { buffer: one.buffer, asked: wish, got, reason: None });
+    }
+}
+
 /// Reports the wishes no fused group has answered.
 pub(crate) fn report_wishes(list: &[Submission], uses: &Uses, plan: &mut Plan) {
     let reported: AHashSet<BufferId> = plan.report.buffers.iter().map(|r| r.buffer).collect();

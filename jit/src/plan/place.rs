@@ -20,14 +20,12 @@ use smallvec::SmallVec;
 
 use super::assemble::Budget;
 use super::group::{Group, Rejection, analysis_of};
-use super::mapping::Layout;
-use super::recipe::Mapping;
 use super::report::{Places, RewriteReport};
 use super::submission::{FuseOptions, Limits, Policy, Submission};
 use super::uses::Uses;
+use super::view::View;
 use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom, Atoms, Bounds};
-use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::{AccessForm, Environment, Evaluator};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Order};
@@ -143,36 +141,7 @@ fn grow(
     Ok(group)
 }
 
-/// How a submission by itself goes through its buffers.
-struct View {
-    atoms: Atoms,
-    forms: Vec<AccessForm>,
-}
-
 impl View {
-    fn of(list: &[Submission], uses: &Uses, position: usize) -> Option<Self> {
-        let submission = &list[position];
-        let analysis = analysis_of(submission).ok()?;
-        let shape = Shape { groups: submission.groups, local: submission.kernel.interface.local_size };
-        let layout = Layout { mapping: Mapping::Identity, shape, free: false };
-        let mut atoms = Atoms::default();
-        let lengths: Vec<u64> = submission.args.iter().map(|arg| arg.len).collect();
-        let constants = uses.constants(submission);
-        let env = layout.environment(&mut atoms, position, submission, &lengths, &constants)?;
-        let mut evaluator = Evaluator::new(&atoms, analysis, &env);
-        let forms = analysis
-            .accesses
-            .iter()
-            .map(|access| evaluator.access(&mut atoms, access, submission.args[access.binding].offset))
-            .collect();
-        Some(Self { atoms, forms })
-    }
-
-    /// Bytes by which a form moves with an id.
-    fn weight(&self, form: &AccessForm, atom: Atom) -> i128 {
-        self.atoms.find(&atom).map_or(0, |id| form.offset.coefficient(id))
-    }
-
     /// Bytes from one item to the next, if an access goes by the number of the item alone.
     fn stride(&self, form: &AccessForm) -> Option<i128> {
         let known = |atom: &Atom| matches!(atom, Atom::Group(0) | Atom::Local(0));

@@ -34,6 +34,9 @@ impl PushBlock {
     }
 
     fn add_leaf(&mut self, leaf: &PushLeaf, member: &Submission) -> u16 {
+        if member.kernel.zeros.contains(&leaf.offset) {
+            return self.add_zero();
+        }
         let align = leaf.scalar * leaf.count.next_power_of_two();
         let bytes = padded(&member.push, leaf.offset as usize, leaf.size as usize);
         self.add(slot_type(leaf.ty.clone(), member), align, &bytes)

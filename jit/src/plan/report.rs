@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::submission::{BufferId, Internalization, Promote};
+use crate::kernel::SetBinding;
 use crate::{Reason, RewriteReason};
 
 /// Groups, splits, promotions and what was taken on trust.
@@ -18,6 +19,8 @@ pub struct Report {
     pub trusted: Vec<TrustedReport>,
     /// Submissions that run in another order than their own, and so in one kernel with others.
     pub rewrites: Vec<RewriteReport>,
+    /// Submissions that are worked out again where their results are read, in the order in which that was done.
+    pub inlined: Vec<InlineReport>,
 }
 
 /// One dispatch.
@@ -99,6 +102,39 @@ pub struct RewriteReport {
     pub groups: [u32; 3],
     /// Its invocations as it was submitted: its items.
     pub items: u64,
+}
+
+/// A submission that works out what another stores, where it would have loaded it.
+///
+/// The other also runs by itself, in the same dispatch, unless nobody needs that any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InlineReport {
+    /// Position of the submission that loads no more.
+    pub submission: usize,
+    /// Position of the other.
+    pub producer: usize,
+    /// The buffer that was handed over.
+    pub buffer: BufferId,
+    /// The binding that is loaded from no more.
+    pub at: SetBinding,
+    /// Loads that were replaced.
+    pub loads: u32,
+    /// How often one invocation works it out, as far as that is known.
+    pub times: u64,
+    /// Loads that this costs an invocation.
+    pub paid: u64,
+    /// Bytes that are not moved: what was read, and what was written if nobody else needs it.
+    pub saved: u64,
+    /// The other does not run: its buffer was promoted, and all that was loaded from it is worked out.
+    pub gone: bool,
+}
+
+impl std::fmt::Display for InlineReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { loads, times, paid, saved, .. } = self;
+        let plural = if *loads == 1 { "load" } else { "loads" };
+        write!(f, "at {loads} {plural}, {times} times an invocation: {paid} loads for {saved} bytes")
+    }
 }
 
 /// Which invocation does which item of a placed submission.

@@ -154,9 +154,15 @@ impl Lab {
             wishes: HashMap::new(),
             words: HashMap::new(),
             known: HashSet::new(),
-            options: FuseOptions::default(),
+            options: FuseOptions { no_rewrites: true, ..FuseOptions::default() },
             limits,
         }
+    }
+
+    /// One in which kernels are placed and worked out again: elsewhere each runs as it is, so that the rules are seen.
+    pub(crate) fn rewriting(elements: u64) -> Self {
+        let lab = Self::new(elements);
+        Self { options: FuseOptions::default(), ..lab }
     }
 
     /// Asks for a promotion of a buffer in what is submitted from here on.

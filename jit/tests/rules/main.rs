@@ -16,6 +16,7 @@ mod glsl;
 mod guards;
 mod hazards;
 mod indices;
+mod inlining;
 mod kinds;
 mod limits;
 mod loops;

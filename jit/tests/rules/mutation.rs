@@ -31,6 +31,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("rounds", super::rounds::ALL),
     ("limits", super::limits::ALL),
     ("floats", super::floats::ALL),
+    ("inlining", super::inlining::ALL),
     ("placement", super::placement::ALL),
     ("weaknesses", super::weaknesses::ALL),
 ];

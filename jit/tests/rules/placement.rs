@@ -76,7 +76,7 @@ impl Checked {
 /// Five rows of `w` through reduce, flat, reduce, flat.
 fn softmax(w: u32, promote: Promote) -> Lab {
     let n = 5 * w;
-    Lab::new(u64::from(n))
+    Lab::rewriting(u64::from(n))
         .promote(1, promote)
         .promote(2, promote)
         .promote(3, promote)
@@ -89,7 +89,7 @@ fn softmax(w: u32, promote: Promote) -> Lab {
 /// Element-wise, rows, element-wise over buffers `0 1 → 2`, `2 → 3`, `3 5 → 4`.
 fn normed(w: u32, rows: u32) -> Lab {
     let n = rows * w;
-    Lab::new(u64::from(n))
+    Lab::rewriting(u64::from(n))
         .submit(&flat("a b z", "a[i] + b[i]"), over(n), &[0, 1, 2], &[w, n])
         .submit(&norm(), [rows, 1, 1], &[2, 3], &[w])
         .submit(&flat("a b z", "a[i] * b[i % p.x]"), over(n), &[3, 5, 4], &[w, n])
@@ -111,7 +111,7 @@ probes! {
     }
 
     fn one_row_is_as_long_as_it_is() {
-        Lab::new(20)
+        Lab::rewriting(20)
             .submit(&flat("a z", "a[i] + 3u"), over(20), &[0, 1], &[20, 20])
             .submit(&norm(), [1, 1, 1], &[1, 2], &[20])
             .check()
@@ -129,7 +129,7 @@ probes! {
     fn chains_on_both_sides_take_the_rows() {
         let (w, n) = (16, 80);
         let step = |value: &str| flat("a z", value);
-        Lab::new(80)
+        Lab::rewriting(80)
             .promote(1, Promote::Auto)
             .promote(5, Promote::Auto)
             .submit(&step("a[i] + 1u"), over(n), &[0, 1], &[w, n])
@@ -155,7 +155,7 @@ probes! {
              seen[a[base] % 4u] += a[base];
              z[base] = seen[lix % 4u] + seen[wid.x % 4u];",
         );
-        Lab::new(60)
+        Lab::rewriting(60)
             .submit(&strided, over(60), &[0, 1], &[12, 60])
             .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
             .check()
@@ -170,7 +170,7 @@ probes! {
             "let i = gid.x; if (i >= p.y) { return; } z[i] = 1u; if (a[i] % 2u == 0u) { return; }
              for (var k = 0u; k < 3u; k++) { z[i] += a[i] + k; }",
         );
-        Lab::new(60)
+        Lab::rewriting(60)
             .submit(&odd, over(60), &[0, 1], &[12, 60])
             .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
             .check()
@@ -182,7 +182,7 @@ probes! {
         // 80 items, 60 places; the guard lets items through that no row has.
         let unguarded = kernel("a z", "16", "z[gid.x] = a[gid.x] + 1u;");
         let lab = |groups: u32, text: &str, n: u32| {
-            Lab::new(96)
+            Lab::rewriting(96)
                 .submit(text, [groups, 1, 1], &[0, 1], &[12, n])
                 .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
                 .check()
@@ -203,7 +203,7 @@ probes! {
         // The rest of a work-group, whole ones, and both.
         for (size, groups, fits) in [(16, 4, true), (20, 4, true), (16, 5, true), (4, 16, true), (16, 5, false)] {
             let n = if fits { 60 } else { 64 };
-            let checked = Lab::new(96)
+            let checked = Lab::rewriting(96)
                 .submit(&by_group(size), [groups, 1, 1], &[0, 1], &[12, n])
                 .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
                 .check();
@@ -216,7 +216,7 @@ probes! {
 
     fn fewer_items_than_places_stay_apart() {
         let unguarded = kernel("a z", "16", "z[gid.x] = a[gid.x] + 1u;");
-        let checked = Lab::new(60)
+        let checked = Lab::rewriting(60)
             .submit(&unguarded, [3, 1, 1], &[0, 1], &[12, 60])
             .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
             .check();
@@ -230,7 +230,7 @@ probes! {
             "let w = b[0] % 8u + 12u; for (var c = lid.x; c < w; c += 8u) { z[wid.x * w + c] = a[wid.x * w + c] * 3u; }",
         );
         let n = 60;
-        Lab::new(60)
+        Lab::rewriting(60)
             .submit(&flat("a z", "a[i] + 1u"), over(n), &[0, 1], &[12, n])
             .submit(&rows, [3, 1, 1], &[1, 3, 2], &[12])
             .check()
@@ -245,7 +245,7 @@ probes! {
             "if (wid.x != 3u) { for (var c = lid.x; c < p.x; c += 8u) { z[wid.x * p.x + c] = a[wid.x * p.x + c] * 3u; } }",
         );
         let lab = |promote| {
-            Lab::new(60)
+            Lab::rewriting(60)
                 .promote(1, promote)
                 .submit(&skips, [5, 1, 1], &[0, 1], &[12])
                 .submit(&flat("a z", "a[i] + 1u"), over(60), &[1, 2], &[12, 60])
@@ -263,13 +263,13 @@ probes! {
             "var<workgroup> part: array<u32, 16>;---
              part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[lid.x] + part[15u - lid.x];",
         );
-        let checked = Lab::new(64)
+        let checked = Lab::rewriting(64)
             .submit(&norm(), [4, 1, 1], &[0, 1], &[16])
             .submit(&tied, [4, 1, 1], &[1, 2], &[])
             .check();
         assert!(matches!(checked.apart(2), Some(RewriteReason::NotFree { .. })));
         // Before the rows: their partner is what does not join.
-        let checked = Lab::new(64)
+        let checked = Lab::rewriting(64)
             .submit(&tied, [4, 1, 1], &[0, 1], &[])
             .submit(&norm(), [4, 1, 1], &[1, 2], &[16])
             .check();
@@ -280,19 +280,19 @@ probes! {
         let (w, n) = (12, 60);
         // In place, and each element takes that of the next row.
         let next = |names: &str| flat(names, "a[(i + p.x) % p.y] + 1u");
-        let checked = Lab::new(60)
+        let checked = Lab::rewriting(60)
             .submit(&norm(), [5, 1, 1], &[0, 1], &[w])
             .submit(&next("a z"), over(n), &[1, 2], &[w, n])
             .check();
         checked.apart(2);
         // The flat kernel reads another row of what the row kernel then overwrites.
-        let checked = Lab::new(60)
+        let checked = Lab::rewriting(60)
             .submit(&next("a z"), over(n), &[1, 2], &[w, n])
             .submit(&norm(), [5, 1, 1], &[2, 1], &[w])
             .check();
         checked.apart(2);
         let same = flat("a z", "a[i] + 1u");
-        Lab::new(60)
+        Lab::rewriting(60)
             .submit(&same, over(n), &[1, 2], &[w, n])
             .submit(&norm(), [5, 1, 1], &[2, 1], &[w])
             .check()
@@ -301,7 +301,7 @@ probes! {
     }
 
     fn two_row_kernels_of_other_rows_stay_apart() {
-        let checked = Lab::new(60)
+        let checked = Lab::rewriting(60)
             .submit(&norm(), [5, 1, 1], &[0, 1], &[12])
             .submit(&flat("a z", "a[i] + 1u"), over(60), &[1, 2], &[12, 60])
             .submit(&norm(), [6, 1, 1], &[2, 3], &[10])
@@ -312,7 +312,7 @@ probes! {
     }
 
     fn two_row_kernels_of_the_same_rows_fuse() {
-        Lab::new(60)
+        Lab::rewriting(60)
             .submit(&norm(), [5, 1, 1], &[0, 1], &[12])
             .submit(&flat("a z", "a[i] + 1u"), over(60), &[1, 2], &[12, 60])
             .submit(&norm(), [5, 1, 1], &[2, 3], &[12])
@@ -323,7 +323,7 @@ probes! {
 
     fn few_long_rows_stay_apart() {
         let lab = |w: u32| {
-            Lab::new(u64::from(2 * w))
+            Lab::rewriting(u64::from(2 * w))
                 .submit(&flat("a z", "a[i] + 1u"), over(2 * w), &[0, 1], &[w, 2 * w])
                 .submit(&norm(), [2, 1, 1], &[1, 2], &[w])
         };
@@ -354,7 +354,7 @@ probes! {
             let n = w * h;
             let groups = [u32::div_ceil(w, 4), u32::div_ceil(h, 4), 1];
             for promote in [Promote::None, Promote::Auto] {
-                let checked = Lab::new(u64::from(n))
+                let checked = Lab::rewriting(u64::from(n))
                     .promote(1, promote)
                     .promote(2, promote)
                     .submit(&tile, groups, &[0, 1], &[w, n, h])
@@ -384,7 +384,7 @@ probes! {
              workgroupBarrier();
              if (gid.x < 7u) { z[at] = part[lix] + part[31u - lix]; }",
         );
-        let checked = Lab::new(64)
+        let checked = Lab::rewriting(64)
             .submit(&tile, [1, 1, 1], &[0, 1], &[])
             .submit(&flat("a z", "a[i] + 1u"), over(28), &[1, 2], &[7, 28])
             .check();
@@ -399,7 +399,7 @@ probes! {
             "var<workgroup> part: array<u32, 16>;---
              part[lix] = a[gid.y * 8u + gid.x]; workgroupBarrier(); z[gid.y * 8u + gid.x] = part[lix] + part[15u - lix];",
         );
-        let checked = Lab::new(64)
+        let checked = Lab::rewriting(64)
             .submit(&tile, [1, 2, 1], &[0, 1], &[])
             .submit(&flat("a z", "a[i] + 1u"), over(64), &[1, 2], &[8, 64])
             .check();

@@ -63,16 +63,19 @@ pub(crate) struct Split {
     pub(crate) tried: Option<String>,
 }
 
-/// A submission whose items are done in the order of another's elements.
+/// A submission whose items are done in the order of another's elements, or that works out what another stores.
 #[derive(Serialize)]
 pub(crate) struct Rewrite {
-    /// `place`.
+    /// `place` or `inline`.
     pub(crate) kind: &'static str,
     /// Submissions, counted from 0.
     pub(crate) kernel: usize,
     pub(crate) partner: usize,
-    pub(crate) pi: Pi,
-    /// The item of an invocation, in words.
+    /// Of what is placed.
+    pub(crate) pi: Option<Pi>,
+    /// Of what is inlined.
+    pub(crate) again: Option<Again>,
+    /// The item of an invocation, or what it costs, in words.
     pub(crate) detail: String,
 }
 
@@ -86,6 +89,19 @@ pub(crate) struct Pi {
     pub(crate) groups: [u32; 3],
     /// How many there are.
     pub(crate) items: u64,
+}
+
+/// What is worked out again instead of being loaded.
+#[derive(Serialize)]
+pub(crate) struct Again {
+    pub(crate) buffer: Option<String>,
+    /// Loads that were replaced, and how often an invocation does one.
+    pub(crate) loads: u32,
+    pub(crate) times: u64,
+    /// Loads that this costs an invocation.
+    pub(crate) paid: u64,
+    /// Bytes that are not moved.
+    pub(crate) saved: u64,
 }
 
 /// What became of a promotion.

@@ -54,10 +54,13 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     }
     print_groups(out, &report.groups, labels)?;
     let mut rewrites = Table::new(&["runs in the order of", "submission", "items"]);
+    let mut inlined = Table::new(&["works out", "submission", "what it costs"]);
     for one in &report.rewrites {
-        rewrites.row([label(labels, one.partner), label(labels, one.kernel), one.detail.clone()]);
+        let table = if one.kind == "place" { &mut rewrites } else { &mut inlined };
+        table.row([label(labels, one.partner), label(labels, one.kernel), one.detail.clone()]);
     }
     rewrites.print(out)?;
+    inlined.print(out)?;
     print_splits(out, &report.splits, labels)?;
 
     let mut buffers = Table::new(&["buffer", "promotion asked", "got", "reason"]);

@@ -125,8 +125,20 @@ fn split(value: &Value, path: &str) {
 }
 
 fn rewrite(value: &Value, path: &str) {
+    let fields: &[(&str, Check)] = &[
+        ("kind", text),
+        ("kernel", count),
+        ("partner", count),
+        ("pi", |value, path| or_null(value, path, pi)),
+        ("again", |value, path| or_null(value, path, again)),
+        ("detail", text),
+    ];
+    object(value, path, fields);
+}
+
+fn again(value: &Value, path: &str) {
     let fields: &[(&str, Check)] =
-        &[("kind", text), ("kernel", count), ("partner", count), ("pi", pi), ("detail", text)];
+        &[("buffer", text_or_null), ("loads", count), ("times", count), ("paid", count), ("saved", count)];
     object(value, path, fields);
 }
 

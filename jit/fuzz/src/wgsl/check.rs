@@ -100,7 +100,8 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
     let asked = plan.report.buffers.iter().filter(|b| b.asked != Promote::None);
     let one_group = plan.steps.len() == 1 && plan.steps[0].groups == [1; 3];
     // What is illegal while every kernel runs in its own order may be legal in another.
-    let in_order = case.family == Family::Seams || plan.report.rewrites.is_empty();
+    let is_placed = case.family != Family::Seams && !plan.report.rewrites.is_empty();
+    let in_order = !is_placed && plan.report.inlined.is_empty();
     let illegal = case.legality == Legality::Illegal && in_order && !one_group;
     if illegal && plan.steps.len() == 1 && case.submissions.len() > 1 {
         return Err(fail("an illegal list was fused as a whole".into(), Some(&plan)));

@@ -23,6 +23,11 @@ pub(in crate::frontend) fn run(module: &mut Module) -> Result<(), KernelReason> 
     if !module.types_global_values.iter().any(|inst| inst.class.opcode == Op::TypeForwardPointer) {
         return Ok(());
     }
+    sort(module)
+}
+
+/// Puts every global behind what it names, and leaves those that are there already where they are to each other.
+pub(in crate::frontend) fn sort(module: &mut Module) -> Result<(), KernelReason> {
     let mut globals: Vec<Option<Instruction>> = module.types_global_values.drain(..).map(Some).collect();
     let numbered = globals.iter().flatten().enumerate();
     let at: AHashMap<u32, usize> =

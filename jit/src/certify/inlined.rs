@@ -1,0 +1,300 @@
+//! A kernel that is worked out where another loaded what it stores: each of these loads would have found what one item stores.
+//!
+//! Both kernels are read from their instructions, with the push constants of the call. Which item stores an element is guessed
+//! (`again::Again`): a wrong guess proves nothing, since the claims are about the bytes that are stored and loaded.
+
+use super::group::{Access, accesses};
+use super::pair::{Instance, ask, instances};
+use super::place::Piece;
+use super::term::{Compare, Origin, Term, Word};
+use super::text::Question;
+use super::trace::{Ids, Member, Trace, World};
+use crate::analysis::AccessKind;
+use crate::plan::again::Again;
+use crate::plan::{Arg, Submission};
+
+/// One producer and the submission it was inlined in, as that was before.
+pub(super) struct Inlined<'a> {
+    consumer: Member<'a>,
+    producer: Member<'a>,
+    loads: Vec<Access>,
+    stores: Vec<Access>,
+    /// Arguments of the producer that it reads.
+    sources: Vec<usize>,
+    again: &'a Again,
+}
+
+impl<'a> Inlined<'a> {
+    /// Nothing if the kernels cannot be read.
+    pub(super) fn new(again: &'a Again) -> Option<Self> {
+        let member = |submission: &'a Submission, position| {
+            let body = super::body::Body::new(&submission.kernel.normal.as_ref().ok()?.module)?;
+            Some(Member { position, submission, body })
+        };
+        let consumer = member(&again.consumer, again.next)?;
+        let producer = member(&again.source, again.producer)?;
+        let of_consumer = accesses(&consumer).ok()?.into_iter();
+        let loads = of_consumer.filter(|access| access.argument == again.from).collect();
+        let (reads, stores): (Vec<Access>, Vec<Access>) =
+            accesses(&producer).ok()?.into_iter().partition(|access| access.kind == AccessKind::Read);
+        let sources = reads.iter().map(|access| access.argument).collect();
+        Some(Self { consumer, producer, loads, stores, sources, again })
+    }
+
+    /// What of the list does not allow it, whatever the instructions compute. `all` are the producers that were inlined anywhere.
+    pub(super) fn mismatch(&self, list: &[Submission], all: &[Again]) -> Option<String> {
+        let &Again { producer, next, from, .. } = self.again;
+        let target = &self.again.consumer.args[from];
+        if self.stores.len() != 1 || self.stores[0].kind != AccessKind::Write {
+            return Some("it does more than to store one element".to_owned());
+        }
+        if let Some(load) = self.loads.iter().find(|load| load.kind != AccessKind::Read) {
+            return Some(format!("the consumer does more than to load at {:?}", load.at));
+        }
+        let is_done = |at: usize| {
+            let mut others = all.iter().filter(|one| one.next == next && one.producer == at);
+            others.any(|one| one.consumer.args[one.from].at == target.at)
+        };
+        for (at, one) in list.iter().enumerate().take(next + 1).skip(producer) {
+            let Some(normal) = one.kernel.normal.as_ref().ok() else {
+                return Some("a kernel is not read".to_owned());
+            };
+            let Some(body) = super::body::Body::new(&normal.module) else {
+                return Some("a kernel is not read".to_owned());
+            };
+            let Ok(accesses) = accesses(&Member { position: at, submission: one, body }) else {
+                return Some("a kernel is not read".to_owned());
+            };
+            let written = accesses.iter().filter(|access| access.kind != AccessKind::Read);
+            for access in written {
+                let arg = &one.args[access.argument];
+                if self.sources.iter().any(|&source| overlap(arg, &self.again.source.args[source])) {
+                    return Some(format!("submission {at} writes what it is made of"));
+                }
+                if at > producer && !is_done(at) && overlap(arg, target) {
+                    return Some(format!("submission {at} writes what it stores"));
+                }
+            }
+        }
+        None
+    }
+
+    pub(super) fn loads(&self) -> impl Iterator<Item = &Access> {
+        self.loads.iter()
+    }
+
+    pub(super) fn world(&self) -> World {
+        let members = [(&self.consumer, &self.loads), (&self.producer, &self.stores)];
+        let args = members.iter().flat_map(|(member, _)| &member.submission.args);
+        let end = args.map(|arg| arg.offset.saturating_add(arg.len)).max().unwrap_or(0);
+        let written = members.iter().flat_map(|(member, _)| {
+            let bindings = member.submission.args.iter().zip(&member.submission.kernel.interface.bindings);
+            bindings.filter(|(_, binding)| binding.writes).map(|(arg, _)| arg.buffer.0)
+        });
+        World::new(if end < 1 << 28 { 32 } else { 64 }, written.collect())
+    }
+
+    /// Asks for a load that is worked out of an element that the item does not store.
+    pub(super) fn stored(&self, w: &mut World, load: &Access, exact: bool) -> Option<Question> {
+        let consumer = somebody(w, &self.consumer, "t");
+        let mut trace = Trace::new(&self.consumer, consumer, "t", exact);
+        let (loads, pieces) = instances(w, &mut trace, load)?;
+        let mut facts = trace.facts().to_vec();
+        let mut ways = Vec::new();
+        for (number, one) in loads.iter().enumerate() {
+            let within = self.is_within(w, one.first);
+            let (ids, there) = self.item(w, one.first);
+            let mut item = Trace::new(&self.producer, ids, format!("item {number}"), true);
+            let (stores, theirs) = instances(w, &mut item, &self.stores[0])?;
+            facts.extend_from_slice(item.facts());
+            let found = is_among(w, one, &pieces, (&stores, &theirs));
+            let found = w.terms.both(found, there);
+            let missing = w.terms.not(found);
+            ways.push(w.terms.all([one.happens, within, missing]));
+        }
+        let wrong = w.terms.any(ways);
+        Some(ask(w, vec![wrong], &facts))
+    }
+
+    /// Asks for two items that store to one byte, which none that is stored may have.
+    pub(super) fn once(&self, w: &mut World, exact: bool) -> Option<Question> {
+        let [t, u] = ["t", "u"].map(|name| somebody(w, &self.producer, name));
+        let mut facts = Vec::new();
+        let mut sides = Vec::new();
+        for (name, ids) in [("t", t), ("u", u)] {
+            let mut trace = Trace::new(&self.producer, ids, name, exact);
+            let (stores, pieces) = instances(w, &mut trace, &self.stores[0])?;
+            facts.extend_from_slice(trace.facts());
+            sides.push((stores, pieces));
+        }
+        let touch = touching(w, &sides[0], &sides[1]);
+        let mut same = w.terms.truth(true);
+        for (a, b) in t.group.iter().chain(&t.local).zip(u.group.iter().chain(&u.local)) {
+            let equal = w.terms.compare(Compare::Equal, *a, *b);
+            same = w.terms.both(same, equal);
+        }
+        let other = w.terms.not(same);
+        Some(ask(w, vec![touch, other], &facts))
+    }
+
+    /// Asks for a load that stays one, of an element that an item stores.
+    pub(super) fn apart(&self, w: &mut World, load: &Access, exact: bool) -> Option<Question> {
+        let consumer = somebody(w, &self.consumer, "t");
+        let mut trace = Trace::new(&self.consumer, consumer, "t", exact);
+        let (mut loads, pieces) = instances(w, &mut trace, load)?;
+        let mut facts = trace.facts().to_vec();
+        for one in &mut loads {
+            let within = self.is_within(w, one.first);
+            let outside = w.terms.not(within);
+            one.happens = w.terms.both(one.happens, outside);
+        }
+        let item = somebody(w, &self.producer, "u");
+        let mut trace = Trace::new(&self.producer, item, "u", exact);
+        let stores = instances(w, &mut trace, &self.stores[0])?;
+        facts.extend_from_slice(trace.facts());
+        let touch = touching(w, &(loads, pieces), &stores);
+        Some(ask(w, vec![touch], &facts))
+    }
+
+    /// Whether an element is worked out, by its first byte: if not all are, a comparison says which.
+    fn is_within(&self, w: &mut World, first: Term) -> Term {
+        let Again { origin, stride, first: least, count, below, above, .. } = *self.again;
+        let mut within = w.terms.truth(true);
+        if below {
+            let least = w.terms.constant((origin + least * stride) as u64, w.address);
+            within = w.terms.compare(Compare::ULessEqual, least, first);
+        }
+        if above {
+            let end = w.terms.constant((origin + (least + count) * stride) as u64, w.address);
+            let before = w.terms.compare(Compare::ULess, first, end);
+            within = w.terms.both(within, before);
+        }
+        within
+    }
+
+    /// The ids of the item that stores an element, as guessed, and whether there is such an item.
+    fn item(&self, w: &mut World, first: Term) -> (Ids, Term) {
+        let Again { origin, stride, first: least, .. } = *self.again;
+        let start = w.terms.constant((origin + least * stride) as u64, w.address);
+        let distance = w.terms.word(Word::Sub, first, start);
+        let stride = w.terms.constant(stride as u64, w.address);
+        let number = w.terms.word(Word::UDiv, distance, stride);
+        let mut rest = w.terms.low(number, 32);
+        let zero = w.terms.constant(0, 32);
+        let size = self.producer.submission.kernel.interface.local_size;
+        let (mut group, mut local) = ([zero; 3], [zero; 3]);
+        let mut globals = [None; 3];
+        for &(digit, weight, greatest) in self.again.digits.iter().rev() {
+            let weight = w.terms.constant(weight as u64, 32);
+            let mut value = w.terms.word(Word::UDiv, rest, weight);
+            let taken = w.terms.word(Word::Mul, value, weight);
+            rest = w.terms.word(Word::Sub, rest, taken);
+            if digit.mirrored {
+                let greatest = w.terms.constant(greatest as u64, 32);
+                value = w.terms.word(Word::Sub, greatest, value);
+            }
+            let d = usize::from(digit.dim);
+            match digit.part {
+                crate::rewrite::Part::Global => globals[d] = Some(value),
+                crate::rewrite::Part::Group => group[d] = value,
+                crate::rewrite::Part::Local => local[d] = value,
+            }
+        }
+        let mut there = w.terms.truth(true);
+        for d in 0..3 {
+            let size = w.terms.constant(u64::from(size[d]), 32);
+            if let Some(global) = globals[d] {
+                group[d] = w.terms.word(Word::UDiv, global, size);
+                let start = w.terms.word(Word::Mul, group[d], size);
+                local[d] = w.terms.word(Word::Sub, global, start);
+            }
+            let count = w.terms.constant(u64::from(self.producer.submission.groups[d]), 32);
+            let bounds = [(group[d], count), (local[d], size)];
+            for (id, bound) in bounds {
+                let below = w.terms.compare(Compare::ULess, id, bound);
+                there = w.terms.both(there, below);
+            }
+        }
+        (ids(w, &self.producer, group, local), there)
+    }
+}
+
+fn overlap(a: &Arg, b: &Arg) -> bool {
+    a.buffer == b.buffer && a.offset < b.offset + b.len && b.offset < a.offset + a.len
+}
+
+/// Any invocation of a submission by itself.
+fn somebody(w: &mut World, of: &Member<'_>, name: &str) -> Ids {
+    let id = |w: &mut World, count: u32, what: &str, d: usize| match count {
+        0 | 1 => w.terms.constant(0, 32),
+        _ => {
+            let name = format!("{name}: {what} id {}", ["x", "y", "z"][d]);
+            w.terms.symbol(32, u64::from(count) - 1, Origin::Id, name)
+        }
+    };
+    let size = of.submission.kernel.interface.local_size;
+    let group = std::array::from_fn(|d| id(w, of.submission.groups[d], "group", d));
+    let local = std::array::from_fn(|d| id(w, size[d], "local", d));
+    ids(w, of, group, local)
+}
+
+fn ids(w: &mut World, of: &Member<'_>, group: [Term; 3], local: [Term; 3]) -> Ids {
+    let size = of.submission.kernel.interface.local_size.map(|n| w.terms.constant(u64::from(n), 32));
+    let global = std::array::from_fn(|d| {
+        let start = w.terms.word(Word::Mul, group[d], size[d]);
+        w.terms.word(Word::Add, start, local[d])
+    });
+    let counts = of.submission.groups.map(|n| w.terms.constant(u64::from(n), 32));
+    let mut index = local[2];
+    for d in [1, 0] {
+        index = w.terms.word(Word::Mul, index, size[d]);
+        index = w.terms.word(Word::Add, index, local[d]);
+    }
+    let runs = w.terms.truth(true);
+    Ids { group, local, global, counts, index, runs }
+}
+
+/// Whether one of the stores happens, at exactly the bytes of a load.
+fn is_among(
+    w: &mut World,
+    load: &Instance,
+    pieces: &[Piece],
+    (stores, theirs): (&[Instance], &[Piece]),
+) -> Term {
+    if pieces != theirs {
+        return w.terms.truth(false);
+    }
+    let mut ways = Vec::new();
+    for store in stores {
+        let same = w.terms.compare(Compare::Equal, store.first, load.first);
+        ways.push(w.terms.both(store.happens, same));
+    }
+    w.terms.any(ways)
+}
+
+type Side = (Vec<Instance>, Vec<Piece>);
+
+/// Whether two accesses happen and reach a common byte.
+fn touching(w: &mut World, (ours, our_pieces): &Side, (theirs, their_pieces): &Side) -> Term {
+    let mut ways = Vec::new();
+    for (a, b) in ours.iter().flat_map(|a| theirs.iter().map(move |b| (a, b))) {
+        for &(from_a, size_a) in our_pieces {
+            for &(from_b, size_b) in their_pieces {
+                let bounds = [
+                    (a.first, from_a, b.first, from_b + size_b),
+                    (b.first, from_b, a.first, from_a + size_a),
+                ];
+                let mut both = w.terms.both(a.happens, b.happens);
+                for (x, dx, y, dy) in bounds {
+                    let (dx, dy) = (w.terms.constant(dx, w.address), w.terms.constant(dy, w.address));
+                    let low = w.terms.word(Word::Add, x, dx);
+                    let high = w.terms.word(Word::Add, y, dy);
+                    let below = w.terms.compare(Compare::ULess, low, high);
+                    both = w.terms.both(both, below);
+                }
+                ways.push(both);
+            }
+        }
+    }
+    w.terms.any(ways)
+}

@@ -1,0 +1,725 @@
+//! Closes seams by working out again, where it is read, what an earlier kernel stored.
+//!
+//! Where the next submission reads elements that other invocations of a group store (a stencil, a gather, a reversal, a
+//! transposition), each of these loads becomes the definition of the element ([`rewrite::inline`]). The submission then has nothing to
+//! do with that buffer any more. What comes out is an ordinary list: theorems 1 to 3 decide as of any other. The producer also runs
+//! as itself; if its buffer is promoted, nothing of that is left.
+//!
+//! # Requires
+//! - a group, and a submission that does not join it because of a buffer that the group writes
+//!
+//! # Guarantees
+//! - each element that was loaded is one that exactly one item of the producer certainly stores ([`Seam::stored`], [`Seam::replaceable`])
+//! - what that item reads is what it read ([`Seam::unchanged`])
+//!
+//! # Refuses
+//! - what would not pay ([`Seam::pays`])
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+#[cfg(feature = "certify")]
+use super::again::Again;
+use super::assemble::Budget;
+use super::group::{Group, Rejection, analysis_of};
+use super::internalize;
+use super::place;
+use super::report::{InlineReport, Report, RewriteReport};
+use super::submission::{Arg, BufferId, FuseOptions, Limits, Policy, Promote, Submission};
+use super::uses::Uses;
+use super::view::View;
+use crate::Reason;
+use crate::analysis::access::AccessKind;
+use crate::analysis::affine::{Affine, Atom, Bounds};
+use crate::analysis::evaluate::AccessForm;
+use crate::kernel::SetBinding;
+use crate::reason::RewriteReason;
+use crate::rewrite::{self, Definition, Digit, Ids, Part, Slots};
+
+/// Producers that are worked out in one submission.
+const MOST_PRODUCERS: usize = 8;
+/// Facts that bound one index together.
+const FACTS: usize = 3;
+/// Rounds of a loop of which nothing is known.
+const UNKNOWN_ROUNDS: i128 = 64;
+/// Loads that one invocation may do again, and operations.
+const MOST_LOADS: u64 = 40;
+const MOST_WORK: u64 = 512;
+/// Buffers of so many bytes stay in a device's caches, where reading one thing or another makes no difference.
+const CACHED_BYTES: u64 = 4 << 20;
+
+/// A list in which a submission works others out, and what it is good for.
+pub(crate) struct Inlined {
+    pub(crate) list: Vec<Submission>,
+    pub(crate) uses: Uses,
+    /// The group with the submission, or what still keeps it apart.
+    pub(crate) group: Group,
+    pub(crate) rewrites: Vec<RewriteReport>,
+    pub(crate) inlined: Vec<InlineReport>,
+    /// What there is to certify about that.
+    #[cfg(feature = "certify")]
+    pub(crate) again: Vec<Again>,
+}
+
+/// Tries to let the next submission join by working out what it reads; `Err(None)` if there is nothing to try. `asked` is the list
+/// as it was submitted.
+pub(crate) fn across(
+    asked: &[Submission],
+    list: &[Submission],
+    group: &Group,
+    rejection: &Rejection,
+    known: &Report,
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Result<Inlined, Option<RewriteReason>> {
+    let next = group.end();
+    let is_seam = matches!(
+        rejection.reason,
+        Reason::CrossGroup(_)
+            | Reason::LocalSize { .. }
+            | Reason::SlowBroadcast { .. }
+            | Reason::BarrierMemoryModel
+            | Reason::UniformWritten(_)
+    );
+    if options.no_rewrites || !is_seam || list[next].base != [0; 3] || analysis_of(&list[next]).is_err() {
+        return Err(None);
+    }
+    // What is worked out is proven, also where other things are trusted.
+    let options = &FuseOptions { policy: Policy::Prove, ..*options };
+    let mut list = list.to_vec();
+    let mut uses = Uses::of(&list).under(options.policy, &list);
+    let mut inlined = Vec::new();
+    #[cfg(feature = "certify")]
+    let mut again = Vec::new();
+    let mut buffer = rejection.buffer;
+    for _ in 0..MOST_PRODUCERS {
+        // What is loaded where one producer stores nothing may be another's.
+        let done: Done = inlined.iter().map(|one: &InlineReport| (one.producer, one.at)).collect();
+        let Some((producer, from)) = producer_of(&list, group.start, next, buffer, &done) else { break };
+        // A producer that was placed does the same in loops; its definition is that of its items.
+        let is_placed = known.rewrites.iter().any(|one| one.submission == producer);
+        let source = if is_placed { &asked[producer] } else { &list[producer] };
+        let definition = Definition::of(&source.kernel);
+        let definition = definition.map_err(|what| Some(RewriteReason::NoDefinition { producer, what }))?;
+        let seam = Seam { list: &list, uses: &uses, source, definition, producer, next, from, done: &done };
+        let made = seam.inline(options).map_err(Some)?;
+        #[cfg(feature = "certify")]
+        again.push(made.again);
+        let (submission, report) = (made.submission, made.report);
+        list[next] = submission;
+        inlined.push(report);
+        drop_unused(asked, &mut list, next, &mut inlined);
+        uses = Uses::of(&list).under(options.policy, &list);
+        match grow(&list, &uses, group.start, next, options, limits) {
+            Ok(group) => {
+                return Ok(Inlined {
+                    list,
+                    uses,
+                    group,
+                    rewrites: Vec::new(),
+                    inlined,
+                    #[cfg(feature = "certify")]
+                    again,
+                });
+            }
+            Err(None) => break,
+            Err(Some((before, rejection))) => {
+                let done: Done = inlined.iter().map(|one| (one.producer, one.at)).collect();
+                let again = producer_of(&list, before.start, next, rejection.buffer, &done).is_some();
+                if matches!(rejection.reason, Reason::CrossGroup(_)) && again {
+                    buffer = rejection.buffer;
+                    continue;
+                }
+                // What goes by elements may take the rows or the tiles that are left.
+                let placed = place::across(&list, &uses, &before, &known.rewrites, options, limits);
+                return match placed {
+                    Ok(placed) => {
+                        let place::Placed { list, group, rewrites } = placed;
+                        Ok(Inlined {
+                            list,
+                            uses,
+                            group,
+                            rewrites,
+                            inlined,
+                            #[cfg(feature = "certify")]
+                            again,
+                        })
+                    }
+                    Err(why) => Err(why.or(Some(RewriteReason::Rejected(Box::new(rejection.reason))))),
+                };
+            }
+        }
+    }
+    Err(None)
+}
+
+/// Drops producers whose elements nobody loads any more, if they need not be in memory: their buffer was promoted. An empty kernel
+/// stands in their place.
+fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlined: &mut [InlineReport]) {
+    let wishes = Uses::of(asked);
+    loop {
+        let uses = Uses::of(list);
+        let mut is_done = true;
+        for one in inlined.iter_mut().filter(|one| !one.gone) {
+            let used = uses.of_buffer(one.buffer);
+            let wish = internalize::wish(asked, &wishes, one.buffer);
+            let is_promoted = matches!(wish, Ok(wish) if wish != Promote::None);
+            if !is_promoted || used.iter().any(|&(at, _)| at != one.producer) {
+                continue;
+            }
+            let (shape, kernel) = (&list[next], &list[one.producer].kernel);
+            let (groups, local) = (shape.groups, shape.kernel.interface.local_size);
+            let Ok(kernel) = rewrite::nothing(kernel, local) else { continue };
+            list[one.producer] =
+                Submission { kernel, base: [0; 3], groups, args: SmallVec::new(), push: SmallVec::new() };
+            one.gone = true;
+            is_done = false;
+        }
+        if is_done {
+            return;
+        }
+    }
+}
+
+/// The group up to `next`, which it includes; or the group before it, and why it stays apart.
+fn grow(
+    list: &[Submission],
+    uses: &Uses,
+    start: usize,
+    next: usize,
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Result<Group, Option<(Group, Rejection)>> {
+    let mut budget = Budget::new(&list[start]);
+    let Ok(mut group) = Group::new(list, uses, start, limits) else { return Err(None) };
+    while group.end() <= next {
+        let joined = budget
+            .add(&list[group.end()], options.float, limits)
+            .map_err(Rejection::from)
+            .and_then(|()| group.join(list, uses, options, limits));
+        if let Err(rejection) = joined {
+            return Err(Some((group, rejection)));
+        }
+    }
+    Ok(group)
+}
+
+/// The last submission before `next`, but for those that are done, that stores what `next` only reads, and the binding that it is read
+/// from: of this buffer, or of any if that is not known.
+fn producer_of(
+    list: &[Submission],
+    start: usize,
+    next: usize,
+    buffer: Option<BufferId>,
+    done: &Done,
+) -> Option<(usize, usize)> {
+    let one = &list[next];
+    let bindings = one.args.iter().zip(&one.kernel.interface.bindings).enumerate();
+    let reads = bindings.filter(|(_, (arg, binding))| {
+        binding.reads && !binding.writes && buffer.is_none_or(|buffer| buffer == arg.buffer)
+    });
+    let found = reads.filter_map(|(number, (arg, _))| {
+        let producer =
+            (start..next).rev().find(|&at| writes(&list[at], arg) && !done.contains(&(at, arg.at)))?;
+        Some((producer, number))
+    });
+    found.max_by_key(|&(producer, _)| producer)
+}
+
+/// Whether a submission writes some byte of an argument.
+fn writes(one: &Submission, arg: &Arg) -> bool {
+    let bindings = one.args.iter().zip(&one.kernel.interface.bindings);
+    { bindings }.any(|(own, binding)| binding.writes && overlap(own, arg))
+}
+
+fn overlap(a: &Arg, b: &Arg) -> bool {
+    a.buffer == b.buffer && a.offset < b.offset + b.len && b.offset < a.offset + a.len
+}
+
+/// The elements that a producer certainly stores, each by exactly one item.
+struct Stored {
+    ids: Ids,
+    /// Weights of all digits but the lightest, in elements, and the greatest values of mirrored digits.
+    weights: SmallVec<[u32; 4]>,
+    #[cfg(feature = "certify")]
+    digits: SmallVec<[Weighed; 4]>,
+    /// Index of the first one as the producer has it, and how many there are.
+    first: i128,
+    count: i128,
+    /// Place of the element of index 0 in the memory object, and bytes from one to the next.
+    origin: i128,
+    stride: i128,
+}
+
+/// A producer and a submission that loads what it stores.
+struct Seam<'a> {
+    list: &'a [Submission],
+    uses: &'a Uses,
+    /// The producer as it is worked out.
+    source: &'a Submission,
+    definition: Definition,
+    producer: usize,
+    next: usize,
+    /// The binding that is loaded from.
+    from: usize,
+    /// Submissions whose elements it does not load any more from there.
+    done: &'a Done,
+}
+
+/// Producers, and the bindings from which what they store is not loaded any more.
+type Done = SmallVec<[(usize, SetBinding); 4]>;
+
+/// A submission that works out what it loaded.
+struct Made {
+    submission: Submission,
+    report: InlineReport,
+    #[cfg(feature = "certify")]
+    again: Again,
+}
+
+impl Seam<'_> {
+    /// Submission `next` with the definition in the place of its loads.
+    fn inline(&self, options: &FuseOptions) -> Result<Made, RewriteReason> {
+        let &Self { source, producer, from, ref definition, .. } = self;
+        let consumer = &self.list[self.next];
+        if source.base != [0; 3] {
+            return Err(RewriteReason::NoDefinition {
+                producer,
+                what: "work-group ids that start elsewhere",
+            });
+        }
+        self.unchanged()?;
+        let mut stored = self.stored()?;
+        let loads = self.replaceable(&stored)?;
+        stored.ids.shifted = loads.shift != 0;
+        (stored.ids.from_first, stored.ids.to_last) = (loads.below, loads.above);
+        let report = self.pays(&loads, options)?;
+        let kernel = rewrite::inline(&consumer.kernel, from, &source.kernel, definition, &stored.ids)?;
+        let slots = Slots::of(&consumer.kernel, &source.kernel);
+        let mut push = consumer.push.clone();
+        push.resize(slots.push as usize, 0);
+        push.extend_from_slice(&source.push);
+        push.resize(slots.words as usize, 0);
+        let word = |n: i128| (n as u32).to_le_bytes();
+        if stored.ids.shifted {
+            push.extend_from_slice(&word(loads.shift));
+        }
+        if stored.ids.based {
+            push.extend_from_slice(&word(stored.first));
+        }
+        // As the consumer counts.
+        if stored.ids.from_first {
+            push.extend_from_slice(&word(stored.first - loads.shift));
+        }
+        if stored.ids.to_last {
+            push.extend_from_slice(&word(stored.first + stored.count - loads.shift));
+        }
+        stored.weights.iter().for_each(|&weight| push.extend_from_slice(&weight.to_le_bytes()));
+        if rewrite::hides(&consumer.kernel, &source.kernel) {
+            push.extend_from_slice(&[0; 4]);
+        }
+        let own = consumer.args.iter().map(|arg| (arg.at, arg));
+        let theirs = source.args.iter().enumerate().map(|(number, arg)| (slots.at(number), arg));
+        let all: Vec<_> = own.chain(theirs).collect();
+        let args = kernel.interface.bindings.iter().map(|binding| {
+            let found = all.iter().find(|(at, _)| *at == binding.at);
+            found.map(|&(at, arg)| Arg { at, ..arg.clone() })
+        });
+        let args = args.collect::<Option<_>>();
+        let args = args.ok_or_else(|| RewriteReason::NotInlined { what: "an unknown binding".to_owned() })?;
+        Ok(Made {
+            submission: Submission { kernel, base: [0; 3], groups: consumer.groups, args, push },
+            report,
+            #[cfg(feature = "certify")]
+            again: Again {
+                producer,
+                next: self.next,
+                source: source.clone(),
+                consumer: consumer.clone(),
+                from,
+                digits: stored.digits.iter().map(|d| (d.is, d.weight / stored.stride, d.count - 1)).collect(),
+                origin: stored.origin,
+                stride: stored.stride,
+                first: stored.first,
+                count: stored.count,
+                below: loads.below,
+                above: loads.above,
+            },
+        })
+    }
+
+    /// Whether what the producer reads, and what it stores, is still what it was when `next` runs, and while it runs.
+    fn unchanged(&self) -> Result<(), RewriteReason> {
+        let &Self { list, source, producer, next, from, ref definition, done, .. } = self;
+        let target = &list[next].args[from];
+        for at in producer..=next {
+            let one = &list[at];
+            let wrong = Err(RewriteReason::Overwritten { producer, writer: at });
+            if one.kernel.interface.uses_device_addresses {
+                return wrong;
+            }
+            let sources = definition.loads.iter().map(|&binding| &source.args[binding]);
+            if { sources }.any(|arg| writes(one, arg)) && !mutant!(SourcesStay) {
+                return wrong;
+            }
+            let is_target = at > producer && !done.contains(&(at, target.at));
+            if is_target && writes(one, target) && !mutant!(TargetsStay) {
+                return wrong;
+            }
+        }
+        Ok(())
+    }
+
+    /// Which elements the producer stores: `origin + stride (first + Σ weight digit)` for all digits that its guards let through. Each
+    /// weight is that of the digit before it times its number of values, so they leave no gap, and no two items store one element.
+    fn stored(&self) -> Result<Stored, RewriteReason> {
+        let &Self { list, uses, source, producer, ref definition, .. } = self;
+        let wrong = |what| RewriteReason::NoItem { producer, what };
+        let list: Cow<'_, [Submission]> = match std::ptr::eq(source, &list[producer]) {
+            true => Cow::Borrowed(list),
+            false => {
+                let mut list = list.to_vec();
+                list[producer] = source.clone();
+                Cow::Owned(list)
+            }
+        };
+        let view = View::of(&list, uses, producer).ok_or_else(|| wrong("too many items"))?;
+        let analysis = analysis_of(source).map_err(|_| wrong("a pointer"))?;
+        let form = view.forms[definition.store].clone();
+        let access = &analysis.accesses[definition.store];
+        let element = access.element.and_then(|e| e.index).ok_or_else(|| wrong("no array"))?;
+        if form.unknown || form.never || !form.certain || !form.counters.is_empty() {
+            return Err(wrong("a condition or an index"));
+        }
+        let stride = i128::from(element.stride);
+        let mut digits =
+            digits(&view, &form, source).ok_or_else(|| wrong("an index that is no number of digits"))?;
+        // How many values each digit has, and all of them together.
+        let mut most = None;
+        for condition in form.conditions.iter().filter(|_| !mutant!(GuardsAreOpen)) {
+            if condition.bounds(|id| (0, view.atoms.max(id))).1 <= 0 {
+                continue;
+            }
+            bound(&view, &mut digits, condition, &mut most).ok_or_else(|| wrong("a guard"))?;
+        }
+        // The least index is that of the greatest ids, where they are taken off.
+        let mirrored = digits.iter().filter(|digit| digit.is.mirrored);
+        let off: i128 = mirrored.map(|digit| digit.weight * (digit.count - 1)).sum();
+        digits.retain(|digit| digit.count > 1);
+        digits.sort_by_key(|digit| digit.weight);
+        let mut next = stride;
+        for digit in &digits {
+            if digit.weight != next && !mutant!(DigitsAreDense) {
+                return Err(wrong("elements with gaps between them"));
+            }
+            next = digit.weight * digit.count;
+        }
+        let mut count = digits.iter().map(|digit| digit.count).product::<i128>();
+        if let Some(most) = most {
+            count = count.min(most);
+        }
+        let origin = i128::from(source.args[definition.binding].offset) + i128::from(element.start);
+        let first = form.offset.constant - off - origin;
+        if first % stride != 0 || first < 0 || count <= 0 {
+            return Err(wrong("an index that is no number of digits"));
+        }
+        let first = first / stride;
+        if first + count >= 1 << 31 {
+            return Err(wrong("too many items"));
+        }
+        let ids = match definition.needs_ids {
+            true => Ids {
+                based: first != 0,
+                digits: digits.iter().map(|digit| digit.is).collect(),
+                ..Ids::default()
+            },
+            false => Ids::default(),
+        };
+        let heavier = digits.iter().skip(1).map(|digit| digit.weight / stride);
+        let greatest = digits.iter().filter(|digit| digit.is.mirrored).map(|digit| digit.count - 1);
+        let weights = heavier.chain(greatest).filter(|_| definition.needs_ids).map(|n| n as u32).collect();
+        let count = count + i128::from(mutant!(OneMoreIsStored));
+        Ok(Stored {
+            ids,
+            weights,
+            #[cfg(feature = "certify")]
+            digits,
+            first,
+            count,
+            origin,
+            stride,
+        })
+    }
+
+    /// Shows that the consumer loads stored elements only, as wholes, so that each load can be replaced.
+    fn replaceable(&self, stored: &Stored) -> Result<Loads, RewriteReason> {
+        let &Self { list, uses, source, producer, next, from, ref definition, .. } = self;
+        let wrong = |what| RewriteReason::NoLoads { producer, what };
+        let one = &list[next];
+        let view = View::of(list, uses, next).ok_or_else(|| wrong("too many items"))?;
+        let analysis = analysis_of(one).map_err(|_| wrong("a pointer"))?;
+        let mut loads = Loads { shift: 0, count: 0, times: 0, below: false, above: false, in_order: true };
+        for (access, form) in analysis.accesses.iter().zip(&view.forms) {
+            if access.binding != from {
+                continue;
+            }
+            let element = access.element.and_then(|e| e.index).filter(|_| access.whole_element);
+            let element = element.ok_or_else(|| wrong("parts of elements"))?;
+            if access.kind != AccessKind::Read {
+                return Err(wrong("atomic operations"));
+            }
+            let same = i128::from(element.stride) == stored.stride
+                && rewrite::fits(&one.kernel, element.ty, &source.kernel, definition);
+            if !same {
+                return Err(wrong("elements of another type"));
+            }
+            let origin = i128::from(one.args[from].offset) + i128::from(element.start);
+            let shift = origin - stored.origin;
+            if shift % stored.stride != 0 || loads.count > 0 && loads.shift != shift / stored.stride {
+                return Err(wrong("elements that begin elsewhere"));
+            }
+            loads.shift = shift / stored.stride;
+            loads.count += 1;
+            if form.never {
+                continue;
+            }
+            // The place of the first and the last element that may be meant.
+            let (low, high) = if form.unknown {
+                let room = form.accessor.1 - origin;
+                (origin, origin + (room.div_euclid(stored.stride) - 1) * stored.stride)
+            } else {
+                let mirrored = Affine::default().plus(&form.offset, -1);
+                let mirrored = mirrored.ok_or_else(|| wrong("an index beyond all numbers"))?;
+                (-most(&view, form, &mirrored, FACTS), most(&view, form, &form.offset, FACTS))
+            };
+            let first = stored.origin + stored.first * stored.stride;
+            let last = first + (stored.count - 1) * stored.stride;
+            if !mutant!(AllIsStored) {
+                loads.below |= low < first;
+                loads.above |= high > last;
+            }
+            let none = high < first || low > last;
+            let counts = low >= origin && high - origin < stored.stride << 31;
+            if (none || !counts) && !mutant!(AllIsStored) {
+                return Err(RewriteReason::NotStored { producer });
+            }
+            let by = |atom| view.weight(form, atom).abs();
+            loads.in_order &= !form.unknown && by(Atom::Local(0)) == stored.stride;
+            let rounds = access.loops.iter().enumerate().map(|(at, _)| match form.counters.get(at) {
+                Some(&counter) => {
+                    let (low, high) = form.ranges.get(&view.atoms, counter);
+                    (high - low + 1).clamp(1, 1 << 20)
+                }
+                None => UNKNOWN_ROUNDS,
+            });
+            let rounds = rounds.fold(1i128, i128::saturating_mul);
+            loads.times = loads.times.saturating_add(u64::try_from(rounds).unwrap_or(u64::MAX));
+        }
+        match loads.count {
+            0 => Err(wrong("there are none")),
+            _ => Ok(loads),
+        }
+    }
+
+    /// Whether to work it out again is not slower than to store it and to load it.
+    ///
+    /// What moves between memory and caches is counted once for each element: an invocation's neighbours load the same. In memory
+    /// stays what somebody else reads or what was not promoted; then a value made of more bytes than it has itself costs more than it
+    /// saves. What is loaded in no order costs whole lines of the cache, for each thing that the value is made of.
+    fn pays(&self, loads: &Loads, options: &FuseOptions) -> Result<InlineReport, RewriteReason> {
+        let &Self { list, uses, source, producer, next, from, ref definition, .. } = self;
+        let target = &list[next].args[from];
+        let wish = internalize::wish(list, uses, target.buffer).unwrap_or_default();
+        let users = uses.of_buffer(target.buffer);
+        let kept = wish == Promote::None || users.iter().any(|&(at, _)| at != producer && at != next);
+        let each = definition.loads.len() as u64;
+        let again = each.saturating_mul(loads.times);
+        let work = definition.work.saturating_mul(loads.times);
+        let analysis = analysis_of(source).ok();
+        let size = |binding: usize| {
+            let accesses = analysis.map_or(&[][..], |analysis| &analysis.accesses);
+            accesses.iter().find(|access| access.binding == binding).map_or(0, |access| access.size)
+        };
+        let read: u64 = definition.loads.iter().map(|&binding| size(binding)).sum();
+        let element = size(definition.binding);
+        let saved = if kept { element } else { 2 * element };
+        let bytes: u64 = source.args.iter().map(|arg| arg.len).sum();
+        let is_cached = bytes <= CACHED_BYTES;
+        let fits = again <= MOST_LOADS && work <= MOST_WORK;
+        let moves_less = is_cached || read <= saved && (loads.in_order || each <= 1);
+        if !(fits && moves_less || options.force) {
+            return Err(RewriteReason::Costs { loads: again, work, read, saved });
+        }
+        let elements = target.len / element.max(1);
+        Ok(InlineReport {
+            submission: next,
+            producer,
+            buffer: target.buffer,
+            loads: loads.count,
+            times: loads.times,
+            paid: again,
+            saved: saved * elements,
+            at: target.at,
+            gone: false,
+        })
+    }
+}
+
+/// An id as a digit of an offset.
+struct Weighed {
+    is: Digit,
+    /// The weight, or what is taken off for each of the id if the digit is mirrored.
+    weight: i128,
+    count: i128,
+}
+
+/// The offset of a store as a sum of digits: none that is not there tells two items apart.
+fn digits(view: &View, form: &AccessForm, source: &Submission) -> Option<SmallVec<[Weighed; 4]>> {
+    let known = |atom: &Atom| matches!(atom, Atom::Group(_) | Atom::Local(_));
+    if !form.offset.terms.iter().all(|&(id, _)| known(view.atoms.get(id))) {
+        return None;
+    }
+    let mut digits = SmallVec::new();
+    for d in 0..3u8 {
+        let groups = i128::from(source.groups[usize::from(d)]);
+        let local = i128::from(source.kernel.interface.local_size[usize::from(d)]);
+        let (of_group, of_local) = (view.weight(form, Atom::Group(d)), view.weight(form, Atom::Local(d)));
+        let mut add = |part, weight: i128, count| {
+            let is = Digit { dim: d, part, mirrored: weight < 0 };
+            digits.push(Weighed { is, weight: weight.abs(), count });
+            weight != 0
+        };
+        let fits = match (groups, local) {
+            (0, _) | (_, 0) => false,
+            (1, 1) => true,
+            (1, _) => add(Part::Global, of_local, local),
+            (_, 1) => add(Part::Global, of_group, groups),
+            _ if of_group == of_local * local => add(Part::Global, of_local, groups * local),
+            _ => add(Part::Group, of_group, groups) && add(Part::Local, of_local, local),
+        };
+        if !fits {
+            return None;
+        }
+    }
+    Some(digits)
+}
+
+/// Takes in a condition of a store, which is at most zero: a greatest value of one digit, or of the number that all of them make.
+fn bound(view: &View, digits: &mut [Weighed], condition: &Affine, most: &mut Option<i128>) -> Option<()> {
+    let of = |atom: Atom| view.atoms.find(&atom).map_or(0, |id| condition.coefficient(id));
+    let mut left = condition.terms.len();
+    let mut factors: SmallVec<[i128; 4]> = SmallVec::new();
+    for digit in digits.iter() {
+        let d = digit.is.dim;
+        let (group, local) = (of(Atom::Group(d)), of(Atom::Local(d)));
+        left -= usize::from(group != 0 && digit.is.part != Part::Local);
+        left -= usize::from(local != 0 && digit.is.part != Part::Group);
+        let size = i128::from(view.shape.local[usize::from(d)]);
+        factors.push(match digit.is.part {
+            Part::Group => group,
+            Part::Local => local,
+            // An id with one value only has no atom.
+            Part::Global if view.atoms.find(&Atom::Local(d)).is_none() || size == 1 => group,
+            Part::Global if view.atoms.find(&Atom::Group(d)).is_none() => local,
+            Part::Global if group == local * size => local,
+            Part::Global => return None,
+        });
+    }
+    if left != 0 {
+        return None;
+    }
+    let mut in_it = factors.iter().enumerate().filter(|(_, factor)| **factor != 0);
+    let (first, &factor) = in_it.next()?;
+    if in_it.next().is_none() {
+        // factor * digit + constant <= 0
+        let greatest = (factor > 0).then(|| (-condition.constant).div_euclid(factor))?;
+        let digit = &mut digits[first];
+        digit.count = digit.count.min(greatest.saturating_add(1)).max(0);
+        return Some(());
+    }
+    // factor / weight is one number for all of them.
+    let (lead, weight) = (factor, digits[first].weight);
+    let same = digits
+        .iter()
+        .zip(&factors)
+        .all(|(digit, &factor)| factor * weight == lead * digit.weight && !digit.is.mirrored);
+    if !same || lead <= 0 {
+        return None;
+    }
+    // lead / weight * bytes + constant <= 0, for the bytes from the first element.
+    let least = digits.iter().map(|digit| digit.weight).min()?;
+    let bytes = (-condition.constant).checked_mul(weight)?.div_euclid(lead);
+    let count = bytes.div_euclid(least) + 1;
+    *most = Some(most.map_or(count, |most| most.min(count)).max(0));
+    Some(())
+}
+
+/// The least value of a form where an access happens.
+fn least(view: &View, form: &AccessForm, of: &Affine) -> i128 {
+    Bounds { ranges: &form.ranges, facts: &form.facts }.of(&view.atoms, of).0
+}
+
+/// The greatest value of a form where an access happens. A fact is at most zero, so a form is at most what is left of it without any
+/// multiple of the fact: of a sum, each part is bounded by what is known of that part.
+fn most(view: &View, form: &AccessForm, of: &Affine, facts: usize) -> i128 {
+    let mut most = Bounds { ranges: &form.ranges, facts: &form.facts }.of(&view.atoms, of).1;
+    if facts == 0 {
+        return most;
+    }
+    // A quotient is that of something of which more may be known here than where it was made.
+    let by_parts = of.terms.iter().try_fold(of.constant, |sum, &(id, c)| {
+        let (low, mut high) = form.ranges.get(&view.atoms, id);
+        if let Atom::Quotient(base, d) = view.atoms.get(id)
+            && c > 0
+        {
+            high = high.min(self::most(view, form, base, facts - 1).div_euclid(*d));
+        }
+        sum.checked_add(c.checked_mul(if c > 0 { high } else { low })?)
+    });
+    most = most.min(by_parts.unwrap_or(i128::MAX));
+    // x − x mod d is the multiple of d that is next to x.
+    for &(id, times) in &of.terms {
+        let Atom::Remainder(base, d) = view.atoms.get(id) else { continue };
+        let (base, d) = (base.clone(), *d);
+        if base.terms.is_empty() || base.terms.iter().any(|&(id, c)| of.coefficient(id) != -times * c) {
+            continue;
+        }
+        let Some(rest) = Affine::atom(id).plus(&base, -1).and_then(|multiple| of.plus(&multiple, -times))
+        else {
+            continue;
+        };
+        // −times (base − base mod d)
+        let base =
+            if times < 0 { self::most(view, form, &base, facts - 1) } else { least(view, form, &base) };
+        let part = base.div_euclid(d).checked_mul(d).and_then(|multiple| multiple.checked_mul(-times));
+        let sum = part.and_then(|part| part.checked_add(self::most(view, form, &rest, facts - 1)));
+        most = most.min(sum.unwrap_or(i128::MAX));
+    }
+    for fact in &form.facts {
+        let Some(&(lead, factor)) = fact.terms.first() else { continue };
+        let own = of.coefficient(lead);
+        let times = own.checked_div(factor).filter(|times| *times > 0 && times * factor == own);
+        let Some(times) = times else { continue };
+        if fact.terms.iter().all(|&(id, c)| c.checked_mul(times) == Some(of.coefficient(id)))
+            && let Some(rest) = of.plus(fact, -times)
+        {
+            most = most.min(self::most(view, form, &rest, facts - 1));
+        }
+    }
+    most
+}
+
+/// The loads of a consumer from one binding.
+struct Loads {
+    /// The producer's index of an element, less the consumer's.
+    shift: i128,
+    /// How many, and how often an invocation does one, as far as that is known.
+    count: u32,
+    times: u64,
+    /// Whether elements before the first or after the last that is stored may be loaded as well.
+    below: bool,
+    above: bool,
+    /// Whether neighbours load neighbouring elements.
+    in_order: bool,
+}

@@ -1,0 +1,42 @@
+//! How a submission by itself goes through its buffers.
+
+use super::group::analysis_of;
+use super::mapping::Layout;
+use super::recipe::Mapping;
+use super::submission::Submission;
+use super::uses::Uses;
+use crate::analysis::affine::{Atom, Atoms};
+use crate::analysis::dependence::Shape;
+use crate::analysis::evaluate::{AccessForm, Evaluator};
+
+/// The accesses of a submission over the ids of its own dispatch.
+pub(super) struct View {
+    pub(super) atoms: Atoms,
+    pub(super) shape: Shape,
+    pub(super) forms: Vec<AccessForm>,
+}
+
+impl View {
+    pub(super) fn of(list: &[Submission], uses: &Uses, position: usize) -> Option<Self> {
+        let submission = &list[position];
+        let analysis = analysis_of(submission).ok()?;
+        let shape = Shape { groups: submission.groups, local: submission.kernel.interface.local_size };
+        let layout = Layout { mapping: Mapping::Identity, shape, free: false };
+        let mut atoms = Atoms::default();
+        let lengths: Vec<u64> = submission.args.iter().map(|arg| arg.len).collect();
+        let constants = uses.constants(submission);
+        let env = layout.environment(&mut atoms, position, submission, &lengths, &constants)?;
+        let mut evaluator = Evaluator::new(&atoms, analysis, &env);
+        let forms = analysis
+            .accesses
+            .iter()
+            .map(|access| evaluator.access(&mut atoms, access, submission.args[access.binding].offset))
+            .collect();
+        Some(Self { atoms, shape, forms })
+    }
+
+    /// Bytes by which a form moves with an id.
+    pub(super) fn weight(&self, form: &AccessForm, atom: Atom) -> i128 {
+        self.atoms.find(&atom).map_or(0, |id| form.offset.coefficient(id))
+    }
+}

@@ -1,0 +1,299 @@
+//! What a kernel stores in an element, as values that can be worked out anywhere else.
+//!
+//! A kernel that does nothing but store one element an item is a function from the item to a value. [`Definition`] is the part of
+//! its body that the value is made of: pure instructions, loads of what is bound, arguments and the item's ids.
+//!
+//! # Requires
+//! - the normal form
+//!
+//! # Guarantees
+//! - one store is all that the kernel does; the value depends on the item, the arguments and what the loads find
+//! - each load, and each division, is one that the kernel does for every item that it stores an element for
+//! - of two sides of a branch both can be worked out: neither loads or divides
+//!
+//! # Refuses
+//! - loops, local arrays, atomics, barriers, shared memory, parts of elements
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::dr::{Function, Instruction, Module, Operand};
+use rspirv::spirv::{Op, Word};
+
+use super::free::VIRTUAL;
+use super::writer::Result;
+use crate::analysis::access::AccessKind;
+use crate::analysis::cfg::Cfg;
+use crate::analysis::layout::Type;
+use crate::frontend::{
+    defs::Defs,
+    opcodes,
+    resource::{self, Kind, Role},
+};
+use crate::kernel::{NormalKernel, Specialized};
+
+/// Longest definition that is worked out elsewhere, in instructions.
+const MOST_LINES: usize = 256;
+/// How deep values are made of values.
+const DEEPEST: usize = 128;
+
+/// The value of an element.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    /// The store, by its number among the kernel's accesses.
+    pub(crate) store: usize,
+    /// The binding it goes to.
+    pub(crate) binding: usize,
+    /// Bindings that are loaded from, once for each load.
+    pub(crate) loads: Vec<usize>,
+    /// Arithmetic, in additions.
+    pub(crate) work: u64,
+    /// Whether it is made of the item's ids otherwise than by the index of the element.
+    pub(crate) needs_ids: bool,
+    /// What is stored, and the index of the element it is stored in.
+    pub(super) value: Word,
+    pub(super) index: Word,
+    pub(super) ty: Word,
+    /// What the value is made of, each line after those it needs.
+    pub(super) lines: Vec<Line>,
+}
+
+/// One step of a definition.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Line {
+    /// An instruction, by block and position.
+    Inst(usize, usize),
+    /// A phi that is one of two values.
+    Choice { phi: (usize, usize), condition: Word, yes: Word, no: Word },
+}
+
+impl Definition {
+    /// The definition of a kernel, or what keeps it from having one.
+    pub(crate) fn of(kernel: &Specialized) -> Result<Self> {
+        let interface = &kernel.interface;
+        let normal = kernel.normal.as_ref().map_err(|_| "no normal form")?;
+        if interface.has_barrier || interface.workgroup_bytes > 0 {
+            return Err("a barrier or shared memory");
+        }
+        if interface.has_subgroup_ops {
+            return Err("sub-group operations");
+        }
+        if interface.has_atomics {
+            return Err("atomic operations");
+        }
+        if interface.uses_device_addresses {
+            return Err("device addresses");
+        }
+        let accesses = normal.analysis.accesses.iter().enumerate();
+        let mut stores = accesses.filter(|(_, access)| access.kind != AccessKind::Read);
+        let (Some((store, access)), None) = (stores.next(), stores.next()) else {
+            return Err("more than one store");
+        };
+        let depth = access.element.and_then(|e| e.index).map(|index| index.depth);
+        let depth = depth.filter(|_| access.whole_element).ok_or("a store of a part of an element")?;
+        if access.loop_depth > 0 {
+            return Err("a loop");
+        }
+        let function = normal.module.functions.first().ok_or("no body")?;
+        let inst = &function.blocks[access.at.0].instructions[access.at.1];
+        let [Operand::IdRef(pointer), Operand::IdRef(value)] = inst.operands.as_slice() else {
+            return Err("a store that is volatile");
+        };
+        let mut reader = Reader::new(&normal.module, normal, function, access.at.0);
+        let (_, path) = reader.path(*pointer).ok_or("a pointer that is not followed")?;
+        // Nothing comes behind the element's own index.
+        let index = path.get(depth).copied().filter(|_| path.len() == depth + 1);
+        let index = index.ok_or("a store of a part of an element")?;
+        let ty = reader.defs.type_of(*value).ok_or("a value without a type")?;
+        if !is_word(normal, ty) {
+            return Err("elements that are no scalars or vectors");
+        }
+        reader.index = index;
+        reader.visit(*value, 0)?;
+        let Reader { lines, loads, work, needs_ids, .. } = reader;
+        let (value, binding) = (*value, access.binding);
+        Ok(Self { store, binding, loads, work, needs_ids, value, index, ty, lines })
+    }
+}
+
+/// Whether values of a type are scalars or vectors.
+pub(super) fn is_word(normal: &NormalKernel, ty: Word) -> bool {
+    match normal.types.get(ty) {
+        Type::Int { .. } | Type::Float { .. } => true,
+        Type::Vector { element, .. } => is_word(normal, *element),
+        _ => false,
+    }
+}
+
+struct Reader<'a> {
+    normal: &'a NormalKernel,
+    function: &'a Function,
+    defs: Defs<'a>,
+    cfg: Cfg,
+    /// Where each value of the body is made.
+    places: AHashMap<Word, (usize, usize)>,
+    roles: AHashMap<Word, Role>,
+    /// Numbers of accesses, by block and position.
+    accesses: AHashMap<(usize, usize), (usize, usize)>,
+    /// Block of the store.
+    home: usize,
+    index: Word,
+    seen: AHashSet<Word>,
+    lines: Vec<Line>,
+    loads: Vec<usize>,
+    work: u64,
+    needs_ids: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(module: &'a Module, normal: &'a NormalKernel, function: &'a Function, home: usize) -> Self {
+        let defs = Defs::new(module);
+        let variables = resource::variables(module, &defs);
+        let blocks = function.blocks.iter().enumerate();
+        let places = blocks.flat_map(|(block, body)| {
+            let insts = body.instructions.iter().enumerate();
+            insts.filter_map(move |(at, inst)| Some((inst.result_id?, (block, at))))
+        });
+        Self {
+            normal,
+            function,
+            cfg: Cfg::new(function),
+            places: places.collect(),
+            roles: variables.iter().map(|v| (v.id, v.role)).collect(),
+            accesses: normal.analysis.numbered(),
+            defs,
+            home,
+            index: 0,
+            seen: AHashSet::new(),
+            lines: Vec::new(),
+            loads: Vec::new(),
+            work: 0,
+            needs_ids: false,
+        }
+    }
+
+    fn inst(&self, (block, at): (usize, usize)) -> &'a Instruction {
+        &self.function.blocks[block].instructions[at]
+    }
+
+    /// The variable behind a pointer, and the indices that lead on from it.
+    fn path(&self, pointer: Word) -> Option<(Word, Vec<Word>)> {
+        if self.roles.contains_key(&pointer) {
+            return Some((pointer, Vec::new()));
+        }
+        let inst = self.inst(*self.places.get(&pointer)?);
+        let is_chain = matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain);
+        let ids: Vec<Word> = inst.operands.iter().filter_map(Operand::id_ref_any).collect();
+        let (&base, indices) = ids.split_first().filter(|_| is_chain)?;
+        self.roles.contains_key(&base).then(|| (base, indices.to_vec()))
+    }
+
+    /// Takes in what a value is made of.
+    fn visit(&mut self, id: Word, depth: usize) -> Result<()> {
+        if id == self.index || self.seen.contains(&id) {
+            return Ok(());
+        }
+        let Some(&place) = self.places.get(&id) else { return Ok(()) };
+        if depth > DEEPEST || self.lines.len() > MOST_LINES {
+            return Err("too long a computation");
+        }
+        if self.cfg.innermost_loop(place.0).is_some() {
+            return Err("a loop");
+        }
+        let inst = self.inst(place);
+        // What is done whenever the store is.
+        let is_always_done = self.cfg.dominates(place.0, self.home) || mutant!(AnySideIsTaken);
+        let mut line = Line::Inst(place.0, place.1);
+        match inst.class.opcode {
+            Op::Phi => {
+                let (condition, yes, no) =
+                    self.choice(inst, place.0).ok_or("a choice between several ways")?;
+                for part in [condition, yes, no] {
+                    self.visit(part, depth + 1)?;
+                }
+                self.work += 1;
+                line = Line::Choice { phi: place, condition, yes, no };
+            }
+            Op::Load => self.load(place, is_always_done, depth)?,
+            Op::ArrayLength => {
+                let base = inst.operands.first().and_then(Operand::id_ref_any);
+                let role = base.and_then(|base| self.roles.get(&base));
+                if !matches!(role, Some(Role::Resource { array: false, .. })) {
+                    return Err("a length that is not followed");
+                }
+            }
+            Op::Undef => {}
+            op if op == Op::CopyObject || opcodes::has(op, opcodes::PURE) => {
+                let divides = opcodes::has(op, opcodes::DIVIDES);
+                if divides && !is_always_done {
+                    return Err("a division under a condition");
+                }
+                for operand in inst.operands.iter().filter_map(Operand::id_ref_any) {
+                    self.visit(operand, depth + 1)?;
+                }
+                self.work += match op {
+                    Op::ExtInst => 8,
+                    Op::FDiv | Op::FMod | Op::FRem => 4,
+                    _ if divides => 8,
+                    _ => 1,
+                };
+            }
+            _ => return Err("an instruction that does more than compute"),
+        }
+        self.seen.insert(id);
+        self.lines.push(line);
+        Ok(())
+    }
+
+    fn load(&mut self, place: (usize, usize), is_always_done: bool, depth: usize) -> Result<()> {
+        let [Operand::IdRef(pointer)] = self.inst(place).operands.as_slice() else {
+            return Err("a load that is volatile");
+        };
+        let (base, indices) = self.path(*pointer).ok_or("a local array or a pointer that is not followed")?;
+        let is_constant = |index: &Word| self.defs.constant(*index).is_some();
+        match self.roles[&base] {
+            Role::Resource { kind: Kind::StorageBuffer | Kind::UniformBuffer, array: false, .. } => {
+                if !is_always_done {
+                    return Err("a load under a condition");
+                }
+                let number = self.accesses.get(&place).ok_or("a load that is not followed")?.0;
+                self.loads.push(self.normal.analysis.accesses[number].binding);
+                for index in indices {
+                    self.visit(index, depth + 1)?;
+                }
+            }
+            Role::Push if indices.iter().all(is_constant) => {}
+            Role::BuiltIn(builtin) if VIRTUAL.contains(&builtin) && indices.iter().all(is_constant) => {
+                self.needs_ids = true;
+            }
+            Role::BuiltIn(_) => return Err("built-ins other than its ids"),
+            _ => return Err("a load that is not followed"),
+        }
+        Ok(())
+    }
+
+    /// The condition of a merge of two branches, and the value on either side.
+    fn choice(&self, phi: &Instruction, block: usize) -> Option<(Word, Word, Word)> {
+        let ty = phi.result_type?;
+        let is_scalar =
+            matches!(self.normal.types.get(ty), Type::Int { .. } | Type::Float { .. } | Type::Bool);
+        let ids: Vec<Word> = phi.operands.iter().filter_map(Operand::id_ref_any).collect();
+        let &[x, x_from, y, y_from] = ids.as_slice() else { return None };
+        let (x_from, y_from) = (self.cfg.block_of_label(x_from)?, self.cfg.block_of_label(y_from)?);
+        let head = self.cfg.idom(block)?;
+        let (condition, on_true, on_false) = self.cfg.conditional(self.function, head)?;
+        if on_true == on_false || !is_scalar {
+            return None;
+        }
+        // Nothing else leads behind an edge of the last branch that all ways to the merge pass.
+        let behind = |target: usize, from: usize| match from == head {
+            true => target == block,
+            false => self.cfg.predecessors[target] == [head] && self.cfg.dominates(target, from),
+        };
+        if behind(on_true, x_from) && behind(on_false, y_from) {
+            Some((condition, x, y))
+        } else if behind(on_true, y_from) && behind(on_false, x_from) {
+            Some((condition, y, x))
+        } else {
+            None
+        }
+    }
+}

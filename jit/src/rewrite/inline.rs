@@ -1,0 +1,572 @@
+//! Writes a kernel that works out again what another one stored, where it would have loaded it.
+//!
+//! # Requires
+//! - the [`Definition`] of the producer; a consumer that only reads whole elements of its buffer, one by one
+//!
+//! # Guarantees
+//! - where the consumer loads the element of index `j`, it has the definition's value for the item that stores the element of
+//!   index `j + shift`; nothing else of the consumer changes. Where not all elements are stored, it loads the others as before
+//! - the ids that the definition is made of are the digits of that index ([`Ids`])
+//! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
+//!
+//! # Refuses
+//! - other types of elements than words, other versions and memory models, push constants that are read as a whole
+//!
+//! # Leaves alone
+//! - whether some item stores what is read: that depends on the numbers of a call (`plan::inline`)
+
+mod import;
+
+use ahash::AHashMap;
+use rspirv::dr::{Block, Instruction, Module, Operand};
+use rspirv::spirv::{BuiltIn, Op, SelectionControl, Word};
+use smallvec::SmallVec;
+
+use super::definition::{Definition, Line};
+use super::words_at;
+use super::writer::{Pushed, Result, Writer};
+use crate::analysis::floats::Floats;
+use crate::analysis::layout::Type;
+use crate::frontend::defs::Defs;
+use crate::kernel::{NormalKernel, SetBinding, Specialized};
+use import::Import;
+
+/// A number that an item's ids are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Digit {
+    /// Dimension: 0 = x.
+    pub(crate) dim: u8,
+    pub(crate) part: Part,
+    /// The digit is what the id lacks of its greatest value.
+    pub(crate) mirrored: bool,
+}
+
+/// Which id of a dimension a digit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    /// `GlobalInvocationId`.
+    Global,
+    /// `WorkgroupId`.
+    Group,
+    /// `LocalInvocationId`.
+    Local,
+}
+
+/// How the item follows from the index of its element: what of that is in the code. The numbers are push constants, in this
+/// order: the shift, the first index, the consumer's first index and the one after its last, the weights of all digits but the
+/// lightest, the greatest values of mirrored ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Ids {
+    /// The index that the consumer has is not the producer's.
+    pub(crate) shifted: bool,
+    /// The least index is not zero.
+    pub(crate) based: bool,
+    /// Elements below the first one are loaded as before, and those from the one after the last on.
+    pub(crate) from_first: bool,
+    pub(crate) to_last: bool,
+    /// `index - first` is the sum of weights times digits, the lightest first, of weight one. Other ids are zero.
+    pub(crate) digits: SmallVec<[Digit; 4]>,
+}
+
+impl Ids {
+    /// All of it.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let Self { shifted, based, from_first, to_last, digits } = self;
+        let digits = digits.iter().flat_map(|digit| [digit.dim, digit.part as u8, u8::from(digit.mirrored)]);
+        let flags = [shifted, based, from_first, to_last].map(|&flag| u8::from(flag));
+        flags.into_iter().chain(digits).collect()
+    }
+
+    /// How many numbers.
+    pub(crate) fn words(&self) -> u32 {
+        let mirrored = self.digits.iter().filter(|digit| digit.mirrored).count() as u32;
+        let flags = [self.shifted, self.based, self.from_first, self.to_last];
+        let others = flags.into_iter().filter(|&flag| flag).count() as u32;
+        others + self.weights() as u32 + mirrored
+    }
+
+    /// How many weights are among them.
+    fn weights(&self) -> usize {
+        self.digits.len().saturating_sub(1)
+    }
+}
+
+/// Where the producer's arguments are in the kernel that works it out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    set: u32,
+    first: u32,
+    /// First byte of the producer's push constants.
+    pub(crate) push: u32,
+    /// First byte of the words of [`Ids`]; behind them is the zero that hides floats, if there is one.
+    pub(crate) words: u32,
+}
+
+impl Slots {
+    pub(crate) fn of(consumer: &Specialized, producer: &Specialized) -> Self {
+        let places = || consumer.interface.bindings.iter().map(|binding| binding.at);
+        let set = places().map(|at| at.set).max().unwrap_or(0);
+        let last = places().filter(|at| at.set == set).map(|at| at.binding).max();
+        let push = words_at(consumer).next_multiple_of(16);
+        let (push, words) = match words_at(producer) {
+            0 => (words_at(consumer), words_at(consumer)),
+            size => (push, push + size),
+        };
+        Self { set, first: last.map_or(0, |last| last + 1), push, words }
+    }
+
+    /// Where a binding of the producer is.
+    pub(crate) fn at(&self, number: usize) -> SetBinding {
+        (self.set, self.first + number as u32).into()
+    }
+}
+
+/// Whether floats of the producer and of the consumer have to be hidden from each other.
+pub(super) fn hides(consumer: &NormalKernel, producer: &NormalKernel) -> bool {
+    consumer.floats.kind.max(producer.floats.kind) == Floats::Any && !mutant!(SeamsInsideAreOpen)
+}
+
+/// The consumer with the definition in the place of its loads from binding `from`, as a module.
+pub(super) fn inline(
+    consumer: &Specialized,
+    from: usize,
+    producer: &Specialized,
+    definition: &Definition,
+    ids: &Ids,
+) -> Result<Module> {
+    let own = consumer.normal.as_ref().map_err(|_| "no normal form")?;
+    let theirs = producer.normal.as_ref().map_err(|_| "no normal form")?;
+    if consumer.interface.memory_model != producer.interface.memory_model {
+        return Err("another memory model");
+    }
+    if own.execution_modes != theirs.execution_modes {
+        return Err("other execution modes");
+    }
+    let mut module = own.module.clone();
+    let [function] = module.functions.as_mut_slice() else { return Err("several functions") };
+    let mut function = std::mem::take(function);
+    let chains: AHashMap<Word, Instruction> = function
+        .all_inst_iter()
+        .filter(|inst| matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain))
+        .filter_map(|inst| Some((inst.result_id?, inst.clone())))
+        .collect();
+    let slots = Slots::of(consumer, producer);
+    let defs = Defs::new(&own.module);
+    let mut writer = Writer::new(module)?;
+    let mut words = writer.push_words(slots.words, ids.words())?.into_iter();
+    let shift = ids.shifted.then(|| words.next()).flatten();
+    let first = ids.based.then(|| words.next()).flatten();
+    let from_first = ids.from_first.then(|| words.next()).flatten();
+    let to_last = ids.to_last.then(|| words.next()).flatten();
+    let weights: Vec<Pushed> = words.by_ref().take(ids.weights()).collect();
+    let greatest: Vec<Pushed> = words.collect();
+    let zero = match hides(own, theirs) {
+        true => Some(writer.push_words(slots.words + 4 * ids.words(), 1)?[0]),
+        false => None,
+    };
+    let import = Import::new(&mut writer, producer, theirs, slots)?;
+    let numbers = &own.floats.numbers;
+    let mut copy = Copy {
+        writer,
+        import,
+        definition,
+        producer: theirs,
+        size: producer.interface.local_size,
+        ids,
+        shift,
+        first,
+        from_first,
+        to_last,
+        weights,
+        greatest,
+        zero,
+        makes_floats: !numbers.made.is_empty() || !numbers.loads.is_empty(),
+        values: AHashMap::new(),
+        dims: None,
+    };
+    let mut at: Vec<(usize, usize, usize)> = Vec::new();
+    for access in own.analysis.accesses.iter().filter(|access| access.binding == from) {
+        let depth = access.element.and_then(|e| e.index).map(|index| index.depth).ok_or("no elements")?;
+        at.push((access.at.0, access.at.1, depth));
+    }
+    // From the last on, so that positions stay what they are.
+    at.sort_unstable();
+    for (block, position, depth) in at.into_iter().rev() {
+        let body = &mut function.blocks[block].instructions;
+        let load = body[position].clone();
+        let pointer = load.operands.first().and_then(Operand::id_ref_any);
+        let chain = pointer.and_then(|pointer| chains.get(&pointer)).ok_or("a load of no element")?;
+        let index = chain.operands.get(depth + 1).and_then(Operand::id_ref_any);
+        let is_element = load.class.opcode == Op::Load && chain.operands.len() == depth + 2;
+        let index = index.filter(|_| is_element).ok_or("a load of no element")?;
+        let ty = defs.type_of(index).ok_or("an index of no type")?;
+        let mut code = Vec::new();
+        let u32 = copy.writer.u32();
+        let own = copy.cast(&mut code, index, ty, u32);
+        if !ids.from_first && !ids.to_last {
+            copy.load(&mut code, &load, own)?;
+            body.splice(position..=position, code);
+            continue;
+        }
+        let parts = split(&mut copy, body, position, (code, own), &load)?;
+        let label = function.blocks[block].label_id().ok_or("a block without a label")?;
+        let join = parts[2].label_id().ok_or("a block without a label")?;
+        // What came from the block comes from where the two ways meet.
+        for inst in function.blocks.iter_mut().flat_map(|block| &mut block.instructions) {
+            if inst.class.opcode == Op::Phi {
+                let parents = inst.operands.iter_mut().skip(1).step_by(2);
+                parents.filter(|parent| **parent == Operand::IdRef(label)).for_each(|parent| {
+                    *parent = Operand::IdRef(join);
+                });
+            }
+        }
+        function.blocks.splice(block + 1..block + 1, parts);
+    }
+    Ok(copy.writer.finish(function))
+}
+
+/// Ends a block before a load, with a branch on whether the producer stores the element; returns the blocks on either side, and
+/// the one where they meet, which goes on as the block did.
+fn split(
+    copy: &mut Copy<'_>,
+    body: &mut Vec<Instruction>,
+    position: usize,
+    (code, own): (Vec<Instruction>, Word),
+    load: &Instruction,
+) -> Result<[Block; 3]> {
+    let (result, ty) = load.result_id.zip(load.result_type).ok_or("a load without a result")?;
+    let mut rest = body.split_off(position);
+    rest.remove(0);
+    if rest.iter().any(|inst| inst.class.opcode == Op::LoopMerge) {
+        return Err("a load where a loop begins");
+    }
+    let [yes, no, join] = std::array::from_fn(|_| copy.writer.fresh());
+    body.extend(code);
+    let is_stored = copy.is_stored(body, own).ok_or("no bounds")?;
+    let writer = &copy.writer;
+    let merge = vec![Operand::IdRef(join), Operand::SelectionControl(SelectionControl::NONE)];
+    body.push(writer.effect(Op::SelectionMerge, merge));
+    body.push(writer.choose(is_stored, yes, no));
+    let [worked_out, loaded] = std::array::from_fn(|_| copy.writer.fresh());
+    let under = |id: Word| Instruction { result_id: Some(id), ..load.clone() };
+    let mut definition = Vec::new();
+    copy.load(&mut definition, &under(worked_out), own)?;
+    definition.push(copy.writer.branch(join));
+    let original = vec![under(loaded), copy.writer.branch(join)];
+    let phi = [worked_out, yes, loaded, no].map(Operand::IdRef).to_vec();
+    rest.insert(0, Instruction::new(Op::Phi, Some(ty), Some(result), phi));
+    let block = |label, instructions| {
+        let label = Instruction::new(Op::Label, None, Some(label), Vec::new());
+        Block { label: Some(label), instructions }
+    };
+    Ok([block(yes, definition), block(no, original), block(join, rest)])
+}
+
+/// Writes the definition once for each load.
+struct Copy<'a> {
+    writer: Writer,
+    import: Import<'a>,
+    definition: &'a Definition,
+    producer: &'a NormalKernel,
+    /// Work-group size of the producer.
+    size: [u32; 3],
+    ids: &'a Ids,
+    shift: Option<Pushed>,
+    first: Option<Pushed>,
+    from_first: Option<Pushed>,
+    to_last: Option<Pushed>,
+    weights: Vec<Pushed>,
+    greatest: Vec<Pushed>,
+    zero: Option<Pushed>,
+    /// Whether the consumer makes floats of integers.
+    makes_floats: bool,
+    /// What ids of the producer's body are in the present copy.
+    values: AHashMap<Word, Word>,
+    /// Global, group and local id of the present item.
+    dims: Option<[[Word; 3]; 3]>,
+}
+
+impl Copy<'_> {
+    /// Whether the producer stores the element of this index of the consumer.
+    fn is_stored(&mut self, code: &mut Vec<Instruction>, own: Word) -> Option<Word> {
+        let mut stored = None;
+        if let Some(first) = self.from_first {
+            let first = self.writer.load(code, first);
+            stored = Some(self.writer.test(code, Op::UGreaterThanEqual, own, first));
+        }
+        if let Some(end) = self.to_last {
+            let end = self.writer.load(code, end);
+            let below = self.writer.test(code, Op::ULessThan, own, end);
+            stored = Some(match stored {
+                Some(above) => self.writer.test(code, Op::LogicalAnd, above, below),
+                None => below,
+            });
+        }
+        stored
+    }
+
+    /// The instructions in the place of a load of the element of index `own`.
+    fn load(&mut self, code: &mut Vec<Instruction>, load: &Instruction, own: Word) -> Result<()> {
+        let (result, ty) = load.result_id.zip(load.result_type).ok_or("a load without a result")?;
+        self.values.clear();
+        self.dims = None;
+        let u32 = self.writer.u32();
+        let mut number = own;
+        if let Some(shift) = self.shift.filter(|_| !mutant!(ViewsAreInlinedUnshifted)) {
+            let shift = self.writer.load(code, shift);
+            number = self.writer.math(code, Op::IAdd, number, shift);
+        }
+        let definition = self.definition;
+        let body = &self.producer.module.functions[0].blocks;
+        if let Some(own) =
+            self.import.type_of(definition.index).filter(|_| self.import.is_local(definition.index))
+        {
+            let own = self.import.global(&mut self.writer, own)?;
+            let own = self.cast(code, number, u32, own);
+            self.values.insert(definition.index, own);
+        }
+        for &line in &definition.lines {
+            match line {
+                Line::Inst(block, at) => self.instruction(code, &body[block].instructions[at], number)?,
+                Line::Choice { phi: (block, at), condition, yes, no } => {
+                    let phi = &body[block].instructions[at];
+                    let select = [condition, yes, no].map(Operand::IdRef).to_vec();
+                    let select = Instruction::new(Op::Select, phi.result_type, phi.result_id, select);
+                    self.pure(code, &select)?;
+                }
+            }
+        }
+        let value = self.value(definition.value)?;
+        let own = self.import.global(&mut self.writer, definition.ty)?;
+        let is_number = !self.import.holds_floats(definition.ty);
+        let value = match self.zero {
+            Some(_) if !is_number || self.makes_floats => self.hide(code, value, own)?,
+            _ => value,
+        };
+        let value = self.cast(code, value, own, ty);
+        let operands = vec![Operand::IdRef(value)];
+        code.push(Instruction::new(Op::CopyObject, Some(ty), Some(result), operands));
+        Ok(())
+    }
+
+    fn value(&mut self, id: Word) -> Result<Word> {
+        match self.values.get(&id) {
+            Some(&known) => Ok(known),
+            None if self.import.is_local(id) => Err("a value that is not made"),
+            None => self.import.global(&mut self.writer, id),
+        }
+    }
+
+    fn instruction(&mut self, code: &mut Vec<Instruction>, inst: &Instruction, number: Word) -> Result<()> {
+        match inst.class.opcode {
+            Op::Load => self.argument(code, inst, number),
+            _ => self.pure(code, inst),
+        }
+    }
+
+    /// An instruction as it is.
+    fn pure(&mut self, code: &mut Vec<Instruction>, inst: &Instruction) -> Result<()> {
+        let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("an instruction without a result")?;
+        let made_of = self.producer.floats.numbers.made.get(&old).copied().filter(|_| self.zero.is_some());
+        let mut operands = Vec::with_capacity(inst.operands.len());
+        for (at, operand) in inst.operands.iter().enumerate() {
+            operands.push(match operand {
+                Operand::IdRef(id) => {
+                    let mut value = self.value(*id)?;
+                    if made_of == Some(at) {
+                        let ty = self.import.type_of(*id).ok_or("a value without a type")?;
+                        let ty = self.import.global(&mut self.writer, ty)?;
+                        value = self.hide(code, value, ty)?;
+                    }
+                    Operand::IdRef(value)
+                }
+                Operand::IdScope(_) | Operand::IdMemorySemantics(_) => {
+                    return Err("an operand that orders memory");
+                }
+                literal => literal.clone(),
+            });
+        }
+        let ty = self.import.global(&mut self.writer, ty)?;
+        let new = self.writer.fresh();
+        code.push(Instruction::new(inst.class.opcode, Some(ty), Some(new), operands));
+        self.import.decorate(&mut self.writer, old, new);
+        self.values.insert(old, new);
+        Ok(())
+    }
+
+    /// A load: of an element, an argument or an id.
+    fn argument(&mut self, code: &mut Vec<Instruction>, inst: &Instruction, number: Word) -> Result<()> {
+        let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("an instruction without a result")?;
+        let pointer = inst.operands.first().and_then(Operand::id_ref_any).ok_or("a load of nothing")?;
+        let (base, path) = self.import.path(pointer).ok_or("a pointer that is not followed")?;
+        if let Some(builtin) = self.import.builtin(base) {
+            let value = self.id(code, builtin, &path, number)?;
+            self.values.insert(old, value);
+            return Ok(());
+        }
+        let own = self.import.global(&mut self.writer, ty)?;
+        let mut value = if self.import.is_push(base) {
+            let argument = self.import.argument(&mut self.writer, &path, ty)?;
+            self.writer.load(code, argument)
+        } else {
+            let variable = self.import.global(&mut self.writer, base)?;
+            let mut place = variable;
+            if let Some(chain) = self.import.chain(pointer) {
+                let to = self.import.global(&mut self.writer, chain.result_type.unwrap_or(0))?;
+                let mut operands = vec![Operand::IdRef(variable)];
+                for index in path {
+                    operands.push(Operand::IdRef(self.value(index)?));
+                }
+                place = self.writer.fresh();
+                code.push(Instruction::new(chain.class.opcode, Some(to), Some(place), operands));
+            }
+            let id = self.writer.fresh();
+            code.push(Instruction::new(Op::Load, Some(own), Some(id), vec![Operand::IdRef(place)]));
+            id
+        };
+        // What the consumer loads as well, or has as an argument, it may have computed with.
+        let becomes_floats = self.producer.floats.numbers.loads.contains(&old);
+        if self.zero.is_some() && (self.import.holds_floats(ty) || becomes_floats) {
+            value = self.hide(code, value, own)?;
+        }
+        self.values.insert(old, value);
+        Ok(())
+    }
+
+    /// An id of the item that stores the element of this number.
+    fn id(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        builtin: BuiltIn,
+        path: &[Word],
+        number: Word,
+    ) -> Result<Word> {
+        let dims = match self.dims {
+            Some(dims) => dims,
+            None => self.digits(code, number),
+        };
+        self.dims = Some(dims);
+        let [global, group, local] = dims;
+        let three = match builtin {
+            BuiltIn::GlobalInvocationId => global,
+            BuiltIn::WorkgroupId => group,
+            BuiltIn::LocalInvocationId => local,
+            BuiltIn::LocalInvocationIndex => {
+                let mut index = local[2];
+                for d in [1, 0] {
+                    let size = self.writer.constant(self.size[d]);
+                    index = self.writer.math(code, Op::IMul, index, size);
+                    index = self.writer.math(code, Op::IAdd, index, local[d]);
+                }
+                return Ok(index);
+            }
+            _ => return Err("built-ins other than its ids"),
+        };
+        match path {
+            [] => {
+                let (vector, id) = (self.writer.uvec3(), self.writer.fresh());
+                let parts = three.map(Operand::IdRef).to_vec();
+                code.push(Instruction::new(Op::CompositeConstruct, Some(vector), Some(id), parts));
+                Ok(id)
+            }
+            [index] => {
+                let index = self.import.constant(*index).and_then(|index| three.get(index as usize).copied());
+                index.ok_or("a component of an id chosen at run time")
+            }
+            _ => Err("an id of another type"),
+        }
+    }
+
+    /// Takes an index apart: global, group and local id.
+    fn digits(&mut self, code: &mut Vec<Instruction>, number: Word) -> [[Word; 3]; 3] {
+        let zero = self.writer.constant(0);
+        let mut rest = number;
+        if let Some(first) = self.first {
+            let first = self.writer.load(code, first);
+            rest = self.writer.math(code, Op::ISub, rest, first);
+        }
+        let mut dims = [[zero; 3]; 3];
+        let digits = self.ids.digits.clone();
+        for (at, digit) in digits.iter().enumerate().rev() {
+            let mut value = rest;
+            if let Some(&weight) = at.checked_sub(1).and_then(|at| self.weights.get(at)) {
+                let weight = self.writer.load(code, weight);
+                value = self.writer.math(code, Op::UDiv, rest, weight);
+                rest = self.writer.math(code, Op::UMod, rest, weight);
+            }
+            if digit.mirrored {
+                let before = digits.iter().take(at).filter(|digit| digit.mirrored).count();
+                let greatest = self.writer.load(code, self.greatest[before]);
+                value = self.writer.math(code, Op::ISub, greatest, value);
+            }
+            let part = match digit.part {
+                Part::Global => 0,
+                Part::Group => 1,
+                Part::Local => 2,
+            };
+            dims[part][usize::from(digit.dim)] = value;
+        }
+        for d in 0..3 {
+            let has = |part: Part| digits.iter().any(|digit| (digit.dim, digit.part) == (d as u8, part));
+            let size = self.writer.constant(self.size[d]);
+            if has(Part::Global) {
+                dims[1][d] = self.writer.math(code, Op::UDiv, dims[0][d], size);
+                dims[2][d] = self.writer.math(code, Op::UMod, dims[0][d], size);
+            } else if has(Part::Group) || has(Part::Local) {
+                let start = self.writer.math(code, Op::IMul, dims[1][d], size);
+                dims[0][d] = self.writer.math(code, Op::IAdd, start, dims[2][d]);
+            }
+        }
+        dims
+    }
+
+    /// The same bits as a value of another type.
+    fn cast(&mut self, code: &mut Vec<Instruction>, value: Word, from: Word, to: Word) -> Word {
+        if from == to {
+            return value;
+        }
+        let id = self.writer.fresh();
+        code.push(Instruction::new(Op::Bitcast, Some(to), Some(id), vec![Operand::IdRef(value)]));
+        id
+    }
+
+    /// A value that the driver's compiler cannot see through: its words, each combined with the zero.
+    fn hide(&mut self, code: &mut Vec<Instruction>, value: Word, ty: Word) -> Result<Word> {
+        let zero = self.zero.ok_or("no zero")?;
+        let zero = self.writer.load(code, zero);
+        let u32 = self.writer.u32();
+        let (bits, mask) = match self.writer.words_of(ty).ok_or("floats that are no words")? {
+            1 => (u32, zero),
+            count => {
+                let operands = vec![Operand::IdRef(u32), Operand::LiteralBit32(count)];
+                let bits = self.writer.global(Op::TypeVector, None, operands);
+                let mask = self.writer.fresh();
+                let parts = vec![Operand::IdRef(zero); count as usize];
+                code.push(Instruction::new(Op::CompositeConstruct, Some(bits), Some(mask), parts));
+                (bits, mask)
+            }
+        };
+        let seen = self.cast(code, value, ty, bits);
+        let hidden = self.writer.fresh();
+        let operands = [seen, mask].map(Operand::IdRef).to_vec();
+        code.push(Instruction::new(Op::BitwiseXor, Some(bits), Some(hidden), operands));
+        Ok(self.cast(code, hidden, bits, ty))
+    }
+}
+
+/// Whether elements of these types are the same bits: words, or vectors of as many.
+pub(super) fn same_bits(a: &NormalKernel, a_type: Word, b: &NormalKernel, b_type: Word) -> bool {
+    let words = |normal: &NormalKernel, ty: Word| match normal.types.get(ty) {
+        Type::Vector { element, count } => (width(normal, *element), *count),
+        _ => (width(normal, ty), 1),
+    };
+    let (a, b) = (words(a, a_type), words(b, b_type));
+    a == b && a.0.is_some()
+}
+
+fn width(normal: &NormalKernel, ty: Word) -> Option<u8> {
+    match normal.types.get(ty) {
+        Type::Int { width, .. } | Type::Float { width } => Some(*width),
+        _ => None,
+    }
+}

@@ -1,0 +1,227 @@
+//! Types, constants and variables of one kernel in the module of another.
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
+
+use super::{Slots, Writer};
+use crate::frontend::resource::{self, Role};
+use crate::frontend::{SetBinding, defs::Defs};
+use crate::kernel::{NormalKernel, Specialized};
+use crate::rewrite::writer::{Pushed, Result};
+
+/// What was taken over from a producer.
+pub(super) struct Import<'a> {
+    module: &'a Module,
+    normal: &'a NormalKernel,
+    defs: Defs<'a>,
+    roles: AHashMap<Word, (Role, Word)>,
+    /// Ids of the body.
+    locals: AHashSet<Word>,
+    bindings: Vec<SetBinding>,
+    slots: Slots,
+    /// What globals became.
+    map: AHashMap<Word, Word>,
+    /// Arguments by their first byte and type.
+    arguments: AHashMap<(u32, Word), Pushed>,
+}
+
+impl<'a> Import<'a> {
+    pub(super) fn new(
+        writer: &mut Writer,
+        producer: &Specialized,
+        normal: &'a NormalKernel,
+        slots: Slots,
+    ) -> Result<Self> {
+        let module = &normal.module;
+        let version = |module: &Module| module.header.as_ref().map(|header| header.version());
+        let (own, theirs) = (version(&writer.module), version(module));
+        // From 1.4 on an entry point names all of its variables.
+        if theirs > own && theirs >= Some((1, 4)) {
+            return Err("a later version of SPIR-V");
+        }
+        for capability in &module.capabilities {
+            if !writer.module.capabilities.contains(capability) {
+                writer.module.capabilities.push(capability.clone());
+            }
+        }
+        for extension in &module.extensions {
+            if !writer.module.extensions.contains(extension) {
+                writer.module.extensions.push(extension.clone());
+            }
+        }
+        let mut map = AHashMap::new();
+        for import in &module.ext_inst_imports {
+            let Some(old) = import.result_id else { continue };
+            let mut known = writer.module.ext_inst_imports.iter();
+            let found = known.find(|own| own.operands == import.operands).and_then(|own| own.result_id);
+            let new = found.unwrap_or_else(|| {
+                let id = writer.fresh();
+                let import = Instruction::new(Op::ExtInstImport, None, Some(id), import.operands.clone());
+                writer.module.ext_inst_imports.push(import);
+                id
+            });
+            map.insert(old, new);
+        }
+        let defs = Defs::new(module);
+        let variables = resource::variables(module, &defs);
+        let body = module.functions.iter().flat_map(|function| function.all_inst_iter());
+        Ok(Self {
+            module,
+            normal,
+            roles: variables.iter().map(|v| (v.id, (v.role, v.ty))).collect(),
+            locals: body.filter_map(|inst| inst.result_id).collect(),
+            bindings: producer.interface.bindings.iter().map(|binding| binding.at).collect(),
+            defs,
+            slots,
+            map,
+            arguments: AHashMap::new(),
+        })
+    }
+
+    pub(super) fn is_local(&self, id: Word) -> bool {
+        self.locals.contains(&id)
+    }
+
+    pub(super) fn type_of(&self, id: Word) -> Option<Word> {
+        self.defs.type_of(id)
+    }
+
+    pub(super) fn constant(&self, id: Word) -> Option<u64> {
+        self.defs.constant(id)
+    }
+
+    pub(super) fn builtin(&self, variable: Word) -> Option<BuiltIn> {
+        match self.roles.get(&variable) {
+            Some((Role::BuiltIn(builtin), _)) => Some(*builtin),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_push(&self, variable: Word) -> bool {
+        matches!(self.roles.get(&variable), Some((Role::Push, _)))
+    }
+
+    /// The access chain that makes a pointer.
+    pub(super) fn chain(&self, pointer: Word) -> Option<&'a Instruction> {
+        let inst = self.defs.get(pointer)?;
+        matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain).then_some(inst)
+    }
+
+    /// The variable behind a pointer, and the indices that lead on from it.
+    pub(super) fn path(&self, pointer: Word) -> Option<(Word, Vec<Word>)> {
+        if self.roles.contains_key(&pointer) {
+            return Some((pointer, Vec::new()));
+        }
+        let mut ids = self.chain(pointer)?.operands.iter().filter_map(Operand::id_ref_any);
+        let base = ids.next().filter(|base| self.roles.contains_key(base))?;
+        Some((base, ids.collect()))
+    }
+
+    /// Whether values of a type hold floats.
+    pub(super) fn holds_floats(&self, ty: Word) -> bool {
+        let Some(inst) = self.defs.get(ty) else { return false };
+        let part = |operand: &Operand| operand.id_ref_any().is_some_and(|part| self.holds_floats(part));
+        match inst.class.opcode {
+            Op::TypeFloat => true,
+            Op::TypeVector | Op::TypeMatrix | Op::TypeArray => inst.operands.first().is_some_and(part),
+            Op::TypeStruct => inst.operands.iter().any(part),
+            _ => false,
+        }
+    }
+
+    /// The push constant behind constant indices.
+    pub(super) fn argument(&mut self, writer: &mut Writer, path: &[Word], ty: Word) -> Result<Pushed> {
+        let block = self.normal.push_block.ok_or("no push constants")?;
+        let offset =
+            self.normal.types.constant_offset(block, path).ok_or("an argument that is not followed")?;
+        if let Some(&known) = self.arguments.get(&(offset, ty)) {
+            return Ok(known);
+        }
+        if !super::super::definition::is_word(self.normal, ty) {
+            return Err("arguments that are no scalars or vectors");
+        }
+        let own = self.global(writer, ty)?;
+        let argument = writer.push_member(self.slots.push + offset, own)?;
+        self.arguments.insert((offset, ty), argument);
+        Ok(argument)
+    }
+
+    /// A type, constant or variable of the producer.
+    pub(super) fn global(&mut self, writer: &mut Writer, id: Word) -> Result<Word> {
+        if let Some(&known) = self.map.get(&id) {
+            return Ok(known);
+        }
+        let inst = self.defs.get(id).filter(|_| !self.is_local(id)).ok_or("an id that is defined nowhere")?;
+        let op = inst.class.opcode;
+        let ty = inst.result_type.map(|ty| self.global(writer, ty)).transpose()?;
+        let mut operands = Vec::with_capacity(inst.operands.len());
+        for operand in &inst.operands {
+            operands.push(match operand {
+                Operand::IdRef(id) => Operand::IdRef(self.global(writer, *id)?),
+                literal => literal.clone(),
+            });
+        }
+        let new = match op {
+            // Two types of one content may lie in memory in two ways.
+            Op::TypeStruct | Op::TypeArray | Op::TypeRuntimeArray => {
+                let new = writer.fresh();
+                writer.module.types_global_values.push(Instruction::new(op, None, Some(new), operands));
+                self.decorate(writer, id, new);
+                new
+            }
+            Op::TypeVoid
+            | Op::TypeBool
+            | Op::TypeInt
+            | Op::TypeFloat
+            | Op::TypeVector
+            | Op::TypeMatrix
+            | Op::TypePointer
+            | Op::Constant
+            | Op::ConstantTrue
+            | Op::ConstantFalse
+            | Op::ConstantNull
+            | Op::ConstantComposite
+            | Op::Undef => writer.global(op, ty, operands),
+            Op::Variable => self.buffer(writer, id, ty.ok_or("a variable without a type")?)?,
+            _ => return Err("a global that is not taken over"),
+        };
+        self.map.insert(id, new);
+        Ok(new)
+    }
+
+    /// A buffer, at a binding of its own.
+    fn buffer(&self, writer: &mut Writer, id: Word, pointer: Word) -> Result<Word> {
+        let Some((Role::Resource { at, .. }, _)) = self.roles.get(&id) else {
+            return Err("a variable that is no buffer");
+        };
+        let number = self.bindings.iter().position(|binding| binding == at).ok_or("an unknown binding")?;
+        let class = match self.defs.get(id).and_then(|inst| inst.operands.first()) {
+            Some(Operand::StorageClass(class @ (StorageClass::StorageBuffer | StorageClass::Uniform))) => {
+                *class
+            }
+            _ => return Err("a variable that is no buffer"),
+        };
+        let new = writer.variable(class, pointer);
+        let place = self.slots.at(number);
+        for (decoration, number) in
+            [(Decoration::DescriptorSet, place.set), (Decoration::Binding, place.binding)]
+        {
+            let what = [Operand::IdRef(new), Operand::Decoration(decoration), Operand::LiteralBit32(number)];
+            writer.decorate(what.to_vec(), false);
+        }
+        Ok(new)
+    }
+
+    /// Gives what became of an id the decorations that it had.
+    pub(super) fn decorate(&self, writer: &mut Writer, old: Word, new: Word) {
+        for inst in &self.module.annotations {
+            if let Some((Operand::IdRef(id), rest)) = inst.operands.split_first()
+                && *id == old
+            {
+                let operands = [Operand::IdRef(new)].into_iter().chain(rest.iter().cloned()).collect();
+                writer.decorate(operands, inst.class.opcode == Op::MemberDecorate);
+            }
+        }
+    }
+}

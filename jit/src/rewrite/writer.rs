@@ -1,0 +1,279 @@
+//! A module that is added to: what rewrites write with.
+
+use rspirv::dr::{Function, Instruction, Module, Operand};
+use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op, StorageClass, Word};
+
+use crate::frontend::{
+    defs::Defs,
+    resource::{self, Role},
+};
+
+/// What a rewrite has to say if it cannot be written.
+pub(super) type Result<T> = std::result::Result<T, &'static str>;
+
+/// A push constant: the variable, the type of a pointer to it, and the index of its member.
+#[derive(Clone, Copy)]
+pub(super) struct Pushed {
+    variable: Word,
+    pointer: Word,
+    member: Word,
+    ty: Word,
+}
+
+/// A module that is added to.
+pub(super) struct Writer {
+    pub(super) module: Module,
+    bound: Word,
+}
+
+impl Writer {
+    pub(super) fn new(mut module: Module) -> Result<Self> {
+        module.functions.clear();
+        let bound = module.header.as_ref().map(|header| header.bound).ok_or("no header")?;
+        let mut writer = Self { module, bound };
+        // What a push-constant block is to be made of has to stand before it, and depends on nothing.
+        let u32 = writer.u32();
+        let globals = &mut writer.module.types_global_values;
+        if let Some(at) = globals.iter().position(|inst| inst.result_id == Some(u32)) {
+            globals[..=at].rotate_right(1);
+        }
+        Ok(writer)
+    }
+
+    pub(super) fn finish(mut self, function: Function) -> Module {
+        self.module.functions.push(function);
+        if let Some(header) = &mut self.module.header {
+            header.bound = self.bound;
+        }
+        self.module
+    }
+
+    pub(super) fn fresh(&mut self) -> Word {
+        self.bound += 1;
+        self.bound - 1
+    }
+
+    /// A type or constant; made if there is none.
+    pub(super) fn global(&mut self, op: Op, ty: Option<Word>, operands: Vec<Operand>) -> Word {
+        let same = |inst: &&Instruction| {
+            inst.class.opcode == op && inst.result_type == ty && inst.operands == operands
+        };
+        let found = self.module.types_global_values.iter().find(same).and_then(|inst| inst.result_id);
+        found.unwrap_or_else(|| {
+            let id = self.fresh();
+            self.module.types_global_values.push(Instruction::new(op, ty, Some(id), operands));
+            id
+        })
+    }
+
+    pub(super) fn u32(&mut self) -> Word {
+        self.global(Op::TypeInt, None, vec![Operand::LiteralBit32(32), Operand::LiteralBit32(0)])
+    }
+
+    pub(super) fn uvec3(&mut self) -> Word {
+        let u32 = self.u32();
+        self.global(Op::TypeVector, None, vec![Operand::IdRef(u32), Operand::LiteralBit32(3)])
+    }
+
+    pub(super) fn bool(&mut self) -> Word {
+        self.global(Op::TypeBool, None, Vec::new())
+    }
+
+    pub(super) fn constant(&mut self, value: u32) -> Word {
+        let u32 = self.u32();
+        self.global(Op::Constant, Some(u32), vec![Operand::LiteralBit32(value)])
+    }
+
+    /// The value of a constant.
+    pub(super) fn value(&self, id: Word) -> Option<u32> {
+        let inst = self.module.types_global_values.iter().find(|inst| inst.result_id == Some(id))?;
+        match (inst.class.opcode, inst.operands.first()) {
+            (Op::Constant, Some(Operand::LiteralBit32(value))) => Some(*value),
+            (Op::ConstantNull, _) => Some(0),
+            _ => None,
+        }
+    }
+
+    /// How many words of 32 bits a scalar or a vector is, if it is a whole number of at most four.
+    pub(super) fn words_of(&self, ty: Word) -> Option<u32> {
+        let find = |id: Word| self.module.types_global_values.iter().find(|inst| inst.result_id == Some(id));
+        let inst = find(ty)?;
+        let (scalar, count) = match (inst.class.opcode, inst.operands.as_slice()) {
+            (Op::TypeVector, [Operand::IdRef(scalar), Operand::LiteralBit32(count)]) => {
+                (find(*scalar)?, *count)
+            }
+            _ => (inst, 1),
+        };
+        let bits = match (scalar.class.opcode, scalar.operands.first()) {
+            (Op::TypeInt | Op::TypeFloat, Some(Operand::LiteralBit32(width))) => width * count,
+            _ => return None,
+        };
+        (bits % 32 == 0 && bits <= 128).then_some(bits / 32)
+    }
+
+    pub(super) fn pointer(&mut self, class: StorageClass, to: Word) -> Word {
+        self.global(Op::TypePointer, None, vec![Operand::StorageClass(class), Operand::IdRef(to)])
+    }
+
+    pub(super) fn decorate(&mut self, operands: Vec<Operand>, member: bool) {
+        let op = if member { Op::MemberDecorate } else { Op::Decorate };
+        self.module.annotations.push(Instruction::new(op, None, None, operands));
+    }
+
+    /// A new global variable; part of the entry point's interface where the version asks for it.
+    pub(super) fn variable(&mut self, class: StorageClass, pointer: Word) -> Word {
+        let id = self.fresh();
+        let operands = vec![Operand::StorageClass(class)];
+        let inst = Instruction::new(Op::Variable, Some(pointer), Some(id), operands);
+        self.module.types_global_values.push(inst);
+        let version = self.module.header.as_ref().map_or((1, 3), |header| header.version());
+        if class == StorageClass::Input || version >= (1, 4) {
+            let entries = self.module.entry_points.iter_mut();
+            entries.for_each(|entry| entry.operands.push(Operand::IdRef(id)));
+        }
+        id
+    }
+
+    /// Puts so many words behind what the push-constant block holds, at byte `at`.
+    pub(super) fn push_words(&mut self, at: u32, count: u32) -> Result<Vec<Pushed>> {
+        let u32 = self.u32();
+        (0..count).map(|number| self.push_member(at + 4 * number, u32)).collect()
+    }
+
+    /// Puts a scalar or a vector behind what the push-constant block holds, at byte `at`.
+    pub(super) fn push_member(&mut self, at: u32, ty: Word) -> Result<Pushed> {
+        let (variable, block) = self.push_block()?;
+        let globals = &mut self.module.types_global_values;
+        let block_type = globals.iter_mut().find(|inst| inst.result_id == Some(block));
+        let members = &mut block_type.ok_or("no push-constant block")?.operands;
+        let number = members.len() as u32;
+        members.push(Operand::IdRef(ty));
+        let offset = vec![
+            Operand::IdRef(block),
+            Operand::LiteralBit32(number),
+            Operand::Decoration(Decoration::Offset),
+            Operand::LiteralBit32(at),
+        ];
+        self.decorate(offset, true);
+        let member = self.constant(number);
+        let pointer = self.pointer(StorageClass::PushConstant, ty);
+        Ok(Pushed { variable, pointer, member, ty })
+    }
+
+    /// The variable of the push constants and the type of its block; made if there are none.
+    fn push_block(&mut self) -> Result<(Word, Word)> {
+        let defs = Defs::new(&self.module);
+        let known = resource::variables(&self.module, &defs).into_iter().find(|v| v.role == Role::Push);
+        let shared = |block: Word| {
+            let mut pointers = self.module.types_global_values.iter().filter(|inst| {
+                inst.class.opcode == Op::TypePointer && inst.operands.get(1) == Some(&Operand::IdRef(block))
+            });
+            let push = Operand::StorageClass(StorageClass::PushConstant);
+            pointers.any(|inst| inst.operands.first() != Some(&push))
+        };
+        match known {
+            Some(variable) if shared(variable.ty) => {
+                Err("push constants that share their type with a buffer")
+            }
+            Some(variable) => Ok((variable.id, variable.ty)),
+            None => {
+                // Never one that is there already: this one is decorated.
+                let block = self.fresh();
+                let inst = Instruction::new(Op::TypeStruct, None, Some(block), Vec::new());
+                self.module.types_global_values.push(inst);
+                self.decorate(vec![Operand::IdRef(block), Operand::Decoration(Decoration::Block)], false);
+                let pointer = self.pointer(StorageClass::PushConstant, block);
+                Ok((self.variable(StorageClass::PushConstant, pointer), block))
+            }
+        }
+    }
+
+    pub(super) fn load(&mut self, code: &mut Vec<Instruction>, of: Pushed) -> Word {
+        let (pointer, value) = (self.fresh(), self.fresh());
+        let path = [of.variable, of.member].map(Operand::IdRef).to_vec();
+        code.push(Instruction::new(Op::AccessChain, Some(of.pointer), Some(pointer), path));
+        code.push(Instruction::new(Op::Load, Some(of.ty), Some(value), vec![Operand::IdRef(pointer)]));
+        value
+    }
+
+    /// Component `dim` of an id of the invocation.
+    pub(super) fn component(&mut self, code: &mut Vec<Instruction>, builtin: BuiltIn, dim: u32) -> Word {
+        let (u32, vector) = (self.u32(), self.uvec3());
+        let pointer = self.pointer(StorageClass::Input, vector);
+        let variable = self.builtin(builtin, pointer);
+        let (all, one) = (self.fresh(), self.fresh());
+        code.push(Instruction::new(Op::Load, Some(vector), Some(all), vec![Operand::IdRef(variable)]));
+        let part = vec![Operand::IdRef(all), Operand::LiteralBit32(dim)];
+        code.push(Instruction::new(Op::CompositeExtract, Some(u32), Some(one), part));
+        one
+    }
+
+    pub(super) fn builtin(&mut self, builtin: BuiltIn, pointer: Word) -> Word {
+        let is = Operand::BuiltIn(builtin);
+        let decorated = self.module.annotations.iter().filter(|inst| inst.operands.get(2) == Some(&is));
+        let ids: Vec<Word> =
+            decorated.filter_map(|inst| inst.operands.first().and_then(Operand::id_ref_any)).collect();
+        let known = self.module.types_global_values.iter().find(|inst| {
+            inst.class.opcode == Op::Variable
+                && inst.result_type == Some(pointer)
+                && inst.result_id.is_some_and(|id| ids.contains(&id))
+        });
+        if let Some(id) = known.and_then(|inst| inst.result_id) {
+            return id;
+        }
+        let id = self.variable(StorageClass::Input, pointer);
+        self.decorate(vec![Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), is], false);
+        id
+    }
+
+    pub(super) fn math(&mut self, code: &mut Vec<Instruction>, op: Op, a: Word, b: Word) -> Word {
+        let (u32, id) = (self.u32(), self.fresh());
+        code.push(Instruction::new(op, Some(u32), Some(id), [a, b].map(Operand::IdRef).to_vec()));
+        id
+    }
+
+    pub(super) fn compare(&mut self, code: &mut Vec<Instruction>, a: Word, b: Word) -> Word {
+        self.test(code, Op::ULessThan, a, b)
+    }
+
+    /// An operation of which the result is true or false.
+    pub(super) fn test(&mut self, code: &mut Vec<Instruction>, op: Op, a: Word, b: Word) -> Word {
+        let (boolean, id) = (self.bool(), self.fresh());
+        let operands = [a, b].map(Operand::IdRef).to_vec();
+        code.push(Instruction::new(op, Some(boolean), Some(id), operands));
+        id
+    }
+
+    pub(super) fn effect(&self, op: Op, operands: Vec<Operand>) -> Instruction {
+        Instruction::new(op, None, None, operands)
+    }
+
+    pub(super) fn branch(&self, to: Word) -> Instruction {
+        self.effect(Op::Branch, vec![Operand::IdRef(to)])
+    }
+
+    pub(super) fn choose(&self, condition: Word, yes: Word, no: Word) -> Instruction {
+        self.effect(Op::BranchConditional, [condition, yes, no].map(Operand::IdRef).to_vec())
+    }
+
+    /// Gives the entry point another local size.
+    pub(super) fn shape(&mut self, local: [u32; 3]) {
+        // The kernel's own size is a number to it now.
+        let named = Operand::BuiltIn(BuiltIn::WorkgroupSize);
+        self.module.annotations.retain(|inst| inst.operands.get(2) != Some(&named));
+        let is_size = |inst: &Instruction| {
+            let mode = inst.operands.get(1);
+            matches!(
+                mode,
+                Some(Operand::ExecutionMode(ExecutionMode::LocalSize | ExecutionMode::LocalSizeId))
+            )
+        };
+        let entry = self.module.entry_points.first().and_then(|inst| inst.operands.get(1)).cloned();
+        self.module.execution_modes.retain(|inst| !is_size(inst));
+        if let Some(entry) = entry {
+            let mut mode = vec![entry, Operand::ExecutionMode(ExecutionMode::LocalSize)];
+            mode.extend(local.map(Operand::LiteralBit32));
+            self.module.execution_modes.push(Instruction::new(Op::ExecutionMode, None, None, mode));
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! What is worked out again where it is read, and what must not be.
+
+use rspirv::spirv::Op;
+use vkfuse_jit::RewriteReason;
+use vkfuse_jit::plan::{Internalization, Promote};
+
+use super::lab::{Checked, Lab, kernel};
+
+/// An element-wise kernel of `p.x` elements.
+fn flat(names: &str, value: &str) -> String {
+    kernel(names, "16", &format!("let i = gid.x; if (i >= p.x) {{ return; }} z[i] = {value};"))
+}
+
+/// An element-wise kernel over a grid of `p.x` columns and `p.y` rows.
+fn grid(names: &str, value: &str) -> String {
+    let guard = "let x = gid.x; let y = gid.y; if (x >= p.x || y >= p.y) { return; } let i = y * p.x + x;";
+    kernel(names, "4, 4", &format!("{guard} z[i] = {value};"))
+}
+
+/// Work-groups of 16 for so many items.
+fn over(n: u32) -> [u32; 3] {
+    [n.div_ceil(16), 1, 1]
+}
+
+impl Checked {
+    /// Demands that these submissions work out what those others store.
+    #[track_caller]
+    fn works_out(self, pairs: &[(usize, usize)]) -> Self {
+        let report = &self.plan.report;
+        let found: Vec<(usize, usize)> = report.inlined.iter().map(|o| (o.submission, o.producer)).collect();
+        assert_eq!(found, pairs, "{report:#?}");
+        self
+    }
+
+    /// Demands so many dispatches and nothing worked out again, and hands out why the first seam stayed open.
+    #[track_caller]
+    fn stays_apart(&self, dispatches: usize) -> Option<&RewriteReason> {
+        let report = &self.plan.report;
+        assert_eq!(self.plan.steps.len(), dispatches, "{report:#?}");
+        assert!(report.inlined.is_empty(), "{report:#?}");
+        report.splits[0].tried.as_ref()
+    }
+}
+
+/// A product, and a kernel that reads it as `read` says; buffer 2 is what is handed over.
+fn product(n: u32, read: &str, promote: Promote) -> Lab {
+    Lab::rewriting(u64::from(n))
+        .promote(2, promote)
+        .submit(&flat("a b z", "a[i] * b[i]"), over(n), &[0, 1, 2], &[n])
+        .submit(&flat("a b z", read), over(n), &[2, 0, 3], &[n])
+}
+
+probes! {
+    fn a_reversal_over_all_groups_is_worked_out() {
+        for promote in [Promote::None, Promote::Auto] {
+            let checked = product(80, "a[p.x - 1u - i]", promote).check().fused(0).works_out(&[(1, 0)]);
+            if promote == Promote::Auto {
+                checked.inside(2, Internalization::Private);
+            }
+        }
+    }
+
+    fn a_gather_is_worked_out() {
+        product(80, "a[b[i] % p.x]", Promote::Auto).check().fused(0).works_out(&[(1, 0)]);
+        // Any element of the buffer may be meant, and all of them are stored.
+        product(80, "a[b[i]]", Promote::None).planned().fused(0).works_out(&[(1, 0)]);
+    }
+
+    fn a_window_is_worked_out() {
+        // Clamped, guarded, and in a loop.
+        for read in [
+            "a[max(i, 1u) - 1u] + a[i] + a[min(i + 1u, p.x - 1u)]",
+            "a[i] + select(0u, 1u, i > 0u)",
+        ] {
+            product(80, read, Promote::Auto).check().fused(0);
+        }
+        let guarded = kernel("a z", "16",
+            "let i = gid.x; if (i >= p.x) { return; }
+             var sum = a[i]; if (i > 0u) { sum += a[i - 1u]; } if (i + 1u < p.x) { sum += a[i + 1u]; } z[i] = sum;");
+        let looped = kernel("a z", "16",
+            "let i = gid.x; if (i + 4u >= p.x) { return; }
+             var sum = 0u; for (var k = 0u; k < 5u; k++) { sum += a[i + k]; } z[i] = sum;");
+        for text in [guarded, looped] {
+            Lab::rewriting(80)
+                .promote(2, Promote::Auto)
+                .submit(&flat("a b z", "a[i] * b[i] + 1u"), over(80), &[0, 1, 2], &[80])
+                .submit(&text, over(80), &[2, 3], &[80])
+                .check()
+                .fused(0)
+                .works_out(&[(1, 0)])
+                .inside(2, Internalization::Private);
+        }
+    }
+
+    fn ids_are_digits_of_the_index() {
+        // The value is made of the item's own ids, and not of the index alone.
+        let blur = "a[i] + a[max(y, 1u) * p.x - p.x + x] + a[y * p.x + min(x + 1u, p.x - 1u)]";
+        for (w, h) in [(8u32, 6u32), (7, 5), (4, 8)] {
+            let groups = [w.div_ceil(4), h.div_ceil(4), 1];
+            Lab::rewriting(u64::from(w * h))
+                .promote(1, Promote::Auto)
+                .submit(&grid("a z", "a[i] + 100u * gid.x + 1000u * wid.y + lid.x"), groups, &[0, 1], &[w, h])
+                .submit(&grid("a z", blur), groups, &[1, 2], &[w, h])
+                .check()
+                .fused(0)
+                .works_out(&[(1, 0)])
+                .inside(1, Internalization::Private);
+        }
+        // Of a line, by work-group and local id.
+        let strided = kernel("a z", "16", "let i = wid.x * 16u + lid.x; z[i] = a[i] + 3u * wid.x + lix;");
+        Lab::rewriting(64)
+            .submit(&strided, [4, 1, 1], &[0, 1], &[64])
+            .submit(&flat("a z", "a[p.x - 1u - i]"), over(64), &[1, 2], &[64])
+            .check()
+            .fused(0)
+            .works_out(&[(1, 0)]);
+    }
+
+    fn a_transposition_and_what_comes_before_it_are_worked_out() {
+        let transpose = kernel("a z", "4, 4",
+            "let x = gid.x; let y = gid.y; if (x >= p.x || y >= p.y) { return; } z[x * p.y + y] = a[y * p.x + x];");
+        for (w, h) in [(8u32, 6u32), (5, 7)] {
+            let n = w * h;
+            let groups = [w.div_ceil(4), h.div_ceil(4), 1];
+            Lab::rewriting(u64::from(n))
+                .promote(2, Promote::Auto)
+                .promote(3, Promote::Auto)
+                .submit(&grid("a b z", "a[i] * b[i]"), groups, &[0, 1, 2], &[w, h])
+                .submit(&transpose, groups, &[2, 3], &[w, h])
+                .submit(&flat("a b z", "a[i] + b[i]"), over(n), &[3, 0, 4], &[n])
+                .check()
+                .fused(0)
+                .works_out(&[(2, 1), (2, 0)])
+                .inside(2, Internalization::Private);
+        }
+    }
+
+    fn chains_are_worked_out_as_far_as_they_are_read() {
+        Lab::rewriting(80)
+            .promote(1, Promote::Auto)
+            .promote(2, Promote::Auto)
+            .submit(&flat("a z", "a[i] + 1u"), over(80), &[0, 1], &[80])
+            .submit(&flat("a z", "a[i] * 3u"), over(80), &[1, 2], &[80])
+            .submit(&flat("a z", "a[p.x - 1u - i]"), over(80), &[2, 3], &[80])
+            .submit(&flat("a z", "a[i] ^ 5u"), over(80), &[3, 4], &[80])
+            .check()
+            .fused(0)
+            .works_out(&[(2, 1), (2, 0)])
+            .inside(1, Internalization::Private)
+            .inside(2, Internalization::Private);
+    }
+
+    fn views_of_one_buffer_begin_where_they_begin() {
+        // Stored from element 8 on, read through a view of the whole.
+        Lab::rewriting(80)
+            .submit_views(&flat("a z", "a[i] + 7u * i"), over(64), &[0.into(), (1, 8, 64).into()], &[64])
+            .submit_views(&flat("a z", "a[8u + p.x - 1u - i]"), over(64), &[1.into(), 2.into()], &[64])
+            .check()
+            .fused(0)
+            .works_out(&[(1, 0)]);
+        // And the other way round.
+        Lab::rewriting(80)
+            .submit_views(&flat("a z", "a[i] + 7u * i"), over(80), &[0.into(), 1.into()], &[80])
+            .submit_views(&flat("a z", "a[p.x - 1u - i]"), over(64), &[(1, 16, 64).into(), 2.into()], &[64])
+            .check()
+            .fused(0)
+            .works_out(&[(1, 0)]);
+    }
+
+    fn a_store_that_begins_elsewhere_has_its_own_first_index() {
+        let shifted = kernel("a z", "16", "let i = gid.x; if (i >= p.x) { return; } z[i + 5u] = a[i] + 10u * gid.x;");
+        Lab::rewriting(80)
+            .submit(&shifted, over(64), &[0, 1], &[64])
+            .submit(&flat("a z", "a[68u - i]"), over(64), &[1, 2], &[64])
+            .check()
+            .fused(0)
+            .works_out(&[(1, 0)]);
+    }
+
+    fn stores_in_reverse_are_worked_out() {
+        let back = kernel("a z", "16", "let i = gid.x; if (i >= p.x) { return; } z[p.x - 1u - i] = a[i] + 5u * i;");
+        for n in [80, 70] {
+            Lab::rewriting(80)
+                .promote(1, Promote::Auto)
+                .submit(&back, over(n), &[0, 1], &[n])
+                .submit(&flat("a b z", "a[i] * b[i]"), over(n), &[1, 0, 2], &[n])
+                .check()
+                .fused(0)
+                .works_out(&[(1, 0)])
+                .inside(1, Internalization::Private);
+        }
+        // Rows from the last to the first.
+        let rows = grid("a z", "0u").replace("z[i] = 0u", "z[(p.y - 1u - y) * p.x + x] = a[i] + 100u * y");
+        for (w, h) in [(8u32, 6u32), (7, 5)] {
+            let groups = [w.div_ceil(4), h.div_ceil(4), 1];
+            Lab::rewriting(u64::from(w * h))
+                .submit(&rows, groups, &[0, 1], &[w, h])
+                .submit(&grid("a z", "a[i] + 1u"), groups, &[1, 2], &[w, h])
+                .check()
+                .fused(0)
+                .works_out(&[(1, 0)]);
+        }
+    }
+
+    fn what_is_not_stored_is_not_worked_out() {
+        let lab = |stored: u32, read: u32| {
+            Lab::rewriting(96)
+                .submit(&flat("a z", "a[i] + 1u"), over(stored), &[0, 1], &[stored])
+                .submit(&flat("a z", "a[p.x - 1u - i]"), over(read), &[1, 2], &[read])
+                .check()
+        };
+        lab(80, 80).fused(0).works_out(&[(1, 0)]);
+        lab(80, 70).fused(0).works_out(&[(1, 0)]);
+        // One element more than is stored, which is what it was; inside the last work-group, and past it.
+        for (stored, read) in [(79, 80), (80, 81), (70, 80)] {
+            lab(stored, read);
+        }
+        // An index of which nothing is known may be that of any element of the buffer.
+        let checked = Lab::rewriting(96)
+            .submit(&flat("a z", "a[i] + 1u"), over(80), &[0, 1], &[80])
+            .submit(&flat("a b z", "a[b[i] % 96u]"), over(80), &[1, 0, 2], &[80])
+            .check();
+        assert!(matches!(checked.stays_apart(2), Some(RewriteReason::Rejected(_))));
+    }
+
+    fn two_halves_are_one() {
+        let half = |value: &str| {
+            kernel("a z", "16", &format!("let i = gid.x; if (i >= p.x) {{ return; }} z[p.y + i] = {value};"))
+        };
+        for (n, h) in [(64, 32), (70, 30)] {
+            for read in ["a[i] ^ 3u", "a[p.x - 1u - i]", "a[min(i + 1u, p.x - 1u)] + a[i]"] {
+                Lab::rewriting(u64::from(n))
+                    .submit(&half("a[i] + 1u"), over(h), &[0, 2], &[h, 0])
+                    .submit(&half("a[i] * 3u + i"), over(n - h), &[1, 2], &[n - h, h])
+                    .submit(&flat("a z", read), over(n), &[2, 3], &[n])
+                    .check()
+                    .fused(0);
+            }
+        }
+        // Through a view each.
+        let whole = flat("a z", "a[i] + 9u * i");
+        Lab::rewriting(64)
+            .submit_views(&whole, over(24), &[0.into(), (2, 0, 24).into()], &[24])
+            .submit_views(&whole, over(40), &[1.into(), (2, 24, 40).into()], &[40])
+            .submit(&flat("a z", "a[p.x - 1u - i]"), over(64), &[2, 3], &[64])
+            .check()
+            .fused(0)
+            .works_out(&[(2, 1), (2, 0)]);
+    }
+
+    fn what_two_stored_is_the_last_ones() {
+        // The second overwrites some of the first.
+        for (first, second) in [(64, 40), (40, 64)] {
+            Lab::rewriting(64)
+                .submit(&flat("a z", "a[i] + 1u"), over(first), &[0, 2], &[first])
+                .submit(&flat("a z", "a[i] * 3u"), over(second), &[1, 2], &[second])
+                .submit(&flat("a z", "a[p.x - 1u - i]"), over(64), &[2, 3], &[64])
+                .check();
+        }
+        // Read through two bindings.
+        let both = flat("a b z", "a[i] + b[p.x - 1u - i]");
+        Lab::rewriting(64)
+            .submit(&flat("a z", "a[i] + 1u"), over(64), &[0, 2], &[64])
+            .submit(&flat("a z", "a[i] * 3u"), over(40), &[1, 2], &[40])
+            .submit(&both, over(64), &[2, 2, 3], &[64])
+            .check();
+    }
+
+    fn what_nobody_stored_is_loaded() {
+        // The border is what it was.
+        let inner = kernel("a z", "16", "let i = gid.x; if (i + 8u >= p.x) { return; } z[i + 4u] = a[i] + 10u * gid.x;");
+        Lab::rewriting(64)
+            .submit(&inner, over(64), &[0, 1], &[64])
+            .submit(&flat("a z", "a[max(i, 1u) - 1u] + a[i] + a[min(i + 1u, p.x - 1u)]"), over(64), &[1, 2], &[64])
+            .check();
+    }
+
+    fn what_is_stored_under_a_condition_in_memory_is_not_worked_out() {
+        let some = kernel("a z", "16", "let i = gid.x; if (a[i] % 3u == 0u) { z[i] = a[i] + 1u; }");
+        let checked = Lab::rewriting(64)
+            .submit(&some, [4, 1, 1], &[0, 1], &[])
+            .submit(&flat("a z", "a[p.x - 1u - i]"), over(64), &[1, 2], &[64])
+            .check();
+        assert!(matches!(checked.stays_apart(2), Some(RewriteReason::NoItem { .. })));
+    }
+
+    fn elements_with_gaps_are_not_worked_out() {
+        // Columns 0 to 3 of rows of five: the others are what they were.
+        let padded = kernel("a z", "4, 4",
+            "let x = gid.x; let y = gid.y; if (x >= 4u || y >= p.y) { return; } z[y * 5u + x] = a[y * 4u + x];");
+        let checked = Lab::rewriting(64)
+            .submit(&padded, [1, 2, 1], &[0, 1], &[4, 8])
+            .submit(&flat("a z", "a[p.x - 1u - i]"), over(32), &[1, 2], &[32])
+            .check();
+        assert!(matches!(checked.stays_apart(2), Some(RewriteReason::NoItem { .. })));
+    }
+
+    fn a_load_under_a_condition_is_not_done_elsewhere() {
+        let side = kernel("a z", "16",
+            "let i = gid.x; if (i >= p.x) { return; } var v = 9u; if (i > 3u) { v = a[i - 4u]; } z[i] = v;");
+        let pure = kernel("a z", "16",
+            "let i = gid.x; if (i >= p.x) { return; } var v = a[i]; if (v > 40u) { v = v * 2u + i; } z[i] = v;");
+        let lab = |text: &str| {
+            Lab::rewriting(80)
+                .submit(text, over(80), &[0, 1], &[80])
+                .submit(&flat("a z", "a[p.x - 1u - i]"), over(80), &[1, 2], &[80])
+                .check()
+        };
+        assert!(matches!(lab(&side).stays_apart(2), Some(RewriteReason::NoDefinition { .. })));
+        lab(&pure).fused(0).works_out(&[(1, 0)]);
+    }
+
+    fn loops_and_barriers_are_not_worked_out() {
+        let looped = kernel("a z", "16",
+            "let i = gid.x; var sum = 0u; for (var k = 0u; k < 3u; k++) { sum += a[i] * k; } z[i] = sum;");
+        let shared = kernel("a z", "16",
+            "var<workgroup> part: array<u32, 16>;---
+             part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[15u - lid.x];");
+        let twice = kernel("a z", "16", "z[gid.x] = a[gid.x]; z[gid.x + 64u] = 1u;");
+        for text in [looped, shared, twice] {
+            let checked = Lab::rewriting(128)
+                .submit(&text, [4, 1, 1], &[0, 1], &[])
+                .submit(&flat("a z", "a[p.x - 1u - i]"), over(64), &[1, 2], &[64])
+                .check();
+            assert!(matches!(checked.stays_apart(2), Some(RewriteReason::NoDefinition { .. })));
+        }
+    }
+
+    /// A uniform buffer takes what is handed over apart even where one invocation would hand it to itself.
+    fn what_was_written_since_is_not_worked_out() {
+        let uniform = "struct P { x: u32, y: u32, z: u32, w: u32 }
+            @group(0) @binding(0) var<uniform> a: array<vec4<u32>, 16>;
+            @group(0) @binding(1) var<storage, read_write> z: array<vec4<u32>>;
+            @compute @workgroup_size(8) fn main(@builtin(global_invocation_id) gid: vec3<u32>) {
+                z[gid.x] = a[gid.x] + vec4<u32>(1u); }";
+        let four = |value: &str| {
+            kernel("a:vec4<u32> z:vec4<u32>", "8", &format!("z[gid.x] = {value};"))
+        };
+        let lab = |between: bool| {
+            let lab = Lab::rewriting(64).submit(&four("a[gid.x] * 3u"), [2, 1, 1], &[0, 1], &[]);
+            // The source is written over by the same invocation.
+            let lab = if between { lab.submit(&four("a[gid.x] + 5u"), [2, 1, 1], &[3, 0], &[]) } else { lab };
+            lab.submit(uniform, [2, 1, 1], &[1, 2], &[]).check()
+        };
+        lab(false).fused(0).works_out(&[(1, 0)]);
+        let checked = lab(true);
+        assert_eq!(
+            checked.stays_apart(2),
+            Some(&RewriteReason::Overwritten { producer: 0, writer: 1 })
+        );
+    }
+
+    fn what_the_reader_writes_over_is_not_worked_out() {
+        // Reads its own element after it has written it, through another binding, and one that it has not.
+        let text = kernel("a z y", "16",
+            "let i = gid.x; if (i >= p.x) { return; } z[i] = 7u; storageBarrier(); y[i] = a[i] + a[i + p.x];");
+        let text = text.replace(" storageBarrier();", "");
+        let checked = Lab::rewriting(128)
+            .submit(&flat("a z", "a[i] + 1u"), over(128), &[0, 1], &[128])
+            .submit(&text, over(64), &[1, 1, 2], &[64])
+            .check();
+        assert_eq!(
+            checked.stays_apart(2),
+            Some(&RewriteReason::Overwritten { producer: 0, writer: 1 })
+        );
+    }
+
+    fn floats_are_hidden_where_they_come_together() {
+        let exp = flat("a z", "bitcast<u32>(exp(f32(a[i])))");
+        let log = flat("a z", "bitcast<u32>(log(bitcast<f32>(a[p.x - 1u - i])))");
+        let checked = Lab::rewriting(80)
+            .submit(&exp, over(80), &[0, 1], &[80])
+            .submit(&log, over(80), &[1, 2], &[80])
+            .planned()
+            .fused(0)
+            .works_out(&[(1, 0)]);
+        // The number of which floats are made, from the compiler of either half; and what the one hands to the other.
+        let words = checked.plan.steps[0].build().expect("a module");
+        let module = rspirv::dr::load_words(&words).expect("a module");
+        let hidden = module.all_inst_iter().filter(|inst| inst.class.opcode == Op::BitwiseXor).count();
+        assert_eq!(hidden, 3);
+    }
+
+    fn what_costs_more_than_it_saves_stays_apart() {
+        let far = |value: &str| flat("a b z", value);
+        let window = (0..21).map(|k| format!("a[min(i + {k}u, p.x - 1u)]")).collect::<Vec<_>>().join(" + ");
+        let lab = |force: bool| {
+            let mut lab = Lab::rewriting(80)
+                .submit(&far("a[i] * b[i]"), over(80), &[0, 1, 2], &[80])
+                .submit(&flat("a z", &window), over(80), &[2, 3], &[80]);
+            lab.options.force = force;
+            lab.check()
+        };
+        let checked = lab(false);
+        assert!(matches!(checked.stays_apart(2), Some(RewriteReason::Costs { loads: 42, .. })));
+        lab(true).fused(0).works_out(&[(1, 0)]);
+    }
+}

@@ -1,0 +1,14 @@
+// `product` and `reversed` in one kernel.
+#version 450
+layout(local_size_x = 256) in;
+layout(push_constant) uniform Push { uint n; };
+layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(std430, set = 0, binding = 1) readonly buffer Y { float y[]; };
+layout(std430, set = 0, binding = 2) writeonly buffer Z { float z[]; };
+
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= n) return;
+    uint from = n - 1 - i;
+    z[i] = x[from] * y[from];
+}

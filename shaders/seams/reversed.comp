@@ -1,0 +1,12 @@
+// y[i] = x[n - 1 - i]: each item reads what an item of another work-group wrote.
+#version 450
+layout(local_size_x = 256) in;
+layout(push_constant) uniform Push { uint n; };
+layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(std430, set = 0, binding = 1) writeonly buffer Y { float y[]; };
+
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= n) return;
+    y[i] = x[n - 1 - i];
+}
