@@ -316,7 +316,7 @@ impl Specialized {
             interface,
             plain,
             normal: normal.map_err(Reason::from),
-            variants: Variants::default(),
+            variants: self.variants.of_variant(),
             zeros: self.zeros.iter().copied().chain(zero).collect(),
         })
     }

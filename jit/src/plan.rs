@@ -103,7 +103,7 @@ pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
                 }
                 Err(reason) => {
                     tried = reason;
-                    inline::across(asked, &list, held, why, report, options, limits)
+                    inline::across(asked, (&list, &uses), held, why, report, options, limits)
                 }
             };
             match inlined {

@@ -54,9 +54,10 @@ pub(crate) fn place(
         return Err(RewriteReason::NotFree { what });
     }
     let key = [order as u32, local[0], local[1], local[2]];
-    kernel.variants.get(key.iter().flat_map(|n| n.to_le_bytes()).collect(), || {
-        wrapped(kernel, order, local).map(Arc::new)
-    })
+    let key = key.iter().flat_map(|n| n.to_le_bytes());
+    kernel
+        .variants
+        .get(kernel.hash.into_iter().chain(key).collect(), || wrapped(kernel, order, local).map(Arc::new))
 }
 
 fn wrapped(kernel: &Specialized, order: Order, local: [u32; 3]) -> Result<Specialized, RewriteReason> {
@@ -95,8 +96,7 @@ pub(crate) fn inline(
         let made = consumer.rewritten(module, consumer.interface.local_size, zero);
         made.map(Arc::new).map_err(|error| failed(error.to_string()))
     };
-    let mut key = b"inline".to_vec();
-    key.extend_from_slice(&producer.hash);
+    let mut key = [&consumer.hash[..], b"inline", &producer.hash].concat();
     key.extend_from_slice(&(from as u32).to_le_bytes());
     key.extend_from_slice(&ids.bytes());
     consumer.variants.get(key, make)
@@ -111,7 +111,8 @@ pub(crate) fn nothing(kernel: &Specialized, local: [u32; 3]) -> Result<Arc<Speci
         made.map(Arc::new).map_err(|error| failed(error.to_string()))
     };
     let key = local.iter().flat_map(|n| n.to_le_bytes());
-    kernel.variants.get(b"nothing".iter().copied().chain(key).collect(), make)
+    let key = kernel.hash.into_iter().chain(*b"nothing").chain(key);
+    kernel.variants.get(key.collect(), make)
 }
 
 /// Whether elements that the one loads from a binding have the bits of those that the other stores.

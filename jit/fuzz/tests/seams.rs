@@ -21,6 +21,7 @@ fn kernels_by_elements_and_by_rows_give_the_same_bytes_fused() {
     let (lists, seed) = (number("VKFUSE_SEAM_LISTS", 150), number("VKFUSE_FUZZ_SEED", 0) as u64);
     let mut seams = Seams::new(seed);
     let (mut tally, mut rewritten, mut closed) = (Tally::default(), 0, [0; 3]);
+    let (mut inlined, mut whole) = (0, 0);
     for list in 0..lists {
         let case = seams.case(list);
         let verdict = check(&case).unwrap_or_else(|failure| {
@@ -28,6 +29,9 @@ fn kernels_by_elements_and_by_rows_give_the_same_bytes_fused() {
             panic!("list {list} of seed {seed}: {failure}\n{}", short.describe());
         });
         let plan = plan(&case.submissions, &FuseOptions::default(), &vkfuse_fuzz::wgsl::limits(&case));
+        let works_out = plan.as_ref().is_ok_and(|plan| !plan.report.inlined.is_empty());
+        inlined += usize::from(works_out);
+        whole += usize::from(works_out && matches!(verdict, Verdict::Equal { steps: 1, .. }));
         let placed = plan.is_ok_and(|plan| !plan.report.rewrites.is_empty());
         rewritten += usize::from(placed);
         if placed && matches!(verdict, Verdict::Equal { steps: 1, .. }) {
@@ -38,11 +42,13 @@ fn kernels_by_elements_and_by_rows_give_the_same_bytes_fused() {
     let [legal, illegal, near] = closed;
     println!("{tally}");
     println!("{rewritten} lists rewritten; as a whole: {legal} legal, {illegal} illegal, {near} unlabelled");
+    println!("{inlined} lists with kernels worked out again, {whole} of them as a whole");
     if lists < 150 {
         return;
     }
     // The check means something only if all of these happen.
     assert!(rewritten * 4 > lists && legal > 0 && near > 0);
+    assert!(inlined * 50 > lists && whole > 0);
     let [legal, illegal] = [Legality::Legal, Legality::Illegal].map(|l| tally.of(None, Some(l)));
     // Kernels that have no elements in common stay apart.
     assert!(legal.share_fused() > 0.65, "legal lists that were not fused");

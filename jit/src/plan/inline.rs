@@ -66,7 +66,7 @@ pub(crate) struct Inlined {
 /// as it was submitted.
 pub(crate) fn across(
     asked: &[Submission],
-    list: &[Submission],
+    (list, uses): (&[Submission], &Uses),
     group: &Group,
     rejection: &Rejection,
     known: &Report,
@@ -86,70 +86,64 @@ pub(crate) fn across(
         return Err(None);
     }
     // What is worked out is proven, also where other things are trusted.
-    let options = &FuseOptions { policy: Policy::Prove, ..*options };
-    let mut list = list.to_vec();
-    let mut uses = Uses::of(&list).under(options.policy, &list);
-    let mut inlined = Vec::new();
+    let proven = &FuseOptions { policy: Policy::Prove, ..*options };
+    let mut list = Cow::Borrowed(list);
+    let mut own_uses = None;
+    let mut inlined: Vec<InlineReport> = Vec::new();
     #[cfg(feature = "certify")]
     let mut again = Vec::new();
     let mut buffer = rejection.buffer;
     for _ in 0..MOST_PRODUCERS {
         // What is loaded where one producer stores nothing may be another's.
-        let done: Done = inlined.iter().map(|one: &InlineReport| (one.producer, one.at)).collect();
+        let done: Done = inlined.iter().map(|one| (one.producer, one.at)).collect();
         let Some((producer, from)) = producer_of(&list, group.start, next, buffer, &done) else { break };
-        // A producer that was placed does the same in loops; its definition is that of its items.
+        // A producer that was placed does the same in loops; its definition is that of its items. But it was not submitted with
+        // what it works out itself.
         let is_placed = known.rewrites.iter().any(|one| one.submission == producer);
+        let works_out = known.inlined.iter().any(|one| one.submission == producer);
+        if is_placed && works_out {
+            break;
+        }
         let source = if is_placed { &asked[producer] } else { &list[producer] };
         let definition = Definition::of(&source.kernel);
         let definition = definition.map_err(|what| Some(RewriteReason::NoDefinition { producer, what }))?;
-        let seam = Seam { list: &list, uses: &uses, source, definition, producer, next, from, done: &done };
-        let made = seam.inline(options).map_err(Some)?;
+        let uses = own_uses.as_ref().unwrap_or(uses);
+        let seam = Seam { list: &list, uses, source, definition, producer, next, from, done: &done };
+        let made = seam.inline(proven).map_err(Some)?;
         #[cfg(feature = "certify")]
         again.push(made.again);
-        let (submission, report) = (made.submission, made.report);
-        list[next] = submission;
-        inlined.push(report);
-        drop_unused(asked, &mut list, next, &mut inlined);
-        uses = Uses::of(&list).under(options.policy, &list);
-        match grow(&list, &uses, group.start, next, options, limits) {
-            Ok(group) => {
-                return Ok(Inlined {
-                    list,
-                    uses,
-                    group,
-                    rewrites: Vec::new(),
-                    inlined,
-                    #[cfg(feature = "certify")]
-                    again,
-                });
-            }
-            Err(None) => break,
-            Err(Some((before, rejection))) => {
+        list.to_mut()[next] = made.submission;
+        inlined.push(made.report);
+        drop_unused(asked, list.to_mut(), next, &mut inlined);
+        let uses = own_uses.insert(Uses::of(&list).under(options.policy, &list));
+        let (group, rewrites, placed) = match grow(&list, uses, group.start, next, proven, limits) {
+            Ok(group) => (group, Vec::new(), None),
+            Err(Some((before, rejection))) if before.end() == next => {
                 let done: Done = inlined.iter().map(|one| (one.producer, one.at)).collect();
-                let again = producer_of(&list, before.start, next, rejection.buffer, &done).is_some();
-                if matches!(rejection.reason, Reason::CrossGroup(_)) && again {
+                let is_crossed = matches!(rejection.reason, Reason::CrossGroup(_));
+                if is_crossed && producer_of(&list, before.start, next, rejection.buffer, &done).is_some() {
                     buffer = rejection.buffer;
                     continue;
                 }
                 // What goes by elements may take the rows or the tiles that are left.
-                let placed = place::across(&list, &uses, &before, &known.rewrites, options, limits);
-                return match placed {
-                    Ok(placed) => {
-                        let place::Placed { list, group, rewrites } = placed;
-                        Ok(Inlined {
-                            list,
-                            uses,
-                            group,
-                            rewrites,
-                            inlined,
-                            #[cfg(feature = "certify")]
-                            again,
-                        })
+                match place::across(&list, uses, &before, &known.rewrites, proven, limits) {
+                    Ok(place::Placed { list, group, rewrites }) => (group, rewrites, Some(list)),
+                    Err(why) => {
+                        return Err(why.or(Some(RewriteReason::Rejected(Box::new(rejection.reason)))));
                     }
-                    Err(why) => Err(why.or(Some(RewriteReason::Rejected(Box::new(rejection.reason))))),
-                };
+                }
             }
-        }
+            Err(_) => break,
+        };
+        return Ok(Inlined {
+            list: placed.unwrap_or_else(|| list.into_owned()),
+            uses: own_uses.unwrap_or_default(),
+            group,
+            rewrites,
+            inlined,
+            #[cfg(feature = "certify")]
+            again,
+        });
     }
     Err(None)
 }
@@ -667,17 +661,27 @@ fn most(view: &View, form: &AccessForm, of: &Affine, facts: usize) -> i128 {
     if facts == 0 {
         return most;
     }
-    // A quotient is that of something of which more may be known here than where it was made.
-    let by_parts = of.terms.iter().try_fold(of.constant, |sum, &(id, c)| {
-        let (low, mut high) = form.ranges.get(&view.atoms, id);
-        if let Atom::Quotient(base, d) = view.atoms.get(id)
-            && c > 0
-        {
-            high = high.min(self::most(view, form, base, facts - 1).div_euclid(*d));
+    // ⌊base / d⌋ + rest is ⌊(base + d rest) / d⌋, and a fact may bound that sum.
+    for &(id, times) in of.terms.iter().filter(|term| term.1 > 0) {
+        let Atom::Quotient(base, d) = view.atoms.get(id) else { continue };
+        let (base, d) = (base.clone(), *d);
+        for fact in &form.facts {
+            let bound = Affine { constant: 0, ..fact.clone() };
+            let Some(others) = bound.plus(&base, -1) else { continue };
+            let is_part = |&(id, c): &(_, i128)| c % d == 0 && of.coefficient(id) == times * (c / d);
+            if !others.terms.iter().all(is_part) {
+                continue;
+            }
+            let mut sum = Affine::atom(id);
+            others.terms.iter().for_each(|&(id, c)| sum.add_term(id, c / d));
+            // base + d rest is at most this.
+            let greatest = (base.constant - fact.constant).div_euclid(d);
+            let Some(rest) = of.plus(&sum, -times) else { continue };
+            let part = greatest.checked_mul(times);
+            let both = part.and_then(|part| part.checked_add(self::most(view, form, &rest, facts - 1)));
+            most = most.min(both.unwrap_or(i128::MAX));
         }
-        sum.checked_add(c.checked_mul(if c > 0 { high } else { low })?)
-    });
-    most = most.min(by_parts.unwrap_or(i128::MAX));
+    }
     // x − x mod d is the multiple of d that is next to x.
     for &(id, times) in &of.terms {
         let Atom::Remainder(base, d) = view.atoms.get(id) else { continue };

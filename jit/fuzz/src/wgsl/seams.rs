@@ -44,8 +44,17 @@ struct Draft {
     kernels: Vec<Arc<PoolKernel>>,
 }
 
-/// A kernel that goes by elements reads `a` at this place.
-const OTHERS: [&str; 3] = ["(i + 1u) % p.y", "p.y - 1u - i", "(i + p.x) % p.y"];
+/// A kernel that goes by elements reads `a` at this place: rotated, reversed, in a window, halved, transposed, gathered.
+const OTHERS: [&str; 8] = [
+    "(i + 1u) % p.y",
+    "p.y - 1u - i",
+    "(i + p.x) % p.y",
+    "(max(i, 1u) - 1u)",
+    "min(i + 1u, p.y - 1u)",
+    "(i / 2u)",
+    "((i % p.x) * (p.y / p.x) + i / p.x)",
+    "((a[i] * 7u + i) % p.y)",
+];
 
 impl Seams {
     /// Lists of a seed.
