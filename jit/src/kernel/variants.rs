@@ -76,7 +76,7 @@ impl Variants {
         let mut list = lock();
         known(&mut list).unwrap_or_else(|| {
             if list.len() >= MOST {
-                list.remove(0);
+                drop(list.remove(0));
             }
             list.push((key.clone(), made.clone()));
             made
