@@ -118,7 +118,8 @@ pub(crate) fn across(
         let uses = own_uses.insert(Uses::of(&list).under(options.policy, &list));
         let (group, rewrites, placed) = match grow(&list, uses, group.start, next, proven, limits) {
             Ok(group) => (group, Vec::new(), None),
-            Err(Some((before, rejection))) if before.end() == next => {
+            Err(Some(stopped)) if stopped.0.end() == next => {
+                let (before, rejection) = *stopped;
                 let done: Done = inlined.iter().map(|one| (one.producer, one.at)).collect();
                 let is_crossed = matches!(rejection.reason, Reason::CrossGroup(_));
                 if is_crossed && producer_of(&list, before.start, next, rejection.buffer, &done).is_some() {
@@ -184,7 +185,7 @@ fn grow(
     next: usize,
     options: &FuseOptions,
     limits: &Limits,
-) -> Result<Group, Option<(Group, Rejection)>> {
+) -> Result<Group, Option<Box<(Group, Rejection)>>> {
     let mut budget = Budget::new(&list[start]);
     let Ok(mut group) = Group::new(list, uses, start, limits) else { return Err(None) };
     while group.end() <= next {
@@ -193,7 +194,7 @@ fn grow(
             .map_err(Rejection::from)
             .and_then(|()| group.join(list, uses, options, limits));
         if let Err(rejection) = joined {
-            return Err(Some((group, rejection)));
+            return Err(Some(Box::new((group, rejection))));
         }
     }
     Ok(group)
@@ -347,8 +348,7 @@ impl Seam<'_> {
     fn unchanged(&self) -> Result<(), RewriteReason> {
         let &Self { list, source, producer, next, from, ref definition, done, .. } = self;
         let target = &list[next].args[from];
-        for at in producer..=next {
-            let one = &list[at];
+        for (at, one) in list.iter().enumerate().take(next + 1).skip(producer) {
             let wrong = Err(RewriteReason::Overwritten { producer, writer: at });
             if one.kernel.interface.uses_device_addresses {
                 return wrong;

@@ -506,9 +506,9 @@ impl Copy<'_> {
             };
             dims[part][usize::from(digit.dim)] = value;
         }
-        for d in 0..3 {
+        for (d, size) in self.size.into_iter().enumerate() {
             let has = |part: Part| digits.iter().any(|digit| (digit.dim, digit.part) == (d as u8, part));
-            let size = self.writer.constant(self.size[d]);
+            let size = self.writer.constant(size);
             if has(Part::Global) {
                 dims[1][d] = self.writer.math(code, Op::UDiv, dims[0][d], size);
                 dims[2][d] = self.writer.math(code, Op::UMod, dims[0][d], size);
