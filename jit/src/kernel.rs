@@ -74,7 +74,7 @@ pub struct Specialized {
     /// The same work in other orders, and with that of others, as far as it was asked for.
     pub variants: Variants,
     /// First bytes of push constants that are zero in every call: what hides floats that a rewrite brought together.
-    pub(crate) zeros: Vec<u32>,
+    pub zeros: Vec<u32>,
 }
 
 impl Kernel {
