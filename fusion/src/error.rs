@@ -147,6 +147,12 @@ pub enum FusionError {
         /// Why not.
         problem: String,
     },
+    /// A kept list cannot be recorded into a command buffer of the program's.
+    #[error("the kept list cannot be recorded: {problem}")]
+    NotRecordable {
+        /// Why not.
+        problem: &'static str,
+    },
     /// Fused and unfused were to be compared on the device, and could not be.
     #[error("{what}")]
     NotCompared {

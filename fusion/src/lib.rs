@@ -52,7 +52,8 @@
 //!
 //! What everybody uses is here. [`report`] has what happened to a list, [`error`] what can go wrong, [`cache`] what is kept of
 //! the code and why, [`module`] what a SPIR-V module says of itself, [`device`] what there is to run on, and [`rust`] kernels
-//! written in Rust. [`vulkano`] is the version whose objects [`Context::from_vulkano`] and [`UserBuffer`] take.
+//! written in Rust. [`vulkano`] is the version whose objects [`Context::from_vulkano`] and [`UserBuffer`] take, and [`ash`] the one
+//! whose handles [`Context::from_raw`] and [`RawBuffer`] do.
 //!
 //! # Environment
 //!
@@ -95,13 +96,14 @@ mod vk;
 pub use api::{
     buffer::Buffer,
     context::Context,
-    fusion::{FusedList, FusionWrapper, Rebind},
+    fusion::{FusedList, FusionWrapper, Rebind, Recorded},
     handler::{Handler, SubmitResult},
     image::{Image, Sampler},
     kernel::Kernel,
     queue::{HostScope, Queue},
     rust,
 };
+pub use ash;
 pub use error::Error;
 pub use jit::{BufferId, FloatMode, Policy, Promote, SetBinding};
 pub use options::{
@@ -112,7 +114,10 @@ pub use options::{
 pub use report::outcome::Outcome;
 pub use runtime::event::Event;
 pub use submission::accessor::Accessor;
-pub use vk::{UserBuffer, UserImage};
+pub use vk::{
+    Dependency, QueueLock, RawBuffer, RawCommandBuffer, RawDevice, RawHandles, RawSemaphore, Scope,
+    UserBuffer, UserImage,
+};
 pub use vulkano;
 
 pub mod cache {

@@ -9,10 +9,13 @@
 //! | `error` | the one error enum |
 //! | `caps` | what a device can do and how large things may be |
 //! | `features` | which features and extensions are switched on |
+//! | `caller` | commands into a command buffer of the user's |
 //! | `calls` | functions that go by two names |
 //! | `spirv_caps` | SPIR-V capability to device feature |
 //! | `instance` | loader, instance, validation messages, list of devices |
 //! | `gpu` | an open device and its queues |
+//! | `raw` | an open device of the user's by its handles |
+//! | `semaphore` | the user's semaphores, to wait for and to signal |
 //! | `select` | which device to open |
 //! | `memory` | buffers with memory behind them |
 //! | `allocate`, `import` | where those come from: new, or the user's |
@@ -41,6 +44,7 @@
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 mod allocate;
+mod caller;
 mod calls;
 mod caps;
 mod check;
@@ -57,8 +61,10 @@ mod memory;
 mod module;
 mod pipeline;
 mod queue;
+mod raw;
 mod record;
 mod select;
+mod semaphore;
 mod sheet;
 mod spirv_caps;
 mod stats;
@@ -70,16 +76,20 @@ mod transfer;
 mod wait;
 
 pub(crate) use allocate::MemoryKind;
+pub(crate) use caller::{CallerWork, Written};
+pub use caller::{Dependency, RawCommandBuffer, Scope};
 pub(crate) use caps::Caps;
 pub use caps::{DeviceInfo, DeviceKind, DeviceLimits};
 pub(crate) use command::{Barrier, BindingKind, BoundMemory, Command, Dispatch};
 pub use error::DeviceError;
 pub(crate) use gpu::{Gpu, GpuOptions};
-pub use import::UserBuffer;
+pub use import::{RawBuffer, UserBuffer};
 pub(crate) use memory::{Holder, Memory, Place};
 pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
 pub(crate) use queue::{GpuQueue, Point, Profile, Submitted};
+pub use raw::{QueueLock, RawDevice, RawHandles};
 pub use select::DeviceSelector;
+pub use semaphore::RawSemaphore;
 pub(crate) use stats::GpuStats;
 pub(crate) use tape::Tape;
 pub use texture::UserImage;

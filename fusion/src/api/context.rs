@@ -29,7 +29,7 @@ use crate::{
     },
     runtime::{context::ContextInner, queues::both},
     submission::{buffer::BufferInner, device::Device, identity::Imports},
-    vk::{DeviceInfo, Gpu, GpuOptions, UserBuffer},
+    vk::{DeviceInfo, Gpu, GpuOptions, RawDevice, UserBuffer},
 };
 
 /// A device with everything that belongs to it. A handle; clones are the same context, which lives until the last handle
@@ -73,6 +73,18 @@ impl Context {
         options: ContextOptions,
     ) -> Result<Context, Error> {
         Ok(Context::on(Gpu::over(device, queues)?, options))
+    }
+
+    /// A context over a device by its Vulkan handles, vouched for by [`RawDevice::new`], on the queues named there. Nothing of
+    /// the program's is destroyed: when the context and everything made by it is gone, the device is as before. The options'
+    /// device and validation are not used.
+    ///
+    /// # Errors
+    ///
+    /// A null handle; a physical device of another instance; a feature that the device was made without, by name; a queue
+    /// that the device was made without or that cannot compute; no queue at all.
+    pub fn from_raw(device: &RawDevice, options: ContextOptions) -> Result<Context, Error> {
+        Ok(Context::on(Gpu::over_raw(device)?, options))
     }
 
     /// [`Context::with_options`].
@@ -233,14 +245,16 @@ impl Context {
         Ok(buffer)
     }
 
-    /// A buffer over memory of the caller's: a vulkano buffer, or a part of one, vouched for by [`UserBuffer::new`].
+    /// A buffer over memory of the caller's: a vulkano buffer, or a part of one, vouched for by [`UserBuffer::new`]; or a
+    /// part of a Vulkan buffer by its handle, vouched for by [`UserBuffer::from_raw`].
     ///
-    /// Its contents are taken as they are. Several of these may be parts of one vulkano buffer; they are ordered by the
+    /// Its contents are taken as they are. Several of these may be parts of one Vulkan buffer; they are ordered by the
     /// bytes they share.
     ///
     /// # Errors
     ///
-    /// A buffer of another device, or one made without the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and `TRANSFER_DST`.
+    /// A buffer of another device, or one made without the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and `TRANSFER_DST`; a null
+    /// handle; a range that is empty, or larger than a buffer with the memory requirements of this one can be.
     pub fn import<T: Pod>(&self, buffer: &UserBuffer) -> Result<Buffer<T>, Error> {
         let memory = self.inner.gpu.import(buffer)?;
         Ok(Buffer::over(&self.inner, BufferInner::imported(&self.inner.device, memory)?))

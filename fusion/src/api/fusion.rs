@@ -20,7 +20,7 @@ use crate::{
 mod ahead;
 mod kept;
 
-pub use kept::{FusedList, Rebind};
+pub use kept::{FusedList, Rebind, Recorded};
 
 /// Control of a queue's fusion mode. All wrappers of a queue control the same mode.
 #[derive(Debug, Clone)]

@@ -22,6 +22,7 @@ use crate::{
 
 mod commands;
 mod host_task;
+mod semaphore;
 mod submit;
 #[cfg(test)]
 mod tests;

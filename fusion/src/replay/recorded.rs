@@ -26,7 +26,7 @@ use crate::{
         ready::Readies,
         signature::Buffers,
     },
-    vk::{Barrier, BoundMemory, Command, Dispatch, Pipeline, Submitted, Tape},
+    vk::{Barrier, BoundMemory, CallerWork, Command, Dispatch, Pipeline, Submitted, Tape},
 };
 
 /// A submission that can be made again.
@@ -73,6 +73,8 @@ pub(crate) struct TakeState {
     lane: Option<u32>,
     /// By the barrier that comes first.
     tapes: [Option<Arc<Tape>>; 4],
+    /// The commands as the program's own command buffers take them.
+    pub(crate) for_caller: Option<Arc<CallerWork>>,
     /// The graph's mark of the latest run.
     mark: Option<Mark>,
     /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
@@ -149,6 +151,24 @@ impl Replay {
             commands.push(Command::Dispatch(Dispatch { pipeline, bindings: bound, push, groups, keeps }));
         }
         Ok(())
+    }
+
+    /// What it touches, on certain buffers.
+    pub(crate) fn touches_on<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
+        let memory = |place: u32| buffers[place as usize].shared.id;
+        self.touches.iter().map(move |(place, touch)| Touch { memory: memory(*place), ..*touch })
+    }
+
+    /// The commands on certain buffers, to be recorded for the program.
+    pub(crate) fn for_caller(
+        &self,
+        device: &Device,
+        graph: &mut Graph,
+        buffers: &Buffers,
+    ) -> Result<Arc<CallerWork>, Error> {
+        let mut commands = SmallVec::new();
+        self.commands(None, buffers, graph, &mut commands)?;
+        Ok(device.gpu.caller_work(commands.into_vec())?)
     }
 
     /// Makes the submission on certain buffers, of which this is known.

@@ -96,6 +96,11 @@ impl Routine {
         })
     }
 
+    /// Whether it was planned with what buffers hold: then it is not for later, when they may hold something else.
+    pub(crate) fn has_numbers(&self) -> bool {
+        !self.numbers.is_empty()
+    }
+
     /// Whether a run of it is a list's.
     pub(crate) fn is_of_list(&self) -> bool {
         self.report.is_some()

@@ -72,6 +72,10 @@ pub enum CancelCause {
     QueueDropped,
     /// The closure of `fuse` returned an error or panicked.
     ScopeLeft,
+    /// A kept list that was recorded into a command buffer of the program's, and conflicts with what is listed.
+    Recorded,
+    /// A semaphore of the program's that is to be signalled after what is listed.
+    Semaphore,
 }
 
 impl fmt::Display for CancelCause {
@@ -87,6 +91,8 @@ impl fmt::Display for CancelCause {
             CancelCause::OtherQueue => "a submission to another queue",
             CancelCause::QueueDropped => "the end of the queue",
             CancelCause::ScopeLeft => "leaving the fusion scope early",
+            CancelCause::Recorded => "recording a list into a command buffer",
+            CancelCause::Semaphore => "the signal of a semaphore",
         })
     }
 }

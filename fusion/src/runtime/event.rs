@@ -14,7 +14,7 @@ use crate::{
         outcome::{CancelCause, Outcome},
     },
     runtime::{context::ContextInner, end::End, schedule::QueueId},
-    vk::Submitted,
+    vk::{Point, Submitted},
 };
 
 /// A handle on a submission, a command, a host task or a completed fusion list. Valid however fusion mode ended.
@@ -210,6 +210,16 @@ impl Event {
             }
         }
         Ok(())
+    }
+
+    /// Where it is on the device, if that is where it is.
+    pub(crate) fn point(&self) -> Result<Option<Point>, Error> {
+        self.observe()?;
+        match self.inner.settled().map(|settled| settled.result_of(&self.of)) {
+            Some(Err(error)) => Err(Error::Earlier(error.clone())),
+            Some(Ok(Done::Gpu(submitted))) => Ok(Some(submitted.point)),
+            Some(Ok(Done::Nothing | Done::Host(_))) | None => Ok(None),
+        }
     }
 
     fn wait_until(&self, deadline: Option<Instant>) -> Result<bool, Error> {

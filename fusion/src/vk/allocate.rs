@@ -76,7 +76,7 @@ impl Gpu {
         self.0.counters.allocation();
         // On a plain device the host reaches staging memory only.
         let in_reach = self.0.direct || kind != MemoryKind::Device;
-        Ok(Arc::new(Memory::over(self, Subbuffer::new(buffer), bytes, Origin { in_reach })))
+        Ok(Arc::new(Memory::over(self, Subbuffer::new(buffer), bytes, Origin { in_reach, bound: None })))
     }
 
     pub(super) fn sharing(&self) -> Sharing<smallvec::SmallVec<[u32; 4]>> {

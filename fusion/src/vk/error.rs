@@ -69,6 +69,22 @@ pub enum DeviceError {
         /// Position in the list.
         index: usize,
     },
+    /// A handle of the user's is null.
+    #[error("the {what} given is a null handle")]
+    NullHandle {
+        /// Which.
+        what: &'static str,
+    },
+    /// A queue of the user's that cannot be used.
+    #[error("queue {index} of family {family} {problem}")]
+    Queue {
+        /// Its family.
+        family: u32,
+        /// Its number in the family.
+        index: u32,
+        /// Why.
+        problem: &'static str,
+    },
     /// A queue, memory object or pipeline of another context was used.
     #[error("the {what} belongs to another context")]
     Foreign {

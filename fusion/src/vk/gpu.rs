@@ -24,6 +24,7 @@ use super::{
     features,
     instance::{self, Messages},
     queue::QueueShared,
+    raw::LockedQueue,
     stats::Counters,
     transfer::Staging,
 };
@@ -95,6 +96,7 @@ impl Gpu {
         let index = choose(&options.device, &infos)?;
         let (physical, _) = devices.swap_remove(index);
         let (device, queues) = make_device(physical, options.max_queues)?;
+        let queues = queues.into_iter().map(|queue| (queue, None)).collect();
         let gpu = Gpu::assemble(device, queues, index, messages, options.plain)?;
         let Caps { info, validation, .. } = gpu.caps();
         tracing::debug!(device = info.name, driver = info.driver_info, validation, queues = gpu.queues());
@@ -109,12 +111,12 @@ impl Gpu {
             return Err(DeviceError::ForeignQueue { index });
         }
         let families = device.physical_device().queue_family_properties();
-        let mut usable: Vec<Arc<Queue>> = Vec::new();
+        let mut usable: Vec<LockedQueue> = Vec::new();
         for queue in queues {
             let flags = families[queue.queue_family_index() as usize].queue_flags;
-            let known = usable.iter().any(|other| other.handle() == queue.handle());
+            let known = usable.iter().any(|(other, _)| other.handle() == queue.handle());
             if flags.intersects(QueueFlags::COMPUTE) && !known {
-                usable.push(queue);
+                usable.push((queue, None));
             }
         }
         let index = device
@@ -126,9 +128,9 @@ impl Gpu {
         Gpu::assemble(device, usable, index, Messages::default(), false)
     }
 
-    fn assemble(
+    pub(super) fn assemble(
         device: Arc<Device>,
-        queues: Vec<Arc<Queue>>,
+        queues: Vec<LockedQueue>,
         index: usize,
         messages: Messages,
         plain: bool,
@@ -145,7 +147,7 @@ impl Gpu {
         }
         let all_families = physical.queue_family_properties();
         let mut families: SmallVec<[u32; 4]> =
-            queues.iter().map(|queue| queue.queue_family_index()).collect();
+            queues.iter().map(|(queue, _)| queue.queue_family_index()).collect();
         families.sort_unstable();
         families.dedup();
         let timestamp_bits = families
@@ -298,7 +300,7 @@ fn choose(selector: &DeviceSelector, infos: &[DeviceInfo]) -> Result<usize, Devi
     })
 }
 
-fn check_version(physical: &PhysicalDevice) -> Result<(), DeviceError> {
+pub(super) fn check_version(physical: &PhysicalDevice) -> Result<(), DeviceError> {
     let version = physical.api_version();
     if version < Version::V1_2 {
         return Err(DeviceError::OldVersion {

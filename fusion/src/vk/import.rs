@@ -1,15 +1,20 @@
-//! The user's own vulkano buffers as memory.
+//! The user's own buffers as memory: vulkano's objects, or handles.
 
 use std::sync::Arc;
 
+use ash::vk::{self, Handle};
 use vulkano::{
-    buffer::{BufferUsage, Subbuffer},
+    VulkanObject,
+    buffer::{BufferCreateInfo, BufferUsage, Subbuffer, sys},
     device::DeviceOwned,
 };
 
-use super::{DeviceError, Gpu, Memory, memory::Origin};
+use super::{
+    DeviceError, Gpu, Memory,
+    memory::{Bound, Holder, Origin},
+};
 
-/// A vulkano buffer range of the user's, with the user's word that it is free to use.
+/// A buffer range of the user's, with the user's word that it is free to use.
 ///
 /// vulkano does not know what this crate submits, so its own checks cannot keep the two apart; that is why making
 /// this value is `unsafe` and everything after it is not.
@@ -22,10 +27,14 @@ use super::{DeviceError, Gpu, Memory, memory::Origin};
 /// - *After the crate's.* Wait for the event of the last submission that uses the range, or for the context. (A list that is
 ///   still recorded runs as it is waited for.) The writes are available then. The program's work makes them visible to
 ///   itself: with a memory barrier from all commands and `MEMORY_WRITE` to whatever it does first, or by waiting for a
-///   semaphore that was signalled on that queue afterwards.
+///   semaphore that was signalled on that queue afterwards. Instead of waiting on the host, its submission may wait for
+///   the event's semaphore ([`Event::semaphore`](crate::Event::semaphore)), or for one that
+///   [`Queue::signal_semaphore`](crate::Queue::signal_semaphore) signals.
 /// - *Before the crate's.* Wait for the program's work on the host, by its fence or semaphore, before the next call that
 ///   uses the range. Its last command is a memory barrier from its writes to all commands and
-///   `MEMORY_READ | MEMORY_WRITE`, because this crate begins with a barrier only after work of its own.
+///   `MEMORY_READ | MEMORY_WRITE`, because this crate begins with a barrier only after work of its own. Or let the queue wait
+///   for a semaphore that the program's work signals ([`Queue::wait_semaphore`](crate::Queue::wait_semaphore)), which needs
+///   neither.
 /// - *The host* sees through a mapping of the program's own what an event says is done, where the memory is coherent. What
 ///   it wrote there is seen by everything submitted later.
 ///
@@ -34,11 +43,34 @@ use super::{DeviceError, Gpu, Memory, memory::Origin};
 /// this crate, if no list with the range is being recorded.
 #[derive(Debug, Clone)]
 pub struct UserBuffer {
-    bytes: Subbuffer<[u8]>,
+    bytes: Bytes,
+}
+
+/// A part of a Vulkan buffer by its handle: see [`UserBuffer::from_raw`].
+#[derive(Debug, Clone, Copy)]
+pub struct RawBuffer {
+    /// The buffer.
+    pub buffer: vk::Buffer,
+    /// The usage that it was made with.
+    pub usage: vk::BufferUsageFlags,
+    /// Where the part starts, in bytes.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub size: u64,
+    /// The memory that the buffer is bound to, and the offset there. Without it no other buffer that a context is given may be
+    /// bound to the same bytes; with it they are known to be the same.
+    pub memory: Option<(vk::DeviceMemory, u64)>,
+}
+
+/// What a buffer range comes as.
+#[derive(Debug, Clone)]
+enum Bytes {
+    Vulkano(Subbuffer<[u8]>),
+    Raw(RawBuffer),
 }
 
 impl UserBuffer {
-    /// Vouches for a buffer range.
+    /// Vouches for a vulkano buffer range.
     ///
     /// # Safety
     ///
@@ -51,20 +83,40 @@ impl UserBuffer {
     ///   or concurrent sharing).
     #[must_use]
     pub unsafe fn new(range: Subbuffer<[u8]>) -> UserBuffer {
-        UserBuffer { bytes: range }
+        UserBuffer { bytes: Bytes::Vulkano(range) }
+    }
+
+    /// Vouches for a part of a Vulkan buffer by its handle.
+    ///
+    /// # Safety
+    ///
+    /// What is said of it is so, the handle is null or a buffer of the context's device, and lives as long as a buffer of this
+    /// crate made from it or work that uses it; and all that [`new`](UserBuffer::new) asks for.
+    #[must_use]
+    pub unsafe fn from_raw(buffer: &RawBuffer) -> UserBuffer {
+        UserBuffer { bytes: Bytes::Raw(*buffer) }
     }
 
     /// Bytes of the range.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.bytes.size()
+        match &self.bytes {
+            Bytes::Vulkano(range) => range.size(),
+            Bytes::Raw(raw) => raw.size,
+        }
     }
 }
 
 impl Gpu {
-    /// Takes a vulkano buffer range of the user's as memory.
+    /// Takes a buffer range of the user's as memory.
     pub(crate) fn import(&self, buffer: &UserBuffer) -> Result<Arc<Memory>, DeviceError> {
-        let range = buffer.bytes.clone();
+        let (range, bound) = match &buffer.bytes {
+            Bytes::Vulkano(range) => (range.clone(), None),
+            Bytes::Raw(raw) => {
+                let (range, bound) = self.borrow(raw)?;
+                (range, Some(bound))
+            }
+        };
         if range.buffer().device() != self.device() {
             return Err(DeviceError::Foreign { what: "imported buffer" });
         }
@@ -79,7 +131,43 @@ impl Gpu {
             }
         }
         let size = range.size();
-        let origin = Origin { in_reach: self.0.direct };
+        let origin = Origin { in_reach: self.0.direct, bound };
         Ok(Arc::new(Memory::over(self, range, size, origin)))
+    }
+
+    /// A vulkano object over a buffer that it does not destroy.
+    fn borrow(&self, raw: &RawBuffer) -> Result<(Subbuffer<[u8]>, Bound), DeviceError> {
+        let RawBuffer { buffer: handle, usage, offset, size, memory } = *raw;
+        if handle.is_null() {
+            return Err(DeviceError::NullHandle { what: "buffer" });
+        }
+        if size == 0 {
+            return Err(DeviceError::ZeroSize);
+        }
+        let device = self.device();
+        let mut needs = vk::MemoryRequirements::default();
+        // SAFETY: device and buffer are alive (the latter by the user's word), and `needs` outlives the call.
+        unsafe { (device.fns().v1_0.get_buffer_memory_requirements)(device.handle(), handle, &mut needs) };
+        // The buffer's own size cannot be asked for. It is at most this.
+        let end = offset.checked_add(size).filter(|end| *end <= needs.size);
+        let Some(end) = end else {
+            return Err(DeviceError::OutOfRange {
+                what: "an imported buffer",
+                offset,
+                len: size,
+                size: needs.size,
+            });
+        };
+        let info = BufferCreateInfo { size: end, usage: usage.into(), ..BufferCreateInfo::default() };
+        // SAFETY: the buffer is of this device, has memory bound, and outlives this object, which does not destroy it (the
+        // user's word). Its real size is at least this one.
+        let whole =
+            unsafe { sys::RawBuffer::from_handle_borrowed(device.clone(), handle, info).assume_bound() };
+        let (holder, start) = match memory {
+            Some((memory, at)) => (Holder::Memory(memory.as_raw()), at),
+            None => (Holder::Buffer(handle.as_raw()), 0),
+        };
+        let range = Subbuffer::new(Arc::new(whole)).slice(offset..end);
+        Ok((range, Bound { holder, start, size: needs.size }))
     }
 }

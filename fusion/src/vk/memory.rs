@@ -37,6 +37,8 @@ pub(crate) struct Memory {
     host_visible: bool,
     /// Whether it may be bound as a uniform buffer.
     uniform: bool,
+    /// What is known of the memory of a buffer that came by its handle.
+    bound: Option<Bound>,
     _alive: Alive,
     /// Keeps buffer and memory.
     buffer: Subbuffer<[u8]>,
@@ -66,6 +68,18 @@ pub(crate) struct Place {
 pub(super) struct Origin {
     /// Whether the host may use a mapping of it.
     pub(super) in_reach: bool,
+    /// For a buffer that came by its handle: where its bytes are.
+    pub(super) bound: Option<Bound>,
+}
+
+/// Where the bytes of a whole Vulkan buffer are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bound {
+    pub(super) holder: Holder,
+    /// Its first byte in the holder.
+    pub(super) start: u64,
+    /// How many there are.
+    pub(super) size: u64,
 }
 
 /// The mapping of coherent memory.
@@ -116,6 +130,7 @@ impl Memory {
             }),
             host_visible: !known || flags.contains(MemoryPropertyFlags::HOST_VISIBLE),
             uniform: usage.contains(BufferUsage::UNIFORM_BUFFER),
+            bound: origin.bound,
             _alive: gpu.0.counters.live_buffers.one_more(),
             buffer: range,
         }
@@ -151,15 +166,19 @@ impl Memory {
     /// Where the bytes really are. Imported memory objects may share them.
     pub(crate) fn place(&self) -> Place {
         let buffer = self.buffer.buffer();
-        let (holder, start) = match buffer.memory() {
-            BufferMemory::Normal(memory) => {
-                let device_memory = memory.device_memory();
-                (Holder::Memory(vk::Handle::as_raw(device_memory.handle())), memory.offset())
+        let Bound { holder, start, size } = match (self.bound, buffer.memory()) {
+            (Some(bound), _) => bound,
+            (None, BufferMemory::Normal(memory)) => {
+                let holder = Holder::Memory(vk::Handle::as_raw(memory.device_memory().handle()));
+                Bound { holder, start: memory.offset(), size: buffer.size() }
             }
-            _ => (Holder::Buffer(vk::Handle::as_raw(self.handle)), 0),
+            (None, _) => {
+                let holder = Holder::Buffer(vk::Handle::as_raw(self.handle));
+                Bound { holder, start: 0, size: buffer.size() }
+            }
         };
         let range = start + self.base..start + self.base + self.size;
-        Place { holder, buffer: start..start + buffer.size(), range }
+        Place { holder, buffer: start..start + size, range }
     }
 
     pub(super) fn belongs_to(&self, gpu: u64) -> bool {

@@ -26,6 +26,7 @@ use super::{
     Command, DeviceError, Gpu, Tape, check,
     frame::Frame,
     gpu::GpuInner,
+    raw::{LockedQueue, QueueLock},
     record::record,
     stats::{Recorded, Submissions},
     tape::TapePool,
@@ -94,7 +95,12 @@ pub(super) struct QueueShared {
     pub(super) tapes: Arc<TapePool>,
     /// The lock of the Vulkan queue is inside; the user's own submissions go through it too.
     queue: Arc<Queue>,
+    /// The user's own lock, where it has one.
+    lock: Option<Arc<dyn QueueLock>>,
 }
+
+/// Semaphores to signal besides the time line.
+pub(super) type Signals = SmallVec<[vk::SemaphoreSubmitInfo<'static>; 2]>;
 
 #[derive(Debug, Default)]
 struct QueueState {
@@ -115,6 +121,8 @@ enum Flight {
 
 /// What a submission is about to occupy.
 enum FlightRef<'a> {
+    /// Nothing: there are no commands.
+    Empty,
     Frame(Frame),
     Tape(&'a Arc<Tape>),
 }
@@ -127,6 +135,7 @@ impl QueueState {
                 *latest = value;
                 return;
             }
+            (FlightRef::Empty, _) => return,
             (FlightRef::Tape(tape), _) => Flight::Tape(tape.clone()),
             (FlightRef::Frame(frame), _) => Flight::Frame(frame),
         };
@@ -135,7 +144,7 @@ impl QueueState {
 }
 
 impl QueueShared {
-    pub(super) fn new(index: u32, queue: Arc<Queue>) -> Result<QueueShared, DeviceError> {
+    pub(super) fn new(index: u32, (queue, lock): LockedQueue) -> Result<QueueShared, DeviceError> {
         let info = SemaphoreCreateInfo {
             semaphore_type: SemaphoreType::Timeline,
             initial_value: 0,
@@ -144,7 +153,7 @@ impl QueueShared {
         let timeline = Semaphore::new(queue.device().clone(), info)
             .map_err(|e| DeviceError::call("vkCreateSemaphore", &e))?;
         let (timeline, state, tapes) = (Arc::new(timeline), Mutex::default(), TapePool::new(queue.device()));
-        Ok(QueueShared { index, timeline, done: AtomicU64::new(0), state, tapes, queue })
+        Ok(QueueShared { index, timeline, done: AtomicU64::new(0), state, tapes, queue, lock })
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
@@ -240,29 +249,44 @@ impl QueueShared {
         gpu: &GpuInner,
         mut state: MutexGuard<'_, QueueState>,
         flight: FlightRef<'_>,
-        waits: &[vk::SemaphoreSubmitInfo<'_>],
+        (waits, mut signals): (&[vk::SemaphoreSubmitInfo<'_>], Signals),
         recorded: Recorded,
         lines: &[String],
     ) -> Result<Submitted, DeviceError> {
         let (profile, buffer) = match &flight {
             FlightRef::Frame(frame) => (frame.profile().cloned(), frame.sheet.commands()),
             FlightRef::Tape(tape) => (None, tape.commands()),
+            FlightRef::Empty => (None, vk::CommandBuffer::null()),
         };
         let commands = [vk::CommandBufferSubmitInfo::default().command_buffer(buffer)];
+        let commands = if matches!(flight, FlightRef::Empty) { &[] } else { &commands[..] };
         if gpu.lost.load(Ordering::Acquire) {
             return Err(DeviceError::Lost);
         }
         let value = state.last + 1;
-        let signals = [semaphore_info(&self.timeline, value)];
+        // The time line first.
+        signals.insert(0, semaphore_info(&self.timeline, value));
         let info = [vk::SubmitInfo2::default()
             .wait_semaphore_infos(waits)
-            .command_buffer_infos(&commands)
+            .command_buffer_infos(commands)
             .signal_semaphore_infos(&signals)];
-        let result = self.queue.with(|_guard| {
-            // SAFETY: the queue's lock is held; command buffer, semaphores and all they refer to are alive, and stay
-            // so: the flight goes to `pending`. Values waited for were submitted; the value signalled is the next.
-            unsafe { (gpu.calls.submit)(self.queue.handle(), 1, info.as_ptr(), vk::Fence::null()) }
-        });
+        let submit = || {
+            self.queue.with(|_guard| {
+                // SAFETY: the queue's lock is held; command buffer, semaphores and all they refer to are alive, and stay
+                // so: the flight goes to `pending`. Values waited for were submitted, or are the user's affair; the value
+                // signalled is the next.
+                unsafe { (gpu.calls.submit)(self.queue.handle(), 1, info.as_ptr(), vk::Fence::null()) }
+            })
+        };
+        let result = match &self.lock {
+            None => submit(),
+            Some(lock) => {
+                // A lock that does not call is as a call that fails.
+                let mut result = vk::Result::ERROR_UNKNOWN;
+                lock.locked(&mut || result = submit());
+                result
+            }
+        };
         let point = Point { queue: self.index, value };
         match result {
             vk::Result::SUCCESS => {
@@ -344,7 +368,8 @@ impl Gpu {
             self.throttle(lane)?;
             state = shared.lock();
         }
-        shared.send(gpu, state, FlightRef::Tape(tape), &semaphores, tape.counts, &tape.lines)
+        let ordered = (&*semaphores, Signals::new());
+        shared.send(gpu, state, FlightRef::Tape(tape), ordered, tape.counts, &tape.lines)
     }
 
     /// Which waits become a barrier, and which semaphores the others are: the latest of each other queue.
@@ -419,7 +444,27 @@ impl GpuQueue {
         frame.prepare(gpu, needs, profile)?;
         let (clock, around) = (frame.clock(), needs.surroundings(entry_barrier));
         let (recorded, lines) = record(gpu, &mut frame.sheet, clock, commands, around)?;
-        shared.send(gpu, shared.lock(), FlightRef::Frame(frame), &semaphores, recorded, &lines)
+        let ordered = (&*semaphores, Signals::new());
+        shared.send(gpu, shared.lock(), FlightRef::Frame(frame), ordered, recorded, &lines)
+    }
+
+    /// Submits no commands: what comes later waits for the semaphores, and the others are signalled after all that came
+    /// earlier.
+    pub(super) fn send_alone(
+        &self,
+        waits: &[vk::SemaphoreSubmitInfo<'_>],
+        signals: Signals,
+    ) -> Result<Submitted, DeviceError> {
+        let gpu = &*self.gpu.0;
+        if self.gpu.is_lost() {
+            return Err(DeviceError::Lost);
+        }
+        let shared = self.shared();
+        let _ = shared.collect(gpu);
+        self.gpu.throttle(self.index)?;
+        let line = if waits.is_empty() { "signal" } else { "wait" };
+        let (ordered, counts) = ((waits, signals), Recorded::default());
+        shared.send(gpu, shared.lock(), FlightRef::Empty, ordered, counts, &[line.to_owned()])
     }
 
     fn shared(&self) -> &QueueShared {

@@ -5,10 +5,10 @@ use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::DeviceFunctions};
 
 use super::{
-    Barrier, Command, DeviceError, Dispatch, Resource, Texture,
+    Barrier, Command, Dependency, DeviceError, Dispatch, Resource, Texture,
     check::{self, Needs},
     gpu::GpuInner,
-    sheet::Sheet,
+    sheet::{SetPool, Sheet},
     stats::Recorded,
 };
 use crate::jit::SetBinding;
@@ -50,7 +50,7 @@ pub(super) fn record(
     }
     for command in commands {
         match command {
-            Command::Dispatch(dispatch) => recorder.dispatch(sheet, dispatch)?,
+            Command::Dispatch(dispatch) => recorder.dispatch(Some(&mut sheet.sets), dispatch)?,
             Command::Barrier(barrier) => recorder.barrier(*barrier, barrier.in_words()),
             transfer => recorder.transfer(transfer),
         }
@@ -64,6 +64,34 @@ pub(super) fn record(
     recorder.end()?;
     sheet.keep(commands);
     Ok((recorder.counts, recorder.lines.unwrap_or_default()))
+}
+
+/// Records checked commands into a command buffer of the program's, which is being recorded, between two dependencies. The
+/// sets are prepared where any are needed, and kept by the caller as everything else is.
+pub(super) fn record_into(
+    gpu: &GpuInner,
+    to: vk::CommandBuffer,
+    mut sets: Option<&mut SetPool>,
+    commands: &[Command],
+    around: &[Option<Dependency>; 2],
+) -> Result<(), DeviceError> {
+    let (fns, bound, counts) = (gpu.device.fns(), vk::Pipeline::null(), Recorded::default());
+    let mut recorder = Recorder { gpu, fns, to, bound, counts, lines: None };
+    let [before, after] = around;
+    if let Some(before) = before {
+        recorder.dependency(&before.info());
+    }
+    for command in commands {
+        match command {
+            Command::Dispatch(dispatch) => recorder.dispatch(sets.as_deref_mut(), dispatch)?,
+            Command::Barrier(barrier) => recorder.barrier(*barrier, barrier.in_words()),
+            transfer => recorder.transfer(transfer),
+        }
+    }
+    if let Some(after) = after {
+        recorder.dependency(&after.info());
+    }
+    Ok(())
 }
 
 impl Needs {
@@ -125,10 +153,13 @@ impl Recorder<'_> {
 
     fn memory_barrier(&self, barrier: vk::MemoryBarrier2<'_>) {
         let barriers = [barrier];
-        let info = vk::DependencyInfo::default().memory_barriers(&barriers);
+        self.dependency(&vk::DependencyInfo::default().memory_barriers(&barriers));
+    }
+
+    fn dependency(&self, info: &vk::DependencyInfo<'_>) {
         // SAFETY: the command buffer is being recorded, `info` outlives the call, stages and accesses fit each other
-        // and a compute queue.
-        unsafe { (self.gpu.calls.barrier)(self.to, &info) };
+        // and a compute queue (or are the user's affair).
+        unsafe { (self.gpu.calls.barrier)(self.to, info) };
     }
 
     fn start_clock(&self, queries: vk::QueryPool) {
@@ -148,7 +179,7 @@ impl Recorder<'_> {
         unsafe { (self.gpu.calls.timestamp)(self.to, stage, queries, query) };
     }
 
-    fn dispatch(&mut self, sheet: &mut Sheet, dispatch: &Dispatch) -> Result<(), DeviceError> {
+    fn dispatch(&mut self, sets: Option<&mut SetPool>, dispatch: &Dispatch) -> Result<(), DeviceError> {
         let Dispatch { pipeline, push, groups, .. } = dispatch;
         self.note(|| format!("dispatch {groups:?} pipeline {}", pipeline.id()));
         self.counts.dispatches += 1;
@@ -159,7 +190,7 @@ impl Recorder<'_> {
             }
             self.bound = pipeline.handle();
         }
-        self.bind(sheet, dispatch)?;
+        self.bind(sets, dispatch)?;
         if !push.is_empty() {
             // SAFETY: the layout declares exactly these bytes for this stage (checked), and `push` outlives the call.
             unsafe {
@@ -179,7 +210,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    fn bind(&self, sheet: &mut Sheet, dispatch: &Dispatch) -> Result<(), DeviceError> {
+    fn bind(&self, mut sets: Option<&mut SetPool>, dispatch: &Dispatch) -> Result<(), DeviceError> {
         let pipeline = &dispatch.pipeline;
         let given = || {
             let bindings = pipeline.bindings().iter().enumerate();
@@ -204,8 +235,10 @@ impl Recorder<'_> {
             })
             .collect();
         for (number, set) in pipeline.sets().iter().enumerate().filter(|(_, set)| set.count > 0) {
-            let target =
-                if set.pushed { vk::DescriptorSet::null() } else { sheet.set(self.gpu, set.handle)? };
+            let target = match &mut sets {
+                Some(sets) if !set.pushed => sets.set(self.gpu, set.handle)?,
+                _ => vk::DescriptorSet::null(),
+            };
             let writes: SmallVec<[vk::WriteDescriptorSet<'_>; 8]> = (set.first..set.first + set.count)
                 .map(|at| {
                     let (SetBinding { binding, .. }, kind) = pipeline.bindings()[at];

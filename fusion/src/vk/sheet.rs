@@ -20,13 +20,13 @@ enum Keep {
 #[derive(Debug)]
 pub(super) struct Sheet {
     commands: vk::CommandBuffer,
-    sets: SetPool,
+    pub(super) sets: SetPool,
     keeps: Vec<Keep>,
 }
 
 /// A descriptor pool, large enough for one recording. Null until one needs it.
 #[derive(Debug)]
-struct SetPool {
+pub(super) struct SetPool {
     handle: vk::DescriptorPool,
     capacity: Needs,
     device: Arc<Device>,
@@ -50,12 +50,7 @@ impl Sheet {
             (gpu.device.fns().v1_0.allocate_command_buffers)(gpu.device.handle(), &info, &mut commands)
         };
         gpu.ok("vkAllocateCommandBuffers", result)?;
-        let sets = SetPool {
-            handle: vk::DescriptorPool::null(),
-            capacity: Needs::default(),
-            device: gpu.device.clone(),
-        };
-        Ok(Sheet { commands, sets, keeps: Vec::new() })
+        Ok(Sheet { commands, sets: SetPool::new(gpu), keeps: Vec::new() })
     }
 
     pub(super) fn commands(&self) -> vk::CommandBuffer {
@@ -107,6 +102,13 @@ impl Sheet {
     pub(super) fn release(&mut self) {
         self.keeps.clear();
     }
+}
+
+impl SetPool {
+    pub(super) fn new(gpu: &GpuInner) -> SetPool {
+        let (handle, capacity) = (vk::DescriptorPool::null(), Needs::default());
+        SetPool { handle, capacity, device: gpu.device.clone() }
+    }
 
     /// A descriptor set of this recording.
     pub(super) fn set(
@@ -116,18 +118,17 @@ impl Sheet {
     ) -> Result<vk::DescriptorSet, DeviceError> {
         let layouts = [layout];
         let info =
-            vk::DescriptorSetAllocateInfo::default().descriptor_pool(self.sets.handle).set_layouts(&layouts);
+            vk::DescriptorSetAllocateInfo::default().descriptor_pool(self.handle).set_layouts(&layouts);
         let mut set = vk::DescriptorSet::null();
-        // SAFETY: the pool is this sheet's own and `prepare` made it large enough; `info` outlives the call.
+        // SAFETY: the pool is its own and `prepare` made it large enough; `info` outlives the call.
         let result =
             unsafe { (gpu.device.fns().v1_0.allocate_descriptor_sets)(gpu.device.handle(), &info, &mut set) };
         gpu.ok("vkAllocateDescriptorSets", result)?;
         Ok(set)
     }
-}
 
-impl SetPool {
-    fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
+    /// Makes room for so much. Nothing recorded with it before is pending.
+    pub(super) fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
         let device = self.device.clone();
         let fns = &device.fns().v1_0;
         let have = self.capacity;

@@ -31,6 +31,10 @@ use crate::{
     },
 };
 
+mod record;
+
+pub use record::Recorded;
+
 /// A fusion list that was completed and kept: it can be run again without being recorded again. A handle; clones are the
 /// same list. It keeps its buffers and its queue alive: dropping all other handles of the queue does not end fusion mode.
 ///

@@ -1,0 +1,201 @@
+//! Kept lists in command buffers of the program's own.
+//!
+//! The program submits, and so it orders: nothing that it runs is in the graph. What happens to contents happens when the
+//! list is recorded.
+
+use std::sync::Arc;
+
+use ash::vk;
+use smallvec::SmallVec;
+
+use super::{FusedList, Kept};
+use crate::{
+    error::{Error, FusionError},
+    replay::{recorded::TakeState, routine::Routine},
+    report::{
+        list::{FusionReport, Reported},
+        outcome::{CancelCause, Outcome},
+    },
+    runtime::{
+        check::readable,
+        context::ContextInner,
+        end::{End, Told},
+        event::EventInner,
+        schedule::{List, Mode, Rule, Schedule},
+    },
+    submission::entry::Entry,
+    vk::{CallerWork, Point, RawCommandBuffer, Written},
+};
+
+/// What a list left in a command buffer. It keeps everything alive that the commands use, except for memory of the program's
+/// own: see [`RawCommandBuffer::recording`] for how long it has to live.
+#[derive(Debug)]
+#[must_use = "the commands may only be executed while this lives"]
+pub struct Recorded {
+    _written: Written,
+    dispatches: usize,
+    waits: SmallVec<[(vk::Semaphore, u64); 2]>,
+    outcome: Outcome,
+    report: Option<Reported>,
+}
+
+impl Recorded {
+    /// Timeline semaphores of the context, with values: work of this crate on the list's buffers that was not seen complete
+    /// when the list was recorded. The submission that executes the list waits for them, unless it is made after that work on the
+    /// same Vulkan queue and starts with a full barrier. Often there are none: work that was waited for on the host is complete.
+    #[must_use]
+    pub fn waits(&self) -> &[(vk::Semaphore, u64)] {
+        &self.waits
+    }
+
+    /// How many dispatches were recorded.
+    #[must_use]
+    pub fn dispatches(&self) -> usize {
+        self.dispatches
+    }
+
+    /// What became of the list.
+    #[must_use]
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// What happened to the list.
+    #[must_use]
+    pub fn report(&self) -> Option<Arc<FusionReport>> {
+        self.report.as_ref().map(Reported::report)
+    }
+}
+
+impl FusedList {
+    /// Records the list into a command buffer of the program's, instead of running it: the program submits it, as often as
+    /// it likes. Code that is not there yet is built now; nothing is submitted but the zeros of new buffers.
+    ///
+    /// The list's buffers count as written from now on, and those that stay inside a fused kernel as unreadable, as after a
+    /// run. On other buffers, rebind it first ([`FusedList::rebind`]), which plans nothing.
+    ///
+    /// # Errors
+    ///
+    /// A null handle; a buffer that is read holds nothing readable; [`FusionError::NotRecordable`] for a list whose kernels
+    /// follow device addresses, or whose first run is to be compared with the unfused one and is yet to come; code that could not
+    /// be built; the device. Nothing was recorded then.
+    pub fn record(&self, into: &RawCommandBuffer) -> Result<Recorded, Error> {
+        self.inner.queue.inner.context.record_kept(&self.inner, into)
+    }
+}
+
+impl ContextInner {
+    fn record_kept(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
+        if let Some((routine, told)) = self.routine_of(kept) {
+            let mut schedule = self.locked_for(kept)?;
+            let mut take = kept.take.state();
+            let settled = take.settled == self.contents.load(std::sync::atomic::Ordering::Acquire);
+            if settled || (kept.told().eq(told.iter().copied()) && kept.readable()) {
+                let work = match &take.for_caller {
+                    Some(work) => work.clone(),
+                    None => {
+                        let work = routine.replay.for_caller(self, &mut schedule.graph, &kept.buffers)?;
+                        take.for_caller.insert(work).clone()
+                    }
+                };
+                return self.write_down(&mut schedule, kept, routine, (&work, &mut take), into);
+            }
+        }
+        self.record_first(kept, into)
+    }
+
+    /// How to run the list again, if that is known.
+    fn routine_of<'a>(&self, kept: &'a Kept) -> Option<&'a (Routine, Told)> {
+        kept.list.routine.get().filter(|(routine, _)| !self.judged.any_dropped() && !routine.has_numbers())
+    }
+
+    /// The schedule, with no list and no host in the way of this one.
+    fn locked_for(&self, kept: &Kept) -> Result<std::sync::MutexGuard<'_, Schedule>, Error> {
+        let id = kept.queue.inner.id;
+        let mut schedule = self.lock();
+        if schedule.quiet(id) && matches!(schedule.queue(id).mode, Mode::Direct) {
+            return Ok(schedule);
+        }
+        drop(schedule);
+        self.observe(&kept.touches(), None, Rule::Conflict, CancelCause::Recorded)
+    }
+
+    /// Plans and builds the list, records it, and remembers how where that may be done again.
+    fn record_first(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
+        // Before anything is planned: what changes later makes it another list.
+        let told: Told = kept.told().collect();
+        // Nobody knows what buffers hold when the commands are executed.
+        let entries: Vec<Entry> = kept.entries().into_iter().map(Entry::without_numbers).collect();
+        let mut list = List::new(EventInner::listed(self, kept.queue.inner.id));
+        drop(self.locked_for(kept)?);
+        for entry in &entries {
+            readable(entry, Some(&list))?;
+            list.entries.push(entry.clone());
+        }
+        let prepared = self.prepare(&list, &End::Complete(kept.properties.clone()))?;
+        if prepared.verify.is_some() {
+            return Err(not_recordable(
+                "its first run is to be compared with the unfused one; run it once, and record it then",
+            ));
+        }
+        if let Some(error) = prepared.forced {
+            return Err(error);
+        }
+        let (mut report, planned) = (prepared.report, prepared.planned);
+        report.names = list.names();
+        let writes = list.kept_inside(&prepared.pieces);
+        let mut schedule = self.locked_for(kept)?;
+        let readies = self.ready(&mut schedule, prepared.pieces, kept.buffers.iter())?;
+        let ran = (&*entries, &*writes);
+        let routine = Routine::of(self, &readies, ran, &kept.buffers, Some(&report));
+        let Some(routine) = routine else {
+            return Err(not_recordable("a kernel of it follows device addresses, or has images"));
+        };
+        let work = routine.replay.for_caller(self, &mut schedule.graph, &kept.buffers)?;
+        let points = entries.iter().flat_map(|entry| entry.after.points.iter().copied());
+        let points: SmallVec<[Point; 2]> = points.collect();
+        // Effects are of this run; a take goes with what is kept.
+        let mut once = TakeState::default();
+        let mut recorded = self.write_down(&mut schedule, kept, &routine, (&work, &mut once), into)?;
+        recorded.waits.extend(points.iter().map(|point| self.gpu.semaphore(*point)));
+        // A run might plan with what buffers hold, where a kernel depends on it.
+        let depends = |entry: &Entry| {
+            let mut places = 0..entry.submission.args.len();
+            places.any(|at| entry.submission.kernel.number_places(at).next().is_some())
+        };
+        if planned && points.is_empty() && self.programs.keeps() && !entries.iter().any(depends) {
+            // Another thread may have been faster.
+            let _ = kept.list.routine.set((routine, told));
+        }
+        Ok(recorded)
+    }
+
+    fn write_down(
+        &self,
+        schedule: &mut Schedule,
+        kept: &Kept,
+        routine: &Routine,
+        (work, take): (&Arc<CallerWork>, &mut TakeState),
+        into: &RawCommandBuffer,
+    ) -> Result<Recorded, Error> {
+        self.refresh(&mut schedule.graph);
+        let mut points: SmallVec<[Point; 2]> = SmallVec::new();
+        for touch in routine.replay.touches_on(&kept.buffers) {
+            for point in schedule.graph.conflicts(&touch) {
+                match points.iter_mut().find(|known| known.queue == point.queue) {
+                    Some(known) => known.value = known.value.max(point.value),
+                    None => points.push(point),
+                }
+            }
+        }
+        let written = self.gpu.record_for_caller(work, into)?;
+        let report = routine.ran(&self.device, &kept.buffers, take);
+        let waits = points.iter().map(|point| self.gpu.semaphore(*point)).collect();
+        let (dispatches, outcome) = (work.dispatches(), routine.outcome.clone());
+        Ok(Recorded { _written: written, dispatches, waits, outcome, report })
+    }
+}
+
+fn not_recordable(problem: &'static str) -> Error {
+    FusionError::NotRecordable { problem }.into()
+}

@@ -1,0 +1,302 @@
+//! Kept lists in command buffers that the program records.
+
+use ash::vk;
+use vkfuse::{
+    Buffer, Context, DeviceError, Error, FusedList, FusionError, FusionProperties, FusionWrapper, Outcome,
+    Queue, RawCommandBuffer, Scope,
+};
+
+use super::{
+    N, chain, chained, counting,
+    device::{Bytes, Made, Own, USAGE},
+    fusing, own,
+};
+
+/// Keeps the chain on these buffers, with one run.
+fn keep(queue: &Queue, x: &Buffer<u32>, out: &Buffer<u32>) -> FusedList {
+    let fusion = FusionWrapper::new(queue).unwrap();
+    let sum = queue.context().scratch::<u32>(N as usize).unwrap();
+    fusion.start_fusion().unwrap();
+    chain(queue, x, &sum, out).unwrap();
+    let (first, list) = fusion.complete_and_keep(&FusionProperties::default()).unwrap();
+    first.wait().unwrap();
+    list
+}
+
+const FILL: Scope = Scope {
+    stages: vk::PipelineStageFlags2::ALL_TRANSFER,
+    accesses: vk::AccessFlags2::from_raw(
+        vk::AccessFlags2::TRANSFER_READ.as_raw() | vk::AccessFlags2::TRANSFER_WRITE.as_raw(),
+    ),
+};
+
+fn barrier(own: &Own, commands: vk::CommandBuffer, from: Scope, to: Scope) {
+    // SAFETY: plain use of Vulkan.
+    unsafe { own.device.cmd_pipeline_barrier2(commands, &from.before(to).info()) };
+}
+
+fn copy(own: &Own, commands: vk::CommandBuffer, from: &Bytes, to: &Bytes) {
+    let region = [vk::BufferCopy::default().size(from.size)];
+    // SAFETY: plain use of Vulkan.
+    unsafe { own.device.cmd_copy_buffer(commands, from.buffer, to.buffer, &region) };
+}
+
+fn recording(commands: vk::CommandBuffer) -> RawCommandBuffer {
+    // SAFETY: the tests record on one thread, outside of render passes, and keep what `record` returns until the queue is idle.
+    unsafe { RawCommandBuffer::recording(commands) }
+}
+
+/// A compute pipeline of the program's own: it adds two buffers.
+struct Dispatch {
+    pipeline: vk::Pipeline,
+    layout: vk::PipelineLayout,
+    sets: vk::DescriptorSetLayout,
+    pool: vk::DescriptorPool,
+    set: vk::DescriptorSet,
+}
+
+impl Dispatch {
+    fn add(own: &Own, buffers: [&Bytes; 3]) -> Dispatch {
+        let bytes = std::fs::read(super::support::shader("pair/add")).unwrap();
+        let words: Vec<u32> = bytes.chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
+        let storage = vk::DescriptorType::STORAGE_BUFFER;
+        let bindings = [0, 1, 2].map(|at| {
+            vk::DescriptorSetLayoutBinding::default()
+                .binding(at)
+                .descriptor_type(storage)
+                .descriptor_count(1)
+                .stage_flags(vk::ShaderStageFlags::COMPUTE)
+        });
+        let range = [vk::PushConstantRange::default().stage_flags(vk::ShaderStageFlags::COMPUTE).size(4)];
+        let size = [vk::DescriptorPoolSize::default().ty(storage).descriptor_count(3)];
+        let d = &own.device;
+        // SAFETY: plain use of Vulkan.
+        unsafe {
+            let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
+            let sets = d.create_descriptor_set_layout(&info, None).unwrap();
+            let all = [sets];
+            let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&all).push_constant_ranges(&range);
+            let layout = d.create_pipeline_layout(&info, None).unwrap();
+            let module =
+                d.create_shader_module(&vk::ShaderModuleCreateInfo::default().code(&words), None).unwrap();
+            let stage = vk::PipelineShaderStageCreateInfo::default()
+                .stage(vk::ShaderStageFlags::COMPUTE)
+                .module(module)
+                .name(c"main");
+            let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout)];
+            let pipeline = d.create_compute_pipelines(vk::PipelineCache::null(), &info, None).unwrap()[0];
+            d.destroy_shader_module(module, None);
+            let info = vk::DescriptorPoolCreateInfo::default().max_sets(1).pool_sizes(&size);
+            let pool = d.create_descriptor_pool(&info, None).unwrap();
+            let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&all);
+            let set = d.allocate_descriptor_sets(&info).unwrap()[0];
+            for (at, bytes) in (0..).zip(buffers) {
+                let info = [vk::DescriptorBufferInfo::default().buffer(bytes.buffer).range(vk::WHOLE_SIZE)];
+                let write = vk::WriteDescriptorSet::default()
+                    .dst_set(set)
+                    .dst_binding(at)
+                    .descriptor_type(storage)
+                    .buffer_info(&info);
+                d.update_descriptor_sets(&[write], &[]);
+            }
+            Dispatch { pipeline, layout, sets, pool, set }
+        }
+    }
+
+    fn record(&self, own: &Own, commands: vk::CommandBuffer) {
+        let d = &own.device;
+        let point = vk::PipelineBindPoint::COMPUTE;
+        // SAFETY: plain use of Vulkan.
+        unsafe {
+            d.cmd_bind_pipeline(commands, point, self.pipeline);
+            d.cmd_bind_descriptor_sets(commands, point, self.layout, 0, &[self.set], &[]);
+            let stage = vk::ShaderStageFlags::COMPUTE;
+            d.cmd_push_constants(commands, self.layout, stage, 0, &N.to_le_bytes());
+            d.cmd_dispatch(commands, N.div_ceil(16), 1, 1);
+        }
+    }
+
+    fn destroy(self, own: &Own) {
+        // SAFETY: plain use of Vulkan, after the queue was idle.
+        unsafe {
+            own.device.destroy_pipeline(self.pipeline, None);
+            own.device.destroy_pipeline_layout(self.layout, None);
+            own.device.destroy_descriptor_pool(self.pool, None);
+            own.device.destroy_descriptor_set_layout(self.sets, None);
+        }
+    }
+}
+
+/// Copies, dispatches and barriers of the program's, with the list between them and once more after: in one command buffer,
+/// executed twice.
+fn interleaved(made: Made) {
+    let own = own!(made);
+    let given = own.buffer(&counting(), USAGE);
+    let [x, out, copied, doubled] = [0; 4].map(|_| own.buffer(&[0; N as usize], USAGE));
+    let context = own.context();
+    let queue = fusing(&context);
+    let (from, to) = (x.import(&context), out.import(&context));
+    let list = keep(&queue, &from, &to);
+    let add = Dispatch::add(&own, [&out, &out, &doubled]);
+    let mut kept = Vec::new();
+    let commands = own.recorded(|commands| {
+        barrier(&own, commands, Scope::ALL, Scope::ALL);
+        copy(&own, commands, &given, &x);
+        // The program's own dependency on the one side, stated on the other.
+        barrier(&own, commands, FILL, Scope::LIST);
+        let recorded = list.record(&recording(commands).before(FILL)).unwrap();
+        assert_eq!((recorded.dispatches(), recorded.outcome()), (1, &Outcome::Fused));
+        assert!(recorded.waits().is_empty());
+        assert_eq!(recorded.report().unwrap().dispatches, 1);
+        kept.push(recorded);
+        copy(&own, commands, &out, &copied);
+        // `x` becomes the result, and the list runs on that.
+        barrier(&own, commands, FILL, FILL);
+        copy(&own, commands, &copied, &x);
+        kept.push(list.record(&recording(commands).after(FILL)).unwrap());
+        barrier(&own, commands, Scope::LIST, Scope::LIST);
+        add.record(&own, commands);
+        barrier(&own, commands, Scope::LIST, Scope::ALL);
+    });
+    for _ in 0..2 {
+        own.submit(commands, &[], &[]);
+    }
+    own.wait_idle();
+    for (at, ((once, twice), doubled)) in
+        (0..).zip(copied.words().iter().zip(out.words()).zip(doubled.words()))
+    {
+        let wanted = 2u32.wrapping_mul(chained(at)).wrapping_mul(chained(at));
+        assert_eq!(
+            [*once, twice, doubled],
+            [chained(at), wanted, wanted.wrapping_add(wanted)],
+            "element {at}"
+        );
+    }
+    add.destroy(&own);
+    drop((kept, list, from, to, queue, context));
+    own.close(vec![given, x, out, copied, doubled], &[]);
+}
+
+#[test]
+fn lists_are_recorded_between_copies_dispatches_and_barriers() {
+    interleaved(Made::default());
+}
+
+#[test]
+fn without_push_descriptors_the_sets_live_as_long_as_what_was_recorded() {
+    interleaved(Made { push_descriptors: false, ..Made::default() });
+}
+
+#[test]
+fn other_buffers_are_recorded_without_planning() {
+    let own = own!();
+    let all: Vec<Bytes> = (0..6).map(|_| own.buffer(&[0; N as usize], USAGE)).collect();
+    let context = own.context();
+    let queue = fusing(&context);
+    let list = {
+        let (x, out) =
+            (context.buffer_from(&counting()).unwrap(), context.buffer::<u32>(N as usize).unwrap());
+        let list = keep(&queue, &x, &out);
+        list.run().unwrap().wait().unwrap();
+        let before = context.stats();
+        let mut kept = Vec::new();
+        let mut outs = Vec::new();
+        for by in 1..4_u32 {
+            let data: Vec<u32> = (0..N).map(|x| x + by).collect();
+            let (other, result) =
+                (context.buffer_from(&data).unwrap(), context.buffer::<u32>(N as usize).unwrap());
+            let rebound = list.rebind().buffer(&x, &other).buffer(&out, &result).finish().unwrap();
+            let mut waits = Vec::new();
+            let commands = own.recorded(|commands| {
+                let recorded = rebound.record(&recording(commands).before(Scope::ALL)).unwrap();
+                waits.extend_from_slice(recorded.waits());
+                kept.push(recorded);
+            });
+            own.submit(commands, &waits, &[]);
+            outs.push((by, result));
+        }
+        own.wait_idle();
+        let after = context.stats();
+        assert_eq!(after.jit_builds, before.jit_builds);
+        for (by, result) in outs {
+            let got = result.download().unwrap();
+            assert!(got.iter().zip(0..N).all(|(got, x)| *got == chained(x + by)), "by {by}");
+        }
+        list
+    };
+    drop((list, queue, context));
+    own.close(all, &[]);
+}
+
+/// A list that was never run by this crate: its code is built for the recording, and found by the next.
+#[test]
+fn a_list_is_recorded_before_it_ever_ran() {
+    let own = own!();
+    let context = own.context();
+    let queue = fusing(&context);
+    let x = context.buffer_from(&counting()).unwrap();
+    let out = context.buffer::<u32>(N as usize).unwrap();
+    let sum = context.buffer::<u32>(N as usize).unwrap();
+    let fusion = FusionWrapper::new(&queue).unwrap();
+    fusion.start_fusion().unwrap();
+    chain(&queue, &x, &sum, &out).unwrap();
+    let first = fusion.keep_unrun(&FusionProperties::default()).unwrap();
+    assert_eq!(context.stats().dispatches, 0);
+    // Other push constants, too.
+    let half = N / 2;
+    let list = first.rebind().push(0, &half).push(1, &half).finish().unwrap();
+    out.fill(9).unwrap();
+    let mut kept = Vec::new();
+    for _ in 0..2 {
+        let mut waits = Vec::new();
+        let commands = own.recorded(|commands| {
+            let recorded = list.record(&recording(commands).before(Scope::ALL)).unwrap();
+            waits.extend_from_slice(recorded.waits());
+            kept.push(recorded);
+        });
+        own.submit(commands, &waits, &[]);
+    }
+    own.wait_idle();
+    let wanted = |x: u32| if x < half { chained(x) } else { 9 };
+    assert!(out.download().unwrap().iter().zip(0..N).all(|(got, x)| *got == wanted(x)));
+    drop((kept, first, list, x, sum, out, fusion, queue, context));
+    own.close(vec![], &[]);
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_and_nothing_was_recorded() {
+    let own = own!();
+    let context = own.context();
+    let queue = fusing(&context);
+    let x = context.buffer_from(&counting()).unwrap();
+    let out = context.buffer::<u32>(N as usize).unwrap();
+    let list = keep(&queue, &x, &out);
+    let refused = list.record(&recording(vk::CommandBuffer::null()));
+    assert!(matches!(refused, Err(Error::Device(DeviceError::NullHandle { what: "command buffer" }))));
+    refuses_the_first_run_that_is_to_be_compared(&own, &context, &queue);
+    drop((list, x, out, queue, context));
+    own.close(vec![], &[]);
+}
+
+fn refuses_the_first_run_that_is_to_be_compared(own: &Own, context: &Context, queue: &Queue) {
+    let fusion = FusionWrapper::new(queue).unwrap();
+    let x = context.buffer_from(&counting()).unwrap();
+    let out = context.buffer::<u32>(N as usize).unwrap();
+    let sum = context.scratch::<u32>(N as usize).unwrap();
+    fusion.start_fusion().unwrap();
+    chain(queue, &x, &sum, &out).unwrap();
+    let list = fusion.keep_unrun(&FusionProperties::default().verify_first_run(true)).unwrap();
+    let commands = own.recorded(|commands| {
+        let refused = list.record(&recording(commands));
+        assert!(matches!(refused, Err(Error::Fusion(FusionError::NotRecordable { .. }))), "{refused:?}");
+    });
+    list.run().unwrap().wait().unwrap();
+    let kept = std::cell::RefCell::new(None);
+    let again =
+        own.recorded(|commands| *kept.borrow_mut() = Some(list.record(&recording(commands)).unwrap()));
+    for commands in [commands, again] {
+        own.submit(commands, &[], &[]);
+    }
+    own.wait_idle();
+    assert!(out.download().unwrap().iter().zip(0..N).all(|(got, x)| *got == chained(x)));
+}
