@@ -1,14 +1,14 @@
 #!/bin/sh
 # Writes the pipeline files of the workloads for a number of elements: workloads.sh ELEMENTS FOLDER
 # `vkfuse bench FOLDER/*.toml --html report.html` then runs them all. NAME.hand.toml is what NAME.toml does, written by
-# hand as one kernel.
+# hand as one kernel. The environment variable `columns` is the length of a row, 1024 if it is not set.
 set -eu
 [ $# = 2 ] || { echo "usage: $0 ELEMENTS FOLDER" >&2; exit 2; }
 n=$1
 mkdir -p "$2"
 into=$(cd "$2" && pwd)
 shaders=$(cd "$(dirname "$0")/../shaders" && pwd)
-columns=1024
+columns=${columns:-1024}
 rows=$(((n + columns - 1) / columns))
 side=$(awk "BEGIN { print int(sqrt($n)) }")
 
@@ -348,6 +348,17 @@ seams() {
     end
 }
 
+rms_weight() {
+    begin 09-rms-weight "RMS norm of rows, weight by elements"
+    buffer x $((rows * columns)) random
+    buffer weight "$columns" random
+    buffer normed $((rows * columns)) auto
+    buffer out $((rows * columns))
+    submit seams/rms_norm.spv "$groups" "$(u "$columns")" x normed
+    submit seams/weight.spv "global = [$((rows * columns))]" "$(u $((rows * columns))), $(u "$columns")" normed weight out
+    end
+}
+
 copy
 promote=private chain_of 01-chain "chain"
 promote=private local=64 chain_of 01-chain-64 "chain, work-groups of 64"
@@ -363,3 +374,4 @@ image
 long_chain 64
 compute
 seams
+rms_weight

@@ -8,9 +8,9 @@ pub use vkfuse_jit::{
         PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
     },
     plan::{
-        BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport, InlineReport,
-        Internalization, Places, PlanError, Policy, Promote, Report, RewriteReport, ShapeFacts, SplitReport,
-        TrustedReport,
+        AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport,
+        InlineReport, InterleaveFacts, Internalization, Places, PlanError, Policy, Promote, Report,
+        RewriteReport, RoundFacts, ShapeFacts, SplitReport, TrustedReport,
     },
 };
 pub(crate) use vkfuse_jit::{

@@ -9,6 +9,7 @@ pub use outcome::{CancelCause, Outcome};
 pub use stats::{Objects, Stats};
 
 pub use crate::jit::{
-    BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport, InlineReport, Internalization, Places,
-    Promote, Reason, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport,
+    AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport, InlineReport,
+    Internalization, Places, Promote, Reason, Report, RewriteReason, RewriteReport, SplitReport,
+    TrustedReport,
 };

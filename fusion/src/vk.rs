@@ -78,7 +78,7 @@ mod wait;
 pub(crate) use allocate::MemoryKind;
 pub(crate) use caller::{CallerWork, Written};
 pub use caller::{Dependency, RawCommandBuffer, Scope};
-pub(crate) use caps::Caps;
+pub(crate) use caps::{Caps, PRIVATE_BYTES};
 pub use caps::{DeviceInfo, DeviceKind, DeviceLimits};
 pub(crate) use command::{Barrier, BindingKind, BoundMemory, Command, Dispatch};
 pub use error::DeviceError;

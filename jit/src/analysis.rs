@@ -19,6 +19,7 @@ pub(crate) mod evaluate;
 pub mod expr;
 pub(crate) mod floats;
 pub(crate) mod if_conversion;
+pub(crate) mod interleave;
 mod joint;
 pub(crate) mod layout;
 pub(crate) mod numbers;

@@ -9,6 +9,7 @@ mod entry;
 mod hide;
 mod ids;
 mod interface;
+mod interleave;
 mod internal;
 mod link;
 mod push;
@@ -61,6 +62,7 @@ pub(crate) fn emit(
         bindings: interface::Bindings::default(),
         push,
         internal: vec![None; recipe.internal.len()],
+        kept: vec![None; recipe.kept.len()],
         halves: kernels.iter().any(|kernel| computes_with_halves(kernel)),
     };
     let mut linked = Vec::with_capacity(kernels.len());
@@ -70,10 +72,13 @@ pub(crate) fn emit(
         }
         linked.push(link::link(&mut shared, recipe, member, kernel)?);
     }
-    let entry = match recipe.coarsening {
+    let mut entry = match recipe.coarsening {
         Some(coarsening) => coarsening::build(&mut shared, recipe, coarsening, &linked, kernels)?,
         None => entry::build(&mut shared, recipe, &linked),
     };
+    if let Some(how) = recipe.interleave {
+        entry = interleave::build(&mut shared, recipe, how, entry)?;
+    }
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
     let mut module = finish(shared, recipe, kernels, entry, version)?;
     controls::ask(&mut module, floats);

@@ -131,6 +131,17 @@ mutants! {
     OneMoreIsStored: "a kernel stores an element more than it does",
     GuardsAreOpen: "a kernel stores an element for every item that it has",
     DigitsAreDense: "the ids of an item are digits of its element's index whatever their weights",
+    // Work-groups side by side.
+    #[load = true] BarriersMayPart: "a barrier may stand where one work-group comes and another does not",
+    #[load = true] MemoryIsCommon: "what is loaded from a buffer is the same in all work-groups",
+    #[load = true] WorkGroupsAreOne: "branches on the work-group's number go the same way in all of them",
+    #[load = true] WhatPartsIsCommon: "behind a branch that differs between work-groups, what it chose does not",
+    SharedMemoryIsOne: "work-groups that are done side by side share their variables",
+    LastGroupIsFull: "the last work-group has as many to do as the others",
+    LastGroupsNeedNoBarrier: "work-groups that are done one by one need no barrier between them",
+    // Loads that are done once.
+    KeptWhateverIsWritten: "what somebody writes is what it was when it was loaded",
+    KeptOfSomeRounds: "a loop has loaded an element in every round, whatever its rounds pass",
     // Floats.
     NothingIsHidden: "floats of one member are handed to the next as the driver's compiler sees them",
     #[load = true] EveryFloatIsPlain: "extended instructions, divisions and comparisons count as sums",

@@ -12,7 +12,9 @@ mod cause;
 mod group;
 mod ingredients;
 mod inline;
+mod interleave;
 mod internalize;
+mod load_once;
 mod mapping;
 mod must_write;
 mod place;
@@ -29,15 +31,16 @@ mod uses;
 mod view;
 
 pub use ingredients::Ingredients;
+pub use interleave::InterleaveFacts;
 pub use must_write::overwrites;
 pub use report::{
-    BarrierReason, BarrierReport, BufferReport, GroupReport, InlineReport, Places, Report, RewriteReport,
-    SplitReport, TrustedReport,
+    AloneReason, BarrierReason, BarrierReport, BufferReport, GroupReport, InlineReport, Places, Report,
+    RewriteReport, SplitReport, TrustedReport,
 };
 pub use step::{Bound, Placement, Step};
 pub use submission::{
     Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Number, Numbers, Policy, Promote,
-    ShapeFacts, SmallScalars, Submission,
+    RoundFacts, ShapeFacts, SmallScalars, Submission,
 };
 
 use std::borrow::Cow;

@@ -28,7 +28,7 @@ use std::ops::Range;
 
 use ahash::{AHashMap, AHashSet};
 
-use crate::plan::{FuseOptions, Limits, Plan, PlanError, Submission, plan};
+use crate::plan::{FuseOptions, InterleaveFacts, Limits, Plan, PlanError, Submission, plan};
 use instance::Instance;
 use trial::Trial;
 
@@ -135,9 +135,18 @@ fn same_code(
     limits: &Limits,
     keys: &AHashSet<[u8; 32]>,
 ) -> Result<(Plan, AHashSet<[u8; 32]>), PlanError> {
-    let plan = plan(&instance.list, options, limits)?;
-    let same = plan.steps.iter().map(|step| step.key).filter(|key| keys.contains(key)).collect();
-    Ok((plan, same))
+    let made = |limits: &Limits| -> Result<(Plan, AHashSet<[u8; 32]>), PlanError> {
+        let plan = plan(&instance.list, options, limits)?;
+        let same = plan.steps.iter().map(|step| step.key).filter(|key| keys.contains(key)).collect();
+        Ok((plan, same))
+    };
+    let (plan, same) = made(limits)?;
+    if !same.is_empty() || limits.interleave.least <= 1 {
+        return Ok((plan, same));
+    }
+    // An instance has few work-groups, and may be for a list of which several are done side by side.
+    let interleave = InterleaveFacts { least: 1, ..limits.interleave };
+    made(&Limits { interleave, ..*limits })
 }
 
 /// A difference is the last word; an agreement goes before an instance that says nothing.

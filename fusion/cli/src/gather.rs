@@ -61,6 +61,9 @@ pub(crate) fn unfused(pipeline: &Pipeline, local_sizes: &[[u32; 3]]) -> Gathered
         fused: false,
         work_group: *local_size,
         items_per_invocation: 1,
+        loads_kept: 0,
+        work_groups: 1,
+        alone: None,
         barriers: Vec::new(),
         key: None,
     });
@@ -96,6 +99,9 @@ fn group(group: &GroupReport, report: &FusionReport) -> Group {
         fused: group.fused,
         work_group: group.work_group,
         items_per_invocation: group.items_per_invocation,
+        loads_kept: group.loads_kept,
+        work_groups: group.work_groups,
+        alone: group.alone.map(|why| why.to_string()),
         barriers: barriers.collect(),
         key: report
             .steps

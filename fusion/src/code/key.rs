@@ -3,7 +3,7 @@
 use vkfuse_cache::{Key, Part, PartKind};
 
 use crate::{
-    jit::{Limits, Origin, ShapeFacts, Step},
+    jit::{InterleaveFacts, Limits, Origin, ShapeFacts, Step},
     options::environment,
     vk::Gpu,
 };
@@ -96,12 +96,16 @@ fn device(limits: &Limits) -> Part {
         max_groups,
         max_loop_rounds,
         shape,
+        interleave,
+        kept_bytes,
+        rounds,
         // It decides what is fused with what, and each fused list is a recipe of its own.
         max_broadcast_bytes: _,
         small_scalars,
         float_controls,
     } = limits;
     let ShapeFacts { group_size, items, vectors } = shape;
+    let InterleaveFacts { work_groups, least, private_bytes, shared_bytes } = interleave;
     Part::new()
         .u32("push-constant bytes", *max_push_bytes)
         .u32("shared bytes", *max_shared_bytes)
@@ -114,6 +118,13 @@ fn device(limits: &Limits) -> Part {
         .u32("shape: work-group size", *group_size)
         .u32("shape: items", *items)
         .bool("shape: vectors", *vectors)
+        .u32("kept bytes", *kept_bytes)
+        .u32("rounds", rounds.most)
+        .u32("rounds: left", rounds.left)
+        .u32("side by side: work-groups", *work_groups)
+        .u32("side by side: left", *least)
+        .u32("side by side: private bytes", *private_bytes)
+        .u32("side by side: shared bytes", *shared_bytes)
         .str("small scalars", &format!("{small_scalars:?}"))
         .str("float controls", &format!("{float_controls:?}"))
 }
@@ -138,10 +149,17 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 17] = [
+        let changes: [fn(&mut Limits); 24] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
+            |l| l.interleave.work_groups += 2,
+            |l| l.interleave.least += 1,
+            |l| l.interleave.private_bytes += 4,
+            |l| l.interleave.shared_bytes += 4,
+            |l| l.kept_bytes += 4,
+            |l| l.rounds.most += 1,
+            |l| l.rounds.left += 1,
             |l| l.max_push_bytes += 4,
             |l| l.max_shared_bytes += 1,
             |l| l.max_storage_buffers += 1,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    jit::{Pass, ShapeFacts},
+    jit::{InterleaveFacts, Pass, RoundFacts, ShapeFacts},
     options::{cache::CacheOptions, environment},
     vk::DeviceSelector,
 };
@@ -19,6 +19,9 @@ pub struct ContextOptions {
     pub(crate) dump_spirv: Option<PathBuf>,
     pub(crate) print_after: Vec<Pass>,
     pub(crate) shape: Option<ShapeFacts>,
+    pub(crate) interleave: Option<InterleaveFacts>,
+    pub(crate) kept_bytes: Option<u32>,
+    pub(crate) rounds: Option<RoundFacts>,
 }
 
 impl ContextOptions {
@@ -40,6 +43,9 @@ impl ContextOptions {
             dump_spirv: environment::dump_spirv(),
             print_after: environment::print_after(),
             shape: environment::shape(),
+            interleave: environment::interleave(),
+            kept_bytes: environment::kept_bytes(),
+            rounds: environment::rounds(),
         }
     }
 
@@ -99,6 +105,30 @@ impl ContextOptions {
     #[must_use]
     pub fn shape(mut self, shape: ShapeFacts) -> ContextOptions {
         self.shape = Some(shape);
+        self
+    }
+
+    /// How many work-groups of a fused kernel with barriers one work-group does side by side, instead of what is known to be
+    /// best for the device. It changes how fast a fused list runs, and never what comes out.
+    #[must_use]
+    pub fn interleave(mut self, interleave: InterleaveFacts) -> ContextOptions {
+        self.interleave = Some(interleave);
+        self
+    }
+
+    /// Most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is
+    /// known to be best for the device; 0 loads them again in each kernel.
+    #[must_use]
+    pub fn kept_bytes(mut self, bytes: u32) -> ContextOptions {
+        self.kept_bytes = Some(bytes);
+        self
+    }
+
+    /// How often an invocation does the items of [`ShapeFacts::items`] one after another, instead of what is known to be best
+    /// for the device.
+    #[must_use]
+    pub fn rounds(mut self, rounds: RoundFacts) -> ContextOptions {
+        self.rounds = Some(rounds);
         self
     }
 }

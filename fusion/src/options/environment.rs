@@ -8,6 +8,9 @@
 //! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
 //! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which each module is printed to standard error, as text: their names with commas between, or `all`. Kernels that a cache has pass through none |
 //! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses) |
+//! | `VKFUSE_INTERLEAVE` | how many work-groups of a fused kernel with barriers one work-group does side by side, instead of what is known to be best for the device: `GROUPS` or `GROUPSxLEAST` (how many work-groups are to be left of a dispatch, 1 if it is not said) |
+//! | `VKFUSE_KEEP` | most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is known to be best for the device |
+//! | `VKFUSE_ROUNDS` | how often an invocation does its items (`VKFUSE_SHAPE`) one after another, instead of what is known to be best for the device: `ROUNDS` or `ROUNDSxLEAST`, as for `VKFUSE_INTERLEAVE` |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
 //! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code) |
 //! | `VKFUSE_CACHE_RECORD` | file to which every list that is fused is written, for `vkfuse cache warm` |
@@ -25,8 +28,8 @@ use std::{
 };
 
 use crate::{
-    jit::{Pass, ShapeFacts},
-    vk::DeviceSelector,
+    jit::{InterleaveFacts, Pass, RoundFacts, ShapeFacts},
+    vk::{DeviceSelector, PRIVATE_BYTES},
 };
 
 /// The variable's value, unless it is unset or empty.
@@ -76,6 +79,47 @@ fn parse_shape(text: &str) -> Option<ShapeFacts> {
     let (group, items) = text.split_once('x').unwrap_or((text, "1"));
     let (group_size, items) = (group.parse().ok()?, items.parse().ok().filter(|&items: &u32| items > 0)?);
     Some(ShapeFacts { group_size, items, vectors })
+}
+
+/// `VKFUSE_INTERLEAVE`; what cannot be read counts as unset, with a warning.
+pub(crate) fn interleave() -> Option<InterleaveFacts> {
+    let value = variable("VKFUSE_INTERLEAVE")?;
+    let facts = value.to_str().and_then(parse_interleave);
+    if facts.is_none() {
+        tracing::warn!(?value, "VKFUSE_INTERLEAVE is not GROUPS or GROUPSxLEAST: it is left aside");
+    }
+    facts
+}
+
+fn parse_interleave(text: &str) -> Option<InterleaveFacts> {
+    let (work_groups, least) = most_and_least(text)?;
+    Some(InterleaveFacts { work_groups, least, private_bytes: PRIVATE_BYTES, shared_bytes: 0 })
+}
+
+/// `VKFUSE_KEEP`; what cannot be read counts as unset, with a warning.
+pub(crate) fn kept_bytes() -> Option<u32> {
+    let value = variable("VKFUSE_KEEP")?;
+    let bytes = value.to_str().and_then(|text| text.parse().ok());
+    if bytes.is_none() {
+        tracing::warn!(?value, "VKFUSE_KEEP is not a number of bytes: it is left aside");
+    }
+    bytes
+}
+
+/// `VKFUSE_ROUNDS`; what cannot be read counts as unset, with a warning.
+pub(crate) fn rounds() -> Option<RoundFacts> {
+    let value = variable("VKFUSE_ROUNDS")?;
+    let rounds = value.to_str().and_then(most_and_least).map(|(most, left)| RoundFacts { most, left });
+    if rounds.is_none() {
+        tracing::warn!(?value, "VKFUSE_ROUNDS is not ROUNDS or ROUNDSxLEAST: it is left aside");
+    }
+    rounds
+}
+
+/// `MOST` or `MOSTxLEAST`.
+fn most_and_least(text: &str) -> Option<(u32, u32)> {
+    let (most, least) = text.split_once('x').unwrap_or((text, "1"));
+    Some((most.parse().ok()?, least.parse().ok()?))
 }
 
 /// `VKFUSE_DUMP_SPIRV`.
@@ -209,6 +253,17 @@ mod tests {
         assert_eq!(parse_shape("256x"), None);
         assert_eq!(parse_shape("64x0"), None);
         assert_eq!(parse_shape("wide"), None);
+    }
+
+    #[test]
+    fn reads_work_groups_side_by_side() {
+        let facts = |work_groups, least| {
+            Some(InterleaveFacts { work_groups, least, private_bytes: PRIVATE_BYTES, shared_bytes: 0 })
+        };
+        assert_eq!(parse_interleave("4"), facts(4, 1));
+        assert_eq!(parse_interleave("2x500"), facts(2, 500));
+        assert_eq!(parse_interleave("2x"), None);
+        assert_eq!(parse_interleave("two"), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Copied once when the device is opened, so that planning asks plain fields and never the driver.
 
-use crate::jit::{FloatControls, ShapeFacts};
+use crate::jit::{FloatControls, InterleaveFacts, RoundFacts, ShapeFacts};
 use vulkano::{
     Version,
     device::{
@@ -213,6 +213,17 @@ pub(crate) struct Caps {
 /// silently, and fusing adds up what was below the limit in each kernel.
 const LLVMPIPE_LOOP_ROUNDS: u64 = 65_535;
 
+/// Work-groups that fill a large device several times over: with fewer, each does its own alone.
+const WORK_GROUPS_LEFT: u32 = 2048;
+
+/// Bytes of private variables of all work-groups side by side in one invocation. Measured on an H200 (`performance.md`): four
+/// elements of each of four rows are faster than those of one, 16 of each of two are not.
+pub(crate) const PRIVATE_BYTES: u32 = 64;
+
+/// Bytes of shared memory of all work-groups side by side. Measured there: eight times 2 KiB and twice 6 are faster than once, four
+/// times 6 slower than twice.
+const SHARED_BYTES: u32 = 18 << 10;
+
 impl Caps {
     /// Reads an open device. `timestamp_bits` is the least of its queues'.
     pub(super) fn of(device: &Device, index: usize, timestamp_bits: u32, validation: bool) -> Caps {
@@ -242,6 +253,28 @@ impl Caps {
         // four in flight everywhere that was measured.
         let group_size = if self.is_cpu { 0 } else { 256 };
         ShapeFacts { group_size, items: 4, vectors: true }
+    }
+
+    /// How many work-groups of kernels with barriers are best done by one.
+    pub(crate) fn interleave(&self) -> InterleaveFacts {
+        let work_groups = if self.is_cpu { 1 } else { 8 };
+        InterleaveFacts {
+            work_groups,
+            least: WORK_GROUPS_LEFT,
+            private_bytes: PRIVATE_BYTES,
+            shared_bytes: SHARED_BYTES,
+        }
+    }
+
+    /// See [`Limits::rounds`](crate::jit::Limits::rounds). On a processor what comes after the rounds costs as much as one
+    /// of them, because llvmpipe goes through both sides of each branch.
+    pub(crate) fn rounds(&self) -> RoundFacts {
+        if self.is_cpu { RoundFacts { most: 16, left: 32 } } else { RoundFacts::default() }
+    }
+
+    /// See [`Limits::kept_bytes`](crate::jit::Limits::kept_bytes). Not measured on GPUs yet, and no gain on a processor.
+    pub(crate) fn kept_bytes(&self) -> u32 {
+        0
     }
 
     /// See [`Limits::max_broadcast_bytes`](crate::jit::Limits::max_broadcast_bytes). A processor's memory is its cache.

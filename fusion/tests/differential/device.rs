@@ -5,7 +5,8 @@ use std::io::Write as _;
 
 use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, Event, FusionProperties,
-    FusionWrapper, Internalization, Kernel, Outcome, Promote, Queue, QueueOptions, ShapeFacts,
+    FusionWrapper, InterleaveFacts, Internalization, Kernel, Outcome, Promote, Queue, QueueOptions,
+    ShapeFacts,
 };
 use vkfuse_fuzz::wgsl::{Case, Generator, Legality, Verdict, run_unfused};
 use vkfuse_jit::plan;
@@ -33,6 +34,15 @@ impl Device {
         let shape = SHAPES.get(seed as usize % (SHAPES.len() + 1));
         let shape = shape.map(|&(group_size, items, vectors)| ShapeFacts { group_size, items, vectors });
         let options = shape.into_iter().fold(options, ContextOptions::shape);
+        let side_by_side = [0, 2, 4, 3].get(seed as usize / 2 % 4).filter(|&&groups| groups > 0);
+        let interleave = side_by_side.map(|&work_groups| InterleaveFacts {
+            work_groups,
+            least: 1,
+            private_bytes: 256,
+            shared_bytes: 0,
+        });
+        let options = options.kept_bytes([0, 64][seed as usize % 2]);
+        let options = interleave.into_iter().fold(options, ContextOptions::interleave);
         let context = match Context::with(options) {
             Ok(context) => context,
             Err(error) => {

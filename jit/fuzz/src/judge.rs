@@ -6,8 +6,8 @@ use rspirv::binary::Assemble as _;
 use vkfuse_interp::{AccessKind, Order, Program, Trace};
 use vkfuse_jit::kernel::BindingKind;
 use vkfuse_jit::plan::{
-    BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, Submission,
-    overwrites, plan, plan_unfused,
+    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, Plan, Promote, RoundFacts,
+    ShapeFacts, Step, Submission, overwrites, plan, plan_unfused,
 };
 
 use crate::again;
@@ -94,11 +94,18 @@ const SHAPES: [(u32, u32, bool); 8] = [
     (8, 4, true),
 ];
 
+/// Work-groups that one does side by side, under each of these shapes.
+const SIDE_BY_SIDE: [u32; 8] = [1, 2, 4, 1, 3, 2, 1, 2];
+
 /// What the device of a list can do.
 pub(crate) fn limits(list: &List) -> Limits {
     let (group_size, items, vectors) = SHAPES[list.shape as usize % SHAPES.len()];
+    let work_groups = SIDE_BY_SIDE[list.shape as usize % SIDE_BY_SIDE.len()];
     Limits {
         shape: ShapeFacts { group_size, items, vectors },
+        rounds: RoundFacts { most: [1, 4][list.shape as usize / 8 % 2], left: 1 },
+        kept_bytes: [0, 16, 64][list.shape as usize % 3],
+        interleave: InterleaveFacts { work_groups, least: 1, private_bytes: 256, shared_bytes: 0 },
         max_push_bytes: 256,
         max_shared_bytes: 32 << 10,
         max_storage_buffers: 16,

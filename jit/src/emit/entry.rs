@@ -109,7 +109,7 @@ pub(crate) fn ordered(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Vec<Orde
 }
 
 /// A work-group barrier that hands over buffers and shared memory.
-fn barrier(builder: &mut Builder, code: &mut Code) {
+pub(super) fn barrier(builder: &mut Builder, code: &mut Code) {
     let scope = builder.constant(Scope::Workgroup as u32);
     let bits = MemorySemantics::ACQUIRE_RELEASE
         | MemorySemantics::UNIFORM_MEMORY
@@ -133,6 +133,11 @@ impl Blocks {
         Self { done: Vec::new(), label: builder.fresh(), code: Code::default() }
     }
 
+    /// The first block has this label.
+    pub(super) fn at(label: Word) -> Self {
+        Self { done: Vec::new(), label, code: Code::default() }
+    }
+
     /// Label of the open block.
     pub(super) fn label(&self) -> Word {
         self.label
@@ -145,7 +150,7 @@ impl Blocks {
         self.done.push(block(closed, code));
     }
 
-    fn finish(mut self) -> Vec<Block> {
+    pub(super) fn finish(mut self) -> Vec<Block> {
         self.done.push(block(self.label, self.code));
         self.done
     }

@@ -34,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) bindings: Bindings,
     pub(crate) push: PushVariable,
     pub(crate) internal: Vec<Option<InternalVariable>>,
+    pub(crate) kept: Vec<Option<InternalVariable>>,
     /// Halves may be computed with, not only kept in memory.
     pub(crate) halves: bool,
 }
@@ -296,6 +297,23 @@ impl Linker<'_> {
             return Ok(());
         };
         let hiding = self.hiding(old, ty);
+        if inst.class.opcode == Op::Load
+            && let Some((variable, path, again)) = self.kept(ty)
+        {
+            let builder = &mut self.shared.builder;
+            // What is hidden is hidden from each place anew.
+            let plain = if hiding == Hiding::None { result } else { builder.fresh() };
+            if again {
+                variable.load(builder, code, &path, ty, plain);
+            } else {
+                code.0.push(Instruction::new(Op::Load, Some(ty), Some(plain), operands));
+                variable.store(builder, code, &path, ty, plain);
+            }
+            if hiding != Hiding::None {
+                self.hide(old, (plain, ty), result, code);
+            }
+            return Ok(());
+        }
         if hiding == Hiding::Volatile && inst.class.opcode == Op::Load {
             seam::make_volatile(&mut operands);
         }

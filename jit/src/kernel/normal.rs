@@ -1,5 +1,8 @@
 //! A kernel in normal form with its analysis: what the planner and the emitter work on.
 
+use std::sync::OnceLock;
+
+use ahash::AHashSet;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{ExecutionMode, Op, StorageClass};
 
@@ -8,6 +11,7 @@ use crate::analysis::access::AccessKind;
 use crate::analysis::cfg::Cfg;
 use crate::analysis::floats::FloatUse;
 use crate::analysis::if_conversion::{StraightLine, straight_line};
+use crate::analysis::interleave::{Alone, Globals, has_barrier, manner};
 use crate::analysis::layout::Types;
 use crate::analysis::{self, KernelAnalysis};
 
@@ -27,6 +31,8 @@ pub struct NormalKernel {
     pub(crate) push_block: Option<u32>,
     /// Execution modes other than the local size, as text.
     pub(crate) execution_modes: Vec<String>,
+    /// Whether it has barriers, if its work-groups can be done side by side. Worked out when it is first asked for.
+    side_by_side: OnceLock<Result<bool, Alone>>,
 }
 
 impl NormalKernel {
@@ -49,7 +55,26 @@ impl NormalKernel {
         });
         let straight_line = straight_line(&module, &types);
         let floats = FloatUse::of(&module);
-        Self { module, analysis, types, straight_line, floats, push_block, execution_modes }
+        Self {
+            module,
+            analysis,
+            types,
+            straight_line,
+            floats,
+            push_block,
+            execution_modes,
+            side_by_side: OnceLock::new(),
+        }
+    }
+
+    /// Whether there is a barrier in it, if several of its work-groups can be done side by side.
+    pub(crate) fn waits_side_by_side(&self) -> Result<bool, Alone> {
+        *self.side_by_side.get_or_init(|| {
+            let Some(function) = self.module.functions.first() else { return Ok(false) };
+            let none = AHashSet::new();
+            manner(function, &Globals::of_module(&self.module), &none)?;
+            Ok(has_barrier(function, &none))
+        })
     }
 
     /// By binding, of `count`: whether control can come from an access that writes to it to one that reads from it.

@@ -7,11 +7,15 @@ use smallvec::SmallVec;
 
 use super::Plan;
 use super::group::{DemandKind, Group};
+use super::interleave::{self, SideBySide};
 use super::internalize::{self, Granted, Room};
+use super::load_once::{self, Kept};
 use super::mapping::Layout;
 use super::push::PushBlock;
-use super::recipe::{Hidden, Mapping, Member, Recipe, Remap, Target, UnifiedBinding};
-use super::report::{BufferReport, GroupReport};
+use super::recipe::{
+    Hidden, Interleave, Internal, KeptLoad, Mapping, Member, Recipe, Remap, Target, UnifiedBinding,
+};
+use super::report::{AloneReason, BufferReport, GroupReport};
 use super::seam;
 use super::shape::{self, Chosen};
 use super::step::{Bound, Source, Step};
@@ -129,7 +133,7 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
 
 /// One submission through the emitter, because its group counts have to be folded.
 pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions) -> Step {
-    step(list, group, options, &[], Vec::new(), None, Vec::new())
+    step(list, group, options, Parts::default()).0
 }
 
 /// A group of several submissions: internalizes, emits the step and reports.
@@ -170,17 +174,33 @@ pub(crate) fn fused(
     let (barriers, barrier_reports) = group.barriers(options);
     let chosen = shape::choose(list, &mut group, &granted, options, limits);
     let items_per_invocation = chosen.as_ref().and_then(|c| c.coarsening).map_or(1, |c| c.items);
-    let unrolled = if granted.iter().any(Granted::is_unrolled) {
+    // Items side by side pass their elements on as values.
+    let kept = match &chosen {
+        Some(_) => Vec::new(),
+        None => load_once::choose(list, uses, &mut group, &granted, limits),
+    };
+    let unrolled = if granted.iter().any(Granted::is_unrolled) || kept.iter().any(Kept::is_unrolled) {
         unroll::all(list, uses, &mut group)
     } else {
         Vec::new()
     };
-    let step = step(list, &group, options, &granted, barriers, chosen, unrolled);
+    let together = match &chosen {
+        Some(_) => Ok(None),
+        None => interleave::choose(list, &group, (&granted, &kept), !barriers.is_empty(), limits),
+    };
+    let (together, alone) = together.map_or_else(|why| (None, Some(why)), |together| (together, None));
+    let together = together.map(|together| (together, limits.max_push_bytes));
+    let loads_kept = kept.iter().flat_map(|one| &one.loads).filter(|load| load.again).count() as u32;
+    let parts = Parts { granted: &granted, barriers, chosen, unrolled, kept, together };
+    let (step, full) = step(list, &group, options, parts);
     plan.report.groups.push(GroupReport {
         members,
         fused: true,
         work_group: step.local_size(),
         items_per_invocation,
+        loads_kept,
+        work_groups: step.work_groups_side_by_side(),
+        alone: alone.or(full),
         barriers: barrier_reports,
     });
     plan.report.trusted.append(&mut group.trusted);
@@ -193,6 +213,9 @@ pub(crate) fn report_unfused(list: &[Submission], position: usize, _limits: &Lim
         fused: false,
         work_group: list[position].kernel.interface.local_size,
         items_per_invocation: 1,
+        loads_kept: 0,
+        work_groups: 1,
+        alone: None,
         barriers: Vec::new(),
     });
 }
@@ -238,15 +261,26 @@ fn buffers_of(list: &[Submission]) -> Vec<BufferId> {
     list.iter().flat_map(|s| &s.args).map(|a| a.buffer).filter(|&b| seen.insert(b)).collect()
 }
 
+/// What was decided of a group.
+#[derive(Default)]
+struct Parts<'a> {
+    granted: &'a [Granted],
+    barriers: Vec<usize>,
+    chosen: Option<Chosen>,
+    unrolled: Vec<Vec<(u32, u32)>>,
+    kept: Vec<Kept>,
+    /// Work-groups side by side, and the most bytes of push constants.
+    together: Option<(SideBySide, u32)>,
+}
+
+/// The step of a group, and why its work-groups are not side by side if there is no room for their number.
 fn step(
     list: &[Submission],
     group: &Group,
     options: &FuseOptions,
-    granted: &[Granted],
-    barriers: Vec<usize>,
-    chosen: Option<Chosen>,
-    unrolled: Vec<Vec<(u32, u32)>>,
-) -> Step {
+    parts: Parts<'_>,
+) -> (Step, Option<AloneReason>) {
+    let Parts { granted, barriers, chosen, unrolled, kept, together } = parts;
     let range = group.start..group.end();
     let mut push = PushBlock::default();
     let mut bindings: SmallVec<[Bound; 8]> = SmallVec::new();
@@ -278,6 +312,22 @@ fn step(
         zero = hidden.iter().any(|h| !h.is_empty()).then(|| push.add_zero());
         members.iter_mut().zip(hidden).for_each(|(member, hidden)| member.hidden = hidden);
     }
+    let mut coarsening = chosen.as_ref().and_then(|c| c.coarsening);
+    if let (Some(coarsening), Some(rounds)) = (&mut coarsening, chosen.as_ref().and_then(|c| c.rounds)) {
+        coarsening.rounds = Some(push.add_rounds(rounds));
+    }
+    let mut groups = group.layout.shape.groups;
+    let (mut interleave, mut alone) = (None, None);
+    if let Some((SideBySide { groups: several, axis, count }, limit)) = together {
+        let needed = push.size() + 4;
+        if count.is_multiple_of(several) || needed <= limit {
+            let total = (!count.is_multiple_of(several)).then(|| push.add_total(count));
+            interleave = Some(Interleave { groups: several, axis, total });
+            groups[usize::from(axis)] = count.div_ceil(several);
+        } else {
+            alone = Some(AloneReason::PushConstants { needed, limit });
+        }
+    }
     let mut recipe = Recipe {
         float: options.float,
         mapping: group.layout.mapping,
@@ -288,24 +338,32 @@ fn step(
         push: push.slots.clone(),
         zero,
         barriers: barriers.iter().map(|b| b - group.start).collect(),
-        coarsening: chosen.as_ref().and_then(|c| c.coarsening),
+        coarsening,
         flat: group.layout.mapping != Mapping::Identity && group.layout.shape.groups[1..] == [1, 1],
+        kept: kept.iter().map(|one| Internal { kind: Internalization::Private, slots: one.slots }).collect(),
+        interleave,
     };
+    for (index, one) in (0..).zip(kept) {
+        for load_once::KeptLoad { member, access, slot, again } in one.loads {
+            recipe.members[member - group.start].kept.push(KeptLoad { access, index, slot, again });
+        }
+    }
     recipe.members.iter_mut().zip(unrolled).for_each(|(member, loops)| member.unroll = loops);
     if let Some(chosen) = chosen {
         recipe.members.iter_mut().zip(chosen.wide).for_each(|(member, wide)| member.wide = wide);
     }
     let encoded = recipe.encode();
-    Step {
+    let step = Step {
         key: *blake3::hash(&encoded).as_bytes(),
         recipe: encoded,
         bindings,
         push: push.into_bytes(),
-        groups: group.layout.shape.groups,
+        groups,
         members: range,
         floats: FloatControls::default(),
         source: Source::Fused { kernels, recipe: Arc::new(recipe) },
-    }
+    };
+    (step, alone)
 }
 
 fn overlaps(a: &Bound, b: &Bound) -> bool {
@@ -365,6 +423,7 @@ fn member(
         wide: Vec::new(),
         unroll: Vec::new(),
         hidden: Hidden::default(),
+        kept: Vec::new(),
     }
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct Element {
     /// The same of the array's first element.
     array: i128,
     /// Loops of the member that can be written out.
-    loops: Rc<[Written]>,
+    pub(super) loops: Rc<[Written]>,
 }
 
 #[cfg(test)]
@@ -211,7 +211,7 @@ fn grant(
 }
 
 /// All accesses of the group to the buffer, its joint stores, the size of an element and the stride between two.
-fn elements(
+pub(super) fn elements(
     list: &[Submission],
     uses: &Uses,
     group: &mut Group,
@@ -383,7 +383,7 @@ fn distinct(elements: &[Element]) -> Vec<&Element> {
 
 /// Number of slots and the place of each access. Those that do not happen with these numbers may have any: the code is
 /// for calls of which the planner says the same.
-fn places(
+pub(super) fn places(
     atoms: &Atoms,
     elements: &[Element],
     kind: Internalization,

@@ -70,8 +70,17 @@ pub(crate) fn check_covered(
     Ok(())
 }
 
+/// Whether what a load asks for is what loads before it have brought in, of the same invocation, if nobody writes it.
+pub(super) fn is_found(list: &[Submission], atoms: &Atoms, read: &Element, before: &[&Element]) -> bool {
+    let loads: Vec<(&Element, Vec<Instance>)> =
+        before.iter().filter_map(|one| Some((*one, instances(list, atoms, one)?))).collect();
+    instances(list, atoms, read).is_some_and(|reads| {
+        !reads.is_empty() && reads.iter().all(|one| by_invocation(list, atoms, read, one, &loads))
+    })
+}
+
 /// An access with its loop counters fixed.
-struct Instance {
+pub(super) struct Instance {
     /// The counters and their values.
     counters: SmallVec<[(AtomId, i128); 2]>,
     /// Offset over atoms of the invocation alone.
@@ -87,6 +96,16 @@ struct Instance {
 }
 
 impl Instance {
+    /// Whether it is to the same bytes in every invocation.
+    pub(super) fn is_at(&self, other: &Self) -> bool {
+        self.offset == other.offset && self.pieces == other.pieces
+    }
+
+    /// Whether the round it is of is one of the first, if it depends on that.
+    pub(super) fn is_within(&self, counter: AtomId, rounds: i128) -> bool {
+        self.counters.iter().all(|&(id, round)| id != counter || (0..rounds).contains(&round))
+    }
+
     /// The bytes it writes or asks for, less what the invocation contributes to their place.
     fn placed(&self) -> impl Iterator<Item = (i128, i128)> + '_ {
         let start = self.offset.constant;
@@ -95,7 +114,7 @@ impl Instance {
 }
 
 /// All instances of an access, or nothing if they cannot be enumerated.
-fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Vec<Instance>> {
+pub(super) fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Vec<Instance>> {
     if element.form.never && !mutant!(NobodyWrites) {
         return Some(Vec::new());
     }

@@ -39,6 +39,20 @@ pub(crate) struct Recipe {
     pub(crate) coarsening: Option<Coarsening>,
     /// Work-groups lie in one dimension, and the mapping renumbers.
     pub(crate) flat: bool,
+    /// Elements of bindings that are kept once they are loaded.
+    pub(crate) kept: Vec<Internal>,
+    /// One work-group does several side by side.
+    pub(crate) interleave: Option<Interleave>,
+}
+
+/// The work-groups that one does side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interleave {
+    pub(crate) groups: u32,
+    /// The dimension in which they follow each other.
+    pub(crate) axis: u8,
+    /// Slot of their number in that dimension; `None`: it is a multiple.
+    pub(crate) total: Option<u16>,
 }
 
 /// The items of one invocation.
@@ -49,6 +63,8 @@ pub(crate) struct Coarsening {
     pub(crate) consecutive: bool,
     /// All of them are in range for every member, or none has anything to do in any.
     pub(crate) whole: bool,
+    /// Slot of how many times an invocation does so many, one time after another; `None`: once.
+    pub(crate) rounds: Option<u16>,
 }
 
 /// One member.
@@ -69,6 +85,20 @@ pub(crate) struct Member {
     pub(crate) unroll: Vec<(u32, u32)>,
     /// Where floats come in that the driver's compiler must not see through.
     pub(crate) hidden: Hidden,
+    /// Loads of which the element is kept, in the order of the kernel's accesses.
+    pub(crate) kept: Vec<KeptLoad>,
+}
+
+/// A load of which the element is kept, or was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeptLoad {
+    /// Number among the kernel's accesses.
+    pub(crate) access: usize,
+    /// Which of the recipe's kept elements.
+    pub(crate) index: u16,
+    pub(crate) slot: SlotOf,
+    /// It is there already.
+    pub(crate) again: bool,
 }
 
 /// Where hidden floats come into a member.
@@ -177,6 +207,8 @@ impl Recipe {
             barriers,
             coarsening,
             flat,
+            kept,
+            interleave,
         } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
         out.u32(CODE_VERSION);
@@ -184,7 +216,7 @@ impl Recipe {
         out.u32(*mapping as u32);
         local_size.iter().for_each(|&n| out.u32(n));
         out.list(members, |out, member| {
-            let Member { kernel, targets, push, remap, widen_barriers, wide, unroll, hidden } = member;
+            let Member { kernel, targets, push, remap, widen_barriers, wide, unroll, hidden, kept } = member;
             out.0.extend_from_slice(kernel);
             out.list(targets, |out, target| match target {
                 Target::Bound(n) => {
@@ -194,25 +226,7 @@ impl Recipe {
                 Target::Internal { index, slots, lengths } => {
                     out.u32(1);
                     out.u32(u32::from(*index));
-                    out.list(slots, |out, slot| match slot {
-                        SlotOf::Fixed(n) => {
-                            out.u32(0);
-                            out.u32(*n);
-                        }
-                        SlotOf::Relative { group, local, constant, divisor } => {
-                            out.u32(1);
-                            group.iter().chain(local).chain([constant]).for_each(|&n| out.i64(n));
-                            out.u32(*divisor);
-                        }
-                        SlotOf::Unrolled { first, by } => {
-                            out.u32(2);
-                            out.u32(*first);
-                            out.list(by, |out, &(which, slots)| {
-                                out.u32(which);
-                                out.i64(slots);
-                            });
-                        }
-                    });
+                    out.list(slots, Writer::slot);
                     out.list(lengths, |out, &n| out.u32(u32::from(n)));
                 }
             });
@@ -232,6 +246,15 @@ impl Recipe {
             out.list(bindings, |out, &hidden| out.u32(u32::from(hidden)));
             out.list(push, |out, &hidden| out.u32(u32::from(hidden)));
             out.u32(u32::from(*numbers));
+            if !kept.is_empty() {
+                out.0.extend_from_slice(b"kept");
+                out.list(kept, |out, KeptLoad { access, index, slot, again }| {
+                    out.u32(*access as u32);
+                    out.u32(u32::from(*index));
+                    out.slot(slot);
+                    out.u32(u32::from(*again));
+                });
+            }
         });
         out.list(bindings, |out, binding| {
             let UnifiedBinding { kind, read_only, coherent, restrict } = binding;
@@ -256,7 +279,21 @@ impl Recipe {
         out.u32(coarsening.map_or(0, |c| c.items));
         out.u32(u32::from(coarsening.is_some_and(|c| c.consecutive)));
         out.u32(u32::from(coarsening.is_some_and(|c| c.whole)));
+        if let Some(rounds) = coarsening.and_then(|c| c.rounds) {
+            out.0.extend_from_slice(b"rounds");
+            out.u32(u32::from(rounds));
+        }
         out.u32(u32::from(*flat));
+        if !kept.is_empty() {
+            out.0.extend_from_slice(b"kept");
+            out.list(kept, |out, Internal { slots, .. }| out.u32(*slots));
+        }
+        if let Some(Interleave { groups, axis, total }) = interleave {
+            out.0.extend_from_slice(b"side by side");
+            out.u32(*groups);
+            out.u32(u32::from(*axis));
+            out.u32(total.map_or(u32::MAX, u32::from));
+        }
         out.0
     }
 }
@@ -270,6 +307,28 @@ impl Writer {
 
     fn i64(&mut self, n: i64) {
         self.0.extend_from_slice(&n.to_le_bytes());
+    }
+
+    fn slot(&mut self, slot: &SlotOf) {
+        match slot {
+            SlotOf::Fixed(n) => {
+                self.u32(0);
+                self.u32(*n);
+            }
+            SlotOf::Relative { group, local, constant, divisor } => {
+                self.u32(1);
+                group.iter().chain(local).chain([constant]).for_each(|&n| self.i64(n));
+                self.u32(*divisor);
+            }
+            SlotOf::Unrolled { first, by } => {
+                self.u32(2);
+                self.u32(*first);
+                self.list(by, |out, &(which, slots)| {
+                    out.u32(which);
+                    out.i64(slots);
+                });
+            }
+        }
     }
 
     fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::submission::{BufferId, Internalization, Promote};
+use crate::analysis::interleave::Alone;
 use crate::kernel::SetBinding;
 use crate::{Reason, RewriteReason};
 
@@ -34,8 +35,72 @@ pub struct GroupReport {
     pub work_group: [u32; 3],
     /// Invocations of the kernels one invocation of the dispatch does.
     pub items_per_invocation: u32,
+    /// Places in the kernels that load what the invocation has loaded before, and take it from a register.
+    pub loads_kept: u32,
+    /// Work-groups of the kernels that one work-group of the dispatch does side by side.
+    pub work_groups: u32,
+    /// Why it does its own alone, if several might be worth it on the device.
+    pub alone: Option<AloneReason>,
     /// One entry between each two members.
     pub barriers: Vec<BarrierReport>,
+}
+
+/// Why a work-group of a dispatch does not do several work-groups of its kernels side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AloneReason {
+    /// A kernel does not allow it.
+    #[error("submission {submission}: {why}")]
+    Member {
+        /// Position in the list.
+        submission: usize,
+        /// What in it.
+        why: Alone,
+    },
+    /// A kernel with barriers has fewer work-groups than the dispatch.
+    #[error("submission {submission} has barriers and fewer work-groups than others")]
+    Guarded {
+        /// Position in the list.
+        submission: usize,
+    },
+    /// Something was taken on trust.
+    #[error("not all of it is proven")]
+    Trusted,
+    /// Barriers of the Vulkan memory model are not written.
+    #[error("kernels of the Vulkan memory model")]
+    MemoryModel,
+    /// There would be too few left for the device.
+    #[error("of {work_groups} work-groups, at least {least} have to be left")]
+    Few {
+        /// Work-groups of the dispatch.
+        work_groups: u64,
+        /// How many have to be left.
+        least: u32,
+    },
+    /// More shared memory than the device has.
+    #[error("{needed} bytes of shared memory of {limit}")]
+    SharedMemory {
+        /// Bytes that it would take.
+        needed: u64,
+        /// What the device has.
+        limit: u32,
+    },
+    /// More private variables than are kept in registers.
+    #[error("{needed} bytes of private variables of {limit}")]
+    Registers {
+        /// Bytes that it would take.
+        needed: u64,
+        /// How many are worth it.
+        limit: u32,
+    },
+    /// No push constant is left for the number of work-groups.
+    #[error("{needed} bytes of push constants of {limit}")]
+    PushConstants {
+        /// Bytes that it would take.
+        needed: u32,
+        /// What the device has.
+        limit: u32,
+    },
 }
 
 /// What stands between two members of a group.

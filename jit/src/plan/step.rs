@@ -48,7 +48,8 @@ pub struct Step {
     pub(crate) source: Source,
 }
 
-/// How a fused dispatch numbers the work of its members. Linear numbers count dimension x first.
+/// How a fused dispatch numbers the work of its members. Linear numbers count dimension x first. Of a dispatch that does several
+/// work-groups side by side, it is the numbers of these that are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Each invocation has the ids that it has in the member.
@@ -94,6 +95,14 @@ impl Step {
         match &self.source {
             Source::Plain { kernel, .. } => kernel.interface.local_size,
             Source::Fused { recipe, .. } => recipe.local_size,
+        }
+    }
+
+    /// Work-groups of the kernels that one work-group of the dispatch does side by side.
+    pub fn work_groups_side_by_side(&self) -> u32 {
+        match &self.source {
+            Source::Plain { .. } => 1,
+            Source::Fused { recipe, .. } => recipe.interleave.map_or(1, |how| how.groups),
         }
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-pub use super::shape::ShapeFacts;
+use super::interleave::InterleaveFacts;
+pub use super::shape::{RoundFacts, ShapeFacts};
 pub use crate::analysis::layout::SmallScalars;
 pub use crate::analysis::numbers::{Number, Numbers};
 use crate::kernel::{FloatControls, SetBinding, Specialized};
@@ -129,6 +130,12 @@ pub struct Limits {
     pub max_loop_rounds: Option<u64>,
     /// Which shape of dispatch the device likes best.
     pub shape: ShapeFacts,
+    /// How often an invocation does the items of [`ShapeFacts::items`] one after another.
+    pub rounds: RoundFacts,
+    /// Most bytes of elements that an invocation keeps in registers once it has loaded them; 0 keeps none.
+    pub kept_bytes: u32,
+    /// What work-groups side by side are worth.
+    pub interleave: InterleaveFacts,
     /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory:
     /// more is slower fused than not. `None` if that is never so.
     pub max_broadcast_bytes: Option<u64>,
@@ -152,6 +159,9 @@ impl Default for Limits {
             max_groups: [65_535; 3],
             max_loop_rounds: None,
             shape: ShapeFacts::default(),
+            rounds: RoundFacts::default(),
+            kept_bytes: 0,
+            interleave: InterleaveFacts::default(),
             max_broadcast_bytes: None,
             small_scalars: SmallScalars::default(),
             float_controls: FloatControls::default(),

@@ -299,9 +299,20 @@ impl Lab {
         }
         let inside = plan.report.buffers.iter().map(|b| (b.buffer, b.got));
         all.update(format!("{:?}", inside.collect::<Vec<_>>()).as_bytes());
-        // The one weakened rule that the emitter follows.
+        // The weakened rules that the emitter follows.
         #[cfg(feature = "mutation")]
-        all.update(&[u8::from(mutation::is_active(mutation::Mutant::ViewsAreApart))]);
+        for mutant in [
+            mutation::Mutant::ViewsAreApart,
+            mutation::Mutant::BarriersMayPart,
+            mutation::Mutant::MemoryIsCommon,
+            mutation::Mutant::WorkGroupsAreOne,
+            mutation::Mutant::WhatPartsIsCommon,
+            mutation::Mutant::SharedMemoryIsOne,
+            mutation::Mutant::LastGroupIsFull,
+            mutation::Mutant::LastGroupsNeedNoBarrier,
+        ] {
+            all.update(&[u8::from(mutation::is_active(mutant))]);
+        }
         *all.finalize().as_bytes()
     }
 

@@ -33,6 +33,8 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("floats", super::floats::ALL),
     ("inlining", super::inlining::ALL),
     ("placement", super::placement::ALL),
+    ("load_once", super::load_once::ALL),
+    ("side_by_side", super::side_by_side::ALL),
     ("weaknesses", super::weaknesses::ALL),
 ];
 

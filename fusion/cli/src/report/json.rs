@@ -39,6 +39,12 @@ pub(crate) struct Group {
     pub(crate) fused: bool,
     pub(crate) work_group: [u32; 3],
     pub(crate) items_per_invocation: u32,
+    /// Places that load what was loaded before, and take it from a register.
+    pub(crate) loads_kept: u32,
+    /// Work-groups of the kernels that one of the dispatch does side by side.
+    pub(crate) work_groups: u32,
+    /// Why it does its own alone, if several might be worth it.
+    pub(crate) alone: Option<String>,
     pub(crate) barriers: Vec<Barrier>,
     /// The key of its code, in hexadecimal: `--dump-spirv` names files by its start.
     pub(crate) key: Option<String>,

@@ -100,7 +100,8 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
 
 /// Prints the dispatches.
 pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String]) -> io::Result<()> {
-    let mut groups = Table::new(&["dispatch", "submissions", "fused", "work-group", "items", "barriers"]);
+    let mut groups =
+        Table::new(&["dispatch", "submissions", "fused", "work-group", "items", "groups", "barriers"]);
     for (index, group) in list.iter().enumerate() {
         let members = group.kernels.iter().map(|member| label(labels, *member));
         let barriers = group.barriers.iter().map(|barrier| {
@@ -113,6 +114,8 @@ pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String
             if group.fused { "yes" } else { "no" }.to_owned(),
             group.work_group.map(|size| size.to_string()).join("x"),
             group.items_per_invocation.to_string(),
+            group.work_groups.to_string()
+                + &group.alone.as_ref().map_or_else(String::new, |why| format!(" ({why})")),
             barriers.collect::<Vec<_>>().join(", "),
         ]);
     }

@@ -6,8 +6,8 @@ use super::case::{Case, Family, Legality};
 use super::tally::Verdict;
 use vkfuse_interp::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, execute};
 use vkfuse_jit::plan::{
-    BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan,
-    plan_unfused,
+    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, Plan, Promote, RoundFacts,
+    ShapeFacts, Step, plan, plan_unfused,
 };
 
 /// A wrong result.
@@ -34,6 +34,9 @@ const SHAPES: [(u32, u32, bool); 8] = [
     (32, 1, false),
 ];
 
+/// Work-groups that one does side by side.
+const SIDE_BY_SIDE: [u32; 5] = [2, 1, 4, 3, 2];
+
 /// Limits of a middling device.
 pub fn limits(case: &Case) -> Limits {
     // Any number that follows from the case will do.
@@ -42,6 +45,14 @@ pub fn limits(case: &Case) -> Limits {
     let (group_size, items, vectors) = SHAPES[turn % SHAPES.len()];
     Limits {
         shape: ShapeFacts { group_size, items, vectors },
+        rounds: RoundFacts { most: [1, 3, 2][turn / 3 % 3], left: 1 },
+        kept_bytes: [0, 32, 64][turn % 3],
+        interleave: InterleaveFacts {
+            work_groups: SIDE_BY_SIDE[turn % SIDE_BY_SIDE.len()],
+            least: 1,
+            private_bytes: 256,
+            shared_bytes: 0,
+        },
         max_push_bytes: 256,
         max_shared_bytes: 32 << 10,
         max_storage_buffers: 16,
@@ -98,7 +109,10 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
         }
     }
     let asked = plan.report.buffers.iter().filter(|b| b.asked != Promote::None);
-    let one_group = plan.steps.len() == 1 && plan.steps[0].groups == [1; 3];
+    let one_group = plan.steps.len() == 1
+        && plan.steps[0].groups == [1; 3]
+        && (plan.steps[0].work_groups_side_by_side() == 1
+            || case.submissions.iter().all(|s| s.groups == [1; 3]));
     // What is illegal while every kernel runs in its own order may be legal in another.
     let is_placed = case.family != Family::Seams && !plan.report.rewrites.is_empty();
     let in_order = !is_placed && plan.report.inlined.is_empty();

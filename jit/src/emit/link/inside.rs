@@ -79,15 +79,7 @@ impl Linker<'_> {
         let (index, slots) = (usize::from(*index), slots.clone());
         let slot = self.accesses.get(&self.at).and_then(|&(_, nth)| slots.get(nth)).cloned();
         let slot = slot.ok_or_else(|| self.error("access that was not analysed"))?;
-        let slot = match slot {
-            SlotOf::Unrolled { first, by } => {
-                let round = |index: u32| i64::from(self.rounds.get(&index).copied().unwrap_or(0));
-                let slot =
-                    by.iter().fold(i64::from(first), |slot, &(index, slots)| slot + slots * round(index));
-                SlotOf::Fixed(slot as u32)
-            }
-            slot => slot,
-        };
+        let slot = self.in_round(slot);
         if let Some(variable) = self.shared.internal[index] {
             return Ok((variable, slot));
         }
@@ -95,6 +87,40 @@ impl Linker<'_> {
         let variable = InternalVariable::new(&mut self.shared.builder, &self.recipe.internal[index], element);
         self.shared.internal[index] = Some(variable);
         Ok((variable, slot))
+    }
+
+    /// A slot with the present rounds of loops that are written out put in.
+    fn in_round(&self, slot: SlotOf) -> SlotOf {
+        match slot {
+            SlotOf::Unrolled { first, by } => {
+                let round = |index: u32| i64::from(self.rounds.get(&index).copied().unwrap_or(0));
+                let slot =
+                    by.iter().fold(i64::from(first), |slot, &(index, slots)| slot + slots * round(index));
+                SlotOf::Fixed(slot as u32)
+            }
+            slot => slot,
+        }
+    }
+
+    /// The variable and the place in it of what the present load, of type `ty`, brings in, if it is kept; and whether it is there
+    /// already.
+    pub(super) fn kept(&mut self, ty: Word) -> Option<(InternalVariable, Vec<Word>, bool)> {
+        let &(number, _) = self.accesses.get(&self.at)?;
+        let load = self.member.kept.iter().find(|load| load.access == number)?.clone();
+        let index = usize::from(load.index);
+        let builder = &mut self.shared.builder;
+        let variable = match self.shared.kept[index] {
+            Some(variable) => variable,
+            None => InternalVariable::new(builder, &self.recipe.kept[index], ty),
+        };
+        self.shared.kept[index] = Some(variable);
+        let SlotOf::Fixed(slot) = self.in_round(load.slot) else { return None };
+        let path = if self.recipe.kept[index].slots == 1 {
+            Vec::new()
+        } else {
+            vec![self.shared.builder.constant(slot)]
+        };
+        Some((variable, path, load.again))
     }
 
     /// The element of an array that the present access goes through.

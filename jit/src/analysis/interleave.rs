@@ -1,0 +1,353 @@
+//! How one invocation can do a function for several work-groups side by side.
+//!
+//! The work-groups have the local id of the invocation in common, and the arguments. A branch whose condition is made of these
+//! alone goes the same way for all of them, so what it leads to can be done for all of them together, barriers included. A branch
+//! that the work-group decides, or what was loaded, may go one way for one and another for the next: the construct that it
+//! begins is done for one work-group after another, and there must be no barrier in it.
+//!
+//! # Requires
+//! - structured control flow
+//!
+//! # Guarantees
+//! - outside of the constructs that are apart, no branch depends on a value that varies
+//! - control enters a construct that is apart from one place and leaves it for its merge block alone, and no barrier lies in it
+//!
+//! # Refuses
+//! - a barrier under a condition that varies: what one work-group has to wait for, another does not
+//! - sub-group operations: which invocations take part is not followed
+//! - atomic operations on buffers: a work-group may wait for another one by them
+//! - memory that is reached by device addresses
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::dr::{Function, Instruction, Module, Operand};
+use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
+
+use super::cfg::Cfg;
+use crate::frontend::opcodes;
+
+/// Why work-groups are not done side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Alone {
+    /// A barrier under a condition that is not the same in all work-groups.
+    #[error("a barrier under a condition that is not the same in all work-groups")]
+    Barrier,
+    /// Sub-group operations.
+    #[error("sub-group operations")]
+    Subgroup,
+    /// Atomic operations on buffers, by which work-groups may wait for each other.
+    #[error("atomic operations on a buffer")]
+    Atomic,
+    /// Memory reached by device addresses.
+    #[error("device addresses")]
+    Addresses,
+    /// Variables of the invocation or the work-group that start with a value.
+    #[error("variables that start with values")]
+    Initialized,
+}
+
+/// What the global ids of a module are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Globals {
+    /// Variables of which each work-group has its own.
+    pub(crate) own: AHashSet<Word>,
+    /// Inputs that differ between work-groups.
+    pub(crate) ids: AHashMap<Word, BuiltIn>,
+    /// Types of the variables.
+    variables: AHashMap<Word, Word>,
+    /// Types of pointers into memory that somebody may write.
+    memory: AHashSet<Word>,
+    /// Types of pointers into shared memory and the invocation's own: no other work-group sees what is there.
+    inside: AHashSet<Word>,
+    initialized: bool,
+    addresses: bool,
+}
+
+/// A construct that is done for one work-group after another: blocks by their index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Construct {
+    /// The block that begins it. That of a loop is part of it; a selection begins behind it.
+    pub(crate) header: usize,
+    pub(crate) is_loop: bool,
+    /// Its blocks, in the order of the module.
+    pub(crate) blocks: Vec<usize>,
+    pub(crate) merge: usize,
+}
+
+/// How a function is done.
+#[derive(Clone, Debug)]
+pub(crate) enum Manner {
+    /// Side by side, but for some constructs. `varying` are the values that each work-group has its own of.
+    Together { apart: Vec<Construct>, varying: AHashSet<Word> },
+    /// All of it for one work-group after another; there is no barrier in it.
+    InTurn,
+}
+
+impl Globals {
+    pub(crate) fn of<'a>(
+        globals: impl Iterator<Item = &'a Instruction>,
+        annotations: impl Iterator<Item = &'a Instruction>,
+    ) -> Self {
+        let mut found = Self::default();
+        let mut builtins: AHashMap<Word, BuiltIn> = AHashMap::new();
+        // Once storage buffers were uniform ones with a decoration.
+        let mut uniforms_change = false;
+        for inst in annotations {
+            uniforms_change |= inst.operands.contains(&Operand::Decoration(Decoration::BufferBlock));
+            if let [Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(builtin)] =
+                inst.operands.as_slice()
+            {
+                builtins.insert(*id, *builtin);
+            }
+        }
+        for inst in globals {
+            let (Some(id), Some(Operand::StorageClass(class))) = (inst.result_id, inst.operands.first())
+            else {
+                continue;
+            };
+            if let (Op::Variable, Some(ty)) = (inst.class.opcode, inst.result_type) {
+                found.variables.insert(id, ty);
+            }
+            match (inst.class.opcode, class) {
+                (Op::TypePointer, StorageClass::StorageBuffer) => {
+                    found.memory.insert(id);
+                }
+                (Op::TypePointer, StorageClass::Uniform) if uniforms_change => {
+                    found.memory.insert(id);
+                }
+                (Op::TypePointer, StorageClass::PhysicalStorageBuffer) => found.addresses = true,
+                (
+                    Op::TypePointer,
+                    StorageClass::Workgroup | StorageClass::Private | StorageClass::Function,
+                ) => {
+                    found.inside.insert(id);
+                }
+                (Op::Variable, StorageClass::Workgroup | StorageClass::Private) => {
+                    found.own.insert(id);
+                    found.initialized |= inst.operands.len() > 1;
+                }
+                (Op::Variable, StorageClass::Input) => {
+                    let differs = |builtin: &&BuiltIn| {
+                        matches!(
+                            builtin,
+                            BuiltIn::WorkgroupId | BuiltIn::GlobalInvocationId | BuiltIn::NumWorkgroups
+                        )
+                    };
+                    if let Some(builtin) = builtins.get(&id).filter(differs) {
+                        found.ids.insert(id, *builtin);
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    pub(crate) fn of_module(module: &Module) -> Self {
+        Self::of(module.types_global_values.iter(), module.annotations.iter())
+    }
+}
+
+/// Whether there is a barrier in a function, itself or in those of `calls` that it calls.
+pub(crate) fn has_barrier(function: &Function, calls: &AHashSet<Word>) -> bool {
+    function.all_inst_iter().any(|inst| is_barrier(inst, calls))
+}
+
+fn is_barrier(inst: &Instruction, calls: &AHashSet<Word>) -> bool {
+    match inst.class.opcode {
+        Op::ControlBarrier => true,
+        Op::FunctionCall => {
+            inst.operands.first().and_then(Operand::id_ref_any).is_some_and(|f| calls.contains(&f))
+        }
+        _ => false,
+    }
+}
+
+/// How a function can be done for several work-groups; `calls` are the functions in which there is a barrier.
+pub(crate) fn manner(
+    function: &Function,
+    globals: &Globals,
+    calls: &AHashSet<Word>,
+) -> Result<Manner, Alone> {
+    if globals.addresses {
+        return Err(Alone::Addresses);
+    }
+    if globals.initialized {
+        return Err(Alone::Initialized);
+    }
+    let types: AHashMap<Word, Word> =
+        function.all_inst_iter().filter_map(|inst| Some((inst.result_id?, inst.result_type?))).collect();
+    for inst in function.all_inst_iter() {
+        let op = inst.class.opcode;
+        if is_subgroup(op) {
+            return Err(Alone::Subgroup);
+        }
+        if opcodes::has(op, opcodes::ATOMIC) {
+            let pointer = inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
+            let inside = globals.own.contains(&pointer)
+                || types.get(&pointer).is_some_and(|ty| globals.inside.contains(ty));
+            if !inside {
+                return Err(Alone::Atomic);
+            }
+        }
+    }
+    let flow = Flow { function, globals, cfg: Cfg::new(function), types };
+    let mut apart: Vec<Construct> = Vec::new();
+    // Each time round there is a construct more.
+    for _ in 0..=function.blocks.len() {
+        let varying = flow.varying(&apart);
+        let Some(block) = flow.parting(&apart, &varying) else {
+            return Ok(Manner::Together { apart, varying });
+        };
+        let Some(around) = flow.closed_around(block) else { break };
+        if flow.blocks(&around).any(|inst| is_barrier(inst, calls)) && !mutant!(BarriersMayPart) {
+            return Err(Alone::Barrier);
+        }
+        apart.retain(|inner| !around.blocks.contains(&inner.header));
+        apart.push(around);
+    }
+    match has_barrier(function, calls) {
+        true => Err(Alone::Barrier),
+        false => Ok(Manner::InTurn),
+    }
+}
+
+/// Whether an instruction is one of a sub-group: `OpGroup…`, `OpGroupNonUniform…` and those of the extensions, by their numbers.
+fn is_subgroup(op: Op) -> bool {
+    matches!(op as u32, 261..=272 | 333..=366 | 4421..=4432 | 5571..=5580 | 6401..=6408)
+}
+
+struct Flow<'a> {
+    function: &'a Function,
+    globals: &'a Globals,
+    cfg: Cfg,
+    /// Types of the values of the function.
+    types: AHashMap<Word, Word>,
+}
+
+impl Flow<'_> {
+    fn instructions(&self, block: usize) -> &[Instruction] {
+        &self.function.blocks[block].instructions
+    }
+
+    fn blocks<'a>(&'a self, construct: &'a Construct) -> impl Iterator<Item = &'a Instruction> {
+        construct.blocks.iter().flat_map(|&block| self.instructions(block))
+    }
+
+    /// The values that may differ between work-groups, with these constructs apart.
+    fn varying(&self, apart: &[Construct]) -> AHashSet<Word> {
+        let mut varying: AHashSet<Word> = AHashSet::new();
+        loop {
+            let known = varying.len();
+            for block in 0..self.function.blocks.len() {
+                let inside = apart.iter().any(|construct| construct.blocks.contains(&block));
+                let meets = apart.iter().any(|construct| construct.merge == block);
+                for inst in self.instructions(block) {
+                    let Some(id) = inst.result_id else { continue };
+                    let varies = inside
+                        || meets && inst.class.opcode == Op::Phi && !mutant!(WhatPartsIsCommon)
+                        || self.varies(inst, &varying);
+                    if varies {
+                        varying.insert(id);
+                    }
+                }
+            }
+            if varying.len() == known {
+                return varying;
+            }
+        }
+    }
+
+    fn varies(&self, inst: &Instruction, varying: &AHashSet<Word>) -> bool {
+        let of = |id: Word| {
+            varying.contains(&id)
+                || self.globals.own.contains(&id)
+                || self.globals.ids.contains_key(&id) && !mutant!(WorkGroupsAreOne)
+        };
+        let op = inst.class.opcode;
+        // What is loaded may differ even where the place is one: by when it is loaded, if nothing else.
+        let loads = op == Op::Load && {
+            let pointer = inst.operands.first().and_then(Operand::id_ref_any);
+            let ty = pointer.and_then(|at| self.types.get(&at).or_else(|| self.globals.variables.get(&at)));
+            ty.is_none_or(|ty| self.globals.memory.contains(ty))
+        };
+        matches!(op, Op::Variable | Op::FunctionCall)
+            || loads && !mutant!(MemoryIsCommon)
+            || opcodes::has(op, opcodes::ATOMIC)
+            || inst.operands.iter().filter_map(Operand::id_ref_any).any(of)
+    }
+
+    /// The first block that ends in a branch on a value that varies, and is in no construct that is apart already or begins one.
+    fn parting(&self, apart: &[Construct], varying: &AHashSet<Word>) -> Option<usize> {
+        (0..self.function.blocks.len()).find(|block| {
+            let done = apart.iter().any(|construct| {
+                construct.blocks.contains(block) || !construct.is_loop && construct.header == *block
+            });
+            let last = self.instructions(*block).last();
+            let parts = last.is_some_and(|last| {
+                matches!(last.class.opcode, Op::BranchConditional | Op::Switch)
+                    && last
+                        .operands
+                        .first()
+                        .and_then(Operand::id_ref_any)
+                        .is_some_and(|id| varying.contains(&id))
+            });
+            parts && !done
+        })
+    }
+
+    /// The innermost construct that a block begins, or lies in, and that control leaves for its merge block alone.
+    fn closed_around(&self, block: usize) -> Option<Construct> {
+        let mut constructs: Vec<Construct> =
+            (0..self.function.blocks.len()).filter_map(|header| self.construct(header)).collect();
+        constructs.retain(|one| one.blocks.contains(&block) || one.header == block);
+        constructs.sort_by_key(|one| one.blocks.len());
+        constructs.into_iter().find(|one| self.is_closed(one))
+    }
+
+    fn construct(&self, header: usize) -> Option<Construct> {
+        let mut found = self.instructions(header).iter().rev();
+        let merge = found.find(|inst| matches!(inst.class.opcode, Op::SelectionMerge | Op::LoopMerge))?;
+        let is_loop = merge.class.opcode == Op::LoopMerge;
+        let merge = self.cfg.block_of_label(merge.operands.first()?.id_ref_any()?)?;
+        let inside = |&block: &usize| {
+            self.cfg.dominates(header, block)
+                && !self.cfg.dominates(merge, block)
+                && (is_loop || block != header)
+        };
+        let blocks = (0..self.function.blocks.len()).filter(inside).collect();
+        Some(Construct { header, is_loop, blocks, merge })
+    }
+
+    /// Whether control enters a construct by its header and leaves it for its merge block, and nothing names one of its blocks
+    /// from outside.
+    fn is_closed(&self, one: &Construct) -> bool {
+        let inside = |block: usize| one.blocks.contains(&block);
+        let stays =
+            |label: Word| self.cfg.block_of_label(label).is_none_or(|to| inside(to) || to == one.merge);
+        let ends = |block: usize| {
+            let leaves = |inst: &Instruction| match inst.class.opcode {
+                Op::Return | Op::ReturnValue | Op::Kill => true,
+                Op::Phi => false,
+                _ => !inst.operands.iter().filter_map(Operand::id_ref_any).all(stays),
+            };
+            self.instructions(block).iter().any(leaves)
+        };
+        let header_stays = one.is_loop || {
+            let last = self.instructions(one.header).last();
+            last.is_some_and(|last| last.operands.iter().filter_map(Operand::id_ref_any).all(stays))
+        };
+        let entries = self.cfg.predecessors[one.header].iter().filter(|&&before| !inside(before)).count();
+        let met_from_inside = |&before: &usize| inside(before) || before == one.header;
+        header_stays
+            && (!one.is_loop || entries == 1)
+            && one.merge != one.header
+            && !one.blocks.iter().any(|&block| ends(block))
+            && !self.cfg.predecessors[one.merge].is_empty()
+            && self.cfg.predecessors[one.merge].iter().all(met_from_inside)
+            // A block of the construct has no way in but the header.
+            && one.blocks.iter().all(|&block| {
+                block == one.header || self.cfg.predecessors[block].iter().all(met_from_inside)
+            })
+    }
+}

@@ -1,0 +1,645 @@
+//! Several work-groups in one, side by side.
+//!
+//! Each invocation does what the invocations of its local id do in `G` work-groups that follow each other: a load of one, the
+//! same load of the next, and so on, then what comes after it. One barrier serves all of them. What of a function has to be
+//! done for one work-group after another says [`analysis::interleave`](crate::analysis::interleave).
+//!
+//! The last work-group has fewer to do if their number is no multiple of `G`: it does them one by one, in a loop, with a
+//! barrier between two of them, for they use the same shared memory. Whether a work-group is that one follows from its number, so
+//! all of it takes that way.
+//!
+//! # Requires
+//! - the finished functions of a fused kernel, and functions that `analysis::interleave` has found a manner for
+//!
+//! # Guarantees
+//! - each work-group of the kernel is done once, with its ids, its shared memory and its invocations' own variables
+//! - control flow around barriers is what it was in the kernel
+
+use std::rc::Rc;
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::dr::{Function, Instruction, Operand};
+use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, StorageClass, Word};
+
+use super::JitError;
+use super::builder::{Builder, Code};
+use super::entry::{self, Blocks};
+use super::link::Shared;
+use crate::analysis::interleave::{Construct, Globals, Manner, has_barrier, manner};
+use crate::plan::recipe::{Interleave, Recipe};
+
+/// One of the work-groups that an invocation does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum One {
+    /// By its number among those that are side by side.
+    Numbered(u32),
+    /// One of the last, whose number is in a variable.
+    Rest,
+}
+
+/// What a function is written for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Version {
+    Together,
+    Alone(One),
+}
+
+/// What an instruction is written for: all work-groups of the version, or one, by its place among them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    Only(usize),
+}
+
+/// A value or label of the function: one for all work-groups, or one for each.
+enum Value {
+    Common(Word),
+    Each(Vec<Word>),
+}
+
+impl Value {
+    fn of(&self, place: usize) -> Word {
+        match self {
+            Self::Common(id) => *id,
+            Self::Each(ids) => ids[place],
+        }
+    }
+}
+
+struct Original {
+    function: Function,
+    manner: Manner,
+}
+
+/// Writes the work-groups of the kernel with this entry point side by side; returns the id of the new entry point.
+pub(super) fn build(
+    shared: &mut Shared,
+    recipe: &Recipe,
+    how: Interleave,
+    entry: Word,
+) -> Result<Word, JitError> {
+    let mut weaver = Weaver::new(shared, recipe, how)?;
+    let together = weaver.version(entry, Version::Together)?;
+    let main = match how.total {
+        None => together,
+        Some(total) => {
+            let rest = weaver.version(entry, Version::Alone(One::Rest))?;
+            weaver.choose(together, rest, total)
+        }
+    };
+    weaver.decorate();
+    Ok(main)
+}
+
+struct Weaver<'a> {
+    shared: &'a mut Shared,
+    how: Interleave,
+    /// Local size in the dimension in which the work-groups follow each other.
+    local: u32,
+    globals: Globals,
+    originals: AHashMap<Word, Rc<Original>>,
+    /// Variables of which each work-group has its own.
+    own: AHashMap<Word, Vec<Word>>,
+    /// Holds the number of one of the last work-groups.
+    rest: Option<Word>,
+    versions: AHashMap<(Word, Version), Word>,
+    /// What became of the ids of the functions.
+    renamed: AHashMap<Word, Vec<Word>>,
+}
+
+/// A function that is being written.
+struct Body<'a> {
+    original: &'a Function,
+    version: Version,
+    groups: Vec<One>,
+    apart: &'a [Construct],
+    values: AHashMap<Word, Value>,
+    labels: AHashMap<Word, Value>,
+    /// Pointers to ids, or to a component of one.
+    chains: AHashMap<Word, (Word, Option<Word>)>,
+    blocks: Blocks,
+}
+
+impl<'a> Weaver<'a> {
+    fn new(shared: &'a mut Shared, recipe: &Recipe, how: Interleave) -> Result<Self, JitError> {
+        let builder = &mut shared.builder;
+        let functions = std::mem::take(&mut builder.module.functions);
+        let globals =
+            Globals::of(builder.module.types_global_values.iter(), builder.module.annotations.iter());
+        let mut calls: AHashSet<Word> = AHashSet::new();
+        let mut originals = AHashMap::new();
+        for function in functions {
+            let id = function.def_id().unwrap_or(0);
+            let manner = manner(&function, &globals, &calls)
+                .map_err(|alone| JitError::new("interleave", alone.to_string()))?;
+            if has_barrier(&function, &calls) {
+                calls.insert(id);
+            }
+            originals.insert(id, Rc::new(Original { function, manner }));
+        }
+        let mut own = AHashMap::new();
+        for inst in builder.module.types_global_values.clone() {
+            let (Some(id), Some(pointer)) = (inst.result_id, inst.result_type) else { continue };
+            let Some(Operand::StorageClass(class)) = inst.operands.first() else { continue };
+            if globals.own.contains(&id) {
+                let mut all = vec![id];
+                all.extend((1..how.groups).map(|_| match mutant!(SharedMemoryIsOne) {
+                    true => id,
+                    false => builder.variable(*class, pointer, None),
+                }));
+                own.insert(id, all);
+            }
+        }
+        let rest = how.total.map(|_| {
+            let number = builder.u32();
+            let pointer = builder.pointer(StorageClass::Private, number);
+            builder.variable(StorageClass::Private, pointer, None)
+        });
+        let local = recipe.local_size[usize::from(how.axis)];
+        let (versions, renamed) = (AHashMap::new(), AHashMap::new());
+        Ok(Self { shared, how, local, globals, originals, own, rest, versions, renamed })
+    }
+
+    /// The id of a version of a function, which is written if it is new.
+    fn version(&mut self, function: Word, version: Version) -> Result<Word, JitError> {
+        if let Some(&known) = self.versions.get(&(function, version)) {
+            return Ok(known);
+        }
+        let original = self.originals.get(&function).cloned();
+        let original = original.ok_or_else(|| JitError::new("interleave", "a call of no function"))?;
+        let id = self.shared.builder.fresh();
+        self.versions.insert((function, version), id);
+        self.write(id, &original, version)?;
+        Ok(id)
+    }
+
+    fn write(&mut self, id: Word, original: &Original, version: Version) -> Result<(), JitError> {
+        let function = &original.function;
+        let (groups, apart, varying) = match (version, &original.manner) {
+            (Version::Alone(one), _) => (vec![one], &[][..], None),
+            (Version::Together, Manner::Together { apart, varying }) => {
+                ((0..self.how.groups).map(One::Numbered).collect(), apart.as_slice(), Some(varying))
+            }
+            (Version::Together, Manner::InTurn) => {
+                return Err(JitError::new("interleave", "nothing to do side by side"));
+            }
+        };
+        let builder = &mut self.shared.builder;
+        let mut each = |all: bool| match all {
+            true => Value::Each(groups.iter().map(|_| builder.fresh()).collect()),
+            false => Value::Common(builder.fresh()),
+        };
+        let (mut values, mut labels) = (AHashMap::new(), AHashMap::new());
+        for (number, block) in function.blocks.iter().enumerate() {
+            let several = apart.iter().any(|one| one.merge == number || one.blocks.contains(&number));
+            labels.insert(block.label_id().unwrap_or(0), each(several));
+            for inst in &block.instructions {
+                if let Some(result) = inst.result_id {
+                    values.insert(result, each(varying.is_none_or(|varying| varying.contains(&result))));
+                }
+            }
+        }
+        let first = function.blocks.first().and_then(|block| labels.get(&block.label_id()?));
+        let first = first.map_or(0, |label| label.of(0));
+        let blocks = Blocks::at(first);
+        let chains = AHashMap::new();
+        let mut body = Body { original: function, version, groups, apart, values, labels, chains, blocks };
+        self.body(&mut body)?;
+        let mut def = function.def.clone();
+        if let Some(def) = &mut def {
+            def.result_id = Some(id);
+        }
+        self.shared.builder.module.functions.push(Function {
+            def,
+            end: function.end.clone(),
+            parameters: Vec::new(),
+            blocks: body.blocks.finish(),
+        });
+        Ok(())
+    }
+
+    fn body(&mut self, body: &mut Body<'_>) -> Result<(), JitError> {
+        for number in 0..body.original.blocks.len() {
+            if let Some(one) = body.apart.iter().find(|one| one.blocks.contains(&number)) {
+                if one.is_loop && one.header == number {
+                    self.in_turn(body, one)?;
+                }
+                continue;
+            }
+            let met = body.apart.iter().any(|one| one.merge == number);
+            let last = body.groups.len() - 1;
+            if number > 0 {
+                let label = body.label(number).of(if met { last } else { 0 });
+                body.blocks.next(label);
+            }
+            let block = &body.original.blocks[number];
+            let parts = body.apart.iter().find(|one| !one.is_loop && one.header == number);
+            for inst in &block.instructions {
+                let which = if met && inst.class.opcode == Op::Phi { Which::Only(last) } else { Which::All };
+                let ends = matches!(
+                    inst.class.opcode,
+                    Op::SelectionMerge | Op::BranchConditional | Op::Switch | Op::Branch
+                );
+                if parts.is_none() || !ends {
+                    self.instruction(body, inst, which)?;
+                }
+            }
+            if let Some(one) = parts {
+                self.in_turn(body, one)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a construct for one work-group after another, up to what comes before the rest of the merge block.
+    fn in_turn(&mut self, body: &mut Body<'_>, one: &Construct) -> Result<(), JitError> {
+        let blocks = &body.original.blocks;
+        for place in 0..body.groups.len() {
+            let which = Which::Only(place);
+            if !one.is_loop {
+                let length = blocks[one.header].instructions.len();
+                for inst in &blocks[one.header].instructions[length.saturating_sub(2)..] {
+                    self.instruction(body, inst, which)?;
+                }
+            }
+            for &number in &one.blocks {
+                let label = body.label(number).of(place);
+                body.blocks.next(label);
+                for inst in &blocks[number].instructions {
+                    self.instruction(body, inst, which)?;
+                }
+            }
+            if place + 1 == body.groups.len() {
+                break;
+            }
+            let label = body.label(one.merge).of(place);
+            body.blocks.next(label);
+            let phis = blocks[one.merge].instructions.iter().take_while(|inst| inst.class.opcode == Op::Phi);
+            for phi in phis {
+                self.instruction(body, phi, which)?;
+            }
+            if one.is_loop {
+                let next = body.label(one.header).of(place + 1);
+                body.blocks.code.effect(Op::Branch, vec![Operand::IdRef(next)]);
+            }
+        }
+        Ok(())
+    }
+
+    fn instruction(&mut self, body: &mut Body<'_>, inst: &Instruction, which: Which) -> Result<(), JitError> {
+        let first = inst.operands.first().and_then(Operand::id_ref_any);
+        match inst.class.opcode {
+            Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject => {
+                if let (Some(place), Some(result)) =
+                    (first.and_then(|at| self.id_at(body, at)), inst.result_id)
+                {
+                    let component = inst.operands.get(1).and_then(Operand::id_ref_any).or(place.1);
+                    body.chains.insert(result, (place.0, component));
+                    return Ok(());
+                }
+            }
+            Op::Load => {
+                if let Some(place) = first.and_then(|at| self.id_at(body, at)) {
+                    for at in body.places(which) {
+                        self.load_id(body, inst, place, at);
+                    }
+                    return Ok(());
+                }
+            }
+            Op::FunctionCall => return self.call(body, inst, which),
+            // One serves all.
+            Op::ControlBarrier | Op::MemoryBarrier => {
+                let operands = inst.operands.clone();
+                body.blocks.code.effect(inst.class.opcode, operands);
+                return Ok(());
+            }
+            Op::Branch
+            | Op::BranchConditional
+            | Op::Switch
+            | Op::SelectionMerge
+            | Op::LoopMerge
+            | Op::Return
+            | Op::Unreachable => {
+                let place = match which {
+                    Which::All => 0,
+                    Which::Only(place) => place,
+                };
+                let operands = self.operands(body, inst, which, place);
+                body.blocks.code.effect(inst.class.opcode, operands);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let common =
+            inst.result_id.and_then(|id| body.values.get(&id)).is_some_and(|v| matches!(v, Value::Common(_)));
+        let places = if common {
+            body.places(which).take(1).collect()
+        } else {
+            body.places(which).collect::<Vec<_>>()
+        };
+        for place in places {
+            let operands = match inst.class.opcode {
+                Op::Phi => self.phi(body, inst, which, place),
+                _ => self.operands(body, inst, which, place),
+            };
+            let result = inst.result_id.map(|id| self.renamed(body, id, place));
+            let copy = Instruction::new(inst.class.opcode, inst.result_type, result, operands);
+            body.blocks.code.0.push(copy);
+        }
+        Ok(())
+    }
+
+    /// The id of a result in one of the work-groups.
+    fn renamed(&mut self, body: &Body<'_>, id: Word, place: usize) -> Word {
+        let new = body.values.get(&id).map_or(id, |value| value.of(place));
+        self.renamed.entry(id).or_default().push(new);
+        new
+    }
+
+    fn value(&self, body: &Body<'_>, id: Word, place: usize) -> Word {
+        if let Some(value) = body.values.get(&id) {
+            return value.of(place);
+        }
+        let own = match body.groups[place] {
+            One::Numbered(number) => number as usize,
+            One::Rest => 0,
+        };
+        self.own.get(&id).map_or(id, |all| all[own])
+    }
+
+    fn operands(&self, body: &Body<'_>, inst: &Instruction, which: Which, place: usize) -> Vec<Operand> {
+        let mapped = |operand: &Operand| match operand {
+            Operand::IdRef(id) if body.labels.contains_key(id) => Operand::IdRef(body.target(*id, which)),
+            Operand::IdRef(id) => Operand::IdRef(self.value(body, *id, place)),
+            other => other.clone(),
+        };
+        inst.operands.iter().map(mapped).collect()
+    }
+
+    /// A phi, of which the blocks that come before have names of their own.
+    fn phi(&self, body: &Body<'_>, inst: &Instruction, which: Which, place: usize) -> Vec<Operand> {
+        let pairs = inst
+            .operands
+            .chunks(2)
+            .filter_map(|pair| Some((pair.first()?.id_ref_any()?, pair.get(1)?.id_ref_any()?)));
+        let copied = pairs.flat_map(|(value, from)| {
+            let from = match which {
+                Which::All => body.end_of(from, 0),
+                Which::Only(place) => body.end_of(from, place),
+            };
+            [self.value(body, value, place), from]
+        });
+        copied.map(Operand::IdRef).collect()
+    }
+
+    fn call(&mut self, body: &mut Body<'_>, inst: &Instruction, which: Which) -> Result<(), JitError> {
+        let callee = inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
+        let together =
+            self.originals.get(&callee).is_some_and(|f| matches!(f.manner, Manner::Together { .. }));
+        let versions: Vec<Version> = match (body.version, which) {
+            (Version::Together, Which::All) if together => vec![Version::Together],
+            _ => body.places(which).map(|place| Version::Alone(body.groups[place])).collect(),
+        };
+        for version in versions {
+            let function = self.version(callee, version)?;
+            let ty = inst.result_type.unwrap_or(0);
+            body.blocks.code.value(
+                &mut self.shared.builder,
+                Op::FunctionCall,
+                ty,
+                vec![Operand::IdRef(function)],
+            );
+        }
+        Ok(())
+    }
+
+    /// The id that a pointer leads to, and which component.
+    fn id_at(&self, body: &Body<'_>, pointer: Word) -> Option<(Word, Option<Word>)> {
+        let chain = body.chains.get(&pointer).copied();
+        chain.or_else(|| self.globals.ids.contains_key(&pointer).then_some((pointer, None)))
+    }
+
+    /// Loads an id of one of the work-groups.
+    fn load_id(&mut self, body: &mut Body<'_>, inst: &Instruction, at: (Word, Option<Word>), place: usize) {
+        let (variable, component) = at;
+        let axis = usize::from(self.how.axis);
+        let (Some(result), Some(ty)) = (inst.result_id, inst.result_type) else { return };
+        let result = body.values.get(&result).map_or(result, |value| value.of(place));
+        let group = body.groups[place];
+        let code = &mut body.blocks.code;
+        let builtin = self.globals.ids[&variable];
+        let all = self.components(code, builtin);
+        let Shared { builder, inputs, push, .. } = &mut *self.shared;
+        let groups = builder.constant(self.how.groups);
+        let local = builder.constant(self.local);
+        let variable_of_rest = self.rest.unwrap_or(0);
+        let rest = |builder: &mut Builder, code: &mut Code| {
+            let number = builder.u32();
+            code.value(builder, Op::Load, number, vec![Operand::IdRef(variable_of_rest)])
+        };
+        let own = match (builtin, group) {
+            (BuiltIn::NumWorkgroups, _) => match self.how.total {
+                Some(total) => push.load_u32(builder, code, total),
+                None => code.math(builder, Op::IMul, all[axis], groups),
+            },
+            (BuiltIn::WorkgroupId, One::Rest) => rest(builder, code),
+            (_, One::Rest) => {
+                let number = rest(builder, code);
+                let start = code.math(builder, Op::IMul, number, local);
+                let inside = inputs.component(builder, code, BuiltIn::LocalInvocationId, axis);
+                code.math(builder, Op::IAdd, start, inside)
+            }
+            (_, One::Numbered(number)) => {
+                let first = inputs.component(builder, code, BuiltIn::WorkgroupId, axis);
+                let first = code.math(builder, Op::IMul, first, groups);
+                let number = builder.constant(number);
+                let group = code.math(builder, Op::IAdd, first, number);
+                if builtin == BuiltIn::WorkgroupId {
+                    group
+                } else {
+                    let start = code.math(builder, Op::IMul, group, local);
+                    let inside = inputs.component(builder, code, BuiltIn::LocalInvocationId, axis);
+                    code.math(builder, Op::IAdd, start, inside)
+                }
+            }
+        };
+        let mut parts = all;
+        parts[axis] = own;
+        self.made(code, parts, (variable, component), (result, ty));
+    }
+
+    /// The three numbers of a built-in of the dispatch.
+    fn components(&mut self, code: &mut Code, builtin: BuiltIn) -> [Word; 3] {
+        let Shared { builder, inputs, .. } = &mut *self.shared;
+        std::array::from_fn(|d| inputs.component(builder, code, builtin, d))
+    }
+
+    /// A built-in made of three numbers, or a component of it, under the id `result`.
+    fn made(
+        &mut self,
+        code: &mut Code,
+        parts: [Word; 3],
+        at: (Word, Option<Word>),
+        (result, ty): (Word, Word),
+    ) {
+        let builder = &mut self.shared.builder;
+        let (variable, component) = at;
+        let uvec3 = builder.uvec3();
+        let operands = parts.into_iter().map(Operand::IdRef).collect();
+        let mut whole = code.value(builder, Op::CompositeConstruct, uvec3, operands);
+        let pointer = builder.definitions.get(&variable).and_then(|inst| inst.result_type);
+        let pointer = pointer.and_then(|ty| builder.definitions.get(&ty)).cloned();
+        let vector = pointer.and_then(|inst| inst.operands.get(1)?.id_ref_any()).unwrap_or(uvec3);
+        if vector != uvec3 {
+            whole = code.value(builder, Op::Bitcast, vector, vec![Operand::IdRef(whole)]);
+        }
+        let last = match component {
+            None => Instruction::new(Op::CopyObject, Some(ty), Some(result), vec![Operand::IdRef(whole)]),
+            Some(index) => {
+                let operands = vec![Operand::IdRef(whole), Operand::IdRef(index)];
+                match builder.definitions.get(&index).map(|inst| (inst.class.opcode, inst.operands.first())) {
+                    Some((Op::Constant, Some(number @ Operand::LiteralBit32(_)))) => {
+                        let operands = vec![Operand::IdRef(whole), number.clone()];
+                        Instruction::new(Op::CompositeExtract, Some(ty), Some(result), operands)
+                    }
+                    _ => Instruction::new(Op::VectorExtractDynamic, Some(ty), Some(result), operands),
+                }
+            }
+        };
+        code.0.push(last);
+    }
+
+    /// The entry point that does `G` work-groups side by side, or the last ones one by one.
+    fn choose(&mut self, together: Word, alone: Word, total: u16) -> Word {
+        let Shared { builder, inputs, push, .. } = &mut *self.shared;
+        let mut blocks = Blocks::new(builder);
+        let [side_by_side, before, header, body, next, done, end] = std::array::from_fn(|_| builder.fresh());
+        let (boolean, void, number) = (builder.bool(), builder.void(), builder.u32());
+        let (groups, one) = (builder.constant(self.how.groups), builder.constant(1));
+        let total = push.load_u32(builder, &mut blocks.code, total);
+        let axis = usize::from(self.how.axis);
+        let group = inputs.component(builder, &mut blocks.code, BuiltIn::WorkgroupId, axis);
+        let first = blocks.code.math(builder, Op::IMul, group, groups);
+        let behind = blocks.code.math(builder, Op::IAdd, first, groups);
+        let operands = [behind, total].map(Operand::IdRef).to_vec();
+        let mut full = blocks.code.value(builder, Op::ULessThanEqual, boolean, operands);
+        if mutant!(LastGroupIsFull) {
+            full = builder.truth(true);
+        }
+        let merge = vec![Operand::IdRef(end), Operand::SelectionControl(SelectionControl::NONE)];
+        blocks.code.effect(Op::SelectionMerge, merge);
+        let sides = [full, side_by_side, before].map(Operand::IdRef).to_vec();
+        blocks.code.effect(Op::BranchConditional, sides);
+        let branch = |blocks: &mut Blocks, to: Word| blocks.code.effect(Op::Branch, vec![Operand::IdRef(to)]);
+
+        blocks.next(side_by_side);
+        blocks.code.value(builder, Op::FunctionCall, void, vec![Operand::IdRef(together)]);
+        branch(&mut blocks, end);
+
+        blocks.next(before);
+        branch(&mut blocks, header);
+        blocks.next(header);
+        let (count, following) = (builder.fresh(), builder.fresh());
+        let incoming = [first, before, following, next].map(Operand::IdRef).to_vec();
+        blocks.code.0.push(Instruction::new(Op::Phi, Some(number), Some(count), incoming));
+        let operands = [count, total].map(Operand::IdRef).to_vec();
+        let more = blocks.code.value(builder, Op::ULessThan, boolean, operands);
+        let merge =
+            vec![Operand::IdRef(done), Operand::IdRef(next), Operand::LoopControl(LoopControl::DONT_UNROLL)];
+        blocks.code.effect(Op::LoopMerge, merge);
+        blocks.code.effect(Op::BranchConditional, [more, body, done].map(Operand::IdRef).to_vec());
+        blocks.next(body);
+        let store = [self.rest.unwrap_or(0), count].map(Operand::IdRef).to_vec();
+        blocks.code.effect(Op::Store, store);
+        blocks.code.value(builder, Op::FunctionCall, void, vec![Operand::IdRef(alone)]);
+        if !mutant!(LastGroupsNeedNoBarrier) {
+            entry::barrier(builder, &mut blocks.code);
+        }
+        branch(&mut blocks, next);
+        blocks.next(next);
+        let operands = [count, one].map(Operand::IdRef).to_vec();
+        blocks.code.0.push(Instruction::new(Op::IAdd, Some(number), Some(following), operands));
+        branch(&mut blocks, header);
+        blocks.next(done);
+        branch(&mut blocks, end);
+        blocks.next(end);
+        entry::finish(self.shared, blocks)
+    }
+
+    /// Decorations of values go to all that became of them, and those of variables to all work-groups' own.
+    fn decorate(&mut self) {
+        let annotations = std::mem::take(&mut self.shared.builder.module.annotations);
+        let inside: AHashSet<Word> = self
+            .originals
+            .values()
+            .flat_map(|original| original.function.all_inst_iter().filter_map(|inst| inst.result_id))
+            .collect();
+        for inst in annotations {
+            let Some(Operand::IdRef(id)) = inst.operands.first().cloned() else { continue };
+            let ids = match (inside.contains(&id), self.own.get(&id)) {
+                (true, _) => self.renamed.get(&id).cloned().unwrap_or_default(),
+                (false, Some(own)) => own.clone(),
+                (false, None) => vec![id],
+            };
+            for id in ids {
+                let mut copy = inst.clone();
+                copy.operands[0] = Operand::IdRef(id);
+                self.shared.builder.module.annotations.push(copy);
+            }
+        }
+    }
+}
+
+impl Body<'_> {
+    fn label(&self, block: usize) -> &Value {
+        &self.labels[&self.original.blocks[block].label_id().unwrap_or(0)]
+    }
+
+    /// The places among the work-groups that something is written for.
+    fn places(&self, which: Which) -> std::ops::Range<usize> {
+        match which {
+            Which::All => 0..self.groups.len(),
+            Which::Only(place) => place..place + 1,
+        }
+    }
+
+    fn block_of(&self, label: Word) -> Option<usize> {
+        self.original.blocks.iter().position(|block| block.label_id() == Some(label))
+    }
+
+    /// Where a branch or a merge instruction leads.
+    fn target(&self, label: Word, which: Which) -> Word {
+        let value = &self.labels[&label];
+        match which {
+            Which::Only(place) => value.of(place),
+            Which::All => {
+                let number = self.block_of(label);
+                let met = self.apart.iter().any(|one| Some(one.merge) == number);
+                value.of(if met { self.groups.len() - 1 } else { 0 })
+            }
+        }
+    }
+
+    /// The label under which control comes from the end of a block, in what is written for the work-group at `place`.
+    fn end_of(&self, label: Word, place: usize) -> Word {
+        let Some(number) = self.block_of(label) else { return label };
+        let value = &self.labels[&label];
+        if self.apart.iter().any(|one| one.blocks.contains(&number)) {
+            return value.of(place);
+        }
+        // The construct that begins there: behind the first of its copies, it begins where the copy before has ended.
+        let begun = self.apart.iter().find(|one| match one.is_loop {
+            false => one.header == number,
+            true => {
+                let header = self.original.blocks[one.header].label_id();
+                let last = self.original.blocks[number].instructions.last();
+                last.is_some_and(|last| last.operands.iter().any(|o| o.id_ref_any() == header))
+            }
+        });
+        if let Some(one) = begun.filter(|_| place > 0) {
+            return self.label(one.merge).of(place - 1);
+        }
+        let met = self.apart.iter().any(|one| one.merge == number);
+        value.of(if met { self.groups.len() - 1 } else { 0 })
+    }
+}

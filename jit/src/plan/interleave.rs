@@ -1,0 +1,117 @@
+//! How many work-groups of a group with barriers one work-group does side by side (`emit::interleave`).
+//!
+//! A kernel by rows waits at each barrier until the slowest of its work-group has come. Several rows in one work-group wait
+//! together, and the loads of one are in flight while those of another are waited for.
+//!
+//! # Requires
+//! - a finished group and its promotions; work-groups of it that never meet, which is what theorem 2 has shown
+//!
+//! # Guarantees
+//! - a number that the members' control flow, the shared memory and the registers allow
+//! - no number of the call is in the code: that of the work-groups travels as a push constant, if it is no multiple
+
+use super::group::{Group, needs_glsl_memory_model};
+use super::internalize::Granted;
+use super::load_once::Kept;
+use super::mapping::Layout;
+use super::recipe::Mapping;
+use super::report::AloneReason;
+use super::submission::{Internalization, Limits, Submission};
+
+/// What a device gains from work-groups side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct InterleaveFacts {
+    /// Most work-groups of a fused kernel with barriers that one work-group does; 0 and 1 mean one.
+    pub work_groups: u32,
+    /// Fewest work-groups that are to be left of a dispatch, so that there is work for all of the device.
+    pub least: u32,
+    /// Most bytes of private variables for all of them in one invocation, so that they are registers.
+    pub private_bytes: u32,
+    /// Most bytes of shared memory for all of them, so that a processor has several work-groups; 0: what the device has.
+    pub shared_bytes: u32,
+}
+
+/// Work-groups next to each other that are done by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SideBySide {
+    pub(crate) groups: u32,
+    /// The dimension in which they follow each other.
+    pub(crate) axis: u8,
+    /// How many there are in that dimension.
+    pub(crate) count: u32,
+}
+
+/// The work-groups that one does, or why it does its own alone. `barriers` says whether some stand between members.
+///
+/// `Ok(None)`: nothing is gained by it on the device, or by this group.
+pub(crate) fn choose(
+    list: &[Submission],
+    group: &Group,
+    (granted, kept): (&[Granted], &[Kept]),
+    barriers: bool,
+    limits: &Limits,
+) -> Result<Option<SideBySide>, AloneReason> {
+    let facts = limits.interleave;
+    let members = &list[group.start..group.end()];
+    if facts.work_groups <= 1 || group.layout.mapping == Mapping::Items {
+        return Ok(None);
+    }
+    let mut waits = barriers;
+    for (submission, member) in (group.start..).zip(members) {
+        let why = |why| AloneReason::Member { submission, why };
+        let Ok(normal) = &member.kernel.normal else { return Ok(None) };
+        let own = normal.waits_side_by_side().map_err(why)?;
+        if own && is_guarded(&group.layout, member) && !mutant!(BarriersMayPart) {
+            return Err(AloneReason::Guarded { submission });
+        }
+        waits |= own;
+    }
+    if !waits {
+        return Ok(None);
+    }
+    if !group.trusted.is_empty() {
+        return Err(AloneReason::Trusted);
+    }
+    if members.iter().any(needs_glsl_memory_model) {
+        return Err(AloneReason::MemoryModel);
+    }
+    let counts = group.layout.shape.groups;
+    let axis = (0..3).max_by_key(|&axis| (counts[axis], 3 - axis)).unwrap_or(0);
+    let (count, all) = (counts[axis], counts.iter().map(|&n| u64::from(n)).product::<u64>());
+    let shared = members.iter().map(|m| u64::from(m.kernel.interface.workgroup_bytes)).sum::<u64>()
+        + bytes(granted, Internalization::Local);
+    let private = bytes(granted, Internalization::Private) + kept.iter().map(|one| one.bytes).sum::<u64>();
+    let mut why = AloneReason::Few { work_groups: all, least: facts.least };
+    let most_shared = match facts.shared_bytes {
+        0 => limits.max_shared_bytes,
+        bytes => bytes.min(limits.max_shared_bytes),
+    };
+    let mut groups = facts.work_groups.min(MOST);
+    while groups > 1 {
+        let left = all / u64::from(count.max(1)) * u64::from(count.div_ceil(groups));
+        let taken = |one: u64| one * u64::from(groups);
+        if count < groups || left < u64::from(facts.least) {
+            why = AloneReason::Few { work_groups: all, least: facts.least };
+        } else if taken(shared) > u64::from(most_shared) && !mutant!(IgnoreLimits) {
+            why = AloneReason::SharedMemory { needed: taken(shared), limit: most_shared };
+        } else if taken(private) > u64::from(facts.private_bytes) {
+            why = AloneReason::Registers { needed: taken(private), limit: facts.private_bytes };
+        } else {
+            return Ok(Some(SideBySide { groups, axis: axis as u8, count }));
+        }
+        groups = groups.next_power_of_two() / 2;
+    }
+    Err(why)
+}
+
+/// Most work-groups that are written side by side: the code grows with them.
+const MOST: u32 = 16;
+
+fn bytes(granted: &[Granted], kind: Internalization) -> u64 {
+    granted.iter().filter(|one| one.internal.kind == kind).map(|one| one.bytes).sum()
+}
+
+/// Whether some work-groups of the dispatch have nothing to do for a member.
+fn is_guarded(layout: &Layout, member: &Submission) -> bool {
+    !layout.keeps_groups(member) && layout.needs_guard(member)
+}

@@ -1,0 +1,155 @@
+//! Elements that an invocation loads once and keeps in a register.
+//!
+//! Several members of a group, or several places of one, often read the same element in the same invocation: every kernel of a
+//! softmax goes through its row. What nobody in the group writes is the same each time, so the first load is kept, across barriers.
+//!
+//! # Requires
+//! - a finished group, its promotions decided
+//!
+//! # Guarantees
+//! - who takes an element from its register is an invocation that has loaded that element before
+//! - all places in the registers are known when the kernel is built
+//!
+//! # Refuses
+//! - buffers that a member writes, through whatever view; elements that are not accessed as wholes, or not by one type
+
+use super::group::{Group, analysis_of};
+use super::internalize::{Element, Granted, elements, places};
+use super::reaching_definitions::{Instance, instances, is_found};
+use super::recipe::SlotOf;
+use super::submission::{BufferId, Internalization, Limits, Submission};
+use super::uses::Uses;
+use crate::analysis::access::AccessKind;
+use crate::analysis::cfg::Cfg;
+use crate::analysis::unroll::Unrollable;
+
+/// Most loads of one buffer that are compared with each other.
+const MAX_LOADS: usize = 24;
+
+/// The elements of one buffer that are kept.
+pub(crate) struct Kept {
+    pub(crate) slots: u32,
+    /// Bytes of all slots, at most.
+    pub(crate) bytes: u64,
+    pub(crate) loads: Vec<KeptLoad>,
+}
+
+/// A load whose element is kept, or was.
+pub(crate) struct KeptLoad {
+    pub(crate) member: usize,
+    pub(crate) access: usize,
+    pub(crate) slot: SlotOf,
+    /// It is there already: nothing is loaded.
+    pub(crate) again: bool,
+}
+
+impl Kept {
+    /// Whether some place is known because loops are written out.
+    pub(crate) fn is_unrolled(&self) -> bool {
+        self.loads.iter().any(|load| matches!(load.slot, SlotOf::Unrolled { .. }))
+    }
+}
+
+/// What is worth keeping of the buffers of a group.
+pub(crate) fn choose(
+    list: &[Submission],
+    uses: &Uses,
+    group: &mut Group,
+    granted: &[Granted],
+    limits: &Limits,
+) -> Vec<Kept> {
+    let members = group.start..group.end();
+    let addressed = list[members.clone()].iter().any(|s| s.kernel.interface.uses_device_addresses);
+    if limits.kept_bytes == 0 || addressed || !group.trusted.is_empty() {
+        return Vec::new();
+    }
+    let mut room = u64::from(limits.kept_bytes);
+    let mut buffers: Vec<BufferId> = Vec::new();
+    for arg in list[members.clone()].iter().flat_map(|s| &s.args) {
+        if !buffers.contains(&arg.buffer) && !granted.iter().any(|one| one.buffer == arg.buffer) {
+            buffers.push(arg.buffer);
+        }
+    }
+    let mut all = Vec::new();
+    for buffer in buffers {
+        let is_written = uses.of_buffer(buffer).iter().any(|&(submission, binding)| {
+            members.contains(&submission) && list[submission].kernel.interface.bindings[binding].writes
+        });
+        if is_written && !mutant!(KeptWhateverIsWritten) {
+            continue;
+        }
+        if let Some(kept) = of_buffer(list, uses, group, buffer, limits).filter(|kept| kept.bytes <= room) {
+            room -= kept.bytes;
+            all.push(kept);
+        }
+    }
+    all
+}
+
+fn of_buffer(
+    list: &[Submission],
+    uses: &Uses,
+    group: &mut Group,
+    buffer: BufferId,
+    limits: &Limits,
+) -> Option<Kept> {
+    let (mut elements, _, size, stride) = elements(list, uses, group, buffer, limits.small_scalars).ok()?;
+    elements.retain(|one| !one.form.never && one.kind == AccessKind::Read);
+    let whole = |one: &Element| {
+        let access = analysis_of(&list[one.member]).ok().and_then(|a| a.accesses.get(one.access));
+        access.is_some_and(|access| access.whole_element && access.size == size)
+    };
+    if !(2..=MAX_LOADS).contains(&elements.len()) || !elements.iter().all(whole) {
+        return None;
+    }
+    let (slots, places) =
+        places(&group.atoms, &elements, Internalization::Private, i128::from(stride)).ok()?;
+    if places.iter().any(|place| matches!(place, SlotOf::Relative { .. })) {
+        return None;
+    }
+    let bytes = u64::from(slots) * size.next_multiple_of(4);
+    if bytes > u64::from(limits.kept_bytes) {
+        return None;
+    }
+    let mut loads: Vec<KeptLoad> = Vec::new();
+    let mut first: Vec<&Element> = Vec::new();
+    for (element, slot) in elements.iter().zip(places) {
+        let again = is_found(list, &group.atoms, element, &first) || is_behind(list, group, element, &first);
+        if !again {
+            first.push(element);
+        }
+        loads.push(KeptLoad { member: element.member, access: element.access, slot, again });
+    }
+    loads.iter().any(|load| load.again).then_some(Kept { slots, bytes, loads })
+}
+
+/// Whether an access comes behind a loop of its own kernel, all rounds of which are done and have loaded what it reads.
+fn is_behind(list: &[Submission], group: &Group, read: &Element, first: &[&Element]) -> bool {
+    let own: Vec<&&Element> = first.iter().filter(|one| one.member == read.member).collect();
+    let normal = list[read.member].kernel.normal.as_ref().ok();
+    let (Some(normal), false) = (normal, own.is_empty()) else { return false };
+    let Some(function) = normal.module.functions.first() else { return false };
+    let cfg = Cfg::new(function);
+    let at = |one: &Element| normal.analysis.accesses[one.access].at.0;
+    // Loops that are written out have their test as the only exit, and as many rounds in every invocation.
+    let done = |one: &Element| {
+        let [(around, _)] = normal.analysis.accesses[one.access].loops.as_slice() else { return None };
+        let written = one.loops.iter().find(|written| written.index == *around as u32)?;
+        let parts = Unrollable::of(function, &cfg, *around)?;
+        let each_round = cfg.dominates(at(one), parts.latch) || mutant!(KeptOfSomeRounds);
+        let behind = cfg.dominates(parts.blocks[0], at(read)) && !parts.blocks.contains(&at(read));
+        (each_round && behind).then_some(*written)
+    };
+    let loaded: Vec<Instance> = own
+        .iter()
+        .filter_map(|one| {
+            let written = done(one)?;
+            let mut all = instances(list, &group.atoms, one)?;
+            all.retain(|instance| instance.is_within(written.counter, i128::from(written.rounds)));
+            Some(all)
+        })
+        .flatten()
+        .collect();
+    let Some(reads) = instances(list, &group.atoms, read) else { return false };
+    !reads.is_empty() && reads.iter().all(|one| loaded.iter().any(|other| other.is_at(one)))
+}

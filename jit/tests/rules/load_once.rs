@@ -1,0 +1,160 @@
+//! Elements that an invocation loads once and keeps: what may be kept, and what must be loaded again.
+
+use vkfuse_jit::plan::{InterleaveFacts, Promote};
+
+use super::lab::{Checked, Lab, kernel};
+
+/// A work-group of eight reduces a row of `a` to an element of `z`.
+fn reduce(own: &str, both: &str) -> String {
+    let body = format!(
+        "var<workgroup> part: array<u32, 8>;---
+         var own = 0u;
+         for (var c = lid.x; c < p.x; c += 8u) {{ let v = a[wid.x * p.x + c]; own = {own}; }}
+         part[lid.x] = own;
+         workgroupBarrier();
+         for (var step = 4u; step > 0u; step /= 2u) {{
+             if (lid.x < step) {{ let x = part[lid.x]; let y = part[lid.x + step]; part[lid.x] = {both}; }}
+             workgroupBarrier();
+         }}
+         if (lid.x == 0u) {{ z[wid.x] = part[0]; }}"
+    );
+    kernel("a z", "8", &body)
+}
+
+/// Uses an element of `b` for each row of `a`.
+fn spread(value: &str) -> String {
+    let body =
+        format!("for (var c = lid.x; c < p.x; c += 8u) {{ let at = wid.x * p.x + c; z[at] = {value}; }}");
+    kernel("a b z", "8", &body)
+}
+
+fn keeping(elements: u64) -> Lab {
+    let mut lab = Lab::new(elements);
+    lab.limits.kept_bytes = 64;
+    lab
+}
+
+impl Checked {
+    /// Demands that so many places take what was loaded before.
+    #[track_caller]
+    fn kept(self, loads: u32) -> Self {
+        let report = &self.plan.report;
+        assert_eq!(self.plan.steps.len(), 1, "{report:#?}");
+        assert_eq!(report.groups[0].loads_kept, loads, "{report:#?}");
+        self
+    }
+}
+
+/// One element of `z` for each of `a`, item by item.
+fn flat(value: &str) -> String {
+    kernel("a z", "8", &format!("let i = gid.x; z[i] = {value};"))
+}
+
+probes! {
+    fn a_row_that_two_kernels_read_is_loaded_once() {
+        for (w, kept) in [(16, 1), (32, 1), (20, 0)] {
+            let mut lab = keeping(5 * w)
+                .promote(1, Promote::Local)
+                .submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[w as u32])
+                .submit(&spread("b[wid.x] * 3u - a[at]"), [5, 1, 1], &[0, 1, 2], &[w as u32]);
+            // Rows of 20 have two rounds or three, so their loops are not written out.
+            lab.limits.interleave = InterleaveFacts { work_groups: 2, least: 1, private_bytes: 256, shared_bytes: 0 };
+            lab.check().kept(kept);
+        }
+    }
+
+    fn a_row_that_two_loops_of_a_kernel_read_is_loaded_once() {
+        let norm = kernel(
+            "a z",
+            "8",
+            "var<workgroup> part: array<u32, 8>;---
+             var own = 0u;
+             for (var c = lid.x; c < p.x; c += 8u) { own += a[wid.x * p.x + c]; }
+             part[lid.x] = own;
+             workgroupBarrier();
+             for (var step = 4u; step > 0u; step /= 2u) {
+                 if (lid.x < step) { part[lid.x] += part[lid.x + step]; }
+                 workgroupBarrier();
+             }
+             let sum = part[0] + 1u;
+             for (var c = lid.x; c < p.x; c += 8u) { z[wid.x * p.x + c] = a[wid.x * p.x + c] * 100u / sum; }",
+        );
+        keeping(80)
+            .submit(&norm, [5, 1, 1], &[0, 1], &[16])
+            .submit(&spread("a[at] + b[wid.x]"), [5, 1, 1], &[0, 3, 2], &[16])
+            .check()
+            .kept(2);
+    }
+
+    fn rounds_that_some_leave_out_are_not_kept() {
+        let some = kernel(
+            "a z",
+            "8",
+            "var own = 0u;
+             for (var c = lid.x; c < p.x; c += 8u) { if (c % 3u == 1u) { own += a[wid.x * p.x + c]; } }
+             for (var c = lid.x; c < p.x; c += 8u) { z[wid.x * p.x + c] = a[wid.x * p.x + c] + own; }",
+        );
+        keeping(80)
+            .submit(&some, [5, 1, 1], &[0, 1], &[16])
+            .submit(&spread("a[at] + b[wid.x]"), [5, 1, 1], &[1, 3, 2], &[16])
+            .check()
+            .kept(0);
+    }
+
+    fn what_a_member_writes_is_loaded_again() {
+        keeping(64)
+            .submit(&flat("a[i] + 1u"), [4, 1, 1], &[0, 1], &[])
+            .submit(&flat("a[i] * 3u"), [4, 1, 1], &[1, 0], &[])
+            .submit(&flat("a[i] ^ 5u"), [4, 1, 1], &[0, 2], &[])
+            .check()
+            .kept(0);
+    }
+
+    fn what_is_written_through_another_view_is_loaded_again() {
+        let (a, view) = ((0u64, 0u64, 32u64), (0u64, 16u64, 32u64));
+        keeping(64)
+            .submit_views(&flat("a[i] + 1u"), [2, 1, 1], &[view.into(), 1.into()], &[])
+            .submit_views(&flat("a[i] * 3u"), [2, 1, 1], &[2.into(), (0u64, 16u64, 16u64).into()], &[])
+            .submit_views(&flat("a[i] ^ 5u"), [2, 1, 1], &[view.into(), 3.into()], &[])
+            .submit_views(&flat("a[i] ^ 7u"), [2, 1, 1], &[a.into(), 4.into()], &[])
+            .check();
+    }
+
+    fn what_only_some_invocations_load_is_loaded_again() {
+        let some = kernel("a z", "8", "if (lid.x < 5u) { z[gid.x] = a[gid.x] + 1u; }");
+        keeping(64)
+            .submit(&some, [4, 1, 1], &[0, 1], &[])
+            .submit(&flat("a[i] * 3u"), [4, 1, 1], &[0, 2], &[])
+            .submit(&some, [4, 1, 1], &[0, 3], &[])
+            .check()
+            .kept(1);
+    }
+
+    fn elements_of_others_are_loaded() {
+        keeping(64)
+            .submit(&flat("a[i] + 1u"), [4, 1, 1], &[0, 1], &[])
+            .submit(&flat("a[i ^ 1u] * 3u"), [4, 1, 1], &[0, 2], &[])
+            .submit(&flat("a[31u - i]"), [4, 1, 1], &[0, 3], &[])
+            .check()
+            .kept(0);
+    }
+
+    fn neighbours_are_kept_each_in_its_place() {
+        let three = kernel("a z", "8", "let i = gid.x; z[i] = a[i] + a[i + 1u] * 3u + a[i + 2u] * 7u;");
+        let two = kernel("a z", "8", "let i = gid.x; z[i] = a[i + 2u] ^ a[i + 1u];");
+        keeping(64)
+            .submit(&three, [4, 1, 1], &[0, 1], &[])
+            .submit(&two, [4, 1, 1], &[0, 2], &[])
+            .check()
+            .kept(2);
+    }
+
+    fn registers_are_limited() {
+        let mut lab = keeping(160)
+            .promote(1, Promote::Local)
+            .submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[32])
+            .submit(&spread("b[wid.x] * 3u - a[at]"), [5, 1, 1], &[0, 1, 2], &[32]);
+        lab.limits.kept_bytes = 12;
+        lab.check().kept(0);
+    }
+}

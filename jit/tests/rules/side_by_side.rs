@@ -1,0 +1,268 @@
+//! Work-groups that one work-group does side by side: what may be, and what is left alone.
+
+use vkfuse_jit::plan::{AloneReason, InterleaveFacts, Promote};
+
+use super::lab::{Checked, Lab, kernel};
+
+/// Most work-groups of a probe: whole numbers of two and four, and others.
+const COUNTS: [u32; 4] = [8, 5, 6, 1];
+
+/// A work-group of eight reduces a row of `a` to an element of `z`.
+fn reduce(own: &str, both: &str) -> String {
+    let body = format!(
+        "var<workgroup> part: array<u32, 8>;---
+         var own = 0u;
+         for (var c = lid.x; c < p.x; c += 8u) {{ let v = a[wid.x * p.x + c]; own = {own}; }}
+         part[lid.x] = own;
+         workgroupBarrier();
+         for (var step = 4u; step > 0u; step /= 2u) {{
+             if (lid.x < step) {{ let x = part[lid.x]; let y = part[lid.x + step]; part[lid.x] = {both}; }}
+             workgroupBarrier();
+         }}
+         if (lid.x == 0u) {{ z[wid.x] = part[0]; }}"
+    );
+    kernel("a z", "8", &body)
+}
+
+/// Uses an element of `b` for each row of `a`.
+fn spread(value: &str) -> String {
+    let body =
+        format!("for (var c = lid.x; c < p.x; c += 8u) {{ let at = wid.x * p.x + c; z[at] = {value}; }}");
+    kernel("a b z", "8", &body)
+}
+
+trait SideBySide {
+    fn several(self, work_groups: u32) -> Self;
+}
+
+impl SideBySide for Lab {
+    /// Does so many work-groups in one, if it may.
+    fn several(mut self, work_groups: u32) -> Self {
+        self.limits.interleave =
+            InterleaveFacts { work_groups, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
+        self
+    }
+}
+
+impl Checked {
+    /// Demands one dispatch whose work-groups do so many each.
+    #[track_caller]
+    fn together(self, work_groups: u32) -> Self {
+        let report = &self.plan.report;
+        assert_eq!(self.plan.steps.len(), 1, "{report:#?}");
+        assert_eq!(report.groups[0].work_groups, work_groups, "{report:#?}");
+        self
+    }
+
+    /// Demands that work-groups are alone, and hands out why.
+    #[track_caller]
+    fn alone(&self) -> String {
+        let report = &self.plan.report;
+        assert_eq!(report.groups[0].work_groups, 1, "{report:#?}");
+        report.groups[0].alone.map_or_else(String::new, |why| why.to_string())
+    }
+}
+
+/// `rows` rows of `w`: maximum, difference, sum, quotient.
+fn softmax(rows: u32, w: u32, promote: Promote) -> Lab {
+    Lab::new(u64::from(rows * w).max(16))
+        .promote(1, promote)
+        .promote(2, promote)
+        .promote(3, promote)
+        .submit(&reduce("max(own, v)", "max(x, y)"), [rows, 1, 1], &[0, 1], &[w])
+        .submit(&spread("b[wid.x] - a[at]"), [rows, 1, 1], &[0, 1, 2], &[w])
+        .submit(&reduce("own + v", "x + y"), [rows, 1, 1], &[2, 3], &[w])
+        .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [rows, 1, 1], &[2, 3, 4], &[w])
+}
+
+/// A member by rows around which others are made: it has a barrier of its own.
+fn with_rows(lab: Lab, rows: u32) -> Lab {
+    lab.submit(&reduce("own + v", "x + y"), [rows, 1, 1], &[0, 1], &[16])
+}
+
+probes! {
+    fn rows_are_done_side_by_side() {
+        for rows in COUNTS {
+            for several in [2, 3, 4] {
+                for promote in [Promote::None, Promote::Auto] {
+                    let together = if rows < several { if rows >= 2 { 2 } else { 1 } } else { several };
+                    softmax(rows, 16, promote).several(several).check().together(together);
+                    softmax(rows, 20, promote).several(several).check().together(together);
+                }
+            }
+        }
+    }
+
+    fn each_work_group_has_its_own_shared_memory_and_variables() {
+        let own = kernel(
+            "a z",
+            "8",
+            "var<workgroup> part: array<u32, 8>; var<private> mine: array<u32, 4>;---
+             for (var k = 0u; k < 4u; k++) { mine[(k + lid.x) & 3u] = a[wid.x * 32u + k * 8u + lid.x]; }
+             part[lid.x] = mine[lid.x & 3u];
+             workgroupBarrier();
+             z[wid.x * 8u + lid.x] = part[7u - lid.x] + mine[(lid.x + 1u) & 3u];",
+        );
+        for rows in COUNTS {
+            with_rows(Lab::new(256), rows).submit(&own, [rows, 1, 1], &[0, 2], &[]).several(4).check();
+        }
+    }
+
+    fn branches_on_the_work_group_and_on_data_part() {
+        // A selection, a loop with a data-dependent end, one inside of the other, a switch, an early return.
+        for body in [
+            "var v = a[wid.x * 8u + lid.x]; if (wid.x % 2u == 0u) { v += 3u; } else { v ^= 5u; } z[wid.x * 8u + lid.x] = v;",
+            "var v = a[wid.x * 8u + lid.x]; if (v > 30u) { v -= 7u; } z[wid.x * 8u + lid.x] = v * 3u;",
+            "var v = a[wid.x * 8u + lid.x]; var n = 0u; while (v > 1u) { v /= 2u; n += wid.x; } z[wid.x * 8u + lid.x] = n + v;",
+            "var n = 0u; for (var k = 0u; k < 3u; k++) { let v = a[(wid.x * 8u + lid.x + k) % 16u]; if ((v & 1u) == 1u) { n += v; continue; } n += k; if (v > 40u) { break; } } z[wid.x * 8u + lid.x] = n;",
+            "var v = a[wid.x * 8u + lid.x]; switch (v % 4u) { case 0u: { v += 1u; } case 1u, 2u: { v *= 2u; } default: { v = wid.x; } } z[wid.x * 8u + lid.x] = v;",
+            "if (wid.x == 2u) { return; } z[wid.x * 8u + lid.x] = a[wid.x * 8u + lid.x] + 1u;",
+            "let i = gid.x; if (i >= 37u) { return; } z[i] = a[i] + nwg.x;",
+            "var n = 0u; for (var k = 0u; k < nwg.x; k++) { n += a[k * 8u + lid.x]; } z[gid.x] = n + gid.y;",
+            "var n = 0u; for (var k = 0u; k < wid.x; k++) { if (lid.x > k) { n += a[k]; } } z[gid.x] = n;",
+        ] {
+            for rows in COUNTS {
+                for several in [2, 4] {
+                    let text = kernel("a z", "8", body);
+                    with_rows(Lab::new(256), rows)
+                        .submit(&text, [rows, 1, 1], &[0, 2], &[])
+                        .several(several)
+                        .check()
+                        .together(if rows < several { if rows > 1 { 2 } else { 1 } } else { several });
+                }
+            }
+        }
+    }
+
+    fn what_a_parting_branch_chose_is_each_work_groups_own() {
+        // What the branch has chosen decides where a barrier follows.
+        let text = kernel(
+            "a z",
+            "8",
+            "var<workgroup> part: array<u32, 8>;---
+             var v = 1u; if (wid.x % 2u == 0u) { v = 2u; }
+             part[lid.x] = a[wid.x * 8u + lid.x] * v;
+             workgroupBarrier();
+             z[wid.x * 8u + lid.x] = part[7u - lid.x] + v;",
+        );
+        for rows in COUNTS {
+            with_rows(Lab::new(256), rows).submit(&text, [rows, 1, 1], &[0, 2], &[]).several(2).check();
+        }
+    }
+
+    fn planes_of_work_groups_are_done_side_by_side_along_the_longer_side() {
+        let text = kernel(
+            "a z",
+            "4, 2",
+            "var<workgroup> part: array<u32, 8>;---
+             let at = ((wid.z * nwg.y + wid.y) * nwg.x + wid.x) * 8u + lid.y * 4u + lid.x;
+             part[lix] = a[at] + gid.x * 3u + gid.y;
+             workgroupBarrier();
+             z[at] = part[7u - lix] * 2u + wid.y;",
+        );
+        for groups in [[3, 5, 1], [5, 3, 1], [1, 7, 1], [1, 2, 4]] {
+            let lab = Lab::new(256)
+                .submit(&text, groups, &[0, 1], &[])
+                .submit(&text, groups, &[1, 2], &[]);
+            lab.several(2).check().together(2);
+        }
+    }
+
+    fn a_member_with_fewer_work_groups_is_done_in_turn() {
+        let flat = kernel("a z", "8", "z[gid.x] = a[gid.x] * 3u;");
+        for (rows, fewer) in [(8, 3), (5, 4), (6, 1)] {
+            with_rows(Lab::new(256), rows).submit(&flat, [fewer, 1, 1], &[0, 2], &[]).several(4).check().together(4);
+        }
+    }
+
+    fn a_member_with_barriers_and_fewer_work_groups_is_left_alone() {
+        let lab = with_rows(Lab::new(256), 8).submit(&reduce("own + v", "x + y"), [5, 1, 1], &[0, 2], &[16]);
+        let why = lab.several(2).check().alone();
+        assert!(why.contains("fewer work-groups"), "{why}");
+    }
+
+    fn a_barrier_that_not_all_work_groups_come_to_is_left_alone() {
+        let body = "var<workgroup> part: array<u32, 8>;---
+             part[lid.x] = a[wid.x * 8u + lid.x];
+             let n = workgroupUniformLoad(&rounds);
+             for (var k = 0u; k < n; k++) { part[lid.x] += part[(lid.x + k) % 8u]; workgroupBarrier(); }
+             z[wid.x * 8u + lid.x] = part[lid.x];";
+        // As many rounds as the work-group's number says, which naga takes for uniform.
+        let rounds = body.replace("let n = workgroupUniformLoad(&rounds);", "let n = wid.x % 3u;").replace(
+            "part[lid.x] += part[(lid.x + k) % 8u]; workgroupBarrier();",
+            "let v = part[(lid.x + k) % 8u]; workgroupBarrier(); part[lid.x] += v; workgroupBarrier();",
+        );
+        let text = kernel("a z", "8", &rounds);
+        let checked = with_rows(Lab::new(256), 8).submit(&text, [8, 1, 1], &[0, 2], &[]).several(2).check();
+        assert!(checked.alone().contains("not the same in all work-groups"), "{}", checked.alone());
+    }
+
+    fn rounds_that_memory_counts_around_a_barrier_are_left_alone() {
+        let text = kernel(
+            "a b z",
+            "8",
+            "var<workgroup> part: array<u32, 8>;---
+             let n = b[wid.x] % 3u;
+             part[lid.x] = a[wid.x * 8u + lid.x];
+             for (var k = 0u; k < n; k++) {
+                 workgroupBarrier();
+                 let v = part[(lid.x + k) % 8u];
+                 workgroupBarrier();
+                 part[lid.x] += v;
+             }
+             z[wid.x * 8u + lid.x] = part[lid.x];",
+        );
+        let checked =
+            with_rows(Lab::new(256), 8).submit(&text, [8, 1, 1], &[0, 3, 2], &[]).several(2).check();
+        assert!(checked.alone().contains("not the same in all work-groups"), "{}", checked.alone());
+    }
+
+    fn atomics_on_buffers_are_left_alone_and_those_on_shared_memory_are_not() {
+        let counts = kernel("a z:atomic<u32>", "8", "atomicAdd(&z[0], a[gid.x]);");
+        let checked = with_rows(Lab::new(256), 8).submit(&counts, [8, 1, 1], &[0, 2], &[]).several(2).check();
+        assert!(checked.alone().contains("atomic"), "{}", checked.alone());
+        let shared = kernel(
+            "a z",
+            "8",
+            "var<workgroup> sum: atomic<u32>;---
+             if (lid.x == 0u) { atomicStore(&sum, 0u); }
+             workgroupBarrier();
+             atomicAdd(&sum, a[gid.x]);
+             workgroupBarrier();
+             z[gid.x] = atomicLoad(&sum) + lid.x;",
+        );
+        for rows in COUNTS {
+            let checked =
+                with_rows(Lab::new(256), rows).submit(&shared, [rows, 1, 1], &[0, 2], &[]).several(2).check();
+            checked.together(if rows > 1 { 2 } else { 1 });
+        }
+    }
+
+    fn limits_keep_work_groups_alone() {
+        let mut few = softmax(8, 16, Promote::Auto).several(4);
+        few.limits.interleave.least = 5;
+        let why = few.check().plan.report.groups[0].alone;
+        assert_eq!(why, Some(AloneReason::Few { work_groups: 8, least: 5 }));
+        let mut half = softmax(8, 16, Promote::Auto).several(4);
+        half.limits.interleave.least = 4;
+        half.check().together(2);
+        let mut small = softmax(8, 16, Promote::Auto).several(2);
+        small.limits.max_shared_bytes = 100;
+        assert!(matches!(
+            small.check().plan.report.groups[0].alone,
+            Some(AloneReason::SharedMemory { limit: 100, .. })
+        ));
+        let mut registers = softmax(8, 16, Promote::Auto).several(2);
+        registers.limits.interleave.private_bytes = 4;
+        assert!(matches!(
+            registers.check().plan.report.groups[0].alone,
+            Some(AloneReason::Registers { limit: 4, .. })
+        ));
+    }
+
+    fn groups_without_barriers_are_not_concerned() {
+        let flat = kernel("a z", "8", "z[gid.x] = a[gid.x] * 3u;");
+        let lab = Lab::new(256).submit(&flat, [8, 1, 1], &[0, 1], &[]).submit(&flat, [8, 1, 1], &[1, 2], &[]);
+        assert_eq!(lab.several(4).check().alone(), "");
+    }
+}
