@@ -10,9 +10,12 @@ const ELEMENTS: usize = 1 << 10;
 /// Sets of buffers to go round: more than anything is recorded for.
 const SETS: usize = 400;
 
+/// Elements of a buffer of 1 MiB.
+const MEBIBYTE: usize = 1 << 18;
+
 /// Every case.
-pub(crate) const NAMES: [&str; 5] =
-    ["same_buffers", "other_buffers", "kept", "kept_other_buffers", "unfused"];
+pub(crate) const NAMES: [&str; 7] =
+    ["same_buffers", "profiled", "other_buffers", "fresh_buffers", "kept", "kept_other_buffers", "unfused"];
 
 /// Runs the chain in fusion mode and keeps the list.
 fn keep(queue: &Queue, chain: &Chain) -> vkfuse::FusedList {
@@ -26,18 +29,29 @@ fn keep(queue: &Queue, chain: &Chain) -> vkfuse::FusedList {
 ///
 /// - `same_buffers`: `start_fusion`, four submissions, `complete_fusion`, again and again;
 /// - `other_buffers`: the same, each time on buffers that it did not see for long;
+/// - `profiled`: as `same_buffers`, with times;
+/// - `fresh_buffers`: as `same_buffers`, with a new output and three new temporaries each time, of 1 MiB each, which are dropped
+///   before the next time;
 /// - `kept`: a kept list is run again;
 /// - `kept_other_buffers`: a kept list gets another input and output, and is run;
 /// - `unfused`: the four submissions by themselves.
-pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event> {
-    let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
+pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event + Send> {
+    let options = QueueOptions::new().enable_fusion(true).profiling(name == "profiled");
+    let queue = context.queue(options).expect("a queue that can fuse");
     // A program loads its kernels once.
     let kernels = Chain::kernels(context);
     let chain = |queue: &Queue| Chain::of(kernels.clone(), context, queue, ELEMENTS, true);
-    let mut run: Box<dyn FnMut() -> Event> = match name {
-        "same_buffers" => {
+    let mut run: Box<dyn FnMut() -> Event + Send> = match name {
+        "same_buffers" | "profiled" => {
             let chain = chain(&queue);
             Box::new(move || chain.submit_fused())
+        }
+        "fresh_buffers" => {
+            let mut chain = Chain::of(kernels, context, &queue, MEBIBYTE, true);
+            Box::new(move || {
+                chain.refresh();
+                chain.submit_fused()
+            })
         }
         "other_buffers" => {
             let chains: Vec<Chain> = (0..SETS).map(|_| chain(&queue)).collect();

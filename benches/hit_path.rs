@@ -5,8 +5,11 @@
 //! calls themselves.
 //!
 //! On a machine that does other things too, means say little. `cargo bench --bench hit_path -- --least` prints the least
-//! time of a run over many short batches, and the median wall times of the cases and of `raw` taken in turn, with their
+//! time of a run over many short batches, and the median wall times of the cases and of `raw`, each back to back, with their
 //! ratio.
+//!
+//! `cargo bench --bench hit_path -- --threads` prints what a list costs where several threads record and complete lists at once, each
+//! on a queue and buffers of its own, over the driver that does nothing.
 //!
 //! `cargo bench --bench hit_path -- --repeat NAME COUNT` runs one case so many times and does nothing else, for tools that
 //! count instructions: `benches/instructions.sh` does.
@@ -16,7 +19,10 @@ mod null_driver;
 mod raw_submit;
 mod workloads;
 
-use std::time::{Duration, Instant};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use criterion::Criterion;
 use hit_cases::{NAMES, case};
@@ -32,6 +38,9 @@ fn main() {
         let context = null_driver::open();
         let mut run = case(&context, name);
         return (0..count).for_each(|_| drop(run()));
+    }
+    if arguments.iter().any(|argument| argument == "--threads") {
+        return threads();
     }
     if arguments.iter().any(|argument| argument == "--least") {
         least();
@@ -77,26 +86,50 @@ fn least() {
     }
 }
 
-/// Wall times until the work was seen complete, each case in turn with the raw submission.
+/// Lists of several threads at once, each on a queue of its own.
+fn threads() {
+    const RUNS: u32 = 200_000;
+    let context = null_driver::open();
+    for count in [1, 2, 4, 8] {
+        let runs: Vec<_> = (0..count).map(|_| case(&context, "same_buffers")).collect();
+        let start = Instant::now();
+        thread::scope(|scope| {
+            for mut run in runs {
+                scope.spawn(move || (0..RUNS).for_each(|_| drop(run())));
+            }
+        });
+        let each = start.elapsed() / RUNS;
+        let rate = f64::from(count) / each.as_secs_f64() / 1e6;
+        println!("threads/{count} {:>8} ns a list and thread, {rate:.2} lists a µs", each.as_nanos());
+    }
+}
+
+/// Wall times until the work was seen complete: of each case back to back, and of the raw submission likewise, in turns.
 fn in_turn() {
-    const RUNS: usize = 4000;
+    const TURNS: usize = 20;
+    const RUNS: usize = 200;
     let real = raw_submit::context();
     let mut raw = raw_submit::RawSubmit::new();
+    let times = |run: &mut dyn FnMut()| {
+        let one = |_| {
+            let start = Instant::now();
+            run();
+            start.elapsed()
+        };
+        (0..RUNS).map(one).collect::<Vec<_>>()
+    };
+    let median = |mut times: Vec<Duration>| {
+        times.sort_unstable();
+        times[times.len() / 2].as_secs_f64() * 1e6
+    };
     for name in NAMES {
         let mut run = case(&real, name);
-        let mut times = [Vec::with_capacity(RUNS), Vec::with_capacity(RUNS)];
-        for _ in 0..RUNS {
-            let start = Instant::now();
-            run().wait().expect("the run");
-            let middle = Instant::now();
-            raw.run();
-            times[0].push(middle - start);
-            times[1].push(middle.elapsed());
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..TURNS {
+            ours.extend(times(&mut || run().wait().expect("the run")));
+            theirs.extend(times(&mut || raw.run()));
         }
-        let [ours, raw] = times.map(|mut times| {
-            times.sort_unstable();
-            times[RUNS / 2].as_secs_f64() * 1e6
-        });
+        let (ours, raw) = (median(ours), median(theirs));
         println!("wall/{name:<20} {ours:>8.2} µs, raw {raw:>8.2} µs, {:.2}x", ours / raw);
     }
 }

@@ -94,7 +94,7 @@ unsafe extern "system" fn device_proc(device: vk::Device, name: *const c_char) -
         | "vkResetCommandPool"
         | "vkResetCommandBuffer"
         | "vkWaitSemaphores"
-        | "vkUpdateDescriptorSets" => nothing as *const c_void,
+        | "vkUpdateDescriptorSetWithTemplate" => nothing as *const c_void,
         _ if text.starts_with("vkCmd") => nothing as *const c_void,
         _ => ptr::null(),
     };

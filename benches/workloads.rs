@@ -117,6 +117,14 @@ impl Chain {
         }
     }
 
+    /// Takes new temporaries and a new output in place of the old ones.
+    pub(crate) fn refresh(&mut self) {
+        let (context, n) = (self.queue.context(), self.n as usize);
+        let temporary = |_| context.scratch(n).expect("a temporary").promote_private();
+        self.temporaries = (0..3).map(temporary).collect();
+        self.out = context.buffer(n).expect("the output");
+    }
+
     /// Four submissions.
     pub(crate) fn submit(&self) -> Vec<Event> {
         self.submit_each().into()

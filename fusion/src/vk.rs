@@ -25,7 +25,9 @@
 //! | `command` | what a submission is made of |
 //! | `check` | a command checked against limits and ranges before it is recorded |
 //! | `sheet` | a command buffer with its descriptor sets and what it keeps alive |
-//! | `frame` | sheet, command pool and queries of one submission in flight |
+//! | `frame` | sheet and command pool of one submission in flight |
+//! | `clock` | times of submissions |
+//! | `script` | dispatches that are checked once and recorded on other memory each time |
 //! | `tape` | submissions recorded once and made as often as wanted |
 //! | `record` | commands into a command buffer |
 //! | `queue` | submission, time line, retirement |
@@ -48,6 +50,7 @@ mod caller;
 mod calls;
 mod caps;
 mod check;
+mod clock;
 mod command;
 mod driver_cache;
 mod error;
@@ -63,6 +66,7 @@ mod pipeline;
 mod queue;
 mod raw;
 mod record;
+mod script;
 mod select;
 mod semaphore;
 mod sheet;
@@ -80,14 +84,16 @@ pub(crate) use caller::{CallerWork, Written};
 pub use caller::{Dependency, RawCommandBuffer, Scope};
 pub(crate) use caps::{Caps, PRIVATE_BYTES};
 pub use caps::{DeviceInfo, DeviceKind, DeviceLimits};
+pub(crate) use clock::Profile;
 pub(crate) use command::{Barrier, BindingKind, BoundMemory, Command, Dispatch};
 pub use error::DeviceError;
 pub(crate) use gpu::{Gpu, GpuOptions};
 pub use import::{RawBuffer, UserBuffer};
 pub(crate) use memory::{Holder, Memory, Place};
 pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
-pub(crate) use queue::{GpuQueue, Point, Profile, Submitted};
+pub(crate) use queue::{GpuQueue, Point, Submitted};
 pub use raw::{QueueLock, RawDevice, RawHandles};
+pub(crate) use script::Script;
 pub use select::DeviceSelector;
 pub use semaphore::RawSemaphore;
 pub(crate) use stats::GpuStats;

@@ -409,3 +409,65 @@ fn lists_that_differ_in_one_thing_are_not_taken_for_each_other() {
     }
     rig.assert_no_validation_messages();
 }
+
+#[test]
+fn times_are_taken_of_lists_that_run_again() {
+    let rig = rig!();
+    let queue = rig.context.queue(QueueOptions::new().enable_fusion(true).profiling(true)).unwrap();
+    let chain = Chain::new(&rig);
+    // More at once than clocks are made at a time, and then one after the other.
+    let events: Vec<Event> = (0..100).map(|_| chain.fuse(&queue, 2, 3)).collect();
+    assert_eq!(rig.context.stats().made_again, 98);
+    Event::wait_all(&events).unwrap();
+    let timed = |event: &Event| event.gpu_time().is_some();
+    if !timed(&events[0]) {
+        return println!("skipped: the queue has no timestamps");
+    }
+    assert!(events.iter().all(timed));
+    let times: Vec<_> = events.iter().map(Event::gpu_time).collect();
+    for _ in 0..100 {
+        let event = chain.fuse(&queue, 2, 3);
+        event.wait().unwrap();
+        assert!(timed(&event));
+    }
+    assert_eq!(events.iter().map(Event::gpu_time).collect::<Vec<_>>(), times, "what was read stays");
+    assert!(!timed(&chain.fuse(&rig.queue, 2, 3)), "nobody asked for it");
+    assert_eq!(chain.out.download().unwrap(), iota(6));
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn new_buffers_have_zeros_where_nothing_is_written() {
+    let rig = rig!();
+    let mut chain = Chain::new(&rig);
+    for round in 0..12 {
+        // Its bytes are still there where its memory is used again.
+        drop(rig.context.buffer_from(&[7; N]).unwrap());
+        rig.context.wait().unwrap();
+        chain.out = rig.context.buffer(N).unwrap();
+        chain.tmp = rig.context.scratch(N).unwrap();
+        let n = if round % 2 == 0 { N } else { N / 2 };
+        let one = |queue: &Queue, from: &Buffer<i32>, to: &Buffer<i32>| {
+            queue.submit(|h| {
+                h.arg(0, from.read()).arg(1, to.write()).push(&(n as u32)).push(&2i32);
+                h.dispatch_items(&chain.scale, [n as u32, 1, 1]);
+            })
+        };
+        let event = rig.queue.fuse(|queue| {
+            one(queue, &chain.x, &chain.tmp)?;
+            one(queue, &chain.tmp, &chain.out)?;
+            Ok(())
+        });
+        assert_eq!(event.unwrap().outcome(), Outcome::Fused);
+        let wanted: Vec<i32> = (0..N as i32).map(|i| if (i as usize) < n { 4 * i } else { 0 }).collect();
+        assert_eq!(chain.out.download().unwrap(), wanted, "round {round}");
+        let fresh = rig.context.buffer::<i32>(N).unwrap();
+        assert_eq!(fresh.download().unwrap(), [0; N], "round {round}");
+    }
+    assert_eq!(
+        rig.context.stats().made_again,
+        8,
+        "each of the two lists is known when it comes for the third time"
+    );
+    rig.assert_no_validation_messages();
+}

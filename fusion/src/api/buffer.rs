@@ -47,6 +47,7 @@ impl<T: Pod> Buffer<T> {
 
     /// Number of elements.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         (self.inner.size / size_of::<T>().max(1) as u64) as usize
     }
@@ -151,18 +152,21 @@ impl<T: Pod> Buffer<T> {
 
     /// An accessor that only reads.
     #[must_use]
+    #[inline]
     pub fn read(&self) -> Accessor {
         self.accessor(Access::Read)
     }
 
     /// An accessor that writes.
     #[must_use]
+    #[inline]
     pub fn write(&self) -> Accessor {
         self.accessor(Access::Write)
     }
 
     /// An accessor that reads and writes.
     #[must_use]
+    #[inline]
     pub fn read_write(&self) -> Accessor {
         self.accessor(Access::ReadWrite)
     }
@@ -173,6 +177,7 @@ impl<T: Pod> Buffer<T> {
         self.read().constant()
     }
 
+    #[inline]
     fn accessor(&self, access: Access) -> Accessor {
         Accessor::new(&self.inner, size_of::<T>() as u64, self.len() as u64, access)
     }

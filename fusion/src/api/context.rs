@@ -231,7 +231,7 @@ impl Context {
     /// No elements, more than the device can hold in one buffer, or no memory left.
     pub fn buffer<T: Pod>(&self, len: usize) -> Result<Buffer<T>, Error> {
         let buffer = self.scratch_inner::<T>(len)?;
-        buffer.memory(&mut self.inner.lock().graph)?;
+        buffer.unfilled()?;
         Ok(Buffer::over(&self.inner, buffer))
     }
 
@@ -343,7 +343,7 @@ impl Context {
     /// A list that could not be run; a host task that failed since its queue or the context was last waited for, whether or not
     /// somebody asked its event; the device failed. Of several errors it is the first; the others are logged.
     pub fn wait(&self) -> Result<(), Error> {
-        let queues: Vec<_> = self.inner.lock().queues.keys().copied().collect();
+        let queues: Vec<_> = self.inner.lock().queues.iter().map(|(id, _)| *id).collect();
         let mut result = Ok(());
         for queue in queues {
             result = both(result, self.inner.wait_for_queue(queue, CancelCause::QueueWait));

@@ -61,7 +61,6 @@ impl FusionWrapper {
             match state.mode {
                 Mode::Direct => {
                     let completion = EventInner::listed(context, self.queue.inner.id);
-                    state.completion = Some(completion.clone());
                     state.mode = Mode::Recording(List::new(completion));
                     return Ok(());
                 }

@@ -36,6 +36,7 @@ impl Handler {
     }
 
     /// Passes a buffer, or a part of one, to a binding: a number for set 0, or `(set, binding)`.
+    #[inline]
     pub fn arg(&mut self, at: impl Into<SetBinding>, accessor: impl Into<Accessor>) -> &mut Handler {
         self.request.args.push((at.into(), accessor.into()));
         self
@@ -56,9 +57,12 @@ impl Handler {
     ///
     /// Pushing the members of a block in their order gives their offsets where the block is made of scalars; a block with
     /// vectors, whose alignment in a shader is larger than in Rust, is best pushed whole as a `repr(C)` struct.
+    #[inline]
     pub fn push<P: NoUninit>(&mut self, value: &P) -> &mut Handler {
         let push = &mut self.request.push;
-        push.resize(push.len().next_multiple_of(align_of::<P>()), 0);
+        if !push.len().is_multiple_of(align_of::<P>()) {
+            push.resize(push.len().next_multiple_of(align_of::<P>()), 0);
+        }
         push.extend_from_slice(bytemuck::bytes_of(value));
         self
     }
@@ -76,12 +80,14 @@ impl Handler {
     }
 
     /// Runs a kernel on so many work-groups.
+    #[inline]
     pub fn dispatch(&mut self, kernel: &Kernel, groups: [u32; 3]) -> &mut Handler {
         self.set_dispatch(kernel, Size::Groups(groups))
     }
 
     /// Runs a kernel on at least so many items, rounded up to whole work-groups in each dimension. The kernel is to check
     /// that it stays inside its data.
+    #[inline]
     pub fn dispatch_items(&mut self, kernel: &Kernel, items: [u32; 3]) -> &mut Handler {
         self.set_dispatch(kernel, Size::Items(items))
     }

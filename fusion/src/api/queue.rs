@@ -5,8 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use smallvec::SmallVec;
-
 use crate::{
     api::{context::Context, fusion::FusionWrapper},
     error::Error,
@@ -50,15 +48,7 @@ impl Queue {
     pub(crate) fn new(context: &Arc<ContextInner>, lane: u32, options: &QueueOptions) -> Queue {
         let mut schedule = context.lock();
         let id = QueueId(schedule.number());
-        let state = QueueState {
-            lane,
-            profiling: options.profiling,
-            mode: Mode::Direct,
-            completion: None,
-            last: None,
-            tasks: SmallVec::new(),
-        };
-        schedule.queues.insert(id, state);
+        schedule.queues.insert(id, QueueState::new(lane, options.profiling));
         Queue { inner: Arc::new(QueueInner { context: context.clone(), id, fusion: options.fusion }) }
     }
 
@@ -151,7 +141,7 @@ impl Drop for QueueInner {
             tracing::warn!(%error, "the list of a dropped queue could not be run");
         }
         let mut schedule = self.context.lock();
-        let state = schedule.queues.remove(&self.id);
+        let state = schedule.queues.remove(self.id);
         // Its tasks go on, and what becomes of them is for a wait for the whole context to say.
         schedule.orphans.retain(|task| !matches!(task.poll(), Some(Ok(()))));
         let tasks = state.iter().flat_map(|state| &state.tasks);

@@ -14,10 +14,7 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{
-            AtomicU64,
-            Ordering::{Relaxed, Release},
-        },
+        atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -30,7 +27,7 @@ use crate::{
     submission::{
         accessor::Accessor,
         graph::{Graph, Touch},
-        identity::HandleId,
+        identity::{ByNumber, HandleId},
         kernel::KernelId,
         request::Request,
         signature::{Buffers, Signature},
@@ -52,11 +49,21 @@ pub(crate) struct Known {
     pub(crate) signature: Signature,
     pub(crate) structure: Structure,
     pub(crate) routine: Routine,
-    /// The latest first.
-    takes: Mutex<SmallVec<[Arc<Take>; TAKES]>>,
+    takes: Mutex<Takes>,
     /// When it was of use last. A store is all that a list costs here; the one that goes is looked for where one is put.
     /// An order of lists (`lru`) would be a second map of them beside that by hash, and a look-up in it for each list.
     used: AtomicU64,
+}
+
+/// What is known of runs on certain buffers.
+#[derive(Debug, Default)]
+struct Takes {
+    /// The latest first.
+    all: SmallVec<[Arc<Take>; TAKES]>,
+    /// Hashes of the latest buffers of which there is none, the last at `latest`. Buffers are worth one when they come for the
+    /// second time, and not where more of them take turns than there is room for.
+    once: [u64; TAKES],
+    latest: usize,
 }
 
 impl Known {
@@ -64,21 +71,41 @@ impl Known {
         Known { signature, structure, routine, takes: Mutex::default(), used: AtomicU64::new(0) }
     }
 
-    /// What is known of the runs on these buffers.
-    pub(crate) fn take(&self, buffers: &Buffers) -> Arc<Take> {
+    /// What is known of the runs on these buffers; nothing where they are new.
+    pub(crate) fn take(&self, buffers: &Buffers) -> Option<Arc<Take>> {
         let mut takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(take) = takes.iter().find(|take| take.is_of(buffers)) {
-            return take.clone();
+        let Takes { all, once, latest } = &mut *takes;
+        if let Some(take) = all.iter().find(|take| take.is_of(buffers)) {
+            return Some(take.clone());
         }
-        takes.truncate(TAKES - 1);
-        takes.insert(0, Arc::new(Take::of(buffers)));
-        takes[0].clone()
+        let mut hash = ByNumber::default();
+        buffers.iter().for_each(|buffer| buffer.handle.hash(&mut hash));
+        if !once.contains(&hash.finish()) {
+            *latest = (*latest + 1) % TAKES;
+            once[*latest] = hash.finish();
+            return None;
+        }
+        all.truncate(TAKES - 1);
+        all.insert(0, Arc::new(Take::of(buffers, true)));
+        Some(all[0].clone())
+    }
+
+    /// A run in force on the buffers of a request that the list begins with.
+    pub(crate) fn take_in_force(&self, changes: u64, request: &Request, graph: &Graph) -> Option<Arc<Take>> {
+        let takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = request.args.first()?.1.buffer.handle;
+        let is_it = |take: &&Arc<Take>| {
+            take.buffers.first() == Some(&first)
+                && take.is_in_force(changes)
+                && self.signature.repeats(0, &take.buffers, request, graph)
+        };
+        takes.all.iter().find(is_it).cloned()
     }
 
     /// Takes out what is known of runs on a buffer.
     fn forget(&self, buffer: HandleId, gone: &mut Vec<Arc<Take>>) {
         let mut takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
-        takes.retain(|take| {
+        takes.all.retain(|take| {
             let names = take.buffers.contains(&buffer);
             if names {
                 gone.push(take.clone());
@@ -95,6 +122,8 @@ pub(crate) type Gone = (Vec<Arc<Known>>, Vec<Arc<Take>>);
 #[derive(Debug)]
 pub(crate) struct Followed {
     pub(crate) known: Arc<Known>,
+    /// A run on the buffers so far that was in force at each submission.
+    pub(crate) take: Option<Arc<Take>>,
     /// How many submissions agreed so far.
     pub(crate) at: usize,
     /// The buffers of those.
@@ -104,9 +133,21 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
+    pub(crate) fn new(known: Arc<Known>, take: Option<Arc<Take>>) -> Followed {
+        Followed { known, take, at: 0, buffers: Buffers::new(), after: Vec::new() }
+    }
+
+    /// Whether the list goes on with the request as the run does, which is in force up to a count of changes: then all that
+    /// the request names is as it was, and what it reads is readable.
+    pub(crate) fn repeats(&self, changes: u64, request: &Request, graph: &Graph) -> bool {
+        self.take.as_ref().is_some_and(|take| {
+            take.is_in_force(changes) && self.known.signature.repeats(self.at, &take.buffers, request, graph)
+        })
+    }
+
     /// What the submissions so far touch.
     pub(crate) fn touches(&self) -> impl Iterator<Item = Touch> + '_ {
-        let Followed { known, at, buffers, after: _ } = self;
+        let Followed { known, at, buffers, .. } = self;
         (0..*at).flat_map(move |at| known.structure.touches(at, move |place| &*buffers[place]))
     }
 }
@@ -146,7 +187,7 @@ impl KnownLists {
         request: &Request,
         graph: &Graph,
     ) -> Option<Arc<Known>> {
-        let Followed { known: from, at, buffers, after: _ } = from;
+        let Followed { known: from, at, buffers, .. } = from;
         let hash = self.hash_of(&from.signature)?;
         let known = self.kept.get(&hash)?.iter().find(|known| {
             known.signature.properties.is_some()
@@ -190,7 +231,7 @@ impl KnownLists {
     pub(crate) fn put(&mut self, known: Known, buffers: &Buffers) {
         // One that stands for itself takes the list with it.
         let own = buffers.iter().filter(|buffer| buffer.imported);
-        own.for_each(|buffer| buffer.known.store(true, Release));
+        own.for_each(|buffer| buffer.make_known());
         let Some(hash) = self.hash_of(&known.signature) else { return };
         let all = self.kept.entry(hash).or_default();
         let before = all.len();

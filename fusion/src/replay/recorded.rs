@@ -11,14 +11,19 @@
 //! What has to come before a tape is not known when it is made, so there is one for each kind of barrier that it may have
 //! to start with. Barriers between its own dispatches are part of it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Release};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{
+        AtomicU64,
+        Ordering::{Acquire, Release},
+    },
+};
 
 use smallvec::SmallVec;
 
 use crate::{
     error::Error,
-    jit::SetBinding,
-    report::list::Reported,
+    report::list::Said,
     submission::{
         device::Device,
         graph::{Graph, Mark, Stage, Touch, Touches},
@@ -26,67 +31,65 @@ use crate::{
         ready::Readies,
         signature::Buffers,
     },
-    vk::{Barrier, BoundMemory, CallerWork, Command, Dispatch, Pipeline, Submitted, Tape},
+    vk::{Barrier, CallerWork, Resource, Script, Submitted, Tape},
 };
 
 /// A submission that can be made again.
 #[derive(Debug)]
 pub(crate) struct Replay {
     label: Arc<str>,
-    steps: Vec<Step>,
-    /// What all of them touch, with the number of a buffer over it.
+    script: Arc<Script>,
+    /// The buffer of each memory of the script, and whether all of it is certainly written before any of it is read.
+    bound: SmallVec<[(u32, bool); 8]>,
+    /// What all of it touches, with the number of a buffer over it.
     touches: SmallVec<[(u32, Touch); 8]>,
     /// Whether a run has to come after the one before.
     in_order: bool,
-}
-
-/// A dispatch.
-#[derive(Debug)]
-struct Step {
-    /// What it has to come after in the same submission.
-    barrier: Option<Barrier>,
-    pipeline: Arc<Pipeline>,
-    bindings: SmallVec<[Binding; 8]>,
-    push: SmallVec<[u8; 64]>,
-    groups: [u32; 3],
-}
-
-/// A range of a buffer, bound for a dispatch.
-#[derive(Debug, Clone, Copy)]
-struct Binding {
-    place: u32,
-    at: SetBinding,
-    offset: u64,
-    len: u64,
 }
 
 /// What is known of the runs on certain buffers.
 #[derive(Debug)]
 pub(crate) struct Take {
     pub(crate) buffers: SmallVec<[HandleId; 8]>,
+    /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
+    /// for none.
+    settled: AtomicU64,
     state: Mutex<TakeState>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct TakeState {
-    /// The hardware queue of the latest run; nothing before the first.
+    /// Whether there was a run: the next one is worth a tape.
+    ran: bool,
+    /// The hardware queue of the tapes.
     lane: Option<u32>,
     /// By the barrier that comes first.
     tapes: [Option<Arc<Tape>>; 4],
-    /// The commands as the program's own command buffers take them.
+    /// The script on these buffers, as the program's own command buffers take it.
     pub(crate) for_caller: Option<Arc<CallerWork>>,
     /// The graph's mark of the latest run.
     mark: Option<Mark>,
-    /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
-    /// for none.
-    pub(crate) settled: u64,
-    /// What reports say of a run, as long as it is settled.
-    pub(crate) reported: Option<Reported>,
+    /// What is said of a run, as long as one is in force.
+    pub(crate) said: Option<Arc<Said>>,
 }
 
 impl Take {
-    pub(crate) fn of(buffers: &Buffers) -> Take {
-        Take { buffers: buffers.iter().map(|buffer| buffer.handle).collect(), state: Mutex::default() }
+    /// Nothing is known but whether there was a run on these buffers.
+    pub(crate) fn of(buffers: &Buffers, ran: bool) -> Take {
+        buffers.iter().for_each(|buffer| buffer.make_known());
+        let handles = buffers.iter().map(|buffer| buffer.handle).collect();
+        let state = Mutex::new(TakeState { ran, ..TakeState::default() });
+        Take { buffers: handles, settled: AtomicU64::new(0), state }
+    }
+
+    /// Whether a run is in force: nothing that it rests on, and none of what it did, has changed up to this count.
+    pub(crate) fn is_in_force(&self, changes: u64) -> bool {
+        self.settled.load(Acquire) == changes
+    }
+
+    /// Notes up to which count a run is in force.
+    pub(crate) fn settle(&self, changes: u64) {
+        self.settled.store(changes, Release);
     }
 
     pub(crate) fn is_of(&self, buffers: &Buffers) -> bool {
@@ -99,58 +102,57 @@ impl Take {
 }
 
 impl Replay {
-    /// Takes note of dispatches that are about to be submitted. `None` if they must not be submitted again in this way.
-    pub(crate) fn of(readies: &Readies, buffers: &Buffers) -> Option<Replay> {
+    /// Takes note of dispatches that are about to be submitted, which certainly write so much of each buffer. `None` if they
+    /// must not be submitted again in this way.
+    pub(crate) fn of(
+        device: &Device,
+        readies: &Readies,
+        buffers: &Buffers,
+        writes_all_of: impl Fn(u32) -> bool,
+    ) -> Option<Replay> {
         let label = readies.first()?.label.clone();
         // As if nothing came before.
         let mut graph = Graph::default();
         let mut batch = graph.begin(0);
-        let mut steps = Vec::with_capacity(readies.len());
-        let mut touches = SmallVec::new();
+        let (mut barriers, mut bound, mut touches) = (Vec::new(), SmallVec::new(), SmallVec::new());
         for ready in readies {
-            let Dispatch { pipeline, bindings, push, groups, keeps } = &ready.dispatch;
-            if ready.apart || !keeps.is_empty() {
+            if ready.apart {
                 return None;
             }
-            let barrier = graph.add(&mut batch, &ready.label, Stage::Compute, &ready.touches).barrier;
-            let bindings = bindings.iter().map(|bound| Binding::of(bound, buffers)).collect::<Option<_>>()?;
-            let (pipeline, push, groups) = (pipeline.clone(), push.clone(), *groups);
-            steps.push(Step { barrier, pipeline, bindings, push, groups });
+            barriers.push(graph.add(&mut batch, &ready.label, Stage::Compute, &ready.touches).barrier);
+            for resource in ready.dispatch.bindings.iter().map(|bound| &bound.resource) {
+                let place = buffers.iter().position(|buffer| buffer.is_bound(resource))? as u32;
+                bound.extend((!bound.contains(&(place, false))).then_some((place, false)));
+            }
             for touch in &ready.touches {
                 let place = buffers.iter().position(|buffer| buffer.shared.id == touch.memory)?;
                 merge(&mut touches, place as u32, touch);
             }
         }
+        let is_bound_as = |place: u32, resource: &_| buffers[place as usize].is_bound(resource);
+        let number = |resource: &_| bound.iter().position(|(place, _)| is_bound_as(*place, resource));
+        let dispatches = barriers.into_iter().zip(readies.iter().map(|ready| &ready.dispatch));
+        let script = Arc::new(device.gpu.script(dispatches, number).ok()??);
+        let is_read =
+            |of: u32| touches.iter().any(|(place, touch): &(u32, Touch)| *place == of && touch.reads);
+        for (place, all) in &mut bound {
+            *all = writes_all_of(*place) && !is_read(*place);
+        }
         let in_order = touches.iter().any(|(_, a)| touches.iter().any(|(_, b)| a.conflicts(b)));
-        Some(Replay { label, steps, touches, in_order })
+        Some(Replay { label, script, bound, touches, in_order })
     }
 
-    /// Adds the commands on certain buffers, after a barrier. They are large, and not moved about.
-    fn commands(
-        &self,
-        first: Option<Barrier>,
-        buffers: &Buffers,
-        graph: &mut Graph,
-        commands: &mut SmallVec<[Command; 2]>,
-    ) -> Result<(), Error> {
-        if let Some(barrier) = first {
-            commands.push(Command::Barrier(barrier));
-        }
-        for step in &self.steps {
-            let Step { barrier, pipeline, bindings, push, groups } = step;
-            if let Some(barrier) = *barrier {
-                commands.push(Command::Barrier(barrier));
+    /// The memories of the script, allocated now if they were not yet, and filled with zeros where that can make a difference.
+    fn memories(&self, buffers: &Buffers, graph: &mut Graph) -> Result<SmallVec<[Resource; 8]>, Error> {
+        let memory = |(place, all): &(u32, bool)| {
+            let buffer = &buffers[*place as usize];
+            if *all && buffer.texture.is_none() {
+                Ok(Resource::Buffer(buffer.unfilled()?.clone()))
+            } else {
+                buffer.resource(graph)
             }
-            let mut bound = SmallVec::with_capacity(bindings.len());
-            for Binding { place, at, offset, len } in bindings {
-                let resource = buffers[*place as usize].resource(graph)?;
-                bound.push(BoundMemory { at: *at, resource, offset: *offset, len: *len });
-            }
-            let (pipeline, push, groups) = (pipeline.clone(), push.clone(), *groups);
-            let keeps = SmallVec::new();
-            commands.push(Command::Dispatch(Dispatch { pipeline, bindings: bound, push, groups, keeps }));
-        }
-        Ok(())
+        };
+        self.bound.iter().map(memory).collect()
     }
 
     /// What it touches, on certain buffers.
@@ -159,19 +161,21 @@ impl Replay {
         self.touches.iter().map(move |(place, touch)| Touch { memory: memory(*place), ..*touch })
     }
 
-    /// The commands on certain buffers, to be recorded for the program.
+    /// The script on certain buffers, to be recorded for the program. Nobody knows when the program executes it, so all of
+    /// them have their zeros by now.
     pub(crate) fn for_caller(
         &self,
         device: &Device,
         graph: &mut Graph,
         buffers: &Buffers,
     ) -> Result<Arc<CallerWork>, Error> {
-        let mut commands = SmallVec::new();
-        self.commands(None, buffers, graph, &mut commands)?;
-        Ok(device.gpu.caller_work(commands.into_vec())?)
+        let memory = |(place, _): &(u32, bool)| buffers[*place as usize].resource(graph);
+        let on = self.bound.iter().map(memory).collect::<Result<_, _>>()?;
+        Ok(device.gpu.caller_work(&self.script, on)?)
     }
 
     /// Makes the submission on certain buffers, of which this is known.
+    #[inline]
     pub(crate) fn play(
         &self,
         device: &Device,
@@ -182,22 +186,18 @@ impl Replay {
     ) -> Result<Submitted, Error> {
         device.refresh(graph);
         if take.lane != Some(lane) {
-            *take = TakeState::default();
+            (take.tapes, take.mark, take.lane) = Default::default();
         }
-        let again = take.lane == Some(lane) && !profile;
+        let again = take.ran;
         if again && let Some(pending) = take.mark.and_then(|mark| graph.repeat(mark, lane)) {
             let barrier = (pending && self.in_order).then_some(Barrier::ComputeToCompute);
             let tape = self.tape(device, graph, lane, barrier, (buffers, take))?;
-            let submitted = device.gpu.play(lane, tape, &[])?;
+            let submitted = device.gpu.play(lane, tape, &[], profile)?;
             graph.repeated(submitted.point, barrier.is_some());
             return Ok(submitted);
         }
-        if !again {
-            // What is allocated now is filled by a submission of its own, which comes before this one.
-            for binding in self.steps.iter().flat_map(|step| &step.bindings) {
-                buffers[binding.place as usize].resource(graph)?;
-            }
-        }
+        // What is filled now is filled by a submission of its own, which comes before this one.
+        let memories = self.memories(buffers, graph)?;
         let touch =
             |(place, touch): &(u32, Touch)| Touch { memory: buffers[*place as usize].shared.id, ..*touch };
         let touches: Touches = self.touches.iter().map(touch).collect();
@@ -205,16 +205,16 @@ impl Replay {
         let needs = graph.add(&mut batch, &self.label, Stage::Compute, &touches);
         let submitted = if again {
             let tape = self.tape(device, graph, lane, needs.barrier, (buffers, take));
-            tape.and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits)?))
+            tape.and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits, profile)?))
         } else {
-            let mut commands = SmallVec::new();
-            let queue = device.gpu.queue(lane as usize);
-            self.commands(needs.barrier, buffers, graph, &mut commands)
-                .and_then(|()| Ok(queue.submit(&commands, &needs.waits, profile)?))
+            let (queue, script) = (device.gpu.queue(lane as usize), (&self.script, needs.barrier));
+            queue.submit_script(script, &memories, &needs.waits, profile).map_err(Error::from)
         };
         match submitted {
             Ok(submitted) => {
-                take.lane = Some(lane);
+                (take.ran, take.lane) = (true, Some(lane));
+                let all = self.bound.iter().filter(|(_, all)| *all);
+                all.for_each(|(place, _)| buffers[*place as usize].filled());
                 take.mark = Some(graph.commit_repeatable(batch, submitted.point, !needs.waits.is_empty()));
                 Ok(submitted)
             }
@@ -243,21 +243,12 @@ impl Replay {
         let tape = match take.tapes[slot].take() {
             Some(tape) => tape,
             None => {
-                let mut commands = SmallVec::new();
-                self.commands(barrier, buffers, graph, &mut commands)?;
-                buffers.iter().for_each(|buffer| buffer.known.store(true, Release));
-                Arc::new(device.gpu.queue(lane as usize).record(&commands)?)
+                let memories = self.memories(buffers, graph)?;
+                let queue = device.gpu.queue(lane as usize);
+                Arc::new(queue.record_script((&self.script, barrier), &memories)?)
             }
         };
         Ok(take.tapes[slot].insert(tape))
-    }
-}
-
-impl Binding {
-    fn of(bound: &BoundMemory, buffers: &Buffers) -> Option<Binding> {
-        let BoundMemory { at, resource, offset, len } = bound;
-        let place = buffers.iter().position(|buffer| buffer.is_bound(resource))? as u32;
-        Some(Binding { place, at: *at, offset: *offset, len: *len })
     }
 }
 
@@ -269,6 +260,6 @@ fn merge(touches: &mut SmallVec<[(u32, Touch); 8]>, place: u32, touch: &Touch) {
             known.reads |= touch.reads;
             known.writes |= touch.writes;
         }
-        None => touches.push((place, touch.clone())),
+        None => touches.push((place, *touch)),
     }
 }

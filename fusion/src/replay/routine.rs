@@ -1,18 +1,15 @@
 //! A run that can be made again on any buffers: what is submitted, and what else happens with it.
 
-use std::sync::{Arc, atomic::Ordering::Acquire};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{
-    recorded::{Replay, TakeState},
-    structure::place_of,
-};
+use super::{recorded::Replay, structure::place_of};
 use crate::{
     error::Unreadable,
     jit::{self, BufferId, Numbers},
     report::{
-        list::{Elsewhere, FusionReport, Renamed, Reported, Tier},
+        list::{Elsewhere, FusionReport, Renamed, Reported, Said, Tier},
         outcome::Outcome,
     },
     submission::{
@@ -64,7 +61,6 @@ impl Routine {
         buffers: &Buffers,
         report: Option<&FusionReport>,
     ) -> Option<Routine> {
-        let replay = Replay::of(readies, buffers)?;
         let mut effects = Vec::with_capacity(writes.len());
         for &(entry, position, inside) in writes {
             let (submission, touch) = (&entries[entry].submission, &entries[entry].touches[position]);
@@ -81,6 +77,12 @@ impl Routine {
                 numbers.extend(arg.numbers.clone().map(|known| (place(), arg.offset, known)));
             }
         }
+        let writes_all_of = |place: u32| {
+            let is_it = |effect: &Effect| effect.place == place && !effect.inside;
+            let whole = buffers[place as usize].whole();
+            effects.iter().any(|effect| is_it(effect) && effect.span.covers(whole))
+        };
+        let replay = Replay::of(device, readies, buffers, writes_all_of)?;
         let dispatches = report.map_or(1, |report| report.dispatches as u64);
         let outcome = report.map_or(Outcome::Unfused, |report| report.outcome.clone());
         let ids = || buffers.iter().map(|buffer| buffer.shared.id.planned()).collect();
@@ -107,16 +109,9 @@ impl Routine {
     }
 
     /// What happens to contents with a run, and what its report says.
-    pub(crate) fn ran(&self, device: &Device, buffers: &Buffers, take: &mut TakeState) -> Option<Reported> {
-        let before = device.contents.load(Acquire);
-        if take.settled != before {
-            self.effects.iter().for_each(|effect| effect.apply(buffers));
-            take.reported = self.report_on(buffers);
-            if device.contents.load(Acquire) == before {
-                take.settled = before;
-            }
-        }
-        take.reported.clone()
+    pub(crate) fn ran(&self, buffers: &Buffers) -> Arc<Said> {
+        self.effects.iter().for_each(|effect| effect.apply(buffers));
+        Arc::new(Said { outcome: self.outcome.clone(), report: self.report_on(buffers) })
     }
 
     fn report_on(&self, buffers: &Buffers) -> Option<Reported> {
@@ -127,7 +122,7 @@ impl Routine {
             name: buffer.given_name(),
         };
         let buffers = ids.iter().zip(buffers).map(renamed).collect();
-        Some(Reported::Of(Arc::new(Elsewhere { report: report.clone(), buffers })))
+        Some(Reported::Of(Elsewhere { report: report.clone(), buffers }))
     }
 }
 

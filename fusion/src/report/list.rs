@@ -182,11 +182,22 @@ pub(crate) fn rename(report: &mut Report, mut to: impl FnMut(BufferId) -> Buffer
     inlined.iter_mut().for_each(|report| report.buffer = to(report.buffer));
 }
 
+/// What is said of work that was handed over.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) outcome: Outcome,
+    pub(crate) report: Option<Reported>,
+}
+
 /// A report, or what it is made from when somebody asks for it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is made for each run on other buffers, and lies on the heap with what is said"
+)]
 pub(crate) enum Reported {
     Made(Arc<FusionReport>),
-    Of(Arc<Elsewhere>),
+    Of(Elsewhere),
 }
 
 /// The report on a run of the same list on other buffers.

@@ -21,7 +21,7 @@ macro_rules! counters {
             pub barriers: u64,
             /// Copies, fills and updates, those of uploads and downloads included.
             pub transfers: u64,
-            /// Memory objects allocated.
+            /// Buffers made, with memory. One that went may be used again instead.
             pub allocations: u64,
             /// Pipelines asked of the driver.
             pub driver_compiles: u64,
@@ -145,7 +145,7 @@ impl Stats {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Objects {
-    /// Buffers, those for staging and imported ones included.
+    /// Buffers in use, those for staging and imported ones included. A few that went are kept to be used again, and do not count.
     pub buffers: u64,
     /// Compute pipelines.
     pub pipelines: u64,

@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     mem,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::Ordering::Acquire},
 };
 
 use smallvec::SmallVec;
@@ -13,12 +13,17 @@ use crate::{
     code::build::{builder, caught},
     error::{BuildError, Error, Unreadable},
     options::fusion::FusionProperties,
-    replay::{known::Known, routine::Routine, structure::Structure},
+    replay::{
+        known::{Followed, Known},
+        routine::Routine,
+        structure::Structure,
+    },
     report::{
         list::{FusionReport, Reported},
         outcome::{CancelCause, Outcome},
     },
     runtime::{
+        again::Run,
         commit::Work,
         context::ContextInner,
         event::{Done, EventInner, Settled},
@@ -137,20 +142,22 @@ impl ContextInner {
                 return Ok(Ended::Never);
             }
             if let End::Complete(properties) = end
-                && let Some(list) = self.complete_known(&mut schedule, queue, properties)
+                && let Some((completion, buffers)) = self.complete_known(&mut schedule, queue, properties)
             {
-                // The list may have the last handles of buffers.
+                // These may be the last handles.
                 drop(schedule);
-                return Ok(Ended::Known(list.completion.clone()));
+                drop(buffers);
+                return Ok(Ended::Known(completion));
             }
             let schedule_now = &mut *schedule;
-            let Some(state) = schedule_now.queues.get_mut(&queue) else { return Ok(Ended::Never) };
+            let Some(state) = schedule_now.queues.get_mut(queue) else { return Ok(Ended::Never) };
             match mem::replace(&mut state.mode, Mode::Direct) {
                 Mode::Direct => {
                     return Ok(state.completion.clone().map_or(Ended::Never, Ended::Before));
                 }
                 Mode::Recording(mut list) => {
                     list.unfold(&schedule_now.graph);
+                    state.completion = Some(list.completion.clone());
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone(), builder());
                     break list;
@@ -213,32 +220,41 @@ impl ContextInner {
         }
     }
 
-    /// Runs the list of a queue as one that is known, if it is one. The list is to be dropped where no lock is held.
+    /// Runs the list of a queue as one that is known, if it is one. The buffers are to be dropped where no lock is held.
     fn complete_known(
         &self,
         schedule: &mut Schedule,
         queue: QueueId,
         properties: &FusionProperties,
-    ) -> Option<List> {
+    ) -> Option<(Arc<EventInner>, Buffers)> {
+        let Mode::Recording(list) = &mut schedule.queues.get_mut(queue)?.mode else { return None };
+        let followed = list.followed.as_ref()?;
         // It may have code that was dropped since.
-        if !schedule.is_known(queue, properties) || self.judged.any_dropped() {
+        if !followed.is_whole(properties, self.contents.load(Acquire)) || self.judged.any_dropped() {
             return None;
         }
-        let Mode::Recording(list) = mem::replace(&mut schedule.queue(queue).mode, Mode::Direct) else {
-            return None;
-        };
-        let followed = list.followed.as_ref()?;
-        let (known, take) = (&followed.known, followed.known.take(&followed.buffers));
-        let on = (&followed.buffers, &mut *take.state());
-        match self.perform(schedule, queue, &known.routine, on) {
-            Ok(settled) => {
-                schedule.known.used(known);
-                list.settle(settled);
-                Some(list)
+        let Followed { known, take, at, buffers, after } = list.followed.take()?;
+        let take = take.or_else(|| known.take(&buffers));
+        let (routine, views, take_of) = (&known.routine, &*known.signature.views, take.as_deref());
+        let run = Run { routine, views, buffers: &buffers, take: take_of };
+        let ran = self.perform(schedule, queue, run);
+        let state = schedule.queues.get_mut(queue)?;
+        match (mem::replace(&mut state.mode, Mode::Direct), ran) {
+            (Mode::Recording(list), Ok(settled)) => {
+                list.completion.settle(settled);
+                schedule.known.used(&known);
+                state.expects = take.map(|take| (known, take));
+                state.completion = Some(list.completion.clone());
+                Some((list.completion, buffers))
             }
-            Err(_) => {
+            (Mode::Recording(list), Err(_)) => {
                 // What fails here fails again on the long way, and is dealt with there.
-                schedule.queue(queue).mode = Mode::Recording(list);
+                let followed = Some(Followed { known, take: None, at, buffers, after });
+                state.mode = Mode::Recording(List { followed, ..list });
+                None
+            }
+            (mode, _) => {
+                state.mode = mode;
                 None
             }
         }

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     error::Error,
     report::{
-        list::{FusionReport, Reported},
+        list::{FusionReport, Reported, Said},
         outcome::{CancelCause, Outcome},
     },
     runtime::{context::ContextInner, end::End, schedule::QueueId},
@@ -29,20 +29,25 @@ pub struct Event {
 pub(crate) struct EventInner {
     pub(crate) context: Arc<ContextInner>,
     pub(crate) queue: QueueId,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
     /// What was known when it was made.
-    at_once: Option<Settled>,
-    /// Otherwise empty while the submission is listed.
-    settled: OnceLock<Settled>,
+    AtOnce(Settled),
+    /// Empty while the submission is listed.
+    Later(OnceLock<Settled>),
 }
 
 /// What is known once the work was handed to the device, or failed.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Settled {
     pub(crate) result: Result<Done, Arc<Error>>,
-    pub(crate) outcome: Outcome,
-    pub(crate) report: Option<Reported>,
+    /// Of runs that are alike, the same.
+    pub(crate) said: Arc<Said>,
     /// Submissions of a list that failed while others ran, by their places in it, in order.
-    pub(crate) failed: Arc<[(u32, Arc<Error>)]>,
+    pub(crate) failed: Vec<(u32, Arc<Error>)>,
 }
 
 impl Settled {
@@ -52,7 +57,7 @@ impl Settled {
         outcome: Outcome,
         report: Option<Reported>,
     ) -> Settled {
-        Settled { result, outcome, report, failed: Arc::default() }
+        Settled { result, said: Arc::new(Said { outcome, report }), failed: Vec::new() }
     }
 
     /// What became of some submissions of it.
@@ -128,13 +133,14 @@ impl HostDone {
 impl EventInner {
     /// An event of a listed submission or list.
     pub(crate) fn listed(context: &Arc<ContextInner>, queue: QueueId) -> Arc<EventInner> {
-        Arc::new(EventInner { context: context.clone(), queue, at_once: None, settled: OnceLock::new() })
+        Arc::new(EventInner { context: context.clone(), queue, state: State::Later(OnceLock::new()) })
     }
 
     /// An event of work of which all is known.
+    #[inline]
     pub(crate) fn at_once(context: &Arc<ContextInner>, queue: QueueId, settled: Settled) -> Event {
-        let (context, at_once) = (context.clone(), Some(settled));
-        Event::of_all(Arc::new(EventInner { context, queue, at_once, settled: OnceLock::new() }))
+        let (context, state) = (context.clone(), State::AtOnce(settled));
+        Event::of_all(Arc::new(EventInner { context, queue, state }))
     }
 
     /// An event of work that was handed over.
@@ -144,11 +150,16 @@ impl EventInner {
 
     /// Says what became of it. The first word counts.
     pub(crate) fn settle(&self, settled: Settled) {
-        let _ = self.settled.set(settled);
+        if let State::Later(slot) = &self.state {
+            let _ = slot.set(settled);
+        }
     }
 
     pub(crate) fn settled(&self) -> Option<&Settled> {
-        self.at_once.as_ref().or_else(|| self.settled.get())
+        match &self.state {
+            State::AtOnce(settled) => Some(settled),
+            State::Later(slot) => slot.get(),
+        }
     }
 }
 
@@ -253,14 +264,14 @@ impl Event {
     pub fn outcome(&self) -> Outcome {
         self.inner.settled().map_or(Outcome::Pending, |settled| match settled.result_of(&self.of) {
             Err(_) if !settled.failed.is_empty() => Outcome::Failed,
-            _ => settled.outcome.clone(),
+            _ => settled.said.outcome.clone(),
         })
     }
 
     /// What happened to the list that it is in; nothing while it is listed, and for work outside fusion mode.
     #[must_use]
     pub fn report(&self) -> Option<Arc<FusionReport>> {
-        self.inner.settled().and_then(|settled| settled.report.as_ref()).map(Reported::report)
+        self.inner.settled().and_then(|settled| settled.said.report.as_ref()).map(Reported::report)
     }
 
     /// The time on the device, of the whole list if it is in one. Nothing before it is complete, and where profiling is

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use crate::{
     options::fusion::FusionProperties,
-    replay::known::{Followed, Gone, Known, KnownLists},
+    replay::{
+        known::{Followed, Gone, Known, KnownLists},
+        recorded::Take,
+    },
     runtime::{
         event::Event,
-        schedule::{List, Mode, QueueId, Schedule},
+        schedule::{List, Mode, QueueId, QueueState, Schedule},
     },
     submission::{
         buffer::BufferInner,
@@ -20,10 +23,13 @@ use crate::{
 };
 
 impl List {
-    /// Whether a known list agrees with everything so far and with the request. Then the list follows that one.
+    /// Whether a known list agrees with everything so far and with the request, which finds something readable. Then the
+    /// list follows that one.
     fn agrees(
         &mut self,
+        expects: &mut Option<(Arc<Known>, Arc<Take>)>,
         (lists, graph): (&mut KnownLists, &Graph),
+        changes: u64,
         request: &Request,
         after: &[Event],
     ) -> bool {
@@ -32,34 +38,41 @@ impl List {
         {
             return false;
         }
+        if self.followed.is_none() {
+            // The latest list of the queue is the likeliest, and is found without a hash.
+            self.followed = expects.take().map(|(known, take)| Followed::new(known, Some(take)));
+        }
         if let Some(followed) = &mut self.followed {
-            if followed.known.signature.goes_on(followed.at, &followed.buffers, request, graph) {
+            if followed.repeats(changes, request, graph) {
                 return true;
             }
-            let other = lists.departing(followed, request, graph);
-            return other.map(|other| followed.known = other).is_some();
+            followed.take = None;
+            if followed.at > 0 {
+                return followed.goes_on(lists, request, graph) && followed.readable(request);
+            }
         }
         let known = lists.starting(request, true, graph);
-        self.followed =
-            known.map(|known| Followed { known, at: 0, buffers: Buffers::new(), after: Vec::new() });
-        self.followed.is_some()
+        self.followed = known.map(|known| {
+            let take = known.take_in_force(changes, request, graph);
+            Followed::new(known, take)
+        });
+        self.followed.as_ref().is_some_and(|followed| followed.take.is_some() || followed.readable(request))
     }
 
-    /// Counts a request that agrees, if it finds something readable.
-    fn go_on(&mut self, request: &mut Request, after: &[Event]) -> bool {
-        let Some(Followed { known, at, buffers, after: told }) = &mut self.followed else { return false };
-        if !known.readable(*at, buffers, request) {
-            return false;
+    /// Counts a request that agrees, and holds its buffers.
+    fn count(&mut self, request: &mut Request, after: &[Event]) -> Option<Event> {
+        let Followed { known, at, buffers, after: told, take: _ } = self.followed.as_mut()?;
+        if !after.is_empty() {
+            told.extend(after.iter().map(|event| (*at, event.of.clone())));
         }
-        told.extend(after.iter().map(|event| (*at, event.of.clone())));
-        known.signature.meet(*at, buffers, request.args.drain(..).map(|(_, accessor)| accessor.buffer));
+        known.signature.meet(*at, buffers, request.args.drain(..));
         *at += 1;
-        true
+        Some(Event::of_some(self.completion.clone(), *at - 1..*at))
     }
 
     /// Builds what was only counted: afterwards the list follows nothing.
     pub(crate) fn unfold(&mut self, graph: &Graph) {
-        let Some(Followed { known, at, buffers, after }) = self.followed.take() else { return };
+        let Some(Followed { known, at, buffers, after, take: _ }) = self.followed.take() else { return };
         self.entries.extend((0..at).map(|at| {
             let given = Some(known.signature.given(at));
             let mut entry = Entry { after: After::default(), given, ..known.structure.entry(at, &buffers) };
@@ -100,35 +113,59 @@ impl Known {
     }
 }
 
-impl Schedule {
-    /// Lists a request on a queue in fusion mode by following a known list.
-    pub(crate) fn follow(&mut self, queue: QueueId, request: &mut Request, after: &[Event]) -> bool {
-        let quiet = self.quiet(queue);
-        let Some(state) = self.queues.get_mut(&queue) else { return false };
-        let Mode::Recording(list) = &mut state.mode else { return false };
-        if !list.agrees((&mut self.known, &self.graph), request, after) {
-            return false;
+impl Followed {
+    /// Whether the known list goes on with a request, or another one does that began alike. Then that one is followed.
+    fn goes_on(&mut self, lists: &mut KnownLists, request: &Request, graph: &Graph) -> bool {
+        if self.known.signature.goes_on(self.at, &self.buffers, request, graph) {
+            return true;
         }
-        if quiet {
-            return list.go_on(request, after);
-        }
-        if self.is_in_the_way(queue, request) {
-            return false;
-        }
-        match self.queues.get_mut(&queue).map(|state| &mut state.mode) {
-            Some(Mode::Recording(list)) => list.go_on(request, after),
-            _ => false,
-        }
+        let other = lists.departing(self, request, graph);
+        other.map(|other| self.known = other).is_some()
     }
 
-    /// Whether something else touches what a request does that goes on as the known list.
-    fn is_in_the_way(&self, queue: QueueId, request: &Request) -> bool {
-        let Some(Mode::Recording(list)) = self.queues.get(&queue).map(|state| &state.mode) else {
-            return true;
-        };
-        list.followed.as_ref().is_none_or(|Followed { known, at, buffers, after: _ }| {
-            self.in_the_way(&known.touches(*at, buffers, request), queue)
-        })
+    /// Whether the list is the whole known one, completed in the same way.
+    pub(crate) fn is_whole(&self, properties: &FusionProperties, changes: u64) -> bool {
+        let signature = &self.known.signature;
+        self.at == signature.calls.len()
+            && signature.properties.as_ref() == Some(properties)
+            && (self.take.as_ref().is_some_and(|take| take.is_in_force(changes))
+                || signature.holds_for(&self.buffers))
+    }
+
+    /// Whether a request that agrees finds something readable.
+    fn readable(&self, request: &Request) -> bool {
+        self.known.readable(self.at, &self.buffers, request)
+    }
+}
+
+impl Schedule {
+    /// Lists a request on a queue in fusion mode by following a known list, after so many changes of what is known of
+    /// buffers. Returns the event of the submission; nothing where no known list agrees, or something is in the way.
+    pub(crate) fn follow(
+        &mut self,
+        queue: QueueId,
+        changes: u64,
+        request: &mut Request,
+        after: &[Event],
+    ) -> Option<Event> {
+        let quiet = self.quiet(queue);
+        let QueueState { mode, expects, .. } = self.queues.get_mut(queue)?;
+        let Mode::Recording(list) = mode else { return None };
+        if !list.agrees(expects, (&mut self.known, &self.graph), changes, request, after) {
+            return None;
+        }
+        if quiet {
+            return list.count(request, after);
+        }
+        let Followed { known, at, buffers, .. } = list.followed.as_ref()?;
+        let touches = known.touches(*at, buffers, request);
+        if self.in_the_way(&touches, queue) {
+            return None;
+        }
+        match &mut self.queues.get_mut(queue)?.mode {
+            Mode::Recording(list) => list.count(request, after),
+            _ => None,
+        }
     }
 
     /// What is known of a request outside fusion mode, if that can be run again now; with its buffers.
@@ -138,7 +175,7 @@ impl Schedule {
         request: &Request,
         after: &[Event],
     ) -> Option<(Arc<Known>, Buffers)> {
-        let state = self.queues.get(&queue)?;
+        let state = self.queues.get(queue)?;
         if !matches!(state.mode, Mode::Direct) || !after.is_empty() {
             return None;
         }
@@ -149,35 +186,30 @@ impl Schedule {
         if !known.readable(0, &buffers, request) || in_the_way() {
             return None;
         }
-        known.signature.meet(
-            0,
-            &mut buffers,
-            request.args.iter().map(|(_, accessor)| accessor.buffer.clone()),
-        );
+        known.signature.meet(0, &mut buffers, request.args.iter().cloned());
         Some((known, buffers))
-    }
-
-    /// Whether a queue's list is a whole known list, completed in the same way.
-    pub(crate) fn is_known(&self, queue: QueueId, properties: &FusionProperties) -> bool {
-        let Some(Mode::Recording(list)) = self.queues.get(&queue).map(|state| &state.mode) else {
-            return false;
-        };
-        list.followed.as_ref().is_some_and(|Followed { known, at, buffers, after: _ }| {
-            *at == known.signature.calls.len()
-                && known.signature.properties.as_ref() == Some(properties)
-                && known.signature.holds_for(buffers)
-        })
     }
 
     /// Takes out everything known, to be dropped where no lock is held.
     #[must_use]
     pub(crate) fn forget_all(&mut self) -> Gone {
-        self.known.clear()
+        let (mut lists, mut takes) = self.known.clear();
+        for (known, take) in self.queues.iter_mut().filter_map(|state| state.expects.take()) {
+            lists.push(known);
+            takes.push(take);
+        }
+        (lists, takes)
     }
 
     /// Takes out what is about a buffer, to be dropped where no lock is held.
     #[must_use]
     pub(crate) fn forget(&mut self, buffer: HandleId) -> Gone {
-        self.known.forget(buffer)
+        let (mut lists, mut takes) = self.known.forget(buffer);
+        let of_it = |(_, take): &mut (Arc<Known>, Arc<Take>)| take.buffers.contains(&buffer);
+        for (known, take) in self.queues.iter_mut().filter_map(|state| state.expects.take_if(of_it)) {
+            lists.push(known);
+            takes.push(take);
+        }
+        (lists, takes)
     }
 }

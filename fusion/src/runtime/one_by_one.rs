@@ -85,7 +85,7 @@ impl ContextInner {
         };
         let report = (report.dispatches > 0).then(|| Reported::Made(Arc::new(report)));
         self.lock().counts.list(&outcome);
-        list.settle(Settled { result, outcome, report, failed: failed.into() });
+        list.settle(Settled { failed, ..Settled::new(result, outcome, report) });
         match (first, forced) {
             (Some(error), _) => Err((*error).clone()),
             (None, Some(reason)) => Err(FusionError::Forced { reason }.into()),

@@ -2,8 +2,6 @@
 
 use std::{mem, sync::Arc};
 
-use smallvec::SmallVec;
-
 use crate::{
     error::Error,
     report::outcome::CancelCause,
@@ -16,7 +14,50 @@ use crate::{
     vk::Point,
 };
 
+/// The queues of a context, in the order of their numbers. There are few, and every call looks for one: a map would hash
+/// its number each time.
+#[derive(Debug, Default)]
+pub(crate) struct Queues(Vec<(QueueId, QueueState)>);
+
+impl Queues {
+    fn place(&self, id: QueueId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&id, |(known, _)| *known)
+    }
+
+    pub(crate) fn get(&self, id: QueueId) -> Option<&QueueState> {
+        self.place(id).ok().map(|place| &self.0[place].1)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: QueueId) -> Option<&mut QueueState> {
+        self.place(id).ok().map(|place| &mut self.0[place].1)
+    }
+
+    pub(crate) fn insert(&mut self, id: QueueId, state: QueueState) -> &mut QueueState {
+        let place = self.place(id).unwrap_or_else(|place| place);
+        self.0.insert(place, (id, state));
+        &mut self.0[place].1
+    }
+
+    pub(crate) fn remove(&mut self, id: QueueId) -> Option<QueueState> {
+        self.place(id).ok().map(|place| self.0.remove(place).1)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(QueueId, QueueState)> {
+        self.0.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut QueueState> {
+        self.0.iter_mut().map(|(_, state)| state)
+    }
+}
+
 impl QueueState {
+    /// A queue that nothing was submitted to.
+    pub(crate) fn new(lane: u32, profiling: bool) -> QueueState {
+        let (mode, tasks) = (Mode::Direct, Tasks::new());
+        QueueState { lane, profiling, mode, completion: None, expects: None, last: None, tasks }
+    }
+
     /// Notes the latest submission.
     pub(crate) fn ran(&mut self, point: Point) {
         self.last = Some(point);
@@ -31,14 +72,10 @@ impl Schedule {
 
     /// A queue, and what is known of memory.
     pub(crate) fn queue_and_graph(&mut self, id: QueueId) -> (&mut QueueState, &Graph) {
-        let queue = self.queues.entry(id).or_insert_with(|| QueueState {
-            lane: 0,
-            profiling: false,
-            mode: Mode::Direct,
-            completion: None,
-            last: None,
-            tasks: SmallVec::new(),
-        });
+        let queue = match self.queues.place(id) {
+            Ok(place) => &mut self.queues.0[place].1,
+            Err(_) => self.queues.insert(id, QueueState::new(0, false)),
+        };
         (queue, &self.graph)
     }
 }
@@ -68,7 +105,7 @@ impl ContextInner {
     /// Ends a queue's list and waits for all its work.
     pub(crate) fn wait_for_queue(self: &Arc<Self>, queue: QueueId, cause: CancelCause) -> Result<(), Error> {
         let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
-        let (last, tasks) = match self.lock().queues.get_mut(&queue) {
+        let (last, tasks) = match self.lock().queues.get_mut(queue) {
             Some(state) => (state.last, take_tasks(&mut state.tasks)),
             None => return result,
         };

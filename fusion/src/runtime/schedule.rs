@@ -13,18 +13,21 @@ use std::{
     thread::{self, ThreadId},
 };
 
-use ahash::AHashMap;
 use smallvec::SmallVec;
 
 use crate::{
     code::build::builder,
     error::{BufferError, Error},
-    replay::known::{Followed, KnownLists},
+    replay::{
+        known::{Followed, Known, KnownLists},
+        recorded::Take,
+    },
     report::{outcome::CancelCause, stats::Stats},
     runtime::{
         context::{ContextInner, HostHold},
         end::End,
         event::{EventInner, HostDone},
+        queues::Queues,
     },
     submission::{
         buffer::BufferInner,
@@ -35,14 +38,14 @@ use crate::{
 };
 
 /// A queue's number in its context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct QueueId(pub(crate) u64);
 
 /// The state that orders everything.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     pub(crate) graph: Graph,
-    pub(crate) queues: AHashMap<QueueId, QueueState>,
+    pub(crate) queues: Queues,
     holds: Vec<Hold>,
     pub(crate) known: KnownLists,
     /// What is counted under this lock; the other counters of a context are atomic.
@@ -59,8 +62,10 @@ pub(crate) struct QueueState {
     pub(crate) lane: u32,
     pub(crate) profiling: bool,
     pub(crate) mode: Mode,
-    /// The completion event of the latest list, until the next one starts.
+    /// The completion event of the latest list that ended.
     pub(crate) completion: Option<Arc<EventInner>>,
+    /// The latest list, if it was a known one, and the buffers that it ran on: the next one is likely to be the same.
+    pub(crate) expects: Option<(Arc<Known>, Arc<Take>)>,
     /// The latest submission of this queue.
     pub(crate) last: Option<Point>,
     /// Host tasks of this queue that may not be done yet, or failed and nobody was told.

@@ -43,6 +43,7 @@ pub struct Accessor {
 }
 
 impl Accessor {
+    #[inline]
     pub(crate) fn new(buffer: &Arc<BufferInner>, element: u64, count: u64, access: Access) -> Accessor {
         Accessor { buffer: buffer.clone(), access, element, offset: 0, count, promote: None, constant: false }
     }

@@ -6,7 +6,7 @@ use std::{
         Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{
             AtomicBool, AtomicU8,
-            Ordering::{Acquire, Release},
+            Ordering::{Acquire, Release, SeqCst},
         },
     },
 };
@@ -44,13 +44,15 @@ pub(crate) struct BufferInner {
     memory: OnceLock<Arc<Memory>>,
     /// What it is if it is no buffer: an image, a sampler, or both. It has no bytes then, but is ordered and named as buffers are.
     pub(crate) texture: Option<Arc<Texture>>,
+    /// Whether the zeros that a new buffer has are still to be written.
+    is_blank: AtomicBool,
     /// Whether it is over the user's memory, which other buffers may be over too.
     pub(crate) imported: bool,
     promote: AtomicU8,
     is_named: AtomicBool,
     name: Mutex<Option<Arc<str>>>,
-    /// Whether something may be recorded with it.
-    pub(crate) known: AtomicBool,
+    /// Whether a run may be known that names it.
+    known: AtomicBool,
 }
 
 impl BufferInner {
@@ -68,6 +70,7 @@ impl BufferInner {
             base,
             reach,
             size,
+            is_blank: AtomicBool::new(memory.get().is_none()),
             imported: memory.get().is_some(),
             memory,
             texture: None,
@@ -132,9 +135,24 @@ impl BufferInner {
     /// Gives it a name.
     pub(crate) fn set_name(&self, name: &str) {
         *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
-        self.is_named.store(true, Release);
+        self.is_named.store(true, SeqCst);
         // Reports that are at hand have the old name.
-        self.device.contents.fetch_add(1, Release);
+        self.changed();
+    }
+
+    /// Notes that a run may be known that names it, before looking at what that run rests on. Of a change and this, one sees
+    /// the other: hence the order of all of them.
+    pub(crate) fn make_known(&self) {
+        if !self.known.load(Acquire) {
+            self.known.store(true, SeqCst);
+        }
+    }
+
+    /// Notes that something changed that runs which are in force may rest on.
+    fn changed(&self) {
+        if self.known.load(SeqCst) {
+            self.device.contents.fetch_add(1, Release);
+        }
     }
 
     /// Whether it is over a piece of memory.
@@ -144,7 +162,7 @@ impl BufferInner {
 
     /// The name that it was given.
     pub(crate) fn given_name(&self) -> Option<Arc<str>> {
-        if !self.is_named.load(Acquire) {
+        if !self.is_named.load(SeqCst) {
             return None;
         }
         self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -152,13 +170,14 @@ impl BufferInner {
 
     /// The promotion it asks for.
     pub(crate) fn promote(&self) -> Promote {
-        PROMOTIONS[usize::from(self.promote.load(Acquire))]
+        PROMOTIONS[usize::from(self.promote.load(SeqCst))]
     }
 
     /// Asks for a promotion.
     pub(crate) fn set_promote(&self, promote: Promote) {
         let place = PROMOTIONS.iter().position(|one| *one == promote).unwrap_or(0);
-        self.promote.store(place as u8, Release);
+        self.promote.store(place as u8, SeqCst);
+        self.changed();
     }
 
     /// A range of it, as bytes of its memory.
@@ -261,8 +280,9 @@ impl BufferInner {
         Error::buffer(&self.name(), problem)
     }
 
-    /// The memory, allocated now if it was not yet. Without contents: for who overwrites all of it at once.
-    pub(crate) fn allocate(&self) -> Result<&Arc<Memory>, Error> {
+    /// The memory, allocated now if it was not yet, and perhaps without the zeros that it should have: for who sees to it
+    /// that they are written before anybody reads.
+    pub(crate) fn unfilled(&self) -> Result<&Arc<Memory>, Error> {
         if let Some(memory) = self.memory.get() {
             return Ok(memory);
         }
@@ -270,23 +290,43 @@ impl BufferInner {
         Ok(self.memory.get_or_init(|| memory))
     }
 
-    /// The memory; allocated and filled with zeros now if it was not yet.
-    pub(crate) fn memory(&self, graph: &mut Graph) -> Result<&Arc<Memory>, Error> {
-        if self.memory.get().is_none() {
-            // The graph is locked, so nobody else allocates at the same time.
-            let memory = self.device.gpu.allocate(self.size, MemoryKind::Device)?;
-            let fill =
-                Command::Fill { dst: memory.clone(), offset: 0, len: self.size.next_multiple_of(4), word: 0 };
-            self.device.transfer(
-                graph,
-                0,
-                &Arc::from("zero"),
-                &[fill],
-                &[self.touch(0..self.size, false, true)],
-            )?;
-            let _ = self.memory.set(memory);
+    /// The memory for a command that overwrites these bytes of it, which are noted with [`BufferInner::overwritten`] once it
+    /// was submitted.
+    pub(crate) fn to_overwrite(&self, graph: &mut Graph, bytes: &Range<u64>) -> Result<&Arc<Memory>, Error> {
+        if *bytes == (0..self.size) { self.unfilled() } else { self.memory(graph) }
+    }
+
+    /// Notes that bytes of it were overwritten: they can be read.
+    pub(crate) fn overwritten(&self, bytes: Range<u64>) {
+        if bytes == (0..self.size) {
+            self.filled();
         }
-        self.memory.get().map_or_else(|| self.allocate(), Ok)
+        self.written(self.span(bytes));
+    }
+
+    /// Notes that all of it was overwritten: it needs no zeros any more.
+    pub(crate) fn filled(&self) {
+        self.is_blank.store(false, Release);
+    }
+
+    /// The memory, allocated now if it was not yet. Without contents: for who overwrites all of it at once.
+    pub(crate) fn allocate(&self) -> Result<&Arc<Memory>, Error> {
+        self.filled();
+        self.unfilled()
+    }
+
+    /// The memory; allocated and filled with zeros now if it was not yet. The graph is locked, so nobody else does that at
+    /// the same time.
+    pub(crate) fn memory(&self, graph: &mut Graph) -> Result<&Arc<Memory>, Error> {
+        let memory = self.unfilled()?;
+        if self.is_blank.load(Acquire) {
+            let len = self.size.next_multiple_of(4);
+            let fill = Command::Fill { dst: memory.clone(), offset: 0, len, word: 0 };
+            let touch = self.touch(0..self.size, false, true);
+            self.device.transfer(graph, 0, &Arc::from("zero"), &[fill], &[touch])?;
+            self.filled();
+        }
+        Ok(memory)
     }
 }
 

@@ -28,7 +28,8 @@ pub(crate) trait BufferGone: fmt::Debug + Send + Sync {
 pub(crate) struct Device {
     pub(crate) limits: Limits,
     pub(crate) imports: Imports,
-    /// Counts changes of what can be read of any buffer, of what is known of its address, and of its name.
+    /// Counts changes of what can be read of any buffer, of what is known of its address, and of the name and the promotion of
+    /// one that a run is known of.
     pub(crate) contents: AtomicU64,
     pub(crate) owner: Weak<dyn BufferGone>,
     pub(crate) gpu: Gpu,

@@ -72,7 +72,7 @@ impl Entry {
 
     /// What its kernel reaches by address: the touches after those of its arguments.
     pub(crate) fn reaches(&self) -> impl Iterator<Item = (Touch, Arc<BufferInner>)> + '_ {
-        self.touches.iter().cloned().zip(self.buffers.iter().cloned()).skip(self.submission.args.len())
+        self.touches.iter().copied().zip(self.buffers.iter().cloned()).skip(self.submission.args.len())
     }
 
     /// The bytes of a memory that it certainly writes, whatever was there before.

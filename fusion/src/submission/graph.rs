@@ -13,13 +13,12 @@
 //!
 //! Nothing here knows Vulkan's objects: the graph can be tested, and run under an interpreter, without a device.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use ahash::AHashMap;
 use smallvec::SmallVec;
 
 use crate::{
-    submission::identity::{MemoryId, Span},
+    submission::identity::{ByNumber, MemoryId, Span},
     vk::{Barrier, Point},
 };
 
@@ -30,7 +29,7 @@ mod works;
 use works::{Work, WorkId, Works};
 
 /// One byte range that a piece of work reads, writes, or both.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Touch {
     pub(crate) memory: MemoryId,
     /// Which bytes of it.
@@ -116,7 +115,7 @@ pub(crate) struct Mark(u64);
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     works: Works,
-    live: AHashMap<MemoryId, SmallVec<[Access; 3]>>,
+    live: HashMap<MemoryId, SmallVec<[Access; 3]>, ByNumber>,
     lanes: Vec<Lane>,
     position: u64,
     /// Counts changes.
@@ -125,7 +124,7 @@ pub(crate) struct Graph {
     /// How many memories there may be in `live` before those without pending work are dropped.
     sweep_at: usize,
     /// What small buffers hold.
-    known: AHashMap<MemoryId, known::Known>,
+    known: HashMap<MemoryId, known::Known, ByNumber>,
     /// How many memories there may be in `known` before those that are gone are dropped.
     forget_at: usize,
 }
@@ -192,7 +191,7 @@ impl Graph {
         }
         let point = Point { queue: lane, value: u64::MAX };
         let work = Work { label: label.clone(), stage, point, position, ordered: false, accesses: 0 };
-        batch.works.push((self.works.add(work), touches.into()));
+        batch.works.push((self.works.add(work), Touches::from_slice(touches)));
         needs
     }
 
@@ -335,6 +334,7 @@ impl Graph {
 
     /// Whether the submission that left this mark was the last thing that happened, so that it can be made again with
     /// nothing but itself to come after. Then says whether it is pending.
+    #[inline]
     pub(crate) fn repeat(&mut self, mark: Mark, lane: u32) -> Option<bool> {
         let latest = self.latest.filter(|latest| latest.lane == lane && !latest.waited)?;
         (mark == Mark(self.mark)).then(|| !is_done(&self.lanes, self.works.get(latest.work).point))
@@ -342,6 +342,7 @@ impl Graph {
 
     /// Notes that the latest submission was made again, with a barrier for kernels before it or without: everything that
     /// was to come after the earlier one now comes after this one.
+    #[inline]
     pub(crate) fn repeated(&mut self, point: Point, barrier: bool) {
         let Some(latest) = self.latest else { return };
         if barrier {

@@ -14,6 +14,7 @@
 
 use std::{
     any::Any,
+    hash::{BuildHasher, Hasher},
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -32,6 +33,32 @@ use crate::{
 /// A memory, by a number that no other memory of this process ever has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct MemoryId(u64);
+
+/// Hashes numbers that are given out in order: no one can choose them, so one multiplication is enough to spread them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ByNumber(u64);
+
+impl BuildHasher for ByNumber {
+    type Hasher = ByNumber;
+
+    fn build_hasher(&self) -> ByNumber {
+        *self
+    }
+}
+
+impl Hasher for ByNumber {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// A buffer as the user holds it, by a number that no other buffer of this process ever has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

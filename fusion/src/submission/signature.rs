@@ -124,6 +124,55 @@ impl Given {
     }
 }
 
+impl Call {
+    /// Whether a request asks for this, with buffers that are right at their places.
+    #[inline]
+    fn is_asked_by<'a>(
+        &self,
+        request: &'a Request,
+        graph: &Graph,
+        mut is_right: impl FnMut(usize, &'a Arc<BufferInner>) -> bool,
+    ) -> bool {
+        let Call { kernel, size, base, spec, push, args } = self;
+        let Request { args: asked, push: pushed, spec: specialized, dispatch, base: from, uses } = request;
+        let is_same = dispatch.as_ref().is_some_and(|(asked, many)| asked.id == *kernel && many == size)
+            && from == base
+            && pushed == push
+            && uses.is_empty()
+            && specialized.len() == spec.len()
+            && specialized.iter().zip(spec).all(|(a, b)| (a.0, a.1.ty(), a.1.bits()) == *b)
+            && asked.len() == args.len();
+        if !is_same {
+            return false;
+        }
+        // A loop, and not `all`, which is a call for each argument here: it shows in what a list costs.
+        for (arg, (asked_at, accessor)) in args.iter().zip(asked) {
+            let Arg { at, place, access, element, offset, count, promote, constant, numbers } = arg;
+            let Accessor {
+                buffer,
+                access: by,
+                element: of,
+                offset: from,
+                count: many,
+                promote: wish,
+                constant: told,
+            } = accessor;
+            let holds = |numbers: &Numbers| {
+                let start = buffer.span(accessor.bytes().0..buffer.size).start;
+                graph.holds(&buffer.shared, start).is_some_and(|bytes| numbers.are_in(bytes))
+            };
+            let is_same = at == asked_at
+                && (access, promote, constant) == (by, wish, told)
+                && (element, offset, count) == (of, from, many);
+            let is_same = is_same && is_right(*place as usize, buffer);
+            if !(is_same && numbers.as_ref().is_none_or(holds)) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
 impl Signature {
     /// The signature of checked submissions, with their buffers by number. Nothing where one of them has none, or a buffer
     /// changed while they were listed.
@@ -175,30 +224,9 @@ impl Signature {
     /// Whether a request asks for what the submission at a place does, after those before it were asked for with these
     /// buffers, and finds the numbers in them that it was planned with. What it comes after is not looked at.
     pub(crate) fn goes_on(&self, at: usize, buffers: &Buffers, request: &Request, graph: &Graph) -> bool {
-        let Some(Call { kernel, size, base, spec, push, args }) = self.calls.get(at) else { return false };
-        let Request { args: asked, push: pushed, spec: specialized, dispatch, base: from, uses } = request;
-        dispatch.as_ref().is_some_and(|(asked, asked_size)| asked.id == *kernel && asked_size == size)
-            && from == base
-            && pushed == push
-            && uses.is_empty()
-            && specialized.len() == spec.len()
-            && specialized.iter().zip(spec).all(|(a, b)| (a.0, a.1.ty(), a.1.bits()) == *b)
-            && asked.len() == args.len()
-            && self.takes(args, buffers, asked, graph)
-    }
-
-    /// Whether arguments are as they should be, and their buffers either the ones that were met before or new ones.
-    fn takes(
-        &self,
-        args: &[Arg],
-        buffers: &Buffers,
-        asked: &[(SetBinding, Accessor)],
-        graph: &Graph,
-    ) -> bool {
+        // The buffers are either the ones that were met before or new ones.
         let mut met: SmallVec<[&Arc<BufferInner>; 8]> = SmallVec::new();
-        args.iter().zip(asked).all(|(arg, (at, accessor))| {
-            let Accessor { buffer, access, element, offset, count, promote, constant } = accessor;
-            let place = arg.place as usize;
+        let is_right = |place: usize, buffer| {
             let known = buffers.get(place).or_else(|| met.get(place.checked_sub(buffers.len())?).copied());
             let is_right = match known {
                 Some(known) => Arc::ptr_eq(known, buffer),
@@ -209,26 +237,26 @@ impl Signature {
                     is_new
                 }
             };
-            is_right
-                && (arg.at, arg.access, arg.promote) == (*at, *access, *promote)
-                && (arg.element, arg.offset, arg.count) == (*element, *offset, *count)
-                && arg.constant == *constant
-                && self.views[place] == View::of(buffer)
-                && arg.numbers.as_ref().is_none_or(|numbers| {
-                    let start = buffer.span(accessor.bytes().0..buffer.size).start;
-                    graph.holds(&buffer.shared, start).is_some_and(|bytes| numbers.are_in(bytes))
-                })
-        })
+            is_right && self.views[place] == View::of(buffer)
+        };
+        self.calls.get(at).is_some_and(|call| call.is_asked_by(request, graph, is_right))
+    }
+
+    /// As [`Signature::goes_on`], on these very buffers, none of which has changed since it was run on them.
+    pub(crate) fn repeats(&self, at: usize, buffers: &[HandleId], request: &Request, graph: &Graph) -> bool {
+        let is_same = |place: usize, buffer: &Arc<BufferInner>| buffers[place] == buffer.handle;
+        self.calls.get(at).is_some_and(|call| call.is_asked_by(request, graph, is_same))
     }
 
     /// Adds the buffers given for the submission at a place, in order, to those before it.
+    #[inline]
     pub(crate) fn meet(
         &self,
         at: usize,
         buffers: &mut Buffers,
-        given: impl Iterator<Item = Arc<BufferInner>>,
+        given: impl Iterator<Item = (SetBinding, Accessor)>,
     ) {
-        for (arg, buffer) in self.calls[at].args.iter().zip(given) {
+        for (arg, (_, Accessor { buffer, .. })) in self.calls[at].args.iter().zip(given) {
             if arg.place as usize == buffers.len() {
                 buffers.push(buffer);
             }

@@ -48,11 +48,34 @@ impl Gpu {
             limit,
             name: "maxBufferSize, maxMemoryAllocationSize",
         };
-        let capacity = bytes
-            .checked_next_multiple_of(GRANULE)
-            .filter(|size| *size <= limit)
-            .ok_or_else(|| over.clone())?;
-        let layout = DeviceLayout::from_size_alignment(capacity, GRANULE).ok_or(over)?;
+        let capacity = bytes.checked_next_multiple_of(GRANULE).filter(|size| *size <= limit).ok_or(over)?;
+        // On a plain device the host reaches staging memory only.
+        let in_reach = self.0.direct || kind != MemoryKind::Device;
+        let over = |buffer| Memory::over(self, buffer, bytes, Origin { in_reach, bound: None });
+        if kind != MemoryKind::Device {
+            return Ok(Arc::new(over(self.new_buffer(bytes, capacity, kind)?)));
+        }
+        let buffer = match self.0.spares.take(capacity) {
+            Some(buffer) => buffer,
+            None => match self.new_buffer(bytes, capacity, kind) {
+                // What is kept for later is of more use now.
+                Err(DeviceError::OutOfMemory { .. }) if self.0.spares.clear() => {
+                    self.new_buffer(bytes, capacity, kind)?
+                }
+                made => made?,
+            },
+        };
+        Ok(Arc::new(over(buffer).with_spares(&self.0.spares)))
+    }
+
+    fn new_buffer(
+        &self,
+        bytes: u64,
+        capacity: u64,
+        kind: MemoryKind,
+    ) -> Result<Subbuffer<[u8]>, DeviceError> {
+        let layout = DeviceLayout::from_size_alignment(capacity, GRANULE);
+        let layout = layout.ok_or(DeviceError::ZeroSize)?;
         let mut usage = BufferUsage::STORAGE_BUFFER
             | BufferUsage::UNIFORM_BUFFER
             | BufferUsage::TRANSFER_SRC
@@ -74,9 +97,7 @@ impl Gpu {
         let buffer = Buffer::new(self.0.allocator.clone(), info, allocation, layout)
             .map_err(|error| allocation_error(kind, bytes, &error))?;
         self.0.counters.allocation();
-        // On a plain device the host reaches staging memory only.
-        let in_reach = self.0.direct || kind != MemoryKind::Device;
-        Ok(Arc::new(Memory::over(self, Subbuffer::new(buffer), bytes, Origin { in_reach, bound: None })))
+        Ok(Subbuffer::new(buffer))
     }
 
     pub(super) fn sharing(&self) -> Sharing<smallvec::SmallVec<[u32; 4]>> {

@@ -1,4 +1,4 @@
-//! Commands into a command buffer that the program records and submits itself.
+//! Scripts into a command buffer that the program records and submits itself.
 //!
 //! They are checked once for each set of buffers, and then only written down. What they refer to lives as long as what
 //! recording returns.
@@ -6,12 +6,10 @@
 use std::sync::Arc;
 
 use ash::vk::{self, Handle};
+use smallvec::SmallVec;
 
 use super::{
-    Command, DeviceError, Gpu,
-    check::{self, Needs},
-    record::record_into,
-    sheet::SetPool,
+    DeviceError, Gpu, Resource, Script, check::Needs, record::record_into, script::Recordable, sheet::SetPool,
 };
 
 /// When and how something reaches memory: pipeline stages, and the accesses that they make.
@@ -62,7 +60,6 @@ pub struct Dependency {
 
 impl Dependency {
     /// As Vulkan takes it.
-    #[must_use]
     pub fn info(&self) -> vk::DependencyInfo<'_> {
         vk::DependencyInfo::default().memory_barriers(&self.barriers)
     }
@@ -110,10 +107,11 @@ impl RawCommandBuffer {
     }
 }
 
-/// Commands that were checked, to be recorded as often as wanted.
+/// A script on memories that were checked, to be recorded as often as wanted.
 #[derive(Debug)]
 pub(crate) struct CallerWork {
-    commands: Vec<Command>,
+    script: Arc<Script>,
+    on: SmallVec<[Resource; 8]>,
     needs: Needs,
     gpu: Gpu,
 }
@@ -122,22 +120,26 @@ pub(crate) struct CallerWork {
 #[derive(Debug)]
 pub(crate) struct Written {
     /// Before what it is of.
-    _sets: Option<SetPool>,
+    _sets: SetPool,
     _work: Arc<CallerWork>,
 }
 
 impl CallerWork {
     /// How many dispatches there are.
     pub(crate) fn dispatches(&self) -> usize {
-        self.commands.iter().filter(|command| matches!(command, Command::Dispatch(_))).count()
+        self.script.parts.len()
     }
 }
 
 impl Gpu {
-    /// Checks commands that are to be recorded for the program.
-    pub(crate) fn caller_work(&self, commands: Vec<Command>) -> Result<Arc<CallerWork>, DeviceError> {
-        let needs = check::commands(&self.0, &commands)?;
-        Ok(Arc::new(CallerWork { commands, needs, gpu: self.clone() }))
+    /// Checks a script on memories, which is to be recorded for the program.
+    pub(crate) fn caller_work(
+        &self,
+        script: &Arc<Script>,
+        on: SmallVec<[Resource; 8]>,
+    ) -> Result<Arc<CallerWork>, DeviceError> {
+        let needs = Recordable::Script(script, None, &on).check(&self.0)?;
+        Ok(Arc::new(CallerWork { script: script.clone(), on, needs, gpu: self.clone() }))
     }
 
     /// Records them.
@@ -153,14 +155,12 @@ impl Gpu {
             return Err(DeviceError::NullHandle { what: "command buffer" });
         }
         let gpu = &*work.gpu.0;
-        let mut sets = None;
+        let mut sets = SetPool::new(gpu);
         if work.needs.sets > 0 {
-            let mut pool = SetPool::new(gpu);
-            pool.prepare(gpu, work.needs)?;
-            sets = Some(pool);
+            sets.prepare(gpu, work.needs)?;
         }
         let around = [into.earlier.map(|e| e.before(Scope::LIST)), into.later.map(|l| Scope::LIST.before(l))];
-        record_into(gpu, into.handle, sets.as_mut(), &work.commands, &around)?;
+        record_into(gpu, into.handle, &mut sets, (&work.script, &work.on), &around)?;
         Ok(Written { _sets: sets, _work: work.clone() })
     }
 }

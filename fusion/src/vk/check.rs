@@ -32,7 +32,7 @@ pub(super) fn commands(gpu: &GpuInner, commands: &[Command]) -> Result<Needs, De
     let mut needs = Needs::default();
     for command in commands {
         match command {
-            Command::Dispatch(dispatch) => check_dispatch(gpu, dispatch, &mut needs)?,
+            Command::Dispatch(one) => dispatch(gpu, one, &mut needs)?,
             Command::Copy { src, src_offset, dst, dst_offset, len } => {
                 own(gpu, src)?;
                 own(gpu, dst)?;
@@ -92,7 +92,7 @@ pub(super) fn commands(gpu: &GpuInner, commands: &[Command]) -> Result<Needs, De
     Ok(needs)
 }
 
-fn check_dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -> Result<(), DeviceError> {
+pub(super) fn dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -> Result<(), DeviceError> {
     let Dispatch { pipeline, bindings, push, groups, keeps } = dispatch;
     if !pipeline.belongs_to(gpu.id) {
         return Err(DeviceError::Foreign { what: "pipeline" });
@@ -118,9 +118,7 @@ fn check_dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -> Res
             let problem = "is declared by the pipeline and was not given";
             return Err(DeviceError::Binding { at: *at, problem });
         };
-        check_binding(gpu, bound, *kind)?;
-        let host_may_look = bound.resource.memory().is_some_and(|memory| memory.host_may_look());
-        needs.host |= *kind == BindingKind::Storage && host_may_look;
+        needs.host |= self::bound(gpu, (*at, *kind), &bound.resource, (bound.offset, bound.len))?;
     }
     if bindings.len() != pipeline.bindings().len() {
         return Err(superfluous(pipeline, bindings));
@@ -167,24 +165,41 @@ fn superfluous(pipeline: &Pipeline, bindings: &[BoundMemory]) -> DeviceError {
     }
 }
 
-fn check_binding(gpu: &GpuInner, bound: &BoundMemory, kind: BindingKind) -> Result<(), DeviceError> {
-    let BoundMemory { at, resource, offset, len } = bound;
+/// Checks that a resource can be bound. Whether the host may look at what is written there.
+pub(super) fn bound(
+    gpu: &GpuInner,
+    (at, kind): (SetBinding, BindingKind),
+    resource: &Resource,
+    range: (u64, u64),
+) -> Result<bool, DeviceError> {
     if !resource.belongs_to(gpu.id) {
         return Err(DeviceError::Foreign { what: "memory object" });
     }
-    let memory = match (resource, kind.is_texture()) {
-        (Resource::Buffer(memory), false) => memory,
-        (Resource::Texture(texture), true) if texture.serves(kind) => return Ok(()),
+    match (resource, kind.is_texture()) {
+        (Resource::Buffer(memory), false) => {
+            binding(gpu, (at, kind), memory, range)?;
+            Ok(kind == BindingKind::Storage && memory.host_may_look())
+        }
+        (Resource::Texture(texture), true) if texture.serves(kind) => Ok(false),
         _ => {
             let problem = "is given another resource than the pipeline declares";
-            return Err(DeviceError::Binding { at: *at, problem });
+            Err(DeviceError::Binding { at, problem })
         }
-    };
-    if *len == 0 {
-        let problem = "is given a range of no bytes";
-        return Err(DeviceError::Binding { at: *at, problem });
     }
-    memory.check("binding", *offset, *len)?;
+}
+
+/// Checks that a range of a memory can be bound.
+fn binding(
+    gpu: &GpuInner,
+    (at, kind): (SetBinding, BindingKind),
+    memory: &Memory,
+    (offset, len): (u64, u64),
+) -> Result<(), DeviceError> {
+    own(gpu, memory)?;
+    if len == 0 {
+        return Err(DeviceError::Binding { at, problem: "is given a range of no bytes" });
+    }
+    memory.check("binding", offset, len)?;
     let limits = gpu.caps.limits();
     let (align, limit, what, name) = match kind {
         BindingKind::Storage => (
@@ -204,8 +219,8 @@ fn check_binding(gpu: &GpuInner, bound: &BoundMemory, kind: BindingKind) -> Resu
         return Err(DeviceError::MissingUsage { usage: "UNIFORM_BUFFER" });
     }
     aligned("offset of a binding", memory.base() + offset, align)?;
-    if *len > limit {
-        return Err(DeviceError::OverLimit { what, asked: *len, limit, name });
+    if len > limit {
+        return Err(DeviceError::OverLimit { what, asked: len, limit, name });
     }
     Ok(())
 }

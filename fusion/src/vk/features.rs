@@ -54,6 +54,7 @@ pub(super) fn wanted(device: &PhysicalDevice) -> (DeviceFeatures, DeviceExtensio
         uniform_buffer_standard_layout: true,
         shader_subgroup_extended_types: true,
         buffer_device_address: true,
+        host_query_reset: true,
         vulkan_memory_model: true,
         vulkan_memory_model_device_scope: true,
         vulkan_memory_model_availability_visibility_chains: true,

@@ -23,6 +23,7 @@ use super::{
     calls::Calls,
     features,
     instance::{self, Messages},
+    memory::Spares,
     queue::QueueShared,
     raw::LockedQueue,
     stats::Counters,
@@ -69,6 +70,7 @@ pub(super) struct GpuInner {
     pub(super) direct: bool,
     recording: AtomicBool,
     recorded: Mutex<Vec<(Point, Vec<String>)>>,
+    pub(super) spares: Arc<Spares>,
     pub(super) allocator: Arc<StandardMemoryAllocator>,
     pub(super) device: Arc<Device>,
     messages: Messages,
@@ -160,14 +162,15 @@ impl Gpu {
         } else {
             0
         };
+        let caps = Caps::of(&device, index, timestamp_bits, messages.active());
         let shared = queues
             .into_iter()
             .enumerate()
-            .map(|(index, queue)| QueueShared::new(index as u32, queue))
+            .map(|(index, queue)| QueueShared::new(index as u32, queue, &caps))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Gpu(Arc::new(GpuInner {
             id: unique_id(),
-            caps: Caps::of(&device, index, timestamp_bits, messages.active()),
+            caps,
             calls: Calls::of(&device),
             queues: shared,
             families,
@@ -178,6 +181,7 @@ impl Gpu {
             direct: !plain,
             recording: AtomicBool::new(false),
             recorded: Mutex::new(Vec::new()),
+            spares: Arc::default(),
             allocator: Arc::new(StandardMemoryAllocator::new_default(device.clone())),
             device,
             messages,

@@ -5,12 +5,14 @@
 
 use std::{
     any::Any,
+    collections::VecDeque,
     ops::Range,
     ptr::NonNull,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use ash::vk;
+use smallvec::SmallVec;
 use vulkano::{
     VulkanObject,
     buffer::{Buffer, BufferMemory, BufferUsage, Subbuffer},
@@ -42,6 +44,59 @@ pub(crate) struct Memory {
     _alive: Alive,
     /// Keeps buffer and memory.
     buffer: Subbuffer<[u8]>,
+    /// Where the buffer goes when nobody uses it any more.
+    spares: Option<Arc<Spares>>,
+}
+
+/// Buffers that nobody uses any more, to be used again: making one takes the driver longer than all that a list takes here.
+#[derive(Debug, Default)]
+pub(super) struct Spares(Mutex<VecDeque<Subbuffer<[u8]>>>);
+
+/// Bytes up to which a buffer is kept to be used again.
+const SPARE: u64 = 16 << 20;
+
+/// Bytes, and number, of those that are kept at the most.
+const SPARES: (u64, usize) = (64 << 20, 64);
+
+impl Spares {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Subbuffer<[u8]>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer of exactly so many bytes, the latest of them.
+    pub(super) fn take(&self, bytes: u64) -> Option<Subbuffer<[u8]>> {
+        let mut spares = self.lock();
+        let place = spares.iter().rposition(|spare| spare.size() == bytes)?;
+        spares.remove(place)
+    }
+
+    /// Lets go of all. Whether there were any.
+    pub(super) fn clear(&self) -> bool {
+        !std::mem::take(&mut *self.lock()).is_empty()
+    }
+
+    fn put(&self, buffer: Subbuffer<[u8]>) {
+        if buffer.size() > SPARE {
+            return;
+        }
+        let mut spares = self.lock();
+        spares.push_back(buffer);
+        let (bytes, count) = SPARES;
+        let mut gone: SmallVec<[_; 4]> = SmallVec::new();
+        while spares.len() > count || spares.iter().map(Subbuffer::size).sum::<u64>() > bytes {
+            gone.extend(spares.pop_front());
+        }
+        // Freed outside the lock.
+        drop(spares);
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some(spares) = self.spares.take() {
+            spares.put(self.buffer.clone());
+        }
+    }
 }
 
 /// What holds the bytes of a buffer: device memory, or the buffer itself where that is not known.
@@ -133,7 +188,14 @@ impl Memory {
             bound: origin.bound,
             _alive: gpu.0.counters.live_buffers.one_more(),
             buffer: range,
+            spares: None,
         }
+    }
+
+    /// With its buffer used again when nobody uses it any more.
+    pub(super) fn with_spares(mut self, spares: &Arc<Spares>) -> Memory {
+        self.spares = Some(spares.clone());
+        self
     }
 
     /// A number no other memory object of this process ever has.

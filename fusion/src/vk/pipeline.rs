@@ -22,6 +22,7 @@ use super::{
     driver_cache::{self, DriverCache},
     gpu::unique_id,
     module::Module,
+    record::Descriptor,
     stats::Alive,
 };
 use crate::jit::SetBinding;
@@ -82,6 +83,8 @@ pub(crate) struct Pipeline {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SetLayout {
     pub(super) handle: vk::DescriptorSetLayout,
+    /// Takes the buffers of its bindings, in order. Null where it has none.
+    pub(super) template: vk::DescriptorUpdateTemplate,
     /// Its part of the sorted bindings.
     pub(super) first: usize,
     pub(super) count: usize,
@@ -129,6 +132,14 @@ impl Drop for Pipeline {
         // SAFETY: the same; the layout is this pipeline's own.
         unsafe { (fns.destroy_pipeline_layout)(device, self.layout, ptr::null()) };
         for set in &self.sets {
+            // SAFETY: the same; a null handle is allowed.
+            unsafe {
+                (self.device.fns().v1_1.destroy_descriptor_update_template)(
+                    device,
+                    set.template,
+                    ptr::null(),
+                );
+            }
             // SAFETY: the same; descriptor sets made from it went with the submission's pool.
             unsafe { (fns.destroy_descriptor_set_layout)(device, set.handle, ptr::null()) };
         }
@@ -159,6 +170,7 @@ impl Gpu {
         };
         self.make_sets(&mut made)?;
         self.make_layout(&mut made)?;
+        self.make_templates(&mut made)?;
         let origin = self.compile(&mut made, source)?;
         self.0.counters.pipeline();
         Ok((Arc::new(made), origin))
@@ -248,7 +260,8 @@ impl Gpu {
                 (fns.create_descriptor_set_layout)(made.device.handle(), &info, ptr::null(), &mut handle)
             };
             self.0.ok("vkCreateDescriptorSetLayout", result)?;
-            made.sets.push(SetLayout { handle, first, count, pushed });
+            let template = vk::DescriptorUpdateTemplate::null();
+            made.sets.push(SetLayout { handle, template, first, count, pushed });
         }
         Ok(())
     }
@@ -271,6 +284,38 @@ impl Gpu {
             )
         };
         self.0.ok("vkCreatePipelineLayout", result)
+    }
+
+    fn make_templates(&self, made: &mut Pipeline) -> Result<(), DeviceError> {
+        let Pipeline { sets, bindings, layout, device, .. } = made;
+        let create = device.fns().v1_1.create_descriptor_update_template;
+        for (number, set) in (0..).zip(sets).filter(|(_, set)| set.count > 0) {
+            let stride = size_of::<Descriptor>();
+            let entry = |(place, (at, kind)): (usize, &(SetBinding, BindingKind))| {
+                vk::DescriptorUpdateTemplateEntry::default()
+                    .dst_binding(at.binding)
+                    .descriptor_count(1)
+                    .descriptor_type(kind.to_vk())
+                    .offset(place * stride)
+            };
+            let bindings = &bindings[set.first..set.first + set.count];
+            let entries: SmallVec<[_; 8]> = bindings.iter().enumerate().map(entry).collect();
+            let info = vk::DescriptorUpdateTemplateCreateInfo::default().descriptor_update_entries(&entries);
+            let info = if set.pushed {
+                info.template_type(vk::DescriptorUpdateTemplateType::PUSH_DESCRIPTORS_KHR)
+                    .pipeline_bind_point(vk::PipelineBindPoint::COMPUTE)
+                    .pipeline_layout(*layout)
+                    .set(number)
+            } else {
+                info.template_type(vk::DescriptorUpdateTemplateType::DESCRIPTOR_SET)
+                    .descriptor_set_layout(set.handle)
+            };
+            // SAFETY: device and layouts are alive, `info` and what it points to outlive the call, the entries are the
+            // bindings of the set, and a set is pushed only where the extension is on.
+            let result = unsafe { create(device.handle(), &info, ptr::null(), &mut set.template) };
+            self.0.ok("vkCreateDescriptorUpdateTemplate", result)?;
+        }
+        Ok(())
     }
 
     fn compile(

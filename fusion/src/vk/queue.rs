@@ -2,13 +2,13 @@
 //!
 //! Each queue has one timeline semaphore, and each submission takes its next value under the lock that also submits,
 //! so values reach the driver in order. A submission's frame waits in `pending` until the time line passes its value;
-//! then its timestamps are read, what it kept is let go, and the frame is used again.
+//! then what it kept is let go, and the frame is used again.
 
 use std::{
     collections::VecDeque,
     mem,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -23,11 +23,13 @@ use vulkano::{
 };
 
 use super::{
-    Command, DeviceError, Gpu, Tape, check,
+    Caps, Command, DeviceError, Gpu, Profile, Tape,
+    clock::Clocks,
     frame::Frame,
     gpu::GpuInner,
     raw::{LockedQueue, QueueLock},
     record::record,
+    script::Recordable,
     stats::{Recorded, Submissions},
     tape::TapePool,
 };
@@ -50,25 +52,6 @@ pub(crate) struct Point {
     pub(crate) value: u64,
 }
 
-/// Where the GPU time of a submission will be found.
-#[derive(Debug, Default)]
-pub(crate) struct Profile {
-    nanos: OnceLock<u64>,
-}
-
-impl Profile {
-    /// The time from the end of all earlier work to the end of the last command, once the submission was seen
-    /// complete.
-    pub(crate) fn gpu_time(&self) -> Option<Duration> {
-        self.nanos.get().map(|n| Duration::from_nanos(*n))
-    }
-
-    pub(super) fn set(&self, nanos: u64) {
-        // The first to retire the frame sets it; there is no second.
-        let _ = self.nanos.set(nanos);
-    }
-}
-
 /// What a submission left behind.
 #[derive(Debug, Clone)]
 pub(crate) struct Submitted {
@@ -89,23 +72,21 @@ pub(crate) struct GpuQueue {
 pub(super) struct QueueShared {
     index: u32,
     pub(super) timeline: Arc<Semaphore>,
+    /// The latest value submitted; changes under the lock.
+    last: AtomicU64,
     /// Everything up to this value is complete, its frame retired.
     done: AtomicU64,
     state: Mutex<QueueState>,
     pub(super) tapes: Arc<TapePool>,
+    clocks: Arc<Clocks>,
     /// The lock of the Vulkan queue is inside; the user's own submissions go through it too.
     queue: Arc<Queue>,
     /// The user's own lock, where it has one.
     lock: Option<Arc<dyn QueueLock>>,
 }
 
-/// Semaphores to signal besides the time line.
-pub(super) type Signals = SmallVec<[vk::SemaphoreSubmitInfo<'static>; 2]>;
-
 #[derive(Debug, Default)]
 struct QueueState {
-    /// The latest value submitted.
-    last: u64,
     /// With the values that complete them. A recording that is submitted several times on end is here once.
     pending: VecDeque<(u64, Flight)>,
     idle: Vec<Frame>,
@@ -144,7 +125,11 @@ impl QueueState {
 }
 
 impl QueueShared {
-    pub(super) fn new(index: u32, (queue, lock): LockedQueue) -> Result<QueueShared, DeviceError> {
+    pub(super) fn new(
+        index: u32,
+        (queue, lock): LockedQueue,
+        caps: &Caps,
+    ) -> Result<QueueShared, DeviceError> {
         let info = SemaphoreCreateInfo {
             semaphore_type: SemaphoreType::Timeline,
             initial_value: 0,
@@ -153,7 +138,9 @@ impl QueueShared {
         let timeline = Semaphore::new(queue.device().clone(), info)
             .map_err(|e| DeviceError::call("vkCreateSemaphore", &e))?;
         let (timeline, state, tapes) = (Arc::new(timeline), Mutex::default(), TapePool::new(queue.device()));
-        Ok(QueueShared { index, timeline, done: AtomicU64::new(0), state, tapes, queue, lock })
+        let clocks = Clocks::new(queue.device(), caps.timestamp_period, caps.timestamp_mask());
+        let (last, done) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(QueueShared { index, timeline, last, done, state, tapes, clocks, queue, lock })
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
@@ -166,7 +153,7 @@ impl QueueShared {
 
     /// The latest value submitted.
     pub(super) fn last(&self) -> u64 {
-        self.lock().last
+        self.last.load(Ordering::Acquire)
     }
 
     /// What was submitted so far.
@@ -193,22 +180,18 @@ impl QueueShared {
         let mut tapes: SmallVec<[Arc<Tape>; 8]> = SmallVec::new();
         {
             let mut state = self.lock();
-            if reached > state.last {
+            if reached > self.last() {
                 // Nobody else signals this semaphore; drivers answer like this when the device is gone.
                 gpu.lose("vkGetSemaphoreCounterValue");
                 return Ok(());
             }
             while state.pending.front().is_some_and(|(value, _)| *value <= reached) {
                 match state.pending.pop_front() {
-                    Some((_, Flight::Frame(mut frame))) => {
-                        frame.read_profile(gpu);
-                        retired.push(frame);
-                    }
+                    Some((_, Flight::Frame(frame))) => retired.push(frame),
                     Some((_, Flight::Tape(tape))) => tapes.push(tape),
                     None => break,
                 }
             }
-            // Under the lock, after the profiles: who sees the value sees the times.
             self.done.fetch_max(reached, Ordering::AcqRel);
         }
         // What is let go may free memory: not under the lock.
@@ -217,7 +200,7 @@ impl QueueShared {
             return Ok(());
         }
         for frame in &mut retired {
-            frame.release();
+            frame.sheet.release();
         }
         let mut state = self.lock();
         while state.idle.len() < IDLE_FRAMES
@@ -230,45 +213,50 @@ impl QueueShared {
         Ok(())
     }
 
+    /// An idle frame, or a new one.
     fn take_frame(&self, gpu: &GpuInner) -> Result<Frame, DeviceError> {
         let idle = self.lock().idle.pop();
-        match idle {
-            Some(frame) => Ok(frame),
-            None => Frame::new(gpu, self.queue.queue_family_index()),
-        }
+        idle.map_or_else(|| Frame::new(gpu, self.queue.queue_family_index()), Ok)
     }
 
-    /// How many submissions nobody saw complete.
-    fn unseen(&self, state: &QueueState) -> u64 {
-        state.last.saturating_sub(self.done())
+    /// A clock, if the time is to be taken and the queue has timestamps.
+    fn clock(&self, gpu: &GpuInner, profile: bool) -> Result<Option<Profile>, DeviceError> {
+        if profile { self.clocks.take(gpu, self.family(), self.done()) } else { Ok(None) }
     }
 
-    /// Submits what was recorded: the one place that does.
+    /// Submits what was recorded, after `waits`; the time line is signalled, and `others`: the one place that does.
+    #[inline]
     fn send(
         &self,
         gpu: &GpuInner,
         mut state: MutexGuard<'_, QueueState>,
         flight: FlightRef<'_>,
-        (waits, mut signals): (&[vk::SemaphoreSubmitInfo<'_>], Signals),
-        recorded: Recorded,
-        lines: &[String],
+        (waits, others): (&[vk::SemaphoreSubmitInfo<'_>], &[vk::SemaphoreSubmitInfo<'static>]),
+        clock: Option<Profile>,
+        (recorded, lines): (Recorded, &[String]),
     ) -> Result<Submitted, DeviceError> {
-        let (profile, buffer) = match &flight {
-            FlightRef::Frame(frame) => (frame.profile().cloned(), frame.sheet.commands()),
-            FlightRef::Tape(tape) => (None, tape.commands()),
-            FlightRef::Empty => (None, vk::CommandBuffer::null()),
+        let (buffer, mut count) = match &flight {
+            FlightRef::Frame(frame) => (frame.sheet.commands(), 1),
+            FlightRef::Tape(tape) => (tape.commands(), 1),
+            FlightRef::Empty => (vk::CommandBuffer::null(), 0),
         };
-        let commands = [vk::CommandBufferSubmitInfo::default().command_buffer(buffer)];
-        let commands = if matches!(flight, FlightRef::Empty) { &[] } else { &commands[..] };
+        let info = |buffer| vk::CommandBufferSubmitInfo::default().command_buffer(buffer);
+        let mut commands = [info(buffer); 3];
+        if count > 0
+            && let Some([start, stop]) = clock.as_ref().map(Profile::commands)
+        {
+            commands = [info(start), info(buffer), info(stop)];
+            count = 3;
+        }
         if gpu.lost.load(Ordering::Acquire) {
             return Err(DeviceError::Lost);
         }
-        let value = state.last + 1;
-        // The time line first.
-        signals.insert(0, semaphore_info(&self.timeline, value));
+        let value = self.last() + 1;
+        let mut signals: SmallVec<[_; 2]> = SmallVec::from_iter([semaphore_info(&self.timeline, value)]);
+        signals.extend_from_slice(others);
         let info = [vk::SubmitInfo2::default()
             .wait_semaphore_infos(waits)
-            .command_buffer_infos(commands)
+            .command_buffer_infos(&commands[..count])
             .signal_semaphore_infos(&signals)];
         let submit = || {
             self.queue.with(|_guard| {
@@ -290,13 +278,13 @@ impl QueueShared {
         let point = Point { queue: self.index, value };
         match result {
             vk::Result::SUCCESS => {
-                state.last = value;
+                self.last.store(value, Ordering::Release);
                 state.takes_off(value, flight);
                 state.counts.submitted(recorded);
                 if gpu.is_recording() {
                     gpu.keep_recording(point, lines.to_vec());
                 }
-                Ok(Submitted { point, profile })
+                Ok(Submitted { point, profile: clock.map(|clock| clock.submitted(value)) })
             }
             vk::Result::ERROR_DEVICE_LOST => {
                 // The device may have begun it: it counts as pending, for ever.
@@ -318,7 +306,7 @@ impl QueueShared {
     pub(super) fn close(&self, device: &Arc<Device>, patience: Duration) {
         let mut state = self.lock();
         let semaphores = [self.timeline.handle()];
-        let values = [state.last];
+        let values = [self.last()];
         let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
         // SAFETY: device and semaphore are alive and `info` outlives the call.
         let result = unsafe {
@@ -336,6 +324,7 @@ impl QueueShared {
             // vulkano waits for a queue in its destructor, and a semaphore must outlive its submissions.
             mem::forget(self.queue.clone());
             mem::forget(self.timeline.clone());
+            mem::forget(self.clocks.clone());
             mem::forget(device.clone());
             mem::forget(mem::take(&mut state.pending));
         }
@@ -343,13 +332,15 @@ impl QueueShared {
 }
 
 impl Gpu {
-    /// Submits what was recorded for a queue by [`GpuQueue::record`]. Waits for points of other queues only: what has to
+    /// Submits what was recorded for a queue by [`GpuQueue::record_script`]. Waits for points of other queues only: what has to
     /// come after work of this queue starts with a barrier that was recorded with it.
+    #[inline]
     pub(crate) fn play(
         &self,
         lane: u32,
         tape: &Arc<Tape>,
         waits: &[Point],
+        profile: bool,
     ) -> Result<Submitted, DeviceError> {
         let gpu = &*self.0;
         if self.is_lost() {
@@ -359,17 +350,14 @@ impl Gpu {
             return Err(DeviceError::Foreign { what: "recording" });
         }
         let shared = &gpu.queues[lane as usize];
-        let (_, semaphores) = self.resolve(lane, waits)?;
-        let mut state = shared.lock();
-        if shared.unseen(&state) >= FEW_PENDING {
-            drop(state);
-            // What cannot be looked at now is looked at later.
-            let _ = shared.collect(gpu);
-            self.throttle(lane)?;
-            state = shared.lock();
+        self.make_room(lane)?;
+        let clock = shared.clock(gpu, profile)?;
+        let (flight, what) = (FlightRef::Tape(tape), (tape.counts, &*tape.lines));
+        if waits.is_empty() {
+            return shared.send(gpu, shared.lock(), flight, (&[], &[]), clock, what);
         }
-        let ordered = (&*semaphores, Signals::new());
-        shared.send(gpu, state, FlightRef::Tape(tape), ordered, tape.counts, &tape.lines)
+        let (_, semaphores) = self.resolve(lane, waits)?;
+        shared.send(gpu, shared.lock(), flight, (&semaphores, &[]), clock, what)
     }
 
     /// Which waits become a barrier, and which semaphores the others are: the latest of each other queue.
@@ -398,15 +386,18 @@ impl Gpu {
         Ok((own, semaphores))
     }
 
-    /// Keeps the number of pending submissions bounded.
-    fn throttle(&self, lane: u32) -> Result<(), DeviceError> {
+    /// Looks what is complete where more than a few submissions are pending, and keeps their number bounded.
+    #[inline]
+    fn make_room(&self, lane: u32) -> Result<(), DeviceError> {
         let shared = &self.0.queues[lane as usize];
-        let oldest = {
-            let state = shared.lock();
-            (shared.unseen(&state) >= MAX_PENDING).then(|| state.last + 1 - MAX_PENDING)
-        };
-        if let Some(value) = oldest {
-            self.wait(Point { queue: lane, value }, None)?;
+        if shared.last().saturating_sub(shared.done()) < FEW_PENDING {
+            return Ok(());
+        }
+        // What cannot be looked at now is looked at later.
+        let _ = shared.collect(&self.0);
+        let last = shared.last();
+        if last.saturating_sub(shared.done()) >= MAX_PENDING {
+            self.wait(Point { queue: lane, value: last + 1 - MAX_PENDING }, None)?;
         }
         Ok(())
     }
@@ -429,23 +420,29 @@ impl GpuQueue {
         waits: &[Point],
         profile: bool,
     ) -> Result<Submitted, DeviceError> {
+        self.hand_over(Recordable::Commands(commands), waits, profile)
+    }
+
+    pub(super) fn hand_over(
+        &self,
+        what: Recordable<'_>,
+        waits: &[Point],
+        profile: bool,
+    ) -> Result<Submitted, DeviceError> {
         let gpu = &*self.gpu.0;
         if self.gpu.is_lost() {
             return Err(DeviceError::Lost);
         }
-        let needs = check::commands(gpu, commands)?;
+        let needs = what.check(gpu)?;
         let (entry_barrier, semaphores) = self.gpu.resolve(self.index, waits)?;
         let shared = self.shared();
-        // What cannot be looked at now is looked at later.
-        let _ = shared.collect(gpu);
-        self.gpu.throttle(self.index)?;
-        let profile = profile && gpu.caps.timestamp_period > 0.0;
+        self.gpu.make_room(self.index)?;
+        let clock = shared.clock(gpu, profile)?;
         let mut frame = shared.take_frame(gpu)?;
-        frame.prepare(gpu, needs, profile)?;
-        let (clock, around) = (frame.clock(), needs.surroundings(entry_barrier));
-        let (recorded, lines) = record(gpu, &mut frame.sheet, clock, commands, around)?;
-        let ordered = (&*semaphores, Signals::new());
-        shared.send(gpu, shared.lock(), FlightRef::Frame(frame), ordered, recorded, &lines)
+        frame.prepare(gpu, needs)?;
+        let (recorded, lines) = record(gpu, &mut frame.sheet, what, needs.surroundings(entry_barrier))?;
+        let (flight, ordered) = (FlightRef::Frame(frame), (&*semaphores, &[][..]));
+        shared.send(gpu, shared.lock(), flight, ordered, clock, (recorded, &lines))
     }
 
     /// Submits no commands: what comes later waits for the semaphores, and the others are signalled after all that came
@@ -453,18 +450,17 @@ impl GpuQueue {
     pub(super) fn send_alone(
         &self,
         waits: &[vk::SemaphoreSubmitInfo<'_>],
-        signals: Signals,
+        signals: &[vk::SemaphoreSubmitInfo<'static>],
     ) -> Result<Submitted, DeviceError> {
         let gpu = &*self.gpu.0;
         if self.gpu.is_lost() {
             return Err(DeviceError::Lost);
         }
         let shared = self.shared();
-        let _ = shared.collect(gpu);
-        self.gpu.throttle(self.index)?;
+        self.gpu.make_room(self.index)?;
         let line = if waits.is_empty() { "signal" } else { "wait" };
-        let (ordered, counts) = ((waits, signals), Recorded::default());
-        shared.send(gpu, shared.lock(), FlightRef::Empty, ordered, counts, &[line.to_owned()])
+        let what = (Recorded::default(), &[line.to_owned()][..]);
+        shared.send(gpu, shared.lock(), FlightRef::Empty, (waits, signals), None, what)
     }
 
     fn shared(&self) -> &QueueShared {

@@ -5,13 +5,34 @@ use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::DeviceFunctions};
 
 use super::{
-    Barrier, Command, Dependency, DeviceError, Dispatch, Resource, Texture,
+    Barrier, Command, Dependency, DeviceError, Dispatch, Pipeline, Resource, Texture,
     check::{self, Needs},
     gpu::GpuInner,
+    script::{Part, Recordable, Script},
     sheet::{SetPool, Sheet},
     stats::Recorded,
 };
-use crate::jit::SetBinding;
+
+/// What is bound, in the order of a pipeline's bindings.
+type Ranges = SmallVec<[Descriptor; 8]>;
+
+/// A buffer or an image as the templates of pipelines take it: see [`Pipeline`].
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) union Descriptor {
+    buffer: vk::DescriptorBufferInfo,
+    image: vk::DescriptorImageInfo,
+}
+
+fn descriptor(resource: &Resource, offset: u64, len: u64) -> Descriptor {
+    match resource {
+        Resource::Buffer(memory) => {
+            let buffer = vk::DescriptorBufferInfo::default().buffer(memory.handle());
+            Descriptor { buffer: buffer.offset(memory.base() + offset).range(len) }
+        }
+        Resource::Texture(texture) => Descriptor { image: texture.descriptor() },
+    }
+}
 
 /// What surrounds the commands of a submission.
 #[derive(Debug, Clone, Copy)]
@@ -24,13 +45,11 @@ pub(super) struct Surroundings {
     pub(super) again: bool,
 }
 
-/// Records checked commands into a prepared sheet, with a clock if the time is to be taken. The description is empty
-/// unless a test asked for it.
+/// Records checked commands into a prepared sheet. The description is empty unless a test asked for it.
 pub(super) fn record(
     gpu: &GpuInner,
     sheet: &mut Sheet,
-    clock: Option<vk::QueryPool>,
-    commands: &[Command],
+    what: Recordable<'_>,
     around: Surroundings,
 ) -> Result<(Recorded, Vec<String>), DeviceError> {
     let mut recorder = Recorder {
@@ -43,36 +62,42 @@ pub(super) fn record(
     };
     recorder.begin(around.again)?;
     if around.entry_barrier {
-        recorder.barrier(Barrier::Full, "barrier Full (wait)");
+        recorder.note(|| "barrier Full (wait)".to_owned());
+        recorder.counts.barriers += 1;
+        recorder.memory_barrier(Barrier::Full.to_vk());
     }
-    if let Some(queries) = clock {
-        recorder.start_clock(queries);
-    }
-    for command in commands {
-        match command {
-            Command::Dispatch(dispatch) => recorder.dispatch(Some(&mut sheet.sets), dispatch)?,
-            Command::Barrier(barrier) => recorder.barrier(*barrier, barrier.in_words()),
-            transfer => recorder.transfer(transfer),
+    match what {
+        Recordable::Commands(commands) => {
+            for command in commands {
+                match command {
+                    Command::Dispatch(dispatch) => recorder.one(&mut sheet.sets, dispatch)?,
+                    Command::Barrier(barrier) => recorder.barrier(*barrier),
+                    transfer => recorder.transfer(transfer),
+                }
+            }
         }
-    }
-    if let Some(queries) = clock {
-        recorder.stop_clock(queries);
+        Recordable::Script(script, first, on) => {
+            if let Some(barrier) = first {
+                recorder.barrier(barrier);
+            }
+            recorder.script(&mut sheet.sets, script, on)?;
+        }
     }
     if around.host {
         recorder.host_barrier();
     }
     recorder.end()?;
-    sheet.keep(commands);
+    sheet.keep(what);
     Ok((recorder.counts, recorder.lines.unwrap_or_default()))
 }
 
-/// Records checked commands into a command buffer of the program's, which is being recorded, between two dependencies. The
+/// Records a checked script into a command buffer of the program's, which is being recorded, between two dependencies. The
 /// sets are prepared where any are needed, and kept by the caller as everything else is.
 pub(super) fn record_into(
     gpu: &GpuInner,
     to: vk::CommandBuffer,
-    mut sets: Option<&mut SetPool>,
-    commands: &[Command],
+    sets: &mut SetPool,
+    (script, on): (&Script, &[Resource]),
     around: &[Option<Dependency>; 2],
 ) -> Result<(), DeviceError> {
     let (fns, bound, counts) = (gpu.device.fns(), vk::Pipeline::null(), Recorded::default());
@@ -81,13 +106,7 @@ pub(super) fn record_into(
     if let Some(before) = before {
         recorder.dependency(&before.info());
     }
-    for command in commands {
-        match command {
-            Command::Dispatch(dispatch) => recorder.dispatch(sets.as_deref_mut(), dispatch)?,
-            Command::Barrier(barrier) => recorder.barrier(*barrier, barrier.in_words()),
-            transfer => recorder.transfer(transfer),
-        }
-    }
+    recorder.script(sets, script, on)?;
     if let Some(after) = after {
         recorder.dependency(&after.info());
     }
@@ -134,8 +153,8 @@ impl Recorder<'_> {
         self.gpu.ok("vkEndCommandBuffer", result)
     }
 
-    fn barrier(&mut self, barrier: Barrier, line: &str) {
-        self.note(|| line.to_owned());
+    fn barrier(&mut self, barrier: Barrier) {
+        self.note(|| barrier.in_words().to_owned());
         self.counts.barriers += 1;
         self.memory_barrier(barrier.to_vk());
     }
@@ -162,25 +181,36 @@ impl Recorder<'_> {
         unsafe { (self.gpu.calls.barrier)(self.to, info) };
     }
 
-    fn start_clock(&self, queries: vk::QueryPool) {
-        // SAFETY: the command buffer is being recorded; the pool has two queries, not in use by anything pending.
-        unsafe { (self.fns.v1_0.cmd_reset_query_pool)(self.to, queries, 0, 2) };
-        self.timestamp(queries, 0);
+    fn one(&mut self, sets: &mut SetPool, dispatch: &Dispatch) -> Result<(), DeviceError> {
+        let Dispatch { pipeline, bindings, push, groups, keeps: _ } = dispatch;
+        let bound = pipeline.bindings().iter().enumerate();
+        let bound = bound.filter_map(|(number, (at, _))| check::find(bindings, number, *at));
+        let buffers = bound.map(|bound| descriptor(&bound.resource, bound.offset, bound.len));
+        self.dispatch(sets, pipeline, &buffers.collect(), push, *groups)
     }
 
-    fn stop_clock(&self, queries: vk::QueryPool) {
-        self.timestamp(queries, 1);
+    fn script(&mut self, sets: &mut SetPool, script: &Script, on: &[Resource]) -> Result<(), DeviceError> {
+        script.parts.iter().try_for_each(|part| self.part(sets, part, on))
     }
 
-    fn timestamp(&self, queries: vk::QueryPool, query: u32) {
-        // After *all* earlier commands, those of earlier submissions included, so that the time is this one's own.
-        let stage = vk::PipelineStageFlags2::ALL_COMMANDS;
-        // SAFETY: the command buffer is being recorded; the query exists and was reset; the queue has timestamps.
-        unsafe { (self.gpu.calls.timestamp)(self.to, stage, queries, query) };
+    fn part(&mut self, sets: &mut SetPool, part: &Part, on: &[Resource]) -> Result<(), DeviceError> {
+        let Part { barrier, pipeline, bindings, push, groups } = part;
+        if let Some(barrier) = barrier {
+            self.barrier(*barrier);
+        }
+        let bound = bindings.iter().map(|bound| descriptor(&on[bound.place], bound.offset, bound.len));
+        self.dispatch(sets, pipeline, &bound.collect(), push, *groups)
     }
 
-    fn dispatch(&mut self, sets: Option<&mut SetPool>, dispatch: &Dispatch) -> Result<(), DeviceError> {
-        let Dispatch { pipeline, push, groups, .. } = dispatch;
+    /// Records a dispatch with its buffers in the order of the pipeline's bindings.
+    fn dispatch(
+        &mut self,
+        sets: &mut SetPool,
+        pipeline: &Pipeline,
+        buffers: &Ranges,
+        push: &[u8],
+        groups: [u32; 3],
+    ) -> Result<(), DeviceError> {
         self.note(|| format!("dispatch {groups:?} pipeline {}", pipeline.id()));
         self.counts.dispatches += 1;
         if self.bound != pipeline.handle() {
@@ -190,7 +220,7 @@ impl Recorder<'_> {
             }
             self.bound = pipeline.handle();
         }
-        self.bind(sets, dispatch)?;
+        self.bind(sets, pipeline, buffers)?;
         if !push.is_empty() {
             // SAFETY: the layout declares exactly these bytes for this stage (checked), and `push` outlives the call.
             unsafe {
@@ -204,109 +234,44 @@ impl Recorder<'_> {
                 );
             }
         }
-        let [x, y, z] = *groups;
+        let [x, y, z] = groups;
         // SAFETY: pipeline, descriptors and push constants are bound; the counts are within the limits (checked).
         unsafe { (self.fns.v1_0.cmd_dispatch)(self.to, x, y, z) };
         Ok(())
     }
 
-    fn bind(&self, mut sets: Option<&mut SetPool>, dispatch: &Dispatch) -> Result<(), DeviceError> {
-        let pipeline = &dispatch.pipeline;
-        let given = || {
-            let bindings = pipeline.bindings().iter().enumerate();
-            bindings.filter_map(|(number, (at, _))| check::find(&dispatch.bindings, number, *at))
-        };
-        let buffers: SmallVec<[vk::DescriptorBufferInfo; 8]> = given()
-            .map(|bound| match &bound.resource {
-                Resource::Buffer(memory) => vk::DescriptorBufferInfo::default()
-                    .buffer(memory.handle())
-                    .offset(memory.base() + bound.offset)
-                    .range(bound.len),
-                Resource::Texture(_) => vk::DescriptorBufferInfo::default(),
-            })
-            .collect();
-        // None for most kernels; then nothing is made.
-        let has_textures = pipeline.bindings().iter().any(|(_, kind)| kind.is_texture());
-        let textures: SmallVec<[vk::DescriptorImageInfo; 4]> = given()
-            .filter(|_| has_textures)
-            .map(|bound| match &bound.resource {
-                Resource::Texture(texture) => texture.descriptor(),
-                Resource::Buffer(_) => vk::DescriptorImageInfo::default(),
-            })
-            .collect();
-        for (number, set) in pipeline.sets().iter().enumerate().filter(|(_, set)| set.count > 0) {
-            let target = match &mut sets {
-                Some(sets) if !set.pushed => sets.set(self.gpu, set.handle)?,
-                _ => vk::DescriptorSet::null(),
-            };
-            let writes: SmallVec<[vk::WriteDescriptorSet<'_>; 8]> = (set.first..set.first + set.count)
-                .map(|at| {
-                    let (SetBinding { binding, .. }, kind) = pipeline.bindings()[at];
-                    let write = vk::WriteDescriptorSet::default()
-                        .dst_set(target)
-                        .dst_binding(binding)
-                        .descriptor_type(kind.to_vk());
-                    match kind.is_texture() {
-                        true => write.image_info(&textures[at..=at]),
-                        false => write.buffer_info(&buffers[at..=at]),
-                    }
-                })
-                .collect();
+    /// Binds buffers and images, through the templates that the pipeline was made with.
+    fn bind(&self, sets: &mut SetPool, pipeline: &Pipeline, buffers: &Ranges) -> Result<(), DeviceError> {
+        let layout = pipeline.layout();
+        for (number, set) in (0..).zip(pipeline.sets()).filter(|(_, set)| set.count > 0) {
+            let data = buffers[set.first..set.first + set.count].as_ptr().cast();
             if set.pushed {
-                self.push_set(pipeline.layout(), number as u32, &writes);
-            } else {
-                self.bind_set(pipeline.layout(), number as u32, target, &writes);
+                let push = self.fns.khr_push_descriptor.cmd_push_descriptor_set_with_template_khr;
+                // SAFETY: the template was made for this set of this layout, which only happens with the extension on; it
+                // takes as many buffers as there are from `data` on, and buffers and ranges were checked.
+                unsafe { push(self.to, set.template, layout, number, data) };
+                continue;
+            }
+            let target = sets.set(self.gpu, set.handle)?;
+            let update = self.fns.v1_1.update_descriptor_set_with_template;
+            // SAFETY: the set was just allocated and is not in use; the template was made for its layout, and the rest is
+            // as above.
+            unsafe { update(self.gpu.device.handle(), target, set.template, data) };
+            // SAFETY: the set was made with the set layout of that number in `layout`.
+            unsafe {
+                (self.fns.v1_0.cmd_bind_descriptor_sets)(
+                    self.to,
+                    vk::PipelineBindPoint::COMPUTE,
+                    layout,
+                    number,
+                    1,
+                    &target,
+                    0,
+                    std::ptr::null(),
+                );
             }
         }
         Ok(())
-    }
-
-    fn push_set(&self, layout: vk::PipelineLayout, number: u32, writes: &[vk::WriteDescriptorSet<'_>]) {
-        // SAFETY: the set of this layout was made for pushing, which only happens with the extension on; the writes
-        // match its bindings, and buffers and ranges were checked.
-        unsafe {
-            (self.fns.khr_push_descriptor.cmd_push_descriptor_set_khr)(
-                self.to,
-                vk::PipelineBindPoint::COMPUTE,
-                layout,
-                number,
-                writes.len() as u32,
-                writes.as_ptr(),
-            );
-        }
-    }
-
-    fn bind_set(
-        &self,
-        layout: vk::PipelineLayout,
-        number: u32,
-        set: vk::DescriptorSet,
-        writes: &[vk::WriteDescriptorSet<'_>],
-    ) {
-        // SAFETY: the set was just allocated and is not in use; the writes match its bindings, and buffers and ranges
-        // were checked.
-        unsafe {
-            (self.fns.v1_0.update_descriptor_sets)(
-                self.gpu.device.handle(),
-                writes.len() as u32,
-                writes.as_ptr(),
-                0,
-                std::ptr::null(),
-            );
-        }
-        // SAFETY: the set was made with the set layout of that number in `layout`.
-        unsafe {
-            (self.fns.v1_0.cmd_bind_descriptor_sets)(
-                self.to,
-                vk::PipelineBindPoint::COMPUTE,
-                layout,
-                number,
-                1,
-                &set,
-                0,
-                std::ptr::null(),
-            );
-        }
     }
 
     fn transfer(&mut self, command: &Command) {

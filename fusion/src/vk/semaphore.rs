@@ -6,7 +6,7 @@
 use ash::vk::{self, Handle};
 use vulkano::VulkanObject;
 
-use super::{DeviceError, Gpu, GpuQueue, Point, Submitted, queue::Signals};
+use super::{DeviceError, Gpu, GpuQueue, Point, Submitted};
 
 /// A semaphore of the user's, with the user's word that it is what it is said to be.
 #[derive(Debug, Clone, Copy)]
@@ -55,12 +55,12 @@ impl RawSemaphore {
 impl GpuQueue {
     /// What is submitted from now on starts after the semaphore.
     pub(crate) fn wait_for(&self, semaphore: RawSemaphore) -> Result<Submitted, DeviceError> {
-        self.send_alone(&[semaphore.info()?], Signals::new())
+        self.send_alone(&[semaphore.info()?], &[])
     }
 
     /// Signals the semaphore when all that was submitted is complete.
     pub(crate) fn signal(&self, semaphore: RawSemaphore) -> Result<Submitted, DeviceError> {
-        self.send_alone(&[], Signals::from_iter([semaphore.info()?]))
+        self.send_alone(&[], &[semaphore.info()?])
     }
 }
 

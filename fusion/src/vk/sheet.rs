@@ -6,7 +6,10 @@ use ash::vk;
 use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::Device};
 
-use super::{Command, DeviceError, Memory, Pipeline, Resource, Texture, check::Needs, gpu::GpuInner};
+use super::{
+    Command, DeviceError, Memory, Pipeline, Resource, Script, Texture, check::Needs, gpu::GpuInner,
+    script::Recordable,
+};
 
 /// What the commands keep alive.
 #[derive(Debug)]
@@ -14,6 +17,7 @@ enum Keep {
     Memory { _memory: Arc<Memory> },
     Texture { _texture: Arc<Texture> },
     Pipeline { _pipeline: Arc<Pipeline> },
+    Script { _script: Arc<Script> },
 }
 
 /// What commands are recorded into. Whoever owns the command buffer's pool frees the buffer.
@@ -62,36 +66,34 @@ impl Sheet {
         if needs.sets > 0 { self.sets.prepare(gpu, needs) } else { Ok(()) }
     }
 
-    /// Keeps everything that the commands refer to.
-    pub(super) fn keep(&mut self, commands: &[Command]) {
+    /// Keeps everything that what is recorded refers to.
+    pub(super) fn keep(&mut self, what: Recordable<'_>) {
+        let memory = |memory: &Arc<Memory>| Keep::Memory { _memory: memory.clone() };
+        let texture = |texture: &Arc<Texture>| Keep::Texture { _texture: texture.clone() };
+        let resource = |resource: &Resource| match resource {
+            Resource::Buffer(buffer) => memory(buffer),
+            Resource::Texture(image) => texture(image),
+        };
+        let commands = match what {
+            Recordable::Commands(commands) => commands,
+            Recordable::Script(script, _, on) => {
+                self.keeps.push(Keep::Script { _script: script.clone() });
+                return self.keeps.extend(on.iter().map(resource));
+            }
+        };
         for command in commands {
             match command {
                 Command::Dispatch(dispatch) => {
                     self.keeps.push(Keep::Pipeline { _pipeline: dispatch.pipeline.clone() });
-                    for bound in &dispatch.bindings {
-                        self.keeps.push(match &bound.resource {
-                            Resource::Buffer(memory) => Keep::Memory { _memory: memory.clone() },
-                            Resource::Texture(texture) => Keep::Texture { _texture: texture.clone() },
-                        });
-                    }
-                    for memory in &dispatch.keeps {
-                        self.keeps.push(Keep::Memory { _memory: memory.clone() });
-                    }
+                    self.keeps.extend(dispatch.bindings.iter().map(|bound| resource(&bound.resource)));
+                    self.keeps.extend(dispatch.keeps.iter().map(memory));
                 }
-                Command::Copy { src, dst, .. } => {
-                    self.keeps.push(Keep::Memory { _memory: src.clone() });
-                    self.keeps.push(Keep::Memory { _memory: dst.clone() });
-                }
-                Command::Fill { dst, .. } | Command::Update { dst, .. } => {
-                    self.keeps.push(Keep::Memory { _memory: dst.clone() });
-                }
-                Command::Prepare { texture } => {
-                    self.keeps.push(Keep::Texture { _texture: texture.clone() });
-                }
-                Command::ToImage { src: memory, dst: texture }
-                | Command::FromImage { src: texture, dst: memory } => {
-                    self.keeps.push(Keep::Memory { _memory: memory.clone() });
-                    self.keeps.push(Keep::Texture { _texture: texture.clone() });
+                Command::Copy { src, dst, .. } => self.keeps.extend([src, dst].map(memory)),
+                Command::Fill { dst, .. } | Command::Update { dst, .. } => self.keeps.push(memory(dst)),
+                Command::Prepare { texture: image } => self.keeps.push(texture(image)),
+                Command::ToImage { src: buffer, dst: image }
+                | Command::FromImage { src: image, dst: buffer } => {
+                    self.keeps.extend([memory(buffer), texture(image)]);
                 }
                 Command::Barrier(_) => {}
             }

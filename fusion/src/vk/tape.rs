@@ -10,10 +10,11 @@ use ash::vk;
 use vulkano::{VulkanObject, device::Device};
 
 use super::{
-    Command, DeviceError, GpuQueue, check,
+    DeviceError, GpuQueue,
     frame::{command_pool, destroy_command_pool},
     gpu::GpuInner,
     record::{Surroundings, record},
+    script::Recordable,
     sheet::Sheet,
     stats::Recorded,
 };
@@ -48,9 +49,9 @@ impl TapePool {
         gpu: &GpuInner,
         family: u32,
         lane: u32,
-        commands: &[Command],
+        what: Recordable<'_>,
     ) -> Result<Tape, DeviceError> {
-        let needs = check::commands(gpu, commands)?;
+        let needs = what.check(gpu)?;
         let mut pool = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if *pool == vk::CommandPool::null() {
             *pool = command_pool(gpu, family, vk::CommandPoolCreateFlags::empty())?;
@@ -66,10 +67,8 @@ impl TapePool {
             pool: self.clone(),
         };
         let around = Surroundings { again: true, ..needs.surroundings(false) };
-        let recorded = tape
-            .sheet
-            .prepare(gpu, needs)
-            .and_then(|()| record(gpu, &mut tape.sheet, None, commands, around));
+        let recorded =
+            tape.sheet.prepare(gpu, needs).and_then(|()| record(gpu, &mut tape.sheet, what, around));
         // Freeing the command buffer of a tape that failed takes the lock.
         drop(pool);
         (tape.counts, tape.lines) = recorded?;
@@ -107,13 +106,13 @@ impl Drop for Tape {
 }
 
 impl GpuQueue {
-    /// Checks and records commands, to be submitted any number of times with [`Gpu::play`](super::Gpu::play).
-    pub(crate) fn record(&self, commands: &[Command]) -> Result<Tape, DeviceError> {
+    /// Checks and records something, to be submitted any number of times with [`Gpu::play`](super::Gpu::play).
+    pub(super) fn tape(&self, what: Recordable<'_>) -> Result<Tape, DeviceError> {
         let gpu = &*self.gpu.0;
         if self.gpu.is_lost() {
             return Err(DeviceError::Lost);
         }
         let queue = &gpu.queues[self.index as usize];
-        queue.tapes.record(gpu, queue.family(), self.index, commands)
+        queue.tapes.record(gpu, queue.family(), self.index, what)
     }
 }

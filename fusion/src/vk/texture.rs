@@ -275,14 +275,6 @@ pub(crate) enum Resource {
 }
 
 impl Resource {
-    /// The memory of a buffer.
-    pub(crate) fn memory(&self) -> Option<&Arc<Memory>> {
-        match self {
-            Resource::Buffer(memory) => Some(memory),
-            Resource::Texture(_) => None,
-        }
-    }
-
     pub(super) fn belongs_to(&self, gpu: u64) -> bool {
         match self {
             Resource::Buffer(memory) => memory.belongs_to(gpu),

@@ -346,12 +346,12 @@ fn an_allocation_that_fails_concerns_what_needs_it() {
     let _alone = mock::alone();
     let _in_time = InTime::start("one buffer");
     let Some(context) = context(CacheOptions::new().no_disk()) else { return };
-    // A size of its own, which the driver is asked for as it is.
-    const LARGE: usize = 4 * 1024;
-    for end in ENDS {
+    for (number, end) in ENDS.into_iter().enumerate() {
+        // A size of its own each time, which the driver is asked for as it is: a buffer that went is used again.
+        let large = (4 + number) * 1024;
         let mut scene = Scene::new(&context).unwrap();
-        scene.buffers[2] = context.scratch(LARGE).unwrap().no_promotion();
-        running::no_buffer_of(4 * LARGE as u64);
+        scene.buffers[2] = context.scratch(large).unwrap().no_promotion();
+        running::no_buffer_of(4 * large as u64);
         let fusion = FusionWrapper::new(&scene.queues[0]).unwrap();
         fusion.start_fusion().unwrap();
         let events: Vec<Event> = LIST.iter().map(|step| scene.submit(0, *step).unwrap()).collect();

@@ -95,17 +95,17 @@ impl<T: Pod> Buffer<T> {
         else {
             return self.upload(&vec![value; self.len()]);
         };
-        let touch = self.inner.touch(range, false, true);
+        let touch = self.inner.touch(range.clone(), false, true);
         let mut schedule = self.context.observe(
             std::slice::from_ref(&touch),
             None,
             Rule::Conflict,
             CancelCause::HostWrite,
         )?;
-        let dst = self.inner.memory(&mut schedule.graph)?.clone();
+        let dst = self.inner.to_overwrite(&mut schedule.graph, &range)?.clone();
         let fill = Command::Fill { dst, offset: 0, len, word };
         self.context.transfer(&mut schedule.graph, 0, &self.inner.name(), &[fill], &[touch])?;
-        self.inner.written(self.inner.span(self.elements()));
+        self.inner.overwritten(range);
         Ok(())
     }
 

@@ -27,6 +27,7 @@ impl FusionWrapper {
                 Mode::Direct => return Err(FusionError::NotFusing.into()),
                 Mode::Recording(mut list) => {
                     list.unfold(graph);
+                    state.completion = Some(list.completion.clone());
                     break list;
                 }
                 Mode::Ending(list, thread) => {

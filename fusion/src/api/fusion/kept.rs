@@ -17,6 +17,7 @@ use crate::{
     replay::{recorded::Take, structure::Structure},
     report::outcome::{CancelCause, Outcome},
     runtime::{
+        again::Run,
         check::readable,
         context::ContextInner,
         end::{End, Ended, KeptRoutine, Remember},
@@ -128,7 +129,7 @@ impl FusionWrapper {
             }
             Ended::Before(completion) | Ended::Known(completion) => {
                 let outcome =
-                    completion.settled().map_or(Outcome::Pending, |settled| settled.outcome.clone());
+                    completion.settled().map_or(Outcome::Pending, |settled| settled.said.outcome.clone());
                 Err(FusionError::NotKept { outcome }.into())
             }
             Ended::Never => Err(FusionError::NotFusing.into()),
@@ -147,7 +148,7 @@ impl FusedList {
     }
 
     fn on(queue: &Queue, properties: FusionProperties, list: Arc<KeptList>, buffers: Buffers) -> FusedList {
-        let (queue, take) = (queue.clone(), Take::of(&buffers));
+        let (queue, take) = (queue.clone(), Take::of(&buffers, false));
         FusedList { inner: Arc::new(Kept { queue, properties, list, buffers, take }) }
     }
 
@@ -302,22 +303,21 @@ impl ContextInner {
             return None;
         }
         let mut schedule = self.lock();
-        let state = schedule.queues.get(&id)?;
+        let state = schedule.queues.get(id)?;
         let in_the_way = || !schedule.quiet(id) && schedule.in_the_way(&kept.touches(), id);
         if !matches!(state.mode, Mode::Direct) || in_the_way() {
             return None;
         }
-        let mut take = kept.take.state();
         if !routine.finds_its_numbers(&kept.buffers, &schedule.graph) {
             return None;
         }
-        let settled = take.settled == self.contents.load(Ordering::Acquire);
+        let (buffers, take) = (&kept.buffers, &kept.take);
         let as_before = || kept.told().eq(told.iter().copied()) && kept.readable();
-        if !(settled || as_before()) {
+        if !(take.is_in_force(self.contents.load(Ordering::Acquire)) || as_before()) {
             return None;
         }
-        let on = (&kept.buffers, &mut *take);
-        let settled = self.perform(&mut schedule, id, routine, on).ok()?;
+        let settled =
+            self.perform(&mut schedule, id, Run { routine, views: &[], buffers, take: Some(take) }).ok()?;
         Some(EventInner::at_once(self, id, settled))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! They run at once, also in fusion mode; one that touches a buffer of a listed kernel ends that list first.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use bytemuck::{NoUninit, Pod};
 use smallvec::SmallVec;
@@ -16,8 +16,12 @@ use crate::{
         event::{Done, Event, EventInner},
         schedule::Rule,
     },
-    submission::{accessor::Accessor, buffer::BufferInner, graph::Touch},
-    vk::Command,
+    submission::{
+        accessor::Accessor,
+        buffer::BufferInner,
+        graph::{Graph, Touch},
+    },
+    vk::{Command, Memory},
 };
 
 /// How many bytes one update command carries at most.
@@ -31,8 +35,17 @@ struct Part {
 }
 
 impl Part {
+    fn range(&self) -> Range<u64> {
+        self.offset..self.offset + self.len
+    }
+
+    /// The memory of a part that a command overwrites.
+    fn to_overwrite(&self, graph: &mut Graph) -> Result<Arc<Memory>, Error> {
+        self.buffer.to_overwrite(graph, &self.range()).cloned()
+    }
+
     fn touch(&self, reads: bool) -> Touch {
-        self.buffer.touch(self.offset..self.offset + self.len, reads, !reads)
+        self.buffer.touch(self.range(), reads, !reads)
     }
 }
 
@@ -53,7 +66,7 @@ impl Queue {
         }
         self.command(&[&src], &dst, &touches, |schedule| {
             let from = src.buffer.memory(&mut schedule.graph)?.clone();
-            let to = dst.buffer.memory(&mut schedule.graph)?.clone();
+            let to = dst.to_overwrite(&mut schedule.graph)?;
             let copy = Command::Copy {
                 src: from,
                 src_offset: src.offset,
@@ -81,7 +94,7 @@ impl Queue {
             Some((word, len)) => {
                 let touches = [dst.touch(false)];
                 self.command(&[], &dst, &touches, |schedule| {
-                    let to = dst.buffer.memory(&mut schedule.graph)?.clone();
+                    let to = dst.to_overwrite(&mut schedule.graph)?;
                     Ok(SmallVec::from_iter([Command::Fill { dst: to, offset: dst.offset, len, word }]))
                 })
             }
@@ -109,7 +122,7 @@ impl Queue {
         let whole = dst.buffer.words(dst.offset, dst.len) == Some(dst.len);
         if whole && bytes.len() <= 4 * UPDATE {
             return self.command(&[], dst, &touches, |schedule| {
-                let to = dst.buffer.memory(&mut schedule.graph)?.clone();
+                let to = dst.to_overwrite(&mut schedule.graph)?;
                 let chunk = |(number, bytes): (usize, &[u8])| {
                     let offset = dst.offset + (number * UPDATE) as u64;
                     Command::Update { dst: to.clone(), offset, bytes: Arc::from(bytes) }
@@ -125,7 +138,7 @@ impl Queue {
         let touches = [src.touch(true), dst.touch(false)];
         self.command(&[&src], dst, &touches, |schedule| {
             let from = src.buffer.memory(&mut schedule.graph)?.clone();
-            let to = dst.buffer.memory(&mut schedule.graph)?.clone();
+            let to = dst.to_overwrite(&mut schedule.graph)?;
             let copy =
                 Command::Copy { src: from, src_offset: 0, dst: to, dst_offset: dst.offset, len: dst.len };
             Ok(SmallVec::from_iter([copy]))
@@ -147,13 +160,13 @@ impl Queue {
         let context = &self.inner.context;
         let mut schedule = context.observe(touches, None, Rule::Overlap, CancelCause::Command)?;
         for part in reads {
-            part.buffer.check_readable(&(part.offset..part.offset + part.len))?;
+            part.buffer.check_readable(&part.range())?;
         }
         let commands = commands(&mut schedule)?;
         let lane = schedule.queue(self.inner.id).lane;
         let submitted =
             context.transfer(&mut schedule.graph, lane, &dst.buffer.name(), &commands, touches)?;
-        dst.buffer.written(dst.buffer.span(dst.offset..dst.offset + dst.len));
+        dst.buffer.overwritten(dst.range());
         schedule.queue(self.inner.id).ran(submitted.point);
         Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)))
     }

@@ -1,6 +1,9 @@
 //! Submitting kernels: checked, then listed or run.
 
-use std::{slice, sync::Arc};
+use std::{
+    slice,
+    sync::{Arc, atomic::Ordering::Acquire},
+};
 
 use super::Queue;
 use crate::{
@@ -9,6 +12,7 @@ use crate::{
     jit,
     report::outcome::CancelCause,
     runtime::{
+        again::Run,
         check::{Checked, check, readable},
         commit::{Piece, Work},
         end::{End, Remember},
@@ -70,15 +74,13 @@ impl Queue {
         let (context, id) = (&self.inner.context, self.inner.id);
         let Handler { request, after, .. } = handler;
         let mut schedule = context.lock();
-        if schedule.follow(id, request, after) {
-            let Mode::Recording(list) = &schedule.queues.get(&id)?.mode else { return None };
-            let place = list.followed.as_ref()?.at - 1;
-            return Some(Event::of_some(list.completion.clone(), place..place + 1));
+        if let Some(event) = schedule.follow(id, context.contents.load(Acquire), request, after) {
+            return Some(event);
         }
         let (known, buffers) = schedule.known_submission(id, request, after)?;
-        let take = known.take(&buffers);
-        let on = (&buffers, &mut *take.state());
-        let settled = context.perform(&mut schedule, id, &known.routine, on).ok()?;
+        let (take, views) = (known.take(&buffers), &*known.signature.views);
+        let run = Run { routine: &known.routine, views, buffers: &buffers, take: take.as_deref() };
+        let settled = context.perform(&mut schedule, id, run).ok()?;
         Some(EventInner::at_once(context, id, settled))
     }
 

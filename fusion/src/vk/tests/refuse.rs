@@ -59,7 +59,7 @@ fn a_binding_missing_superfluous_or_given_twice() {
         DeviceError::Binding { at: SetBinding { set: 0, binding: 1 }, problem } if problem.contains("not given")
     ));
     let extra = dispatch_with(&gpu, |d| {
-        let memory = d.bindings[0].resource.memory().expect("a buffer").clone();
+        let Resource::Buffer(memory) = d.bindings[0].resource.clone() else { panic!("a buffer") };
         d.bindings.push(whole(3, 4, &memory));
     });
     assert!(matches!(

@@ -3,7 +3,7 @@
 //! The program submits, and so it orders: nothing that it runs is in the graph. What happens to contents happens when the
 //! list is recorded.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use ash::vk;
 use smallvec::SmallVec;
@@ -13,10 +13,11 @@ use crate::{
     error::{Error, FusionError},
     replay::{recorded::TakeState, routine::Routine},
     report::{
-        list::{FusionReport, Reported},
+        list::{FusionReport, Reported, Said},
         outcome::{CancelCause, Outcome},
     },
     runtime::{
+        again::Run,
         check::readable,
         context::ContextInner,
         end::{End, Told},
@@ -35,8 +36,7 @@ pub struct Recorded {
     _written: Written,
     dispatches: usize,
     waits: SmallVec<[(vk::Semaphore, u64); 2]>,
-    outcome: Outcome,
-    report: Option<Reported>,
+    said: Arc<Said>,
 }
 
 impl Recorded {
@@ -57,13 +57,13 @@ impl Recorded {
     /// What became of the list.
     #[must_use]
     pub fn outcome(&self) -> &Outcome {
-        &self.outcome
+        &self.said.outcome
     }
 
     /// What happened to the list.
     #[must_use]
     pub fn report(&self) -> Option<Arc<FusionReport>> {
-        self.report.as_ref().map(Reported::report)
+        self.said.report.as_ref().map(Reported::report)
     }
 }
 
@@ -89,8 +89,8 @@ impl ContextInner {
         if let Some((routine, told)) = self.routine_of(kept) {
             let mut schedule = self.locked_for(kept)?;
             let mut take = kept.take.state();
-            let settled = take.settled == self.contents.load(std::sync::atomic::Ordering::Acquire);
-            if settled || (kept.told().eq(told.iter().copied()) && kept.readable()) {
+            let in_force = kept.take.is_in_force(self.contents.load(Ordering::Acquire));
+            if in_force || (kept.told().eq(told.iter().copied()) && kept.readable()) {
                 let work = match &take.for_caller {
                     Some(work) => work.clone(),
                     None => {
@@ -98,7 +98,8 @@ impl ContextInner {
                         take.for_caller.insert(work).clone()
                     }
                 };
-                return self.write_down(&mut schedule, kept, routine, (&work, &mut take), into);
+                let run = Run { routine, views: &[], buffers: &kept.buffers, take: Some(&kept.take) };
+                return self.write_down(&mut schedule, run, (&work, &mut take), into);
             }
         }
         self.record_first(kept, into)
@@ -155,8 +156,9 @@ impl ContextInner {
         let points = entries.iter().flat_map(|entry| entry.after.points.iter().copied());
         let points: SmallVec<[Point; 2]> = points.collect();
         // Effects are of this run; a take goes with what is kept.
-        let mut once = TakeState::default();
-        let mut recorded = self.write_down(&mut schedule, kept, &routine, (&work, &mut once), into)?;
+        let (mut once, run) =
+            (TakeState::default(), Run { routine: &routine, views: &[], buffers: &kept.buffers, take: None });
+        let mut recorded = self.write_down(&mut schedule, run, (&work, &mut once), into)?;
         recorded.waits.extend(points.iter().map(|point| self.gpu.semaphore(*point)));
         // A run might plan with what buffers hold, where a kernel depends on it.
         let depends = |entry: &Entry| {
@@ -173,14 +175,13 @@ impl ContextInner {
     fn write_down(
         &self,
         schedule: &mut Schedule,
-        kept: &Kept,
-        routine: &Routine,
-        (work, take): (&Arc<CallerWork>, &mut TakeState),
+        run: Run<'_>,
+        (work, known): (&Arc<CallerWork>, &mut TakeState),
         into: &RawCommandBuffer,
     ) -> Result<Recorded, Error> {
         self.refresh(&mut schedule.graph);
         let mut points: SmallVec<[Point; 2]> = SmallVec::new();
-        for touch in routine.replay.touches_on(&kept.buffers) {
+        for touch in run.routine.replay.touches_on(run.buffers) {
             for point in schedule.graph.conflicts(&touch) {
                 match points.iter_mut().find(|known| known.queue == point.queue) {
                     Some(known) => known.value = known.value.max(point.value),
@@ -189,10 +190,9 @@ impl ContextInner {
             }
         }
         let written = self.gpu.record_for_caller(work, into)?;
-        let report = routine.ran(&self.device, &kept.buffers, take);
+        let said = self.come_into_force(&run, known);
         let waits = points.iter().map(|point| self.gpu.semaphore(*point)).collect();
-        let (dispatches, outcome) = (work.dispatches(), routine.outcome.clone());
-        Ok(Recorded { _written: written, dispatches, waits, outcome, report })
+        Ok(Recorded { _written: written, dispatches: work.dispatches(), waits, said })
     }
 }
 

@@ -1,0 +1,135 @@
+//! Dispatches that are checked once, and recorded on other memory each time.
+//!
+//! A script names memories by number. What does not depend on them (pipelines, counts, push constants, which bindings there
+//! are) is checked when the script is made; of the memories it is recorded on, only that each range can be bound.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::{
+    Barrier, BindingKind, Command, DeviceError, Dispatch, Gpu, GpuQueue, Pipeline, Point, Resource,
+    Submitted, Tape,
+    check::{self, Needs},
+    gpu::GpuInner,
+};
+use crate::jit::SetBinding;
+
+/// Dispatches on memories by number.
+#[derive(Debug)]
+pub(crate) struct Script {
+    gpu: u64,
+    pub(super) parts: Vec<Part>,
+    needs: Needs,
+}
+
+/// One dispatch.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// What it has to come after in the same submission.
+    pub(super) barrier: Option<Barrier>,
+    pub(super) pipeline: Arc<Pipeline>,
+    /// In the order of the pipeline's.
+    pub(super) bindings: SmallVec<[Binding; 8]>,
+    pub(super) push: SmallVec<[u8; 64]>,
+    pub(super) groups: [u32; 3],
+}
+
+/// A range of a memory.
+#[derive(Debug)]
+pub(super) struct Binding {
+    at: SetBinding,
+    kind: BindingKind,
+    pub(super) place: usize,
+    pub(super) offset: u64,
+    pub(super) len: u64,
+}
+
+/// What is recorded.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Recordable<'a> {
+    Commands(&'a [Command]),
+    /// A script after a barrier, on these memories.
+    Script(&'a Arc<Script>, Option<Barrier>, &'a [Resource]),
+}
+
+impl Recordable<'_> {
+    /// Checks everything before anything is recorded.
+    pub(super) fn check(self, gpu: &GpuInner) -> Result<Needs, DeviceError> {
+        match self {
+            Recordable::Commands(commands) => check::commands(gpu, commands),
+            Recordable::Script(script, _, on) => script.check(gpu, on),
+        }
+    }
+}
+
+impl Script {
+    fn check(&self, gpu: &GpuInner, on: &[Resource]) -> Result<Needs, DeviceError> {
+        if self.gpu != gpu.id {
+            return Err(DeviceError::Foreign { what: "script" });
+        }
+        let mut needs = self.needs;
+        for Binding { at, kind, place, offset, len } in self.parts.iter().flat_map(|part| &part.bindings) {
+            let Some(resource) = on.get(*place) else {
+                return Err(DeviceError::Binding { at: *at, problem: "is of a memory that was not given" });
+            };
+            needs.host |= check::bound(gpu, (*at, *kind), resource, (*offset, *len))?;
+        }
+        Ok(needs)
+    }
+}
+
+impl Gpu {
+    /// Makes a script of dispatches with the barriers before them. `place` numbers their memories. Nothing where it has no
+    /// number for one, or one keeps memory that it does not bind.
+    pub(crate) fn script<'a>(
+        &self,
+        dispatches: impl Iterator<Item = (Option<Barrier>, &'a Dispatch)>,
+        place: impl Fn(&Resource) -> Option<usize>,
+    ) -> Result<Option<Script>, DeviceError> {
+        let (mut parts, mut needs) = (Vec::new(), Needs::default());
+        for (barrier, dispatch) in dispatches {
+            check::dispatch(&self.0, dispatch, &mut needs)?;
+            let Dispatch { pipeline, bindings: given, push, groups, keeps } = dispatch;
+            let mut bindings = SmallVec::with_capacity(given.len());
+            for (number, (at, kind)) in pipeline.bindings().iter().enumerate() {
+                let bound = check::find(given, number, *at);
+                let Some((bound, place)) = bound.and_then(|bound| Some((bound, place(&bound.resource)?)))
+                else {
+                    return Ok(None);
+                };
+                bindings.push(Binding { at: *at, kind: *kind, place, offset: bound.offset, len: bound.len });
+            }
+            if !keeps.is_empty() {
+                return Ok(None);
+            }
+            let (pipeline, push, groups) = (pipeline.clone(), push.clone(), *groups);
+            parts.push(Part { barrier, pipeline, bindings, push, groups });
+        }
+        needs.host = false;
+        Ok(Some(Script { gpu: self.0.id, parts, needs }))
+    }
+}
+
+impl GpuQueue {
+    /// As [`GpuQueue::submit`], of a script on memories, after a barrier.
+    pub(crate) fn submit_script(
+        &self,
+        (script, first): (&Arc<Script>, Option<Barrier>),
+        on: &[Resource],
+        waits: &[Point],
+        profile: bool,
+    ) -> Result<Submitted, DeviceError> {
+        self.hand_over(Recordable::Script(script, first, on), waits, profile)
+    }
+
+    /// Checks and records a script on memories, after a barrier, to be submitted any number of times with
+    /// [`Gpu::play`](super::Gpu::play).
+    pub(crate) fn record_script(
+        &self,
+        (script, first): (&Arc<Script>, Option<Barrier>),
+        on: &[Resource],
+    ) -> Result<Tape, DeviceError> {
+        self.tape(Recordable::Script(script, first, on))
+    }
+}
