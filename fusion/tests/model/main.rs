@@ -11,7 +11,7 @@
 //! | `VKFUSE_MODEL_FIRST` | the number of the first one |
 //! | `VKFUSE_MODEL_SEED` | run this sequence only, and print its calls |
 //! | `VKFUSE_MODEL_SECONDS` | stop after so many seconds even if there are sequences left |
-//! | `VKFUSE_SOAK_SECONDS` | how long the soak runs; a minute without it |
+//! | `VKFUSE_SOAK_SECONDS` | how many seconds the soak runs; 25 without it |
 
 // The modules are this test's own.
 #![allow(unreachable_pub)]
