@@ -1,8 +1,11 @@
-//! Extended instructions that are short for a formula, written out.
+//! Instructions that are short for a formula, written out.
 //!
 //! How a driver computes `length(v)` is its own affair: it may contract the sum of squares, in an order that depends on
 //! what stands around (NVIDIA 580.159.04 does), and `NoContraction` says nothing about what is inside of an extended instruction.
 //! Written out as products and sums, one component after the other from the first on, it is arithmetic like any other.
+//!
+//! So are sums of products that are one instruction: where a kernel does not ask for a mode of rounding, NVIDIA's compiler contracts
+//! inside a matrix times a vector that carries `NoContraction` in one kernel and not in another.
 //!
 //! The least and the greatest are comparisons and choices. Left alone, NVIDIA's compiler flushes a denormal in `min(x, y)` that it
 //! keeps once it knows that `x` and `y` are one value; what is chosen is moved, whatever is known of it. Where GLSL.std.450 leaves a
@@ -21,6 +24,8 @@
 //! | `Cross` | `(x₁y₂ − y₁x₂, x₂y₀ − y₂x₀, x₀y₁ − y₀x₁)` |
 //! | `FaceForward` | `dot(r, i) < 0 ? n : −n` |
 //! | `Reflect` | `i − (2 · dot(n, i)) · n` |
+//! | `OpDot` | `x₀y₀ + x₁y₁ + …`, from the first on |
+//! | `OpMatrixTimesVector`, `OpVectorTimesMatrix`, `OpMatrixTimesMatrix` | dot products of rows and columns |
 //! | `Refract` | `k = 1 − η·η·(1 − dot(n, i)²)`; `k < 0 ? 0 : η·i − (η·dot(n, i) + sqrt(k))·n` |
 //!
 //! # Requires
@@ -32,6 +37,7 @@
 //! # Leaves alone
 //! - the other extended instructions
 
+mod products;
 #[cfg(test)]
 mod tests;
 
@@ -44,15 +50,20 @@ use crate::frontend::defs::glsl_imports;
 /// Writes out all of them.
 pub(in crate::frontend) fn run(module: &mut Module) {
     let imports = glsl_imports(module);
-    let is_formula = |inst: &Instruction| formula(inst, &imports).is_some();
-    if imports.is_empty() || !module.functions.iter().any(|f| f.all_inst_iter().any(is_formula)) {
+    let is_formula =
+        |inst: &Instruction| products::is_product(inst.class.opcode) || formula(inst, &imports).is_some();
+    if !module.functions.iter().any(|f| f.all_inst_iter().any(is_formula)) {
         return;
     }
     let mut writer = Writer::new(module);
     let mut functions = std::mem::take(&mut module.functions);
     for block in functions.iter_mut().flat_map(|f| &mut f.blocks) {
         for inst in std::mem::take(&mut block.instructions) {
-            match formula(&inst, &imports).and_then(|(set, op)| writer.lines(&inst, set, op)) {
+            let lines = match products::is_product(inst.class.opcode) {
+                true => writer.product(&inst),
+                false => formula(&inst, &imports).and_then(|(set, op)| writer.lines(&inst, set, op)),
+            };
+            match lines {
                 Some(lines) => block.instructions.extend(lines),
                 None => block.instructions.push(inst),
             }
@@ -86,6 +97,8 @@ struct Writer {
     /// Width of each float type, and scalar type and number of components of each vector type.
     floats: AHashMap<Word, u32>,
     vectors: AHashMap<Word, (Word, u32)>,
+    /// Type and number of the columns of each matrix type.
+    matrices: AHashMap<Word, (Word, u32)>,
     /// Type of each value.
     types: AHashMap<Word, Word>,
     boolean: Option<Word>,
@@ -106,6 +119,7 @@ impl Writer {
     fn new(module: &Module) -> Self {
         let mut floats = AHashMap::new();
         let mut vectors = AHashMap::new();
+        let mut matrices = AHashMap::new();
         let mut boolean = None;
         for inst in &module.types_global_values {
             match (inst.class.opcode, inst.result_id, inst.operands.as_slice()) {
@@ -114,6 +128,9 @@ impl Writer {
                 }
                 (Op::TypeVector, Some(id), [Operand::IdRef(scalar), Operand::LiteralBit32(count)]) => {
                     vectors.insert(id, (*scalar, *count));
+                }
+                (Op::TypeMatrix, Some(id), [Operand::IdRef(column), Operand::LiteralBit32(count)]) => {
+                    matrices.insert(id, (*column, *count));
                 }
                 (Op::TypeBool, Some(id), _) => boolean = Some(id),
                 _ => {}
@@ -126,6 +143,7 @@ impl Writer {
             bound,
             floats,
             vectors,
+            matrices,
             types,
             boolean,
             globals: Vec::new(),

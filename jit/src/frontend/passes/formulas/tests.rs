@@ -197,6 +197,68 @@ fn what_is_reflected_doubles_the_product() {
     );
 }
 
+/// What becomes of a product; `%17` is a matrix of the columns `%11` and `%12`.
+fn product(instruction: &str) -> Vec<String> {
+    let head = HEAD.replace(
+        "%2 = OpFunction",
+        "%16 = OpTypeMatrix %6 2\n%17 = OpConstantComposite %16 %11 %12\n%2 = OpFunction",
+    );
+    let mut module = assemble(&format!("{head}%20 = {instruction}\nOpReturn\nOpFunctionEnd\n"));
+    write_out(&mut module);
+    tools::validate(&module.assemble()).expect("a valid module");
+    let block = &module.functions[0].blocks[0].instructions;
+    block[..block.len() - 1].iter().map(line).collect()
+}
+
+#[test]
+fn products_of_matrices_are_sums_from_the_first_column_or_row_on() {
+    let components = [
+        "%21 = CompositeExtract %5 %17 0 0",
+        "%22 = CompositeExtract %5 %17 0 1",
+        "%23 = CompositeExtract %5 %17 1 0",
+        "%24 = CompositeExtract %5 %17 1 1",
+        "%25 = CompositeExtract %5 %11 0",
+        "%26 = CompositeExtract %5 %11 1",
+        "%27 = FMul %5 %21 %25",
+        "%28 = FMul %5 %23 %26",
+        "%29 = FAdd %5 %27 %28",
+        "%30 = FMul %5 %22 %25",
+        "%31 = FMul %5 %24 %26",
+        "%32 = FAdd %5 %30 %31",
+        "%20 = CompositeConstruct %6 %29 %32",
+    ];
+    assert_eq!(product("OpMatrixTimesVector %6 %17 %11"), components);
+    let rows = [
+        "%21 = CompositeExtract %5 %11 0",
+        "%22 = CompositeExtract %5 %11 1",
+        "%23 = CompositeExtract %5 %17 0 0",
+        "%24 = CompositeExtract %5 %17 0 1",
+        "%25 = CompositeExtract %5 %17 1 0",
+        "%26 = CompositeExtract %5 %17 1 1",
+        "%27 = FMul %5 %21 %23",
+        "%28 = FMul %5 %22 %24",
+        "%29 = FAdd %5 %27 %28",
+        "%30 = FMul %5 %21 %25",
+        "%31 = FMul %5 %22 %26",
+        "%32 = FAdd %5 %30 %31",
+        "%20 = CompositeConstruct %6 %29 %32",
+    ];
+    assert_eq!(product("OpVectorTimesMatrix %6 %11 %17"), rows);
+    let both = product("OpMatrixTimesMatrix %16 %17 %17");
+    let count = |what: &str| both.iter().filter(|line| line.contains(what)).count();
+    assert_eq!((count("FMul"), count("FAdd"), count("CompositeConstruct")), (8, 4, 3));
+    let dot = product("OpDot %5 %11 %12");
+    assert_eq!(
+        dot[4..],
+        [
+            "%25 = FMul %5 %21 %23",
+            "%26 = FMul %5 %22 %24",
+            "%27 = FAdd %5 %25 %26",
+            "%20 = CopyObject %5 %27"
+        ]
+    );
+}
+
 #[test]
 fn operands_that_do_not_fit_leave_the_instruction() {
     let text = format!("{HEAD}%20 = OpExtInst %5 %1 FMin %8 %11\nOpReturn\nOpFunctionEnd\n");
