@@ -34,7 +34,7 @@ pub(super) fn of(p: &DeviceProperties) -> FloatControls {
 
 /// The widths for which a mode of rounding is asked for: not 32 bits, where the others may do without. An H200 (580.159.04)
 /// takes the mode for an order to divide, and to compute roots and exponentials, as IEEE 754 has them: softmax took 429
-/// instead of 371 us, Black and Scholes half as long again. It rounds sums and products to the nearest in any case.
+/// instead of 371 us. It rounds sums and products to the nearest in any case.
 fn without_singles(can: FloatWidths, independence: Option<Independence>) -> FloatWidths {
     let can = together(can, independence);
     match independence {
