@@ -10,7 +10,7 @@ pub use vkfuse_jit::{
     plan::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport,
         InlineReport, InterleaveFacts, Internalization, Places, PlanError, Policy, Promote, Report,
-        RewriteReport, RoundFacts, ShapeFacts, SplitReport, TrustedReport,
+        RewriteReport, ShapeFacts, SplitReport, TrustedReport,
     },
 };
 pub(crate) use vkfuse_jit::{

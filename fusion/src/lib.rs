@@ -70,7 +70,6 @@
 //! | `VKFUSE_SHAPE` | `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv`: the shape of dispatches whose kernels do not care for it |
 //! | `VKFUSE_INTERLEAVE` | `GROUPS` or `GROUPSxLEAST`: how many work-groups of kernels with barriers one work-group does side by side |
 //! | `VKFUSE_KEEP` | bytes of elements that an invocation keeps in registers once it has loaded them |
-//! | `VKFUSE_ROUNDS` | most times that an invocation does its items one after another |
 //! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which modules are printed to the standard error, or `all` |
 //! | `VKFUSE_CACHE_PERSISTENT` | `0` keeps nothing on disk |
 //! | `VKFUSE_CACHE_DIR` | folder of the persistent store |
@@ -143,7 +142,7 @@ pub mod device {
     //! What there is to run on.
 
     pub use crate::{
-        jit::{InterleaveFacts, RoundFacts, ShapeFacts},
+        jit::{InterleaveFacts, ShapeFacts},
         vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer},
     };
 }
@@ -167,7 +166,7 @@ pub use crate::{
         Artifact, CacheStats, Difference, Event as CacheEvent, Explanation, NotCacheable, RecordedList,
         Recording, RecordingError,
     },
-    device::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, InterleaveFacts, RoundFacts, ShapeFacts},
+    device::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, InterleaveFacts, ShapeFacts},
     error::{
         BindingName, BufferError, BuildError, DeviceError, FusionError, JitError, KernelError, KernelReason,
         PlanError, SubmitError, Unreadable,

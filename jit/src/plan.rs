@@ -40,7 +40,7 @@ pub use report::{
 pub use step::{Bound, Placement, Step};
 pub use submission::{
     Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Number, Numbers, Policy, Promote,
-    RoundFacts, ShapeFacts, SmallScalars, Submission,
+    ShapeFacts, SmallScalars, Submission,
 };
 
 use std::borrow::Cow;

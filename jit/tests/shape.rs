@@ -8,8 +8,7 @@ use list::{List, kernel};
 use vkfuse_interp::{Bind, Dispatch, Memory, ObjectId, Options, Order, Program, execute};
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 use vkfuse_jit::plan::{
-    FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, RoundFacts, ShapeFacts, Step, plan,
-    plan_unfused,
+    FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan, plan_unfused,
 };
 
 fn limits(shape: ShapeFacts) -> Limits {
@@ -75,16 +74,8 @@ fn run(steps: &[Step], buffers: usize, words: usize, order: Order) -> Vec<Vec<u8
 }
 
 /// Plans under `shape` and checks every buffer that was not kept inside.
-///
-/// With an invocation that does its items once, and with one that does them up to three times; hands out the former plan.
 fn check(list: &List, buffers: usize, words: usize, shape: ShapeFacts) -> Plan {
-    let more = Limits { rounds: RoundFacts { most: 3, left: 1 }, ..limits(shape) };
-    check_under(list, buffers, words, more);
-    check_under(list, buffers, words, limits(shape))
-}
-
-fn check_under(list: &List, buffers: usize, words: usize, limits: Limits) -> Plan {
-    let shape = limits.shape;
+    let limits = limits(shape);
     let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
     let alone = |s| plan_unfused(s, FloatMode::Strict, &limits).expect("plan");
     let unfused: Vec<Step> = list.submissions.iter().map(alone).collect();

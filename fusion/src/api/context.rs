@@ -117,7 +117,6 @@ impl Context {
             max_groups: limits.max_groups,
             max_loop_rounds: gpu.caps().max_loop_rounds,
             shape: options.shape.unwrap_or_else(|| gpu.caps().shape()),
-            rounds: options.rounds.unwrap_or_else(|| gpu.caps().rounds()),
             kept_bytes: options.kept_bytes.unwrap_or_else(|| gpu.caps().kept_bytes()),
             interleave: options.interleave.unwrap_or_else(|| gpu.caps().interleave()),
             max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    jit::{InterleaveFacts, Pass, RoundFacts, ShapeFacts},
+    jit::{InterleaveFacts, Pass, ShapeFacts},
     options::{cache::CacheOptions, environment},
     vk::DeviceSelector,
 };
@@ -21,7 +21,6 @@ pub struct ContextOptions {
     pub(crate) shape: Option<ShapeFacts>,
     pub(crate) interleave: Option<InterleaveFacts>,
     pub(crate) kept_bytes: Option<u32>,
-    pub(crate) rounds: Option<RoundFacts>,
 }
 
 impl ContextOptions {
@@ -45,7 +44,6 @@ impl ContextOptions {
             shape: environment::shape(),
             interleave: environment::interleave(),
             kept_bytes: environment::kept_bytes(),
-            rounds: environment::rounds(),
         }
     }
 
@@ -121,14 +119,6 @@ impl ContextOptions {
     #[must_use]
     pub fn kept_bytes(mut self, bytes: u32) -> ContextOptions {
         self.kept_bytes = Some(bytes);
-        self
-    }
-
-    /// How often an invocation does the items of [`ShapeFacts::items`] one after another, instead of what is known to be best
-    /// for the device.
-    #[must_use]
-    pub fn rounds(mut self, rounds: RoundFacts) -> ContextOptions {
-        self.rounds = Some(rounds);
         self
     }
 }

@@ -10,7 +10,6 @@
 //! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses) |
 //! | `VKFUSE_INTERLEAVE` | how many work-groups of a fused kernel with barriers one work-group does side by side, instead of what is known to be best for the device: `GROUPS` or `GROUPSxLEAST` (how many work-groups are to be left of a dispatch, 1 if it is not said) |
 //! | `VKFUSE_KEEP` | most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is known to be best for the device |
-//! | `VKFUSE_ROUNDS` | how often an invocation does its items (`VKFUSE_SHAPE`) one after another, instead of what is known to be best for the device: `ROUNDS` or `ROUNDSxLEAST`, as for `VKFUSE_INTERLEAVE` |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
 //! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code) |
 //! | `VKFUSE_CACHE_RECORD` | file to which every list that is fused is written, for `vkfuse cache warm` |
@@ -28,7 +27,7 @@ use std::{
 };
 
 use crate::{
-    jit::{InterleaveFacts, Pass, RoundFacts, ShapeFacts},
+    jit::{InterleaveFacts, Pass, ShapeFacts},
     vk::{DeviceSelector, PRIVATE_BYTES},
 };
 
@@ -104,16 +103,6 @@ pub(crate) fn kept_bytes() -> Option<u32> {
         tracing::warn!(?value, "VKFUSE_KEEP is not a number of bytes: it is left aside");
     }
     bytes
-}
-
-/// `VKFUSE_ROUNDS`; what cannot be read counts as unset, with a warning.
-pub(crate) fn rounds() -> Option<RoundFacts> {
-    let value = variable("VKFUSE_ROUNDS")?;
-    let rounds = value.to_str().and_then(most_and_least).map(|(most, left)| RoundFacts { most, left });
-    if rounds.is_none() {
-        tracing::warn!(?value, "VKFUSE_ROUNDS is not ROUNDS or ROUNDSxLEAST: it is left aside");
-    }
-    rounds
 }
 
 /// `MOST` or `MOSTxLEAST`.

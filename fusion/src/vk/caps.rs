@@ -2,7 +2,7 @@
 //!
 //! Copied once when the device is opened, so that planning asks plain fields and never the driver.
 
-use crate::jit::{FloatControls, InterleaveFacts, RoundFacts, ShapeFacts};
+use crate::jit::{FloatControls, InterleaveFacts, ShapeFacts};
 use vulkano::{
     Version,
     device::{
@@ -264,12 +264,6 @@ impl Caps {
             private_bytes: PRIVATE_BYTES,
             shared_bytes: SHARED_BYTES,
         }
-    }
-
-    /// See [`Limits::rounds`](crate::jit::Limits::rounds). On a processor what comes after the rounds costs as much as one
-    /// of them, because llvmpipe goes through both sides of each branch.
-    pub(crate) fn rounds(&self) -> RoundFacts {
-        if self.is_cpu { RoundFacts { most: 16, left: 32 } } else { RoundFacts::default() }
     }
 
     /// See [`Limits::kept_bytes`](crate::jit::Limits::kept_bytes). Not measured on GPUs yet, and no gain on a processor.

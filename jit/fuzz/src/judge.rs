@@ -6,8 +6,8 @@ use rspirv::binary::Assemble as _;
 use vkfuse_interp::{AccessKind, Order, Program, Trace};
 use vkfuse_jit::kernel::BindingKind;
 use vkfuse_jit::plan::{
-    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, Plan, Promote, RoundFacts,
-    ShapeFacts, Step, Submission, overwrites, plan, plan_unfused,
+    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, Plan, Promote, ShapeFacts,
+    Step, Submission, overwrites, plan, plan_unfused,
 };
 
 use crate::again;
@@ -103,7 +103,6 @@ pub(crate) fn limits(list: &List) -> Limits {
     let work_groups = SIDE_BY_SIDE[list.shape as usize % SIDE_BY_SIDE.len()];
     Limits {
         shape: ShapeFacts { group_size, items, vectors },
-        rounds: RoundFacts { most: [1, 4][list.shape as usize / 8 % 2], left: 1 },
         kept_bytes: [0, 16, 64][list.shape as usize % 3],
         interleave: InterleaveFacts { work_groups, least: 1, private_bytes: 256, shared_bytes: 0 },
         max_push_bytes: 256,

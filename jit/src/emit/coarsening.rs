@@ -38,11 +38,8 @@ pub(crate) fn build(
     members: &[Linked],
     kernels: &[Arc<Specialized>],
 ) -> Result<Word, JitError> {
-    if let Some(rounds) = coarsening.rounds {
-        return again_and_again(shared, recipe, (coarsening, rounds), members, kernels);
-    }
     let mut blocks = Blocks::new(&mut shared.builder);
-    let (first, step) = first_item(shared, &mut blocks, recipe, coarsening, None);
+    let (first, step) = first_item(shared, &mut blocks, recipe, coarsening);
     let items = all_items(&mut shared.builder, &mut blocks, coarsening, first, step);
     let mut passed = Passed::default();
     let mut lines = Vec::with_capacity(members.len());
@@ -72,113 +69,6 @@ pub(crate) fn build(
     Ok(entry::finish(shared, blocks))
 }
 
-/// A loop over the rounds of an invocation, as long as all items of one are in range, and another one over those that are left.
-///
-/// llvmpipe goes through both sides of a branch, and through a loop at least once: what comes after the rounds costs it as much as
-/// one of them.
-fn again_and_again(
-    shared: &mut Shared,
-    recipe: &Recipe,
-    (coarsening, rounds): (Coarsening, u16),
-    members: &[Linked],
-    kernels: &[Arc<Specialized>],
-) -> Result<Word, JitError> {
-    let mut blocks = Blocks::new(&mut shared.builder);
-    let rounds = shared.push.load_u32(&mut shared.builder, &mut blocks.code, rounds);
-    let (start, step) = first_item(shared, &mut blocks, recipe, coarsening, Some(rounds));
-    let zero = shared.builder.constant(0);
-    let mut whole = Rounds::begin(&mut shared.builder, &mut blocks, zero);
-    let first = whole.first(shared, &mut blocks, recipe, coarsening, start);
-    let items = all_items(&mut shared.builder, &mut blocks, coarsening, first, step);
-    let mut passed = Passed::default();
-    let mut lines = Vec::with_capacity(members.len());
-    for ((member, linked), kernel) in recipe.members.iter().zip(members).zip(kernels) {
-        lines.push(Vectorizer::new(recipe, member, kernel, linked, &items)?);
-    }
-    let in_range = in_range(shared, &mut blocks, recipe, &mut lines, &mut passed, &items)?;
-    whole.test(&mut shared.builder, &mut blocks, rounds, Some(in_range));
-    for line in &mut lines {
-        line.write(shared, &mut blocks.code, &mut passed)?;
-    }
-    whole.end(&mut shared.builder, &mut blocks);
-    if coarsening.whole {
-        drop_functions(&mut shared.builder);
-    } else {
-        let mut rest = Rounds::begin(&mut shared.builder, &mut blocks, whole.count);
-        let first = rest.first(shared, &mut blocks, recipe, coarsening, start);
-        rest.test(&mut shared.builder, &mut blocks, rounds, None);
-        one_by_one(shared, &mut blocks, recipe, coarsening, members, (first, step));
-        rest.end(&mut shared.builder, &mut blocks);
-    }
-    Ok(entry::finish(shared, blocks))
-}
-
-/// A loop that counts rounds.
-struct Rounds {
-    count: Word,
-    following: Word,
-    header: Word,
-    next: Word,
-    done: Word,
-}
-
-impl Rounds {
-    /// Opens the header of a loop that counts from a number.
-    fn begin(builder: &mut Builder, blocks: &mut Blocks, from: Word) -> Self {
-        let [count, following, header, next, done] = std::array::from_fn(|_| builder.fresh());
-        let before = blocks.label();
-        blocks.code.effect(Op::Branch, vec![Operand::IdRef(header)]);
-        blocks.next(header);
-        let incoming = [from, before, following, next].map(Operand::IdRef).to_vec();
-        blocks.code.0.push(Instruction::new(Op::Phi, Some(builder.u32()), Some(count), incoming));
-        Self { count, following, header, next, done }
-    }
-
-    /// The first item of the round.
-    fn first(
-        &self,
-        shared: &mut Shared,
-        blocks: &mut Blocks,
-        recipe: &Recipe,
-        coarsening: Coarsening,
-        start: Word,
-    ) -> Word {
-        let builder = &mut shared.builder;
-        let all = builder.constant(recipe.local_size[0] * coarsening.items);
-        let distance = blocks.code.math(builder, Op::IMul, self.count, all);
-        blocks.code.math(builder, Op::IAdd, start, distance)
-    }
-
-    /// Ends the header: the loop goes on while rounds are left, and a condition holds. Opens the body.
-    fn test(&mut self, builder: &mut Builder, blocks: &mut Blocks, rounds: Word, also: Option<Word>) {
-        let boolean = builder.bool();
-        let operands = [self.count, rounds].map(Operand::IdRef).to_vec();
-        let mut more = blocks.code.value(builder, Op::ULessThan, boolean, operands);
-        if let Some(also) = also {
-            let operands = [more, also].map(Operand::IdRef).to_vec();
-            more = blocks.code.value(builder, Op::LogicalAnd, boolean, operands);
-        }
-        let body = builder.fresh();
-        let merge = [self.done, self.next].map(Operand::IdRef);
-        let control = Operand::LoopControl(LoopControl::DONT_UNROLL);
-        blocks.code.effect(Op::LoopMerge, merge.into_iter().chain([control]).collect());
-        let branch = [more, body, self.done].map(Operand::IdRef).to_vec();
-        blocks.code.effect(Op::BranchConditional, branch);
-        blocks.next(body);
-    }
-
-    /// Ends the body, and opens what comes after the loop.
-    fn end(&self, builder: &mut Builder, blocks: &mut Blocks) {
-        blocks.code.effect(Op::Branch, vec![Operand::IdRef(self.next)]);
-        blocks.next(self.next);
-        let operands = vec![Operand::IdRef(self.count), Operand::IdRef(builder.constant(1))];
-        let number = builder.u32();
-        blocks.code.0.push(Instruction::new(Op::IAdd, Some(number), Some(self.following), operands));
-        blocks.code.effect(Op::Branch, vec![Operand::IdRef(self.header)]);
-        blocks.next(self.done);
-    }
-}
-
 /// Removes the members' functions, which nothing calls.
 fn drop_functions(builder: &mut Builder) {
     let functions = std::mem::take(&mut builder.module.functions);
@@ -196,25 +86,13 @@ fn first_item(
     blocks: &mut Blocks,
     recipe: &Recipe,
     coarsening: Coarsening,
-    rounds: Option<Word>,
 ) -> (Word, Word) {
     let Shared { builder, inputs, .. } = shared;
     let code = &mut blocks.code;
     let group = ids::group_number(builder, code, inputs, recipe);
     let local = inputs.component(builder, code, BuiltIn::LocalInvocationId, 0);
     let size = recipe.local_size[0];
-    if let Some(rounds) = rounds {
-        let all = builder.constant(size * coarsening.items);
-        let all = code.math(builder, Op::IMul, all, rounds);
-        let start = code.math(builder, Op::IMul, group, all);
-        if coarsening.consecutive {
-            let items = builder.constant(coarsening.items);
-            let inside = code.math(builder, Op::IMul, local, items);
-            (code.math(builder, Op::IAdd, start, inside), builder.constant(1))
-        } else {
-            (code.math(builder, Op::IAdd, start, local), builder.constant(size))
-        }
-    } else if coarsening.consecutive {
+    if coarsening.consecutive {
         let (size, items) = (builder.constant(size), builder.constant(coarsening.items));
         let start = code.math(builder, Op::IMul, group, size);
         let invocation = code.math(builder, Op::IAdd, start, local);

@@ -312,10 +312,6 @@ fn step(
         zero = hidden.iter().any(|h| !h.is_empty()).then(|| push.add_zero());
         members.iter_mut().zip(hidden).for_each(|(member, hidden)| member.hidden = hidden);
     }
-    let mut coarsening = chosen.as_ref().and_then(|c| c.coarsening);
-    if let (Some(coarsening), Some(rounds)) = (&mut coarsening, chosen.as_ref().and_then(|c| c.rounds)) {
-        coarsening.rounds = Some(push.add_rounds(rounds));
-    }
     let mut groups = group.layout.shape.groups;
     let (mut interleave, mut alone) = (None, None);
     if let Some((SideBySide { groups: several, axis, count }, limit)) = together {
@@ -338,7 +334,7 @@ fn step(
         push: push.slots.clone(),
         zero,
         barriers: barriers.iter().map(|b| b - group.start).collect(),
-        coarsening,
+        coarsening: chosen.as_ref().and_then(|c| c.coarsening),
         flat: group.layout.mapping != Mapping::Identity && group.layout.shape.groups[1..] == [1, 1],
         kept: kept.iter().map(|one| Internal { kind: Internalization::Private, slots: one.slots }).collect(),
         interleave,

@@ -53,11 +53,6 @@ impl PushBlock {
         self.add("u32 items".to_owned(), 4, &value.to_le_bytes())
     }
 
-    /// A slot for how often an invocation does its items. Shared with nothing, for the same reason.
-    pub(crate) fn add_rounds(&mut self, value: u32) -> u16 {
-        self.add("u32 rounds".to_owned(), 4, &value.to_le_bytes())
-    }
-
     /// A slot for the zero that hides floats. Shared with nothing: an argument that happens to be zero may be another
     /// number in the next call.
     pub(crate) fn add_zero(&mut self) -> u16 {

@@ -63,8 +63,6 @@ pub(crate) struct Coarsening {
     pub(crate) consecutive: bool,
     /// All of them are in range for every member, or none has anything to do in any.
     pub(crate) whole: bool,
-    /// Slot of how many times an invocation does so many, one time after another; `None`: once.
-    pub(crate) rounds: Option<u16>,
 }
 
 /// One member.
@@ -279,10 +277,6 @@ impl Recipe {
         out.u32(coarsening.map_or(0, |c| c.items));
         out.u32(u32::from(coarsening.is_some_and(|c| c.consecutive)));
         out.u32(u32::from(coarsening.is_some_and(|c| c.whole)));
-        if let Some(rounds) = coarsening.and_then(|c| c.rounds) {
-            out.0.extend_from_slice(b"rounds");
-            out.u32(u32::from(rounds));
-        }
         out.u32(u32::from(*flat));
         if !kept.is_empty() {
             out.0.extend_from_slice(b"kept");

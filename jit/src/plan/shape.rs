@@ -38,20 +38,9 @@ pub struct ShapeFacts {
     pub vectors: bool,
 }
 
-/// What a device gains where an invocation does its items more than once, other items each time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct RoundFacts {
-    /// Most times; 0 and 1 mean once.
-    pub most: u32,
-    /// Fewest work-groups that are to be left of a dispatch.
-    pub left: u32,
-}
-
 /// Items one invocation does, and which accesses take several elements at once.
 pub(crate) struct Chosen {
     pub(crate) coarsening: Option<Coarsening>,
-    /// How often an invocation does so many, if that is a number of the call.
-    pub(crate) rounds: Option<u32>,
     /// For each member, in the order of its accesses; empty if none is wide.
     pub(crate) wide: Vec<Vec<bool>>,
 }
@@ -79,18 +68,16 @@ pub(crate) fn choose(
         return None;
     }
     let total = members.iter().map(total).max().unwrap_or(1);
-    let rounds = (items > 1 && limits.rounds.most > 1).then(|| rounds(total, size * items, limits.rounds));
-    let each = u128::from(size * items) * u128::from(rounds.unwrap_or(1));
-    let groups = fold(total.div_ceil(each), limits).ok()?;
-    let all = groups.iter().map(|&n| u128::from(n)).product::<u128>() * each;
+    let groups = fold(total.div_ceil(u128::from(size * items)), limits).ok()?;
+    let all = groups.iter().map(|&n| u128::from(n)).product::<u128>() * u128::from(size * items);
     // Signed comparisons of an item's number are right up to here.
-    if all > 1 << 31 || !totals_fit(members, rounds.is_some(), options, limits) {
+    if all > 1 << 31 || !totals_fit(members, options, limits) {
         return None;
     }
     group.layout =
         Layout { mapping: Mapping::Items, shape: Shape { groups, local: [size, 1, 1] }, free: true };
     if items == 1 {
-        return Some(Chosen { coarsening: None, rounds: None, wide: Vec::new() });
+        return Some(Chosen { coarsening: None, wide: Vec::new() });
     }
     let wide: Vec<Vec<bool>> = if facts.vectors && items == 4 {
         members.iter().map(|m| wide(m, granted)).collect()
@@ -101,20 +88,12 @@ pub(crate) fn choose(
     let others = members.iter().map(|m| by_item(m, granted)).sum::<usize>() - wides;
     if wides == 0 || wides < others {
         return Some(Chosen {
-            coarsening: Some(Coarsening { items, consecutive: false, whole: false, rounds: None }),
-            rounds,
+            coarsening: Some(Coarsening { items, consecutive: false, whole: false }),
             wide: Vec::new(),
         });
     }
     let whole = is_whole(members, u64::from(items));
-    let coarsening = Some(Coarsening { items, consecutive: true, whole, rounds: None });
-    Some(Chosen { coarsening, rounds, wide })
-}
-
-/// How often an invocation of a work-group with so many items does its own.
-fn rounds(total: u128, items: u32, facts: RoundFacts) -> u32 {
-    let all = total / (u128::from(items) * u128::from(facts.left.max(1)));
-    u32::try_from(all).unwrap_or(facts.most).clamp(1, facts.most)
+    Some(Chosen { coarsening: Some(Coarsening { items, consecutive: true, whole }), wide })
 }
 
 /// Whether it makes no difference which invocation does an item.
@@ -134,11 +113,8 @@ fn is_free(members: &[Submission], group: &Group, granted: &[Granted]) -> bool {
 }
 
 /// Whether the push constants have room for the members' totals, and for the zero that hides floats.
-fn totals_fit(members: &[Submission], rounds: bool, options: &FuseOptions, limits: &Limits) -> bool {
+fn totals_fit(members: &[Submission], options: &FuseOptions, limits: &Limits) -> bool {
     let mut push = PushBlock::default();
-    if rounds {
-        push.add_rounds(1);
-    }
     if seam::may_hide(members, options.float) {
         push.add_zero();
     }

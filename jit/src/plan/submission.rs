@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::interleave::InterleaveFacts;
-pub use super::shape::{RoundFacts, ShapeFacts};
+pub use super::shape::ShapeFacts;
 pub use crate::analysis::layout::SmallScalars;
 pub use crate::analysis::numbers::{Number, Numbers};
 use crate::kernel::{FloatControls, SetBinding, Specialized};
@@ -130,8 +130,6 @@ pub struct Limits {
     pub max_loop_rounds: Option<u64>,
     /// Which shape of dispatch the device likes best.
     pub shape: ShapeFacts,
-    /// How often an invocation does the items of [`ShapeFacts::items`] one after another.
-    pub rounds: RoundFacts,
     /// Most bytes of elements that an invocation keeps in registers once it has loaded them; 0 keeps none.
     pub kept_bytes: u32,
     /// What work-groups side by side are worth.
@@ -159,7 +157,6 @@ impl Default for Limits {
             max_groups: [65_535; 3],
             max_loop_rounds: None,
             shape: ShapeFacts::default(),
-            rounds: RoundFacts::default(),
             kept_bytes: 0,
             interleave: InterleaveFacts::default(),
             max_broadcast_bytes: None,

@@ -6,8 +6,8 @@ use super::case::{Case, Family, Legality};
 use super::tally::Verdict;
 use vkfuse_interp::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, execute};
 use vkfuse_jit::plan::{
-    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, Plan, Promote, RoundFacts,
-    ShapeFacts, Step, plan, plan_unfused,
+    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, Plan, Promote, ShapeFacts,
+    Step, plan, plan_unfused,
 };
 
 /// A wrong result.
@@ -45,7 +45,6 @@ pub fn limits(case: &Case) -> Limits {
     let (group_size, items, vectors) = SHAPES[turn % SHAPES.len()];
     Limits {
         shape: ShapeFacts { group_size, items, vectors },
-        rounds: RoundFacts { most: [1, 3, 2][turn / 3 % 3], left: 1 },
         kept_bytes: [0, 32, 64][turn % 3],
         interleave: InterleaveFacts {
             work_groups: SIDE_BY_SIDE[turn % SIDE_BY_SIDE.len()],
