@@ -55,7 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn chain(context: &Context) -> Result<(FusedList, [Vec<f32>; 4], Buffer<f32>), vkfuse::Error> {
+type Chain = (FusedList, [Vec<f32>; 4], Buffer<f32>);
+fn chain(context: &Context) -> Result<Chain, vkfuse::Error> {
     let queue = context.queue(QueueOptions::new().enable_fusion(true))?;
     let shaders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shaders/chain");
     let (mul, sub) =

@@ -99,7 +99,11 @@ fn split() -> List {
 
 /// Checks a list against its file.
 fn check(name: &str, list: &List, limits: &Limits) {
-    let plan = plan(&list.submissions, &FuseOptions::default(), limits).expect("plan");
+    check_with(name, list, &FuseOptions::default(), limits);
+}
+
+fn check_with(name: &str, list: &List, options: &FuseOptions, limits: &Limits) {
+    let plan = plan(&list.submissions, options, limits).expect("plan");
     let text = text(list, &plan);
     let path = path(name);
     if std::env::var_os("BLESS").is_some() {
@@ -214,5 +218,12 @@ fn push_constants_that_are_the_same_are_one() {
 
 #[test]
 fn list_that_is_split() {
-    check("split", &split(), &limits());
+    let options = FuseOptions { no_rewrites: true, ..FuseOptions::default() };
+    check_with("split", &split(), &options, &limits());
+}
+
+/// The same list: what the reversal reads is worked out where it is read.
+#[test]
+fn list_that_is_inlined() {
+    check("inlined", &split(), &limits());
 }
