@@ -68,7 +68,7 @@ impl List {
         let fusion = FusionWrapper::new(&self.rig.queue).unwrap();
         fusion.start_fusion().unwrap();
         self.submit(&self.rig.queue, accessor).unwrap();
-        let event = fusion.complete_fusion(&FusionProperties::default()).unwrap();
+        let event = fusion.complete_fusion(&FusionProperties::default().no_rewrites()).unwrap();
         self.end(&event, &wanted)
     }
 
@@ -97,7 +97,7 @@ impl List {
         let fusion = FusionWrapper::new(&self.rig.queue).unwrap();
         fusion.start_fusion().unwrap();
         self.submit(&self.rig.queue, || self.block.read()).unwrap();
-        let (event, kept) = fusion.complete_and_keep(&FusionProperties::default()).unwrap();
+        let (event, kept) = fusion.complete_and_keep(&FusionProperties::default().no_rewrites()).unwrap();
         self.end(&event, &wanted);
         kept
     }
@@ -221,7 +221,7 @@ fn who_changes_a_number_of_a_listed_submission_ends_the_list_first() {
         let other = list.rig.context.queue(Default::default()).unwrap();
         drop(other);
         change(&list, Block { offset: 2.0, width: 48 });
-        let event = fusion.complete_fusion(&FusionProperties::default());
+        let event = fusion.complete_fusion(&FusionProperties::default().no_rewrites());
         if let Ok(event) = event {
             event.wait().unwrap();
         }
@@ -299,7 +299,7 @@ fn numbers_let_a_temporary_stay_inside() {
         let fusion = FusionWrapper::new(&list.rig.queue).unwrap();
         fusion.start_fusion().unwrap();
         list.submit(&list.rig.queue, || list.block.read()).unwrap();
-        let event = fusion.complete_fusion(&FusionProperties::default()).unwrap();
+        let event = fusion.complete_fusion(&FusionProperties::default().no_rewrites()).unwrap();
         event.wait().unwrap();
         let report = event.report().unwrap();
         assert_eq!(report.plan.buffers[0].got, got);
@@ -318,7 +318,7 @@ fn lists_with_numbers_are_validated() {
     let fusion = FusionWrapper::new(&list.rig.queue).unwrap();
     fusion.start_fusion().unwrap();
     list.submit(&list.rig.queue, || list.block.read()).unwrap();
-    let event = fusion.complete_fusion(&FusionProperties::default()).unwrap();
+    let event = fusion.complete_fusion(&FusionProperties::default().no_rewrites()).unwrap();
     assert_eq!(list.end(&event, &wanted), 1);
     let report = event.report().unwrap();
     assert_eq!(report.checks.len(), 1, "{:#?}", report.checks);
