@@ -81,7 +81,7 @@ const STAGING: u64 = 16;
 const PIPELINES: usize = 256;
 
 /// What rewritten kernels may take: each of the model's kernels keeps at most 16, and pairs of kernels meet one after the other.
-const REWRITTEN: u64 = 3 << 20;
+const REWRITTEN: usize = 3 << 20;
 
 /// `VKFUSE_SOAK_SECONDS` says how long; CI takes a minute. Samples are taken with both threads at rest, a tenth of the time apart.
 #[test]
