@@ -80,9 +80,6 @@ const STAGING: u64 = 16;
 /// Pipelines kept in memory: few, so that the cache is full soon and evicts from then on.
 const PIPELINES: usize = 256;
 
-/// What rewritten kernels may take: each of the model's kernels keeps at most 16, and pairs of kernels meet one after the other.
-const REWRITTEN: usize = 3 << 20;
-
 /// `VKFUSE_SOAK_SECONDS` says how long; CI takes a minute. Samples are taken with both threads at rest, a tenth of the time apart.
 #[test]
 fn memory_handles_and_threads_stay_flat() {
@@ -115,8 +112,6 @@ fn memory_handles_and_threads_stay_flat() {
         let _ = engine.rig.context.wait();
         engine.rig.context.wait().expect("a wait for everything");
         engine.rig.context.wait_for_builds();
-        // What is remembered of lists holds kernels that were made for them. It is bounded, but takes its time to fill.
-        engine.rig.context.clear_memory_cache();
         let Some(sample) = Sample::take(&engine.rig.context) else { continue };
         println!("{:6.0} s: {sample:?}", started.elapsed().as_secs_f64());
         samples.push(sample);
@@ -144,7 +139,7 @@ fn memory_handles_and_threads_stay_flat() {
     assert!(last.objects.pipelines <= PIPELINES as u64 + 8, "{last:?}");
     assert!(last.objects.submissions <= warm.objects.submissions.max(32), "{warm:?} {last:?}");
     // A table may double once more; a leak of a byte a call would be some hundred KiB in a minute.
-    assert!(last.heap <= warm.heap + (192 << 10) + REWRITTEN, "{warm:?} {last:?}");
+    assert!(last.heap <= warm.heap + (192 << 10), "{warm:?} {last:?}");
     // The driver's compiler and the layers never settle to the byte, and a pipeline takes some 200 KiB there.
     let filled = (PIPELINES as u64).saturating_sub(warm.objects.pipelines) * 320;
     assert!(last.resident <= warm.resident + warm.resident / 4 + (32 << 10) + filled, "{warm:?} {last:?}");

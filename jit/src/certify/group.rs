@@ -36,6 +36,8 @@ pub(super) struct Actor {
 
 pub(super) struct Group<'a> {
     pub(super) step: &'a Step,
+    /// Work-groups of the kernels: of the dispatch, if one does not do several side by side.
+    groups: [u32; 3],
     pub(super) recipe: &'a Recipe,
     pub(super) members: Vec<Member<'a>>,
     /// The accesses of each member, or why they are not known.
@@ -56,7 +58,15 @@ impl<'a> Group<'a> {
             members.push(Member { position, submission, body });
         }
         let accesses = members.iter().map(accesses).collect();
-        Ok(Self { step, recipe, members, accesses })
+        let mut group = Self { step, groups: step.groups, recipe, members, accesses };
+        if let Some(how) = recipe.interleave {
+            let axis = usize::from(how.axis);
+            group.groups[axis] = match how.total {
+                Some(total) => group.pushed(total),
+                None => step.groups[axis].saturating_mul(how.groups),
+            };
+        }
+        Ok(group)
     }
 
     /// The world of the group: what it writes, and how wide its addresses are.
@@ -90,7 +100,7 @@ impl<'a> Group<'a> {
             let zero = w.terms.constant(0, 32);
             return Actor { name: name.to_owned(), group: [zero; 3], local: [zero; 3], item: Some(item) };
         }
-        let group = std::array::from_fn(|d| id(w, self.step.groups[d], format!("group id {}", axes[d])));
+        let group = std::array::from_fn(|d| id(w, self.groups[d], format!("group id {}", axes[d])));
         let local =
             std::array::from_fn(|d| id(w, self.recipe.local_size[d], format!("local id {}", axes[d])));
         Actor { name: name.to_owned(), group, local, item: None }
@@ -104,7 +114,7 @@ impl<'a> Group<'a> {
     }
 
     fn capacity(&self) -> u64 {
-        self.step.groups.iter().chain(&self.recipe.local_size).map(|&n| u64::from(n)).product()
+        self.groups.iter().chain(&self.recipe.local_size).map(|&n| u64::from(n)).product()
     }
 
     /// Whether two invocations are the same, or of the same work-group.
@@ -155,7 +165,7 @@ impl<'a> Group<'a> {
         };
         let Some(remap) = &member.remap else {
             let global = globals(w, actor.group);
-            let counts = self.step.groups.map(|n| constant(w, n));
+            let counts = self.groups.map(|n| constant(w, n));
             let runs = w.terms.truth(true);
             return Ids { group: actor.group, local: actor.local, global, counts, index, runs };
         };
@@ -164,7 +174,7 @@ impl<'a> Group<'a> {
             None => {
                 let mut number = match self.recipe.flat {
                     true => actor.group[0],
-                    false => linear(w, actor.group, self.step.groups),
+                    false => linear(w, actor.group, self.groups),
                 };
                 if self.recipe.mapping == Mapping::Items {
                     let size = constant(w, self.recipe.local_size[0]);
@@ -223,11 +233,18 @@ impl<'a> Group<'a> {
     /// away.
     pub(super) fn mapping(&self) -> Result<(), String> {
         let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
+        if let Some(how) = self.recipe.interleave {
+            let axis = usize::from(how.axis);
+            // Those numbered `G w` to `G w + G - 1`, and who has fewer left stops at their number.
+            if how.groups == 0 || self.step.groups[axis] != self.groups[axis].div_ceil(how.groups) {
+                return Err("does not do all of its work-groups side by side".to_owned());
+            }
+        }
         for (member, one) in self.members.iter().zip(&self.recipe.members) {
             let (groups, local) = (member.submission.groups, member.submission.kernel.interface.local_size);
             let complain = |what: &str| Err(format!("submission {}: {what}", member.position));
             let Some(remap) = &one.remap else {
-                if groups != self.step.groups || local != self.recipe.local_size {
+                if groups != self.groups || local != self.recipe.local_size {
                     return complain("has another shape than the dispatch and is not renumbered");
                 }
                 continue;
@@ -250,7 +267,7 @@ impl<'a> Group<'a> {
                 return complain("is renumbered by other counts than its own");
             }
             let items = self.recipe.coarsening.map_or(1, |c| u64::from(c.items));
-            let all = if by_items { self.capacity() * items } else { product(self.step.groups) };
+            let all = if by_items { self.capacity() * items } else { product(self.groups) };
             let total = product(extent);
             if all < total || all > 1 << 32 {
                 return complain("is larger than the dispatch");

@@ -1,6 +1,10 @@
 //! The kernels that do the work of one in another order, or that of others with it.
+//!
+//! Plans that use a variant keep it, and nothing else does for long: a program may ever make new kernels to be inlined, and who
+//! drops what is remembered of lists wants the memory back.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::Specialized;
 use crate::reason::RewriteReason;
@@ -8,14 +12,40 @@ use crate::reason::RewriteReason;
 /// What a variant is asked for by: the hash of the kernel, and what `rewrite` has to know to make it, in bytes.
 pub(crate) type Key = Vec<u8>;
 
-/// Variants kept for one kernel, those of its variants among them. Beyond, those that were not asked for longest go: a program
-/// may ever make new kernels to be inlined.
+/// Variants known of one kernel, those of its variants among them. Beyond, those that were not asked for longest go.
 const MOST: usize = 16;
 
 /// A variant, or why there is none.
 type Made = Result<Arc<Specialized>, RewriteReason>;
 
-type List = Mutex<Vec<(Key, Made)>>;
+/// The variants that plans or `RECENT` keep, and why there are no others.
+type List = Mutex<Vec<(Key, Result<Weak<Specialized>, RewriteReason>)>>;
+
+/// The variants that were asked for last, of all kernels: a plan asks for one several times before it keeps it, and lists that
+/// are planned one after the other ask for those that none of them takes.
+static RECENT: Mutex<VecDeque<Arc<Specialized>>> = Mutex::new(VecDeque::new());
+
+/// How many those are.
+const MOST_RECENT: usize = 32;
+
+// What is in the lists is whole whatever panics.
+fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts a variant before all others. What it displaces is dropped when nothing is locked.
+fn touch(variant: &Arc<Specialized>) {
+    let displaced = {
+        let mut recent = lock(&RECENT);
+        match recent.iter().position(|one| Arc::ptr_eq(one, variant)) {
+            Some(at) => recent.remove(at),
+            None if recent.len() >= MOST_RECENT => recent.pop_back(),
+            None => None,
+        }
+    };
+    lock(&RECENT).push_front(variant.clone());
+    drop(displaced);
+}
 
 /// The variants of one kernel, each made once while it is kept. Clones share them.
 #[derive(Clone, Debug)]
@@ -60,26 +90,31 @@ impl Variants {
             Kept::There(list) => list.upgrade(),
         };
         let Some(list) = list else { return make() };
-        // Entries are whole whatever panics.
-        let lock = || list.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = |list: &mut Vec<(Key, Made)>| {
+        let known = || {
+            let mut list = lock(&list);
             let at = list.iter().position(|one| one.0 == key)?;
-            let found = list.remove(at);
-            list.push(found.clone());
-            Some(found.1)
+            let (key, found) = list.remove(at);
+            // One that nobody keeps any more is made again.
+            let made = match &found {
+                Ok(kept) => Ok(kept.upgrade()?),
+                Err(why) => Err(why.clone()),
+            };
+            list.push((key, found));
+            Some(made)
         };
-        if let Some(found) = known(&mut lock()) {
-            return found;
-        }
         // Outside of the lock: two threads may make the same, and both use what was there first.
-        let made = make();
-        let mut list = lock();
-        known(&mut list).unwrap_or_else(|| {
-            if list.len() >= MOST {
-                drop(list.remove(0));
-            }
-            list.push((key.clone(), made.clone()));
-            made
-        })
+        let found = known().unwrap_or_else(|| {
+            let made = make();
+            known().unwrap_or_else(|| {
+                let mut list = lock(&list);
+                list.retain(|(_, kept)| !kept.as_ref().is_ok_and(|kept| kept.strong_count() == 0));
+                if list.len() >= MOST {
+                    drop(list.remove(0));
+                }
+                list.push((key.clone(), made.as_ref().map(Arc::downgrade).map_err(Clone::clone)));
+                made
+            })
+        });
+        found.inspect(touch)
     }
 }
