@@ -56,7 +56,7 @@ fn the_museum_and_its_catalogue_agree() {
 fn every_weakness_has_its_test() {
     let sources = [
         ("`rules`", read("jit/tests/rules/weaknesses.rs")),
-        ("`device`", read("fusion/tests/weaknesses.rs")),
+        ("`device`", read("fusion/tests/engine/weaknesses.rs")),
     ];
     let rows = rows("weaknesses.md");
     assert_eq!(rows.len(), 21);

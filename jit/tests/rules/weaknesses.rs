@@ -1,5 +1,5 @@
 //! What an engine that fuses on the user's word gets wrong, one probe for each weakness that a plan can show;
-//! `docs/weaknesses.md` lists them all. The others, which take a device, are in `fusion/tests/weaknesses.rs`.
+//! `docs/weaknesses.md` lists them all. The others, which take a device, are in `fusion/tests/engine/weaknesses.rs`.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,12 +1,9 @@
 //! What an engine that fuses on the user's word gets wrong, one test for each weakness that takes a device to show;
 //! `docs/weaknesses.md` lists them all. The others are in `jit/tests/rules/weaknesses.rs`.
 
-#[macro_use]
-mod support;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use support::{Pair, Size, Submit, Workload, poison};
+use crate::support::{Pair, Size, Submit, Workload, poison};
 use vkfuse::Promote::Private;
 use vkfuse::{CancelCause, FusionProperties, FusionWrapper, Outcome, QueueOptions, Reason};
 

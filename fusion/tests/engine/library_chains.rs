@@ -1,10 +1,7 @@
 //! Chains of kernels as libraries for machine learning and inference on phones submit them. Each has the bits of the
 //! unfused run, in as many dispatches as is said here.
 
-#[macro_use]
-mod support;
-
-use support::{Buf, Rig, Size, Submit, Workload};
+use crate::support::{Buf, Rig, Size, Submit, Workload};
 
 /// Elements of a row, and rows.
 const ROW: u32 = 512;

@@ -1,10 +1,7 @@
 //! Lists in which a kernel reads elements that other invocations store: one dispatch, with the bytes of the unfused run, because
 //! the kernel works out again what it would have loaded; and lists in which it must not.
 
-#[macro_use]
-mod support;
-
-use support::{Buf, Ran, Size, Submit, Workload};
+use crate::support::{Buf, Ran, Size, Submit, Workload};
 use vkfuse::Promote::{self, Auto};
 use vkfuse::{FusionProperties, RewriteReason};
 

@@ -1,10 +1,7 @@
 //! Refusals of fusion or of internalization: one test per row of that part of the conformance table, named after the
 //! row. Results are right in every case, and the report or the error says what was refused and why.
 
-#[macro_use]
-mod support;
-
-use support::{Pair, Ran, Rig, Size, Submit, Workload};
+use crate::support::{Pair, Ran, Rig, Size, Submit, Workload};
 use vkfuse::Promote::{self, Local, Private};
 use vkfuse::{
     BarrierReason, Buffer, Event, FusionProperties, FusionWrapper, Internalization, Outcome, Policy, Reason,

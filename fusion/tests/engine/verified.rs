@@ -1,9 +1,6 @@
 //! Fused code compared with the unfused before it is believed: by the interpreter, and on the device at its first run.
 
-#[macro_use]
-mod support;
-
-use support::{Buf, Pair, Rig, Size, Submit, Workload};
+use crate::support::{self, Buf, Pair, Rig, Size, Submit, Workload};
 use vkfuse::Promote::{self, Private};
 use vkfuse::{
     CacheOptions, CheckedBy, ContextOptions, FusionError, FusionProperties, FusionWrapper, Outcome, Policy,

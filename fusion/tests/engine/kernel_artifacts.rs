@@ -1,15 +1,12 @@
 //! What the tools make of kernels, kept in the persistent store: found by other processes, refused when damaged.
 
-#[macro_use]
-mod support;
-
 use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use support::{Rig, shader};
+use crate::support::{Rig, shader};
 use vkfuse::{Artifact, CacheOptions, Context, ContextOptions, QueueOptions, SpecValue, Stats};
 use vkfuse_cache::{Entry, Store, StoreConfig};
 use vkfuse_jit::kernel::tool_runs;
@@ -81,7 +78,9 @@ fn child() {
 /// What another process prints of its counts.
 fn process(folder: &Path, prepare: impl FnOnce(&mut Command)) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--ignored", "--nocapture"]).env("VKFUSE_TEST_FOLDER", folder);
+    command
+        .args(["--exact", "kernel_artifacts::child", "--ignored", "--nocapture"])
+        .env("VKFUSE_TEST_FOLDER", folder);
     prepare(&mut command);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

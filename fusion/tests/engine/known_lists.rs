@@ -1,11 +1,8 @@
 //! Lists that come again: recorded for later when they come for the second time, and the same as ever to whoever looks.
 
-#[macro_use]
-mod support;
-
 use std::cell::Cell;
 
-use support::Rig;
+use crate::support::Rig;
 use vkfuse::{
     Buffer, CancelCause, Error, Event, FusionProperties, FusionWrapper, Kernel, Outcome, Queue, QueueOptions,
     SubmitError, Tier,

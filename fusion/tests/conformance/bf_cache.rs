@@ -2,10 +2,7 @@
 //!
 //! Where a peer compiles again for every value of a scalar, here a scalar is no part of the key; the rows say so.
 
-#[macro_use]
-mod support;
-
-use support::Rig;
+use crate::support::Rig;
 use vkfuse::{Buffer, CacheOptions, ContextOptions, Event, Outcome, Promote, Tier};
 
 const N: u32 = 512;

@@ -1,10 +1,7 @@
 //! What is right to fuse and what is not, by access pattern. Wherever fusing would be wrong the list must come out
 //! split, refused or unpromoted, with a reason, and with the results of the unfused run.
 
-#[macro_use]
-mod support;
-
-use support::{Buf, Pair, Ran, Rig, Size, Submit, Workload};
+use crate::support::{Buf, Pair, Ran, Rig, Size, Submit, Workload};
 use vkfuse::Promote::{self, Local, Private};
 use vkfuse::{Event, Internalization, Outcome};
 

@@ -1,9 +1,6 @@
 //! Completed lists that are kept: run again, with other buffers, with other scalars, inside other lists.
 
-#[macro_use]
-mod support;
-
-use support::Rig;
+use crate::support::Rig;
 use vkfuse::{
     Buffer, CancelCause, Error, Event, FusedList, FusionError, FusionProperties, FusionWrapper, Outcome,
     Queue, QueueOptions,

@@ -2,12 +2,9 @@
 //! a hang, and nothing half-submitted: after every refusal the queue works, the list is as it was before, and no
 //! dispatch has run.
 
-#[macro_use]
-mod support;
-
 use std::error::Error as _;
 
-use support::{Rig, shader};
+use crate::support::{Rig, shader};
 use vkfuse::{Buffer, Error, FusionProperties, FusionWrapper, Handler, Module, Outcome};
 
 /// The words of a kernel of the `shaders` folder.

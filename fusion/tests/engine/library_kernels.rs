@@ -1,10 +1,7 @@
 //! Kernels as libraries write them: several elements an invocation in loops of many kinds, index maps that an argument
 //! chooses, boxes of items beside lines. Lists of them run as one dispatch with the bits of the unfused run, or say why not.
 
-#[macro_use]
-mod support;
-
-use support::{Buf, Ran, Rig, Size, Submit, Workload};
+use crate::support::{Buf, Ran, Rig, Size, Submit, Workload};
 use vkfuse::Outcome;
 use vkfuse::Promote::{self, Private};
 

@@ -3,12 +3,9 @@
 //! Its counterpart here is buffer device addresses in push constants. What memory such a kernel touches is not followed,
 //! so it is fused only when that is trusted; otherwise it must run in its place in the list, and the report must say why.
 
-#[macro_use]
-mod support;
-
 use std::sync::Arc;
 
-use support::{Pair, shader};
+use crate::support::{Pair, shader};
 use vkfuse::{
     CacheOptions, Context, ContextOptions, FusionProperties, FusionWrapper, Outcome, Policy, QueueOptions,
 };

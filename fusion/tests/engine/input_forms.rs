@@ -3,10 +3,7 @@
 //! Each form is fused with a neighbour that reads its result, promoted to private memory, and compared bit for bit with
 //! the unfused run and with the host.
 
-#[macro_use]
-mod support;
-
-use support::{Rig, Size, Submit, Workload};
+use crate::support::{self, Rig, Size, Submit, Workload};
 use vkfuse::Promote::Private;
 use vkfuse::{FusionProperties, Module, Outcome};
 

@@ -1,10 +1,7 @@
 //! The chain of four kernels at full size: one dispatch, three private temporaries that never reach memory, and the bits
 //! of the unfused run and of the host.
 
-#[macro_use]
-mod support;
-
-use support::{Buf, Size, Submit, Workload};
+use crate::support::{Buf, Size, Submit, Workload};
 use vkfuse::Promote::{self, Private};
 
 /// `tmp1 = in1 * in2; tmp2 = in1 - in3; tmp3 = tmp2 * in4; out = tmp1 - tmp3`.

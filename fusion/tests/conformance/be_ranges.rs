@@ -3,10 +3,7 @@
 //! Each kernel of the seven lists writes down its ids in buffers of its own. Nothing flows between the kernels,
 //! so every list must become one dispatch.
 
-#[macro_use]
-mod support;
-
-use support::{Rig, Size, Submit, Workload};
+use crate::support::{Rig, Size, Submit, Workload};
 
 /// A range in items, and the work-group size where the kernel has one to call its own.
 type Range = ([u32; 3], Option<[u32; 3]>);

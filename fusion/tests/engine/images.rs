@@ -1,11 +1,8 @@
 //! Kernels with images and samplers: they run by themselves, in order with everything else, and lists fuse around them.
 
-#[macro_use]
-mod support;
-
 use std::sync::Arc;
 
-use support::{Rig, own};
+use crate::support::{Rig, own};
 use vkfuse::vulkano::{
     format::Format,
     image::{

@@ -1,11 +1,8 @@
 //! Fused code that is built in the background, while lists run unfused; and the code of several steps, built together.
 
-#[macro_use]
-mod support;
-
 use std::sync::Arc;
 
-use support::{Rig, own::Own};
+use crate::support::{Rig, own::Own};
 use vkfuse::{Buffer, Error, Event, FusionProperties, FusionWrapper, Outcome};
 
 const N: usize = 1024;

@@ -5,10 +5,7 @@
 //! The kernels are in `shaders/views`. A list names kernels with their arguments in order of binding: `<` read, `=`
 //! written too, and words `@FIRST+COUNT` of a buffer. Work-groups have 64 items, lists 1,024.
 
-#[macro_use]
-mod support;
-
-use support::{Rig, Size, Submit, Workload};
+use crate::support::{self, Rig, Size, Submit, Workload};
 use vkfuse::{CacheOptions, ContextOptions, Promote, ShapeFacts};
 
 const ITEMS: u32 = 1024;

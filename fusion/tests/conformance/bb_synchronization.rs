@@ -4,10 +4,7 @@
 //! Results alone would not show anything here: an engine that never fuses has them, too. Each test states when
 //! fusion mode ends, what the events say about it, and that a late `complete_fusion` still gives the event.
 
-#[macro_use]
-mod support;
-
-use support::{Pair, Rig, Size, Submit};
+use crate::support::{self, Pair, Rig, Size, Submit};
 use vkfuse::{
     Buffer, CancelCause, Event, FusionProperties, FusionWrapper, Outcome, Queue, QueueOptions, Stats,
 };

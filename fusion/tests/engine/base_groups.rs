@@ -1,9 +1,6 @@
 //! Dispatches whose work-group ids do not start at 0: right by themselves, and never fused, with the reason.
 
-#[macro_use]
-mod support;
-
-use support::{Rig, own::Own, poison};
+use crate::support::{Rig, own::Own, poison};
 use vkfuse::{Buffer, DeviceError, Error, Event, FusionProperties, FusionWrapper, Outcome, Reason};
 
 /// Four work-groups of 128.

@@ -3,10 +3,7 @@
 //! Each demands one dispatch, the right result in every element, equal bits with the unfused run, and temporaries
 //! whose memory still holds the poison it had before.
 
-#[macro_use]
-mod support;
-
-use support::{Buf, Pair, Ran, Rig, Size, Submit, Workload};
+use crate::support::{Buf, Pair, Ran, Rig, Size, Submit, Workload};
 use vkfuse::Promote::{self, Local, Private};
 
 /// The base case: the promotion is asked for on both accessors.

@@ -1,11 +1,8 @@
 //! What the host wrote into a buffer counts as numbers, and no longer than it is there: whoever changes it, the next run
 //! of a list has the results of the unfused one.
 
-#[macro_use]
-mod support;
-
+use crate::support::{Rig, own};
 use bytemuck::{Pod, Zeroable};
-use support::{Rig, own};
 use vkfuse::{
     Accessor, Buffer, ContextOptions, Error, Event, FusedList, FusionProperties, FusionWrapper,
     Internalization, Outcome, Promote, Queue,

@@ -2,10 +2,7 @@
 //!
 //! Their counterpart is the kept list: recorded and completed once, run again, and an element of other lists.
 
-#[macro_use]
-mod support;
-
-use support::{Rig, poison};
+use crate::support::{Rig, poison};
 use vkfuse::Promote::{self, Local, Private};
 use vkfuse::{
     Accessor, Buffer, Error, Event, FusedList, FusionProperties, FusionWrapper, Internalization, Outcome,

@@ -1,10 +1,7 @@
 //! Lists in which kernels by elements meet kernels by rows or tiles: one dispatch, with the bytes of the unfused run, because
 //! the kernels by elements take the rows or tiles; and lists in which they must not.
 
-#[macro_use]
-mod support;
-
-use support::{Buf, Ran, Size, Submit, Workload};
+use crate::support::{Buf, Ran, Size, Submit, Workload};
 use vkfuse::Promote::{self, Auto};
 use vkfuse::{FusionProperties, Outcome, Places, RewriteReason};
 

@@ -1,5 +1,19 @@
-//! The table of conformance: every row names tests that exist, or says why there is none. `./x conformance` runs them and
+//! What SYCL's extension does, a file for each of its chapters, and the table of conformance: every row names tests that exist, or says why there is none. `./x conformance` runs them and
 //! prints the table with their results.
+
+#[macro_use]
+#[path = "../support/mod.rs"]
+mod support;
+
+mod ba_api_and_events;
+mod ba_device_addresses;
+mod bb_synchronization;
+mod bc_refusals;
+mod bd_internalization;
+mod be_ranges;
+mod bf_cache;
+mod bg_barriers_and_groups;
+mod bh_kept_lists;
 
 use std::{collections::HashSet, fs, path::Path};
 
@@ -10,7 +24,7 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    let text = include_str!("conformance.txt");
+    let text = include_str!("table.txt");
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let row = |line: &str| {
         let fields: Vec<&str> = line.split(" | ").collect();
@@ -22,7 +36,7 @@ fn rows() -> Vec<Row> {
 
 /// The tests of a file, by the attribute before the function.
 fn tests_of(file: &str) -> HashSet<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(format!("{file}.rs"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance").join(format!("{file}.rs"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lines: Vec<&str> = text.lines().collect();
     let name = |pair: &[&str]| {

@@ -1,11 +1,8 @@
 //! The protocol of fusion mode: misuse is a typed error, and errors and panics leave the queue usable.
 
-#[macro_use]
-mod support;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use support::{Pair, Size, Submit, Workload};
+use crate::support::{Pair, Size, Submit, Workload};
 use vkfuse::{
     Buffer, CancelCause, Error, Event, FusionError, FusionProperties, FusionWrapper, Outcome, QueueOptions,
     Reason,

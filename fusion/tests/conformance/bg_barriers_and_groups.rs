@@ -4,10 +4,7 @@
 //! Expected values differ from what memory held before and from what an empty kernel leaves, and the exchange
 //! crosses what a device could run in lock step.
 
-#[macro_use]
-mod support;
-
-use support::{Pair, Rig, Size, Submit, Workload};
+use crate::support::{Pair, Rig, Size, Submit, Workload};
 use vkfuse::Outcome;
 
 /// An inserted barrier orders memory, not only execution: the exchanged buffer stays in memory.

@@ -1,12 +1,9 @@
 //! Plain fusion, the control interface and events: one test per row of that part of the conformance table, named
 //! after the row.
 
-#[macro_use]
-mod support;
-
 use std::time::Duration;
 
-use support::{Pair, Rig, Size, Submit, Workload};
+use crate::support::{Pair, Rig, Size, Submit, Workload};
 use vkfuse::{CancelCause, Event, FusionProperties, FusionWrapper, Outcome, Policy};
 
 /// A list fuses into exactly one dispatch; without promotion the temporary is materialised.

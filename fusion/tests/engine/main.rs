@@ -1,0 +1,26 @@
+//! The engine over a device: what is recorded, planned, fused, remembered and refused, a file for each subject.
+
+#[macro_use]
+#[path = "../support/mod.rs"]
+mod support;
+
+mod access_patterns;
+mod aliased_views;
+mod background_builds;
+mod bad_input;
+mod base_groups;
+mod chain;
+mod fusion_protocol;
+mod images;
+mod inlining;
+mod input_forms;
+mod kept_lists;
+mod kernel_artifacts;
+mod known_lists;
+mod library_chains;
+mod library_kernels;
+mod numbers;
+mod seams;
+mod shaders_load;
+mod verified;
+mod weaknesses;
