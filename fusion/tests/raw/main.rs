@@ -3,6 +3,7 @@
 // Handles can be vouched for in no other way.
 #![allow(unsafe_code)]
 
+mod contents;
 mod device;
 mod record;
 #[path = "../support/mod.rs"]

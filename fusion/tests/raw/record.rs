@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Keeps the chain on these buffers, with one run.
-fn keep(queue: &Queue, x: &Buffer<u32>, out: &Buffer<u32>) -> FusedList {
+pub(crate) fn keep(queue: &Queue, x: &Buffer<u32>, out: &Buffer<u32>) -> FusedList {
     let fusion = FusionWrapper::new(queue).unwrap();
     let sum = queue.context().scratch::<u32>(N as usize).unwrap();
     fusion.start_fusion().unwrap();
