@@ -10,9 +10,7 @@
 //!
 //! # Refuses
 //! - ids used otherwise than by loads; push constants whose block is a buffer's as well
-//!
-//! # Leaves alone
-//! - whether the result is valid: a return out of a loop of the body is not, and spirv-val says so
+//! - a loop around a body that returns from inside of a loop: nothing leads from there to the next item
 
 use ahash::AHashMap;
 use rspirv::dr::{Block, Function, Instruction, Module, Operand};
@@ -21,6 +19,7 @@ use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, Word};
 use super::free::VIRTUAL;
 use super::writer::{Pushed, Result, Writer};
 use super::{Order, words_at};
+use crate::analysis::cfg::Cfg;
 use crate::frontend::{
     defs::Defs,
     resource::{self, Role},
@@ -33,6 +32,9 @@ pub(super) fn wrap(kernel: &Specialized, order: Order, local: [u32; 3]) -> Resul
     let mut module = normal.module.clone();
     let [function] = module.functions.as_mut_slice() else { return Err("several functions") };
     let mut function = std::mem::take(function);
+    if order == Order::Rows && returns_in_a_loop(&function) {
+        return Err("it returns from inside of a loop");
+    }
     let mut writer = Writer::new(module)?;
     let words = writer.push_words(words_at(kernel), order.words())?;
     let mut ids = Ids::find(&writer)?;
@@ -62,6 +64,21 @@ pub(super) fn nothing(kernel: &Specialized, local: [u32; 3]) -> Result<Module> {
     function.blocks = vec![block(label, vec![writer.effect(Op::Return, Vec::new())])];
     writer.shape(local);
     Ok(writer.finish(function))
+}
+
+/// Whether a return lies in the construct of a loop, of which only its merge block and its continue target may be branched to.
+fn returns_in_a_loop(function: &Function) -> bool {
+    let cfg = Cfg::new(function);
+    let merge_of = |block: &Block| {
+        let merge = block.instructions.iter().find(|inst| inst.class.opcode == Op::LoopMerge)?;
+        cfg.block_of_label(merge.operands.first()?.id_ref_any()?)
+    };
+    let returns = |block: &Block| block.instructions.iter().any(|inst| inst.class.opcode == Op::Return);
+    let blocks = || function.blocks.iter().enumerate();
+    let mut loops = blocks().filter_map(|(header, block)| Some((header, merge_of(block)?)));
+    loops.any(|(header, merge)| {
+        blocks().any(|(at, block)| returns(block) && cfg.dominates(header, at) && !cfg.dominates(merge, at))
+    })
 }
 
 /// Takes the local variables out of the body. What they start with is stored where each item begins.

@@ -178,6 +178,23 @@ probes! {
             .on_rows(12, &[0]);
     }
 
+    fn a_return_in_a_loop_keeps_a_kernel_apart() {
+        let first = kernel(
+            "a z",
+            "16",
+            "let i = gid.x;
+             if (i >= p.y) { return; }
+             for (var k = 0u; k < 3u; k++) { if (a[i] % 3u == k) { z[i] = a[i] * k; return; } }
+             z[i] = 7u;",
+        );
+        let checked = Lab::rewriting(60)
+            .submit(&first, over(60), &[0, 1], &[12, 60])
+            .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
+            .check();
+        let tried = checked.apart(2).map(ToString::to_string).unwrap_or_default();
+        assert!(tried.contains("returns from inside of a loop"), "{tried}");
+    }
+
     fn more_items_than_places_stay_apart_unless_they_are_idle() {
         // 80 items, 60 places; the guard lets items through that no row has.
         let unguarded = kernel("a z", "16", "z[gid.x] = a[gid.x] + 1u;");
