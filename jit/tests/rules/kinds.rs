@@ -9,6 +9,7 @@ use vkfuse_jit::Reason;
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 use vkfuse_jit::plan::{BarrierReason, Internalization, Policy, Promote, ShapeFacts};
 
+use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, View, kernel};
 
 fn copy() -> String {
@@ -54,6 +55,22 @@ fn floats() -> String {
 }
 
 probes! {
+    /// Two structs with the same members are one type where a front end or an optimiser makes them one.
+    fn push_constants_of_a_buffers_type_are_fused() {
+        if !is_possible() {
+            return;
+        }
+        for class in ["std140) uniform", "std430) buffer"] {
+            let outside = format!("layout(set = 0, binding = 2, {class} U {{ uint ux, uy, uz, uw; }};---");
+            let text = glsl("", "a z", "8", &(outside + "if (i < p.y) z[i] = a[i] * p.x + (uz | p.w);"));
+            let checked = Lab::rewriting(32)
+                .submit_views(&text, [4, 1, 1], &[0.into(), 1.into(), part(4, 0, 4)], &[3, 30, 0, 5])
+                .submit_views(&text, [4, 1, 1], &[1.into(), 2.into(), part(4, 0, 4)], &[7, 32, 0, 6])
+                .check();
+            assert_eq!(checked.plan.steps.len(), 1, "{:#?}", checked.plan.report);
+        }
+    }
+
     /// Reads of a uniform buffer may move across stores of the same invocation, in either direction.
     fn a_uniform_buffer_that_is_written_splits() {
         let list = |uniform: View, written: View| {
