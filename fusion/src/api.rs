@@ -9,3 +9,5 @@ pub(crate) mod kernel;
 pub(crate) mod queue;
 pub(crate) mod recording;
 pub mod rust;
+#[cfg(feature = "wgpu")]
+pub(crate) mod wgpu;

@@ -147,6 +147,18 @@ pub mod device {
     };
 }
 
+#[cfg(feature = "wgpu")]
+pub mod wgpu {
+    //! Over a device of wgpu's, of its Vulkan back end: its buffers as arguments, lists between its submissions.
+
+    pub use ::wgpu;
+
+    pub use crate::{
+        api::wgpu::{Device, Fused},
+        vk::wgpu::{WgpuBuffer, WgpuDevice, WgpuError},
+    };
+}
+
 pub mod module {
     //! What a SPIR-V module says of itself: entry points, bindings, constants.
 

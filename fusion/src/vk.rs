@@ -32,6 +32,7 @@
 //! | `record` | commands into a command buffer |
 //! | `queue` | submission, time line, retirement |
 //! | `wait` | polling and waiting |
+//! | `wgpu` | a device of wgpu's, its buffers, and a command buffer of its |
 //! | `transfer` | host bytes to device memory and back |
 //! | `stats` | counters |
 //!
@@ -78,6 +79,8 @@ mod tests;
 mod texture;
 mod transfer;
 mod wait;
+#[cfg(feature = "wgpu")]
+pub(crate) mod wgpu;
 
 pub(crate) use allocate::MemoryKind;
 pub(crate) use caller::{CallerWork, Written};

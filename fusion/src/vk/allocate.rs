@@ -51,7 +51,7 @@ impl Gpu {
         let capacity = bytes.checked_next_multiple_of(GRANULE).filter(|size| *size <= limit).ok_or(over)?;
         // On a plain device the host reaches staging memory only.
         let in_reach = self.0.direct || kind != MemoryKind::Device;
-        let over = |buffer| Memory::over(self, buffer, bytes, Origin { in_reach, bound: None });
+        let over = |buffer| Memory::over(self, buffer, bytes, Origin { in_reach, bound: None, kept: None });
         if kind != MemoryKind::Device {
             return Ok(Arc::new(over(self.new_buffer(bytes, capacity, kind)?)));
         }

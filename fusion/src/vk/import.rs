@@ -1,6 +1,6 @@
 //! The user's own buffers as memory: vulkano's objects, or handles.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use ash::vk::{self, Handle};
 use vulkano::{
@@ -12,6 +12,7 @@ use vulkano::{
 use super::{
     DeviceError, Gpu, Memory,
     memory::{Bound, Holder, Origin},
+    raw::Kept,
 };
 
 /// A buffer range of the user's, with the user's word that it is free to use.
@@ -44,6 +45,7 @@ use super::{
 #[derive(Debug, Clone)]
 pub struct UserBuffer {
     bytes: Bytes,
+    kept: Option<Kept>,
 }
 
 /// A part of a Vulkan buffer by its handle: see [`UserBuffer::from_raw`].
@@ -83,7 +85,7 @@ impl UserBuffer {
     ///   or concurrent sharing).
     #[must_use]
     pub unsafe fn new(range: Subbuffer<[u8]>) -> UserBuffer {
-        UserBuffer { bytes: Bytes::Vulkano(range) }
+        UserBuffer { bytes: Bytes::Vulkano(range), kept: None }
     }
 
     /// Vouches for a part of a Vulkan buffer by its handle.
@@ -94,7 +96,15 @@ impl UserBuffer {
     /// crate made from it or work that uses it; and all that [`new`](UserBuffer::new) asks for.
     #[must_use]
     pub unsafe fn from_raw(buffer: &RawBuffer) -> UserBuffer {
-        UserBuffer { bytes: Bytes::Raw(*buffer) }
+        UserBuffer { bytes: Bytes::Raw(*buffer), kept: None }
+    }
+
+    /// Keeps something of the program's, such as an object that owns the Vulkan buffer, as long as a buffer of this crate made from
+    /// it lives, or work that uses it runs.
+    #[must_use]
+    pub fn keeping(mut self, kept: Arc<dyn Any + Send + Sync>) -> UserBuffer {
+        self.kept = Some(Kept(kept));
+        self
     }
 
     /// Bytes of the range.
@@ -131,7 +141,7 @@ impl Gpu {
             }
         }
         let size = range.size();
-        let origin = Origin { in_reach: self.0.direct, bound };
+        let origin = Origin { in_reach: self.0.direct, bound, kept: buffer.kept.clone() };
         Ok(Arc::new(Memory::over(self, range, size, origin)))
     }
 

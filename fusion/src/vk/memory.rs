@@ -19,7 +19,7 @@ use vulkano::{
     memory::MemoryPropertyFlags,
 };
 
-use super::{DeviceError, Gpu, gpu::unique_id, stats::Alive};
+use super::{DeviceError, Gpu, gpu::unique_id, raw::Kept, stats::Alive};
 
 /// A buffer with memory behind it. `Send + Sync`; freed when the last handle goes, which the submissions that use it
 /// hold too.
@@ -41,6 +41,8 @@ pub(crate) struct Memory {
     uniform: bool,
     /// What is known of the memory of a buffer that came by its handle.
     bound: Option<Bound>,
+    /// What the user gave to live as long.
+    _kept: Option<Kept>,
     _alive: Alive,
     /// Keeps buffer and memory.
     buffer: Subbuffer<[u8]>,
@@ -119,12 +121,14 @@ pub(crate) struct Place {
 }
 
 /// Where a buffer comes from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Origin {
     /// Whether the host may use a mapping of it.
     pub(super) in_reach: bool,
     /// For a buffer that came by its handle: where its bytes are.
     pub(super) bound: Option<Bound>,
+    /// Lives as long as the memory object.
+    pub(super) kept: Option<Kept>,
 }
 
 /// Where the bytes of a whole Vulkan buffer are.
@@ -186,6 +190,7 @@ impl Memory {
             host_visible: !known || flags.contains(MemoryPropertyFlags::HOST_VISIBLE),
             uniform: usage.contains(BufferUsage::UNIFORM_BUFFER),
             bound: origin.bound,
+            _kept: origin.kept,
             _alive: gpu.0.counters.live_buffers.one_more(),
             buffer: range,
             spares: None,

@@ -3,7 +3,7 @@
 //! vulkano has no borrowed devices: its objects destroy what they are made from. So it loads its functions through
 //! [`loader`], which has other ones for the calls that would destroy something of the user's.
 
-use std::{fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc};
 
 use ash::vk::{self, Handle};
 use smallvec::SmallVec;
@@ -58,6 +58,17 @@ pub struct RawDevice {
     extensions: Vec<String>,
     features: DeviceFeatures,
     queues: Vec<RawQueue>,
+    kept: Option<Kept>,
+}
+
+/// What lives as long as something that was made over a device or a buffer of the user's.
+#[derive(Clone)]
+pub(super) struct Kept(#[allow(dead_code, reason = "is only dropped")] pub(super) Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kept")
+    }
 }
 
 /// A queue to use.
@@ -122,7 +133,16 @@ impl RawDevice {
             extensions,
             features,
             queues: Vec::new(),
+            kept: None,
         }
+    }
+
+    /// Keeps something of the program's until everything that is made over the device is gone: who has the device in an object
+    /// that destroys it need not wait.
+    #[must_use]
+    pub fn keeping(mut self, kept: Arc<dyn Any + Send + Sync>) -> RawDevice {
+        self.kept = Some(Kept(kept));
+        self
     }
 
     /// Also uses this queue, by its family and its number in it. Nobody else may use it meanwhile: see
@@ -177,8 +197,9 @@ impl Gpu {
         if raw.device.is_null() {
             return null("device");
         }
-        let library = VulkanLibrary::with_loader(loader::Borrowed(raw.get_instance_proc_addr))
-            .map_err(|e| DeviceError::NoLoader { reason: e.to_string() })?;
+        let library =
+            VulkanLibrary::with_loader(loader::Borrowed::new(raw.get_instance_proc_addr, raw.kept.clone()))
+                .map_err(|e| DeviceError::NoLoader { reason: e.to_string() })?;
         let info = InstanceCreateInfo {
             // Zero is how Vulkan 1.0 was asked for before there was another.
             max_api_version: Some(Version::from(raw.api_version).max(Version::V1_0)),

@@ -10,10 +10,21 @@ use std::{
 use ash::vk;
 use vulkano::{VulkanObject, instance::Instance, library::Loader};
 
+use super::Kept;
 use crate::vk::DeviceError;
 
 /// The user's loader, behind an instance that is not destroyed.
-pub(super) struct Borrowed(pub(super) vk::PFN_vkGetInstanceProcAddr);
+pub(super) struct Borrowed {
+    get: vk::PFN_vkGetInstanceProcAddr,
+    /// vulkano's objects keep their instance, and that its loader: this goes after the last of them.
+    _kept: Option<Kept>,
+}
+
+impl Borrowed {
+    pub(super) fn new(get: vk::PFN_vkGetInstanceProcAddr, kept: Option<Kept>) -> Self {
+        Self { get, _kept: kept }
+    }
+}
 
 // SAFETY: the functions of the user's loader stay valid as long as its instance lives, which outlives everything made from it
 // (`RawDevice::new`); the others are of this program.
@@ -24,7 +35,7 @@ unsafe impl Loader for Borrowed {
         name: *const c_char,
     ) -> vk::PFN_vkVoidFunction {
         // SAFETY: the caller's promises are those of the function.
-        let found = unsafe { (self.0)(instance, name) };
+        let found = unsafe { (self.get)(instance, name) };
         // SAFETY: `name` is a string that ends with a zero.
         match unsafe { CStr::from_ptr(name) }.to_bytes() {
             b"vkDestroyInstance" => erased(keep_instance as vk::PFN_vkDestroyInstance),
