@@ -34,12 +34,17 @@ struct List {
 
 impl List {
     fn new(rig: Rig) -> List {
+        List::of(rig, 1)
+    }
+
+    /// With the block at the start of a buffer of so many.
+    fn of(rig: Rig, blocks: usize) -> List {
         let floats = |start: f32| {
             let all: Vec<f32> = (0..LEN).map(|i| start + i as f32).collect();
             rig.context.buffer_from(&all).unwrap()
         };
         let (a, b, c) = (floats(1.0), floats(2000.0), floats(0.0));
-        let block = rig.context.buffer_from(&[Block { offset: 0.5, width: W }]).unwrap();
+        let block = rig.context.buffer_from(&vec![Block { offset: 0.5, width: W }; blocks]).unwrap();
         List { lines: "library/lines", block, a, b, c, rig }
     }
 
@@ -110,7 +115,7 @@ type Change = fn(&List, Block);
 
 /// Every way to change it, and whether its contents are known afterwards.
 const CHANGES: [(&str, Change, bool); 8] = [
-    ("an upload", |list, block| list.block.upload(&[block]).unwrap(), true),
+    ("an upload", |list, block| list.block.upload_at(0, &[block]).unwrap(), true),
     ("a host write", |list, block| list.block.host_write(|all| all[0] = block).unwrap(), true),
     (
         "a host task",
@@ -126,12 +131,16 @@ const CHANGES: [(&str, Change, bool); 8] = [
     ),
     ("a fill by the host", |list, block| list.block.fill(block).unwrap(), true),
     ("a fill", |list, block| drop(list.rig.queue.fill(list.block.write(), block).unwrap()), false),
-    ("an update", |list, block| drop(list.rig.queue.update(list.block.write(), &[block]).unwrap()), false),
+    (
+        "an update",
+        |list, block| drop(list.rig.queue.update(list.block.write().range(0, 1), &[block]).unwrap()),
+        false,
+    ),
     (
         "a copy",
         |list, block| {
             let from = list.rig.context.buffer_from(&[block]).unwrap();
-            drop(list.rig.queue.copy(from.read(), list.block.write()).unwrap());
+            drop(list.rig.queue.copy(from.read(), list.block.write().range(0, 1)).unwrap());
         },
         false,
     ),
@@ -143,7 +152,10 @@ const CHANGES: [(&str, Change, bool); 8] = [
             // A number that is a float's bits, made by adding 1 to it.
             let from = list.rig.context.buffer_from(&[offset - 1.0, width - 1.0]).unwrap();
             let submitted = list.rig.queue.submit(|h| {
-                h.arg(0, from.read()).arg(1, list.block.write()).push(&2u32).dispatch(&line, [1, 1, 1]);
+                h.arg(0, from.read())
+                    .arg(1, list.block.write().range(0, 1))
+                    .push(&2u32)
+                    .dispatch(&line, [1, 1, 1]);
             });
             submitted.unwrap();
         },
@@ -262,6 +274,36 @@ fn declared_contents_are_read_once() {
     assert_eq!(list.run_with(|| large.constant().range(0, 1), block), 1);
     assert_eq!(list.run_with(|| large.constant().range(0, 1), block), 1);
     list.rig.assert_no_validation_messages();
+}
+
+/// What was read because it was declared counts as long as nobody writes it, in a buffer of any size.
+#[test]
+fn declared_contents_are_forgotten_whoever_changes_them() {
+    for blocks in [1, 600, 2000, 8000] {
+        let list = List::of(rig!(), blocks);
+        let kept = {
+            let fusion = FusionWrapper::new(&list.rig.queue).unwrap();
+            fusion.start_fusion().unwrap();
+            list.submit(&list.rig.queue, || list.block.constant().range(0, 1)).unwrap();
+            fusion.complete_and_keep(&FusionProperties::default().no_rewrites()).unwrap().1
+        };
+        for (what, change, stays) in CHANGES {
+            for width in [W, 48, W, 17] {
+                let before = list.block.download_range(0..1).unwrap()[0];
+                list.run_with(|| list.block.constant().range(0, 1), before);
+                change(&list, Block { offset: width as f32, width });
+                let now = list.block.download_range(0..1).unwrap()[0];
+                let wanted = list.begin(now);
+                list.end(&kept.run().unwrap(), &wanted);
+                let known = blocks == 1 && stays && now.width == W;
+                for _ in 0..3 {
+                    let dispatches = list.run_with(|| list.block.read().range(0, 1), now);
+                    assert_eq!(dispatches, if known { 1 } else { 2 }, "{blocks}, {what}, {now:?}");
+                }
+            }
+        }
+        list.rig.assert_no_validation_messages();
+    }
 }
 
 /// Of memory of the user's nobody knows who writes it, unless the user says so each time.
