@@ -76,6 +76,8 @@ pub struct Specialized {
     pub variants: Variants,
     /// First bytes of push constants that are zero in every call: what hides floats that a rewrite brought together.
     pub zeros: Vec<u32>,
+    /// Whether a loop of a rewrite's stands around its own: it goes round more often than the kernel that was submitted.
+    pub(crate) is_repeated: bool,
 }
 
 impl Kernel {
@@ -268,6 +270,7 @@ impl Kernel {
             normal: normal.map_err(Reason::from),
             variants: Variants::default(),
             zeros: Vec::new(),
+            is_repeated: false,
         }
     }
 }
@@ -319,6 +322,7 @@ impl Specialized {
             normal: normal.map_err(Reason::from),
             variants: self.variants.of_variant(),
             zeros: self.zeros.iter().copied().chain(zero).collect(),
+            is_repeated: self.is_repeated,
         })
     }
 }

@@ -63,7 +63,8 @@ pub(crate) fn place(
 fn wrapped(kernel: &Specialized, order: Order, local: [u32; 3]) -> Result<Specialized, RewriteReason> {
     let failed = |what: String| RewriteReason::Failed { what };
     let module = wrap::wrap(kernel, order, local).map_err(|what| failed(what.to_owned()))?;
-    let placed = kernel.rewritten(module, local, None).map_err(|error| failed(error.to_string()))?;
+    let mut placed = kernel.rewritten(module, local, None).map_err(|error| failed(error.to_string()))?;
+    placed.is_repeated |= order == Order::Rows;
     // Arguments are told apart by their number.
     let places = |one: &Specialized| -> Vec<SetBinding> {
         one.interface.bindings.iter().map(|binding| binding.at).collect()

@@ -163,6 +163,11 @@ impl Group {
         Ok(())
     }
 
+    /// Most rounds of all loops of its members together, if they are known.
+    pub(super) fn loop_rounds(&self) -> Option<u128> {
+        self.rounds.iter().copied().sum()
+    }
+
     fn add(
         &mut self,
         list: &[Submission],
@@ -187,9 +192,11 @@ impl Group {
             .collect();
         let rounds = evaluator.loop_rounds(&mut self.atoms);
         if let Some(limit) = limits.max_loop_rounds.filter(|_| !mutant!(IgnoreLoopLimit)) {
-            let others: Option<u128> = self.rounds.iter().copied().sum();
-            // A member without loops changes nothing for the others, known or not.
-            let alone = rounds == Some(0) || others == Some(0);
+            let others = self.loop_rounds();
+            // A member without loops changes nothing for the others, known or not. One with loops that goes with such members
+            // goes round as often as by itself, unless a rewrite put a loop around it.
+            let is_own = !submission.kernel.is_repeated || mutant!(PlacedRoundsAreOwn);
+            let alone = rounds == Some(0) || others == Some(0) && is_own;
             let together = rounds.zip(others).is_some_and(|(a, b)| a + b <= u128::from(limit));
             if !alone && !together {
                 return Err(Reason::LoopRounds { limit }.into());

@@ -92,6 +92,8 @@ pub(crate) fn choose(
         let taken = |one: u64| one * u64::from(groups);
         if count < groups || left < u64::from(facts.least) {
             why = AloneReason::Few { work_groups: all, least: facts.least };
+        } else if let Some(limit) = limits.max_loop_rounds.filter(|&limit| !fits(group, groups, limit)) {
+            why = AloneReason::LoopRounds { limit };
         } else if taken(shared) > u64::from(most_shared) && !mutant!(IgnoreLimits) {
             why = AloneReason::SharedMemory { needed: taken(shared), limit: most_shared };
         } else if taken(private) > u64::from(facts.private_bytes) {
@@ -102,6 +104,14 @@ pub(crate) fn choose(
         groups = groups.next_power_of_two() / 2;
     }
     Err(why)
+}
+
+/// Whether all loops go round seldom enough if they are done for so many work-groups, one after another: constructs that are apart are,
+/// and all of it where few work-groups are left.
+fn fits(group: &Group, groups: u32, limit: u64) -> bool {
+    let groups = u128::from(if mutant!(RoundsInTurnAreOne) { 1 } else { groups });
+    let most = group.loop_rounds().and_then(|rounds| (rounds + 1).checked_mul(groups)?.checked_add(1));
+    most.is_some_and(|most| most <= u128::from(limit))
 }
 
 /// Most work-groups that are written side by side: the code grows with them.

@@ -85,6 +85,13 @@ pub enum AloneReason {
         /// What the device has.
         limit: u32,
     },
+    /// Loops that are done for one work-group after another would go round more often than the driver lets them, or it is not known
+    /// how often they do.
+    #[error("the driver ends loops after {limit} rounds")]
+    LoopRounds {
+        /// Rounds after which it does.
+        limit: u64,
+    },
     /// More private variables than are kept in registers.
     #[error("{needed} bytes of private variables of {limit}")]
     Registers {

@@ -60,6 +60,39 @@ probes! {
         ended_by(&limited(limit(21), &text, [&[10], &[10]]), &Reason::LoopRounds { limit: 21 });
     }
 
+    /// A kernel of which an invocation does several items goes round as often as all of them together, known or not.
+    fn rounds_of_items_are_counted() {
+        let rows = kernel(
+            "a z",
+            "8",
+            "var<workgroup> part: array<u32, 8>;---
+             part[lid.x] = a[wid.x * 32u + lid.x];
+             workgroupBarrier();
+             let at = wid.x * 32u + lid.x;
+             let sum = part[0] + part[7];
+             z[at] = a[at] + sum; z[at + 8u] = a[at + 8u] + sum;
+             z[at + 16u] = a[at + 16u] + sum; z[at + 24u] = a[at + 24u] + sum;",
+        );
+        let list = |bound: &str, limit| {
+            let body = format!(
+                "let i = gid.x; if (i >= p.y) {{ return; }}
+                 var s = 0u; for (var k = 0u; k < {bound}; k++) {{ s += a[i] * k; }} z[i] = s;"
+            );
+            let mut lab = Lab::rewriting(160);
+            lab.limits.max_loop_rounds = limit;
+            lab.submit(&kernel("a z", "16", &body), [10, 1, 1], &[0, 1], &[10, 160])
+                .submit(&rows, [5, 1, 1], &[1, 2], &[])
+                .check()
+        };
+        // Eleven rounds in each of the five of the loop over four items, and those: the ones that find a loop at its end count.
+        assert_eq!(list("p.x", None).plan.steps.len(), 1);
+        assert_eq!(list("p.x", Some(60)).plan.steps.len(), 1);
+        assert_eq!(list("p.x", Some(59)).plan.steps.len(), 2);
+        // Each of them has less than 10 rounds.
+        assert_eq!(list("a[i] % 10u", None).plan.steps.len(), 1);
+        assert_eq!(list("a[i] % 10u", Some(1000)).plan.steps.len(), 2);
+    }
+
     /// However long the first round's range is, a loop that halves it goes round at most as often as a word has bits; WGSL
     /// wraps the division so that its divisor is chosen by a condition.
     fn loops_that_halve_are_bounded() {

@@ -154,6 +154,8 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::ViewsAreApart,
     Mutant::SilentlyWithoutBarriers,
     Mutant::IgnoreLoopLimit,
+    Mutant::PlacedRoundsAreOwn,
+    Mutant::RoundsInTurnAreOne,
     Mutant::IgnoreLimits,
     Mutant::EffectsComeAfterGuards,
     Mutant::NothingIsHidden,

@@ -260,6 +260,23 @@ probes! {
         ));
     }
 
+    /// Loops that are done for one work-group after another go round as often as all of them together.
+    fn rounds_of_work_groups_are_counted() {
+        let list = |limit: u64| {
+            let mut lab = softmax(8, 16, Promote::Auto).several(4);
+            lab.limits.max_loop_rounds = Some(limit);
+            lab.check().plan
+        };
+        let one = (1..1000).find(|&limit| list(limit).steps.len() == 1).expect("its rounds are known");
+        let is_alone = |limit: u64| {
+            let groups = &list(limit).report.groups;
+            groups[0].alone == Some(AloneReason::LoopRounds { limit })
+        };
+        assert!(is_alone(one) && is_alone(one + 2) && is_alone(2 * one));
+        assert_eq!(list(2 * one + 3).report.groups[0].work_groups, 2);
+        assert_eq!(list(4 * one + 5).report.groups[0].work_groups, 4);
+    }
+
     fn groups_without_barriers_are_not_concerned() {
         let flat = kernel("a z", "8", "z[gid.x] = a[gid.x] * 3u;");
         let lab = Lab::new(256).submit(&flat, [8, 1, 1], &[0, 1], &[]).submit(&flat, [8, 1, 1], &[1, 2], &[]);
