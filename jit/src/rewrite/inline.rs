@@ -200,6 +200,9 @@ pub(super) fn inline(
         let is_element = load.class.opcode == Op::Load && chain.operands.len() == depth + 2;
         let index = index.filter(|_| is_element).ok_or("a load of no element")?;
         let ty = defs.type_of(index).ok_or("an index of no type")?;
+        if width(own, ty) != Some(32) {
+            return Err("an index of another width than 32 bits");
+        }
         let mut code = Vec::new();
         let u32 = copy.writer.u32();
         let own = copy.cast(&mut code, index, ty, u32);
@@ -321,6 +324,9 @@ impl Copy<'_> {
         if let Some(own) =
             self.import.type_of(definition.index).filter(|_| self.import.is_local(definition.index))
         {
+            if width(self.producer, own) != Some(32) {
+                return Err("an index of another width than 32 bits");
+            }
             let own = self.import.global(&mut self.writer, own)?;
             let own = self.cast(code, number, u32, own);
             self.values.insert(definition.index, own);

@@ -4,6 +4,7 @@ use rspirv::spirv::Op;
 use vkfuse_jit::RewriteReason;
 use vkfuse_jit::plan::{Internalization, Promote};
 
+use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
 
 /// An element-wise kernel of `p.x` elements.
@@ -64,6 +65,19 @@ probes! {
         product(80, "a[b[i] % p.x]", Promote::Auto).check().fused(0).works_out(&[(1, 0)]);
         // Any element of the buffer may be meant, and all of them are stored.
         product(80, "a[b[i]]", Promote::None).planned().fused(0).works_out(&[(1, 0)]);
+    }
+
+    fn an_index_of_eight_bits_is_left_alone() {
+        if !is_possible() {
+            return;
+        }
+        let read = "if (i < p.x) { uint8_t j = uint8_t(i & 63u); z[i] = a[j]; }";
+        let checked = Lab::rewriting(80)
+            .submit(&flat("a b z", "a[i] * b[i]"), over(80), &[0, 1, 2], &[80])
+            .submit(&glsl("", "a z", "16", read), over(80), &[2, 3], &[80])
+            .check();
+        let tried = checked.stays_apart(2).map(ToString::to_string).unwrap_or_default();
+        assert!(tried.contains("width"), "{tried}");
     }
 
     fn a_window_is_worked_out() {
