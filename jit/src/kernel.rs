@@ -77,7 +77,7 @@ pub struct Specialized {
     /// First bytes of push constants that are zero in every call: what hides floats that a rewrite brought together.
     pub zeros: Vec<u32>,
     /// Whether a loop of a rewrite's stands around its own: it goes round more often than the kernel that was submitted.
-    pub(crate) is_repeated: bool,
+    pub is_repeated: bool,
 }
 
 impl Kernel {

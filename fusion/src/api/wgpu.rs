@@ -107,7 +107,7 @@ impl Device {
     fn touch(&self, buffer: &wgpu::Buffer) {
         let limits = self.device.limits();
         let step = u64::from(limits.min_storage_buffer_offset_alignment.max(4));
-        let most = (limits.max_storage_buffer_binding_size as u64 / step).max(1) * step;
+        let most = (limits.max_storage_buffer_binding_size / step).max(1) * step;
         let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());

@@ -42,8 +42,19 @@ fn on(shelf: &Arc<Shelf>) -> Option<Arc<dyn ArtifactStore>> {
 
 /// Demands two kernels to be the same in all that a later stage can see.
 fn assert_same(what: &str, made: &Specialized, kept: &Specialized) {
-    let Specialized { name, entry, hash, module, spec, interface, plain, normal, variants: _, zeros: _ } =
-        made;
+    let Specialized {
+        name,
+        entry,
+        hash,
+        module,
+        spec,
+        interface,
+        plain,
+        normal,
+        variants: _,
+        zeros: _,
+        is_repeated: _,
+    } = made;
     assert_eq!((name, entry, hash), (&kept.name, &kept.entry, &kept.hash), "{what}");
     assert_eq!((module.words(), module.hash()), (kept.module.words(), kept.module.hash()), "{what}");
     assert_eq!((spec, interface, plain), (&kept.spec, &kept.interface, &kept.plain), "{what}");
