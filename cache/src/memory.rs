@@ -1,8 +1,8 @@
 //! The memory cache: get or build, with one build per key at a time.
 //!
 //! A hit takes the lock of one of many shards and nothing else. Finding that there is none, or inserting one, takes the
-//! map's lock. The first caller builds outside it; others wait on that entry alone. The order of use is exact, and so are
-//! the limits. What is evicted, removed or cleared is dropped outside
+//! map's lock. The first caller builds outside it; others wait on that entry alone. The order of use is exact for a thread, and the
+//! limits are exact. What is evicted, removed or cleared is dropped outside
 //! every lock, and lives on where somebody still holds it.
 //!
 //! # Guarantees

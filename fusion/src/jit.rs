@@ -14,8 +14,10 @@ pub use vkfuse_jit::{
     },
 };
 pub(crate) use vkfuse_jit::{
+    emit::is_valid as module_is_valid,
     kernel::{
-        ArtifactStore, FloatControls, FloatWidths, Kernel, Origin, Pass, artifact_tools, observe_passes,
+        ArtifactStore, FloatControls, FloatWidths, Kernel, Origin, Pass, artifact_is_valid, artifact_tools,
+        observe_passes,
     },
     plan::{
         Arg, Bound, FuseOptions, Limits, Numbers, Plan, SmallScalars, Step, Submission, overwrites, plan,

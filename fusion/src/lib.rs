@@ -130,6 +130,7 @@ pub mod cache {
     pub use crate::{
         code::{
             ahead::{Difference, Explanation},
+            carried::is_valid_entry,
             keep::{Artifact, NotCacheable},
             log::{RecordedList, Recording, RecordingError},
             programs::CacheStats,

@@ -32,7 +32,7 @@ mod value;
 pub(crate) mod wgsl;
 pub(crate) mod words;
 
-pub use artifact::cache::{ARTIFACT_VERSION, ArtifactStore, Origin, artifact_tools};
+pub use artifact::cache::{ARTIFACT_VERSION, ArtifactStore, Origin, artifact_is_valid, artifact_tools};
 pub use controls::{FloatControls, FloatWidths};
 pub use error::KernelError;
 pub use images::ImageDeclaration;

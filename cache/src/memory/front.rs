@@ -1,12 +1,15 @@
 //! Finished values by key, for hits: in shards, so that threads that hit different keys do not wait for each other.
 //!
 //! The order of use is kept by the map, behind one lock. A hit leaves a stamp in its shard instead, and the map catches up
-//! before it next looks at the order: with the stamps sorted, the order is exactly that of the hits.
+//! before it next looks at the order, with the stamps sorted. Then every value that was hit since is later than every one that
+//! was not. The hits of one thread are in their order; those of several threads may be out of it by [`APART`] hits, for a
+//! number that all of them count up would be the line of memory that all of them wait for, and a clock costs more than
+//! the rest of a hit.
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::key::MemoryKey;
 use crate::sync::{Mutex, lock};
@@ -38,20 +41,27 @@ struct Ready<V> {
     stamp: Option<u64>,
 }
 
-/// Nanoseconds since the first use, later each time within a thread.
+/// How many hits a thread makes before it tells the others how far it has counted.
+const APART: u64 = 256;
+
+/// A number that is later than those before it in its thread, and than what other threads told.
 fn stamp() -> u64 {
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    /// What threads told. Not the scheduler's (`crate::sync`): nothing but the order of use goes by it.
+    static TOLD: AtomicU64 = AtomicU64::new(0);
     thread_local! {
         static LAST: Cell<u64> = const { Cell::new(0) };
     }
-    let now = u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    // Where a thread's own storage is gone already its clock has to do.
+    let told = TOLD.load(Relaxed);
+    // Where a thread's own storage is gone already, what others told has to do.
     LAST.try_with(|last| {
-        let now = now.max(last.get().saturating_add(1));
+        let now = last.get().max(told) + 1;
         last.set(now);
+        if now.is_multiple_of(APART) {
+            TOLD.fetch_max(now, Relaxed);
+        }
         now
     })
-    .unwrap_or(now)
+    .unwrap_or(told)
 }
 
 impl<K: MemoryKey, V> Front<K, V> {

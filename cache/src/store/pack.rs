@@ -55,6 +55,8 @@ pub struct Imported {
     pub blobs_left_out: u64,
     /// Records that are not sound.
     pub damaged: u64,
+    /// Sound entries that were not accepted, and their driver blobs.
+    pub refused: u64,
     /// Sound records that the store did not take.
     pub skipped: u64,
     /// Why it did not take the first of them.
@@ -174,8 +176,8 @@ impl Store {
         Ok(done)
     }
 
-    /// Stores what is in a file that [`Store::export`] wrote; blobs of drivers only if `blobs` says so, for they
-    /// run in the driver's process as they are.
+    /// Stores what is in a file that [`Store::export`] wrote: entries that `accept` takes, for the store knows nothing of what
+    /// they hold; blobs of drivers only if `blobs` says so, for they run in the driver's process as they are.
     ///
     /// # Errors
     /// Why the file was not read to its end, and what was stored all the same.
@@ -183,10 +185,11 @@ impl Store {
         &self,
         from: &mut dyn Read,
         blobs: bool,
+        accept: &mut dyn FnMut(&Entry) -> bool,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Imported, (PackError, Imported)> {
         let mut done = Imported::default();
-        match self.import_into(from, blobs, progress, &mut done) {
+        match self.import_into(from, blobs, accept, progress, &mut done) {
             Ok(()) => Ok(done),
             Err(error) => Err((error, done)),
         }
@@ -196,6 +199,7 @@ impl Store {
         &self,
         from: &mut dyn Read,
         blobs: bool,
+        accept: &mut dyn FnMut(&Entry) -> bool,
         progress: &mut dyn FnMut(u64),
         done: &mut Imported,
     ) -> Result<(), PackError> {
@@ -208,11 +212,22 @@ impl Store {
         if start[..8] != MAGIC || start[8..12] != VERSION.to_le_bytes() || start[12..] != [0; 4] {
             return Err(PackError::NotAPack);
         }
+        // The latest entry that was not accepted; its blobs come after it.
+        let mut refused = None;
         while let Some(record) = next(from, inner, &mut hasher)? {
             let key = tools::key_of(&record.key);
             let stored = match key.and_then(|key| Ok((check(&key, record.kind, &record.body)?, key))) {
                 Err(_) => {
                     done.damaged += 1;
+                    None
+                }
+                Ok((Sound::Entry(entry), key)) if !accept(&entry) => {
+                    done.refused += 1;
+                    refused = Some(key.id());
+                    None
+                }
+                Ok((Sound::Blob(..), key)) if refused == Some(key.id()) => {
+                    done.refused += 1;
                     None
                 }
                 Ok((Sound::Entry(entry), key)) => Some((self.put(&key, &entry), &mut done.entries)),

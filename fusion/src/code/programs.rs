@@ -67,7 +67,7 @@ impl Wanted<'_> {
 }
 
 /// The section of an entry that holds the code.
-const SPIRV: &str = "spirv";
+pub(crate) const SPIRV: &str = "spirv";
 
 /// What the caches of a context have done since it was made, and how full they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

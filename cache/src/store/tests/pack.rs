@@ -20,7 +20,19 @@ fn exported(store: &Store, blobs: bool) -> Vec<u8> {
 }
 
 fn import(store: &Store, mut file: &[u8], blobs: bool) -> Result<Imported, (PackError, Imported)> {
-    store.import(&mut file, blobs, &mut |_| {})
+    store.import(&mut file, blobs, &mut |_| true, &mut |_| {})
+}
+
+#[test]
+fn what_is_not_accepted_is_not_stored_nor_are_its_blobs() {
+    let (from, to) = (Yard::new(), Yard::new());
+    let file = exported(&filled(&from, 10), true);
+    let other = to.open();
+    let unwanted = payload(4, 204);
+    let done = other.import(&mut &*file, true, &mut |entry| *entry != unwanted, &mut |_| {}).unwrap();
+    assert_eq!((done.entries, done.blobs, done.refused, done.damaged), (9, 9, 2, 0));
+    assert!(other.get(&key(4)).is_err() && other.get_blob(&key(4), &driver(1)).is_err());
+    assert!(other.get(&key(5)).is_ok());
 }
 
 /// All of the first record, and of the rest each, or some.

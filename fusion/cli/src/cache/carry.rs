@@ -61,7 +61,7 @@ pub(super) fn import(
     let failed = |error: &dyn std::fmt::Display| Stop::wrong(format!("{}: {error}", file.display()));
     let mut from = BufReader::new(File::open(file).map_err(|error| failed(&error))?);
     let bar = Bar::new("entries", 0);
-    let result = store.import(&mut from, driver_blobs, &mut |entries| {
+    let result = store.import(&mut from, driver_blobs, &mut vkfuse::cache::is_valid_entry, &mut |entries| {
         let entries = usize::try_from(entries).unwrap_or(usize::MAX);
         bar.at(entries, entries);
     });
@@ -71,13 +71,15 @@ pub(super) fn import(
         Err((error @ (PackError::NotAPack | PackError::Disabled), _)) => return Err(failed(&error)),
         Err((error, done)) => (done, Some(error.to_string())),
     };
-    let Imported { entries, blobs, blobs_left_out, damaged, skipped, problem: refused, .. } = done;
-    let is_complete = problem.is_none() && damaged == 0 && skipped == 0;
+    let Imported {
+        entries, blobs, blobs_left_out, damaged, refused: invalid, skipped, problem: refused, ..
+    } = done;
+    let is_complete = problem.is_none() && damaged == 0 && invalid == 0 && skipped == 0;
     let status = if is_complete { Status::Success } else { Status::Different };
     if as_json {
         let report = json!({
             "format": FORMAT, "file": file.display().to_string(), "entries": entries, "driver_blobs": blobs,
-            "driver_blobs_left_out": blobs_left_out, "damaged": damaged, "not_written": skipped,
+            "driver_blobs_left_out": blobs_left_out, "damaged": damaged, "invalid": invalid, "not_written": skipped,
             "reason": refused.map(|refused| refused.to_string()), "problem": problem, "complete": is_complete,
         });
         print_json(out, &report)?;
@@ -92,6 +94,9 @@ pub(super) fn import(
     }
     if damaged > 0 {
         writeln!(out, "{damaged} records are damaged")?;
+    }
+    if invalid > 0 {
+        writeln!(out, "{invalid} records hold modules that spirv-val does not accept, and were left out")?;
     }
     if let Some(refused) = refused {
         writeln!(out, "{skipped} records were not stored: {refused}")?;

@@ -408,11 +408,14 @@ fn entries_are_carried_to_another_store_and_removed() {
     let (from, to, file) = (path("from"), path("to"), path("pack"));
     let store = Store::open(StoreConfig::at(&from));
     let (driver, other) = (Part::new().str("driver", "mock"), Part::new());
-    for number in 0..3 {
+    let module =
+        fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shaders/chain/mul.spv")).expect("readable");
+    let put = |store: &Store, number: u32, module: &[u8]| {
         let key = Key::new(Part::new().u32("number", number), other.clone(), other.clone(), other.clone());
-        assert!(store.put(&key, &Entry::new().with("spirv", [number as u8; 40])).is_published());
+        assert!(store.put(&key, &Entry::new().with("spirv", module)).is_published());
         assert!(store.put_blob(&key, &driver, &[1, 2, 3]).is_published());
-    }
+    };
+    (0..3).for_each(|number| put(&store, number, &module));
     drop(store);
     let (status, done) = json(&["cache", "export", &file, "--driver-blobs", "--cache-dir", &from]);
     assert_eq!((status, &done["entries"], &done["driver_blobs"]), (0, &json!(3), &json!(3)));
@@ -435,6 +438,27 @@ fn entries_are_carried_to_another_store_and_removed() {
     let gone = vkfuse(&["cache", "rm", keys[2], keys[0], "--cache-dir", &to]);
     assert_eq!(gone.status, 2, "{}", gone.stderr);
     assert_eq!(json(&["cache", "stats", "--cache-dir", &to]).1["entries"], 1);
+
+    // Sound records of modules that no validator accepts, or of nothing that this program knows, are left out.
+    let store = Store::open(StoreConfig::at(path("rotten")));
+    put(&store, 1, &module);
+    let mut rotten = module.clone();
+    let middle = rotten.len() / 8 * 4;
+    rotten[middle..middle + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    put(&store, 2, &rotten);
+    let key = Key::new(Part::new().u32("number", 3), other.clone(), other.clone(), other.clone());
+    assert!(store.put(&key, &Entry::new().with("form", [7; 100])).is_published());
+    drop(store);
+    let (status, _) =
+        json(&["cache", "export", &path("rot"), "--driver-blobs", "--cache-dir", &path("rotten")]);
+    assert_eq!(status, 0);
+    let (status, done) =
+        json(&["cache", "import", &path("rot"), "--driver-blobs", "--cache-dir", &path("fourth")]);
+    assert_eq!((status, &done["entries"], &done["driver_blobs"]), (1, &json!(1), &json!(1)));
+    assert_eq!(
+        (&done["invalid"], &done["damaged"], &done["complete"]),
+        (&json!(3), &json!(0), &json!(false))
+    );
 
     // A file that is cut off gives what it has, and says so; one that is something else gives nothing.
     let bytes = fs::read(&file).expect("readable");

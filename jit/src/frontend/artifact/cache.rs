@@ -10,6 +10,8 @@
 
 use std::fmt;
 
+use rspirv::binary::Assemble;
+
 use super::KernelArtifact;
 use crate::frontend::tools;
 
@@ -61,6 +63,16 @@ pub(crate) fn find(store: Option<&dyn ArtifactStore>, origin: &Origin<'_>) -> Op
         );
     }
     artifact
+}
+
+/// Whether bytes that came from elsewhere are an artifact, all of whose modules spirv-val accepts. What is found in a store is not
+/// looked at in this way.
+pub fn artifact_is_valid(bytes: &[u8]) -> bool {
+    KernelArtifact::decode(bytes).is_some_and(|KernelArtifact { repaired, interface: _, plain, normal }| {
+        let normal = normal.ok().map(|module| module.assemble());
+        let modules = [Some(&plain.contract), Some(&plain.strict), normal.as_ref(), repaired.as_ref()];
+        modules.into_iter().flatten().all(|words| tools::validate(words).is_ok())
+    })
 }
 
 /// Keeps the artifact of an origin. One that could not be read again is not kept: normalisation can write a module that is
