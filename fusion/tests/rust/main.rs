@@ -9,6 +9,8 @@ mod support;
 #[path = "../../../jit/dsl/tests/bodies/kernels.rs"]
 mod kernels;
 
+#[path = "../../../jit/dsl/tests/bodies/chains.rs"]
+mod chains;
 #[path = "../../../jit/dsl/tests/bodies/forms.rs"]
 mod forms;
 

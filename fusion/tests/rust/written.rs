@@ -3,12 +3,13 @@
 use vkfuse::{
     Buffer,
     rust::{
-        Grid, HostBuffer, Item, ItemKind, KernelObject, Ranged, ReadWrite, Shared, Value,
-        host::{on_host, task_on_host},
+        Grid, GroupRange, HostBuffer, Item, ItemKind, KernelObject, Ranged, ReadWrite, Shared, Value,
+        host::{on_host, on_host_groups, task_on_host},
     },
 };
 
 use crate::{
+    chains::{Chains, TalliesI32, TalliesU32},
     forms::{Alone, Elements, Grids, Mode, Patterns, Places, Random, Row, Traits},
     support::Rig,
 };
@@ -66,6 +67,42 @@ fn patterns() {
         run(&rig, 100, &host, &Patterns { mode, out: (&out.device).into() });
         out.assert_same();
     }
+}
+
+#[test]
+fn chains_of_conditions() {
+    let rig = rig!();
+    for by in [[2, 3, 5], [7, 2, 4]] {
+        let out = Both::new(&rig, vec![0_u32; 200]);
+        let host = Chains { by, out: (&out.host).into() };
+        run(&rig, 200, &host, &Chains { by, out: (&out.device).into() });
+        out.assert_same();
+    }
+}
+
+/// Atomics of a range, and of work-group memory. What they leave behind does not depend on the order of the items.
+#[test]
+fn atomics_of_ranges_and_work_groups() {
+    let rig = rig!();
+    macro_rules! on {
+        ($name:ident, $first:expr) => {{
+            let (part, out) = (Both::new(&rig, vec![$first; 12]), Both::new(&rig, vec![0_u32; 48]));
+            let (host, device) = (Ranged::new(&part.host, 3..11), Ranged::new(&part.device, 3..11));
+            let host = $name { part: host, out: (&out.host).into(), taken: Shared::new() };
+            let device = $name { part: device, out: (&out.device).into(), taken: Shared::new() };
+            on_host_groups([3], [16], &host);
+            let submitted = rig.queue.submit(|h| {
+                h.parallel_for(GroupRange::new([3], [16]), &device);
+            });
+            submitted.expect("submits");
+            assert_eq!(out.host.to_vec(), [1; 48]);
+            out.assert_same();
+            part.assert_same();
+        }};
+    }
+    on!(TalliesU32, 60_u32);
+    on!(TalliesI32, -60_i32);
+    rig.assert_no_validation_messages();
 }
 
 #[test]

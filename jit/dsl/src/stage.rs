@@ -48,8 +48,8 @@ pub use float::{
     mul_add, powf, powi, recip, round, sin, sinh, sqrt, tan, tanh, to_bits, trunc,
 };
 pub use flow::{
-    Broken, Yield, assert, break_, break_to, continue_, continue_to, for_inclusive, for_range, for_steps,
-    if_then, if_value, label, loop_, loop_value, never, nowhere, return_unit, while_,
+    Broken, Chain, Yield, assert, break_, break_to, continue_, continue_to, for_inclusive, for_range,
+    for_steps, if_chain, if_then, if_value, label, loop_, loop_value, never, nowhere, return_unit, while_,
 };
 pub use math::*;
 pub use method::{Handle, Method, Receiver, method};

@@ -6,13 +6,14 @@ use syn::{Expr, ExprForLoop, ExprIf, ExprLet, ExprWhile, Label, Pat, RangeLimits
 
 use crate::{
     body::{Both, Returns, Round, Walk, Want},
+    chain,
     derive::{own, root, root_at},
     pattern::{Named, Test},
     refuse,
 };
 
 /// What a label is to the staged copy: the name of the loop that comes next.
-fn staged_label(label: &Option<Label>) -> TokenStream {
+pub(crate) fn staged_label(label: &Option<Label>) -> TokenStream {
     let root = root();
     label.as_ref().map_or_else(TokenStream::new, |label| {
         let name = label.name.ident.to_string();
@@ -67,6 +68,9 @@ impl Walk {
                 let (label, named) = (&e.label, staged_label(&e.label));
                 if let Expr::Let(matched) = &*e.cond {
                     return self.while_let(e, matched);
+                }
+                if chain::is(&e.cond) {
+                    return self.while_chain(e);
                 }
                 let check = self.expr(&e.cond, Want::Value)?;
                 let (body, _) = self.rounds(label, false, |walk| Ok(walk.block(&e.body, Want::Nothing)))?;
@@ -161,7 +165,7 @@ impl Walk {
     }
 
     /// A loop's body, and whether it is given a value.
-    fn rounds(
+    pub(crate) fn rounds(
         &mut self,
         label: &Option<Label>,
         endless: bool,
@@ -178,6 +182,9 @@ impl Walk {
         let (root, span) = (root_at(e.span()), e.span());
         if let Expr::Let(matched) = &*e.cond {
             return self.if_let(e, matched, want);
+        }
+        if chain::is(&e.cond) {
+            return self.if_chain(e, want);
         }
         let condition = self.expr(&e.cond, Want::Value)?;
         let then = self.block(&e.then_branch, want);
@@ -199,7 +206,7 @@ impl Walk {
     }
 
     /// What a pattern of a condition asks; the names are those of a scope that the caller has begun.
-    fn matched(&mut self, e: &ExprLet) -> Result<(Both, TokenStream, TokenStream)> {
+    pub(crate) fn matched(&mut self, e: &ExprLet) -> Result<(Both, TokenStream, TokenStream)> {
         let on = self.expr(&e.expr, Want::Value)?;
         let (root, value) = (root(), own("__on", e.pat.span()));
         let Test { condition, names } = self.test(&e.pat, &quote!(#value))?;

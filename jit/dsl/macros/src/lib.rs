@@ -7,6 +7,7 @@ mod assert;
 mod attribute;
 mod body;
 mod call;
+mod chain;
 mod closure;
 mod derive;
 mod expr;

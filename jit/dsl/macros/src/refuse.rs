@@ -92,7 +92,6 @@ pub(crate) fn expression(e: &Expr) -> Error {
         Expr::TryBlock(_) => {
             ("`try`", "it leaves a function that gives an `Option`: use `if let` or `match`")
         }
-        Expr::Let(_) => ("`let` beside another condition", "write one `if` inside of the other"),
         Expr::RawAddr(_) => ("a raw pointer", "use an accessor and an index"),
         Expr::Const(_) => ("a `const` block", "name a `const` outside of the function"),
         Expr::Infer(_) => ("`_`", "name the value"),

@@ -8,9 +8,9 @@ use rspirv::{
 };
 
 use super::{
-    Val,
+    Place, Val, assign,
     builder::{Builder, CHECK_ASSERTED, Label, Loop},
-    shape, with,
+    constant, not, rd, shape, var, with,
 };
 use crate::{
     capture::Local,
@@ -295,6 +295,36 @@ pub fn loop_value<R: Yield>(body: impl FnOnce(&Broken<R>)) -> R {
     R::kept(broken.slot.get())
 }
 
+/// What a chain of conditions comes to.
+pub struct Chain<R> {
+    holds: Place<bool>,
+    gives: Broken<R>,
+}
+
+impl<R: Yield> Chain<R> {
+    /// All of them hold.
+    pub fn holds(&self, then: impl FnOnce() -> R) {
+        assign(self.holds, constant(true));
+        self.give(then());
+    }
+
+    fn give(&self, value: R) {
+        if with(Builder::reachable) {
+            self.gives.give(value);
+        }
+    }
+}
+
+/// `if` with several conditions of which some bind names: `conditions` are inside of each other, and innermost is what comes if
+/// all hold. Written inside of each other as well, what comes otherwise would be there once for each.
+pub fn if_chain<R: Yield>(conditions: impl FnOnce(&Chain<R>), other: impl FnOnce() -> R) -> R {
+    let chain =
+        Chain { holds: var(constant(false)), gives: Broken { slot: Cell::new(None), ty: PhantomData } };
+    conditions(&chain);
+    if_then(not(rd(chain.holds)), || chain.give(other()));
+    R::kept(chain.gives.slot.get())
+}
+
 /// `loop`.
 pub fn loop_(body: impl FnOnce()) {
     rounds(None, body, || {});
@@ -373,6 +403,16 @@ pub fn for_steps<T: Int + Ordered>(
     body: impl FnOnce(Val<T>),
 ) {
     let one = super::constant(T::ONE);
+    if back && step.is_none() && !inclusive {
+        // What is common gets the form in which rounds can be counted.
+        let counter = super::var(end);
+        let down = || {
+            let now = super::sub(super::rd(counter), one);
+            super::assign(counter, now);
+            body(now);
+        };
+        return rounds(Some(&mut || super::gt(super::rd(counter), first)), down, || {});
+    }
     let (any, last) =
         if inclusive { (super::le(first, end), end) } else { (super::lt(first, end), super::sub(end, one)) };
     let (from, to) = if back { (last, first) } else { (first, last) };

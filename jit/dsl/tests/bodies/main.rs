@@ -4,9 +4,11 @@
 
 extern crate vkfuse_kernel as vkfuse;
 
+mod chains;
 mod forms;
 mod kernels;
 
+use chains::{Chains, TalliesI32, TalliesU32};
 use forms::{Alone, Elements, Grids, Mode, Patterns, Places, Random, Row, Traits};
 use kernels::{
     Branches, Complex, Document, Flow, Loops, Meaning, Methods, Nested, Outer, Padded, Pair, Particle, Paths,
@@ -270,6 +272,68 @@ fn patterns() {
     assert_eq!(out[2], 900 + 2 + 60 + 400 + 108);
     // An odd half, and no other way out of the loop than that.
     assert_eq!(out[5], 30_000 + 1 + 1 + 7 + 55 + 900 + 10 + 5);
+}
+
+#[test]
+fn chains_of_conditions() {
+    let out = HostBuffer::new(vec![0_u32; 60]);
+    let kernel = Chains { by: [2, 3, 5], out: (&out).into() };
+    on_host([60], &kernel);
+    lowers(&kernel);
+    let halved = |n: u32| n.is_multiple_of(2).then_some(n / 2);
+    let divided = |n: u32| {
+        let times = |by: u32| (0..5).take_while(|k| n.is_multiple_of(by.pow(k + 1))).count() as u32;
+        [2, 3, 5].into_iter().map(times).enumerate().find(|(_, times)| *times > 0)
+    };
+    let expected = |i: u32| {
+        let quarter = Some(i).filter(|i| *i > 3).and_then(halved).and_then(halved).filter(|i| *i != 4);
+        let half = halved(i).filter(|half| *half < 3);
+        let mut sum = quarter.map(|i| 1000 + i).or(half.map(|i| 2000 + i)).unwrap_or(3000 + i);
+        if let Some((k @ 0..2, times)) = divided(i + 1) {
+            sum += 10_000 * times + 100_000 * k as u32;
+            if (times, i) == (3, 7) {
+                return sum;
+            }
+        }
+        let mut left = i;
+        'all: for k in (0..9).rev() {
+            while left > 2 && left.is_multiple_of(2) {
+                if left == 10 {
+                    break 'all;
+                }
+                left /= 2;
+                if k > 6 && left == 12 {
+                    continue 'all;
+                }
+                sum += k;
+            }
+            left += k;
+        }
+        sum * 100 + left
+    };
+    assert_eq!(out.to_vec(), (0..60).map(expected).collect::<Vec<_>>());
+}
+
+#[test]
+fn atomics_of_ranges_and_work_groups() {
+    let (part, out) = (HostBuffer::new(vec![60_u32; 12]), HostBuffer::new(vec![0_u32; 48]));
+    let range = Ranged::new(&part, 3..11);
+    let kernel = TalliesU32 { part: range, out: (&out).into(), taken: Shared::new() };
+    on_host_groups([3], [16], &kernel);
+    lowers(&kernel);
+    assert_eq!(out.to_vec(), [1; 48]);
+    let sum = 60 + 47 * 24;
+    let least = (0..48_u32).map(|i| (i * 7).wrapping_sub(60)).min().unwrap().min(60);
+    let most = (0..48_u32).map(|i| (i * 5).wrapping_sub(60)).max().unwrap();
+    // All numbers below 48 together are zero.
+    let expected = [60, 60, 60, sum, least, most, 0, 60 | 0xf_ffff, 60, 60, 77, 60];
+    assert_eq!(part.to_vec(), expected);
+    let part = HostBuffer::new(vec![-60_i32; 12]);
+    let range = Ranged::new(&part, 3..11);
+    let kernel = TalliesI32 { part: range, out: (&out).into(), taken: Shared::new() };
+    on_host_groups([3], [16], &kernel);
+    lowers(&kernel);
+    assert_eq!(part.to_vec()[3..6], [47 * 24 - 60, -60, 47 * 5 - 60]);
 }
 
 #[test]

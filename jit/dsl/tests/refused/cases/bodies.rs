@@ -47,8 +47,8 @@ fn expressions(x: u32) {
     let l = Some(x)?;
     let m = x as _;
     let n = x as usize;
-    if let 1 = x && x > 0 {}
-    while x > 0 && let 1 = x {}
+    if let 1 = x && x > 0 {
+    }
     let p = Point { 0: x };
     let q = Point(x, x);
     let r = (x)(1);
