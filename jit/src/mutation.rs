@@ -101,6 +101,12 @@ mutants! {
     #[load = true] AtomicsAreReads: "atomic operations count as reads",
     ViewsAreApart: "two variables never reach the same byte",
     UniformsAreCoherent: "a uniform buffer over memory that another member writes is as good as a storage buffer",
+    // Rounds, and values that a plan depends on.
+    #[load = true] AnyProductEnds: "a loop whose counter is multiplied ends, whether or not the counter wraps to zero",
+    AnyValueWillDo: "a plan holds for other numbers in indices and conditions",
+    EqualOnceIsEqual: "arguments that share a push constant still share it where they differ",
+    ComputedIsPassedOn: "an argument that equals a number of the planner's may be another",
+    #[load = true] NoValueIsPlanned: "no index or condition depends on a push constant",
     // Barriers.
     NoBarriers: "no barrier is placed",
     SilentlyWithoutBarriers: "a barrier that was switched off is not listed as trusted",

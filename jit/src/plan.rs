@@ -28,6 +28,7 @@ pub(crate) mod step;
 mod submission;
 mod unroll;
 mod uses;
+mod values;
 mod view;
 
 pub use ingredients::Ingredients;
@@ -57,6 +58,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Why they are what they are.
     pub report: Report,
+    /// What it depends on of push constants.
+    pub(crate) values: values::Values,
     /// What was found out about pairs of accesses, for certificates.
     #[cfg(feature = "certify")]
     pub(crate) verdicts: Vec<group::PairVerdict>,
@@ -106,6 +109,7 @@ pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
                 }
                 Err(reason) => {
                     tried = reason;
+                    plan.values.all |= inline::is_tried(&list[held.end()], why, options);
                     inline::across(asked, (&list, &uses), held, why, report, options, limits)
                 }
             };
@@ -152,6 +156,7 @@ pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
         start = end;
     }
     assemble::report_wishes(&list, &uses, &mut plan);
+    plan.note_values(asked, &list);
     plan.steps.iter_mut().for_each(|step| step.ask(limits.float_controls));
     #[cfg(feature = "certify")]
     if let Cow::Owned(rewritten) = list {

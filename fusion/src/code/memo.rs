@@ -1,9 +1,10 @@
 //! Plans that were made before.
 //!
-//! A plan follows from the list alone: the kernels, the group counts, the push constants, which arguments are the same
-//! bytes of the same memory, the promotions asked for, the options and the device's limits. It does not follow from which
-//! memory that is. So a plan is kept with its buffers numbered in order of first use, and serves every list of the same
-//! structure.
+//! A plan follows from the list alone: the kernels, the group counts, which arguments are the same bytes of the same memory,
+//! the promotions asked for, the options and the device's limits. It does not follow from which memory that is. So a plan is
+//! kept with its buffers numbered in order of first use, and serves every list of the same structure. Of push constants only
+//! those words have to be the same that indices and conditions are made of, and the same ones have to be equal
+//! ([`Plan::holds_with`]): with the others, the plan is the one that was kept but for the bytes that it passes on.
 //!
 //! # Guarantees
 //! - what is found is what planning would give: a hash only finds candidates, and every part of the structure is compared
@@ -126,9 +127,11 @@ impl Memo {
         options: &FuseOptions,
     ) -> (Option<Arc<Planned>>, Numbered) {
         let mut numbers = Numbered::of(list.clone());
-        let hash = self.hash(list.clone(), options, &mut numbers);
-        let found = self.kept.as_mut().and_then(|kept| kept.get(&hash));
-        let found = found.filter(|planned| planned.fits(list, options, &mut numbers)).cloned();
+        let found = [false, true].into_iter().find_map(|all| {
+            let hash = self.hash(list.clone(), options, all, &mut numbers);
+            let found = self.kept.as_mut()?.get(&hash)?;
+            found.with_push_of(list.clone(), options, &mut numbers)
+        });
         (found, numbers)
     }
 
@@ -146,7 +149,7 @@ impl Memo {
         rename(&mut plan.report, |buffer| BufferId(numbers.number(buffer)));
         let structure = list.clone().map(|submission| Call::of(submission, &mut numbers)).collect();
         let planned = Arc::new(Planned { options: *options, structure, plan });
-        let hash = self.hash(list, options, &mut numbers);
+        let hash = self.hash(list, options, planned.plan.needs_all_values(), &mut numbers);
         if let Some(kept) = &mut self.kept {
             kept.put(hash, planned.clone());
         }
@@ -158,20 +161,30 @@ impl Memo {
         self.kept.iter_mut().for_each(LruCache::clear);
     }
 
+    /// The hash of a structure: of all push constants, for plans that depend on all of them, or of those words that any plan may
+    /// depend on.
     fn hash<'a>(
         &self,
         list: impl Iterator<Item = &'a Submission>,
         options: &FuseOptions,
+        all: bool,
         numbers: &mut Numbered,
     ) -> u64 {
         use std::hash::{BuildHasher, Hash, Hasher};
         let mut hasher = self.hasher.build_hasher();
-        options.hash(&mut hasher);
+        (options, all).hash(&mut hasher);
         for submission in list {
             hasher.write_usize(Arc::as_ptr(&submission.kernel).addr());
             submission.base.hash(&mut hasher);
             submission.groups.hash(&mut hasher);
-            submission.push.hash(&mut hasher);
+            if all {
+                submission.push.hash(&mut hasher);
+            } else {
+                for &(offset, width) in submission.kernel.planned_push() {
+                    let (from, to) = (offset as usize, offset as usize + usize::from(width / 8));
+                    submission.push.get(from..to).hash(&mut hasher);
+                }
+            }
             for arg in &submission.args {
                 Argument::of(arg, numbers).hash(&mut hasher);
             }
@@ -181,18 +194,36 @@ impl Memo {
 }
 
 impl Planned {
-    fn fits<'a>(
-        &self,
-        list: impl Iterator<Item = &'a Submission>,
+    /// The plan with the push constants of a list of this structure; nothing where the list is another one.
+    fn with_push_of<'a>(
+        self: &Arc<Self>,
+        list: impl Iterator<Item = &'a Submission> + Clone,
         options: &FuseOptions,
         numbers: &mut Numbered,
-    ) -> bool {
+    ) -> Option<Arc<Planned>> {
         let mut structure = self.structure.iter();
-        self.options == *options
+        let fits = self.options == *options
             && list
-                .into_iter()
+                .clone()
                 .all(|submission| structure.next().is_some_and(|call| call.fits(submission, numbers)))
-            && structure.next().is_none()
+            && structure.next().is_none();
+        if !fits {
+            return None;
+        }
+        let now: SmallVec<[&[u8]; 16]> = list.map(|submission| &*submission.push).collect();
+        if self.structure.iter().zip(&now).all(|(call, now)| &*call.push == *now) {
+            return Some(self.clone());
+        }
+        let before = |at: usize| &*self.structure[at].push;
+        if !self.plan.holds_with(before, |at| now[at]) {
+            return None;
+        }
+        let mut plan = self.plan.clone();
+        for step in &mut plan.steps {
+            step.push = step.push_with(|at| now[at]);
+        }
+        // The structure is that of the plan which is kept.
+        Some(Arc::new(Planned { options: *options, structure: Vec::new(), plan }))
     }
 }
 
@@ -208,11 +239,11 @@ impl Call {
         }
     }
 
+    /// Whether a submission is this, but for push constants.
     fn fits(&self, submission: &Submission, numbers: &mut Numbered) -> bool {
         Arc::ptr_eq(&self.kernel, &submission.kernel)
             && self.base == submission.base
             && self.groups == submission.groups
-            && self.push == submission.push
             && self.args.len() == submission.args.len()
             && self.args.iter().zip(&submission.args).all(|(known, arg)| *known == Argument::of(arg, numbers))
     }

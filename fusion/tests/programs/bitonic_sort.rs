@@ -4,12 +4,12 @@ use vkfuse::rust::{Captures, GroupItem, GroupRange, ReadWrite, Shared, kernel};
 
 use crate::{agree, words};
 
-const BLOCK: u32 = 256;
+const BLOCK: u32 = 64;
 
 #[derive(Captures)]
 struct Sort {
     x: ReadWrite<u32>,
-    block: Shared<u32, 256>,
+    block: Shared<u32, 64>,
 }
 
 #[kernel]

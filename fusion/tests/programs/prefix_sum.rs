@@ -4,13 +4,13 @@ use vkfuse::rust::{Captures, GroupItem, GroupRange, Read, Shared, Write, kernel}
 
 use crate::{agree, words};
 
-const BLOCK: u32 = 256;
+const BLOCK: u32 = 64;
 
 #[derive(Captures)]
 struct Scan {
     x: Read<u32>,
     sums: Write<u32>,
-    block: Shared<u32, 256>,
+    block: Shared<u32, 64>,
 }
 
 #[kernel]

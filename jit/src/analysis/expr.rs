@@ -319,6 +319,18 @@ impl Exprs {
         cells
     }
 
+    /// The push constants that expressions depend on: offset and width in bits.
+    pub(crate) fn pushed(&self) -> Vec<(u32, u8)> {
+        let push = |node: &Node| match node {
+            Node::Push { offset, width } => Some((*offset, *width)),
+            _ => None,
+        };
+        let mut pushed: Vec<_> = self.nodes.iter().filter_map(push).collect();
+        pushed.sort_unstable();
+        pushed.dedup();
+        pushed
+    }
+
     /// The loops of counters that a round may leave as they are, and the branches under which it does not.
     pub(crate) fn skipping(&self) -> Vec<(usize, Vec<Passed>)> {
         let skips = |node: &Node| match node {

@@ -42,7 +42,7 @@ impl Builder<'_> {
                 let tested = self.tested(index);
                 LoopRounds {
                     parent: self.cfg.loops[index].parent,
-                    rounds: if tested.is_empty() { self.halving(index) } else { Rounds::Counted },
+                    rounds: if tested.is_empty() { self.by_factors(index) } else { Rounds::Counted },
                     tested,
                     exits: self.other_exits(index),
                     weight: Unrollable::of(self.function, self.cfg, index).map(|parts| parts.weight),
@@ -98,9 +98,89 @@ impl Builder<'_> {
         nodes.into_iter().filter(is_tested).collect()
     }
 
-    fn halving(&mut self, index: usize) -> Rounds {
-        let halves = self.phis(index).into_iter().any(|phi| self.halves(phi, index));
-        if halves { Rounds::AtMost(64) } else { Rounds::Unknown }
+    /// Rounds of a loop whose counter is divided, or multiplied, by a constant in each.
+    fn by_factors(&mut self, index: usize) -> Rounds {
+        let phis = self.phis(index);
+        if phis.iter().any(|&phi| self.halves(phi, index)) {
+            return Rounds::AtMost(64);
+        }
+        let most = phis.into_iter().find_map(|phi| self.doublings(phi, index));
+        most.map_or(Rounds::Unknown, Rounds::AtMost)
+    }
+
+    /// Rounds of a loop that goes on only while `phi` is below a constant, begins at a constant,
+    /// and multiplies it by a constant. They are counted out, in words of the width that it has: one that wraps to zero never
+    /// gets there, and is followed no further than words have bits.
+    fn doublings(&mut self, phi: u32, index: usize) -> Option<u64> {
+        let test = self.cfg.test_of(self.function, index)?;
+        let Some(&Definition::Local { inst, block }) = self.definitions.get(&test.condition) else {
+            return None;
+        };
+        let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
+        let (limit, inclusive, signed) = match (inst.class.opcode, test.stays) {
+            (Op::ULessThan, true) | (Op::UGreaterThanEqual, false) if a == phi => (b, false, false),
+            (Op::SLessThan, true) | (Op::SGreaterThanEqual, false) if a == phi => (b, false, true),
+            (Op::ULessThanEqual, true) | (Op::UGreaterThan, false) if a == phi => (b, true, false),
+            (Op::SLessThanEqual, true) | (Op::SGreaterThan, false) if a == phi => (b, true, true),
+            (Op::UGreaterThan, true) | (Op::ULessThanEqual, false) if b == phi => (a, false, false),
+            (Op::SGreaterThan, true) | (Op::SLessThanEqual, false) if b == phi => (a, false, true),
+            (Op::UGreaterThanEqual, true) | (Op::ULessThan, false) if b == phi => (a, true, false),
+            (Op::SGreaterThanEqual, true) | (Op::SLessThan, false) if b == phi => (a, true, true),
+            _ => return None,
+        };
+        let (limit, width) = self.const_word(limit, block)?;
+        let (mut first, mut factor) = (None, None);
+        let &Definition::Local { inst, .. } = self.definitions.get(&phi)? else { return None };
+        for pair in inst.operands.chunks(2) {
+            let value = pair.first()?.id_ref_any()?;
+            let from = self.cfg.block_of_label(pair.get(1)?.id_ref_any()?)?;
+            let (known, one) = match self.cfg.loops[index].blocks.contains(from) {
+                true => (&mut factor, self.factor_of(value, phi)?),
+                false => (&mut first, self.const_word(value, from)?.0),
+            };
+            if known.replace(one).is_some_and(|known| known != one) {
+                return None;
+            }
+        }
+        let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
+        let below = |value: u64| match signed {
+            true => sign_extend(value, width) < sign_extend(limit, width),
+            false => value < limit,
+        };
+        let (mut value, mut rounds) = (first?, 0);
+        while below(value) || inclusive && value == limit {
+            value = value.wrapping_mul(factor?) & mask;
+            rounds += 1;
+            if rounds > u64::from(width) {
+                return if mutant!(AnyProductEnds) { Some(rounds) } else { None };
+            }
+        }
+        Some(rounds)
+    }
+
+    /// What `value` is `phi` times, if that is a constant.
+    fn factor_of(&mut self, value: u32, phi: u32) -> Option<u64> {
+        let Some(&Definition::Local { inst, block }) = self.definitions.get(&value) else { return None };
+        let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
+        match inst.class.opcode {
+            Op::IAdd if a == phi && b == phi => Some(2),
+            Op::IMul if a == phi => Some(self.const_word(b, block)?.0),
+            Op::IMul if b == phi => Some(self.const_word(a, block)?.0),
+            Op::ShiftLeftLogical if a == phi => {
+                let (by, _) = self.const_word(b, block)?;
+                1_u64.checked_shl(u32::try_from(by).ok()?).filter(|_| by < 32)
+            }
+            _ => None,
+        }
+    }
+
+    /// The word that a value is, and its bits.
+    fn const_word(&mut self, id: u32, block: usize) -> Option<(u64, u8)> {
+        let node = self.scalar(id, block);
+        match *self.exprs.get(node) {
+            Node::Const { value, width } => Some((value, width)),
+            _ => None,
+        }
     }
 
     /// Whether the loop goes on only while `phi` is above zero, and each round divides it.

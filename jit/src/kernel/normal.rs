@@ -33,6 +33,8 @@ pub struct NormalKernel {
     pub(crate) execution_modes: Vec<String>,
     /// Whether it has barriers, if its work-groups can be done side by side. Worked out when it is first asked for.
     side_by_side: OnceLock<Result<bool, Alone>>,
+    /// The push constants that plans may depend on. Worked out when it is first asked for.
+    pub(crate) planned_push: OnceLock<Vec<(u32, u8)>>,
 }
 
 impl NormalKernel {
@@ -65,6 +67,7 @@ impl NormalKernel {
             push_block,
             execution_modes,
             side_by_side: OnceLock::new(),
+            planned_push: OnceLock::new(),
         }
     }
 

@@ -56,7 +56,7 @@ impl<'a> Budget<'a> {
                 self.buffers.push(entry);
             }
         }
-        let _ = self.push.add_member(submission);
+        let _ = self.push.add_member(submission, 0);
         let shape = (submission.groups, submission.kernel.interface.local_size);
         if !self.shapes.contains(&shape) {
             self.shapes.push(shape);
@@ -128,6 +128,7 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
         members: position..position + 1,
         floats: FloatControls::default(),
         source: Source::Plain { kernel: one.kernel.clone(), float, base: one.base },
+        origins: Vec::new(),
     }
 }
 
@@ -349,6 +350,7 @@ fn step(
         recipe.members.iter_mut().zip(chosen.wide).for_each(|(member, wide)| member.wide = wide);
     }
     let encoded = recipe.encode();
+    let origins = std::mem::take(&mut push.origins);
     let step = Step {
         key: *blake3::hash(&encoded).as_bytes(),
         recipe: encoded,
@@ -358,6 +360,7 @@ fn step(
         members: range,
         floats: FloatControls::default(),
         source: Source::Fused { kernels, recipe: Arc::new(recipe) },
+        origins,
     };
     (step, alone)
 }
@@ -413,7 +416,7 @@ fn member(
     Member {
         kernel: submission.kernel.hash,
         targets,
-        push: push.add_member(submission).unwrap_or_default(),
+        push: push.add_member(submission, position).unwrap_or_default(),
         remap: remap(submission, layout, push),
         widen_barriers,
         wide: Vec::new(),

@@ -62,6 +62,19 @@ pub(crate) struct Inlined {
     pub(crate) again: Vec<Again>,
 }
 
+/// Whether [`across`] tries anything to let the next submission join.
+pub(crate) fn is_tried(next: &Submission, rejection: &Rejection, options: &FuseOptions) -> bool {
+    let is_seam = matches!(
+        rejection.reason,
+        Reason::CrossGroup(_)
+            | Reason::LocalSize { .. }
+            | Reason::SlowBroadcast { .. }
+            | Reason::BarrierMemoryModel
+            | Reason::UniformWritten(_)
+    );
+    !options.no_rewrites && is_seam && next.base == [0; 3] && analysis_of(next).is_ok()
+}
+
 /// Tries to let the next submission join by working out what it reads; `Err(None)` if there is nothing to try. `asked` is the list
 /// as it was submitted.
 pub(crate) fn across(
@@ -74,15 +87,7 @@ pub(crate) fn across(
     limits: &Limits,
 ) -> Result<Inlined, Option<RewriteReason>> {
     let next = group.end();
-    let is_seam = matches!(
-        rejection.reason,
-        Reason::CrossGroup(_)
-            | Reason::LocalSize { .. }
-            | Reason::SlowBroadcast { .. }
-            | Reason::BarrierMemoryModel
-            | Reason::UniformWritten(_)
-    );
-    if options.no_rewrites || !is_seam || list[next].base != [0; 3] || analysis_of(&list[next]).is_err() {
+    if !is_tried(&list[next], rejection, options) {
         return Err(None);
     }
     // What is worked out is proven, also where other things are trusted.

@@ -27,6 +27,9 @@ use crate::analysis::if_conversion::RangeGuard;
 use crate::analysis::layout::Type;
 use crate::kernel::{BindingKind, NormalKernel};
 
+/// Operations between a guard's limit and what it is made of.
+const MOST_STEPS: u32 = 8;
+
 /// What a device likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ShapeFacts {
@@ -119,7 +122,7 @@ fn totals_fit(members: &[Submission], options: &FuseOptions, limits: &Limits) ->
         push.add_zero();
     }
     for member in members {
-        let _ = push.add_member(member);
+        let _ = push.add_member(member, 0);
         push.add_total(total(member) as u32);
     }
     push.size() <= limits.max_push_bytes
@@ -244,7 +247,7 @@ fn is_whole(members: &[Submission], items: u64) -> bool {
 
 /// The first item that a guard turns away, if that is known.
 fn end(member: &Submission, normal: &NormalKernel, guard: &RangeGuard) -> Option<u64> {
-    let limit = number(member, normal, guard.limit, 8)?;
+    let limit = number(member, normal, guard.limit, MOST_STEPS)?;
     let inclusive = matches!(
         (guard.op, guard.swapped),
         (Op::ULessThanEqual | Op::SLessThanEqual | Op::UGreaterThan | Op::SGreaterThan, false)
@@ -261,26 +264,51 @@ fn end(member: &Submission, normal: &NormalKernel, guard: &RangeGuard) -> Option
 
 /// Value of an unsigned number made of arguments.
 fn number(member: &Submission, normal: &NormalKernel, id: u32, depth: u32) -> Option<u32> {
+    let word = |at: u32| {
+        let bytes = member.push.get(at as usize..at as usize + 4)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    };
+    number_of(normal, id, depth, &word)
+}
+
+/// The push constants that [`choose`] may look at in a kernel: offset and width in bits.
+pub(crate) fn looked_at(normal: &NormalKernel) -> Vec<(u32, u8)> {
+    let seen = std::cell::RefCell::new(Vec::new());
+    // No product or quotient of ones is left early.
+    let word = |at: u32| {
+        seen.borrow_mut().push((at, 32));
+        Some(1)
+    };
+    for guard in normal.straight_line.iter().flat_map(|s| &s.guards) {
+        number_of(normal, guard.limit, MOST_STEPS, &word);
+    }
+    seen.into_inner()
+}
+
+/// A number made of constants and of push constants, whose words at offsets these are.
+fn number_of(normal: &NormalKernel, id: u32, depth: u32, word: &impl Fn(u32) -> Option<u32>) -> Option<u32> {
     if let Some((value, _)) = normal.types.constant(id) {
         return u32::try_from(value).ok();
     }
     let body = normal.module.functions.first()?.blocks.iter().flat_map(|b| &b.instructions);
     let inst = { body }.find(|inst| inst.result_id == Some(id))?;
     let operand = |n: usize| inst.operands.get(n).and_then(|o| o.id_ref_any());
-    let part = |n: usize| number(member, normal, operand(n)?, depth.checked_sub(1)?);
+    let part = |n: usize| number_of(normal, operand(n)?, depth.checked_sub(1)?, word);
+    // Both, whatever the first is: what is looked at must not depend on it.
+    let parts = || part(0).zip(part(1));
     match inst.class.opcode {
         Op::CopyObject | Op::Bitcast => part(0),
-        Op::IAdd => Some(part(0)?.wrapping_add(part(1)?)),
-        Op::ISub => Some(part(0)?.wrapping_sub(part(1)?)),
-        Op::IMul => Some(part(0)?.wrapping_mul(part(1)?)),
-        Op::UDiv => part(0)?.checked_div(part(1)?),
-        Op::Load => pushed(member, normal, operand(0)?),
+        Op::IAdd => parts().map(|(a, b)| a.wrapping_add(b)),
+        Op::ISub => parts().map(|(a, b)| a.wrapping_sub(b)),
+        Op::IMul => parts().map(|(a, b)| a.wrapping_mul(b)),
+        Op::UDiv => parts().and_then(|(a, b)| a.checked_div(b)),
+        Op::Load => pushed(normal, operand(0)?).and_then(word),
         _ => None,
     }
 }
 
-/// A push constant behind a chain of constants.
-fn pushed(member: &Submission, normal: &NormalKernel, pointer: u32) -> Option<u32> {
+/// The offset of a push constant behind a chain of constants.
+fn pushed(normal: &NormalKernel, pointer: u32) -> Option<u32> {
     let body = normal.module.functions.first()?.blocks.iter().flat_map(|b| &b.instructions);
     let chain = { body }.find(|inst| inst.result_id == Some(pointer))?;
     let ids: Vec<u32> = chain.operands.iter().filter_map(|o| o.id_ref_any()).collect();
@@ -290,7 +318,5 @@ fn pushed(member: &Submission, normal: &NormalKernel, pointer: u32) -> Option<u3
     if class != StorageClass::PushConstant {
         return None;
     }
-    let at = normal.types.constant_offset(block, indices)? as usize;
-    let bytes = member.push.get(at..at + 4)?;
-    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    normal.types.constant_offset(block, indices)
 }

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::recipe::{Mapping, Recipe};
 use super::submission::{BufferId, FloatMode};
+use super::values::SlotOrigin;
 use crate::kernel::{BindingKind, FloatControls, SetBinding, Specialized};
 
 /// A byte range of a buffer bound for one dispatch.
@@ -46,6 +47,8 @@ pub struct Step {
     /// What its module asks for; nothing unless floats are strict.
     pub(crate) floats: FloatControls,
     pub(crate) source: Source,
+    /// Where the values of its push constants are from, slot by slot; nothing for a plain step, which has its submission's.
+    pub(crate) origins: Vec<SlotOrigin>,
 }
 
 /// How a fused dispatch numbers the work of its members. Linear numbers count dimension x first. Of a dispatch that does several

@@ -247,6 +247,35 @@ impl Lab {
         Checked { plan: plan(&self.submissions, &self.options, &self.limits).expect("the device can run it") }
     }
 
+    /// Whether the list's plan also is the plan of the list with these push constants, but for what it passes on. If so, that is
+    /// looked at.
+    #[track_caller]
+    pub(crate) fn holds_with(&self, push: &[&[u32]]) -> bool {
+        let planned =
+            |list: &[Submission]| plan(list, &self.options, &self.limits).expect("the device can run it");
+        let mut list = self.submissions.clone();
+        for (one, words) in list.iter_mut().zip(push) {
+            one.push = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            if one.kernel.interface.push.is_some() {
+                one.push.resize(16, 0);
+            }
+        }
+        let (kept, before) = (planned(&self.submissions), &self.submissions);
+        let holds = kept.holds_with(|at| &before[at].push, |at| &list[at].push);
+        if holds {
+            let fresh = planned(&list);
+            assert_eq!(kept.report, fresh.report);
+            for (kept, fresh) in kept.steps.iter().zip(&fresh.steps) {
+                assert_eq!(
+                    (kept.key, kept.groups, &kept.bindings),
+                    (fresh.key, fresh.groups, &fresh.bindings)
+                );
+                assert_eq!(kept.push_with(|at| &list[at].push), fresh.push);
+            }
+        }
+        holds
+    }
+
     /// Plans the list and runs it twice, the second time with another word than zero where floats are hidden. Returns
     /// how many words of each buffer tell the two apart; `None` if nothing is hidden.
     pub(crate) fn seen_through(&self, zero: u32) -> Option<Vec<usize>> {

@@ -108,6 +108,35 @@ probes! {
         ended_by(&limited(limit(130), &stays, [&[0, 1], &[0, 1]]), &Reason::LoopRounds { limit: 130 });
     }
 
+    /// A loop that doubles from a constant to a constant is counted out; what gets to zero, or begins there, never ends.
+    fn loops_that_double_are_counted() {
+        let text = kernel(
+            "a z",
+            "8",
+            "var s = 0u; for (var k = 1u; k < 64u; k = k * 2u) { s += a[gid.x] * k; } z[gid.x] = s;",
+        );
+        let limit = |n| move |l| Limits { max_loop_rounds: Some(n), ..l };
+        limited(limit(14), &text, [&[], &[]]).fused(0);
+        ended_by(&limited(limit(13), &text, [&[], &[]]), &Reason::LoopRounds { limit: 13 });
+        let inclusive = text.replace("k < 64u", "64u >= k").replace("k * 2u", "k << 1u");
+        limited(limit(16), &inclusive, [&[], &[]]).fused(0);
+        ended_by(&limited(limit(15), &inclusive, [&[], &[]]), &Reason::LoopRounds { limit: 15 });
+        // `s` ends these after a round; nobody is asked to see that.
+        let from_zero = text.replace("k = 1u", "k = 0u").replace("s += a", "if s > 0u { break; } s = 1u + a");
+        ended_by(&limited(limit(1000), &from_zero, [&[], &[]]), &Reason::LoopRounds { limit: 1000 });
+        let wraps = from_zero.replace("k = 0u", "k = 1u").replace("64u", "0xffffffffu");
+        ended_by(&limited(limit(1000), &wraps, [&[], &[]]), &Reason::LoopRounds { limit: 1000 });
+        let signed = text.replace("1u; k < 64u", "1; k < 0x7fffffff").replace("* k;", "* u32(k);");
+        let signed = signed.replace("k * 2u", "k * 2").replace("s += a", "if s > 0u { break; } s = 1u + a");
+        ended_by(&limited(limit(1000), &signed, [&[], &[]]), &Reason::LoopRounds { limit: 1000 });
+        let steps_vary = kernel(
+            "a z",
+            "8",
+            "var s = 0u; for (var k = 1u; k < 64u; k = k * p.x) { s += a[gid.x] * k; } z[gid.x] = s;",
+        );
+        ended_by(&limited(limit(1000), &steps_vary, [&[2], &[2]]), &Reason::LoopRounds { limit: 1000 });
+    }
+
     /// More groups than the device takes are folded, for fused groups and for single kernels.
     fn group_counts_are_limited() {
         let text = kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;");

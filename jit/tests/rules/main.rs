@@ -27,6 +27,7 @@ mod promotion;
 mod rounds;
 mod side_by_side;
 mod splits;
+mod values;
 mod views;
 mod weaknesses;
 

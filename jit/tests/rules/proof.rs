@@ -156,6 +156,12 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::IgnoreLoopLimit,
     Mutant::PlacedRoundsAreOwn,
     Mutant::RoundsInTurnAreOne,
+    Mutant::AnyProductEnds,
+    // About plans that are used again.
+    Mutant::AnyValueWillDo,
+    Mutant::EqualOnceIsEqual,
+    Mutant::ComputedIsPassedOn,
+    Mutant::NoValueIsPlanned,
     Mutant::IgnoreLimits,
     Mutant::EffectsComeAfterGuards,
     Mutant::NothingIsHidden,

@@ -44,6 +44,23 @@ fn moved(list: &[Submission], random: &mut Random) -> Vec<Submission> {
     list
 }
 
+/// The same list with other push constants in some places, small ones so that some become equal.
+fn pushed(list: &[Submission], random: &mut Random) -> Vec<Submission> {
+    let mut list = list.to_vec();
+    for word in list.iter_mut().flat_map(|one| one.push.chunks_exact_mut(4)) {
+        if !random.one_in(8) {
+            continue;
+        }
+        let value = match random.below(3) {
+            0 => random.below(5) as u32,
+            1 => u32::from_le_bytes((&*word).try_into().expect("four bytes")) ^ (1 << random.below(3)),
+            _ => random.below(1 << 20) as u32,
+        };
+        word.copy_from_slice(&value.to_le_bytes());
+    }
+    list
+}
+
 /// A list that differs a little.
 fn changed(list: &[Submission], random: &mut Random) -> Vec<Submission> {
     let mut list = list.to_vec();
@@ -79,6 +96,7 @@ fn a_kept_plan_is_the_plan() {
     // Small, so that plans come and go.
     let mut memo = Memo::new(20);
     let (mut hits, mut misses) = (0, 0);
+    let (mut other_values, mut other_plans) = (0, 0);
     let mut lists: Vec<Vec<Submission>> = Vec::new();
     for _ in 0..300 {
         if lists.len() < 12 || random.one_in(20) {
@@ -95,12 +113,18 @@ fn a_kept_plan_is_the_plan() {
         agrees(&mut memo, list, &options);
         let moved = moved(list, &mut random);
         assert!(agrees(&mut memo, &moved, &options), "other memory is no other structure");
+        let pushed = pushed(list, &mut random);
+        if list.iter().zip(&pushed).any(|(one, other)| one.push != other.push) {
+            *if agrees(&mut memo, &pushed, &options) { &mut other_values } else { &mut other_plans } += 1;
+        }
         let changed = changed(list, &mut random);
         if !changed.is_empty() {
             *if agrees(&mut memo, &changed, &options) { &mut hits } else { &mut misses } += 1;
         }
     }
     assert!(memo.kept.as_ref().is_some_and(|kept| kept.len() == 20));
+    println!("other push constants: {other_values} of the kept plan, {other_plans} not");
+    assert!(other_values >= 10 && other_plans > 20, "{other_values}, {other_plans}");
     assert!(hits + misses > 100 && misses > 0, "{hits} hits, {misses} misses among changed lists");
 }
 
@@ -113,7 +137,7 @@ fn what_is_equal_to_the_hash_is_not_enough() {
     assert!(!agrees(&mut memo, &a, &options));
     // As if both had the same hash.
     let (_, mut numbers) = memo.get(b.iter(), &options);
-    let hash = memo.hash(b.iter(), &options, &mut numbers);
+    let hash = memo.hash(b.iter(), &options, false, &mut numbers);
     let kept = memo.kept.as_mut().unwrap();
     let stranger = kept.pop_lru().unwrap().1;
     kept.put(hash, stranger);

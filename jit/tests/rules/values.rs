@@ -1,0 +1,79 @@
+//! Which push constants a plan depends on, and how.
+
+use vkfuse_jit::plan::Promote;
+
+use super::lab::{Lab, kernel};
+
+/// Two kernels that do the same, over a promoted buffer.
+fn twice(text: &str, push: [&[u32]; 2]) -> Lab {
+    Lab::new(64).promote(1, Promote::Private).submit(text, [8, 1, 1], &[0, 1], push[0]).submit(
+        text,
+        [8, 1, 1],
+        &[1, 2],
+        push[1],
+    )
+}
+
+probes! {
+    /// What a condition or an index is made of has to be the same, and nothing else.
+    fn numbers_have_to_be_the_same() {
+        let text = kernel("a z", "8", "if gid.x < p.x { z[gid.x] = a[gid.x] * p.y + p.z; }");
+        let lab = twice(&text, [&[60, 2, 3], &[60, 4, 5]]);
+        assert!(lab.holds_with(&[&[60, 2, 3], &[60, 4, 5]]));
+        assert!(lab.holds_with(&[&[60, 7, 8], &[60, 9, 6]]));
+        assert!(lab.holds_with(&[&[60, 7, 8, 1], &[60, 9, 6, 2]]), "nobody reads the fourth");
+        assert!(!lab.holds_with(&[&[59, 2, 3], &[59, 4, 5]]));
+        assert!(!lab.holds_with(&[&[60, 2, 3], &[61, 4, 5]]));
+        let text = kernel("a z", "8", "z[gid.x + p.x] = a[gid.x + p.x] * p.y;");
+        let lab = twice(&text, [&[0, 2], &[0, 3]]);
+        assert!(lab.holds_with(&[&[0, 5], &[0, 6]]));
+        assert!(!lab.holds_with(&[&[1, 2], &[1, 3]]));
+        // The number of rounds is how far a store goes.
+        let text = kernel("a z", "8", "for (var k = 0u; k < p.x; k++) { z[gid.x * 8u + k] = a[gid.x * 8u + k] * p.y; }");
+        let lab = Lab::new(64).submit(&text, [1, 1, 1], &[0, 1], &[8, 2]).submit(&text, [1, 1, 1], &[1, 2], &[8, 3]);
+        assert!(lab.holds_with(&[&[8, 5], &[8, 6]]));
+        assert!(!lab.holds_with(&[&[7, 2], &[8, 3]]));
+    }
+
+    /// Equal arguments share a push constant, so that they have to stay equal, and others different.
+    fn which_are_equal_has_to_be_the_same() {
+        let text = kernel("a z", "8", "z[gid.x] = a[gid.x] * p.x;");
+        let lab = twice(&text, [&[5], &[5]]);
+        assert!(lab.holds_with(&[&[7], &[7]]));
+        assert!(!lab.holds_with(&[&[7], &[5]]));
+        let lab = twice(&text, [&[5], &[6]]);
+        assert!(lab.holds_with(&[&[6], &[5]]));
+        assert!(!lab.holds_with(&[&[7], &[7]]));
+    }
+
+    /// A number of the planner's that an argument happens to be is not passed on.
+    fn what_is_worked_out_is_not_passed_on() {
+        let text = kernel("a z", "8", "z[gid.x] = a[gid.x] * p.x;");
+        let lab = |n| {
+            Lab::new(64)
+                .submit(&text, [4, 1, 1], &[0, 1], &[n])
+                .submit(&text, [8, 1, 1], &[2, 3], &[1000])
+        };
+        assert!(lab(7).holds_with(&[&[9], &[1001]]));
+        let shared: Vec<u32> = (1..=64).filter(|&n| !lab(n).holds_with(&[&[n + 100], &[1000]])).collect();
+        assert!(!shared.is_empty(), "the number of work-groups, or of items");
+        for n in shared {
+            assert!(!lab(7).holds_with(&[&[n], &[1000]]));
+        }
+    }
+
+    /// Where a kernel is worked out again inside of another, values become indices.
+    fn values_that_become_indices_are_numbers() {
+        let product = kernel("a z", "8", "z[gid.x] = gid.x * p.x;");
+        let gather = kernel("a b z", "8", "z[gid.x] = a[b[gid.x ^ 8u]];");
+        let lab = Lab::rewriting(64)
+            .submit(&product, [8, 1, 1], &[0, 1], &[1])
+            .submit(&gather, [8, 1, 1], &[0, 1, 2], &[]);
+        assert!(lab.holds_with(&[&[1], &[]]));
+        assert!(!lab.holds_with(&[&[2], &[]]));
+        let apart = Lab::new(64)
+            .submit(&product, [8, 1, 1], &[0, 1], &[1])
+            .submit(&gather, [8, 1, 1], &[0, 1, 2], &[]);
+        assert!(apart.holds_with(&[&[2], &[]]));
+    }
+}
