@@ -129,6 +129,8 @@ mutants! {
     TailsAreIdle: "items of a placed kernel that its partner has no place for have nothing to do",
     MoreItemsThanThereAre: "a placed kernel does as many items as its partner has places",
     NarrowGridsCover: "a grid that is narrower than its rows has all items",
+    #[load = true] GroupsAreALine: "the work-groups of a placed kernel are numbered in one dimension",
+    OtherDimensionsAreOne: "a placed kernel has the items of its first dimension",
     // Inlining.
     #[load = true] AnySideIsTaken: "what is worked out elsewhere loads on both sides of a branch",
     #[load = true] ViewsAreInlinedUnshifted: "two views of one buffer begin at the same element",

@@ -16,6 +16,8 @@ mod writer;
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::kernel::{SetBinding, Specialized};
 use crate::reason::RewriteReason;
 
@@ -27,7 +29,7 @@ pub(crate) use inline::{Digit, Ids, Part, Slots};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Order {
     /// A work-group a row: group `r`, local id `l` and round `k` of a loop do item `r w + l + k L`, where that is below
-    /// `(r + 1) w`, with `L` invocations in a group. Push constant: `w`.
+    /// `(r + 1) w`, with `L` invocations in a group, which are a line in one dimension. Push constant: `w`.
     Rows,
     /// An item an invocation: the one at `(x, y)` does item `y w + x`, if `x < w` and the item is below `n`. Push constants:
     /// `w`, `n`.
@@ -44,9 +46,44 @@ impl Order {
     }
 }
 
+/// The dimensions in which a dispatch has several work-groups. These are numbered in a line, `x` first; the number of one is
+/// taken apart into its ids by the counts of all these dimensions but the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spread([bool; 3]);
+
+impl Spread {
+    pub(crate) fn of(groups: [u32; 3]) -> Self {
+        Self(groups.map(|count| count != 1))
+    }
+
+    fn dims(self) -> impl Iterator<Item = usize> {
+        (0..3).filter(move |&d| self.0[d])
+    }
+
+    /// Dimensions whose counts are asked for.
+    fn counted(self) -> SmallVec<[usize; 2]> {
+        let mut dims: SmallVec<[usize; 3]> = self.dims().collect();
+        dims.pop();
+        dims.into_iter().collect()
+    }
+
+    /// The counts: push constants behind those of the order.
+    pub(crate) fn counts(self, groups: [u32; 3]) -> SmallVec<[u32; 2]> {
+        self.counted().into_iter().map(|d| groups[d]).collect()
+    }
+}
+
+/// The dimension of work-groups that are a line.
+pub(crate) fn line_of(local: [u32; 3]) -> Option<usize> {
+    let mut long = (0..3).filter(|&d| local[d] != 1);
+    let first = long.next().unwrap_or(0);
+    long.next().is_none().then_some(first)
+}
+
 /// A free kernel in another order and with another local size; made once for each.
 pub(crate) fn place(
     kernel: &Specialized,
+    spread: Spread,
     order: Order,
     local: [u32; 3],
 ) -> Result<Arc<Specialized>, RewriteReason> {
@@ -54,15 +91,20 @@ pub(crate) fn place(
         return Err(RewriteReason::NotFree { what });
     }
     let key = [order as u32, local[0], local[1], local[2]];
-    let key = key.iter().flat_map(|n| n.to_le_bytes());
-    kernel
-        .variants
-        .get(kernel.hash.into_iter().chain(key).collect(), || wrapped(kernel, order, local).map(Arc::new))
+    let key = key.iter().flat_map(|n| n.to_le_bytes()).chain(spread.0.map(u8::from));
+    kernel.variants.get(kernel.hash.into_iter().chain(key).collect(), || {
+        wrapped(kernel, spread, order, local).map(Arc::new)
+    })
 }
 
-fn wrapped(kernel: &Specialized, order: Order, local: [u32; 3]) -> Result<Specialized, RewriteReason> {
+fn wrapped(
+    kernel: &Specialized,
+    spread: Spread,
+    order: Order,
+    local: [u32; 3],
+) -> Result<Specialized, RewriteReason> {
     let failed = |what: String| RewriteReason::Failed { what };
-    let module = wrap::wrap(kernel, order, local).map_err(|what| failed(what.to_owned()))?;
+    let module = wrap::wrap(kernel, spread, order, local).map_err(|what| failed(what.to_owned()))?;
     let mut placed = kernel.rewritten(module, local, None).map_err(|error| failed(error.to_string()))?;
     placed.is_repeated |= order == Order::Rows;
     // Arguments are told apart by their number.

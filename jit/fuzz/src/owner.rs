@@ -49,14 +49,15 @@ pub(crate) fn of(
 /// The owner of an item of a member that was placed on rows or tiles.
 fn placed(rewrite: &RewriteReport, item: u32) -> Owner {
     let ([x, y, _], [groups, ..]) = (rewrite.work_group, rewrite.groups);
+    let size = rewrite.work_group.iter().product::<u32>();
     let (group, inside) = match rewrite.places {
-        Places::Rows { length } => (item / length, item % length % x),
+        Places::Rows { length } => (item / length, item % length % size),
         Places::Grid { width } => {
             let (column, row) = (item % width, item / width);
             (row / y * groups + column / x, row % y * x + column % x)
         }
     };
-    Owner { item: group * rewrite.work_group.iter().product::<u32>() + inside, group }
+    Owner { item: group * size + inside, group }
 }
 
 /// Whether an item of a member that was placed is done at all: those past the places have nothing to write.

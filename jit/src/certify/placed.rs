@@ -63,22 +63,24 @@ impl<'a> Placed<'a> {
         };
         let size = own.submission.kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
         let words = placed.submission.push.get(size.next_multiple_of(4)..)?;
+        // Counts of work-groups stand behind the words of the order.
+        let several = own.submission.groups.iter().filter(|&&count| count != 1).count();
+        let order = words.len().checked_sub(4 * several.saturating_sub(1))?;
         let width = u32::from_le_bytes(words.get(..4)?.try_into().ok()?);
         let (own_writes, placed_writes) = (writes(&own)?, writes(&placed)?);
-        Some(Self { own, placed, own_writes, placed_writes, width, is_grid: words.len() > 4 })
+        Some(Self { own, placed, own_writes, placed_writes, width, is_grid: order > 4 })
     }
 
     /// What of the two submissions does not fit together, whatever their instructions do.
     pub(super) fn mismatch(&self) -> Option<String> {
         let (own, placed) = (self.own.submission, self.placed.submission);
-        let is_line = own.groups[1..] == [1, 1] && own.kernel.interface.local_size[1..] == [1, 1];
         let same_push = placed.push.starts_with(&own.push);
         match what_is_not_free(&self.own) {
             Some(what) => Some(format!("it is placed, but has {what}")),
             None if own.args != placed.args => Some("it has other arguments where it is placed".to_owned()),
             None if !same_push => Some("it has other push constants where it is placed".to_owned()),
             None if self.width == 0 => Some("its rows have no items".to_owned()),
-            None if !is_line || own.base != [0; 3] => Some("its items are no line from 0 on".to_owned()),
+            None if own.base != [0; 3] => Some("its items do not begin with work-group 0".to_owned()),
             None => None,
         }
     }
@@ -129,18 +131,26 @@ impl<'a> Placed<'a> {
             return Some(Some(ask(w, assertions, &facts)));
         }
         // An item of the kernel's own dispatch, by its work-group and the place in it.
-        let size = self.own.submission.kernel.interface.local_size[0].max(1);
-        let count = self.own.submission.groups[0].checked_mul(size)?;
-        let zero = w.terms.constant(0, 32);
-        let most = match wrong {
-            Wrong::Less => u64::from(self.own.submission.groups[0]).saturating_sub(1),
-            _ => (1 << 32) / u64::from(size) - 1,
+        let count = self.items()?;
+        let own_size = self.own.submission.kernel.interface.local_size;
+        // The last of several dimensions goes on past the dispatch: whether the item exists is a part of what is asked.
+        let last = (0..3).rev().find(|&d| self.own.submission.groups[d] != 1).unwrap_or(0);
+        let others: u64 =
+            (0..3).filter(|&d| d != last).map(|d| u64::from(self.own.submission.groups[d])).product();
+        let before = others.checked_mul(own_size.iter().map(|&n| u64::from(n)).product())?.max(1);
+        let mut id = |most: u64, what: &str, d: usize| match most {
+            0 => w.terms.constant(0, 32),
+            _ => w.terms.symbol(32, most, Origin::Id, format!("item's {what} id {}", ["x", "y", "z"][d])),
         };
-        let number = w.terms.symbol(32, most, Origin::Id, "item's group id");
-        let inside = w.terms.symbol(32, u64::from(size) - 1, Origin::Id, "item's local id");
-        let own_who = Who { group: [number, zero, zero], local: [inside, zero, zero] };
+        let group = std::array::from_fn(|d| {
+            let count = u64::from(self.own.submission.groups[d]);
+            let many = if d == last && wrong != Wrong::Less { (1 << 32) / before } else { count };
+            id(many.saturating_sub(1), "group", d)
+        });
+        let local = std::array::from_fn(|d| id(u64::from(own_size[d]).saturating_sub(1), "local", d));
+        let own_who = Who { group, local };
         let ids = self.ids(w, &self.own, &own_who);
-        let item = ids.global[0];
+        let item = self.number(w, &own_who, ids.index);
         let mut own = Trace::new(&self.own, ids, "item", true);
         let mut mine = Vec::new();
         let candidates = |of: &'_ [Access]| -> Vec<Access> {
@@ -211,11 +221,10 @@ impl<'a> Placed<'a> {
 
     /// Any invocation of the placed dispatch, or, if `all`, any that there would be if it were large enough for all items.
     fn somebody(&self, w: &mut World, name: &str, all: bool) -> Who {
-        let own = self.own.submission;
         let size = self.placed.submission.kernel.interface.local_size;
         let mut groups = self.placed.submission.groups;
         if all {
-            let items = own.groups[0].saturating_mul(own.kernel.interface.local_size[0]);
+            let items = self.items().unwrap_or(u32::MAX);
             let rows = items / self.width + 1;
             groups = match self.is_grid {
                 true => [self.width / size[0] + 1, rows / size[1] + 1, 1],
@@ -231,6 +240,34 @@ impl<'a> Placed<'a> {
         };
         let group = std::array::from_fn(|d| id(groups[d], "group", d));
         Who { group, local: std::array::from_fn(|d| id(size[d], "local", d)) }
+    }
+
+    /// Items of the kernel's own dispatch.
+    fn items(&self) -> Option<u32> {
+        let own = self.own.submission;
+        let factors = own.groups.iter().chain(&own.kernel.interface.local_size);
+        factors.copied().try_fold(1u32, u32::checked_mul)
+    }
+
+    /// The number of an item of the kernel's own dispatch, of which the place in its work-group is known.
+    fn number(&self, w: &mut World, who: &Who, index: Term) -> Term {
+        let own = self.own.submission;
+        let mut number = who.group[2];
+        for d in [1, 0] {
+            let count = w.terms.constant(u64::from(own.groups[d]), 32);
+            number = w.terms.word(Word::Mul, number, count);
+            number = w.terms.word(Word::Add, number, who.group[d]);
+        }
+        let size =
+            w.terms.constant(own.kernel.interface.local_size.iter().map(|&n| u64::from(n)).product(), 32);
+        number = w.terms.word(Word::Mul, number, size);
+        w.terms.word(Word::Add, number, index)
+    }
+
+    /// The dimension of a row's work-groups.
+    fn line(&self) -> usize {
+        let size = self.placed.submission.kernel.interface.local_size;
+        (0..3).find(|&d| size[d] != 1).unwrap_or(0)
     }
 
     /// Whether an invocation is part of the placed dispatch.
@@ -308,7 +345,7 @@ impl<'a> Placed<'a> {
         let phis: Vec<u32> = phis.filter_map(|inst| inst.result_id).collect();
         let begins = trace.rounds(w, ROOT, trace.loop_of(outer)?)?.first().copied()?;
         for phi in phis {
-            if trace.leaf(w, begins, phi, Path::new()) == who.local[0] {
+            if trace.leaf(w, begins, phi, Path::new()) == who.local[self.line()] {
                 let counter = trace.leaf(w, outer, phi, Path::new());
                 let row = w.terms.word(Word::Mul, who.group[0], width);
                 return Some((w.terms.word(Word::Add, row, counter), round));
@@ -329,11 +366,12 @@ impl<'a> Placed<'a> {
                 (wide(w, ids.global[1]), wide(w, ids.global[0]))
             }
             false => {
-                let step = w.terms.constant(u64::from(size[0]), 64);
-                let most = u64::from(self.width.div_ceil(size[0].max(1)));
+                let size = size[self.line()];
+                let step = w.terms.constant(u64::from(size), 64);
+                let most = u64::from(self.width.div_ceil(size.max(1)));
                 let round = w.terms.symbol(64, most, Origin::Id, "round of the item");
                 let start = w.terms.word(Word::Mul, round, step);
-                let local = wide(w, who.local[0]);
+                let local = wide(w, who.local[self.line()]);
                 (wide(w, who.group[0]), w.terms.word(Word::Add, start, local))
             }
         };

@@ -235,7 +235,7 @@ fn id(atoms: &mut Atoms, atom: Atom, count: u32) -> Affine {
 }
 
 /// A linear number as coordinates.
-fn unfold(atoms: &mut Atoms, number: &Affine, counts: [u32; 3]) -> Option<[Affine; 3]> {
+pub(super) fn unfold(atoms: &mut Atoms, number: &Affine, counts: [u32; 3]) -> Option<[Affine; 3]> {
     let ranges = Ranges::default();
     let bounds = Bounds { ranges: &ranges, facts: &[] };
     let mut rest = number.clone();

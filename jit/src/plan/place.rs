@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 
 use super::assemble::Budget;
 use super::group::{Group, Rejection, analysis_of};
+use super::mapping::unfold;
 use super::report::{Places, RewriteReport};
 use super::submission::{FuseOptions, Limits, Policy, Submission};
 use super::uses::Uses;
@@ -28,7 +29,7 @@ use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom, Atoms, Bounds};
 use crate::analysis::evaluate::{AccessForm, Environment, Evaluator};
 use crate::reason::RewriteReason;
-use crate::rewrite::{self, Order};
+use crate::rewrite::{self, Order, Spread};
 
 /// Numbers of items are compared as signed numbers by some kernels.
 const MOST_ITEMS: u128 = 1 << 31;
@@ -47,13 +48,25 @@ pub(crate) struct Placed {
     pub(crate) rewrites: Vec<RewriteReport>,
 }
 
-/// Where a partner wants a free kernel to do its items.
+/// Where a partner wants free kernels to do their items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Proposal {
     partner: usize,
+    /// Of a kernel that does one element an item.
     places: Places,
     groups: [u32; 3],
     local: [u32; 3],
+    /// The kernel that shares a buffer with the partner goes by whole work-groups.
+    by_groups: bool,
+}
+
+/// How a kernel goes through a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    /// From item to item, by so many bytes.
+    Items(i128),
+    /// From work-group to work-group, by so many bytes.
+    Groups(i128),
 }
 
 /// Tries to let the next submission join by placing what is free; `Err(None)` if there is nothing to try.
@@ -89,20 +102,32 @@ pub(crate) fn across(
     };
     let views: Vec<Option<View>> = members.clone().map(|at| View::of(list, uses, at)).collect();
     let view = |at: usize| views[at - group.start].as_ref();
-    let flat: Vec<usize> =
-        members.clone().filter(|&at| is_free(at) && view(at).is_some_and(View::is_flat)).collect();
-    if flat.is_empty() {
+    let goes: Vec<(usize, bool)> = members
+        .clone()
+        .filter(|&at| is_free(at))
+        .filter_map(|at| {
+            let view = view(at)?;
+            let flat = view.is_flat();
+            (flat || view.forms.iter().any(|form| view.pace(form).is_some())).then_some((at, flat))
+        })
+        .collect();
+    if goes.is_empty() {
         // Worth a word where a kernel that goes by elements is not free.
         let tied = rewrite::why_not_free(&list[next].kernel);
         let flat = view(next).is_some_and(View::is_flat) && !is_placed(next);
         return Err(tied.filter(|_| flat).map(|what| RewriteReason::NotFree { what }));
     }
     let mut why = None;
-    let proposals = proposals(list, &members, &flat, &view, &is_free);
+    let proposals = proposals(list, &members, &goes, &view, &is_free);
     for proposal in proposals.into_iter().take(MOST_PARTNERS) {
         let mut placed = list.to_vec();
         let mut rewrites = Vec::new();
-        for &at in flat.iter().filter(|&&at| at != proposal.partner) {
+        for &(at, flat) in goes.iter().filter(|&&(at, _)| at != proposal.partner) {
+            let placed_at = match flat {
+                true => Some(proposal),
+                false => proposal.by_groups_of(&list[at]),
+            };
+            let Some(proposal) = placed_at else { continue };
             match place(list, uses, at, &proposal, options) {
                 Ok((submission, report)) => {
                     placed[at] = submission;
@@ -142,22 +167,40 @@ fn grow(
 }
 
 impl View {
+    /// Bytes from one thing to the next, if an access goes by the number of the thing: of these digits, the first of which counts
+    /// fastest.
+    fn step(&self, form: &AccessForm, digits: impl IntoIterator<Item = (Atom, u32)>) -> Option<i128> {
+        let mut step = None;
+        let mut before = 1;
+        for (atom, count) in digits.into_iter().filter(|&(_, count)| count > 1) {
+            let weight = self.weight(form, atom);
+            let each = weight / before;
+            if each * before != weight || step.is_some_and(|step| step != each) {
+                return None;
+            }
+            step = Some(each);
+            before *= i128::from(count);
+        }
+        step.filter(|_| !form.unknown && !form.never)
+    }
+
+    fn group_digits(&self) -> [(Atom, u32); 3] {
+        std::array::from_fn(|d| (Atom::Group(d as u8), self.shape.groups[d]))
+    }
+
     /// Bytes from one item to the next, if an access goes by the number of the item alone.
     fn stride(&self, form: &AccessForm) -> Option<i128> {
-        let known = |atom: &Atom| matches!(atom, Atom::Group(0) | Atom::Local(0));
+        let known = |atom: &Atom| matches!(atom, Atom::Group(_) | Atom::Local(_));
         let only = form.offset.terms.iter().all(|&(id, _)| known(self.atoms.get(id)));
-        let (group, local) = (self.weight(form, Atom::Group(0)), self.weight(form, Atom::Local(0)));
-        if form.unknown || form.never || !only {
-            return None;
-        }
-        let one = |atom: Atom| self.atoms.find(&atom).map_or(1, |id| self.atoms.max(id) + 1);
-        let size = one(Atom::Local(0));
-        match (group, local) {
-            (group, 0) if size == 1 && group > 0 => Some(group),
-            (0, local) if one(Atom::Group(0)) == 1 && local > 0 => Some(local),
-            (group, local) if local > 0 && group == local * size => Some(local),
-            _ => None,
-        }
+        let inside = std::array::from_fn(|d| (Atom::Local(d as u8), self.shape.local[d]));
+        let digits: [(Atom, u32); 3] = inside;
+        let step = self.step(form, digits.into_iter().chain(self.group_digits()));
+        step.filter(|&step| only && step > 0)
+    }
+
+    fn pace(&self, form: &AccessForm) -> Option<Pace> {
+        let by_groups = || self.step(form, self.group_digits()).filter(|&step| step > 0);
+        self.stride(form).map(Pace::Items).or_else(|| by_groups().map(Pace::Groups))
     }
 
     fn is_flat(&self) -> bool {
@@ -174,30 +217,17 @@ impl View {
             let elements = bytes.checked_div(stride).filter(|elements| elements * stride == bytes);
             elements.and_then(|elements| u32::try_from(elements).ok()).filter(|&elements| elements > 0)
         };
-        if local[1..] == [1, 1] {
+        if let Some(line) = rewrite::line_of(local) {
             // Work-groups are numbered in a line.
-            let weights: [i128; 3] = std::array::from_fn(|d| self.weight(form, Atom::Group(d as u8)));
-            let mut step = None;
-            let mut before = 1;
-            for (weight, &count) in weights.into_iter().zip(&of.groups) {
-                if count > 1 {
-                    let each = weight / before;
-                    if each * before != weight || step.is_some_and(|step| step != each) {
-                        return None;
-                    }
-                    step = Some(each);
-                }
-                before *= i128::from(count);
-            }
-            let inside = self.weight(form, Atom::Local(0));
-            let length = match step {
-                Some(step) => whole(step)?,
+            let inside = self.weight(form, Atom::Local(line as u8));
+            let length = match of.groups {
                 // One row: as long as it is.
-                None => {
+                [1, 1, 1] => {
                     let bounds = Bounds { ranges: &form.ranges, facts: &form.facts };
                     let (low, high) = bounds.of(&self.atoms, &form.offset);
                     whole(high.checked_sub(low)? + stride)?
                 }
+                _ => whole(self.step(form, self.group_digits())?)?,
             };
             return (inside != 0).then_some(Places::Rows { length });
         }
@@ -216,11 +246,27 @@ impl View {
     }
 }
 
-/// What other members of the group would have the free ones do, the nearest to the seam first.
+impl Proposal {
+    /// The same for a kernel of which whole work-groups are a row, if it is not so already.
+    fn by_groups_of(self, one: &Submission) -> Option<Self> {
+        let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
+        let (size, rows) = (product(one.kernel.interface.local_size), product(self.groups));
+        let groups = product(one.groups);
+        let is_there = one.kernel.interface.local_size == self.local && groups == rows;
+        if is_there || rows == 0 || groups % rows != 0 || !matches!(self.places, Places::Rows { .. }) {
+            return None;
+        }
+        let length = u32::try_from(groups / rows * size).ok()?;
+        Some(Self { places: Places::Rows { length }, ..self })
+    }
+}
+
+/// What other members of the group would have the free ones do: those that a kernel that does an element an item goes by first, the
+/// nearest to the seam first; and then the smallest work-groups first, whose invocations do most.
 fn proposals<'a>(
     list: &[Submission],
     members: &std::ops::Range<usize>,
-    flat: &[usize],
+    goes: &[(usize, bool)],
     view: &impl Fn(usize) -> Option<&'a View>,
     is_free: &impl Fn(usize) -> bool,
 ) -> SmallVec<[Proposal; 2]> {
@@ -228,43 +274,53 @@ fn proposals<'a>(
     for partner in members.clone().rev() {
         let Some(theirs) = view(partner) else { continue };
         let one = &list[partner];
-        for &at in flat.iter().rev().filter(|&&at| at != partner) {
+        let local = one.kernel.interface.local_size;
+        for &(at, _) in goes.iter().rev().filter(|&&(at, _)| at != partner) {
             let Some(own) = view(at) else { continue };
             // Where both go by elements, the one that cannot be placed says which of them are a work-group's.
-            let is_tied =
-                !is_free(partner) && one.kernel.interface.local_size != list[at].kernel.interface.local_size;
-            let proposed = pairs(list, (at, own), (partner, theirs)).find_map(|(stride, form)| {
-                let differs = is_tied || theirs.stride(form).is_none();
-                differs.then(|| theirs.places(form, stride, one)).flatten()
+            let is_tied = !is_free(partner) && local != list[at].kernel.interface.local_size;
+            let proposed = pairs(list, (at, own), (partner, theirs)).find_map(|(pace, form)| match pace {
+                Pace::Items(stride) => {
+                    let differs = is_tied || theirs.stride(form).is_none();
+                    let places = differs.then(|| theirs.places(form, stride, one)).flatten();
+                    places.map(|places| (places, false))
+                }
+                Pace::Groups(step) => {
+                    let places = theirs.places(form, form.size, one)?;
+                    let row = theirs.step(form, theirs.group_digits())?;
+                    let is_rows = matches!(places, Places::Rows { .. });
+                    (is_rows && row % step == 0).then_some((places, true))
+                }
             });
-            let Some(places) = proposed else { continue };
-            let local = one.kernel.interface.local_size;
-            let proposal = Proposal { partner, places, groups: one.groups, local };
+            let Some((places, by_groups)) = proposed else { continue };
+            let proposal = Proposal { partner, places, groups: one.groups, local, by_groups };
             let same = |p: &Proposal| (p.places, p.groups, p.local) == (places, one.groups, local);
             if !found.iter().any(same) {
                 found.push(proposal);
             }
         }
     }
+    let size = |p: &Proposal| p.local.iter().product::<u32>();
+    found.sort_by_key(|p| (p.by_groups, if p.by_groups && is_free(p.partner) { size(p) } else { 0 }));
     found
 }
 
-/// Accesses to one buffer of a kernel that goes by elements and of a partner: the stride of the one, the other's form.
+/// Accesses to one buffer of a free kernel and of a partner: how the one goes, the other's form.
 fn pairs<'a>(
     list: &'a [Submission],
     (at, own): (usize, &'a View),
     (partner, theirs): (usize, &'a View),
-) -> impl Iterator<Item = (i128, &'a AccessForm)> {
+) -> impl Iterator<Item = (Pace, &'a AccessForm)> {
     let accesses = |position: usize, view: &'a View| {
         let submission = &list[position];
         let analysis = analysis_of(submission).ok();
         let accesses = analysis.map_or(&[][..], |analysis| &analysis.accesses).iter();
         accesses.zip(&view.forms).map(move |(access, form)| (submission.args[access.binding].buffer, form))
     };
-    accesses(at, own).filter_map(|(buffer, form)| Some((buffer, own.stride(form)?))).flat_map(
-        move |(buffer, stride)| {
+    accesses(at, own).filter_map(|(buffer, form)| Some((buffer, own.pace(form)?))).flat_map(
+        move |(buffer, pace)| {
             let others = accesses(partner, theirs).filter(move |(other, _)| *other == buffer);
-            others.map(move |(_, form)| (stride, form))
+            others.map(move |(_, form)| (pace, form))
         },
     )
 }
@@ -278,17 +334,19 @@ fn place(
     options: &FuseOptions,
 ) -> Result<(Submission, RewriteReport), RewriteReason> {
     let one = &list[at];
-    let &Proposal { partner, places, groups, local } = proposal;
+    let &Proposal { partner, places, groups, local, .. } = proposal;
     pays(proposal, options)?;
     let items = exactly_once(list, uses, at, proposal)?;
     let (order, words): (Order, SmallVec<[u32; 2]>) = match places {
         Places::Rows { length } => (Order::Rows, [length].into_iter().collect()),
         Places::Grid { width } => (Order::Grid, [width, items as u32].into_iter().collect()),
     };
-    let kernel = rewrite::place(&one.kernel, order, local)?;
+    let spread = Spread::of(one.groups);
+    let kernel = rewrite::place(&one.kernel, spread, order, local)?;
     let mut push = one.push.clone();
     push.resize(rewrite::words_at(&one.kernel) as usize, 0);
-    push.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    let words = words.into_iter().chain(spread.counts(one.groups));
+    push.extend(words.flat_map(u32::to_le_bytes));
     let line = matches!(places, Places::Rows { .. });
     let groups = if line { [groups.iter().product(), 1, 1] } else { groups };
     let report = RewriteReport { submission: at, partner, places, work_group: local, groups, items };
@@ -300,7 +358,7 @@ fn pays(proposal: &Proposal, options: &FuseOptions) -> Result<(), RewriteReason>
     let Places::Rows { length } = proposal.places else { return Ok(()) };
     let rows = proposal.groups.iter().map(|&n| u64::from(n)).product();
     let length = u64::from(length);
-    let short = length.div_ceil(u64::from(proposal.local[0])) <= SHORT_ROUNDS;
+    let short = length.div_ceil(proposal.local.iter().map(|&n| u64::from(n)).product()) <= SHORT_ROUNDS;
     match options.force || short || rows >= FILLING_ROWS {
         true => Ok(()),
         false => Err(RewriteReason::FewRows { rows, length }),
@@ -310,7 +368,7 @@ fn pays(proposal: &Proposal, options: &FuseOptions) -> Result<(), RewriteReason>
 /// The number of items of a submission, if the places of a partner are each of them exactly once, but for some at the end
 /// that have nothing to do.
 ///
-/// The items of a kernel are the invocations `0 … N − 1` of its line. Rows: the numbers `r w + j` with `0 ≤ r < R` and
+/// The items of a kernel are its invocations `0 … N − 1`, work-group by work-group. Rows: the numbers `r w + j` with `0 ≤ r < R` and
 /// `0 ≤ j < w` are `0 … R w − 1`, once each, and so are the `j` among `l + k L`. Grid: the numbers `y w + x` with `0 ≤ y < Y`
 /// and `0 ≤ x < w` are `0 … Y w − 1`, once each, if the grid is at least `w` wide; those that are not below `N` are left out.
 fn exactly_once(
@@ -331,9 +389,9 @@ fn exactly_once(
         }
     };
     let wrong = RewriteReason::Count { items: items as u64, places: places as u64 };
-    let line = one.groups[1..] == [1, 1] && size[1..] == [1, 1] && one.base == [0; 3];
-    let local = u128::from(proposal.local[0]);
-    if !line || items >= MOST_ITEMS || places + width + local >= MOST_ITEMS || items == 0 {
+    let items = if mutant!(OtherDimensionsAreOne) { u128::from(one.groups[0] * size[0]) } else { items };
+    let local = product(proposal.local);
+    if one.base != [0; 3] || items >= MOST_ITEMS || places + width + local >= MOST_ITEMS || items == 0 {
         return Err(wrong);
     }
     if let Places::Grid { width } = proposal.places {
@@ -354,54 +412,55 @@ fn exactly_once(
 /// Whether items `from … to − 1` of a submission write nothing: each of their writes is behind a guard that turns all of them
 /// away.
 fn is_idle(list: &[Submission], uses: &Uses, at: usize, from: u128, to: u128) -> bool {
-    let size = u128::from(list[at].kernel.interface.local_size[0].max(1));
+    let size = list[at].kernel.interface.local_size.iter().map(|&n| u128::from(n.max(1))).product::<u128>();
     let whole = from.next_multiple_of(size).min(to);
     // The rest of a work-group, and whole ones.
     let part = from == whole
         || writes_nothing(list, uses, at, |atoms| {
-            let item = number(atoms, Atom::Global(0), whole - from, from);
-            let inside = plus(&item, -((from - from % size) as i128));
-            (Affine::constant((from / size) as i128), inside, item)
+            let inside = number(atoms, Atom::Global(0), whole - from, from % size);
+            (Affine::constant((from / size) as i128), inside)
         });
     part && (whole == to
         || writes_nothing(list, uses, at, |atoms| {
             let group = number(atoms, Atom::Group(0), (to - whole) / size, whole / size);
-            let inside = number(atoms, Atom::Local(0), size, 0);
-            let item = inside.plus(&group, size as i128).unwrap_or_default();
-            (group, inside, item)
+            (group, number(atoms, Atom::Local(0), size, 0))
         }))
 }
 
 /// A number of so many, from `first` on.
 fn number(atoms: &mut Atoms, atom: Atom, count: u128, first: u128) -> Affine {
-    plus(&Affine::atom(atoms.intern(atom, count as i128 - 1)), first as i128)
+    let form = Affine::atom(atoms.intern(atom, count as i128 - 1));
+    Affine { constant: form.constant + first as i128, ..form }
 }
 
-fn plus(form: &Affine, constant: i128) -> Affine {
-    Affine { constant: form.constant + constant, ..form.clone() }
-}
-
-/// Whether no write happens for the items whose group, local and global id these are.
+/// Whether no write happens for the items whose work-groups, and places in them, have these numbers.
 fn writes_nothing(
     list: &[Submission],
     uses: &Uses,
     at: usize,
-    ids: impl FnOnce(&mut Atoms) -> (Affine, Affine, Affine),
+    numbers: impl FnOnce(&mut Atoms) -> (Affine, Affine),
 ) -> bool {
     let one = &list[at];
     let Ok(analysis) = analysis_of(one) else { return false };
     let mut atoms = Atoms::default();
-    let (group, inside, item) = ids(&mut atoms);
-    let line = |form: Affine| [form, Affine::default(), Affine::default()];
+    let (group, inside) = numbers(&mut atoms);
+    let local_size = one.kernel.interface.local_size;
+    let Some(group) = unfold(&mut atoms, &group, one.groups) else { return false };
+    let Some(local) = unfold(&mut atoms, &inside, local_size) else { return false };
+    let mut global: [Affine; 3] = Default::default();
+    for d in 0..3 {
+        let Some(id) = local[d].plus(&group[d], i128::from(local_size[d])) else { return false };
+        global[d] = id;
+    }
     let lengths: Vec<u64> = one.args.iter().map(|arg| arg.len).collect();
     let constants = uses.constants(one);
     let env = Environment {
         member: at as u32,
-        group: line(group),
-        local: line(inside),
-        global: line(item),
+        group,
+        local,
+        global,
         groups: one.groups,
-        local_size: one.kernel.interface.local_size,
+        local_size,
         push: &one.push,
         lengths: &lengths,
         constants: &constants,

@@ -212,7 +212,7 @@ impl std::fmt::Display for InlineReport {
 /// Which invocation does which item of a placed submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Places {
-    /// Work-group `r`, local id `l` does items `r * length + l + k * local_size` in round `k` of a loop, up to the next row.
+    /// Work-group `r`, local index `l` does items `r * length + l + k * local_size` in round `k` of a loop, up to the next row.
     Rows {
         /// Items of a row.
         length: u32,
@@ -226,7 +226,7 @@ pub enum Places {
 
 impl std::fmt::Display for RewriteReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [size, ..] = self.work_group;
+        let size: u32 = self.work_group.iter().product();
         match self.places {
             Places::Rows { length } => {
                 write!(f, "item group * {length} + local + k * {size}, rows of {length}")

@@ -1,6 +1,6 @@
 //! Which kernels are free: an item of theirs may be done by any invocation.
 //!
-//! An item is an invocation of the kernel's own dispatch, by its number in a line. What it does follows from its ids, from
+//! An item is an invocation of the kernel's own dispatch, by its number: work-group by work-group, each in linear order. What it does follows from its ids, from
 //! the arguments and from memory, if nothing in the kernel ties it to other invocations or to the invocation that runs it.
 
 use rspirv::spirv::{BuiltIn, Op};
@@ -42,9 +42,6 @@ fn find(kernel: &Specialized) -> Option<&'static str> {
     }
     if interface.uses_device_addresses {
         return Some("device addresses");
-    }
-    if interface.local_size[1..] != [1, 1] {
-        return Some("a work-group of more than one dimension");
     }
     if interface.builtins.iter().any(|builtin| !VIRTUAL.contains(builtin)) {
         return Some("built-ins other than its ids");

@@ -18,7 +18,7 @@ use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, Word};
 
 use super::free::VIRTUAL;
 use super::writer::{Pushed, Result, Writer};
-use super::{Order, words_at};
+use super::{Order, Spread, line_of, words_at};
 use crate::analysis::cfg::Cfg;
 use crate::frontend::{
     defs::Defs,
@@ -27,7 +27,7 @@ use crate::frontend::{
 use crate::kernel::Specialized;
 
 /// The kernel in another order, as a module.
-pub(super) fn wrap(kernel: &Specialized, order: Order, local: [u32; 3]) -> Result<Module> {
+pub(super) fn wrap(kernel: &Specialized, spread: Spread, order: Order, local: [u32; 3]) -> Result<Module> {
     let normal = kernel.normal.as_ref().map_err(|_| "no normal form")?;
     let mut module = normal.module.clone();
     let [function] = module.functions.as_mut_slice() else { return Err("several functions") };
@@ -36,18 +36,24 @@ pub(super) fn wrap(kernel: &Specialized, order: Order, local: [u32; 3]) -> Resul
         return Err("it returns from inside of a loop");
     }
     let mut writer = Writer::new(module)?;
-    let words = writer.push_words(words_at(kernel), order.words())?;
+    let counted = spread.counted();
+    let words = writer.push_words(words_at(kernel), order.words() + counted.len() as u32)?;
+    let (words, counts) = words.split_at(order.words() as usize);
     let mut ids = Ids::find(&writer)?;
     let item = writer.fresh();
     let mut head = Vec::new();
-    ids.number(&mut writer, &mut head, item, kernel.interface.local_size[0]);
+    let size = kernel.interface.local_size;
+    ids.number(&mut writer, &mut head, item, size, (spread, counts));
     for block in &mut function.blocks {
         ids.replace(&mut writer, block)?;
     }
     let variables = variables(&mut writer, &mut function, &mut head)?;
     match order {
-        Order::Rows => rows(&mut writer, &mut function, (variables, head), item, &words, local[0]),
-        Order::Grid => grid(&mut writer, &mut function, (variables, head), item, &words),
+        Order::Rows => {
+            let dim = line_of(local).ok_or("rows of work-groups that are no line")?;
+            rows(&mut writer, &mut function, (variables, head), item, words, (dim, local[dim]));
+        }
+        Order::Grid => grid(&mut writer, &mut function, (variables, head), item, words),
     }
     writer.shape(local);
     Ok(writer.finish(function))
@@ -109,7 +115,7 @@ fn rows(
     (variables, mut head): (Vec<Instruction>, Vec<Instruction>),
     item: Word,
     words: &[Pushed],
-    local: u32,
+    (dim, local): (usize, u32),
 ) {
     let u32 = writer.u32();
     let step = writer.constant(local + u32::from(mutant!(RoundsAreLonger)));
@@ -117,7 +123,7 @@ fn rows(
     let body = label_of(function);
     let mut code = variables;
     let group = writer.component(&mut code, BuiltIn::WorkgroupId, 0);
-    let start = writer.component(&mut code, BuiltIn::LocalInvocationId, 0);
+    let start = writer.component(&mut code, BuiltIn::LocalInvocationId, dim as u32);
     let width = writer.load(&mut code, words[0]);
     let base = writer.math(&mut code, Op::IMul, group, width);
     code.push(writer.branch(header));
@@ -292,20 +298,65 @@ impl Ids {
         Ok(Self { variables: variables.collect(), values: AHashMap::new(), pointers: AHashMap::new() })
     }
 
-    /// Computes what the built-ins are for item `item` of work-groups of `size`.
-    fn number(&mut self, writer: &mut Writer, head: &mut Vec<Instruction>, item: Word, size: u32) {
+    /// Computes what the built-ins are for item `item` of work-groups of `size`, of which there are several in the dimensions of
+    /// `spread`, so many in each but the last.
+    fn number(
+        &mut self,
+        writer: &mut Writer,
+        head: &mut Vec<Instruction>,
+        item: Word,
+        size: [u32; 3],
+        (spread, counts): (Spread, &[Pushed]),
+    ) {
         let zero = writer.constant(0);
         let reads = |ids: &Self, which: &[BuiltIn]| ids.variables.values().any(|v| which.contains(v));
-        self.values.insert(BuiltIn::GlobalInvocationId as u32, [item, zero, zero]);
-        let count = writer.constant(size);
-        if reads(self, &[BuiltIn::WorkgroupId]) {
-            let group = writer.math(head, Op::UDiv, item, count);
-            self.values.insert(BuiltIn::WorkgroupId as u32, [group, zero, zero]);
+        let is_line = size[1..] == [1, 1] && spread.dims().all(|d| d == 0) || mutant!(GroupsAreALine);
+        if is_line {
+            self.values.insert(BuiltIn::GlobalInvocationId as u32, [item, zero, zero]);
         }
-        if reads(self, &[BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex]) {
-            let inside = writer.math(head, Op::UMod, item, count);
-            self.values.insert(BuiltIn::LocalInvocationId as u32, [inside, zero, zero]);
-            self.values.insert(BuiltIn::LocalInvocationIndex as u32, [inside, zero, zero]);
+        let global = !is_line && reads(self, &[BuiltIn::GlobalInvocationId]);
+        let count = writer.constant(size.iter().product());
+        let mut groups = [zero; 3];
+        if global || reads(self, &[BuiltIn::WorkgroupId]) {
+            let mut rest = writer.math(head, Op::UDiv, item, count);
+            let dims: Vec<usize> = spread.dims().collect();
+            for (n, &d) in dims.iter().enumerate() {
+                groups[d] = rest;
+                if let Some(&several) = counts.get(n).filter(|_| !is_line) {
+                    let several = writer.load(head, several);
+                    groups[d] = writer.math(head, Op::UMod, rest, several);
+                    rest = writer.math(head, Op::UDiv, rest, several);
+                }
+            }
+            self.values.insert(BuiltIn::WorkgroupId as u32, groups);
+        }
+        let mut inside = [zero; 3];
+        let local = [BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex];
+        if global || reads(self, &local) {
+            let mut rest = writer.math(head, Op::UMod, item, count);
+            self.values.insert(BuiltIn::LocalInvocationIndex as u32, [rest, zero, zero]);
+            let dims: Vec<usize> = (0..3).filter(|&d| size[d] != 1).collect();
+            for (n, &d) in dims.iter().enumerate() {
+                inside[d] = rest;
+                if n + 1 < dims.len() {
+                    let several = writer.constant(size[d]);
+                    inside[d] = writer.math(head, Op::UMod, rest, several);
+                    rest = writer.math(head, Op::UDiv, rest, several);
+                }
+            }
+            self.values.insert(BuiltIn::LocalInvocationId as u32, inside);
+        }
+        if global {
+            let all = std::array::from_fn(|d| match (groups[d] == zero, inside[d] == zero, size[d]) {
+                (true, ..) => inside[d],
+                (_, true, 1) => groups[d],
+                (_, _, size) => {
+                    let size = writer.constant(size);
+                    let start = writer.math(head, Op::IMul, groups[d], size);
+                    writer.math(head, Op::IAdd, start, inside[d])
+                }
+            });
+            self.values.insert(BuiltIn::GlobalInvocationId as u32, all);
         }
     }
 

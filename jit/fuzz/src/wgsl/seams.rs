@@ -164,8 +164,6 @@ impl Seams {
             2 => ("b[i]", *random.pick(&INPUTS)),
             _ => ("7u", from),
         };
-        let item = *random.pick(&["gid.x", "gid.x", "wid.x * SIZEu + lid.x"]);
-        let item = item.replace("SIZE", &size.to_string());
         let value = format!("(a[{at}] ^ ({second} + 3u))");
         let store = match random.below(6) {
             0 => format!("if (a[{at}] % 3u != 0u) {{ z[i] = {value}; }} else {{ z[i] = 5u; }}"),
@@ -179,19 +177,44 @@ impl Seams {
             _ => format!("z[i] = {value};"),
         };
         let exact = total.is_multiple_of(size) && random.one_in(3);
+        let spare = u32::from(!exact && random.one_in(5));
+        let count = total.div_ceil(size) + spare;
+        // Items in a line, whichever dimensions it is folded into.
+        let (shape, item, groups) = match random.below(8) {
+            0 => (format!("{size}"), format!("gid.y * {size}u + gid.x"), [1, count, 1]),
+            1 => (format!("{size}"), format!("gid.z * {size}u + lid.x"), [1, 1, count]),
+            2 if !exact => {
+                (format!("{size}"), format!("gid.y * {}u + gid.x", 2 * size), [2, count.div_ceil(2), 1])
+            }
+            3 => (format!("1, {size}"), format!("wid.x * {size}u + gid.y"), [count, 1, 1]),
+            4 => (format!("{size}"), format!("wid.x * {size}u + lid.x"), [count, 1, 1]),
+            _ => (format!("{size}"), "gid.x".to_owned(), [count, 1, 1]),
+        };
+        let is_plain = store.starts_with("z[i]") && !store.contains("return");
+        let twice = is_plain && !exact && random.one_in(5);
         let body = match random.below(2) {
+            // Two elements an item, a work-group apart.
+            _ if twice => format!(
+                "for (var e = 0u; e < 2u; e++) {{
+                     let i = wid.x * {}u + lid.x + e * {size}u; if (i < p.y) {{ {store} }}
+                 }}",
+                2 * size
+            ),
             _ if exact => format!("let i = {item}; {store}"),
             0 => format!("let i = {item}; if (i >= p.y) {{ return; }} {store}"),
             _ => format!("let i = {item}; if (i < p.y) {{ {store} }}"),
         };
         // In place where every item keeps to its own element.
         let in_place = at == "i" && WORK.contains(&from) && random.one_in(4);
-        let spare = u32::from(!exact && random.one_in(5));
+        let (shape, groups) = match twice {
+            true => (size.to_string(), [total.div_ceil(2 * size) + spare, 1, 1]),
+            false => (shape, groups),
+        };
         let to = if in_place { from } else { Self::target(draft, &[from, other]) };
         let names = if second.contains('b') { "a b z" } else { "a z" };
         let buffers: &[u64] = if second.contains('b') { &[from, other, to] } else { &[from, to] };
         let push = [draft.length, total, 0, 0];
-        self.submit(draft, &text(names, size, &body), [total.div_ceil(size) + spare, 1, 1], buffers, push);
+        self.submit(draft, &text(names, shape, &body), groups, buffers, push);
         draft.elements.push(to);
     }
 
@@ -338,7 +361,7 @@ fn sum(size: u32) -> String {
     )
 }
 
-fn text(names: &str, size: u32, body: &str) -> String {
+fn text(names: &str, size: impl std::fmt::Display, body: &str) -> String {
     let mut text = String::new();
     if body.contains("p.") {
         text.push_str("struct P { x: u32, y: u32, z: u32, w: u32 }\nvar<immediate> p: P;\n");
