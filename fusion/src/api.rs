@@ -3,6 +3,7 @@
 pub(crate) mod buffer;
 pub(crate) mod context;
 pub(crate) mod fusion;
+pub(crate) mod guard;
 pub(crate) mod handler;
 pub(crate) mod image;
 pub(crate) mod kernel;

@@ -3,6 +3,7 @@
 pub(crate) mod ahead;
 pub(crate) mod build;
 pub(crate) mod carried;
+pub(crate) mod guard;
 pub(crate) mod judged;
 pub(crate) mod keep;
 pub(crate) mod kernels;

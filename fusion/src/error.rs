@@ -181,6 +181,12 @@ pub enum BuildError {
     /// The driver did not take the code.
     #[error(transparent)]
     Driver(DeviceError),
+    /// The driver's compiler does not come back from it, as a [guard](crate::guard::CompileGuard) found out.
+    #[error("the driver's compiler dies of it: {how}")]
+    Died {
+        /// How the process ended that tried.
+        how: String,
+    },
     /// Something panicked; the message says what.
     #[error("internal error: {0}")]
     Panic(String),

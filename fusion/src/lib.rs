@@ -172,6 +172,18 @@ pub mod module {
     };
 }
 
+pub mod guard {
+    //! A process that compiles code before this one does, in case a driver dies of it.
+
+    #[doc(hidden)]
+    pub use crate::code::programs::DEATH as DEATH_SECTION;
+
+    pub use crate::{
+        api::guard::{serve_compile_guard, serve_compile_guard_with},
+        options::guard::CompileGuard,
+    };
+}
+
 // Names from before there were modules.
 #[doc(hidden)]
 pub use crate::{

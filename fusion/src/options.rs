@@ -4,3 +4,4 @@ pub(crate) mod cache;
 pub(crate) mod context;
 pub(crate) mod environment;
 pub(crate) mod fusion;
+pub(crate) mod guard;

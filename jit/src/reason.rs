@@ -172,6 +172,12 @@ pub enum Reason {
         /// The limit.
         limit: u32,
     },
+    /// The driver's compiler does not come back from the fused code. The caller's to find out.
+    #[error("the driver's compiler dies of the fused code: {how}")]
+    CompilerDies {
+        /// How the process ended that tried.
+        how: String,
+    },
     /// Fused and unfused were compared, and are not the same: a defect of this library, or of the driver.
     #[error("the fused code does something else than the unfused: {what}")]
     Differs {

@@ -29,6 +29,9 @@ pub(crate) enum Command {
     Devices(DevicesArgs),
     /// Look into the cache on disk, or tidy it.
     Cache(CacheArgs),
+    /// Compile what a process asks for on the standard input, in its stead.
+    #[command(hide = true)]
+    CompileGuard,
 }
 
 #[derive(Args)]
@@ -205,7 +208,7 @@ pub(crate) enum CacheAction {
         #[arg(long)]
         driver_blobs: bool,
     },
-    /// Forget that processes died while a driver loaded what is stored for it.
+    /// Forget that processes died while a driver loaded what is stored for it, or compiled code.
     Forgive {
         /// The key of an entry, or the start of it; all entries otherwise.
         #[arg(value_name = "KEY")]

@@ -329,10 +329,22 @@ fn forgive(
         Err(Skip::Disabled) => 0,
         Err(reason) => return Err(Stop::wrong(format!("not everything was forgiven: {reason}"))),
     };
+    let died = |entry: &EntryInfo| entry.sections.iter().any(|(name, _)| name == DEATH);
+    let mut compiled = 0;
+    let all = if entry.is_none() { store.entries(&mut |_| ()) } else { Vec::new() };
+    for entry in entry.into_iter().chain(&all).filter(|entry| died(entry)) {
+        store
+            .remove(entry)
+            .map_err(|reason| Stop::wrong(format!("not everything was forgiven: {reason}")))?;
+        compiled += 1;
+    }
     if json {
-        print_json(out, &json!({ "format": FORMAT, "forgiven": forgiven }))?;
+        print_json(out, &json!({ "format": FORMAT, "forgiven": forgiven, "forgiven_code": compiled }))?;
     } else {
         writeln!(out, "deaths over the blobs of {forgiven} entries and drivers are forgiven")?;
+        if compiled > 0 {
+            writeln!(out, "{compiled} modules may be compiled again of which a compiler died")?;
+        }
     }
     Ok(Status::Success)
 }
@@ -356,6 +368,9 @@ fn bytes(text: &str) -> Result<u64, Stop> {
     CacheOptions::parse_size(text)
         .map_err(|problem| Stop::wrong(format!("--to: \"{text}\" is not a size: {problem}")))
 }
+
+/// The section of an entry that says how a compiler died.
+const DEATH: &str = vkfuse::guard::DEATH_SECTION;
 
 /// The parts of a key in the order in which they are shown.
 const PARTS: [PartKind; 4] = PartKind::ALL;

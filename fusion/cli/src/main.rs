@@ -32,6 +32,11 @@ fn main() -> ExitCode {
     // A wrong command line ends here, with clap's message and exit status 2.
     let line = CommandLine::parse();
     log();
+    if matches!(line.command, Command::CompileGuard) {
+        // Nobody else may write to its output.
+        let served = vkfuse::guard::serve_compile_guard().map_err(Stop::from);
+        return served.map_or_else(|stop| stop.status, |()| Status::Success).into();
+    }
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let ended = execute(&line.command, &mut out);
     let flushed = out.flush().map_err(Stop::from);
@@ -54,6 +59,7 @@ fn execute(command: &Command, out: &mut dyn Write) -> Result<Status, Stop> {
         Command::Inspect(args) => inspect::inspect(args, out),
         Command::Devices(args) => devices::devices(args, out),
         Command::Cache(args) => cache::cache(args, out),
+        Command::CompileGuard => Ok(Status::Success),
     }
 }
 

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, DeviceInfo, Error, Event, FloatMode,
     FusedList, FusionProperties, FusionReport, FusionWrapper, Kernel, Policy, Queue, QueueOptions,
+    guard::CompileGuard,
 };
 
 /// A pipeline on a device.
@@ -193,8 +194,19 @@ pub(crate) fn on_device(options: ContextOptions, device: Option<&str>) -> Contex
     }
 }
 
+/// Has this program compile new code in a process of its own first, unless the environment says otherwise.
+pub(crate) fn guarded(options: ContextOptions) -> ContextOptions {
+    let said = std::env::var("VKFUSE_COMPILE_GUARD").unwrap_or_default();
+    match std::env::current_exe() {
+        Ok(own) if matches!(&*said, "" | "1") => {
+            options.compile_guard(CompileGuard::program(own, ["compile-guard"]))
+        }
+        _ => options,
+    }
+}
+
 fn options(args: &DeviceArgs, dump_spirv: Option<&Path>) -> Result<ContextOptions, Stop> {
-    let mut options = on_device(ContextOptions::from_env().profiling(true), args.device.as_deref());
+    let mut options = on_device(guarded(ContextOptions::from_env()).profiling(true), args.device.as_deref());
     if args.no_cache {
         options = options.cache(CacheOptions::off());
     } else if let Some(folder) = &args.cache_dir {

@@ -50,7 +50,7 @@ impl Identity {
         }
         let options = Part::new()
             .str("generator", GENERATOR)
-            .u32("code version", made_of.code_version)
+            .u32(CODE_VERSION, made_of.code_version)
             .bool("strict floats", made_of.strict)
             .str("entry", Step::ENTRY);
         Key::new(self.device.clone(), image, spec, options)
@@ -60,6 +60,19 @@ impl Identity {
     pub(crate) fn driver(&self, code: &[u8]) -> Part {
         self.driver.clone().bytes("code", blake3::hash(code).as_bytes())
     }
+}
+
+impl Identity {
+    /// The store's key of what is known of compiling code, of which this is the driver's key.
+    pub(crate) fn of_deaths(driver: &Part, bindings: &str) -> Key {
+        let options = Part::new().str("generator", GENERATOR).str("what", DEATHS);
+        Key::new(driver.clone(), Part::new().str("bindings", bindings), Part::new(), options)
+    }
+}
+
+/// Whether a key is that of a step's code.
+pub(crate) fn is_of_step(key: &Key) -> bool {
+    key.part(PartKind::Options).fields().iter().any(|field| field.name == CODE_VERSION)
 }
 
 /// The store's key of a kernel's normal form. It depends on no device.
@@ -77,10 +90,13 @@ pub(crate) fn of_kernel(origin: &Origin<'_>) -> Key {
 }
 
 /// Whether a key is that of a kernel's normal form.
+#[cfg(test)]
 pub(crate) fn is_of_kernel(key: &Key) -> bool {
     key.part(PartKind::Options).fields().iter().any(|field| field.name == ARTIFACT_VERSION)
 }
 
+const CODE_VERSION: &str = "code version";
+const DEATHS: &str = "compiler deaths";
 const GENERATOR: &str = concat!("vkfuse ", env!("CARGO_PKG_VERSION"));
 const ARTIFACT_VERSION: &str = "normal form version";
 

@@ -15,10 +15,11 @@ use std::{
 
 use smallvec::SmallVec;
 use vkfuse_cache::{
-    self as cache, Entry, Event, Failure, Hit, Key, Layer, MemoryCache, MemoryStats, Store, StoreStats,
+    self as cache, Entry, Event, Failure, Hit, Key, Layer, MemoryCache, MemoryStats, Part, Store, StoreStats,
 };
 
 use super::{
+    guard::{Guard, Guarded},
     keep::{note, warn_of_stores},
     kernels::KernelArtifacts,
     key::Identity,
@@ -31,6 +32,7 @@ use crate::{
     options::{
         cache::{CacheOptions, Disk},
         environment,
+        guard::CompileGuard,
     },
     report::{
         list::{StepReport, Tier},
@@ -69,6 +71,9 @@ impl Wanted<'_> {
 /// The section of an entry that holds the code.
 pub(crate) const SPIRV: &str = "spirv";
 
+/// The section of an entry that says how a process ended that had the driver compile code.
+pub const DEATH: &str = "death";
+
 /// What the caches of a context have done since it was made, and how full they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -95,6 +100,7 @@ pub(crate) struct Programs {
     /// Whether nothing is written to the store.
     look_only: bool,
     artifacts: Option<Arc<KernelArtifacts>>,
+    guard: Option<Guard>,
     pub(crate) recorder: Option<log::Recorder>,
 }
 
@@ -114,6 +120,7 @@ impl Programs {
         counters: &Arc<Counters>,
         dump_spirv: Option<PathBuf>,
         options: &CacheOptions,
+        guard: &CompileGuard,
     ) -> Programs {
         let asked = cache::CacheOptions {
             persistent: match options.disk {
@@ -155,6 +162,7 @@ impl Programs {
             identity: Identity::new(gpu, limits),
             verify,
             look_only: options.look_only,
+            guard: Guard::new(guard, gpu),
             recorder: options.record.clone().or_else(environment::record).map(log::Recorder::new),
         }
     }
@@ -405,7 +413,20 @@ impl Programs {
         let code_bytes = bytes(words);
         let driver = programs.identity.driver(&code_bytes);
         let load = key.filter(|_| given).and_then(|key| programs.store.begin_load(key, &driver).ok());
-        let made = self.ask_driver(step, words, load.as_ref().map(|load| load.bytes()));
+        let bindings = bindings_of(step);
+        let source = PipelineSource {
+            words,
+            entry: c"main",
+            bindings: &bindings,
+            push_bytes: step.push.len() as u32,
+            subgroups: uses_subgroups(words),
+            blob: load.as_ref().map(|load| load.bytes()),
+        };
+        let guarded = match &self.guard {
+            Some(guard) if load.is_none() => self.guarded(guard, label, &source, &driver)?,
+            _ => None,
+        };
+        let made = self.ask_driver(&PipelineSource { blob: source.blob.or(guarded.as_deref()), ..source });
         let (pipeline, origin) = match made {
             Ok(made) => made,
             Err(error) => {
@@ -442,42 +463,54 @@ impl Programs {
         }
         // What a driver says after its device is lost is not kept.
         // A pipeline's own memory is the driver's secret; its code is the nearest that can be known.
-        let weight = code_bytes.len() as u64 + origin.blob.as_ref().map_or(0, |blob| blob.len() as u64);
-        if let (Some(key), Some(blob), false) = (key, origin.blob, self.gpu.is_lost()) {
+        let blob = origin.blob.or(guarded);
+        let weight = code_bytes.len() as u64 + blob.as_ref().map_or(0, |blob| blob.len() as u64);
+        if let (Some(key), Some(blob), false) = (key, blob, self.gpu.is_lost()) {
             let _ = programs.store.put_blob_later(key, &driver, blob);
         }
         Ok((Program { pipeline }, weight))
     }
 
+    /// Has the guard compile code, unless a driver is known to have died of it; the blob that came of it.
+    fn guarded(
+        &self,
+        guard: &Guard,
+        label: &str,
+        source: &PipelineSource<'_>,
+        driver: &Part,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let key = Identity::of_deaths(driver, &format!("{:?} {}", source.bindings, source.push_bytes));
+        let found = self.store.is_enabled().then(|| self.store.look(&key).ok()).flatten();
+        let known = found.filter(|found| found.layer != Layer::Untrusted);
+        let known = known.and_then(|found| found.entry.section(DEATH).map(<[u8]>::to_vec));
+        let how = match known {
+            Some(how) => String::from_utf8_lossy(&how).into_owned(),
+            None => match guard.ask(source) {
+                Guarded::Alive(blob) => return Ok(blob),
+                Guarded::NotAsked => return Ok(None),
+                Guarded::Died(how) => {
+                    if self.store.is_enabled() && !self.look_only {
+                        // What becomes of it is told by an event.
+                        let _ = self.store.put_later(&key, Entry::new().with(DEATH, how.as_bytes()));
+                    }
+                    how
+                }
+            },
+        };
+        tracing::error!(kernel = label, how, "the driver's compiler dies of code, which is not used");
+        Err(Error::Build { kernel: label.to_owned(), source: BuildError::Died { how } })
+    }
+
     /// Asks the driver, a second time without what is kept in memory if that has run out.
     fn ask_driver(
         &self,
-        step: &Step,
-        words: &[u32],
-        blob: Option<&[u8]>,
+        source: &PipelineSource<'_>,
     ) -> Result<(Arc<Pipeline>, PipelineOrigin), DeviceError> {
-        let mut bindings: SmallVec<[(SetBinding, vk::BindingKind); 8]> = SmallVec::new();
-        for bound in &step.bindings {
-            let kind = match (bound.kind, bound.kind.texture()) {
-                (_, Some(texture)) => vk::BindingKind::of(texture),
-                (BindingKind::UniformBuffer, _) => vk::BindingKind::Uniform,
-                _ => vk::BindingKind::Storage,
-            };
-            bindings.push((bound.at, kind));
-        }
-        let source = PipelineSource {
-            words,
-            entry: c"main",
-            bindings: &bindings,
-            push_bytes: step.push.len() as u32,
-            subgroups: uses_subgroups(words),
-            blob,
-        };
-        match self.gpu.pipeline(&source) {
+        match self.gpu.pipeline(source) {
             Err(DeviceError::OutOfMemory { kind, .. }) => {
                 tracing::warn!(kind, "out of memory: the pipelines kept in memory are dropped");
                 self.clear();
-                self.gpu.pipeline(&source)
+                self.gpu.pipeline(source)
             }
             Err(DeviceError::Lost) => {
                 // None of them can be used again.
@@ -489,11 +522,20 @@ impl Programs {
     }
 }
 
+fn bindings_of(step: &Step) -> SmallVec<[(SetBinding, vk::BindingKind); 8]> {
+    let kind = |kind: BindingKind| match (kind, kind.texture()) {
+        (_, Some(texture)) => vk::BindingKind::of(texture),
+        (BindingKind::UniformBuffer, _) => vk::BindingKind::Uniform,
+        _ => vk::BindingKind::Storage,
+    };
+    step.bindings.iter().map(|bound| (bound.at, kind(bound.kind))).collect()
+}
+
 /// Whether an error comes again. The same recipe fails the same way every time, and what a driver refuses it was asked for twice;
 /// memory may be free again.
 fn classed(error: Error) -> cache::BuildError<Error> {
     let comes_again = match &error {
-        Error::Build { source: BuildError::Jit(_), .. } => true,
+        Error::Build { source: BuildError::Jit(_) | BuildError::Died { .. }, .. } => true,
         Error::Build { source: BuildError::Driver(error), .. } => error.is_refusal(),
         _ => false,
     };

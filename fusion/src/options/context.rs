@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::{
     jit::{InterleaveFacts, Pass, ShapeFacts},
-    options::{cache::CacheOptions, environment},
+    options::{cache::CacheOptions, environment, guard::CompileGuard},
     vk::DeviceSelector,
 };
 
@@ -21,6 +21,7 @@ pub struct ContextOptions {
     pub(crate) shape: Option<ShapeFacts>,
     pub(crate) interleave: Option<InterleaveFacts>,
     pub(crate) kept_bytes: Option<u32>,
+    pub(crate) guard: CompileGuard,
 }
 
 impl ContextOptions {
@@ -44,6 +45,7 @@ impl ContextOptions {
             shape: environment::shape(),
             interleave: environment::interleave(),
             kept_bytes: environment::kept_bytes(),
+            guard: environment::compile_guard(),
         }
     }
 
@@ -72,6 +74,18 @@ impl ContextOptions {
     #[must_use]
     pub fn validate_code(mut self, on: bool) -> ContextOptions {
         self.validate = on;
+        self
+    }
+
+    /// Has a child process compile new code first. Where the driver's compiler dies of it, or does not come back in two minutes, that
+    /// is remembered in the persistent cache for the code and the driver, and neither this process nor a later one with a guard gives it to the
+    /// driver: a fused list runs unfused, with [`Reason::CompilerDies`](crate::Reason::CompilerDies), and a kernel that cannot be
+    /// compiled by itself is [`BuildError::Died`](crate::BuildError::Died). Off by default: it takes a process with a device
+    /// of its own, and every new pipeline twice the time where the driver has no pipeline cache. Code of which the
+    /// persistent cache has what the driver made of it is not compiled, and not asked about.
+    #[must_use]
+    pub fn compile_guard(mut self, guard: CompileGuard) -> ContextOptions {
+        self.guard = guard;
         self
     }
 

@@ -12,6 +12,7 @@
 //! | `VKFUSE_KEEP` | most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is known to be best for the device |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
 //! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code) |
+//! | `VKFUSE_COMPILE_GUARD` | `1` has new code compiled in a child process first, by the `vkfuse` command that lies beside the running program or in the `PATH`; or the path of such a command: [`ContextOptions::compile_guard`](crate::ContextOptions::compile_guard). The `vkfuse` command itself does so unless it is `0` |
 //! | `VKFUSE_CACHE_RECORD` | file to which every list that is fused is written, for `vkfuse cache warm` |
 //! | `VKFUSE_LOG` | read by the `vkfuse` command only: what to log |
 //!
@@ -28,6 +29,7 @@ use std::{
 
 use crate::{
     jit::{InterleaveFacts, Pass, ShapeFacts},
+    options::guard::CompileGuard,
     vk::{DeviceSelector, PRIVATE_BYTES},
 };
 
@@ -56,6 +58,21 @@ pub(crate) fn validation() -> bool {
 /// `VKFUSE_VALIDATE`.
 pub(crate) fn validate() -> bool {
     flag("VKFUSE_VALIDATE")
+}
+
+/// `VKFUSE_COMPILE_GUARD`.
+pub(crate) fn compile_guard() -> CompileGuard {
+    let Some(value) = variable("VKFUSE_COMPILE_GUARD") else { return CompileGuard::off() };
+    let command = || {
+        let name = format!("vkfuse{}", env::consts::EXE_SUFFIX);
+        let beside = env::current_exe().ok().map(|own| own.with_file_name(&name));
+        beside.filter(|command| command.is_file()).unwrap_or_else(|| PathBuf::from(name))
+    };
+    match value.to_str() {
+        Some("0" | "no" | "off" | "false") => CompileGuard::off(),
+        Some("1" | "yes" | "on" | "true") => CompileGuard::program(command(), ["compile-guard"]),
+        _ => CompileGuard::program(value, ["compile-guard"]),
+    }
 }
 
 /// `VKFUSE_PROFILING`.

@@ -153,7 +153,12 @@ impl ContextInner {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),
         };
-        let reason = Reason::Internal { what };
+        let reason = match error {
+            Error::Build { source: BuildError::Died { how }, .. } => {
+                Reason::CompilerDies { how: how.clone() }
+            }
+            _ => Reason::Internal { what },
+        };
         let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
         if let End::Complete(properties) | End::Keep(properties) = end
             && properties.force

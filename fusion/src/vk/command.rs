@@ -29,6 +29,24 @@ pub(crate) enum BindingKind {
 }
 
 impl BindingKind {
+    const ALL: [BindingKind; 6] = [
+        BindingKind::Storage,
+        BindingKind::Uniform,
+        BindingKind::StorageImage,
+        BindingKind::SampledImage,
+        BindingKind::CombinedSampler,
+        BindingKind::Sampler,
+    ];
+
+    /// A number that says which it is, to a process of the same build.
+    pub(crate) fn number(self) -> u32 {
+        self as u32
+    }
+
+    pub(crate) fn of_number(number: u32) -> Option<BindingKind> {
+        BindingKind::ALL.into_iter().find(|kind| kind.number() == number)
+    }
+
     /// That of an image or a sampler.
     pub(crate) fn of(texture: TextureKind) -> BindingKind {
         match texture {

@@ -104,7 +104,7 @@ pub(super) fn context(
     if let Some(folder) = &args.cache_dir {
         cache = cache.directory(super::folder(folder)?);
     }
-    let options = session::on_device(ContextOptions::from_env(), device).cache(cache);
+    let options = session::on_device(session::guarded(ContextOptions::from_env()), device).cache(cache);
     Context::with_options(options).map_err(|error| Stop::opening(&error))
 }
 
