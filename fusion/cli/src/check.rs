@@ -5,6 +5,7 @@
 //! Buffers for which the file gives no `init` count as uninitialised.
 
 mod report;
+mod undefined;
 
 use crate::args::CheckArgs;
 use crate::pipeline::check::{self, Checked};
@@ -14,7 +15,7 @@ use crate::run::labels;
 use crate::stop::{Status, Stop};
 use report::Report;
 use std::io::Write;
-use vkfuse_interp::{Bind, Dispatch, Memory, ObjectId, Options, OracleError, Program, execute};
+use vkfuse_interp::{Bind, Dispatch, Memory, Notice, ObjectId, Options, OracleError, Program, execute};
 use vkfuse_jit::plan::{Arg, BufferId, FloatMode, Limits, Promote, Step, Submission, plan_unfused};
 
 /// Checks the file and prints what was found.
@@ -28,16 +29,24 @@ pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Sto
     let (mut memory, objects) = memory(&pipeline)?;
     let dispatches: Vec<Dispatch<'_>> =
         steps.iter().zip(&programs).map(|(step, program)| dispatch(step, program, &objects)).collect();
-    let options = Options { max_steps: args.max_steps, max_findings: args.list, ..Options::default() };
+    let options = Options {
+        max_steps: args.max_steps,
+        max_findings: args.list,
+        undefined: Notice::Listed,
+        ..Options::default()
+    };
     let findings =
         execute(&dispatches, &mut memory, &options).map_err(|error| given_up(&pipeline, &error))?;
-    let report = Report::new(&pipeline, &steps, &findings);
+    let again = || self::memory(&pipeline).map(|(memory, _)| memory);
+    let ran = undefined::Ran { memory: &memory, objects: &objects, findings: &findings };
+    let reaching = undefined::reaching(&dispatches, &options, &ran, again)?;
+    let report = Report::new(&pipeline, &steps, &findings, &reaching);
     if args.json {
         print_json(out, &report)?;
     } else {
         report::print(out, &report, &labels(&pipeline))?;
     }
-    Ok(if findings.is_clean() { Status::Success } else { Status::Different })
+    Ok(if report.clean { Status::Success } else { Status::Different })
 }
 
 /// The interpreter keeps some twenty times the size of the buffers in notes.

@@ -202,4 +202,5 @@ pub(super) fn binary(op: Binary, num: Num, a: u64, b: u64) -> u64 {
     }
 }
 
+pub(super) use float::value as float_value;
 pub(super) use integer::{bit_field_insert, wide};

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::memory::ObjectId;
+use super::undefined::Undefined;
 
 /// How memory was touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,6 +122,19 @@ pub struct ChangedConstant {
     pub offset: u64,
 }
 
+/// An instruction whose result SPIR-V leaves undefined, as it was executed for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UndefinedResult {
+    /// Index of the dispatch in the run.
+    pub dispatch: usize,
+    /// Offset in words of the instruction.
+    pub word: usize,
+    /// What is undefined.
+    pub what: Undefined,
+    /// Global id of the invocation.
+    pub invocation: [u32; 3],
+}
+
 /// A barrier that some invocations of its work-group (or sub-group) wait at and others never reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DivergentBarrier {
@@ -178,12 +192,15 @@ pub struct Findings {
     pub changed_constants: Counted<ChangedConstant>,
     /// Barriers not reached by all.
     pub divergent_barriers: Counted<DivergentBarrier>,
+    /// Undefined results, each instruction once, where they are [noticed](super::Notice). They are no fault unless something
+    /// depends on them.
+    pub undefined: Counted<UndefinedResult>,
     /// Instructions executed.
     pub steps: u64,
 }
 
 impl Findings {
-    /// Whether nothing at all was found.
+    /// Whether nothing at all was found. Undefined results alone are nothing.
     pub fn is_clean(&self) -> bool {
         self.races.is_empty()
             && self.out_of_bounds.is_empty()

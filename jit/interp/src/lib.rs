@@ -19,8 +19,9 @@
 //! seen; the orders matter for the results of racy or unordered (atomic) kernels.
 //!
 //! Floating point is IEEE 754 with subnormals and rounding to nearest even, each operation rounded once;
-//! `fma` is fused. What SPIR-V leaves undefined has a fixed result and is not reported: integer division by zero gives
-//! zero, shifts take their count modulo the width.
+//! `fma` is fused. What SPIR-V leaves undefined has a fixed result: integer division by zero gives
+//! zero, shifts take their count modulo the width. With [`Options::undefined`] it is noticed, or has another
+//! result at one place, which shows whether anything depends on it.
 //!
 //! Outside the subset, and refused with the instruction's name: images and samplers, arrays of descriptors, device
 //! addresses, sub-group instructions in divergent control flow, and whatever else decoding does not know.
@@ -62,17 +63,19 @@ mod program;
 mod schedule;
 mod shadow;
 mod trace;
+mod undefined;
 
 pub use claims::{Claim, FalseClaim, claims};
 pub use error::OracleError;
 pub use finding::{
     Access, AccessKind, ChangedConstant, Counted, DivergentBarrier, Findings, OutOfBounds, Place, Race,
-    Uninitialised,
+    UndefinedResult, Uninitialised,
 };
 pub use memory::{Memory, ObjectId};
 pub use program::Program;
 pub use schedule::Order;
 pub use trace::{Touched, Trace};
+pub use undefined::{Notice, Undefined};
 
 use machine::Machine;
 
@@ -119,6 +122,8 @@ pub struct Options {
     pub max_findings: usize,
     /// Most 64-bit lanes that the registers and variables of one work-group may take.
     pub max_lanes: u64,
+    /// What is made of instructions whose result SPIR-V leaves undefined.
+    pub undefined: Notice,
 }
 
 impl Default for Options {
@@ -130,6 +135,7 @@ impl Default for Options {
             subgroup_size: 8,
             max_findings: 64,
             max_lanes: 1 << 24,
+            undefined: Notice::Not,
         }
     }
 }

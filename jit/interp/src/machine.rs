@@ -14,6 +14,7 @@ use super::memory::Memory;
 use super::program::{Edge, Inst, Program};
 use super::schedule::{Order, Random};
 use super::trace::Trace;
+use super::undefined::Notice;
 use super::{Dispatch, Options};
 use access::Site;
 use world::World;
@@ -253,7 +254,8 @@ impl<'a> Machine<'a> {
                 Inst::Barrier { subgroup: true, .. } => break State::SubgroupBarrier,
                 Inst::Subgroup { .. } => break State::Subgroup,
                 Inst::Fence { covers } => world.fence(covers),
-                _ => compute(inst, program, r),
+                _ if self.options.undefined == Notice::Not => compute(inst, program, r),
+                _ => world.compute_noticing(self.options.undefined, at, r),
             }
             at += 1;
         };

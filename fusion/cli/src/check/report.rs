@@ -1,5 +1,6 @@
 //! What `vkfuse check` found, as one model, printed as JSON or as tables.
 
+use super::undefined::Reaching;
 use crate::pipeline::Pipeline;
 use crate::report::Table;
 use crate::report::json::FORMAT;
@@ -13,7 +14,7 @@ use vkfuse_jit::plan::Step;
 pub(super) struct Report {
     format: u32,
     name: Option<String>,
-    clean: bool,
+    pub(super) clean: bool,
     submissions: usize,
     /// Instructions executed by all invocations together.
     steps: u64,
@@ -22,6 +23,9 @@ pub(super) struct Report {
     uninitialised: Found<Touch>,
     changed_constants: Found<Touch>,
     divergent_barriers: Found<Barrier>,
+    undefined: Found<Undefined>,
+    /// Instructions with undefined results of which it was not found out whether anything depends on them.
+    unfollowed: u64,
 }
 
 /// All are counted, some are listed.
@@ -68,6 +72,17 @@ struct Barrier {
     word: usize,
 }
 
+/// An undefined result that something depends on.
+#[derive(Serialize)]
+struct Undefined {
+    submission: usize,
+    kernel: String,
+    what: String,
+    reaches: &'static str,
+    invocation: [u32; 3],
+    word: usize,
+}
+
 /// One access: which invocation did what through which binding.
 #[derive(Serialize)]
 struct Who {
@@ -92,7 +107,12 @@ impl Who {
 }
 
 impl Report {
-    pub(super) fn new(pipeline: &Pipeline, steps: &[Step], findings: &Findings) -> Report {
+    pub(super) fn new(
+        pipeline: &Pipeline,
+        steps: &[Step],
+        findings: &Findings,
+        reaching: &Reaching,
+    ) -> Report {
         let at = Places { pipeline, steps };
         let races = found(&findings.races, |race| Race {
             spot: at.spot(race.dispatch, race.object, race.offset),
@@ -126,10 +146,19 @@ impl Report {
             missing: one.missing,
             word: one.word,
         });
+        let undefined = reaching.list.iter().map(|(one, reached)| Undefined {
+            submission: one.dispatch,
+            kernel: at.kernel(one.dispatch),
+            what: one.what.to_string(),
+            reaches: reached.in_words(),
+            invocation: one.invocation,
+            word: one.word,
+        });
+        let undefined: Vec<Undefined> = undefined.collect();
         Report {
             format: FORMAT,
             name: pipeline.name.clone(),
-            clean: findings.is_clean(),
+            clean: findings.is_clean() && undefined.is_empty(),
             submissions: steps.len(),
             steps: findings.steps,
             races,
@@ -137,6 +166,8 @@ impl Report {
             uninitialised,
             changed_constants,
             divergent_barriers,
+            undefined: Found { count: undefined.len() as u64, list: undefined },
+            unfollowed: reaching.unfollowed,
         }
     }
 }
@@ -179,9 +210,22 @@ impl Places<'_> {
 pub(super) fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> io::Result<()> {
     let title = report.name.as_deref().unwrap_or("fusion list");
     writeln!(out, "{title}, {} submissions, {} instructions\n", labels.len(), report.steps)?;
+    if report.unfollowed > 0 {
+        let more = report.unfollowed;
+        writeln!(
+            out,
+            "  {more} more instructions have undefined results, of which nothing was found out; see --list\n"
+        )?;
+    }
     if report.clean {
         return writeln!(out, "  nothing found");
     }
+    let mut undefined = Table::new(&["undefined", "what", "reaches", "first by"]);
+    for one in &report.undefined.list {
+        let place = format!("{} {}", one.submission, one.kernel);
+        undefined.row([place, one.what.clone(), one.reaches.to_owned(), id(one.invocation)]);
+    }
+    print_counted(out, &undefined, report.undefined.count, report.undefined.list.len())?;
     let mut races = Table::new(&["race", "buffer", "element", "first", "second", "note"]);
     for race in &report.races.list {
         let [place, buffer, index] = cells(&race.spot);

@@ -12,7 +12,7 @@ fn defect(name: &str) -> Value {
 
 /// Demands that nothing was found but findings of one kind, and returns the first.
 fn only(report: &Value, kind: &str) -> Value {
-    for other in ["races", "out_of_bounds", "uninitialised", "divergent_barriers"] {
+    for other in ["races", "out_of_bounds", "uninitialised", "divergent_barriers", "undefined"] {
         let count = report[other]["count"].as_u64().expect("a count");
         assert_eq!(count > 0, other == kind, "{report:#}");
     }
@@ -60,6 +60,19 @@ fn an_uninitialised_read_names_its_element() {
     // 28 of them, of which 16 are listed.
     assert_eq!(report["uninitialised"]["count"], 28);
     assert_eq!(report["uninitialised"]["list"].as_array().map(Vec::len), Some(16));
+}
+
+#[test]
+fn an_undefined_result_that_is_stored_is_found_and_one_that_is_dropped_is_not() {
+    let report = defect("undefined");
+    let result = only(&report, "undefined");
+    assert_eq!((&result["submission"], &result["kernel"]), (&json!(0), &json!("means")));
+    assert_eq!((&result["what"], &result["reaches"]), (&json!("division by zero"), &json!("a result")));
+    // The remainder's; the quotients of empty groups are dropped.
+    assert_eq!(report["undefined"]["count"], 1);
+    assert_eq!(report["unfollowed"], 0);
+    let (_, report) = json(&["check", &example("defects/undefined.toml"), "--list", "1"]);
+    assert_eq!(report["unfollowed"], 1);
 }
 
 #[test]

@@ -27,7 +27,7 @@ macro_rules! in_float {
 pub(super) use in_float;
 
 /// The value as f64, which is exact.
-pub(super) fn value(num: Num, bits: u64) -> f64 {
+pub(in super::super) fn value(num: Num, bits: u64) -> f64 {
     match num {
         Num::F16 => half::to_f64(bits as u16),
         Num::F64 => f64::from_bits(bits),

@@ -2,11 +2,13 @@
 
 use super::access::{Reports, Site};
 use super::world::World;
-use crate::finding::{Access, ChangedConstant, OutOfBounds, Place, Race, Uninitialised};
+use crate::compute::compute;
+use crate::finding::{Access, ChangedConstant, OutOfBounds, Place, Race, UndefinedResult, Uninitialised};
 use crate::input::{Position, unfold};
 use crate::memory::ObjectId;
 use crate::program::{Image, POISON};
 use crate::shadow::Touch;
+use crate::undefined::{self, Notice};
 
 /// Where the lane of a Private or Workgroup access is counted from.
 fn variable(image: &Image, lane: u64) -> Option<(u32, u64)> {
@@ -23,6 +25,30 @@ impl World<'_> {
             local_size: self.program.local_size,
             local: invocation % self.size,
             subgroup_size: self.subgroup_size,
+        }
+    }
+
+    /// Executes an instruction that only reads and writes registers, and looks whether its result is defined.
+    pub(super) fn compute_noticing(&mut self, notice: Notice, at: u32, r: &mut [u64]) {
+        let inst = &self.program.code[at as usize];
+        let lanes = undefined::lanes(inst, r);
+        compute(inst, self.program, r);
+        let Some(first) = lanes.first() else { return };
+        let here = self.program.words[at as usize] as usize;
+        match notice {
+            Notice::Other { dispatch, word } if (dispatch, word) == (self.dispatch, here) => {
+                for lane in &lanes {
+                    r[lane.register as usize] ^= lane.other;
+                }
+            }
+            Notice::Listed if !self.undefined.contains(&here) => {
+                self.undefined.push(here);
+                let invocation = self.global_id(self.buffers.invocation);
+                let (dispatch, what) = (self.dispatch, first.what);
+                let result = UndefinedResult { dispatch, word: here, what, invocation };
+                self.findings.undefined.push(self.max_findings, || result);
+            }
+            _ => {}
         }
     }
 

@@ -27,6 +27,8 @@ pub(super) struct World<'a> {
     /// Where every access to a buffer is noted, if somebody wants to know.
     pub(super) trace: Option<&'a mut Trace>,
     pub(super) max_findings: usize,
+    /// Words of instructions whose results were found undefined.
+    pub(super) undefined: Vec<usize>,
     pub(super) slots: Vec<Slot>,
     pub(super) objects: &'a mut [Object],
     pub(super) push: &'a [u8],
@@ -97,6 +99,7 @@ impl<'a> World<'a> {
             findings,
             trace,
             max_findings: options.max_findings,
+            undefined: Vec::new(),
             slots,
             objects,
             push: &dispatch.push,

@@ -10,3 +10,4 @@ mod races;
 mod results;
 mod speed;
 mod subgroups;
+mod undefined;
