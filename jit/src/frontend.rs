@@ -15,6 +15,8 @@ mod layout;
 pub(crate) mod load;
 pub(crate) mod module;
 pub(crate) mod opcodes;
+#[cfg(feature = "wgsl")]
+mod overrides;
 mod passes;
 pub(crate) mod pipeline;
 pub(crate) mod plain;

@@ -224,9 +224,10 @@ impl Kernel {
     /// Fixes the constants; those not given keep their defaults. Equal values give the same `Arc`.
     ///
     /// # Errors
-    /// An id the module does not have or that is given twice, a value of the wrong type, a work-group
+    /// An id that is given twice, one that has to be given and is not, a value of the wrong type, a work-group
     /// size that is empty with these values; see [`KernelError`].
     pub fn specialize(&self, values: &[(u32, SpecValue)]) -> Result<Arc<Specialized>, KernelError> {
+        spec::check_required(self.name(), self.spec_constants(), values)?;
         let key = spec::resolve(self.name(), self.spec_constants(), values)?;
         let slot = {
             let table = self.inner.specialised.lock();

@@ -27,7 +27,10 @@ pub(crate) fn inspect(args: &InspectArgs, out: &mut dyn Write) -> Result<Status,
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
         let kernel = Kernel::new(&module, Some(name)).map_err(wrong)?;
-        let specialized = kernel.specialize(&[]).map_err(wrong)?;
+        // What has no default is looked at with a zero.
+        let required = kernel.spec_constants().iter().filter(|constant| constant.required);
+        let values: Vec<_> = required.map(|constant| (constant.id, constant.default)).collect();
+        let specialized = kernel.specialize(&values).map_err(wrong)?;
         entries.push(Entry::new(&kernel, &specialized));
     }
     let inspection = Inspection {

@@ -113,6 +113,18 @@ pub enum KernelError {
         /// The names there are.
         available: Vec<String>,
     },
+    /// No value for a specialization constant that has none by itself.
+    #[error(
+        "specialization constant {id} (`{name}`) of kernel `{kernel}` has no default and was given no value"
+    )]
+    MissingSpecialization {
+        /// Name of the module.
+        kernel: String,
+        /// The `SpecId`.
+        id: u32,
+        /// Its name, if the module has debug names.
+        name: String,
+    },
     /// Two values for one specialization constant.
     #[error("specialization constant {id} of kernel `{kernel}` is given twice")]
     RepeatedSpecialization {

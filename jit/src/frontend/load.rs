@@ -10,6 +10,9 @@ use rspirv::spirv::Op;
 
 use super::words::{self, HEADER};
 
+/// The parser, in the version that the manifest pins: what it does not know may be newer.
+pub(super) const GRAMMAR: &str = "rspirv 0.13.0, SDK 1.4.341";
+
 /// Decodes words that passed the input checks.
 pub(crate) fn module(words: &[u32]) -> Result<Module, String> {
     let mut loader = Loader::default();

@@ -100,6 +100,7 @@ impl Module {
     /// A module of words that were read and not validated.
     pub(crate) fn checked(name: &str, words: Vec<u32>, contents: Contents) -> Result<Module, KernelError> {
         load::module(&load::decodable(&words))
+            .map_err(|detail| format!("{detail} (by the grammar of {})", load::GRAMMAR))
             .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
         let valid = validate(&words).map_err(|complaint| complaint.into_error(name))?;
         Ok(Module::known(name, words, valid, contents))

@@ -163,6 +163,10 @@ impl SpecValue {
     }
 }
 
+/// Begins the text of an `OpModuleProcessed` that says that a specialization constant has to be given a value; its number
+/// follows.
+pub(super) const REQUIRED: &str = "vkfuse: required specialization constant ";
+
 /// A specialization constant of a module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpecConstant {
@@ -174,6 +178,8 @@ pub struct SpecConstant {
     pub ty: SpecType,
     /// The value it has when none is given.
     pub default: SpecValue,
+    /// Whether a value has to be given: the constant is a WGSL override without a default.
+    pub required: bool,
 }
 
 /// Lists the specialization constants of a module, by ascending `SpecId`, one for each id.
@@ -181,9 +187,14 @@ pub(crate) fn reflect(words: &[u32], names: &AHashMap<u32, String>) -> Vec<SpecC
     let mut ids: AHashMap<u32, u32> = AHashMap::new();
     let mut constants = Constants::default();
     let mut list = Vec::new();
+    let mut required = Vec::new();
     for inst in words::instructions(words) {
         constants.learn(&inst);
         match inst.op() {
+            Some(Op::ModuleProcessed) => {
+                let text = words::string(inst.from(0));
+                required.extend(text.and_then(|(text, _)| text.strip_prefix(REQUIRED)?.parse::<u32>().ok()));
+            }
             Some(Op::Decorate) if inst.at(1) == Decoration::SpecId as u32 => {
                 ids.insert(inst.at(0), inst.at(2));
             }
@@ -200,6 +211,7 @@ pub(crate) fn reflect(words: &[u32], names: &AHashMap<u32, String>) -> Vec<SpecC
                     name: names.get(&result).filter(|name| !name.is_empty()).cloned(),
                     ty,
                     default: ty.value(constants.bits(result).unwrap_or(0)),
+                    required: required.contains(&id),
                 });
             }
             Some(Op::Function) => break,
@@ -209,6 +221,19 @@ pub(crate) fn reflect(words: &[u32], names: &AHashMap<u32, String>) -> Vec<SpecC
     list.sort_by_key(|constant| constant.id);
     list.dedup_by_key(|constant| constant.id);
     list
+}
+
+/// Checks that every constant has a value that has none by itself.
+pub(crate) fn check_required(
+    kernel: &str,
+    constants: &[SpecConstant],
+    values: &[(u32, SpecValue)],
+) -> Result<(), KernelError> {
+    let missing = constants.iter().find(|one| one.required && values.iter().all(|(id, _)| *id != one.id));
+    missing.map_or(Ok(()), |one| {
+        let (kernel, name) = (kernel.to_owned(), one.name.clone().unwrap_or_default());
+        Err(KernelError::MissingSpecialization { kernel, id: one.id, name })
+    })
 }
 
 /// Checks given values against the constants there are; returns the bits of *every* constant, in the

@@ -34,6 +34,12 @@ pub(super) fn identity() -> Option<&'static str> {
     IDENTITY.get_or_init(|| Some(format!("{}, {RULES}", tools()?))).as_deref()
 }
 
+/// Which validator it is, in words.
+fn validator() -> &'static str {
+    let known = identity().unwrap_or("a spirv-val that does not say its version");
+    known.split([',', ';']).next().unwrap_or(known)
+}
+
 /// What a tool on `PATH` says of itself, release, commit and date, and a hash of the program, for instance
 /// `spirv-val SPIRV-Tools v2023.1 unknown hash, 2023-02-15T14:03:51, program 5d1f0c33a1b2c4e8`. Programs of one version are not
 /// all alike: one may have been patched, or broken and repaired.
@@ -88,11 +94,15 @@ impl Complaint {
 
     /// The error for a module with this name.
     pub(super) fn into_error(self, module: &str) -> KernelError {
-        let module = module.to_owned();
-        match self.not_run {
-            true => KernelError::Tool { module, detail: self.detail },
-            false => KernelError::Invalid { module, instruction: self.index, detail: self.detail },
+        let (module, mut detail) = (module.to_owned(), self.detail);
+        if self.not_run {
+            return KernelError::Tool { module, detail };
         }
+        // A capability or an opcode that it does not know may be newer than it.
+        if detail.starts_with("Invalid ") {
+            detail = format!("{detail} (by {})", validator());
+        }
+        KernelError::Invalid { module, instruction: self.index, detail }
     }
 }
 

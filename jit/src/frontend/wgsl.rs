@@ -9,6 +9,7 @@ use naga::front::wgsl;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 use super::error::KernelError;
+use super::overrides;
 
 /// Compiles every entry point of a WGSL module. The words are checked like any other input afterwards.
 pub(crate) fn compile(module: &str, text: &str) -> Result<Vec<u32>, KernelError> {
@@ -18,8 +19,17 @@ pub(crate) fn compile(module: &str, text: &str) -> Result<Vec<u32>, KernelError>
         column: location.map_or(0, |location| location.line_position),
         message,
     };
-    let parsed =
-        wgsl::parse_str(text).map_err(|error| at(error.location(text), error.message().to_owned()))?;
+    let parse = |text: &str| {
+        wgsl::parse_str(text).map_err(|error| at(error.location(text), error.message().to_owned()))
+    };
+    let parsed = parse(text)?;
+    // The text has to be right as it is, before anything is put in the place of overrides.
+    let open = overrides::open(&parsed, text);
+    let with_variables = (!open.is_empty()).then(|| overrides::with_variables(text, &open));
+    let (parsed, text) = match &with_variables {
+        Some(changed) => (parse(changed)?, changed.as_str()),
+        None => (parsed, text),
+    };
     // Which features the device has is the runtime's question; the SPIR-V says what it needs.
     let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all());
     let info = validator.validate(&parsed).map_err(|error| {
@@ -34,10 +44,12 @@ pub(crate) fn compile(module: &str, text: &str) -> Result<Vec<u32>, KernelError>
         force_loop_bounding: false,
         ..spv::Options::default()
     };
-    // Overrides keep their defaults. naga cannot leave them open in SPIR-V.
+    // Overrides with a default keep it. naga cannot leave them open in SPIR-V.
     let (parsed, info) = process_overrides(&parsed, &info, None, &PipelineConstants::default())
         .map_err(|error| at(None, full_message(&error)))?;
-    spv::write_vec(&parsed, &info, &options, None).map_err(|error| at(None, error.to_string()))
+    let words =
+        spv::write_vec(&parsed, &info, &options, None).map_err(|error| at(None, error.to_string()))?;
+    Ok(if open.is_empty() { words } else { overrides::as_constants(&words, &open) })
 }
 
 /// An error with its causes, in one line.

@@ -164,6 +164,21 @@ fn names_the_instruction_that_is_malformed() {
     assert!(error.to_string().contains("runs past the end"), "{error}");
 }
 
+#[test]
+fn says_which_grammar_does_not_know_an_instruction() {
+    let capability = (2 << 16) | 17;
+    let mut newer = words("chain");
+    newer.splice(5..5, [capability, 9999]);
+    let error = Module::from_words("newer", &newer).unwrap_err();
+    assert!(matches!(error, KernelError::Decode { .. }), "{error}");
+    assert!(error.to_string().contains("9999") && error.to_string().contains("rspirv"), "{error}");
+    // Kernel (OpenCL): the validator knows it, and not as one of Vulkan's.
+    let mut other = words("chain");
+    other.splice(5..5, [capability, 6]);
+    let error = Module::from_words("other", &other).unwrap_err();
+    assert!(matches!(error, KernelError::Invalid { .. }), "{error}");
+}
+
 /// A header and the start of a module with one `float` type, %1.
 fn start(bound: u32) -> Vec<u32> {
     vec![

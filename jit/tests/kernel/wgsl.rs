@@ -1,6 +1,7 @@
 //! WGSL text as input.
 
-use vkfuse_jit::kernel::{BindingKind, Kernel, KernelError, Module};
+use vkfuse_interp::{Bind, Dispatch, Memory, Options, Program, execute};
+use vkfuse_jit::kernel::{BindingKind, Kernel, KernelError, Module, SpecType, SpecValue};
 
 use super::corpus;
 
@@ -77,7 +78,50 @@ fn overrides_keep_their_defaults() {
     ";
     let kernel = Kernel::new(&Module::from_wgsl("override", text).unwrap(), None).unwrap();
     assert_eq!(kernel.specialize(&[]).unwrap().interface.local_size, [8, 3, 1]);
-    let open = text.replace(": f32 = 2.0", ": f32");
-    let error = Module::from_wgsl("override", &open).unwrap_err();
-    assert!(matches!(error, KernelError::Wgsl { .. }) && error.to_string().contains("scale"), "{error}");
+}
+
+#[test]
+fn overrides_without_a_default_are_specialization_constants() {
+    let text = "
+        override by: u32 = 2;
+        @id(7) override scale: f32;
+        override flag : bool ;
+        @group(0) @binding(0) var<storage, read_write> b: array<f32>;
+        fn factor() -> f32 { if (flag) { return scale; } return -scale; }
+        @compute @workgroup_size(4)
+        fn main(@builtin(global_invocation_id) id: vec3<u32>) { b[id.x] = f32(id.x * by) * factor(); }
+    ";
+    let kernel = Kernel::new(&Module::from_wgsl("open", text).unwrap(), None).unwrap();
+    let constants: Vec<_> =
+        kernel.spec_constants().iter().map(|c| (c.id, c.name.as_deref(), c.ty, c.required)).collect();
+    assert_eq!(constants, [(0, Some("flag"), SpecType::Bool, true), (7, Some("scale"), SpecType::F32, true)]);
+    let missing = kernel.specialize(&[(7, SpecValue::F32(1.0))]).unwrap_err();
+    assert!(
+        matches!(&missing, KernelError::MissingSpecialization { id: 0, name, .. } if name == "flag"),
+        "{missing}"
+    );
+    for (scale, flag) in [(3.0f32, true), (3.0, false), (0.5, true)] {
+        let specialized =
+            kernel.specialize(&[(7, SpecValue::F32(scale)), (0, SpecValue::Bool(flag))]).unwrap();
+        assert!(specialized.normal.is_ok());
+        let program = Program::decode(&specialized.plain.strict).unwrap();
+        let mut memory = Memory::new();
+        let object = memory.add(vec![0; 16]);
+        let whole = Bind { set: 0, binding: 0, object, offset: 0, len: 16 };
+        let dispatch = Dispatch { program: &program, groups: [1; 3], bindings: vec![whole], push: vec![] };
+        execute(&[dispatch], &mut memory, &Options::default()).unwrap();
+        let factor = if flag { scale } else { -scale };
+        let expected: Vec<u32> = (0..4).map(|i| ((i * 2) as f32 * factor).to_bits()).collect();
+        assert_eq!(memory.words(object), expected, "{scale} {flag}");
+    }
+    // Where a constant is needed nothing can stand in for one.
+    for wrong in [
+        "override n: u32; @compute @workgroup_size(n) fn main() { }",
+        "override n: u32; override m: u32 = n * 2u; @compute @workgroup_size(1) fn main() { var x = m; }",
+        "override n: u32; var<workgroup> w: array<u32, n>; @compute @workgroup_size(1) fn main() { w[0] = 1u; }",
+        "override n: u32; @compute @workgroup_size(1) fn main() { n = 1u; }",
+    ] {
+        let error = Module::from_wgsl("wrong", wrong).unwrap_err();
+        assert!(matches!(error, KernelError::Wgsl { .. }), "{wrong}: {error}");
+    }
 }
