@@ -2,6 +2,7 @@
 //!
 //! `node` walks the parsed document and knows the place of everything in it,
 //! `read` builds the model, `contents` makes the bytes that buffers start with,
+//! `steps` brings the kernels of copies and fills,
 //! `check` and `bind` compare the model with what the kernels declare. A file that comes
 //! through all of them can be run; nothing is run before that.
 
@@ -9,12 +10,14 @@ pub(crate) mod bind;
 pub(crate) mod check;
 pub(crate) mod contents;
 mod element;
+mod local_size;
 mod model;
 mod node;
 mod problem;
 mod push;
 mod random;
 mod read;
+mod steps;
 
 pub(crate) use element::ElementType;
 pub(crate) use model::{BufferDecl, Pipeline, Promotion, Submit};

@@ -177,6 +177,26 @@ fn length() {
     }
 }
 
+/// Dot products of packed integers, of which the analysis knows nothing but that they touch no memory.
+#[test]
+fn integer_dot_product() {
+    const WORDS: u32 = 1024;
+    let rig = rig!();
+    let mut list = Workload::default();
+    let x = list.words("x", (0..WORDS).map(|i| i.wrapping_mul(0x9e37_79b9)));
+    let (tmp, out) = (list.poisoned("tmp", WORDS as usize), list.poisoned("out", WORDS as usize));
+    list.promote(tmp, Private);
+    list.submit(Submit::new("forms/dot_product", Size::Groups([WORDS / 64, 1, 1])).read(0, x).write(1, tmp));
+    let add = Submit::new("pair/add", Size::Items([WORDS, 1, 1])).local(&[256]);
+    list.submit(add.read(0, tmp).read(1, tmp).write(2, out).push(WORDS));
+    let ran = list.check_fused(&rig);
+    for (i, &value) in (0..).zip(ran.words(out)) {
+        let bytes = i.wrapping_mul(0x9e37_79b9u32).to_le_bytes().map(u32::from);
+        assert_eq!(value, 4 * bytes.iter().map(|byte| byte * byte).sum::<u32>(), "out[{i}]");
+    }
+    ran.assert_internalized(tmp, Private);
+}
+
 /// Settings in a uniform buffer with the padding of std140.
 #[test]
 fn uniform_buffer() {

@@ -5,8 +5,10 @@
 //! - arguments and push constants are what the kernels take (`bind`)
 
 use super::bind;
+use super::contents;
 use super::element::{ElementType, Scalar};
-use super::model::{KernelDecl, Pipeline, SpecValue as Given, Submit};
+use super::local_size;
+use super::model::{Extent, KernelDecl, Pipeline, SpecValue as Given, Submit};
 use super::problem::Problem;
 use super::push;
 use smallvec::SmallVec;
@@ -42,14 +44,22 @@ pub(crate) fn check(pipeline: &Pipeline) -> Result<Checked, Problem> {
     let mut modules = Vec::with_capacity(pipeline.kernels.len());
     let mut kernels = Vec::with_capacity(pipeline.kernels.len());
     for declared in &pipeline.kernels {
-        let module = load_module(&declared.path, &declared.name)
-            .map_err(|message| pipeline.problem(&declared.path_place, message))?;
+        let module = match declared.step {
+            Some(step) => Module::from_bytes(&declared.name, step.bytes()).map_err(|error| one_line(&error)),
+            None => load_module(&declared.path, &declared.name),
+        };
+        let module = module.map_err(|message| pipeline.problem(&declared.path_place, message))?;
+        let module = local_size::replaced(pipeline, declared, module)?;
         kernels.push(entry(pipeline, declared, &module)?);
         modules.push(module);
     }
     let mut submits = Vec::with_capacity(pipeline.submits.len());
     for submit in &pipeline.submits {
-        submits.push(check_submit(pipeline, submit, &kernels[submit.kernel])?);
+        let mut checked = check_submit(pipeline, submit, &kernels[submit.kernel])?;
+        if let Extent::Indirect { buffer, offset } = submit.extent {
+            checked.groups = counts(pipeline, submit, buffer, offset, &submits)?;
+        }
+        submits.push(checked);
     }
     Ok(Checked { modules, submits })
 }
@@ -108,12 +118,46 @@ fn check_submit(pipeline: &Pipeline, submit: &Submit, kernel: &Kernel) -> Result
     let specialized =
         kernel.specialize(&spec).map_err(|error| pipeline.problem(&submit.kernel_place, one_line(&error)))?;
     Ok(CheckedSubmit {
-        groups: submit.extent.groups(specialized.interface.local_size),
+        groups: submit.extent.groups(specialized.interface.local_size, None),
         args: bind::arguments(pipeline, submit, &specialized)?,
         push: bind::push_constants(pipeline, submit, &specialized)?,
         spec,
         kernel: specialized,
     })
+}
+
+/// Counts of work-groups that stand in a buffer, which holds what it did before the list: where a submission before this one
+/// writes them, only the device knows them.
+fn counts(
+    pipeline: &Pipeline,
+    submit: &Submit,
+    buffer: usize,
+    offset: u64,
+    before: &[CheckedSubmit],
+) -> Result<[u32; 3], Problem> {
+    for (number, (other, checked)) in pipeline.submits.iter().zip(before).enumerate() {
+        // `bind` has listed the arguments in the order of the interface's bindings.
+        let mut used = checked.args.iter().zip(&checked.kernel.interface.bindings);
+        let writes = used.any(|(&index, binding)| {
+            let arg = &other.args[index];
+            let meets = arg.offset < offset + 3 && offset < arg.offset + arg.len;
+            arg.buffer == buffer && binding.writes && meets
+        });
+        if writes {
+            let name = &pipeline.buffers[buffer].name;
+            let message =
+                format!("submission {number} writes the counts in {name}, which only the device knows then");
+            return Err(pipeline.problem(&submit.place, message));
+        }
+    }
+    let bytes = contents::initial(pipeline, &pipeline.buffers[buffer])?.unwrap_or_default();
+    let count = |n: u64| {
+        let at = (offset + n) as usize * 4;
+        let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
+        // Zeros have no bytes.
+        word.map_or(0, u32::from_le_bytes)
+    };
+    Ok([count(0), count(1), count(2)])
 }
 
 fn spec_value(given: &Given) -> SpecValue {

@@ -4,6 +4,7 @@
 
 use super::element::{ElementBytes, ElementType, Scalar};
 use super::problem::{Place, Problem};
+use super::steps::Step;
 use smallvec::SmallVec;
 use std::path::PathBuf;
 use vkfuse_jit::kernel::SetBinding;
@@ -33,6 +34,10 @@ pub(crate) struct KernelDecl {
     pub(crate) entry: Option<String>,
     /// The place of `entry`, or of the kernel's table where there is none.
     pub(crate) entry_place: Place,
+    /// `local_size`: instead of that of the module, and where it stands.
+    pub(crate) local_size: Option<([u32; 3], Place)>,
+    /// A kernel of the command's own.
+    pub(crate) step: Option<Step>,
 }
 
 /// `[buffers.NAME]`.
@@ -111,13 +116,16 @@ pub(crate) enum Extent {
     Groups([u32; 3]),
     /// Work-items, to be rounded up to whole groups.
     Global([u32; 3]),
+    /// As many work-groups as three elements of a buffer say, from this one on, which no submission before writes.
+    Indirect { buffer: usize, offset: u64 },
 }
 
 impl Extent {
-    /// The group counts, for a kernel with this local size.
-    pub(crate) fn groups(self, local_size: [u32; 3]) -> [u32; 3] {
+    /// The group counts, for a kernel with this local size; `counts` are those that stand in a buffer.
+    pub(crate) fn groups(self, local_size: [u32; 3], counts: Option<[u32; 3]>) -> [u32; 3] {
         match self {
             Extent::Groups(groups) => groups,
+            Extent::Indirect { .. } => counts.unwrap_or_default(),
             Extent::Global(items) => {
                 std::array::from_fn(|axis| items[axis].div_ceil(local_size[axis].max(1)))
             }

@@ -14,6 +14,7 @@ use super::model::{
 use super::node::{Node, Source, Table, list};
 use super::problem::{Place, Problem};
 use super::push;
+use super::steps::{self, Step};
 use smallvec::SmallVec;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -63,13 +64,13 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
 
     let name = root.get("name").map(|name| name.string().map(str::to_owned)).transpose()?;
     let folder = file.parent().unwrap_or(Path::new(""));
-    let kernels = named(&root, "kernels", |name, node| kernel(folder, name, node))?;
+    let mut kernels = named(&root, "kernels", |name, node| kernel(folder, name, node))?;
     let buffers = named(&root, "buffers", |name, node| buffer(folder, name, node))?;
     let list = root.require("submit")?;
     let submits: Vec<Submit> = list
         .array("an array of tables, [[submit]]")?
         .iter()
-        .map(|node| submit(node, &kernels, &buffers))
+        .map(|node| submit(node, &mut kernels, &buffers))
         .collect::<Result<_, _>>()?;
     if submits.is_empty() {
         return Err(list.problem("there is nothing to run, expected at least one [[submit]]"));
@@ -89,7 +90,7 @@ fn named<T>(
 }
 
 fn kernel(folder: &Path, name: &str, node: &Node<'_>) -> Result<KernelDecl, Problem> {
-    let table = node.table(&["path", "entry"])?;
+    let table = node.table(&["path", "entry", "local_size"])?;
     let path = table.require("path")?;
     let entry = table.get("entry");
     Ok(KernelDecl {
@@ -98,6 +99,11 @@ fn kernel(folder: &Path, name: &str, node: &Node<'_>) -> Result<KernelDecl, Prob
         path_place: path.place(),
         entry_place: entry.as_ref().unwrap_or(node).place(),
         entry: entry.map(|entry| entry.string().map(str::to_owned)).transpose()?,
+        local_size: match table.get("local_size") {
+            Some(size) => Some((extent(&size)?, size.place())),
+            None => None,
+        },
+        step: None,
     })
 }
 
@@ -186,16 +192,33 @@ fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) ->
     Ok(Init::File { path: relative(folder, &file)?, place: file.place() })
 }
 
-fn submit(node: &Node<'_>, kernels: &[KernelDecl], buffers: &[BufferDecl]) -> Result<Submit, Problem> {
-    let table = node.table(&["kernel", "groups", "global", "base", "spec", "push", "args"])?;
+fn submit(node: &Node<'_>, kernels: &mut Vec<KernelDecl>, buffers: &[BufferDecl]) -> Result<Submit, Problem> {
+    let keys = ["kernel", "groups", "global", "indirect", "base", "spec", "push", "args", "copy", "fill"];
+    let table = node.table(&keys)?;
+    for step in Step::ALL {
+        let Some(node) = table.get(step.name()) else { continue };
+        if table.len() > 1 {
+            return Err(node.problem(format!("expected no other key beside {}", step.name())));
+        }
+        let known = kernels.iter().position(|kernel| kernel.step == Some(step));
+        let kernel = known.unwrap_or_else(|| {
+            kernels.push(step.kernel(&node));
+            kernels.len() - 1
+        });
+        return steps::read(step, &node, kernel, buffers);
+    }
     let kernel_node = table.require("kernel")?;
-    let kernel = lookup(&kernel_node, "kernel", kernels.iter().map(|kernel| kernel.name.as_str()))?;
-    let extent = match (table.get("groups"), table.get("global")) {
-        (Some(groups), None) => Extent::Groups(extent(&groups)?),
-        (None, Some(global)) => Extent::Global(extent(&global)?),
-        (None, None) => return Err(node.problem("missing key \"groups\" (or \"global\")")),
-        (Some(_), Some(global)) => {
-            return Err(global.problem("groups is given too, expected only one of the two"));
+    let own = kernels.iter().filter(|kernel| kernel.step.is_none());
+    let kernel = lookup(&kernel_node, "kernel", own.map(|kernel| kernel.name.as_str()))?;
+    let extent = match (table.get("groups"), table.get("global"), table.get("indirect")) {
+        (Some(groups), None, None) => Extent::Groups(extent(&groups)?),
+        (None, Some(global), None) => Extent::Global(extent(&global)?),
+        (None, None, Some(indirect)) => self::indirect(&indirect, buffers)?,
+        (None, None, None) => {
+            return Err(node.problem("missing key \"groups\" (or \"global\", or \"indirect\")"));
+        }
+        (Some(_), Some(other), _) | (_, Some(other), Some(_)) | (Some(_), _, Some(other)) => {
+            return Err(other.problem("expected only one of groups, global and indirect"));
         }
     };
     let spec = match table.get("spec") {
@@ -225,8 +248,37 @@ fn submit(node: &Node<'_>, kernels: &[KernelDecl], buffers: &[BufferDecl]) -> Re
     })
 }
 
+/// `indirect = { buffer = "counts", offset = 0 }`: three elements of 32 bits.
+fn indirect(node: &Node<'_>, buffers: &[BufferDecl]) -> Result<Extent, Problem> {
+    let table = node.table(&["buffer", "offset"])?;
+    let buffer_node = table.require("buffer")?;
+    let buffer = lookup(&buffer_node, "buffer", buffers.iter().map(|buffer| buffer.name.as_str()))?;
+    let declared = &buffers[buffer];
+    if declared.ty != ElementType::U32 || declared.len < 3 {
+        return Err(buffer_node.problem("expected a buffer of at least three u32"));
+    }
+    let offset = match table.get("offset") {
+        Some(offset) => offset.integer_in(0, declared.len - 3)?,
+        None => 0,
+    };
+    Ok(Extent::Indirect { buffer, offset })
+}
+
+/// `offset` and `len` of a part of so many elements.
+pub(super) fn part(table: &Table<'_>, whole: u64) -> Result<(u64, u64), Problem> {
+    let offset = match table.get("offset") {
+        Some(offset) => offset.integer_in(0, whole - 1)?,
+        None => 0,
+    };
+    let len = match table.get("len") {
+        Some(len) => len.integer_in(1, whole - offset)?,
+        None => whole - offset,
+    };
+    Ok((offset, len))
+}
+
 /// The index of the thing that `node` names.
-fn lookup<'n>(
+pub(super) fn lookup<'n>(
     node: &Node<'_>,
     what: &str,
     names: impl Iterator<Item = &'n str> + Clone,
@@ -319,15 +371,7 @@ fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<A
     }
     let table = node.table(&["buffer", "promote", "offset", "len", "constant"])?;
     let buffer = lookup(&table.require("buffer")?, "buffer", names)?;
-    let whole = buffers[buffer].len;
-    let offset = match table.get("offset") {
-        Some(offset) => offset.integer_in(0, whole - 1)?,
-        None => 0,
-    };
-    let len = match table.get("len") {
-        Some(len) => len.integer_in(1, whole - offset)?,
-        None => whole - offset,
-    };
+    let (offset, len) = part(&table, buffers[buffer].len)?;
     Ok(Argument {
         at,
         buffer,

@@ -8,3 +8,4 @@ mod inspect;
 mod process;
 mod runs;
 mod shape;
+mod steps;
