@@ -4,7 +4,6 @@
 //! file how often it was started.
 
 #[macro_use]
-#[allow(unused_macros)]
 mod support;
 
 use std::ffi::OsString;

@@ -131,7 +131,7 @@ impl Programs {
             Ok(_) => None,
             Err(_) => self
                 .store
-                .nearest(&key, |other| crate::code::key::is_of_step(other))
+                .nearest(&key, crate::code::key::is_of_step)
                 .map(|(id, list)| (format!("{id:#}"), list.iter().map(difference).collect())),
         };
         Explanation {

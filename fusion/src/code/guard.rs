@@ -21,7 +21,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, channel},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use self::wire::{Answer, Hello};
@@ -59,6 +59,8 @@ struct Worker {
     child: Child,
     input: Option<ChildStdin>,
     answers: Receiver<Option<Answer>>,
+    /// It has not answered in time.
+    is_late: bool,
 }
 
 impl Guard {
@@ -142,7 +144,7 @@ impl Worker {
             }
         };
         let started = thread::Builder::new().name("vkfuse compile guard".to_owned()).spawn(reads);
-        let mut worker = Worker { child, input, answers };
+        let mut worker = Worker { child, input, answers, is_late: false };
         started.map_err(|error| failed(&error))?;
         if let Err(error) = worker.send(&hello.bytes()) {
             let End { how, .. } = worker.end();
@@ -168,24 +170,28 @@ impl Worker {
     /// None if it ended instead of answering.
     fn ask(&mut self, source: &PipelineSource<'_>) -> Option<Answer> {
         self.send(&wire::question(source)).ok()?;
-        match self.answers.recv_timeout(PATIENCE) {
-            Ok(answer) => answer,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        let answer = self.answers.recv_timeout(PATIENCE);
+        self.is_late = answer == Err(RecvTimeoutError::Timeout);
+        answer.unwrap_or_default()
     }
 
     /// How it ended; it is made to, if it has not.
     fn end(mut self) -> End {
         drop(self.input.take());
-        // A process whose output has ended is about to end itself.
-        for _ in 0..50 {
+        let late = || End { died: true, how: format!("it took longer than {} s", PATIENCE.as_secs()) };
+        if self.is_late {
+            return late();
+        }
+        // A process whose output has ended is about to end itself, which may take a while if its memory is written out.
+        let since = Instant::now();
+        while since.elapsed() < PATIENCE {
             if let Ok(Some(status)) = self.child.try_wait() {
                 // One that ends by itself has lost its device, or was not asked anything.
                 return End { died: !status.success(), how: in_words(status) };
             }
-            thread::sleep(Duration::from_millis(10));
+            thread::sleep(Duration::from_millis(5));
         }
-        End { died: true, how: format!("it took longer than {} s", PATIENCE.as_secs()) }
+        late()
     }
 }
 

@@ -190,7 +190,7 @@ fn integer_dot_product() {
     let add = Submit::new("pair/add", Size::Items([WORDS, 1, 1])).local(&[256]);
     list.submit(add.read(0, tmp).read(1, tmp).write(2, out).push(WORDS));
     let ran = list.check_fused(&rig);
-    for (i, &value) in (0..).zip(ran.words(out)) {
+    for (i, &value) in (0u32..).zip(ran.words(out)) {
         let bytes = i.wrapping_mul(0x9e37_79b9u32).to_le_bytes().map(u32::from);
         assert_eq!(value, 4 * bytes.iter().map(|byte| byte * byte).sum::<u32>(), "out[{i}]");
     }

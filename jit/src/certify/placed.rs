@@ -74,7 +74,9 @@ impl<'a> Placed<'a> {
     /// What of the two submissions does not fit together, whatever their instructions do.
     pub(super) fn mismatch(&self) -> Option<String> {
         let (own, placed) = (self.own.submission, self.placed.submission);
-        let same_push = placed.push.starts_with(&own.push);
+        // What the kernel does not take is left out.
+        let taken = own.kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
+        let same_push = placed.push.starts_with(&own.push[..taken.min(own.push.len())]);
         match what_is_not_free(&self.own) {
             Some(what) => Some(format!("it is placed, but has {what}")),
             None if own.args != placed.args => Some("it has other arguments where it is placed".to_owned()),

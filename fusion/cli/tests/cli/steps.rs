@@ -154,7 +154,7 @@ fn another_local_size() {
         let text = format!(
             "format = 1\n[kernels.k]\npath = \"{shaders}/{kernel}.spv\"\nlocal_size = {size}\n\
              [buffers.x]\ntype = \"u32\"\nlen = 256\ninit = \"iota\"\n[buffers.z]\ntype = \"u32\"\nlen = 256\n\
-             [[submit]]\nkernel = \"k\"\nglobal = [256]\npush = [{{ u32 = 256 }}]\nargs = {{ 0 = \"x\", 1 = \"z\" }}\n"
+             [[submit]]\nkernel = \"k\"\nglobal = [256]\npush = [{{ u32 = 256 }}, {{ u32 = 0 }}, {{ u32 = 0 }}]\nargs = {{ 0 = \"x\", 1 = \"z\" }}\n"
         );
         let file = folder.path().join("size.toml");
         std::fs::write(&file, text).expect("the folder can be written");

@@ -180,18 +180,18 @@ impl Seams {
         let spare = u32::from(!exact && random.one_in(5));
         let count = total.div_ceil(size) + spare;
         // Items in a line, whichever dimensions it is folded into.
-        let (shape, item, groups) = match random.below(8) {
+        let (shape, item, groups) = match random.below(14) {
             0 => (format!("{size}"), format!("gid.y * {size}u + gid.x"), [1, count, 1]),
             1 => (format!("{size}"), format!("gid.z * {size}u + lid.x"), [1, 1, count]),
             2 if !exact => {
                 (format!("{size}"), format!("gid.y * {}u + gid.x", 2 * size), [2, count.div_ceil(2), 1])
             }
             3 => (format!("1, {size}"), format!("wid.x * {size}u + gid.y"), [count, 1, 1]),
-            4 => (format!("{size}"), format!("wid.x * {size}u + lid.x"), [count, 1, 1]),
+            4..=6 => (format!("{size}"), format!("wid.x * {size}u + lid.x"), [count, 1, 1]),
             _ => (format!("{size}"), "gid.x".to_owned(), [count, 1, 1]),
         };
         let is_plain = store.starts_with("z[i]") && !store.contains("return");
-        let twice = is_plain && !exact && random.one_in(5);
+        let twice = is_plain && !exact && random.one_in(8);
         let body = match random.below(2) {
             // Two elements an item, a work-group apart.
             _ if twice => format!(
