@@ -1,6 +1,7 @@
 //! The cases of the hit path: the chain of four kernels on a thousand elements.
 
-use vkfuse::{Context, Event, FusionProperties, FusionWrapper, Queue, QueueOptions};
+use ash::vk::Handle;
+use vkfuse::{Context, Event, FusionProperties, FusionWrapper, Queue, QueueOptions, RawCommandBuffer};
 
 use crate::workloads::Chain;
 
@@ -23,6 +24,16 @@ fn keep(queue: &Queue, chain: &Chain) -> vkfuse::FusedList {
     fusion.start_fusion().expect("fusion mode");
     chain.submit();
     fusion.complete_and_keep(&FusionProperties::default()).expect("a fused dispatch").1
+}
+
+/// Records a kept list into a command buffer of the program's, over a driver that looks at no command buffer.
+#[allow(unsafe_code)]
+pub(crate) fn recording(context: &Context) -> impl FnMut() {
+    let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
+    let list = keep(&queue, &Chain::of(Chain::kernels(context), context, &queue, ELEMENTS, true));
+    // SAFETY: the functions that would follow the handle are empty.
+    let into = unsafe { RawCommandBuffer::recording(Handle::from_raw(1)) };
+    move || drop(list.record(&into).expect("a recording"))
 }
 
 /// A case, warmed up: each call is one run, whose last event it returns.
