@@ -1,7 +1,7 @@
 //! The seam to the JIT: every name of `vkfuse-jit` that this crate uses, in one place.
 
 pub use vkfuse_jit::{
-    Reason, RewriteReason,
+    AccessPair, AccessSite, Reason, RewriteReason,
     emit::JitError,
     kernel::{
         Binding, BindingKind, ImageDeclaration, Interface, KernelError, KernelReason, Module, PushLayout,

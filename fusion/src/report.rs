@@ -2,14 +2,18 @@
 
 pub(crate) mod list;
 pub(crate) mod outcome;
+#[cfg(feature = "picture")]
+mod picture;
 pub(crate) mod stats;
 
-pub use list::{CheckReport, CheckedBy, FusionReport, StepReport, Tier};
+pub use list::{ArgumentReport, CheckReport, CheckedBy, FusionReport, StepReport, SubmissionReport, Tier};
 pub use outcome::{CancelCause, Outcome};
+#[cfg(feature = "picture")]
+pub use picture::Picture;
 pub use stats::{Objects, Stats};
 
 pub use crate::jit::{
-    AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport, InlineReport,
-    Internalization, Places, Promote, Reason, Report, RewriteReason, RewriteReport, SplitReport,
-    TrustedReport,
+    AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport,
+    InlineReport, Internalization, Places, Promote, Reason, Report, RewriteReason, RewriteReport,
+    SplitReport, TrustedReport,
 };

@@ -1,5 +1,7 @@
 //! Why something was not fused or not promoted: one enum for reports, logs and tests.
 
+use std::borrow::Cow;
+
 use crate::analysis::access::AccessKind;
 use crate::frontend::{KernelReason, SetBinding};
 
@@ -296,6 +298,30 @@ pub enum RewriteReason {
     },
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page of reasons has a heading for each, with some text, and no other third-level heading.
+    #[test]
+    fn every_reason_is_explained() {
+        let page =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reasons.md")).unwrap();
+        let mut headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+        let mut anchors = Reason::ANCHORS.to_vec();
+        headings.sort_unstable();
+        anchors.sort_unstable();
+        assert_eq!(headings, anchors);
+        let texts = page.split("\n### ").skip(1).map(|part| part.split("\n## ").next().unwrap_or_default());
+        assert!(
+            texts.clone().all(|text| text.len() > 80),
+            "{:?}",
+            texts.filter(|text| text.len() <= 80).collect::<Vec<_>>()
+        );
+        assert_eq!(Reason::Empty.explained_at(), "docs/reasons.md#empty");
+    }
+}
+
 /// The two accesses that decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessPair {
@@ -328,24 +354,36 @@ const MAX_INDEX: usize = 160;
 /// With `{:#}` the whole expression, without it a part of a long one.
 impl std::fmt::Display for AccessSite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let verb = match self.kind {
-            AccessKind::Read => "reads",
-            AccessKind::Write => "writes",
-            AccessKind::Atomic => "atomically updates",
-        };
+        let verb = self.verb();
         let SetBinding { set, binding } = self.at;
         write!(
             f,
             "submission {} ({}) {verb} binding {set}.{binding} at byte ",
             self.submission, self.kernel
         )?;
-        match self.index.char_indices().nth(MAX_INDEX) {
-            Some((end, _)) if !f.alternate() => write!(f, "{}…", &self.index[..end])?,
-            _ => f.write_str(&self.index)?,
-        }
+        f.write_str(&if f.alternate() { self.index.as_str().into() } else { self.short_index() })?;
         match &self.unfollowed {
             Some(unfollowed) => write!(f, " ({unfollowed})"),
             None => Ok(()),
+        }
+    }
+}
+
+impl AccessSite {
+    /// What the kernel does there: `reads`, `writes`, `atomically updates`.
+    pub fn verb(&self) -> &'static str {
+        match self.kind {
+            AccessKind::Read => "reads",
+            AccessKind::Write => "writes",
+            AccessKind::Atomic => "atomically updates",
+        }
+    }
+
+    /// The index, of a long one the beginning.
+    pub fn short_index(&self) -> Cow<'_, str> {
+        match self.index.char_indices().nth(MAX_INDEX) {
+            Some((end, _)) => format!("{}…", &self.index[..end]).into(),
+            None => self.index.as_str().into(),
         }
     }
 }
@@ -361,7 +399,69 @@ impl std::fmt::Display for AccessPair {
     }
 }
 
+/// One name for each variant, which is a heading of `docs/reasons.md`.
+macro_rules! anchors {
+    ($($variant:ident $anchor:literal),* $(,)?) => {
+        impl Reason {
+            /// The headings of `docs/reasons.md`, in the order of the variants.
+            pub const ANCHORS: &'static [&'static str] = &[$($anchor),*];
+
+            /// The heading of `docs/reasons.md` that says what it means and what can be done: `cross-group`, say.
+            pub fn anchor(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $anchor,)*
+                }
+            }
+        }
+    };
+}
+
+anchors! {
+    Empty "empty",
+    Single "single",
+    Kernel "kernel",
+    Untracked "untracked",
+    CrossGroup "cross-group",
+    UniformWritten "uniform-written",
+    SlowBroadcast "slow-broadcast",
+    LocalSize "local-size",
+    BaseGroups "base-groups",
+    RangeTooLarge "range-too-large",
+    MemoryModel "memory-model",
+    BarrierMemoryModel "barrier-memory-model",
+    BarrierSwitchedOff "barrier-switched-off",
+    FloatControls "float-controls",
+    ExecutionMode "execution-mode",
+    Bindings "bindings",
+    PushConstants "push-constants",
+    SharedMemory "shared-memory",
+    LoopRounds "loop-rounds",
+    PromotionMismatch "promotion-mismatch",
+    SeveralGroups "several-groups",
+    Addressed "addressed",
+    NotFused "not-fused",
+    Atomic "atomic",
+    ElementType "element-type",
+    SmallElements "small-elements",
+    UnknownIndex "unknown-index",
+    Slot "slot",
+    IndexedRegisters "indexed-registers",
+    TooManySlots "too-many-slots",
+    OldContents "old-contents",
+    SharedElements "shared-elements",
+    UniformBuffer "uniform-buffer",
+    GroupCount "group-count",
+    Differs "differs",
+    NotCompared "not-compared",
+    Internal "internal",
+}
+
 impl Reason {
+    /// Where it is explained: the page and its heading.
+    pub fn explained_at(&self) -> String {
+        format!("docs/reasons.md#{}", self.anchor())
+    }
+
     /// More than the one-line message: the accesses, where there are any, of long expressions the beginning.
     pub fn detail(&self) -> String {
         match self {

@@ -47,6 +47,9 @@ pub(crate) struct RunArgs {
     /// Run the list this many times, from the same contents each time.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
+    /// Write a page with a picture of the list and what the report says, which needs nothing beside it.
+    #[arg(long, value_name = "PAGE")]
+    pub(crate) html: Option<PathBuf>,
     /// Write the SPIR-V of each dispatch into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) dump_spirv: Option<PathBuf>,
@@ -81,7 +84,7 @@ pub(crate) struct BenchArgs {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// Write a page with tables of all results, which needs nothing beside it.
+    /// Write a page with a roofline and tables of all results, which needs nothing beside it.
     #[arg(long, value_name = "PAGE")]
     pub(crate) html: Option<PathBuf>,
     /// Timed repetitions, after those that warm up.

@@ -107,7 +107,8 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
     }
     if let Some(page) = &args.html {
         let names: Vec<&Path> = args.files.iter().map(|file| file.as_path()).collect();
-        std::fs::write(page, bench_page::page(&names, &benches))?;
+        std::fs::write(page, bench_page::page(&names, &benches))
+            .map_err(|error| Stop::wrong(format!("cannot write the page {}: {error}", page.display())))?;
     }
     Ok(Status::Success)
 }

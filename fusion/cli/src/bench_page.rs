@@ -1,7 +1,10 @@
-//! The page `vkfuse bench --html` writes: one file with tables, and nothing it would have to load.
+//! The page `vkfuse bench --html` writes: a roofline and tables.
+
+mod roof;
 
 use crate::bench::Bench;
-use std::fmt::Write as _;
+use crate::page::{Page, number};
+use roof::Mark;
 use std::path::Path;
 
 /// One result with what it is called in its file name.
@@ -41,20 +44,18 @@ fn ratio(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 pub(crate) fn page(files: &[&Path], benches: &[Bench]) -> String {
     let rows: Vec<Row<'_>> = files.iter().zip(benches).map(|(file, bench)| row(file, bench)).collect();
     let lists: Vec<&Row<'_>> = rows.iter().filter(|row| row.bench.submissions > 1).collect();
-    let mut page = String::from(HEAD);
-    if let Some(bench) = benches.first() {
-        let _ = writeln!(
-            page,
-            "<p>{} ({}), medians of {} runs. Times are of the device, in microseconds.</p>",
-            text(&bench.device),
-            text(&bench.driver),
-            bench.iters
-        );
-    }
+    let about = benches.first().map_or_else(String::new, |bench| {
+        let iters = bench.iters;
+        format!(
+            "{} ({}), medians of {iters} runs. Times are of the device, in µs.",
+            bench.device, bench.driver
+        )
+    });
+    let mut page = Page::new("vkfuse bench", &about);
+    roofline(&mut page, &rows);
     table(&mut page, &rows);
     cold(&mut page, &lists);
-    page.push_str("</body></html>\n");
-    page
+    page.finish()
 }
 
 fn row<'a>(file: &Path, bench: &'a Bench) -> Row<'a> {
@@ -65,75 +66,98 @@ fn row<'a>(file: &Path, bench: &'a Bench) -> Row<'a> {
     }
 }
 
-const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>vkfuse bench</title>\n<style>\n\
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em; color: #222 }\n\
-table { border-collapse: collapse } td, th { padding: .2em .8em; text-align: right; border-bottom: 1px solid #ddd }\n\
-td:first-child, th:first-child { text-align: left }\n</style></head><body>\n<h1>vkfuse bench</h1>\n";
-
-fn text(raw: &str) -> String {
-    raw.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-fn number(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(|| "–".to_owned(), |value| format!("{value:.digits$}"))
-}
-
 /// What is copied in the same run at the same size is what the memory can do.
 fn copy_bandwidth(rows: &[Row<'_>]) -> Option<f64> {
     let copies = rows.iter().filter(|row| row.bench.submissions == 1 && row.title().starts_with("copy"));
     copies.filter_map(Row::bandwidth).max_by(f64::total_cmp)
 }
 
-fn table(page: &mut String, rows: &[Row<'_>]) {
-    let peak = copy_bandwidth(rows);
-    page.push_str(
-        "<table><tr><th>list</th><th>kernels</th><th>dispatches</th><th>elements</th><th>unfused</th>\
-         <th>fused</th><th>speed-up</th><th>by hand</th><th>fused / by hand</th><th>GB/s</th>\
-         <th>of the copy</th></tr>\n",
-    );
-    for row in rows.iter().filter(|row| !row.by_hand) {
-        let hand = rows.iter().find(|other| {
-            other.by_hand && other.stem == row.stem && other.bench.elements == row.bench.elements
-        });
-        let hand = hand.and_then(Row::fused);
-        let _ = writeln!(
-            page,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
-             <td>{}</td><td>{}</td><td>{}</td></tr>",
-            text(row.title()),
-            row.bench.submissions,
-            row.bench.groups.len().max(1),
-            row.bench.elements,
-            number(row.bench.time_us.unfused_gpu.or(row.bench.time_us.unfused_wall), 1),
-            number(row.fused(), 1),
-            number(row.speed_up(), 2),
-            number(hand, 1),
-            number(ratio(row.fused(), hand), 3),
-            number(row.bandwidth(), 0),
-            number(ratio(row.bandwidth(), peak).map(|share| share * 100.0), 0) + " %",
-        );
+fn roofline(page: &mut Page, rows: &[Row<'_>]) {
+    let of = |row: &Row<'_>| row.bandwidth();
+    let marks: Vec<Mark<'_>> = rows
+        .iter()
+        .filter_map(|row| {
+            Some(Mark { title: row.title(), by_hand: row.by_hand, bytes: row.bench.bytes, rate: of(row)? })
+        })
+        .collect();
+    page.heading("Bytes against the measured copy");
+    match copy_bandwidth(rows) {
+        Some(_) => page.line(
+            "soft",
+            "The line is what a copy kernel of the same run moves: no list can be above it for long.",
+        ),
+        None => page.line(
+            "soft",
+            "No file's name begins with \"copy\", so there is no line that says what the memory can do.",
+        ),
     }
-    page.push_str("</table>\n");
+    page.picture(&roof::draw(&marks, copy_bandwidth(rows)));
+    let legend = marks.iter().enumerate().map(|(number, mark)| {
+        let by_hand = if mark.by_hand { ", by hand" } else { "" };
+        format!("{} {}{by_hand}", number + 1, mark.title)
+    });
+    page.line("soft", &legend.collect::<Vec<_>>().join(" · "));
+}
+
+fn table(page: &mut Page, rows: &[Row<'_>]) {
+    let peak = copy_bandwidth(rows);
+    let lines: Vec<Vec<String>> = rows
+        .iter()
+        .filter(|row| !row.by_hand)
+        .map(|row| {
+            let hand = rows.iter().find(|other| {
+                other.by_hand && other.stem == row.stem && other.bench.elements == row.bench.elements
+            });
+            let hand = hand.and_then(Row::fused);
+            vec![
+                row.title().to_owned(),
+                row.bench.submissions.to_string(),
+                row.bench.groups.len().max(1).to_string(),
+                row.bench.elements.to_string(),
+                number(row.bench.time_us.unfused_gpu.or(row.bench.time_us.unfused_wall), 1),
+                number(row.fused(), 1),
+                number(row.speed_up(), 2),
+                number(hand, 1),
+                number(ratio(row.fused(), hand), 3),
+                number(row.bandwidth(), 0),
+                number(ratio(row.bandwidth(), peak).map(|share| share * 100.0), 0) + " %",
+            ]
+        })
+        .collect();
+    page.heading("Lists");
+    let titles = [
+        "list",
+        "kernels",
+        "dispatches",
+        "elements",
+        "unfused",
+        "fused",
+        "speed-up",
+        "by hand",
+        "fused / by hand",
+        "GB/s",
+        "of the copy",
+    ];
+    page.table("", &titles, &lines);
 }
 
 /// Where the time of a first and of a later call goes.
-fn cold(page: &mut String, rows: &[&Row<'_>]) {
-    page.push_str(
-        "<h2>First and later calls</h2>\n<table><tr><th>list</th><th>first call</th><th>of it JIT</th>\
-         <th>of it driver</th><th>later call</th><th>of it device</th></tr>\n",
-    );
-    for row in rows {
-        let times = &row.bench.time_us;
-        let _ = writeln!(
-            page,
-            "<tr><td>{}</td><td>{:.0}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            text(row.title()),
-            row.bench.cold_wall_us,
-            number(times.jit, 0),
-            number(times.driver, 0),
-            number(times.fused_wall, 0),
-            number(times.fused_gpu, 0)
-        );
-    }
-    page.push_str("</table>\n");
+fn cold(page: &mut Page, rows: &[&Row<'_>]) {
+    let lines: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            let times = &row.bench.time_us;
+            vec![
+                row.title().to_owned(),
+                number(Some(row.bench.cold_wall_us), 0),
+                number(times.jit, 0),
+                number(times.driver, 0),
+                number(times.fused_wall, 0),
+                number(times.fused_gpu, 0),
+            ]
+        })
+        .collect();
+    page.heading("First and later calls");
+    let titles = ["list", "first call", "of it JIT", "of it driver", "later call", "of it device"];
+    page.table("", &titles, &lines);
 }

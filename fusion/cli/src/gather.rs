@@ -118,6 +118,7 @@ fn split(split: &SplitReport, name: impl Fn(BufferId) -> Option<String>) -> Spli
         reason: split.reason.to_string(),
         detail: split.reason.in_full(),
         tried: split.tried.as_ref().map(ToString::to_string),
+        explained_at: split.reason.explained_at(),
     }
 }
 

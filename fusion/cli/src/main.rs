@@ -15,9 +15,11 @@ mod gather;
 mod inspect;
 mod limits;
 mod outputs;
+mod page;
 mod pipeline;
 mod report;
 mod run;
+mod run_page;
 mod session;
 mod stop;
 

@@ -7,10 +7,13 @@ use crate::pipeline::check::{self, Checked};
 use crate::pipeline::{self, Pipeline, contents};
 use crate::report::json::{FORMAT, Named, Report, Run, Times};
 use crate::report::{print_json, print_run};
+use crate::run_page;
 use crate::session::{Session, Timed};
 use crate::stop::{Status, Stop};
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
+use vkfuse::FusionReport;
 
 /// Runs the file and prints the report.
 pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
@@ -26,11 +29,18 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     let mut gathered = gather::unfused(&pipeline, &local_sizes(&checked));
     let mut outputs = Outputs::new(&pipeline);
     let mut runs = Vec::with_capacity(args.repeat as usize);
+    let mut shown = Shown::default();
     for _ in 0..args.repeat {
-        runs.push(once(&session, &pipeline, args.mode, &mut gathered, &mut outputs)?);
+        runs.push(once(&session, &pipeline, args.mode, &mut gathered, &mut outputs, &mut shown)?);
     }
     let differ = outputs.differ();
     let report = report(&session, &pipeline, args.mode, gathered, runs, outputs);
+    if let Some(page) = &args.html {
+        let labels = labels(&pipeline);
+        let picture = shown.picture(&labels, report.time_us.fused_gpu);
+        std::fs::write(page, run_page::page(&report, &labels, picture.as_deref()))
+            .map_err(|error| Stop::wrong(format!("cannot write the page {}: {error}", page.display())))?;
+    }
     if args.json {
         print_json(out, &report)?;
     } else {
@@ -43,6 +53,34 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
         return Err(not_fused(&report));
     }
     Ok(Status::Success)
+}
+
+/// What the picture is made of, beside the report.
+#[derive(Default)]
+struct Shown {
+    fusion: Option<Arc<FusionReport>>,
+    /// Of each repetition, the time of each submission on the device in the unfused run.
+    alone: Vec<Vec<Option<Duration>>>,
+}
+
+impl Shown {
+    fn picture(&self, labels: &[String], fused_us: Option<f64>) -> Option<String> {
+        let mut picture = self.fusion.as_ref()?.picture().kernel_names(labels);
+        let of = |submission: usize| {
+            let mut times: Vec<f64> =
+                self.alone.iter().filter_map(|run| Some(micros((*run.get(submission)?)?))).collect();
+            times.sort_by(f64::total_cmp);
+            times.get(times.len() / 2).copied()
+        };
+        // All or none.
+        if let Some(alone) = (0..labels.len()).map(of).collect::<Option<Vec<f64>>>() {
+            picture = picture.unfused_us(alone);
+        }
+        if let Some(time) = fused_us {
+            picture = picture.fused_us(time);
+        }
+        Some(picture.svg())
+    }
 }
 
 /// The kernel of each submission.
@@ -63,6 +101,7 @@ fn once(
     mode: Mode,
     gathered: &mut Gathered,
     outputs: &mut Outputs<'_>,
+    shown: &mut Shown,
 ) -> Result<Run, Stop> {
     let mut run = Run::default();
     let mut unfused = None;
@@ -71,6 +110,7 @@ fn once(
         let timed = session.run_unfused(&buffers)?;
         run.time_us.unfused_gpu = timed.gpu.map(micros);
         run.time_us.unfused_wall = Some(micros(timed.wall));
+        shown.alone.push(timed.each);
         unfused = Some(outputs.download(&buffers, |_| true)?);
     }
     let mut fused = None;
@@ -84,6 +124,7 @@ fn once(
             let groups =
                 if found.groups.is_empty() { std::mem::take(&mut gathered.groups) } else { found.groups };
             *gathered = Gathered { groups, ..found };
+            shown.fusion = Some(report.clone());
         }
         fused = Some(outputs.download(&buffers, |index| !gathered.internalized[index])?);
     }

@@ -38,6 +38,8 @@ pub(crate) struct Timed {
     pub(crate) fusion: Option<Arc<FusionReport>>,
     /// Time on the device, the sum over the dispatches; `None` where the device cannot tell.
     pub(crate) gpu: Option<Duration>,
+    /// Time on the device of each submission of an unfused run.
+    pub(crate) each: Vec<Option<Duration>>,
     /// From the first submission to the last result.
     pub(crate) wall: Duration,
 }
@@ -91,7 +93,8 @@ impl<'p> Session<'p> {
         let events = self.submit(&queue, buffers)?;
         queue.wait().map_err(|error| Stop::running(&error))?;
         let wall = start.elapsed();
-        Ok(Timed { fusion: None, gpu: events.iter().map(Event::gpu_time).sum(), wall })
+        let each: Vec<Option<Duration>> = events.iter().map(Event::gpu_time).collect();
+        Ok(Timed { fusion: None, gpu: each.iter().copied().sum(), each, wall })
     }
 
     /// Runs the list in fusion mode.
@@ -105,7 +108,7 @@ impl<'p> Session<'p> {
         let done = fusion.complete_fusion(&self.properties).map_err(running)?;
         done.wait().map_err(running)?;
         let wall = start.elapsed();
-        Ok(Timed { fusion: done.report(), gpu: done.gpu_time(), wall })
+        Ok(Timed { fusion: done.report(), gpu: done.gpu_time(), each: Vec::new(), wall })
     }
 
     fn queue(&self, fusion: bool) -> Result<Queue, Stop> {

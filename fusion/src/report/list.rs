@@ -87,6 +87,32 @@ pub struct StepReport {
     pub load_us: f64,
 }
 
+/// One submission of a list: its kernel, and what it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SubmissionReport {
+    /// The name of the kernel's entry point.
+    pub kernel: Arc<str>,
+    /// What it was given, one for each binding.
+    pub arguments: Vec<ArgumentReport>,
+}
+
+/// A part of a buffer that a submission was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArgumentReport {
+    /// The memory; [`FusionReport::buffer_name`] has its name.
+    pub buffer: BufferId,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes; 0 for images, which have none that count.
+    pub bytes: u64,
+    /// Whether the kernel reads it.
+    pub reads: bool,
+    /// Whether the kernel writes it.
+    pub writes: bool,
+}
+
 /// Who compared the fused with the unfused list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -119,6 +145,8 @@ pub struct FusionReport {
     pub outcome: Outcome,
     /// How many submissions were listed.
     pub submissions: usize,
+    /// The submissions, in order.
+    pub kernels: Vec<SubmissionReport>,
     /// How it was grouped, split and promoted, and why. Empty where the list was cancelled.
     pub plan: Report,
     /// How many dispatches ran it.
@@ -231,6 +259,8 @@ impl Elsewhere {
         let mut report = FusionReport::clone(report);
         let is = |id: BufferId| buffers.iter().find(|buffer| buffer.was == id).map_or(id, |buffer| buffer.is);
         rename(&mut report.plan, is);
+        let arguments = report.kernels.iter_mut().flat_map(|one| &mut one.arguments);
+        arguments.for_each(|argument| argument.buffer = is(argument.buffer));
         let name = |buffer: &Renamed| buffer.name.clone().unwrap_or_else(|| default_name(buffer.is));
         report.names = names(buffers.iter().map(|buffer| (buffer.is, name(buffer))));
         report

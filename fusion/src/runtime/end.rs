@@ -270,6 +270,7 @@ impl ContextInner {
     ) -> Result<(), Error> {
         let Prepared { pieces, mut report, forced, planned, by_numbers, verify: _ } = prepared;
         report.names = list.names();
+        report.kernels = list.kernels();
         let state = schedule.queue(queue);
         let (lane, profile) = (state.lane, state.profiling || self.profiling);
         let done = if pieces.is_empty() {

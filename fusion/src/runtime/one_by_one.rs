@@ -74,6 +74,7 @@ impl ContextInner {
         let report = FusionReport {
             outcome: outcome.clone(),
             submissions: list.entries.len(),
+            kernels: list.kernels(),
             plan: Report::default(),
             dispatches: steps.len(),
             jit_us: steps.iter().map(|step| step.jit_us).sum(),

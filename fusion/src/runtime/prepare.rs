@@ -14,7 +14,7 @@ use crate::{
     error::{BuildError, Error, FusionError},
     jit::{self, BufferId, FloatMode, FuseOptions, Internalization, Plan, Reason, Report, Step, Submission},
     report::{
-        list::{FusionReport, names},
+        list::{FusionReport, SubmissionReport, names},
         outcome::Outcome,
     },
     runtime::{
@@ -209,6 +209,7 @@ impl ContextInner {
         let report = FusionReport {
             outcome,
             submissions: list.entries.len(),
+            kernels: Vec::new(),
             plan,
             jit_us: reports.iter().map(|step| step.jit_us).sum(),
             driver_us: reports.iter().map(|step| step.driver_us).sum(),
@@ -260,6 +261,11 @@ impl List {
             is_new
         });
         names(buffers.map(|buffer| (buffer.shared.id.planned(), buffer.name())))
+    }
+
+    /// The submissions, as reports name them.
+    pub(crate) fn kernels(&self) -> Vec<SubmissionReport> {
+        self.entries.iter().map(Entry::report).collect()
     }
 
     /// Every write of the list, in order, as entry and argument; and whether the kernel that runs it keeps the bytes to

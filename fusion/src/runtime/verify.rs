@@ -124,6 +124,7 @@ impl ContextInner {
         checks.push(CheckReport { by: CheckedBy::Device, members, agreed, detail });
         report.checks = checks;
         report.names = list.names();
+        report.kernels = list.kernels();
         let mut schedule = self.lock();
         for (entry, position, inside) in kept {
             let entry = &list.entries[entry];

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use crate::{
     error::Unreadable,
     jit::{self, Numbers, Promote, Submission},
+    report::list::{ArgumentReport, SubmissionReport},
     submission::{
         buffer::BufferInner,
         device::Device,
@@ -120,6 +121,19 @@ impl Entry {
         for (touch, buffer) in self.touches.iter().zip(&self.buffers).filter(|(touch, _)| touch.writes) {
             buffer.lost(touch.span, Unreadable::Failed);
         }
+    }
+
+    /// As reports name it.
+    pub(crate) fn report(&self) -> SubmissionReport {
+        let all = self.submission.args.iter().zip(&self.touches).zip(&self.buffers);
+        let arguments = all.map(|((arg, touch), buffer)| ArgumentReport {
+            buffer: arg.buffer,
+            offset: arg.offset,
+            bytes: if buffer.texture.is_some() { 0 } else { arg.len },
+            reads: touch.reads,
+            writes: touch.writes,
+        });
+        SubmissionReport { kernel: self.label.clone(), arguments: arguments.collect() }
     }
 
     /// Whether it follows addresses without saying where to.

@@ -67,6 +67,8 @@ pub(crate) struct Split {
     pub(crate) detail: String,
     /// Why no rewrite closed it, if one was tried.
     pub(crate) tried: Option<String>,
+    /// Where the reason is explained: the page, with its heading.
+    pub(crate) explained_at: String,
 }
 
 /// A submission whose items are done in the order of another's elements, or that works out what another stores.

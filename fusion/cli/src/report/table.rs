@@ -124,7 +124,7 @@ pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String
 
 /// Prints where the list was cut.
 pub(crate) fn print_splits(out: &mut dyn Write, list: &[Split], labels: &[String]) -> io::Result<()> {
-    let mut splits = Table::new(&["split after", "buffer", "reason", "detail", "rewrite"]);
+    let mut splits = Table::new(&["split after", "buffer", "reason", "detail", "rewrite", "explained at"]);
     for split in list {
         splits.row([
             label(labels, split.after),
@@ -132,6 +132,7 @@ pub(crate) fn print_splits(out: &mut dyn Write, list: &[Split], labels: &[String
             split.reason.clone(),
             split.detail.clone(),
             split.tried.clone().unwrap_or_default(),
+            split.explained_at.clone(),
         ]);
     }
     splits.print(out)

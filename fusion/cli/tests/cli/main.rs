@@ -1,10 +1,12 @@
 //! The `vkfuse` command, run as a process: exit statuses, messages, reports.
 
 mod bad_files;
+mod book;
 mod cache;
 mod check;
 mod exit_status;
 mod inspect;
+mod pages;
 mod process;
 mod runs;
 mod shape;

@@ -243,7 +243,12 @@ fn bench_runs_a_list_again_whose_buffers_stay_inside_and_writes_a_page() {
     benches.iter().for_each(check_bench);
     assert_eq!(benches.len(), 2);
     let text = std::fs::read_to_string(page).expect("the page");
-    assert!(text.contains("softmax") && text.contains("</table>") && text.ends_with("</html>\n"));
+    assert!(
+        text.contains("softmax")
+            && text.contains("</table>")
+            && text.contains("<circle")
+            && text.ends_with("</html>\n")
+    );
 }
 
 #[test]

@@ -123,6 +123,7 @@ fn split(value: &Value, path: &str) {
         ("reason", text),
         ("detail", text),
         ("tried", text_or_null),
+        ("explained_at", text),
     ];
     object(value, path, fields);
 }

@@ -1,0 +1,119 @@
+//! The page that `vkfuse run --html` writes: the list as a picture, and what the report says in tables.
+
+use crate::page::{Page, number};
+use crate::report::json::{Output, Report};
+
+/// The page. `picture` is there unless the list was not to be fused.
+pub(crate) fn page(report: &Report, labels: &[String], picture: Option<&str>) -> String {
+    let title = report.name.as_deref().unwrap_or("fusion list");
+    let about = format!("{} ({}), mode {}", report.device, report.driver, report.mode);
+    let mut page = Page::new(title, &about);
+    for (name, output) in report.outputs.0.iter().filter(|(_, output)| output.equal == Some(false)) {
+        let differ = output.differences.map_or_else(String::new, |count| format!(" in {count} elements"));
+        page.line("bad", &format!("{name} differs between the fused and the unfused run{differ}."));
+    }
+    if let Some(picture) = picture {
+        page.picture(picture);
+    }
+    splits(&mut page, report, labels);
+    times(&mut page, report);
+    buffers(&mut page, report);
+    groups(&mut page, report, labels);
+    let outputs =
+        report.outputs.0.iter().map(|(name, output)| vec![name.clone(), said(output), head(output)]);
+    page.heading("Outputs");
+    page.table("text", &["output", "fused and unfused", "first elements"], &outputs.collect::<Vec<_>>());
+    page.finish()
+}
+
+fn splits(page: &mut Page, report: &Report, labels: &[String]) {
+    if report.splits.is_empty() {
+        return;
+    }
+    page.heading("Splits");
+    for split in &report.splits {
+        page.line("bad", &format!("After {}: {}", label(labels, split.after), split.reason));
+        if split.detail != split.reason {
+            page.line("", &split.detail);
+        }
+        if let Some(tried) = &split.tried {
+            page.line("soft", &format!("No rewrite closes it: {tried}"));
+        }
+        page.line("soft", &format!("What can be done: {}", split.explained_at));
+    }
+}
+
+fn times(page: &mut Page, report: &Report) {
+    let times = &report.time_us;
+    let row = |what: &str, unfused: Option<f64>, fused: Option<f64>| {
+        let ratio =
+            unfused.zip(fused).filter(|(_, fused)| *fused > 0.0).map(|(unfused, fused)| unfused / fused);
+        vec![what.to_owned(), number(unfused, 1), number(fused, 1), number(ratio, 2)]
+    };
+    page.heading("Times, in µs");
+    let rows = [
+        row("on the device", times.unfused_gpu, times.fused_gpu),
+        row("from submission to result", times.unfused_wall, times.fused_wall),
+        row("of it making SPIR-V", None, times.jit),
+        row("of it the driver's compiler", None, times.driver),
+    ];
+    page.table("", &["", "unfused", "fused", "ratio"], &rows);
+}
+
+fn buffers(page: &mut Page, report: &Report) {
+    let asked = report.buffers.0.iter().filter(|(_, buffer)| buffer.asked != "none");
+    let rows: Vec<Vec<String>> = asked
+        .map(|(name, buffer)| {
+            let reason = buffer.reason.clone().unwrap_or_default();
+            vec![name.clone(), buffer.asked.clone(), buffer.got.clone(), reason]
+        })
+        .collect();
+    if !rows.is_empty() {
+        page.heading("Promotions");
+        page.table("text", &["buffer", "asked", "got", "why not"], &rows);
+    }
+}
+
+fn groups(page: &mut Page, report: &Report, labels: &[String]) {
+    page.heading("Dispatches");
+    let rows: Vec<Vec<String>> = (1..)
+        .zip(&report.groups)
+        .map(|(number, group): (u32, _)| {
+            let members: Vec<String> = group.kernels.iter().map(|member| label(labels, *member)).collect();
+            let barriers = group.barriers.iter().map(|barrier| {
+                let kept = if barrier.kept { "barrier" } else { "none" };
+                format!("{kept} after {} ({})", barrier.after, barrier.reason)
+            });
+            vec![
+                number.to_string(),
+                members.join(", "),
+                group.work_group.map(|size| size.to_string()).join("×"),
+                group.items_per_invocation.to_string(),
+                group.work_groups.to_string(),
+                barriers.collect::<Vec<_>>().join("; "),
+            ]
+        })
+        .collect();
+    let titles = ["dispatch", "submissions", "work-group", "items", "side by side", "barriers"];
+    page.table("text", &titles, &rows);
+}
+
+fn label(labels: &[String], submission: usize) -> String {
+    let name = labels.get(submission).map_or("", String::as_str);
+    format!("{submission} ({name})")
+}
+
+fn said(output: &Output) -> String {
+    let words = match (output.equal, &output.head) {
+        (Some(true), _) => "equal, bit for bit",
+        (Some(false), _) => "DIFFERENT",
+        (None, Some(_)) => "not compared",
+        (None, None) => "stays inside the fused kernel",
+    };
+    words.to_owned()
+}
+
+fn head(output: &Output) -> String {
+    let first = output.head.iter().flatten().map(ToString::to_string);
+    first.collect::<Vec<_>>().join(" ")
+}

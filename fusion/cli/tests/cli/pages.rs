@@ -1,0 +1,114 @@
+//! `run --html`: what is on the page, and that a browser shows it.
+
+use crate::process::{command, example, finish, has_device, vkfuse};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The page of an example.
+fn page(folder: &Path, name: &str) -> (PathBuf, String) {
+    let path = folder.join(name).with_extension("html");
+    let finished = vkfuse(&["run", &example(name), "--no-cache", "--html", path.to_str().expect("UTF-8")]);
+    assert_eq!(finished.status, 0, "{}", finished.stderr);
+    let text = std::fs::read_to_string(&path).expect("the page");
+    (path, text)
+}
+
+/// The tags of XML that are open at its end; nothing if each is closed where it should be.
+fn open_tags(xml: &str) -> Vec<&str> {
+    let mut open = Vec::new();
+    for part in xml.split('<').skip(1) {
+        let (tag, _) = part.split_once('>').expect("tags end");
+        let name = tag.split([' ', '/']).next().unwrap_or_default();
+        match tag.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name), "what ends at {tag}"),
+            None if tag.ends_with('/') => {}
+            None => open.push(name),
+        }
+    }
+    open
+}
+
+#[test]
+fn a_page_shows_kernels_buffers_dispatches_and_splits() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let (_, chain) = page(folder.path(), "chain.toml");
+    let (_, softmax) = page(folder.path(), "softmax.toml");
+    let (_, split) = page(folder.path(), "reverse_split.toml");
+    for page in [&chain, &softmax, &split] {
+        let svg = &page[page.find("<svg").expect("a picture")..page.rfind("</svg>").expect("its end") + 6];
+        assert_eq!(open_tags(svg), [""; 0]);
+        // It needs nothing beside it.
+        assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("<link"));
+    }
+    let has =
+        |page: &str, all: &[&str]| all.iter().all(|one| page.contains(one) || panic!("{one} in {page}"));
+    assert!(has(
+        &chain,
+        &["4 kernels in 1 dispatch", "in registers", ">tmp1 · ", ">out · ", "dispatch 1 ", " before, "]
+    ));
+    assert!(has(&softmax, &["in shared memory", ">barrier<"]));
+    let accesses = [
+        "split: cross-work-group dependency",
+        " reads ",
+        " writes ",
+        "dispatch 2 ",
+        "docs/reasons.md#cross-group",
+    ];
+    assert!(has(&split, &accesses));
+    assert!(!split.contains("4 kernels in 1 dispatch"));
+}
+
+/// Bytes of the screenshot of a page in a window of this size, or nothing where there is no browser.
+fn screenshot(page: &Path, size: &str, dark: bool) -> Option<u64> {
+    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    })?;
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let image = folder.path().join("image.png");
+    let mut command = Command::new("timeout");
+    command.args(["60", browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]);
+    command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
+    command.arg(format!("--screenshot={}", image.display())).arg(format!("--window-size={size}"));
+    // 0 is dark.
+    command.arg(format!("--blink-settings=preferredColorScheme={}", u8::from(!dark)));
+    command.arg(format!("file://{}", page.display()));
+    let output = command.output().expect("the browser starts");
+    let taken = std::fs::metadata(&image).map(|image| image.len());
+    Some(taken.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr))))
+}
+
+/// A screenshot of the page is much larger than one of an empty page: a picture of one colour is compressed to next to nothing.
+#[test]
+fn a_browser_shows_the_page_in_light_and_dark_and_on_a_phone() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let empty = folder.path().join("empty.html");
+    std::fs::write(&empty, "<!doctype html><html><head><style></style></head><body></body></html>")
+        .expect("it is written");
+    let (page, _) = page(folder.path(), "chain.toml");
+    for (size, dark) in [("1000,1000", false), ("1000,1000", true), ("390,844", true)] {
+        let (Some(nothing), Some(shown)) = (screenshot(&empty, size, dark), screenshot(&page, size, dark))
+        else {
+            let _ = writeln!(std::io::stderr(), "SKIPPED a_browser_shows_the_page: no chromium");
+            return;
+        };
+        assert!(shown > 4 * nothing && shown > 10_000, "{size}: {shown} bytes, an empty page has {nothing}");
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_an_error() {
+    if !has_device() {
+        return;
+    }
+    let arguments = ["run", &example("chain.toml"), "--no-cache", "--html", "/nowhere/page.html"];
+    let finished = finish(command().args(arguments));
+    assert_eq!(finished.status, 2);
+    assert!(finished.stderr.contains("cannot write the page /nowhere/page.html"), "{}", finished.stderr);
+}
