@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use std::path::PathBuf;
 
 /// Run-time kernel fusion for Vulkan compute.
@@ -13,6 +14,20 @@ use std::path::PathBuf;
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Print neither the report nor how far it is: the exit status says how it ended. Errors and files are as ever.
+    #[arg(long, global = true)]
+    pub(crate) quiet: bool,
+    /// Whether messages on the standard error have colours.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// Where it is a terminal, and NO_COLOR is not set.
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Subcommand)]
@@ -32,6 +47,18 @@ pub(crate) enum Command {
     /// Compile what a process asks for on the standard input, in its stead.
     #[command(hide = true)]
     CompileGuard,
+    /// Print what makes a shell complete this command.
+    Completions {
+        /// The shell.
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Write the pages of the manual into a folder, one for each command.
+    Man {
+        /// The folder.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 #[derive(Args)]

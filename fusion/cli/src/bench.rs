@@ -5,6 +5,7 @@ use crate::bench_page;
 use crate::gather;
 use crate::pipeline::check;
 use crate::pipeline::{self, Pipeline, contents};
+use crate::progress::Bar;
 use crate::report::json::{FORMAT, Group, Run, Split, Times};
 use crate::report::{print_groups, print_json, print_splits, print_times};
 use crate::run::{labels, medians, micros};
@@ -150,6 +151,7 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<(Bench, Vec<String>), Stop> 
     let mut runs = Vec::with_capacity(args.iters as usize);
     let mut warm_up = WarmUp::new();
     let mut is_warm = false;
+    let bar = Bar::new("timed runs", args.iters as usize);
     while runs.len() < args.iters as usize {
         let unfused = session.run_unfused(&unfused_buffers)?;
         let fused = session.run_fused(&fused_buffers)?;
@@ -171,6 +173,7 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<(Bench, Vec<String>), Stop> 
             run.time_us.fused_gpu = fused.gpu.map(micros);
             run.time_us.fused_wall = Some(micros(fused.wall));
             runs.push(run);
+            bar.step();
         }
     }
     let first = first.unwrap_or_default();

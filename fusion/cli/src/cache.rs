@@ -7,15 +7,14 @@ mod ahead;
 mod carry;
 mod explain;
 mod listing;
-mod progress;
 
 use crate::args::{CacheAction, CacheArgs, WorkArgs};
+use crate::progress::Bar;
 use crate::report::json::FORMAT;
 use crate::report::{Table, print_json};
 use crate::stop::{Status, Stop};
 use ahead::Skipped;
 use listing::{EntryRow, identity};
-use progress::Bar;
 use serde_json::json;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};

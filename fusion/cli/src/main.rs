@@ -14,16 +14,18 @@ mod devices;
 mod gather;
 mod inspect;
 mod limits;
+mod manual;
 mod outputs;
 mod page;
 mod pipeline;
+mod progress;
 mod report;
 mod run;
 mod run_page;
 mod session;
 mod stop;
 
-use args::{Command, CommandLine};
+use args::{Color, Command, CommandLine};
 use clap::Parser;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -33,14 +35,20 @@ use tracing_subscriber::EnvFilter;
 fn main() -> ExitCode {
     // A wrong command line ends here, with clap's message and exit status 2.
     let line = CommandLine::parse();
-    log();
+    log(line.color);
     if matches!(line.command, Command::CompileGuard) {
         // Nobody else may write to its output.
         let served = vkfuse::guard::serve_compile_guard().map_err(Stop::from);
         return served.map_or_else(|stop| stop.status, |()| Status::Success).into();
     }
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let ended = execute(&line.command, &mut out);
+    let mut out: Box<dyn Write> = match line.quiet {
+        true => Box::new(std::io::sink()),
+        false => Box::new(std::io::BufWriter::new(std::io::stdout().lock())),
+    };
+    if line.quiet {
+        progress::be_quiet();
+    }
+    let ended = execute(&line.command, &mut *out);
     let flushed = out.flush().map_err(Stop::from);
     let stop = match (ended, flushed) {
         (Ok(status), Ok(())) => return status.into(),
@@ -62,15 +70,23 @@ fn execute(command: &Command, out: &mut dyn Write) -> Result<Status, Stop> {
         Command::Devices(args) => devices::devices(args, out),
         Command::Cache(args) => cache::cache(args, out),
         Command::CompileGuard => Ok(Status::Success),
+        Command::Completions { shell } => manual::completions(*shell, out),
+        Command::Man { folder } => manual::pages(folder),
     }
 }
 
 /// Prints log records on the standard error: those that `VKFUSE_LOG` asks for, warnings otherwise.
-fn log() {
+fn log(color: Color) {
+    let colored = match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => {
+            std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
+        }
+    };
     let asked = std::env::var("VKFUSE_LOG").ok().filter(|filter| !filter.is_empty());
     let parsed = asked.as_deref().map(EnvFilter::try_new);
-    let subscriber =
-        tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+    let subscriber = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(colored);
     match parsed {
         Some(Ok(filter)) => subscriber.with_env_filter(filter).init(),
         wrong => {

@@ -4,9 +4,9 @@
 //! device; what one has built is in the store at once, so an interrupted command goes on where it was when it is
 //! started again.
 
-use super::progress::Bar;
 use crate::args::CacheArgs;
 use crate::pipeline::{self, check};
+use crate::progress::Bar;
 use crate::session;
 use crate::stop::{Status, Stop};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! `vkfuse cache export`, `import` and `rm`: entries in a file for another machine, and single ones removed.
 
-use super::progress::Bar;
 use super::{find, identity, with_bar};
+use crate::progress::Bar;
 use crate::report::json::FORMAT;
 use crate::report::print_json;
 use crate::stop::{Status, Stop};

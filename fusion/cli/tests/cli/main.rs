@@ -6,6 +6,7 @@ mod cache;
 mod check;
 mod exit_status;
 mod inspect;
+mod manual;
 mod pages;
 mod process;
 mod runs;

@@ -1,6 +1,7 @@
-//! A progress bar on the standard error, where that is a terminal.
+//! A progress bar on the standard error, where that is a terminal and `--quiet` was not asked for.
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,8 +9,15 @@ const WIDTH: usize = 40;
 /// Nothing is drawn for what is done in less, nor more often than this.
 const INTERVAL: Duration = Duration::from_millis(100);
 
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Draws no bars from now on.
+pub(crate) fn be_quiet() {
+    IS_QUIET.store(true, Relaxed);
+}
+
 /// A bar; its line is wiped when it is dropped. Threads may share it.
-pub(super) struct Bar {
+pub(crate) struct Bar {
     what: &'static str,
     shows: bool,
     state: Mutex<State>,
@@ -23,20 +31,21 @@ struct State {
 }
 
 impl Bar {
-    pub(super) fn new(what: &'static str, total: usize) -> Bar {
+    pub(crate) fn new(what: &'static str, total: usize) -> Bar {
         let state = State { done: 0, total, drawn: Instant::now(), is_on_screen: false };
-        Bar { what, shows: std::io::stderr().is_terminal(), state: Mutex::new(state) }
+        let shows = std::io::stderr().is_terminal() && !IS_QUIET.load(Relaxed);
+        Bar { what, shows, state: Mutex::new(state) }
     }
 
     /// One more is done.
-    pub(super) fn step(&self) {
+    pub(crate) fn step(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done += 1;
         self.draw(&mut state);
     }
 
     /// So many are done.
-    pub(super) fn at(&self, done: usize, total: usize) {
+    pub(crate) fn at(&self, done: usize, total: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         (state.done, state.total) = (done, total);
         self.draw(&mut state);
