@@ -88,7 +88,7 @@ fn roofline(page: &mut Page, rows: &[Row<'_>]) {
         ),
         None => page.line(
             "soft",
-            "No file's name begins with \"copy\", so there is no line that says what the memory can do.",
+            "No list is named \"copy…\", so there is no line that says what the memory can do.",
         ),
     }
     page.picture(&roof::draw(&marks, copy_bandwidth(rows)));
