@@ -451,6 +451,7 @@ anchors! {
     SharedElements "shared-elements",
     UniformBuffer "uniform-buffer",
     GroupCount "group-count",
+    CompilerDies "compiler-dies",
     Differs "differs",
     NotCompared "not-compared",
     Internal "internal",
