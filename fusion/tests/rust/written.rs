@@ -188,6 +188,9 @@ fn grids() {
     let refused = submit(device(30)).expect_err("an error");
     assert!(refused.contains("`image`: elements 20..84 are outside of the accessor's 64"), "{refused}");
     let found = rig.queue.check_for([6, 4], &device(10)).expect("runs");
-    assert!(found.first.iter().any(|access| access.capture.as_deref() == Some("turned")), "{found:?}");
+    // Which are reported is the device's choice.
+    let ours = |name: &str| ["image", "sums", "volume", "turned"].contains(&name);
+    let named = found.first.iter().all(|access| access.capture.as_deref().is_some_and(ours));
+    assert!(found.count > 0 && !found.first.is_empty() && named, "{found:?}");
     rig.assert_no_validation_messages();
 }
