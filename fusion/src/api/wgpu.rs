@@ -95,7 +95,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// A buffer of another device; one without the usages `STORAGE`, `COPY_SRC` and `COPY_DST`.
+    /// A buffer without the usages `STORAGE`, `COPY_SRC` and `COPY_DST`, or without bytes.
     pub fn import<T: Pod>(&self, buffer: &WgpuBuffer) -> Result<Buffer<T>, WgpuError> {
         let imported = self.context.import(&buffer.user)?;
         self.touch(&buffer.buffer);
@@ -112,11 +112,9 @@ impl Device {
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
             pass.set_pipeline(&self.touch);
-            // Buffers are whole words long for a storage binding.
-            let end = buffer.size() / 4 * 4;
             let mut at = 0;
-            while at < end {
-                let size = std::num::NonZeroU64::new(most.min(end - at));
+            while at < buffer.size() {
+                let size = std::num::NonZeroU64::new(most.min(buffer.size() - at));
                 let binding = wgpu::BufferBinding { buffer, offset: at, size };
                 let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
                     label: None,

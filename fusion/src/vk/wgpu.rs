@@ -17,6 +17,12 @@ pub enum WgpuError {
         /// Which of them.
         what: &'static str,
     },
+    /// wgpu clears whole words that nobody wrote, and would clear the results in the rest of such a buffer.
+    #[error("a buffer of {size} bytes, which is no multiple of 4")]
+    Size {
+        /// Its size.
+        size: u64,
+    },
     /// Vulkan could not make the device.
     #[error("vkCreateDevice failed: {0}")]
     Create(vk::Result),
@@ -178,17 +184,21 @@ impl WgpuBuffer {
     ///
     /// # Errors
     ///
-    /// A buffer of another back end.
+    /// A buffer of another back end, or of a size that is no multiple of 4.
     ///
     /// # Safety
     ///
-    /// Command buffers of wgpu's, those that lists were [recorded](crate::wgpu::Device::record) into among them, are ordered by their
+    /// The buffer is of the device that it is imported into, and is not mapped while this crate uses it. Command buffers of wgpu's, those that lists were [recorded](crate::wgpu::Device::record) into among them, are ordered by their
     /// submission. All else that this crate does with the buffer (uploads, downloads, lists that it submits itself) and what wgpu
     /// does with it is ordered by the program, by waiting for the one before the other: `wgpu::Device::poll`, and the events of this
     /// crate.
     pub unsafe fn new(buffer: &wgpu::Buffer) -> Result<WgpuBuffer, WgpuError> {
         // SAFETY: the handle is not destroyed here.
         let hal = unsafe { buffer.as_hal::<Vulkan>() }.ok_or(WgpuError::NotVulkan { what: "buffer" })?;
+        let size = buffer.size();
+        if !size.is_multiple_of(4) {
+            return Err(WgpuError::Size { size });
+        }
         let said = buffer.usage();
         let usages = [
             (wgpu::BufferUsages::STORAGE, vk::BufferUsageFlags::STORAGE_BUFFER),
@@ -202,7 +212,7 @@ impl WgpuBuffer {
             buffer: unsafe { hal.raw_handle() },
             usage: usages.fold(vk::BufferUsageFlags::empty(), |all, (_, one)| all | one),
             offset: 0,
-            size: buffer.size(),
+            size,
             memory: None,
         };
         // SAFETY: the buffer is kept; the rest is the caller's promise.

@@ -213,6 +213,9 @@ fn buffers_of_both_kinds_are_arguments_and_uploads_are_waited_for() {
 #[test]
 fn what_is_left_out_is_said() {
     let Some(device) = open() else { return };
+    let odd = wgpu::BufferDescriptor { label: None, size: 4002, usage: USAGE, mapped_at_creation: false };
+    let error = import(&device, &device.device().create_buffer(&odd)).expect_err("no whole words");
+    assert!(error.to_string().contains("4002 bytes"), "{error}");
     let plain = buffer(&device, wgpu::BufferUsages::STORAGE);
     let error = import(&device, &plain).expect_err("it cannot be copied");
     assert!(error.to_string().contains("TRANSFER_SRC"), "{error}");

@@ -37,13 +37,14 @@ fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
 fn touch(variant: &Arc<Specialized>) {
     let displaced = {
         let mut recent = lock(&RECENT);
-        match recent.iter().position(|one| Arc::ptr_eq(one, variant)) {
+        let displaced = match recent.iter().position(|one| Arc::ptr_eq(one, variant)) {
             Some(at) => recent.remove(at),
             None if recent.len() >= MOST_RECENT => recent.pop_back(),
             None => None,
-        }
+        };
+        recent.push_front(variant.clone());
+        displaced
     };
-    lock(&RECENT).push_front(variant.clone());
     drop(displaced);
 }
 

@@ -3,30 +3,7 @@
 use vkfuse_jit::plan::{InterleaveFacts, Promote};
 
 use super::lab::{Checked, Lab, kernel};
-
-/// A work-group of eight reduces a row of `a` to an element of `z`.
-fn reduce(own: &str, both: &str) -> String {
-    let body = format!(
-        "var<workgroup> part: array<u32, 8>;---
-         var own = 0u;
-         for (var c = lid.x; c < p.x; c += 8u) {{ let v = a[wid.x * p.x + c]; own = {own}; }}
-         part[lid.x] = own;
-         workgroupBarrier();
-         for (var step = 4u; step > 0u; step /= 2u) {{
-             if (lid.x < step) {{ let x = part[lid.x]; let y = part[lid.x + step]; part[lid.x] = {both}; }}
-             workgroupBarrier();
-         }}
-         if (lid.x == 0u) {{ z[wid.x] = part[0]; }}"
-    );
-    kernel("a z", "8", &body)
-}
-
-/// Uses an element of `b` for each row of `a`.
-fn spread(value: &str) -> String {
-    let body =
-        format!("for (var c = lid.x; c < p.x; c += 8u) {{ let at = wid.x * p.x + c; z[at] = {value}; }}");
-    kernel("a b z", "8", &body)
-}
+use super::rows::{reduce, spread};
 
 fn keeping(elements: u64) -> Lab {
     let mut lab = Lab::new(elements);

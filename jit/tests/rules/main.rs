@@ -25,6 +25,7 @@ mod numbers;
 mod placement;
 mod promotion;
 mod rounds;
+mod rows;
 mod side_by_side;
 mod splits;
 mod values;
