@@ -1,8 +1,13 @@
 //! The cold path in a new process: how long until the fused kernel can be submitted, by what the disk has.
 //!
 //! Starts itself again and again. `built` has an empty store and builds everything, `from disk` finds what an earlier
-//! process left. Prints medians in milliseconds: device creation, two kernels (load, validate, normalise, analyse), eight
-//! buffers and their contents, and from `start_fusion` to submitted, of which planning, the JIT, and the driver.
+//! process left. With the feature `remote`, and a store named by `VKFUSE_CACHE_REMOTE`, `remote` has an empty store of its own
+//! and finds everything there; `compared` trusts nobody, so it builds all the same and compares. The first run of these puts
+//! there what is missing, unless `VKFUSE_CACHE_REMOTE_READ_ONLY` is set.
+//!
+//! Prints medians in milliseconds: device creation, two kernels (load, validate, normalise, analyse), eight buffers and their
+//! contents, and from `start_fusion` to submitted, of which planning, the JIT, and the driver; last, from the start of `main`
+//! to the first result seen by the host.
 
 mod workloads;
 
@@ -13,7 +18,19 @@ use workloads::Chain;
 
 const RUNS: usize = 15;
 
-const PARTS: [&str; 7] = ["device", "kernels", "buffers", "list", "plan", "jit", "driver"];
+const PARTS: [&str; 8] = ["device", "kernels", "buffers", "list", "plan", "jit", "driver", "result"];
+
+/// Where the remote store is, and whose signatures are believed.
+const REMOTE: [&str; 2] = ["VKFUSE_CACHE_REMOTE", "VKFUSE_CACHE_TRUST"];
+
+/// What the processes of a row find.
+struct Row {
+    name: &'static str,
+    /// Their own store stays from one to the next.
+    keeps: bool,
+    /// Variables that they do not get.
+    without: &'static [&'static str],
+}
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -22,13 +39,22 @@ fn main() {
     }
     let folder = std::env::temp_dir().join(format!("vkfuse-cold-path-{}", std::process::id()));
     println!("{:>10} {}", "", PARTS.map(|part| format!("{part:>9}")).join(""));
-    for (name, keep) in [("built", false), ("from disk", true)] {
+    let mut rows = vec![
+        Row { name: "built", keeps: false, without: &REMOTE },
+        Row { name: "from disk", keeps: true, without: &REMOTE },
+    ];
+    if std::env::var_os(REMOTE[0]).is_some() {
+        rows.push(Row { name: "remote", keeps: false, without: &[] });
+        rows.push(Row { name: "compared", keeps: false, without: &REMOTE[1..] });
+    }
+    for Row { name, keeps, without } in rows {
+        let _ = std::fs::remove_dir_all(&folder);
         let mut runs = Vec::new();
         for run in 0..=RUNS {
-            if !keep {
+            if !keeps {
                 let _ = std::fs::remove_dir_all(&folder);
             }
-            let times = start(&folder);
+            let times = start(&folder, without);
             // The first fills what is kept.
             if run > 0 {
                 runs.push(times);
@@ -46,9 +72,13 @@ fn main() {
 }
 
 /// The times of one new process, in milliseconds.
-fn start(folder: &Path) -> Vec<f64> {
+fn start(folder: &Path, without: &[&str]) -> Vec<f64> {
     let program = std::env::current_exe().expect("a path");
-    let output = Command::new(program).arg("--child").arg(folder).output().expect("a process");
+    let mut command = Command::new(program);
+    for variable in without {
+        command.env_remove(variable);
+    }
+    let output = command.arg("--child").arg(folder).output().expect("a process");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("numbers");
     let times: Vec<f64> = text.split_whitespace().map(|time| time.parse().expect("a number")).collect();
@@ -71,15 +101,17 @@ fn child(folder: &Path) {
     let report = event.report().expect("the list was completed");
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
     let driver = report.driver_us + report.steps.iter().map(|step| step.load_us).sum::<f64>();
+    event.wait().expect("the run");
+    let result = start.elapsed();
     println!(
-        "{} {} {} {} {} {} {}",
+        "{} {} {} {} {} {} {} {}",
         ms(device),
         ms(kernels - device),
         ms(buffers - kernels),
         ms(list - buffers),
         report.plan_us / 1e3,
         report.jit_us / 1e3,
-        driver / 1e3
+        driver / 1e3,
+        ms(result)
     );
-    event.wait().expect("the run");
 }

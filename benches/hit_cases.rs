@@ -1,9 +1,11 @@
 //! The cases of the hit path: the chain of four kernels on a thousand elements.
 
 use ash::vk::Handle;
-use vkfuse::{Context, Event, FusionProperties, FusionWrapper, Queue, QueueOptions, RawCommandBuffer};
+use vkfuse::{
+    Buffer, Context, Event, FusionProperties, FusionWrapper, Kernel, Queue, QueueOptions, RawCommandBuffer,
+};
 
-use crate::workloads::Chain;
+use crate::workloads::{Chain, shader};
 
 /// Elements: a few work-groups.
 const ELEMENTS: usize = 1 << 10;
@@ -15,8 +17,49 @@ const SETS: usize = 400;
 const MEBIBYTE: usize = 1 << 18;
 
 /// Every case.
-pub(crate) const NAMES: [&str; 7] =
-    ["same_buffers", "profiled", "other_buffers", "fresh_buffers", "kept", "kept_other_buffers", "unfused"];
+pub(crate) const NAMES: [&str; 8] = [
+    "same_buffers",
+    "profiled",
+    "other_scalars",
+    "other_buffers",
+    "fresh_buffers",
+    "kept",
+    "kept_other_buffers",
+    "unfused",
+];
+
+/// Four factors in a row.
+struct Scaled {
+    queue: Queue,
+    scale: Kernel,
+    buffers: Vec<Buffer<i32>>,
+    factor: i32,
+}
+
+impl Scaled {
+    fn new(context: &Context, queue: &Queue) -> Scaled {
+        let scale = context.load_spirv(shader("pair/scale")).expect("a checked-in kernel");
+        let buffer = |_| context.buffer(ELEMENTS).expect("a buffer");
+        let mut buffers: Vec<Buffer<i32>> = (0..5).map(buffer).collect();
+        buffers[1..4].iter_mut().for_each(|temporary| *temporary = temporary.clone().promote_private());
+        Scaled { queue: queue.clone(), scale, buffers, factor: 0 }
+    }
+
+    fn submit_fused(&mut self) -> Event {
+        self.factor += 4;
+        let list = |queue: &Queue| {
+            for (at, pair) in self.buffers.windows(2).enumerate() {
+                queue.submit(|h| {
+                    h.arg(0, pair[0].read()).arg(1, pair[1].write());
+                    h.push(&(ELEMENTS as u32)).push(&(self.factor + at as i32));
+                    h.dispatch_items(&self.scale, [ELEMENTS as u32, 1, 1]);
+                })?;
+            }
+            Ok(())
+        };
+        self.queue.fuse(list).expect("a fused dispatch")
+    }
+}
 
 /// Runs the chain in fusion mode and keeps the list.
 fn keep(queue: &Queue, chain: &Chain) -> vkfuse::FusedList {
@@ -39,7 +82,8 @@ pub(crate) fn recording(context: &Context) -> impl FnMut() {
 /// A case, warmed up: each call is one run, whose last event it returns.
 ///
 /// - `same_buffers`: `start_fusion`, four submissions, `complete_fusion`, again and again;
-/// - `other_buffers`: the same, each time on buffers that it did not see for long;
+/// - `other_scalars`: the same of four kernels with an input and a factor each, on the same buffers with other factors each time;
+/// - `other_buffers`: as `same_buffers`, each time on buffers that it did not see for long;
 /// - `profiled`: as `same_buffers`, with times;
 /// - `fresh_buffers`: as `same_buffers`, with a new output and three new temporaries each time, of 1 MiB each, which are dropped
 ///   before the next time;
@@ -56,6 +100,10 @@ pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event + 
         "same_buffers" | "profiled" => {
             let chain = chain(&queue);
             Box::new(move || chain.submit_fused())
+        }
+        "other_scalars" => {
+            let mut scaled = Scaled::new(context, &queue);
+            Box::new(move || scaled.submit_fused())
         }
         "fresh_buffers" => {
             let mut chain = Chain::of(kernels, context, &queue, MEBIBYTE, true);

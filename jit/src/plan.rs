@@ -43,6 +43,7 @@ pub use submission::{
     Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Number, Numbers, Policy, Promote,
     ShapeFacts, SmallScalars, Submission,
 };
+pub use values::PushFlow;
 
 use std::borrow::Cow;
 

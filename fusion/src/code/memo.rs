@@ -4,7 +4,7 @@
 //! the promotions asked for, the options and the device's limits. It does not follow from which memory that is. So a plan is
 //! kept with its buffers numbered in order of first use, and serves every list of the same structure. Of push constants only
 //! those words have to be the same that indices and conditions are made of, and the same ones have to be equal
-//! ([`Plan::holds_with`]): with the others, the plan is the one that was kept but for the bytes that it passes on.
+//! ([`PushFlow::holds_with`]): with the others, the plan is the one that was kept but for the bytes that it passes on.
 //!
 //! # Guarantees
 //! - what is found is what planning would give: a hash only finds candidates, and every part of the structure is compared
@@ -17,7 +17,7 @@ use lru::LruCache;
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{BufferId, FuseOptions, Numbers, Plan, Promote, Report, Specialized, Submission},
+    jit::{BufferId, FuseOptions, Numbers, Plan, Promote, PushFlow, Report, Specialized, Submission},
     report::list::rename,
 };
 
@@ -42,6 +42,8 @@ pub(crate) struct Planned {
     structure: Vec<Call>,
     /// Its buffers are numbered in order of first use.
     pub(crate) plan: Plan,
+    /// How push constants go through it; its own are those of the structure.
+    pub(crate) flow: Arc<PushFlow>,
 }
 
 /// One submission of a structure.
@@ -148,7 +150,8 @@ impl Memo {
         }
         rename(&mut plan.report, |buffer| BufferId(numbers.number(buffer)));
         let structure = list.clone().map(|submission| Call::of(submission, &mut numbers)).collect();
-        let planned = Arc::new(Planned { options: *options, structure, plan });
+        let flow = Arc::new(plan.push_flow());
+        let planned = Arc::new(Planned { options: *options, structure, plan, flow });
         let hash = self.hash(list, options, planned.plan.needs_all_values(), &mut numbers);
         if let Some(kept) = &mut self.kept {
             kept.put(hash, planned.clone());
@@ -215,15 +218,16 @@ impl Planned {
             return Some(self.clone());
         }
         let before = |at: usize| &*self.structure[at].push;
-        if !self.plan.holds_with(before, |at| now[at]) {
+        if !self.flow.holds_with(before, |at| now[at]) {
             return None;
         }
         let mut plan = self.plan.clone();
-        for step in &mut plan.steps {
-            step.push = step.push_with(|at| now[at]);
+        for (step, push) in plan.steps.iter_mut().zip(self.flow.pushes(|at| now[at])) {
+            step.push = push;
         }
+        let flow = self.flow.clone();
         // The structure is that of the plan which is kept.
-        Some(Arc::new(Planned { options: *options, structure: Vec::new(), plan }))
+        Some(Arc::new(Planned { options: *options, structure: Vec::new(), plan, flow }))
     }
 }
 

@@ -5,7 +5,8 @@
 //! is known is run on those. If it departs, what it has is built as for any other list.
 //!
 //! # Guarantees
-//! - agreement is of everything that was said: the whole signature, of which a hash only finds candidates
+//! - agreement is of everything that was said: the whole signature, of which a hash only finds candidates. Of push constants,
+//!   those that the plan takes for numbers, and which arguments are equal ([`PushFlow::holds_with`]): the others are passed on
 //! - whoever observes a list sees what it touches, known or not
 //! - nothing here keeps a buffer alive; what was recorded with a buffer goes when the buffer does
 
@@ -23,7 +24,7 @@ use smallvec::SmallVec;
 
 use super::{recorded::Take, routine::Routine, structure::Structure};
 use crate::{
-    jit::SetBinding,
+    jit::{PushFlow, SetBinding},
     submission::{
         accessor::Accessor,
         graph::{Graph, Touch},
@@ -32,6 +33,7 @@ use crate::{
         request::Request,
         signature::{Buffers, Signature},
     },
+    vk::Pushes,
 };
 
 /// How many are kept.
@@ -49,6 +51,8 @@ pub(crate) struct Known {
     pub(crate) signature: Signature,
     pub(crate) structure: Structure,
     pub(crate) routine: Routine,
+    /// Which push constants it is for besides its own.
+    flow: Arc<PushFlow>,
     takes: Mutex<Takes>,
     /// When it was of use last. A store is all that a list costs here; the one that goes is looked for where one is put.
     /// An order of lists (`lru`) would be a second map of them beside that by hash, and a look-up in it for each list.
@@ -67,8 +71,52 @@ struct Takes {
 }
 
 impl Known {
-    pub(crate) fn new(signature: Signature, structure: Structure, routine: Routine) -> Known {
-        Known { signature, structure, routine, takes: Mutex::default(), used: AtomicU64::new(0) }
+    pub(crate) fn new(
+        signature: Signature,
+        structure: Structure,
+        routine: Routine,
+        flow: Arc<PushFlow>,
+    ) -> Known {
+        Known { signature, structure, routine, flow, takes: Mutex::default(), used: AtomicU64::new(0) }
+    }
+
+    /// Whether push constants of the submission at a place are numbers to the plan as its own are.
+    fn will_do(&self, at: usize, push: &[u8]) -> bool {
+        let own = &self.signature.calls[at].push;
+        let used = self.structure.push(at).len();
+        own.len() == push.len() && self.flow.numbers_hold(at, &own[..used], &push[..used])
+    }
+
+    /// Whether it is the run of a list that differs from its own in push constants alone, which are these.
+    pub(crate) fn holds_with<'a>(&self, asked: impl Fn(usize) -> &'a [u8]) -> bool {
+        self.flow.holds_with(|at| self.structure.push(at), |at| self.used(at, &asked))
+    }
+
+    /// What its dispatches are passed, where its submissions are passed this.
+    pub(crate) fn passes<'a>(&self, asked: impl Fn(usize) -> &'a [u8]) -> Pushes {
+        self.flow.pushes(|at| self.used(at, &asked)).collect()
+    }
+
+    /// The push constants that a kernel takes, of those that were given.
+    fn used<'a>(&self, at: usize, asked: impl Fn(usize) -> &'a [u8]) -> &'a [u8] {
+        &asked(at)[..self.structure.push(at).len()]
+    }
+
+    /// Whether it is the run of a list, whose push constants are these.
+    fn is_run_of<'a>(&self, signature: &Signature, asked: impl Fn(usize) -> &'a [u8]) -> bool {
+        self.signature.is_but_for_push(signature)
+            && self.signature.calls.iter().enumerate().all(|(at, own)| own.push.len() == asked(at).len())
+            && self.holds_with(asked)
+    }
+
+    /// Whether it goes on as the request does, after those before with these buffers.
+    pub(crate) fn goes_on(&self, at: usize, buffers: &Buffers, request: &Request, graph: &Graph) -> bool {
+        self.signature.goes_on(at, buffers, (request, graph), |push| self.will_do(at, push))
+    }
+
+    /// As [`Known::goes_on`], on these very buffers, none of which has changed since it was run on them.
+    fn repeats(&self, at: usize, buffers: &[HandleId], request: &Request, graph: &Graph) -> bool {
+        self.signature.repeats(at, buffers, (request, graph), |push| self.will_do(at, push))
     }
 
     /// What is known of the runs on these buffers; nothing where they are new.
@@ -97,7 +145,7 @@ impl Known {
         let is_it = |take: &&Arc<Take>| {
             take.buffers.first() == Some(&first)
                 && take.is_in_force(changes)
-                && self.signature.repeats(0, &take.buffers, request, graph)
+                && self.repeats(0, &take.buffers, request, graph)
         };
         takes.all.iter().find(is_it).cloned()
     }
@@ -128,20 +176,38 @@ pub(crate) struct Followed {
     pub(crate) at: usize,
     /// The buffers of those.
     pub(crate) buffers: Buffers,
+    /// The push constants of those that have others than the known list.
+    pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
     /// Which of those were told to come after which.
     pub(crate) after: Vec<(usize, Range<u32>)>,
 }
 
 impl Followed {
     pub(crate) fn new(known: Arc<Known>, take: Option<Arc<Take>>) -> Followed {
-        Followed { known, take, at: 0, buffers: Buffers::new(), after: Vec::new() }
+        Followed { known, take, at: 0, buffers: Buffers::new(), pushes: Vec::new(), after: Vec::new() }
+    }
+
+    /// The push constants of a submission.
+    pub(crate) fn asked(&self, at: usize) -> &[u8] {
+        let other = self.pushes.iter().find(|(place, _)| *place == at);
+        other.map_or(&self.known.signature.calls[at].push, |(_, push)| push)
+    }
+
+    /// Whether the plan of the known list is that of this one, which is whole.
+    pub(crate) fn passes_on(&self) -> bool {
+        self.pushes.is_empty() || self.known.holds_with(|at| self.asked(at))
+    }
+
+    /// What the dispatches are passed, if it is not what those of the known list are.
+    pub(crate) fn passes(&self) -> Option<Pushes> {
+        (!self.pushes.is_empty()).then(|| self.known.passes(|at| self.asked(at)))
     }
 
     /// Whether the list goes on with the request as the run does, which is in force up to a count of changes: then all that
     /// the request names is as it was, and what it reads is readable.
     pub(crate) fn repeats(&self, changes: u64, request: &Request, graph: &Graph) -> bool {
         self.take.as_ref().is_some_and(|take| {
-            take.is_in_force(changes) && self.known.signature.repeats(self.at, &take.buffers, request, graph)
+            take.is_in_force(changes) && self.known.repeats(self.at, &take.buffers, request, graph)
         })
     }
 
@@ -168,11 +234,10 @@ impl KnownLists {
     pub(crate) fn starting(&mut self, request: &Request, listed: bool, graph: &Graph) -> Option<Arc<Known>> {
         let (kernel, _) = request.dispatch.as_ref()?;
         let part = |(at, accessor): &(SetBinding, Accessor)| (*at, accessor.offset, accessor.count);
-        let hash = self.first(listed, kernel.id, &request.push, request.args.iter().map(part));
+        let hash = self.first(listed, kernel.id, request.args.iter().map(part));
         let none = Buffers::new();
         let known = self.kept.get(&hash)?.iter().find(|known| {
-            known.signature.properties.is_some() == listed
-                && known.signature.goes_on(0, &none, request, graph)
+            known.signature.properties.is_some() == listed && known.goes_on(0, &none, request, graph)
         })?;
         let known = known.clone();
         self.used(&known);
@@ -187,44 +252,56 @@ impl KnownLists {
         request: &Request,
         graph: &Graph,
     ) -> Option<Arc<Known>> {
-        let Followed { known: from, at, buffers, .. } = from;
-        let hash = self.hash_of(&from.signature)?;
+        let Followed { at, buffers, .. } = from;
+        let hash = self.hash_of(&from.known.signature)?;
         let known = self.kept.get(&hash)?.iter().find(|known| {
             known.signature.properties.is_some()
-                && known.signature.begins_as(&from.signature, *at)
-                && known.signature.goes_on(*at, buffers, request, graph)
+                && known.signature.begins_as(&from.known.signature, *at)
+                && (0..*at).all(|at| known.will_do(at, from.asked(at)))
+                && known.goes_on(*at, buffers, request, graph)
         })?;
         let known = known.clone();
         self.used(&known);
         Some(known)
     }
 
+    /// Another known list that is the whole of what follows one, where the same arguments are equal.
+    pub(crate) fn instead(&self, of: &Followed) -> Option<Arc<Known>> {
+        let hash = self.hash_of(&of.known.signature)?;
+        let mut alike = self.kept.get(&hash)?.iter();
+        alike.find(|known| known.is_run_of(&of.known.signature, |at| of.asked(at))).cloned()
+    }
+
     fn hash_of(&self, signature: &Signature) -> Option<u64> {
         let call = signature.calls.first()?;
         let parts = call.args.iter().map(|arg| (arg.at, arg.offset, arg.count));
-        Some(self.first(signature.properties.is_some(), call.kernel, &call.push, parts))
+        Some(self.first(signature.properties.is_some(), call.kernel, parts))
     }
 
-    /// The hash of a first submission.
+    /// The hash of a first submission, whatever its push constants are.
     fn first(
         &self,
         listed: bool,
         kernel: KernelId,
-        push: &[u8],
         args: impl Iterator<Item = (SetBinding, u64, u64)>,
     ) -> u64 {
         let mut hasher = self.hasher.build_hasher();
-        (listed, kernel, push).hash(&mut hasher);
+        (listed, kernel).hash(&mut hasher);
         args.for_each(|part| part.hash(&mut hasher));
         hasher.finish()
     }
 
-    /// Notes that a list was run. Whether it was before, so that it is worth being known.
-    pub(crate) fn seen(&mut self, signature: &Signature) -> bool {
+    /// Notes that a list was run as planned. Whether it was before, so that it is worth being known.
+    pub(crate) fn seen(&mut self, signature: &Signature, flow: &PushFlow) -> bool {
         if self.seen.len() >= SEEN {
             self.seen.clear();
         }
-        !self.seen.insert(self.hasher.hash_one(signature))
+        let mut hasher = self.hasher.build_hasher();
+        signature.hash_but_for_push(&mut hasher);
+        for (at, call) in signature.calls.iter().enumerate() {
+            flow.numbers(at, &call.push).for_each(|number| number.hash(&mut hasher));
+        }
+        !self.seen.insert(hasher.finish())
     }
 
     /// Keeps a list that ran on these buffers.
@@ -235,7 +312,8 @@ impl KnownLists {
         let Some(hash) = self.hash_of(&known.signature) else { return };
         let all = self.kept.entry(hash).or_default();
         let before = all.len();
-        all.retain(|other| other.signature != known.signature);
+        let asked = |at: usize| &*known.signature.calls[at].push;
+        all.retain(|other| !other.is_run_of(&known.signature, asked));
         self.count -= before - all.len();
         self.now += 1;
         known.used.store(self.now, Relaxed);

@@ -31,7 +31,7 @@ use crate::{
         ready::Readies,
         signature::Buffers,
     },
-    vk::{Barrier, CallerWork, Resource, Script, Submitted, Tape},
+    vk::{Barrier, CallerWork, Played, Pushes, Resource, Script, Submitted, Tape},
 };
 
 /// A submission that can be made again.
@@ -181,14 +181,15 @@ impl Replay {
         device: &Device,
         graph: &mut Graph,
         lane: u32,
-        (buffers, take): (&Buffers, &mut TakeState),
+        (buffers, take, pushes): (&Buffers, &mut TakeState, Option<&Pushes>),
         profile: bool,
     ) -> Result<Submitted, Error> {
         device.refresh(graph);
         if take.lane != Some(lane) {
             (take.tapes, take.mark, take.lane) = Default::default();
         }
-        let again = take.ran;
+        // A tape has the push constants that it was recorded with.
+        let again = take.ran && pushes.is_none();
         if again && let Some(pending) = take.mark.and_then(|mark| graph.repeat(mark, lane)) {
             let barrier = (pending && self.in_order).then_some(Barrier::ComputeToCompute);
             let tape = self.tape(device, graph, lane, barrier, (buffers, take))?;
@@ -207,8 +208,9 @@ impl Replay {
             let tape = self.tape(device, graph, lane, needs.barrier, (buffers, take));
             tape.and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits, profile)?))
         } else {
-            let (queue, script) = (device.gpu.queue(lane as usize), (&self.script, needs.barrier));
-            queue.submit_script(script, &memories, &needs.waits, profile).map_err(Error::from)
+            let queue = device.gpu.queue(lane as usize);
+            let played = Played { script: &self.script, first: needs.barrier, pushes };
+            queue.submit_script(played, &memories, &needs.waits, profile).map_err(Error::from)
         };
         match submitted {
             Ok(submitted) => {
@@ -245,7 +247,8 @@ impl Replay {
             None => {
                 let memories = self.memories(buffers, graph)?;
                 let queue = device.gpu.queue(lane as usize);
-                Arc::new(queue.record_script((&self.script, barrier), &memories)?)
+                let played = Played { script: &self.script, first: barrier, pushes: None };
+                Arc::new(queue.record_script(played, &memories)?)
             }
         };
         Ok(take.tapes[slot].insert(tape))

@@ -59,6 +59,11 @@ impl Structure {
         self.listed.len()
     }
 
+    /// The push constants of a submission, as its kernel takes them.
+    pub(crate) fn push(&self, at: usize) -> &[u8] {
+        &self.listed[at].entry.submission.push
+    }
+
     /// A submission, on buffers.
     pub(crate) fn entry(&self, at: usize, buffers: &Buffers) -> Entry {
         let Listed { entry, places, .. } = &self.listed[at];

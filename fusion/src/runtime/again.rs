@@ -15,6 +15,7 @@ use crate::{
         schedule::{QueueId, Schedule},
     },
     submission::signature::{Buffers, View},
+    vk::Pushes,
 };
 
 /// A run that is to be made again.
@@ -23,6 +24,8 @@ pub(crate) struct Run<'a> {
     /// What a known list was planned for. A kept list has its own rules.
     pub(crate) views: &'a [View],
     pub(crate) buffers: &'a Buffers,
+    /// Push constants of its dispatches, where they are others than those it was planned with.
+    pub(crate) pushes: Option<&'a Pushes>,
     /// What is known of runs on these, if anything is.
     pub(crate) take: Option<&'a Take>,
 }
@@ -37,7 +40,7 @@ impl ContextInner {
         queue: QueueId,
         run: Run<'_>,
     ) -> Result<Settled, Error> {
-        let Run { routine, buffers, take, .. } = run;
+        let Run { routine, buffers, pushes, take, .. } = run;
         let Schedule { graph, queues, counts, .. } = schedule;
         let state =
             queues.get_mut(queue).expect("invariant: every queue has a state while there is a handle");
@@ -47,7 +50,8 @@ impl ContextInner {
             Some(guard) => &mut **guard,
             None => nothing.insert(TakeState::default()),
         };
-        let submitted = routine.replay.play(&self.device, graph, state.lane, (buffers, known), profile)?;
+        let on = (buffers, &mut *known, pushes);
+        let submitted = routine.replay.play(&self.device, graph, state.lane, on, profile)?;
         state.ran(submitted.point);
         let said = self.come_into_force(&run, known);
         counts.memory_hits += routine.dispatches;
@@ -62,7 +66,7 @@ impl ContextInner {
     /// Does to contents what a run does, unless one is in force, and tells what is said of it.
     #[inline]
     pub(crate) fn come_into_force(&self, run: &Run<'_>, known: &mut TakeState) -> Arc<Said> {
-        let &Run { routine, views, buffers, take } = run;
+        let &Run { routine, views, buffers, take, .. } = run;
         let before = self.contents.load(Acquire);
         match &known.said {
             Some(said) if take.is_some_and(|take| take.is_in_force(before)) => said.clone(),

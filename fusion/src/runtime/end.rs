@@ -12,12 +12,9 @@ use super::prepare::Prepared;
 use crate::{
     code::build::{builder, caught},
     error::{BuildError, Error, Unreadable},
+    jit::PushFlow,
     options::fusion::FusionProperties,
-    replay::{
-        known::{Followed, Known},
-        routine::Routine,
-        structure::Structure,
-    },
+    replay::{known::Known, routine::Routine, structure::Structure},
     report::{
         list::{FusionReport, Reported},
         outcome::{CancelCause, Outcome},
@@ -56,8 +53,8 @@ pub(crate) type Told = SmallVec<[u64; 8]>;
 #[derive(Debug)]
 pub(crate) enum Remember<'a> {
     No,
-    /// Among what is known.
-    Known(Option<&'a FusionProperties>),
+    /// Among what is known, as planned.
+    Known(Option<&'a FusionProperties>, Arc<PushFlow>),
     /// With a kept list on these buffers, which were like this before anything was planned.
     Kept(&'a KeptRoutine, &'a Buffers, Told),
 }
@@ -80,14 +77,15 @@ impl Remember<'_> {
         report: Option<&FusionReport>,
     ) -> Option<Noted> {
         match self {
-            Remember::Known(properties) => {
+            Remember::Known(properties, flow) => {
                 let (signature, buffers) = Signature::of(entries, *properties)?;
-                if !schedule.known.seen(&signature) {
+                if !schedule.known.seen(&signature, flow) {
                     return None;
                 }
                 let routine = Routine::of(context, readies, (entries, writes), &buffers, report)?;
                 let structure = Structure::of(context, entries, &buffers);
-                Some(Noted::Known(Box::new(Known::new(signature, structure, routine)), buffers))
+                let known = Known::new(signature, structure, routine, flow.clone());
+                Some(Noted::Known(Box::new(known), buffers))
             }
             Remember::Kept(slot, buffers, _) if slot.get().is_none() => {
                 Routine::of(context, readies, (entries, writes), buffers, report)
@@ -206,9 +204,11 @@ impl ContextInner {
             if let Some(first) = prepared.verify.take() {
                 return self.run_first(queue, list, prepared, first);
             }
-            let remember = match (kept, end) {
-                (Some(kept), _) => kept,
-                (None, End::Complete(properties)) => Remember::Known(Some(properties)),
+            let remember = match (kept, end, &prepared.planned) {
+                (Some(kept), ..) => kept,
+                (None, End::Complete(properties), Some(flow)) => {
+                    Remember::Known(Some(properties), flow.clone())
+                }
                 _ => Remember::No,
             };
             self.submit_list(&mut self.lock(), queue, list, prepared, remember)
@@ -227,16 +227,22 @@ impl ContextInner {
         queue: QueueId,
         properties: &FusionProperties,
     ) -> Option<(Arc<EventInner>, Buffers)> {
-        let Mode::Recording(list) = &mut schedule.queues.get_mut(queue)?.mode else { return None };
-        let followed = list.followed.as_ref()?;
+        let Schedule { queues, known: lists, .. } = schedule;
+        let Mode::Recording(list) = &mut queues.get_mut(queue)?.mode else { return None };
+        let followed = list.followed.as_mut()?;
         // It may have code that was dropped since.
         if !followed.is_whole(properties, self.contents.load(Acquire)) || self.judged.any_dropped() {
             return None;
         }
-        let Followed { known, take, at, buffers, after } = list.followed.take()?;
-        let take = take.or_else(|| known.take(&buffers));
-        let (routine, views, take_of) = (&known.routine, &*known.signature.views, take.as_deref());
-        let run = Run { routine, views, buffers: &buffers, take: take_of };
+        if !followed.passes_on() {
+            followed.follow(lists.instead(followed)?);
+        }
+        let mut followed = list.followed.take()?;
+        let pushes = followed.passes();
+        let known = followed.known.clone();
+        let take = followed.take.take().or_else(|| known.take(&followed.buffers));
+        let (routine, views, buffers) = (&known.routine, &*known.signature.views, &followed.buffers);
+        let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take: take.as_deref() };
         let ran = self.perform(schedule, queue, run);
         let state = schedule.queues.get_mut(queue)?;
         match (mem::replace(&mut state.mode, Mode::Direct), ran) {
@@ -245,12 +251,11 @@ impl ContextInner {
                 schedule.known.used(&known);
                 state.expects = take.map(|take| (known, take));
                 state.completion = Some(list.completion.clone());
-                Some((list.completion, buffers))
+                Some((list.completion, followed.buffers))
             }
             (Mode::Recording(list), Err(_)) => {
                 // What fails here fails again on the long way, and is dealt with there.
-                let followed = Some(Followed { known, take: None, at, buffers, after });
-                state.mode = Mode::Recording(List { followed, ..list });
+                state.mode = Mode::Recording(List { followed: Some(followed), ..list });
                 None
             }
             (mode, _) => {
@@ -281,7 +286,7 @@ impl ContextInner {
             let kept = list.kept_inside(&pieces);
             let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
             let readies = self.ready(schedule, pieces, buffers)?;
-            let again = planned && waits.is_empty() && self.programs.keeps();
+            let again = planned.is_some() && waits.is_empty() && self.programs.keeps();
             // What follows from numbers that the plan does not depend on would not hold with others.
             let entries =
                 if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(list.without_numbers()) };

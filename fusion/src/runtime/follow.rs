@@ -1,6 +1,8 @@
 //! Lists that agree with a known one while they are recorded.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
+
+use smallvec::SmallVec;
 
 use crate::{
     options::fusion::FusionProperties,
@@ -20,6 +22,7 @@ use crate::{
         request::Request,
         signature::Buffers,
     },
+    vk::Pushes,
 };
 
 impl List {
@@ -61,7 +64,10 @@ impl List {
 
     /// Counts a request that agrees, and holds its buffers.
     fn count(&mut self, request: &mut Request, after: &[Event]) -> Option<Event> {
-        let Followed { known, at, buffers, after: told, take: _ } = self.followed.as_mut()?;
+        let Followed { known, at, buffers, pushes, after: told, take: _ } = self.followed.as_mut()?;
+        if request.push != known.signature.calls[*at].push {
+            pushes.push((*at, mem::take(&mut request.push)));
+        }
         if !after.is_empty() {
             told.extend(after.iter().map(|event| (*at, event.of.clone())));
         }
@@ -72,15 +78,19 @@ impl List {
 
     /// Builds what was only counted: afterwards the list follows nothing.
     pub(crate) fn unfold(&mut self, graph: &Graph) {
-        let Some(Followed { known, at, buffers, after, take: _ }) = self.followed.take() else { return };
-        self.entries.extend((0..at).map(|at| {
-            let given = Some(known.signature.given(at));
-            let mut entry = Entry { after: After::default(), given, ..known.structure.entry(at, &buffers) };
+        let Some(followed) = self.followed.take() else { return };
+        let Followed { known, at, buffers, .. } = &followed;
+        self.entries.extend((0..*at).map(|at| {
+            let asked = followed.asked(at);
+            let given = Some(known.signature.given(at, asked));
+            let mut entry = Entry { after: After::default(), given, ..known.structure.entry(at, buffers) };
+            let used = entry.submission.push.len();
+            entry.submission.push.copy_from_slice(&asked[..used]);
             // Nobody has changed what its buffers hold: that would have ended the list.
             entry.learn(graph);
             entry
         }));
-        for (place, after) in after {
+        for (place, after) in followed.after {
             self.entries[place].after.listed.push(after);
         }
     }
@@ -116,11 +126,19 @@ impl Known {
 impl Followed {
     /// Whether the known list goes on with a request, or another one does that began alike. Then that one is followed.
     fn goes_on(&mut self, lists: &mut KnownLists, request: &Request, graph: &Graph) -> bool {
-        if self.known.signature.goes_on(self.at, &self.buffers, request, graph) {
+        if self.known.goes_on(self.at, &self.buffers, request, graph) {
             return true;
         }
         let other = lists.departing(self, request, graph);
-        other.map(|other| self.known = other).is_some()
+        other.map(|other| self.follow(other)).is_some()
+    }
+
+    /// Follows another known list, which agrees so far.
+    pub(crate) fn follow(&mut self, other: Arc<Known>) {
+        let differs = |at: &usize| *other.signature.calls[*at].push != *self.asked(*at);
+        let pushes = (0..self.at).filter(differs).map(|at| (at, SmallVec::from_slice(self.asked(at))));
+        self.pushes = pushes.collect();
+        (self.known, self.take) = (other, None);
     }
 
     /// Whether the list is the whole known one, completed in the same way.
@@ -174,7 +192,7 @@ impl Schedule {
         queue: QueueId,
         request: &Request,
         after: &[Event],
-    ) -> Option<(Arc<Known>, Buffers)> {
+    ) -> Option<(Arc<Known>, Buffers, Option<Pushes>)> {
         let state = self.queues.get(queue)?;
         if !matches!(state.mode, Mode::Direct) || !after.is_empty() {
             return None;
@@ -187,7 +205,15 @@ impl Schedule {
             return None;
         }
         known.signature.meet(0, &mut buffers, request.args.iter().cloned());
-        Some((known, buffers))
+        let mut pushes = None;
+        if request.push != known.signature.calls[0].push {
+            let asked = |_| &*request.push;
+            if !known.holds_with(asked) {
+                return None;
+            }
+            pushes = Some(known.passes(asked));
+        }
+        Some((known, buffers, pushes))
     }
 
     /// Takes out everything known, to be dropped where no lock is held.

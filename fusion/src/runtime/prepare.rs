@@ -12,7 +12,10 @@ use crate::{
         programs::micros,
     },
     error::{BuildError, Error, FusionError},
-    jit::{self, BufferId, FloatMode, FuseOptions, Internalization, Plan, Reason, Report, Step, Submission},
+    jit::{
+        self, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, Report, Step,
+        Submission,
+    },
     report::{
         list::{FusionReport, SubmissionReport, names},
         outcome::Outcome,
@@ -33,8 +36,8 @@ pub(crate) struct Prepared {
     pub(crate) report: FusionReport,
     /// The error to return although the list runs.
     pub(crate) forced: Option<Error>,
-    /// It runs as planned: the same list would run the same way again.
-    pub(crate) planned: bool,
+    /// It runs as planned in this way, with its buffers by number: the same list would run the same way again.
+    pub(crate) planned: Option<Arc<PushFlow>>,
     /// As planned with numbers in buffers: only where those are the same.
     pub(crate) by_numbers: bool,
     /// Its fused code is to be compared with the unfused on the device, which no run did before.
@@ -96,7 +99,7 @@ impl ContextInner {
         for bound in prepared.pieces.iter_mut().flat_map(|piece| &mut piece.bindings) {
             bound.buffer = numbers.buffer(bound.buffer);
         }
-        prepared.planned = true;
+        prepared.planned = Some(planned.flow.clone());
         prepared.by_numbers = by_numbers;
         prepared.report.checks = checks;
         if properties.verify {
@@ -219,7 +222,7 @@ impl ContextInner {
             plan_us,
             names: Vec::new(),
         };
-        Ok(Prepared { pieces, report, forced: None, planned: false, by_numbers: false, verify: None })
+        Ok(Prepared { pieces, report, forced: None, planned: None, by_numbers: false, verify: None })
     }
 }
 

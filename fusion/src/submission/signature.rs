@@ -2,13 +2,17 @@
 //!
 //! A list is known by its *signature*: what was asked for by each submission, with the buffers numbered in order of first
 //! use, and what a plan may depend on of each of those. Lists of one signature have one plan, one sequence of dispatches
-//! and one effect on contents; they differ in memory alone.
+//! and one effect on contents; they differ in memory alone. So do lists whose push constants differ in what their plan does
+//! not depend on, but for the bytes that are passed on: which those are, the plan says, and whoever compares.
 //!
 //! # Guarantees
 //! - every part of a request is a part of the signature, or makes the list one that has none
 //! - a buffer over the user's memory, which others may be over too, stands for itself alone; all others share no bytes
 
-use std::sync::Arc;
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use smallvec::SmallVec;
 
@@ -125,23 +129,24 @@ impl Given {
 }
 
 impl Call {
-    /// Whether a request asks for this, with buffers that are right at their places.
+    /// Whether a request asks for this, with buffers that are right at their places, and push constants that are or will do.
     #[inline]
     fn is_asked_by<'a>(
         &self,
         request: &'a Request,
         graph: &Graph,
         mut is_right: impl FnMut(usize, &'a Arc<BufferInner>) -> bool,
+        will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
         let Call { kernel, size, base, spec, push, args } = self;
         let Request { args: asked, push: pushed, spec: specialized, dispatch, base: from, uses } = request;
         let is_same = dispatch.as_ref().is_some_and(|(asked, many)| asked.id == *kernel && many == size)
             && from == base
-            && pushed == push
             && uses.is_empty()
             && specialized.len() == spec.len()
             && specialized.iter().zip(spec).all(|(a, b)| (a.0, a.1.ty(), a.1.bits()) == *b)
-            && asked.len() == args.len();
+            && asked.len() == args.len()
+            && (pushed == push || will_do(pushed));
         if !is_same {
             return false;
         }
@@ -170,6 +175,13 @@ impl Call {
             }
         }
         true
+    }
+
+    /// Whether two ask for the same, whatever push constants they have.
+    fn is_but_for_push(&self, other: &Call) -> bool {
+        let Call { kernel, size, base, spec, push: _, args } = self;
+        (kernel, size, base, spec, args)
+            == (&other.kernel, &other.size, &other.base, &other.spec, &other.args)
     }
 }
 
@@ -206,24 +218,50 @@ impl Signature {
         Some((Signature { properties: properties.cloned(), calls, views }, buffers))
     }
 
-    /// What the submission at a place was asked for.
-    pub(crate) fn given(&self, at: usize) -> Given {
-        let call = self.calls[at].clone();
+    /// What the submission at a place was asked for, with these push constants.
+    pub(crate) fn given(&self, at: usize, push: &[u8]) -> Given {
+        let call = Call { push: SmallVec::from_slice(push), ..self.calls[at].clone() };
         let views = call.args.iter().map(|arg| self.views[arg.place as usize]).collect();
         Given { call, views }
     }
 
-    /// Whether two agree in their first submissions.
+    /// Whether two agree in their first submissions, whatever push constants those have.
     pub(crate) fn begins_as(&self, other: &Signature, count: usize) -> bool {
         let views = other.calls[..count].iter().flat_map(|call| &call.args).map(|arg| arg.place + 1).max();
         let views = views.unwrap_or(0) as usize;
-        self.calls.get(..count) == Some(&other.calls[..count])
+        let mut calls = self.calls.iter().zip(&other.calls[..count]);
+        self.calls.len() >= count
+            && calls.all(|(a, b)| a.is_but_for_push(b))
             && self.views.get(..views) == Some(&other.views[..views])
     }
 
+    /// Whether two are the same, whatever push constants they have.
+    pub(crate) fn is_but_for_push(&self, other: &Signature) -> bool {
+        self.properties == other.properties
+            && self.calls.len() == other.calls.len()
+            && self.views.len() == other.views.len()
+            && self.begins_as(other, other.calls.len())
+    }
+
+    /// Feeds everything to a hash but push constants.
+    pub(crate) fn hash_but_for_push(&self, hasher: &mut impl Hasher) {
+        let Signature { properties, calls, views } = self;
+        (properties, views).hash(hasher);
+        for Call { kernel, size, base, spec, push: _, args } in calls {
+            (kernel, size, base, spec, args).hash(hasher);
+        }
+    }
+
     /// Whether a request asks for what the submission at a place does, after those before it were asked for with these
-    /// buffers, and finds the numbers in them that it was planned with. What it comes after is not looked at.
-    pub(crate) fn goes_on(&self, at: usize, buffers: &Buffers, request: &Request, graph: &Graph) -> bool {
+    /// buffers, and finds the numbers in them that it was planned with. What it comes after is not looked at; of push constants
+    /// that are others, `will_do` says whether they may be.
+    pub(crate) fn goes_on(
+        &self,
+        at: usize,
+        buffers: &Buffers,
+        (request, graph): (&Request, &Graph),
+        will_do: impl Fn(&[u8]) -> bool,
+    ) -> bool {
         // The buffers are either the ones that were met before or new ones.
         let mut met: SmallVec<[&Arc<BufferInner>; 8]> = SmallVec::new();
         let is_right = |place: usize, buffer| {
@@ -239,13 +277,19 @@ impl Signature {
             };
             is_right && self.views[place] == View::of(buffer)
         };
-        self.calls.get(at).is_some_and(|call| call.is_asked_by(request, graph, is_right))
+        self.calls.get(at).is_some_and(|call| call.is_asked_by(request, graph, is_right, will_do))
     }
 
     /// As [`Signature::goes_on`], on these very buffers, none of which has changed since it was run on them.
-    pub(crate) fn repeats(&self, at: usize, buffers: &[HandleId], request: &Request, graph: &Graph) -> bool {
+    pub(crate) fn repeats(
+        &self,
+        at: usize,
+        buffers: &[HandleId],
+        (request, graph): (&Request, &Graph),
+        will_do: impl Fn(&[u8]) -> bool,
+    ) -> bool {
         let is_same = |place: usize, buffer: &Arc<BufferInner>| buffers[place] == buffer.handle;
-        self.calls.get(at).is_some_and(|call| call.is_asked_by(request, graph, is_same))
+        self.calls.get(at).is_some_and(|call| call.is_asked_by(request, graph, is_same, will_do))
     }
 
     /// Adds the buffers given for the submission at a place, in order, to those before it.

@@ -9,7 +9,11 @@ use ash::vk::{self, Handle};
 use smallvec::SmallVec;
 
 use super::{
-    DeviceError, Gpu, Resource, Script, check::Needs, record::record_into, script::Recordable, sheet::SetPool,
+    DeviceError, Gpu, Resource, Script,
+    check::Needs,
+    record::record_into,
+    script::{Played, Recordable},
+    sheet::SetPool,
 };
 
 /// When and how something reaches memory: pipeline stages, and the accesses that they make.
@@ -138,7 +142,7 @@ impl Gpu {
         script: &Arc<Script>,
         on: SmallVec<[Resource; 8]>,
     ) -> Result<Arc<CallerWork>, DeviceError> {
-        let needs = Recordable::Script(script, None, &on).check(&self.0)?;
+        let needs = Recordable::Script(Played { script, first: None, pushes: None }, &on).check(&self.0)?;
         Ok(Arc::new(CallerWork { script: script.clone(), on, needs, gpu: self.clone() }))
     }
 

@@ -1,5 +1,7 @@
 //! Commands into a command buffer.
 
+use std::sync::Arc;
+
 use ash::vk;
 use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::DeviceFunctions};
@@ -8,7 +10,7 @@ use super::{
     Barrier, Command, Dependency, DeviceError, Dispatch, Pipeline, Resource, Texture,
     check::{self, Needs},
     gpu::GpuInner,
-    script::{Part, Recordable, Script},
+    script::{Part, Played, Recordable, Script},
     sheet::{SetPool, Sheet},
     stats::Recorded,
 };
@@ -76,11 +78,11 @@ pub(super) fn record(
                 }
             }
         }
-        Recordable::Script(script, first, on) => {
-            if let Some(barrier) = first {
+        Recordable::Script(played, on) => {
+            if let Some(barrier) = played.first {
                 recorder.barrier(barrier);
             }
-            recorder.script(&mut sheet.sets, script, on)?;
+            recorder.script(&mut sheet.sets, played, on)?;
         }
     }
     if around.host {
@@ -97,7 +99,7 @@ pub(super) fn record_into(
     gpu: &GpuInner,
     to: vk::CommandBuffer,
     sets: &mut SetPool,
-    (script, on): (&Script, &[Resource]),
+    (script, on): (&Arc<Script>, &[Resource]),
     around: &[Option<Dependency>; 2],
 ) -> Result<(), DeviceError> {
     let (fns, bound, counts) = (gpu.device.fns(), vk::Pipeline::null(), Recorded::default());
@@ -106,7 +108,7 @@ pub(super) fn record_into(
     if let Some(before) = before {
         recorder.dependency(&before.info());
     }
-    recorder.script(sets, script, on)?;
+    recorder.script(sets, Played { script, first: None, pushes: None }, on)?;
     if let Some(after) = after {
         recorder.dependency(&after.info());
     }
@@ -189,12 +191,17 @@ impl Recorder<'_> {
         self.dispatch(sets, pipeline, &buffers.collect(), push, *groups)
     }
 
-    fn script(&mut self, sets: &mut SetPool, script: &Script, on: &[Resource]) -> Result<(), DeviceError> {
-        script.parts.iter().try_for_each(|part| self.part(sets, part, on))
+    fn script(&mut self, sets: &mut SetPool, played: Played<'_>, on: &[Resource]) -> Result<(), DeviceError> {
+        played.parts().try_for_each(|part| self.part(sets, part, on))
     }
 
-    fn part(&mut self, sets: &mut SetPool, part: &Part, on: &[Resource]) -> Result<(), DeviceError> {
-        let Part { barrier, pipeline, bindings, push, groups } = part;
+    fn part(
+        &mut self,
+        sets: &mut SetPool,
+        (part, push): (&Part, &[u8]),
+        on: &[Resource],
+    ) -> Result<(), DeviceError> {
+        let Part { barrier, pipeline, bindings, push: _, groups } = part;
         if let Some(barrier) = barrier {
             self.barrier(*barrier);
         }

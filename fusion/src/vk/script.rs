@@ -23,6 +23,19 @@ pub(crate) struct Script {
     needs: Needs,
 }
 
+/// Push constants, dispatch by dispatch.
+pub(crate) type Pushes = SmallVec<[SmallVec<[u8; 64]>; 1]>;
+
+/// A script as it is recorded once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Played<'a> {
+    pub(crate) script: &'a Arc<Script>,
+    /// What comes first.
+    pub(crate) first: Option<Barrier>,
+    /// Push constants instead of its own.
+    pub(crate) pushes: Option<&'a Pushes>,
+}
+
 /// One dispatch.
 #[derive(Debug)]
 pub(super) struct Part {
@@ -49,8 +62,8 @@ pub(super) struct Binding {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Recordable<'a> {
     Commands(&'a [Command]),
-    /// A script after a barrier, on these memories.
-    Script(&'a Arc<Script>, Option<Barrier>, &'a [Resource]),
+    /// A script on these memories.
+    Script(Played<'a>, &'a [Resource]),
 }
 
 impl Recordable<'_> {
@@ -58,8 +71,28 @@ impl Recordable<'_> {
     pub(super) fn check(self, gpu: &GpuInner) -> Result<Needs, DeviceError> {
         match self {
             Recordable::Commands(commands) => check::commands(gpu, commands),
-            Recordable::Script(script, _, on) => script.check(gpu, on),
+            Recordable::Script(played, on) => played.check(gpu, on),
         }
+    }
+}
+
+impl<'a> Played<'a> {
+    fn check(self, gpu: &GpuInner, on: &[Resource]) -> Result<Needs, DeviceError> {
+        let Played { script, first: _, pushes } = self;
+        if let Some(pushes) = pushes {
+            let fits = pushes.iter().map(SmallVec::len).eq(script.parts.iter().map(|part| part.push.len()));
+            if !fits {
+                return Err(DeviceError::Foreign { what: "push constants" });
+            }
+        }
+        script.check(gpu, on)
+    }
+
+    /// The dispatches, each with its push constants.
+    pub(super) fn parts(self) -> impl Iterator<Item = (&'a Part, &'a [u8])> {
+        let Played { script, first: _, pushes } = self;
+        let push = move |at: usize, part: &'a Part| pushes.map_or(&*part.push, |pushes| &pushes[at]);
+        script.parts.iter().enumerate().map(move |(at, part)| (part, push(at, part)))
     }
 }
 
@@ -112,24 +145,20 @@ impl Gpu {
 }
 
 impl GpuQueue {
-    /// As [`GpuQueue::submit`], of a script on memories, after a barrier.
+    /// As [`GpuQueue::submit`], of a script on memories.
     pub(crate) fn submit_script(
         &self,
-        (script, first): (&Arc<Script>, Option<Barrier>),
+        played: Played<'_>,
         on: &[Resource],
         waits: &[Point],
         profile: bool,
     ) -> Result<Submitted, DeviceError> {
-        self.hand_over(Recordable::Script(script, first, on), waits, profile)
+        self.hand_over(Recordable::Script(played, on), waits, profile)
     }
 
-    /// Checks and records a script on memories, after a barrier, to be submitted any number of times with
+    /// Checks and records a script on memories, to be submitted any number of times with
     /// [`Gpu::play`](super::Gpu::play).
-    pub(crate) fn record_script(
-        &self,
-        (script, first): (&Arc<Script>, Option<Barrier>),
-        on: &[Resource],
-    ) -> Result<Tape, DeviceError> {
-        self.tape(Recordable::Script(script, first, on))
+    pub(crate) fn record_script(&self, played: Played<'_>, on: &[Resource]) -> Result<Tape, DeviceError> {
+        self.tape(Recordable::Script(played, on))
     }
 }

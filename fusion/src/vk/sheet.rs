@@ -76,8 +76,8 @@ impl Sheet {
         };
         let commands = match what {
             Recordable::Commands(commands) => commands,
-            Recordable::Script(script, _, on) => {
-                self.keeps.push(Keep::Script { _script: script.clone() });
+            Recordable::Script(played, on) => {
+                self.keeps.push(Keep::Script { _script: played.script.clone() });
                 return self.keeps.extend(on.iter().map(resource));
             }
         };

@@ -103,8 +103,31 @@ fn two_lists_that_begin_alike() {
         let b = 3 + round % 3;
         chain.fuse(&rig.queue, 2, b);
         assert_eq!(chain.out.download().unwrap(), iota(2 * b), "round {round}");
-        assert_eq!(rig.context.stats().made_again, (round as u64).saturating_sub(5), "round {round}");
+        // The factor is passed on: it is one list.
+        assert_eq!(rig.context.stats().made_again, (round as u64).saturating_sub(1), "round {round}");
     }
+    // Lists that begin alike and go on with other numbers of elements are several.
+    let made = rig.context.stats().made_again;
+    for round in 0..12 {
+        let count = N - round % 3;
+        chain.out.fill(-1).unwrap();
+        rig.queue
+            .fuse(|queue| {
+                chain.one(queue, &chain.x, 2 + round as i32, &chain.tmp)?;
+                queue.submit(|h| {
+                    h.arg(0, chain.tmp.read()).arg(1, chain.out.write()).push(&(count as u32)).push(&5i32);
+                    h.dispatch_items(&chain.scale, [N as u32, 1, 1]);
+                })?;
+                Ok(())
+            })
+            .unwrap();
+        let factor = 5 * (2 + round as i32);
+        let expected: Vec<i32> =
+            (0..N as i32).map(|i| if i < count as i32 { factor * i } else { -1 }).collect();
+        assert_eq!(chain.out.download().unwrap(), expected, "round {round}");
+    }
+    // Of the first all but the one round whose two factors are equal; of the others all but the first two.
+    assert_eq!(rig.context.stats().made_again - made, 3 + 2 + 2);
     // A list that stops where the known ones go on.
     for _ in 0..3 {
         let event = rig.queue.fuse(|queue| chain.one(queue, &chain.x, 2, &chain.tmp).map(drop)).unwrap();
@@ -360,9 +383,6 @@ fn lists_that_differ_in_one_thing_are_not_taken_for_each_other() {
     let like_x = || rig.context.buffer_from(&iota(1)).unwrap();
     let unknown = |what: &str| assert_eq!(rig.context.stats().made_again, made, "{what}");
     other.out.fill(-7).unwrap();
-    run(5, &other.x, &other.out, n, n, N);
-    expect("another scalar", &other.out, N, 6, 0);
-    other.out.fill(-7).unwrap();
     run(2, &other.x, &other.out, n / 2, n, N);
     expect("another scalar, which is a length", &other.out, N / 2, 3, -7);
     other.out.fill(-7).unwrap();
@@ -385,6 +405,14 @@ fn lists_that_differ_in_one_thing_are_not_taken_for_each_other() {
     expect("a result over the first input", &chain.x, N, 3, 0);
     chain.x.upload(&iota(1)).unwrap();
     unknown("none of these is the list that is known");
+    // With a scalar that is passed on it is that list, and with what the next list is passed it is the next one's.
+    for factor in [5, 2, -1] {
+        other.out.fill(-7).unwrap();
+        run(factor, &other.x, &other.out, n, n, N);
+        expect("another scalar", &other.out, N, factor + 1, 0);
+    }
+    let made = made + 3;
+    assert_eq!(rig.context.stats().made_again, made);
     // And the same on others is.
     let z = fresh();
     run(2, &like_x(), &z, n, n, N);
@@ -404,6 +432,128 @@ fn lists_that_differ_in_one_thing_are_not_taken_for_each_other() {
         run(2, &y, &fresh(), n, n, N);
         assert_eq!(rig.context.stats().made_again, made + 2, "an address that was told");
     }
+    rig.assert_no_validation_messages();
+}
+
+/// Arguments that are equal share a slot of the fused kernel's block: where other ones are equal, it is another list.
+#[test]
+fn different_arguments_are_not_taken_for_equal_ones() {
+    for equal in [3, N as i32] {
+        let rig = rig!();
+        let chain = Chain::new(&rig);
+        // Known with both in one slot; with the number of elements in it too, the second time.
+        for _ in 0..3 {
+            chain.fuse(&rig.queue, equal, equal);
+        }
+        assert_eq!(rig.context.stats().made_again, 1);
+        for (a, b) in [(3, 5), (5, 3), (N as i32, 3), (7, 7), (3, 3), (3, N as i32)] {
+            chain.fuse(&rig.queue, a, b);
+            assert_eq!(chain.out.download().unwrap(), iota(a * b), "{a} and {b} after {equal}");
+        }
+        rig.assert_no_validation_messages();
+    }
+}
+
+/// And the other way round.
+#[test]
+fn equal_arguments_are_not_taken_for_different_ones() {
+    let rig = rig!();
+    let chain = Chain::new(&rig);
+    let cases =
+        [(3, 3), (3, 5), (5, 3), (4, 4), (N as i32, 4), (4, N as i32), (7, 2), (2, 2), (-1, 0), (0, 0)];
+    for round in 0..5 {
+        for (a, b) in cases {
+            chain.out.fill(-7).unwrap();
+            let event = chain.fuse(&rig.queue, a, b);
+            assert_eq!(event.outcome(), Outcome::Fused);
+            assert_eq!(chain.out.download().unwrap(), iota(a * b), "round {round}: {a} and {b}");
+        }
+    }
+    let made = rig.context.stats().made_again;
+    for _ in 0..4 {
+        for (a, b) in cases {
+            chain.out.fill(-7).unwrap();
+            chain.fuse(&rig.queue, 10 * a, 10 * b);
+            assert_eq!(chain.out.download().unwrap(), iota(100 * a * b), "{a} and {b}, times 10");
+        }
+    }
+    // None of these is equal to the number of elements, which the kernels have as an argument too, but 10 and 0 are equal
+    // where 1 and 0 were.
+    assert_eq!(rig.context.stats().made_again - made, 4 * cases.len() as u64);
+    rig.assert_no_validation_messages();
+}
+
+/// A list follows a known one with other push constants, and then something happens.
+#[test]
+fn other_scalars_are_kept_when_a_list_departs() {
+    let rig = rig!();
+    let chain = Chain::new(&rig);
+    let last = rig.context.buffer::<i32>(N).unwrap();
+    for round in 0..3 {
+        chain.fuse(&rig.queue, 2 + round, 30);
+    }
+    let fusion = FusionWrapper::new(&rig.queue).unwrap();
+    for factor in [7, 8, 9] {
+        // Somebody looks.
+        fusion.start_fusion().unwrap();
+        let listed = chain.one(&rig.queue, &chain.x, factor, &chain.tmp).unwrap();
+        assert_eq!(chain.tmp.download().unwrap(), iota(factor));
+        assert_eq!(listed.outcome(), Outcome::Cancelled { by: CancelCause::HostRead });
+        // It goes on in another way.
+        let event = rig
+            .queue
+            .fuse(|queue| {
+                chain.one(queue, &chain.x, factor, &chain.tmp)?;
+                chain.one(queue, &chain.tmp, factor + 1, &chain.out)?;
+                chain.one(queue, &chain.out, factor + 2, &last)?;
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(event.report().unwrap().submissions, 3);
+        assert_eq!(last.download().unwrap(), iota(factor * (factor + 1) * (factor + 2)));
+        // It is kept, and becomes a list with other scalars.
+        fusion.start_fusion().unwrap();
+        chain.one(&rig.queue, &chain.x, factor, &chain.tmp).unwrap();
+        chain.one(&rig.queue, &chain.tmp, factor + 1, &chain.out).unwrap();
+        let (_, kept) = fusion.complete_and_keep(&FusionProperties::new()).unwrap();
+        for _ in 0..2 {
+            chain.out.fill(-7).unwrap();
+            kept.run().unwrap();
+            assert_eq!(chain.out.download().unwrap(), iota(factor * (factor + 1)));
+        }
+        chain.fuse(&rig.queue, factor, 1);
+        assert_eq!(chain.out.download().unwrap(), iota(factor));
+    }
+    rig.assert_no_validation_messages();
+}
+
+/// Of a kernel that runs by itself, all but what its accesses depend on is passed on.
+#[test]
+fn other_scalars_outside_fusion_mode() {
+    let rig = rig!();
+    let chain = Chain::new(&rig);
+    for factor in 1..9 {
+        chain.tmp.fill(-7).unwrap();
+        chain.one(&rig.queue, &chain.x, factor, &chain.tmp).unwrap();
+        assert_eq!(chain.tmp.download().unwrap(), iota(factor));
+        assert_eq!(rig.context.stats().made_again, (factor as u64).saturating_sub(2));
+    }
+    // Fewer elements: what is not written certainly cannot be read where it could not before.
+    let scratch = rig.context.scratch::<i32>(N).unwrap();
+    let some = |count: usize| {
+        rig.queue.submit(|h| {
+            h.arg(0, chain.x.read()).arg(1, scratch.write()).push(&(count as u32)).push(&3i32);
+            h.dispatch_items(&chain.scale, [N as u32, 1, 1]);
+        })
+    };
+    for _ in 0..3 {
+        some(N).unwrap();
+        assert_eq!(scratch.download().unwrap(), iota(3));
+    }
+    chain.one(&rig.queue, &chain.x, 5, &scratch).unwrap();
+    some(N / 2).unwrap();
+    let held = scratch.download().unwrap();
+    assert_eq!((held[N / 2 - 1], held[N / 2]), (3 * (N as i32 / 2 - 1), 5 * (N as i32 / 2)));
     rig.assert_no_validation_messages();
 }
 

@@ -17,6 +17,7 @@
 use smallvec::SmallVec;
 
 use super::push::padded;
+use super::recipe::PushSlot;
 use super::step::{Source, Step};
 use super::submission::Submission;
 use super::{Plan, shape};
@@ -89,24 +90,85 @@ impl Plan {
         self.values.all
     }
 
-    /// Whether it is the plan, but for the bytes that it passes on, of a list that differs from its own in push constants alone:
-    /// those of submissions are these `now`, and were those `before`.
+    /// How push constants go through it, without the rest.
+    pub fn push_flow(&self) -> PushFlow {
+        PushFlow { values: self.values.clone(), dispatches: self.steps.iter().map(Passed::of).collect() }
+    }
+}
+
+/// How the push constants of a list's dispatches follow from those of its submissions, and which of these have to be what they
+/// are for its plan to be this one.
+#[derive(Clone, Debug)]
+pub struct PushFlow {
+    values: Values,
+    dispatches: SmallVec<[Passed; 1]>,
+}
+
+/// The push constants of a dispatch.
+#[derive(Clone, Debug)]
+struct Passed {
+    push: SmallVec<[u8; 64]>,
+    from: From,
+}
+
+#[derive(Clone, Debug)]
+enum From {
+    /// This submission alone, byte for byte.
+    One(usize),
+    /// Slot by slot.
+    Slots(Vec<Slot>),
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    offset: u32,
+    size: u32,
+    /// The number of the first slot of its type.
+    ty: usize,
+    origin: SlotOrigin,
+}
+
+impl PushFlow {
+    /// That of a submission that is a dispatch by itself.
+    pub fn of_one(one: &Submission, step: &Step) -> PushFlow {
+        let values = Values { all: false, words: vec![words(one, one)] };
+        PushFlow { values, dispatches: SmallVec::from_iter([Passed::of(step)]) }
+    }
+
+    /// Whether the plan also is, but for the bytes that it passes on, that of a list that differs from its own in push constants
+    /// alone: those of submissions are these `now`, and were those `before`.
     pub fn holds_with<'a>(
         &self,
         before: impl Fn(usize) -> &'a [u8],
         now: impl Fn(usize) -> &'a [u8],
     ) -> bool {
+        (0..self.values.words.len()).all(|at| self.numbers_hold(at, before(at), now(at)))
+            && self.dispatches.iter().all(|passed| passed.shares_as(&before, &now))
+    }
+
+    /// Whether the push constants of a submission that are numbers to the planner are `now` what they were `before`. That they
+    /// are in every submission is the first half of [`PushFlow::holds_with`]: whether the same arguments are equal is seen when
+    /// all are known.
+    pub fn numbers_hold(&self, at: usize, before: &[u8], now: &[u8]) -> bool {
+        before.len() == now.len() && self.numbers(at, before).eq(self.numbers(at, now))
+            || mutant!(AnyValueWillDo)
+    }
+
+    /// What the planner takes for numbers of the push constants of a submission.
+    pub fn numbers<'a>(
+        &self,
+        at: usize,
+        push: &'a [u8],
+    ) -> impl Iterator<Item = Option<&'a [u8]>> + use<'a, '_> {
         let Values { all, words } = &self.values;
-        let same = |at: usize, (offset, bytes): (u32, u32)| {
-            let (from, to) = (offset as usize, (offset + bytes) as usize);
-            before(at).get(from..to) == now(at).get(from..to)
-        };
-        let holds = |(at, words): (usize, &Vec<(u32, u32)>)| {
-            before(at).len() == now(at).len()
-                && if *all { before(at) == now(at) } else { words.iter().all(|&word| same(at, word)) }
-                || mutant!(AnyValueWillDo)
-        };
-        words.iter().enumerate().all(holds) && self.steps.iter().all(|step| step.shares_as(&before, &now))
+        let (all, words) = if *all { (Some(push), &[][..]) } else { (None, &*words[at]) };
+        let word = |&(offset, bytes): &(u32, u32)| push.get(offset as usize..(offset + bytes) as usize);
+        all.into_iter().map(Some).chain(words.iter().map(word))
+    }
+
+    /// The push constants of each dispatch where those of submissions are these.
+    pub fn pushes<'a>(&self, now: impl Fn(usize) -> &'a [u8]) -> impl Iterator<Item = SmallVec<[u8; 64]>> {
+        self.dispatches.iter().map(move |passed| passed.with(&now))
     }
 }
 
@@ -117,18 +179,29 @@ fn words(asked: &Submission, list: &Submission) -> Vec<(u32, u32)> {
     own.iter().chain(rewritten).map(|&(offset, width)| (offset, u32::from(width) / 8)).collect()
 }
 
-impl Step {
-    /// Its push constants where those of submissions are these.
-    pub fn push_with<'a>(&self, now: impl Fn(usize) -> &'a [u8]) -> SmallVec<[u8; 64]> {
-        let mut push = self.push.clone();
-        match &self.source {
-            Source::Plain { .. } => {
-                let size = push.len();
-                push = padded(now(self.members.start), 0, size).into_iter().collect();
-            }
+impl Passed {
+    fn of(step: &Step) -> Passed {
+        let from = match &step.source {
+            Source::Plain { .. } => From::One(step.members.start),
             Source::Fused { recipe, .. } => {
-                for (slot, origin) in recipe.push.iter().zip(&self.origins) {
-                    let (from, to) = (slot.offset as usize, (slot.offset + slot.size) as usize);
+                let first = |ty: &String| recipe.push.iter().position(|slot| slot.ty == *ty).unwrap_or(0);
+                let slot = |(slot, origin): (&PushSlot, &SlotOrigin)| {
+                    let &PushSlot { offset, size, ref ty } = slot;
+                    Slot { offset, size, ty: first(ty), origin: origin.clone() }
+                };
+                From::Slots(recipe.push.iter().zip(&step.origins).map(slot).collect())
+            }
+        };
+        Passed { push: step.push.clone(), from }
+    }
+
+    fn with<'a>(&self, now: &impl Fn(usize) -> &'a [u8]) -> SmallVec<[u8; 64]> {
+        let mut push = self.push.clone();
+        match &self.from {
+            From::One(at) => push = padded(now(*at), 0, push.len()).into_iter().collect(),
+            From::Slots(slots) => {
+                for Slot { offset, size, ty: _, origin } in slots {
+                    let (from, to) = (*offset as usize, (offset + size) as usize);
                     if let (false, Some(&(at, offset))) = (origin.computed, origin.passed.first()) {
                         push[from..to].copy_from_slice(&padded(now(at), offset as usize, to - from));
                     }
@@ -140,25 +213,22 @@ impl Step {
 
     /// Whether the same arguments are equal as before.
     fn shares_as<'a>(&self, before: &impl Fn(usize) -> &'a [u8], now: &impl Fn(usize) -> &'a [u8]) -> bool {
-        let Source::Fused { recipe, .. } = &self.source else { return true };
-        let push = self.push_with(now);
-        let slots = || recipe.push.iter().zip(&self.origins);
-        let bytes = |offset: u32, size: u32| &push[offset as usize..(offset + size) as usize];
-        let together = slots().all(|(slot, origin)| {
+        let From::Slots(slots) = &self.from else { return true };
+        let push = self.with(now);
+        let bytes = |slot: &Slot| &push[slot.offset as usize..(slot.offset + slot.size) as usize];
+        let together = slots.iter().all(|slot| {
             let size = slot.size as usize;
-            origin.passed.iter().all(|&(at, offset)| {
+            slot.origin.passed.iter().all(|&(at, offset)| {
                 let value = padded(now(at), offset as usize, size);
-                match origin.computed {
+                match slot.origin.computed {
                     true => value == padded(before(at), offset as usize, size) || mutant!(ComputedIsPassedOn),
-                    false => &*value == bytes(slot.offset, slot.size) || mutant!(EqualOnceIsEqual),
+                    false => &*value == bytes(slot) || mutant!(EqualOnceIsEqual),
                 }
             })
         });
-        let apart = |(number, (slot, _)): (usize, (&super::recipe::PushSlot, &SlotOrigin))| {
-            recipe.push[..number].iter().all(|other| {
-                other.ty != slot.ty || bytes(other.offset, other.size) != bytes(slot.offset, slot.size)
-            })
+        let apart = |(number, slot): (usize, &Slot)| {
+            slots[..number].iter().all(|other| other.ty != slot.ty || bytes(other) != bytes(slot))
         };
-        together && slots().enumerate().all(apart)
+        together && slots.iter().enumerate().all(apart)
     }
 }

@@ -316,8 +316,9 @@ impl ContextInner {
         if !(take.is_in_force(self.contents.load(Ordering::Acquire)) || as_before()) {
             return None;
         }
-        let settled =
-            self.perform(&mut schedule, id, Run { routine, views: &[], buffers, take: Some(take) }).ok()?;
+        let settled = self
+            .perform(&mut schedule, id, Run { routine, views: &[], buffers, pushes: None, take: Some(take) })
+            .ok()?;
         Some(EventInner::at_once(self, id, settled))
     }
 }

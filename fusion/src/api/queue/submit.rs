@@ -9,7 +9,7 @@ use super::Queue;
 use crate::{
     api::handler::{Handler, SubmitResult},
     error::Error,
-    jit,
+    jit::{self, PushFlow},
     report::outcome::CancelCause,
     runtime::{
         again::Run,
@@ -77,9 +77,10 @@ impl Queue {
         if let Some(event) = schedule.follow(id, context.contents.load(Acquire), request, after) {
             return Some(event);
         }
-        let (known, buffers) = schedule.known_submission(id, request, after)?;
+        let (known, buffers, pushes) = schedule.known_submission(id, request, after)?;
         let (take, views) = (known.take(&buffers), &*known.signature.views);
-        let run = Run { routine: &known.routine, views, buffers: &buffers, take: take.as_deref() };
+        let (routine, buffers, take) = (&known.routine, &buffers, take.as_deref());
+        let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take };
         let settled = context.perform(&mut schedule, id, run).ok()?;
         Some(EventInner::at_once(context, id, settled))
     }
@@ -90,7 +91,7 @@ impl Queue {
     /// would keep others waiting too, the task itself among them.
     fn place(&self, mut entry: Entry, after: &[Event]) -> Result<Event, Error> {
         let context = &self.inner.context;
-        let mut piece: Option<Piece> = None;
+        let mut made: Option<(Piece, Arc<PushFlow>)> = None;
         loop {
             // Ends lists of other queues that this depends on by event, then those it depends on by buffer.
             for event in after.iter().filter(|event| event.inner.queue != self.inner.id) {
@@ -132,20 +133,20 @@ impl Queue {
             }
             readable(&entry, None)?;
             entry.after = settled.after;
-            if piece.is_none() {
+            let Some((piece, flow)) = made.take() else {
                 // May take long, so it is not done under the lock; then everything is looked at again.
                 drop(schedule);
                 let step = context.plain_step(&entry)?;
                 let (program, _) = context.programs.program(&entry.label, &step)?;
                 let (reaches, apart) = (entry.reaches().collect(), entry.apart());
-                piece = Some(Piece::of(entry.label.clone(), &step, program, reaches, apart));
+                let one = Piece::of(entry.label.clone(), &step, program, reaches, apart);
+                made = Some((one, Arc::new(PushFlow::of_one(&entry.submission, &step))));
                 continue;
-            }
+            };
             let state = schedule.queue(self.inner.id);
             let (lane, profile) = (state.lane, state.profiling || context.profiling);
-            let pieces = piece.take().into_iter().collect();
-            let readies = context.ready(&mut schedule, pieces, entry.buffers.iter())?;
-            let remember = Remember::Known(None);
+            let readies = context.ready(&mut schedule, vec![piece], entry.buffers.iter())?;
+            let remember = Remember::Known(None, flow);
             let again = entry.after.points.is_empty() && context.programs.keeps();
             let ran = (slice::from_ref(&entry), &*entry.writes());
             let noted = again.then(|| remember.note(context, &mut schedule, ran, &readies, None)).flatten();

@@ -98,7 +98,8 @@ impl ContextInner {
                         take.for_caller.insert(work).clone()
                     }
                 };
-                let run = Run { routine, views: &[], buffers: &kept.buffers, take: Some(&kept.take) };
+                let (buffers, of) = (&kept.buffers, Some(&kept.take));
+                let run = Run { routine, views: &[], buffers, pushes: None, take: of };
                 return self.write_down(&mut schedule, run, (&work, &mut take), into);
             }
         }
@@ -157,8 +158,8 @@ impl ContextInner {
         let points = entries.iter().flat_map(|entry| entry.after.points.iter().copied());
         let points: SmallVec<[Point; 2]> = points.collect();
         // Effects are of this run; a take goes with what is kept.
-        let (mut once, run) =
-            (TakeState::default(), Run { routine: &routine, views: &[], buffers: &kept.buffers, take: None });
+        let (mut once, buffers) = (TakeState::default(), &kept.buffers);
+        let run = Run { routine: &routine, views: &[], buffers, pushes: None, take: None };
         let mut recorded = self.write_down(&mut schedule, run, (&work, &mut once), into)?;
         recorded.waits.extend(points.iter().map(|point| self.gpu.semaphore(*point)));
         // A run might plan with what buffers hold, where a kernel depends on it.
@@ -166,7 +167,7 @@ impl ContextInner {
             let mut places = 0..entry.submission.args.len();
             places.any(|at| entry.submission.kernel.number_places(at).next().is_some())
         };
-        if planned && points.is_empty() && self.programs.keeps() && !entries.iter().any(depends) {
+        if planned.is_some() && points.is_empty() && self.programs.keeps() && !entries.iter().any(depends) {
             // Another thread may have been faster.
             let _ = kept.list.routine.set((routine, told));
         }
