@@ -1,5 +1,7 @@
 //! What happened: outcomes, reports, counters.
 
+#[cfg(feature = "json")]
+pub mod json;
 pub(crate) mod list;
 pub(crate) mod outcome;
 #[cfg(feature = "picture")]

@@ -5,7 +5,7 @@ use crate::gather::{self, Gathered};
 use crate::outputs::Outputs;
 use crate::pipeline::check::{self, Checked};
 use crate::pipeline::{self, Pipeline, contents};
-use crate::report::json::{FORMAT, Named, Report, Run, Times};
+use crate::report::json::{Cache, FORMAT, Named, Report, Run, Times};
 use crate::report::{print_json, print_run};
 use crate::run_page;
 use crate::session::{Session, Timed};
@@ -138,7 +138,7 @@ fn note_fused(run: &mut Run, timed: &Timed) {
     if let Some(report) = &timed.fusion {
         run.time_us.jit = Some(report.jit_us);
         run.time_us.driver = Some(report.driver_us);
-        run.cache = gather::cache(report);
+        run.cache = Cache::of(report);
     }
 }
 

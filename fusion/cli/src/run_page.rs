@@ -65,7 +65,7 @@ fn buffers(page: &mut Page, report: &Report) {
     let rows: Vec<Vec<String>> = asked
         .map(|(name, buffer)| {
             let reason = buffer.reason.clone().unwrap_or_default();
-            vec![name.clone(), buffer.asked.clone(), buffer.got.clone(), reason]
+            vec![name.clone(), buffer.asked.to_owned(), buffer.got.to_owned(), reason]
         })
         .collect();
     if !rows.is_empty() {

@@ -66,7 +66,7 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     let mut buffers = Table::new(&["buffer", "promotion asked", "got", "reason"]);
     for (name, buffer) in report.buffers.0.iter().filter(|(_, buffer)| buffer.asked != "none") {
         let reason = buffer.reason.clone().unwrap_or_default();
-        buffers.row([name.clone(), buffer.asked.clone(), buffer.got.clone(), reason]);
+        buffers.row([name.clone(), buffer.asked.to_owned(), buffer.got.to_owned(), reason]);
     }
     buffers.print(out)?;
 

@@ -1,0 +1,296 @@
+"""Queues, events, fusion mode and kept lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, NamedTuple, TypeAlias, overload
+
+from . import _native
+from ._buffer import Buffer, View
+from ._kernel import Kernel
+from ._report import Report
+
+Size: TypeAlias = int | tuple[int, ...]
+
+
+class _Argument(NamedTuple):
+    set: int
+    binding: int
+    buffer: _native.Buffer
+    offset: int
+    bytes: int
+    access: str
+    promotion: str | None
+    constant: bool
+
+
+class _Properties(NamedTuple):
+    force: bool
+    rewrites: bool
+    barriers: bool
+    trust: bool
+    contract: bool
+    background: bool
+    verify: bool
+
+
+class Event:
+    """Whether work is complete, and what became of it."""
+
+    def __init__(self, native: _native.Event, names: list[str]) -> None:
+        self._native = native
+        self._names = names
+
+    @overload
+    def wait(self, timeout: None = None) -> None: ...
+    @overload
+    def wait(self, timeout: float) -> bool: ...
+    def wait(self, timeout: float | None = None) -> bool | None:
+        """Waits until the work is complete, or for so many seconds: then it says whether it is. Other threads run meanwhile, and Ctrl-C
+        ends the wait. Waiting for what is still listed cancels the list: it runs unfused."""
+        complete = self._native.wait(timeout)
+        return None if timeout is None else complete
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the work is complete, or failed. What is listed stays listed."""
+        return self._native.is_complete
+
+    @property
+    def outcome(self) -> str:
+        """What became of it: `fused`, `split`, `unfused`, `refused: …`, `cancelled by …`, `pending`, `failed`."""
+        return self._native.outcome
+
+    @property
+    def gpu_time(self) -> float | None:
+        """Seconds on the device, of the whole list if it is in one: once it is complete, and where profiling is on."""
+        return self._native.gpu_time
+
+    @property
+    def report(self) -> Report | None:
+        """What happened to the list that it is in; nothing while it is listed, and for work outside fusion mode."""
+        fields = self._native.report_json()
+        picture = self._native.report_svg(self._names)
+        if fields is None or picture is None:
+            return None
+        return Report(json.loads(fields), picture)
+
+
+class FusedList:
+    """A list that was kept, to be run again without being recorded again. It keeps its buffers alive."""
+
+    def __init__(self, native: _native.List, kernels: list[Kernel]) -> None:
+        self._native = native
+        self._kernels = kernels
+
+    def __len__(self) -> int:
+        return self._native.submissions
+
+    def run(self, on: Queue | None = None) -> Event:
+        """Runs it again, on the queue it was recorded on or on another. In fusion mode its submissions join that queue's list."""
+        native = self._native.run(None if on is None else on._native)
+        return Event(native, [kernel.name for kernel in self._kernels])
+
+    def rebind(
+        self, buffers: Mapping[Buffer, Buffer] | None = None, push: Mapping[int, object] | None = None
+    ) -> FusedList:
+        """A list that has other buffers in the places of some, and other push constants of some submissions, by their places from 0."""
+        pairs = [(old._native, new._native) for old, new in (buffers or {}).items()]
+        given = []
+        for place, values in (push or {}).items():
+            if not 0 <= place < len(self._kernels):
+                raise _native.FusionError(f"the list has no submission {place}")
+            given.append((place, self._kernels[place]._packed(values, [])))
+        return FusedList(self._native.rebind(pairs, given), self._kernels)
+
+    def close(self) -> None:
+        """Lets go of it now."""
+        self._native.close()
+
+
+class Fusion:
+    """A list that is being recorded, and what became of it. `with queue.fuse() as fused:` records; at the end the list runs, as as few
+    kernels as can be shown to give the same results. An exception inside cancels: what was listed runs unfused."""
+
+    def __init__(self, queue: Queue, properties: _Properties, keep: bool) -> None:
+        self._queue = queue
+        self._properties = properties
+        self._keep = keep
+        self._event: Event | None = None
+        self._list: FusedList | None = None
+
+    def __enter__(self) -> Fusion:
+        self._queue._start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        kernels = self._queue._end()
+        native = self._queue._native
+        if kind is not None:
+            native.cancel()
+            return
+        names = [kernel.name for kernel in kernels]
+        if self._keep:
+            event, kept = native.complete_and_keep(self._properties)
+            self._list = FusedList(kept, kernels)
+        else:
+            event = native.complete(self._properties)
+        self._event = Event(event, names)
+
+    @property
+    def event(self) -> Event:
+        """The event of the whole list."""
+        if self._event is None:
+            raise _native.FusionError("the list has not been completed")
+        return self._event
+
+    @property
+    def list(self) -> FusedList:
+        """The list, if it was to be kept."""
+        if self._list is None:
+            raise _native.FusionError("the list was not kept; use `queue.fuse(keep=True)`")
+        return self._list
+
+    def wait(self) -> None:
+        """Waits until the list has run."""
+        self.event.wait()
+
+    @property
+    def outcome(self) -> str:
+        """What became of it: see `Event.outcome`."""
+        return self.event.outcome
+
+    @property
+    def report(self) -> Report:
+        """What happened to it."""
+        report = self.event.report
+        if report is None:
+            raise _native.FusionError(f"there is no report on a list that is {self.outcome}")
+        return report
+
+    @property
+    def dispatches(self) -> int:
+        """How many dispatches ran it."""
+        return int(self.report["dispatches"])
+
+    def _repr_html_(self) -> str | None:
+        report = None if self._event is None else self._event.report
+        return None if report is None else report._repr_html_()
+
+
+class Queue:
+    """Where work is submitted. Submissions of all queues of a context are ordered by the buffers that they use."""
+
+    def __init__(self, native: _native.Queue) -> None:
+        self._native = native
+        self._listed: list[Kernel] | None = None
+
+    def submit(
+        self,
+        kernel: Kernel,
+        *arguments: Buffer | View,
+        items: Size | None = None,
+        groups: Size | None = None,
+        push: object = None,
+        at: Mapping[int | tuple[int, int], Buffer | View] | None = None,
+        spec: Mapping[int | str, object] | None = None,
+        after: Iterable[Event] = (),
+    ) -> Event:
+        """Submits one dispatch, or lists it in fusion mode.
+
+        `arguments` are for the bindings 0, 1, … of set 0, and `at` has others, by binding or (set, binding). `items` are rounded up to
+        whole work-groups, or `groups` says how many of these there are; each up to three numbers. `push` are the push constants: bytes,
+        an array, or numbers in the order of the kernel's block, which has their types. `spec` has specialization constants, by number or
+        name. `after` are events to come after, besides what the buffers say."""
+        if (items is None) == (groups is None):
+            raise TypeError("either `items` or `groups` says how large a submission is")
+        constants = kernel._given(spec)
+        bound = [_argument((0, number), argument) for number, argument in enumerate(arguments)]
+        bound += [_argument(place, argument) for place, argument in (at or {}).items()]
+        native = self._native.submit(
+            kernel._native,
+            bound,
+            kernel._packed(push, constants),
+            _three(groups if items is None else items),
+            items is not None,
+            constants,
+            [event._native for event in after],
+        )
+        if self._listed is not None:
+            self._listed.append(kernel)
+            return Event(native, [one.name for one in self._listed])
+        return Event(native, [kernel.name])
+
+    def fuse(
+        self,
+        *,
+        keep: bool = False,
+        force: bool = False,
+        rewrites: bool = True,
+        barriers: bool = True,
+        trust: bool = False,
+        contract: bool = False,
+        background: bool = False,
+        verify: bool = False,
+    ) -> Fusion:
+        """A list to record: `with queue.fuse() as fused:`.
+
+        `keep` keeps it, to be run again (`fused.list`). `force` makes it an error if it does not become one kernel. Without `rewrites`
+        every kernel runs in its own order. `trust` takes your word for what cannot be proven, and the report lists it; without
+        `barriers` it leaves those out, too. With `contract` the driver may contract float operations across kernels. `background` runs
+        unfused while code is being built. `verify` compares fused and unfused on the device the first time."""
+        properties = _Properties(force, rewrites, barriers, trust, contract, background, verify)
+        return Fusion(self, properties, keep)
+
+    @property
+    def is_fusing(self) -> bool:
+        """Whether submissions are being listed."""
+        return self._native.is_fusing
+
+    def wait(self) -> None:
+        """Waits for everything submitted to it. In fusion mode that cancels: the list runs unfused."""
+        self._native.wait()
+
+    def close(self) -> None:
+        """Lets go of it now. A list that is being recorded runs first."""
+        self._native.close()
+
+    def _start(self) -> None:
+        self._native.start()
+        self._listed = []
+
+    def _end(self) -> list[Kernel]:
+        listed, self._listed = self._listed, None
+        return listed or []
+
+
+def _three(size: Any) -> list[int]:
+    sizes = list(size) if isinstance(size, (tuple, list)) else [size]
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(f"{size!r} are not one to three numbers")
+    return [int(one) for one in sizes] + [1] * (3 - len(sizes))
+
+
+def _argument(place: int | tuple[int, int], given: Buffer | View) -> _Argument:
+    view = given.view() if isinstance(given, Buffer) else given
+    if not isinstance(view, View):
+        raise TypeError(f"an argument is a buffer or a part of one, and not {type(given).__name__}")
+    set_, binding = (0, place) if isinstance(place, int) else place
+    width = view.buffer.dtype.itemsize
+    return _Argument(
+        set_,
+        binding,
+        view.buffer._native,
+        view.start * width,
+        view.size * width,
+        view.access,
+        view.promotion,
+        view.is_constant,
+    )

@@ -1,0 +1,381 @@
+//! Reports in the words and the order of the JSON that the `vkfuse` command prints (feature `json`).
+//!
+//! [`FusionReport::to_json`] is what became of a list; the command adds device, times and outputs. A field that does not apply is
+//! `null` and never missing.
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use crate::{
+    error::Error,
+    jit::{
+        BufferId, BufferReport, GroupReport, InlineReport, Internalization, Places, Promote, RewriteReport,
+        SplitReport, TrustedReport,
+    },
+    report::list::{CheckReport, CheckedBy, FusionReport, Tier},
+};
+
+/// Version of the format.
+pub const FORMAT: u32 = 1;
+
+/// What became of a list.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct List {
+    /// Version of the format.
+    pub format: u32,
+    /// What became of it, in words.
+    pub outcome: String,
+    /// Entry points, by submission.
+    pub kernels: Vec<String>,
+    /// How many dispatches ran it.
+    pub dispatches: usize,
+    /// Dispatches, as planned.
+    pub groups: Vec<Group>,
+    /// Where it was cut, and why.
+    pub splits: Vec<Split>,
+    /// What became of promotions, by the buffer's name.
+    pub buffers: Named<BufferOutcome>,
+    /// What was taken on the user's word.
+    pub trusted: Vec<Trusted>,
+    /// What was placed, and what is worked out again.
+    pub rewrites: Vec<Rewrite>,
+    /// What comparing fused and unfused came to, where that was asked for.
+    pub checks: Vec<Check>,
+    /// Where the code came from.
+    pub cache: Cache,
+    /// Microseconds.
+    pub time_us: MakingTimes,
+}
+
+/// One dispatch.
+#[derive(Debug, Serialize)]
+pub struct Group {
+    /// Submissions, counted from 0.
+    pub kernels: Vec<usize>,
+    /// Whether there are several.
+    pub fused: bool,
+    /// Work-group size.
+    pub work_group: [u32; 3],
+    /// Items of one invocation.
+    pub items_per_invocation: u32,
+    /// Places that load what was loaded before, and take it from a register.
+    pub loads_kept: u32,
+    /// Work-groups of the kernels that one of the dispatch does side by side.
+    pub work_groups: u32,
+    /// Why it does its own alone, if several might be worth it.
+    pub alone: Option<String>,
+    /// Places where a barrier could stand.
+    pub barriers: Vec<Barrier>,
+    /// The key of its code, in hexadecimal: `--dump-spirv` names files by its start.
+    pub key: Option<String>,
+}
+
+/// A place in a group where a barrier could stand.
+#[derive(Debug, Serialize)]
+pub struct Barrier {
+    /// The submission before it.
+    pub after: usize,
+    /// Whether it is there.
+    pub kept: bool,
+    /// Why, or why not.
+    pub reason: String,
+}
+
+/// Why the list was cut after a submission.
+#[derive(Debug, Serialize)]
+pub struct Split {
+    /// The submission before the cut.
+    pub after: usize,
+    /// The buffer that decided, if one did.
+    pub buffer: Option<String>,
+    /// The reason in short.
+    pub reason: String,
+    /// The reason in full, with the accesses that decided.
+    pub detail: String,
+    /// Why no rewrite closed it, if one was tried.
+    pub tried: Option<String>,
+    /// Where the reason is explained: the page, with its heading.
+    pub explained_at: String,
+}
+
+/// A submission whose items are done in the order of another's elements, or that works out what another stores.
+#[derive(Debug, Serialize)]
+pub struct Rewrite {
+    /// `place` or `inline`.
+    pub kind: &'static str,
+    /// The submission.
+    pub kernel: usize,
+    /// The other one.
+    pub partner: usize,
+    /// Of what is placed.
+    pub pi: Option<Pi>,
+    /// Of what is inlined.
+    pub again: Option<Again>,
+    /// The item of an invocation, or what it costs, in words.
+    pub detail: String,
+}
+
+/// Which invocation does which item.
+#[derive(Debug, Serialize)]
+pub struct Pi {
+    /// `rows`: item `group * length + local + k * work_group.x`; `grid`: item `y * length + x`.
+    pub order: &'static str,
+    /// Elements of a row, or the width of the grid.
+    pub length: u32,
+    /// Work-group size.
+    pub work_group: [u32; 3],
+    /// Work-groups.
+    pub groups: [u32; 3],
+    /// How many items there are.
+    pub items: u64,
+}
+
+/// What is worked out again instead of being loaded.
+#[derive(Debug, Serialize)]
+pub struct Again {
+    /// The buffer that is not loaded from.
+    pub buffer: Option<String>,
+    /// Loads that were replaced.
+    pub loads: u32,
+    /// How often an invocation does one.
+    pub times: u64,
+    /// Loads that this costs an invocation.
+    pub paid: u64,
+    /// Bytes that are not moved.
+    pub saved: u64,
+}
+
+/// What became of a promotion.
+#[derive(Debug, Serialize)]
+pub struct BufferOutcome {
+    /// `none`, `private`, `local` or `auto`.
+    pub asked: &'static str,
+    /// `none`, `private` or `local`.
+    pub got: &'static str,
+    /// Why not what was asked.
+    pub reason: Option<String>,
+}
+
+/// A pair of accesses that was not proven but taken on the user's word.
+#[derive(Debug, Serialize)]
+pub struct Trusted {
+    /// The earlier submission.
+    pub first: usize,
+    /// The later one.
+    pub second: usize,
+    /// Their buffer.
+    pub buffer: Option<String>,
+    /// What was not proven.
+    pub reason: String,
+}
+
+/// What comparing fused and unfused came to.
+#[derive(Debug, Serialize)]
+pub struct Check {
+    /// `interpreter` or `device`.
+    pub by: &'static str,
+    /// The submissions it is about.
+    pub kernels: Vec<usize>,
+    /// Whether they are the same; nothing where that could not be found out.
+    pub agreed: Option<bool>,
+    /// What differs, why it could not be found out, or on how much they agree.
+    pub detail: String,
+}
+
+/// Where the fused kernels came from: `hit`, `miss`, or `null` where that level was not asked.
+#[derive(Debug, Serialize, Clone, Copy, Default)]
+pub struct Cache {
+    /// The memory cache.
+    pub memory: Option<&'static str>,
+    /// The persistent store.
+    pub disk: Option<&'static str>,
+}
+
+/// Microseconds that making the code took.
+#[derive(Debug, Serialize, Clone, Copy, Default)]
+pub struct MakingTimes {
+    /// Planning.
+    pub plan: f64,
+    /// Making SPIR-V.
+    pub jit: f64,
+    /// The driver's compiler.
+    pub driver: f64,
+}
+
+/// A map that keeps its order.
+#[derive(Debug)]
+pub struct Named<T>(pub Vec<(String, T)>);
+
+impl<T: Serialize> Serialize for Named<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl FusionReport {
+    /// What became of the list, as one JSON object: the fields that `vkfuse run --json` prints, in its words.
+    ///
+    /// # Errors
+    ///
+    /// None that are known: JSON can say all of it.
+    pub fn to_json(&self) -> Result<String, Error> {
+        let list = List::of(self, |id| self.buffer_name(id).map(str::to_owned));
+        serde_json::to_string(&list).map_err(Error::custom)
+    }
+}
+
+impl List {
+    /// What `report` says, with its buffers called as `name` has it. Two of one name are told apart by their numbers.
+    #[must_use]
+    pub fn of(report: &FusionReport, name: impl Fn(BufferId) -> Option<String>) -> List {
+        let plan = &report.plan;
+        let mut buffers = Named(Vec::with_capacity(plan.buffers.len()));
+        for outcome in &plan.buffers {
+            let id = outcome.buffer;
+            let mut called = name(id).unwrap_or_else(|| format!("buffer {}", id.0));
+            if buffers.0.iter().any(|(other, _)| *other == called) {
+                called = format!("{called} ({})", id.0);
+            }
+            buffers.0.push((called, BufferOutcome::from(outcome)));
+        }
+        let rewrites = plan.rewrites.iter().map(Rewrite::placed);
+        List {
+            format: FORMAT,
+            outcome: report.outcome.to_string(),
+            kernels: report.kernels.iter().map(|one| one.kernel.to_string()).collect(),
+            dispatches: report.dispatches,
+            groups: plan.groups.iter().map(|group| Group::of(group, report)).collect(),
+            splits: plan.splits.iter().map(|split| Split::of(split, &name)).collect(),
+            buffers,
+            trusted: plan.trusted.iter().map(|pair| Trusted::of(pair, &name)).collect(),
+            rewrites: rewrites.chain(plan.inlined.iter().map(|one| Rewrite::inlined(one, &name))).collect(),
+            checks: report.checks.iter().map(Check::from).collect(),
+            cache: Cache::of(report),
+            time_us: MakingTimes { plan: report.plan_us, jit: report.jit_us, driver: report.driver_us },
+        }
+    }
+}
+
+impl Group {
+    fn of(group: &GroupReport, report: &FusionReport) -> Group {
+        let barriers = group.barriers.iter().map(|barrier| Barrier {
+            after: barrier.after,
+            kept: barrier.kept,
+            reason: barrier.reason.to_string(),
+        });
+        let step = report.steps.iter().find(|step| step.members == group.members);
+        Group {
+            kernels: group.members.clone().collect(),
+            fused: group.fused,
+            work_group: group.work_group,
+            items_per_invocation: group.items_per_invocation,
+            loads_kept: group.loads_kept,
+            work_groups: group.work_groups,
+            alone: group.alone.map(|why| why.to_string()),
+            barriers: barriers.collect(),
+            key: step.map(|step| blake3::Hash::from_bytes(step.key).to_hex().to_string()),
+        }
+    }
+}
+
+impl Split {
+    fn of(split: &SplitReport, name: impl Fn(BufferId) -> Option<String>) -> Split {
+        Split {
+            after: split.after,
+            buffer: split.buffer.and_then(name),
+            reason: split.reason.to_string(),
+            detail: split.reason.in_full(),
+            tried: split.tried.as_ref().map(ToString::to_string),
+            explained_at: split.reason.explained_at(),
+        }
+    }
+}
+
+impl Rewrite {
+    fn placed(one: &RewriteReport) -> Rewrite {
+        let (order, length) = match one.places {
+            Places::Rows { length } => ("rows", length),
+            Places::Grid { width } => ("grid", width),
+        };
+        let pi = Pi { order, length, work_group: one.work_group, groups: one.groups, items: one.items };
+        Rewrite {
+            kind: "place",
+            kernel: one.submission,
+            partner: one.partner,
+            pi: Some(pi),
+            again: None,
+            detail: one.to_string(),
+        }
+    }
+
+    fn inlined(one: &InlineReport, name: impl Fn(BufferId) -> Option<String>) -> Rewrite {
+        let InlineReport { loads, times, paid, saved, .. } = *one;
+        Rewrite {
+            kind: "inline",
+            kernel: one.submission,
+            partner: one.producer,
+            pi: None,
+            again: Some(Again { buffer: name(one.buffer), loads, times, paid, saved }),
+            detail: one.to_string(),
+        }
+    }
+}
+
+impl From<&BufferReport> for BufferOutcome {
+    fn from(report: &BufferReport) -> BufferOutcome {
+        let asked = match report.asked {
+            Promote::None => "none",
+            Promote::Private => "private",
+            Promote::Local => "local",
+            Promote::Auto => "auto",
+        };
+        let got = match report.got {
+            Internalization::None => "none",
+            Internalization::Private => "private",
+            Internalization::Local => "local",
+        };
+        BufferOutcome { asked, got, reason: report.reason.as_ref().map(ToString::to_string) }
+    }
+}
+
+impl Trusted {
+    fn of(pair: &TrustedReport, name: impl Fn(BufferId) -> Option<String>) -> Trusted {
+        Trusted {
+            first: pair.first,
+            second: pair.second,
+            buffer: pair.buffer.and_then(name),
+            reason: pair.reason.to_string(),
+        }
+    }
+}
+
+impl From<&CheckReport> for Check {
+    fn from(check: &CheckReport) -> Check {
+        Check {
+            by: match check.by {
+                CheckedBy::Interpreter => "interpreter",
+                CheckedBy::Device => "device",
+            },
+            kernels: check.members.clone().collect(),
+            agreed: check.agreed,
+            detail: check.detail.clone(),
+        }
+    }
+}
+
+impl Cache {
+    /// Where the kernels of a fused run came from.
+    #[must_use]
+    pub fn of(report: &FusionReport) -> Cache {
+        let word = |tier| match tier {
+            // Switched off: the field does not apply, as where a faster level had it.
+            Tier::Off => None,
+            tier => tier.word(),
+        };
+        Cache { memory: word(report.memory()), disk: word(report.disk()) }
+    }
+}
