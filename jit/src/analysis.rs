@@ -30,5 +30,5 @@ pub(crate) mod trip_counts;
 pub(crate) mod unroll;
 mod word;
 
-pub use access::{Access, AccessKind, KernelAnalysis};
+pub use access::{Access, AccessKind, KernelAnalysis, Texel};
 pub use dependence::Relation;

@@ -100,6 +100,9 @@ mutants! {
     IgnoreWriteAfterWrite: "a write after a write is no hazard",
     #[load = true] AtomicsAreReads: "atomic operations count as reads",
     ViewsAreApart: "two variables never reach the same byte",
+    SampledImagesAreCoherent: "an image that is sampled, or fetched from, is as good as a storage image",
+    SamplesAreOfOneTexel: "who samples an image reads its first texel",
+    ImagesBeginAtTheirView: "views of one image begin at different texels",
     UniformsAreCoherent: "a uniform buffer over memory that another member writes is as good as a storage buffer",
     // Rounds, and values that a plan depends on.
     #[load = true] AnyProductEnds: "a loop whose counter is multiplied ends, whether or not the counter wraps to zero",

@@ -30,6 +30,9 @@ pub enum Reason {
     /// One kernel writes bytes that another reads as a uniform buffer.
     #[error("written by one kernel and a uniform buffer of another")]
     UniformWritten(Box<AccessPair>),
+    /// One kernel writes texels of an image that another samples or fetches from.
+    #[error("written by one kernel and sampled by another")]
+    SampledWritten(Box<AccessPair>),
     /// A work-group would hand single elements to all its invocations, and through memory.
     #[error(
         "handing elements to a whole work-group through memory is slower than two dispatches; promote the buffer"
@@ -342,8 +345,10 @@ pub struct AccessSite {
     pub at: SetBinding,
     /// Read, write or atomic.
     pub kind: AccessKind,
-    /// Byte offset as an expression.
+    /// Byte offset as an expression; of a texel, its coordinates.
     pub index: String,
+    /// Whether it is to a texel of an image.
+    pub is_texel: bool,
     /// What the offset, or whether the access happens, depends on that is not followed, and what could be done about it.
     pub unfollowed: Option<String>,
 }
@@ -358,8 +363,10 @@ impl std::fmt::Display for AccessSite {
         let SetBinding { set, binding } = self.at;
         write!(
             f,
-            "submission {} ({}) {verb} binding {set}.{binding} at byte ",
-            self.submission, self.kernel
+            "submission {} ({}) {verb} binding {set}.{binding} at {} ",
+            self.submission,
+            self.kernel,
+            if self.is_texel { "texel" } else { "byte" }
         )?;
         f.write_str(&if f.alternate() { self.index.as_str().into() } else { self.short_index() })?;
         match &self.unfollowed {
@@ -423,6 +430,7 @@ anchors! {
     Untracked "untracked",
     CrossGroup "cross-group",
     UniformWritten "uniform-written",
+    SampledWritten "sampled-written",
     SlowBroadcast "slow-broadcast",
     LocalSize "local-size",
     BaseGroups "base-groups",
@@ -466,7 +474,9 @@ impl Reason {
     /// More than the one-line message: the accesses, where there are any, of long expressions the beginning.
     pub fn detail(&self) -> String {
         match self {
-            Self::CrossGroup(pair) | Self::UniformWritten(pair) => pair.to_string(),
+            Self::CrossGroup(pair) | Self::UniformWritten(pair) | Self::SampledWritten(pair) => {
+                pair.to_string()
+            }
             Self::SharedElements { pair, .. } => format!("{self}: {pair}"),
             _ => self.in_full(),
         }
@@ -475,7 +485,9 @@ impl Reason {
     /// As [`Reason::detail`], with whole expressions.
     pub fn in_full(&self) -> String {
         match self {
-            Self::CrossGroup(pair) | Self::UniformWritten(pair) => format!("{pair:#}"),
+            Self::CrossGroup(pair) | Self::UniformWritten(pair) | Self::SampledWritten(pair) => {
+                format!("{pair:#}")
+            }
             Self::SharedElements { pair, .. } => format!("{self}: {pair:#}"),
             Self::OldContents { submission, at, index } => {
                 format!(

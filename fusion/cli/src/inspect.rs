@@ -114,7 +114,7 @@ fn print_entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     }
     push.print(out)?;
 
-    let mut accesses = Table::new(&["access", "binding", "byte offset", "bytes", "varies", "if"]);
+    let mut accesses = Table::new(&["access", "binding", "byte offset or texel", "bytes", "varies", "if"]);
     for access in &entry.accesses {
         accesses.row([
             access.kind.to_owned(),

@@ -71,6 +71,8 @@ fn arguments(
         let arg = &submit.args[*index];
         let (offset, len) = bind::bytes(pipeline, arg);
         let (range, align) = match binding.kind {
+            // Images have limits of their own, which making them comes up against.
+            BindingKind::Other(_) => continue,
             BindingKind::UniformBuffer => (limits.max_uniform_range, limits.uniform_offset_align),
             _ => (limits.max_storage_range, limits.storage_offset_align),
         };

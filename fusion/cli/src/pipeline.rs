@@ -10,6 +10,7 @@ pub(crate) mod bind;
 pub(crate) mod check;
 pub(crate) mod contents;
 mod element;
+mod image;
 mod local_size;
 mod model;
 mod node;
@@ -20,6 +21,7 @@ mod read;
 mod steps;
 
 pub(crate) use element::ElementType;
+pub(crate) use image::{ImageDecl, Sampling};
 pub(crate) use model::{BufferDecl, Pipeline, Promotion, Submit};
 pub(crate) use problem::{Place, Problem};
 pub(crate) use read::load;

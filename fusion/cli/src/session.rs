@@ -8,14 +8,14 @@ use crate::args::{DeviceArgs, PolicyArg};
 use crate::cache;
 use crate::limits;
 use crate::pipeline::check::Checked;
-use crate::pipeline::{BufferDecl, Pipeline, Place, Promotion, bind, contents};
+use crate::pipeline::{BufferDecl, ImageDecl, Pipeline, Place, Promotion, Sampling, bind, contents};
 use crate::stop::Stop;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, DeviceInfo, Error, Event, FloatMode,
-    FusedList, FusionProperties, FusionReport, FusionWrapper, Kernel, Policy, Queue, QueueOptions,
+    FusedList, FusionProperties, FusionReport, FusionWrapper, Image, Kernel, Policy, Queue, QueueOptions,
     guard::CompileGuard,
 };
 
@@ -29,8 +29,23 @@ pub(crate) struct Session<'p> {
     properties: FusionProperties,
 }
 
-/// The buffers of one run, filled with the initial contents.
-pub(crate) struct Buffers(Vec<Buffer<u8>>);
+/// The buffers and images of one run, filled with the initial contents.
+pub(crate) struct Buffers(Vec<Held>);
+
+/// What a declared name stands for.
+enum Held {
+    Buffer(Buffer<u8>),
+    Image(Image),
+}
+
+impl Held {
+    /// The image of a declaration.
+    fn image(context: &Context, declared: &BufferDecl, image: &ImageDecl) -> Result<Held, Error> {
+        let made = context.image(image.kind, image.texel.format, image.extent, 1)?;
+        made.set_name(&declared.name);
+        Ok(Held::Image(made))
+    }
+}
 
 /// How long one run of the list took.
 pub(crate) struct Timed {
@@ -75,13 +90,21 @@ impl<'p> Session<'p> {
         let mut buffers = Vec::with_capacity(self.contents.len());
         for (declared, contents) in self.pipeline.buffers.iter().zip(&self.contents) {
             let failed = |error: Error| located(self.pipeline, &declared.place, &error);
+            if let Some(image) = &declared.image {
+                let held = Held::image(&self.context, declared, image).map_err(failed)?;
+                if let (Held::Image(image), Some(contents)) = (&held, contents) {
+                    image.upload(contents).map_err(failed)?;
+                }
+                buffers.push(held);
+                continue;
+            }
             // `read` has made sure that the size fits.
             let buffer = self.context.buffer::<u8>(declared.bytes() as usize).map_err(failed)?;
             let buffer = promoted(declared, buffer.named(&declared.name));
             if let Some(contents) = contents {
                 buffer.upload(contents).map_err(failed)?;
             }
-            buffers.push(buffer);
+            buffers.push(Held::Buffer(buffer));
         }
         Ok(Buffers(buffers))
     }
@@ -118,12 +141,34 @@ impl<'p> Session<'p> {
 
     fn submit(&self, queue: &Queue, buffers: &Buffers) -> Result<Vec<Event>, Stop> {
         let mut events = Vec::with_capacity(self.pipeline.submits.len());
+        let sampler = |how: Option<Sampling>| how.map(|how| self.context.sampler(how.info())).transpose();
+        let mut samplers = Vec::new();
+        for how in [Sampling::Nearest, Sampling::Linear] {
+            let asked = self.pipeline.submits.iter().flat_map(|submit| &submit.args);
+            let asked = { asked }.any(|arg| arg.sampler == Some(how));
+            let made = sampler(asked.then_some(how)).map_err(|error| Stop::running(&error))?;
+            samplers.extend(made.map(|made| (how, made)));
+        }
         for (submit, checked) in self.pipeline.submits.iter().zip(&self.checked.submits) {
             let event = queue.submit(|handler| {
                 for index in &checked.args {
                     let arg = &submit.args[*index];
+                    let buffer = match &buffers.0[arg.buffer] {
+                        Held::Buffer(buffer) => buffer,
+                        Held::Image(image) => {
+                            let sampler = samplers.iter().find(|(how, _)| Some(*how) == arg.sampler);
+                            handler.arg(
+                                arg.at,
+                                match sampler {
+                                    Some((_, sampler)) => image.sampled(sampler),
+                                    None => image.read_write(),
+                                },
+                            );
+                            continue;
+                        }
+                    };
                     let (offset, len) = bind::bytes(self.pipeline, arg);
-                    let accessor = buffers.0[arg.buffer].read_write().range(offset as usize, len as usize);
+                    let accessor = buffer.read_write().range(offset as usize, len as usize);
                     let accessor = if arg.constant { accessor.constant() } else { accessor };
                     handler.arg(arg.at, accessor_promoted(arg.promote, accessor));
                 }
@@ -141,15 +186,20 @@ impl<'p> Session<'p> {
     }
 }
 
-/// The list of a pipeline, recorded on a device; nothing of it runs, and no buffer has memory.
+/// The list of a pipeline, recorded on a device; nothing of it runs, and no buffer has memory. Images have.
 pub(crate) fn unrun(context: &Context, pipeline: &Pipeline, checked: &Checked) -> Result<FusedList, Stop> {
     limits::check(pipeline, checked, context.device_info())?;
     let kernels = kernels(context, pipeline, checked)?;
     let mut buffers = Vec::with_capacity(pipeline.buffers.len());
     for declared in &pipeline.buffers {
+        if let Some(image) = &declared.image {
+            let held = Held::image(context, declared, image);
+            buffers.push(held.map_err(|error| located(pipeline, &declared.place, &error))?);
+            continue;
+        }
         let buffer = context.scratch::<u8>(declared.bytes() as usize);
         let buffer = buffer.map_err(|error| located(pipeline, &declared.place, &error))?;
-        buffers.push(promoted(declared, buffer.no_promotion().named(&declared.name)));
+        buffers.push(Held::Buffer(promoted(declared, buffer.no_promotion().named(&declared.name))));
     }
     let (context, contents) = (context.clone(), Vec::new());
     let properties = properties(pipeline, None);
@@ -174,12 +224,20 @@ fn kernels(context: &Context, pipeline: &Pipeline, checked: &Checked) -> Result<
 impl Buffers {
     /// Identities of the buffers in a fusion report, in the order of the file.
     pub(crate) fn ids(&self) -> Vec<BufferId> {
-        self.0.iter().map(Buffer::id).collect()
+        let id = |held: &Held| match held {
+            Held::Buffer(buffer) => buffer.id(),
+            Held::Image(image) => image.id(),
+        };
+        self.0.iter().map(id).collect()
     }
 
     /// The bytes of a buffer.
     pub(crate) fn download(&self, index: usize) -> Result<Vec<u8>, Stop> {
-        self.0[index].download().map_err(|error| Stop::running(&error))
+        let bytes = match &self.0[index] {
+            Held::Buffer(buffer) => buffer.download(),
+            Held::Image(image) => image.download(),
+        };
+        bytes.map_err(|error| Stop::running(&error))
     }
 }
 

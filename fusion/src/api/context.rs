@@ -112,6 +112,7 @@ impl Context {
             max_shared_bytes: limits.max_shared_bytes,
             max_storage_buffers: limits.max_storage_bindings.min(limits.max_bindings),
             max_uniform_buffers: limits.max_uniform_bindings.min(limits.max_bindings),
+            max_images: limits.max_images.min(limits.max_bindings),
             max_work_group_size: limits.max_work_group_size,
             max_work_group_invocations: limits.max_work_group_invocations,
             max_groups: limits.max_groups,

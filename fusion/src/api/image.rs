@@ -13,6 +13,7 @@ use vulkano::{
 use crate::{
     api::{buffer::Buffer, context::Context},
     error::{BufferError, Error},
+    jit::BufferId,
     report::outcome::CancelCause,
     runtime::{context::ContextInner, schedule::Rule},
     submission::{
@@ -26,8 +27,8 @@ use crate::{
 /// An image on the device. A handle: clones are the same image, which lives until the last handle and the last submission
 /// that uses it are gone.
 ///
-/// It has one level, and is in the layout `GENERAL` all the time. A kernel that has images runs by itself in a fusion list; what
-/// comes before and after it fuses as it would without.
+/// It has one level, and is in the layout `GENERAL` all the time. In a fusion list, kernels that read and write texels by coordinates fuse as
+/// kernels on buffers do; what is sampled has to be written by an earlier dispatch.
 ///
 /// ```no_run
 /// # use vkfuse::vulkano::{format::Format, image::view::ImageViewType};
@@ -130,6 +131,12 @@ impl Image {
         let graph = &mut context.lock().graph;
         context.transfer(graph, 0, &Arc::from("image"), &[command], &[touch])?;
         Ok(())
+    }
+
+    /// The identity of the image, as reports name it.
+    #[must_use]
+    pub fn id(&self) -> BufferId {
+        self.inner.buffer.shared.id.planned()
     }
 
     fn accessor(&self, access: Access) -> Accessor {

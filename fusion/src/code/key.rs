@@ -107,6 +107,7 @@ fn device(limits: &Limits) -> Part {
         max_shared_bytes,
         max_storage_buffers,
         max_uniform_buffers,
+        max_images,
         max_work_group_size,
         max_work_group_invocations,
         max_groups,
@@ -126,6 +127,7 @@ fn device(limits: &Limits) -> Part {
         .u32("shared bytes", *max_shared_bytes)
         .u32("storage buffers", *max_storage_buffers)
         .u32("uniform buffers", *max_uniform_buffers)
+        .u32("images", *max_images)
         .str("work-group size", &format!("{max_work_group_size:?}"))
         .u32("work-group invocations", *max_work_group_invocations)
         .str("work-groups", &format!("{max_groups:?}"))
@@ -162,7 +164,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 22] = [
+        let changes: [fn(&mut Limits); 23] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -175,6 +177,7 @@ mod tests {
             |l| l.max_shared_bytes += 1,
             |l| l.max_storage_buffers += 1,
             |l| l.max_uniform_buffers += 1,
+            |l| l.max_images += 1,
             |l| l.max_work_group_size[2] += 1,
             |l| l.max_work_group_invocations += 1,
             |l| l.max_groups[0] -= 1,

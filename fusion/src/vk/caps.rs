@@ -52,6 +52,9 @@ pub struct DeviceLimits {
     pub max_storage_bindings: u32,
     /// `maxPerStageDescriptorUniformBuffers`.
     pub max_uniform_bindings: u32,
+    /// The least of `maxPerStageDescriptorStorageImages`, `maxPerStageDescriptorSampledImages`, `maxPerStageDescriptorSamplers`, and
+    /// of what sets have of each.
+    pub max_images: u32,
     /// `maxPerStageResources`: bindings of any kind together.
     pub max_bindings: u32,
     /// `maxBoundDescriptorSets`.
@@ -139,6 +142,16 @@ impl DeviceLimits {
             max_uniform_bindings: p
                 .max_per_stage_descriptor_uniform_buffers
                 .min(p.max_descriptor_set_uniform_buffers),
+            max_images: [
+                p.max_per_stage_descriptor_storage_images,
+                p.max_descriptor_set_storage_images,
+                p.max_per_stage_descriptor_sampled_images,
+                p.max_descriptor_set_sampled_images,
+                p.max_per_stage_descriptor_samplers,
+                p.max_descriptor_set_samplers,
+            ]
+            .into_iter()
+            .fold(u32::MAX, u32::min),
             max_bindings: p.max_per_stage_resources,
             max_sets: p.max_bound_descriptor_sets,
             max_memory_object: p.max_buffer_size.unwrap_or(allocation).min(allocation),

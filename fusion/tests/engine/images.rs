@@ -1,4 +1,5 @@
-//! Kernels with images and samplers: they run by themselves, in order with everything else, and lists fuse around them.
+//! Kernels with images and samplers: in order with everything else, alone and in lists. Those that read and write the texels of their own
+//! coordinates fuse.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use vkfuse::vulkano::{
     memory::allocator::{AllocationCreateInfo, StandardMemoryAllocator},
 };
 use vkfuse::{
-    Accessor, Buffer, Context, Error, Event, FusionProperties, FusionWrapper, Image, Outcome, SubmitError,
+    Accessor, Buffer, Context, Error, Event, FusionProperties, FusionWrapper, Image, Outcome, Reason,
+    SubmitError,
 };
 
 /// Texels of a line, and lines. Neither is a multiple of what a work-group has.
@@ -208,17 +210,17 @@ impl Around {
         assert_close(&self.buffers[0].download().unwrap(), &wanted, "the end of the list");
         assert_eq!(event.outcome(), *outcome);
         let report = event.report().unwrap();
-        // Two and two fuse; what has images stands between them.
-        assert_eq!(report.dispatches, 5, "{:#?}", report.plan);
+        // What goes by elements fuses, with images or without; what goes by the lines of the image stands between.
+        assert_eq!(report.dispatches, 3, "{:#?}", report.plan);
         let fused: Vec<_> =
             report.plan.groups.iter().map(|group| (group.members.clone(), group.fused)).collect();
-        assert_eq!(fused, [(0..2, true), (2..3, false), (3..4, false), (4..5, false), (5..7, true)]);
-        assert!(report.plan.splits[0].reason.to_string().contains("image"), "{:#?}", report.plan.splits);
+        assert_eq!(fused, [(0..3, true), (3..4, false), (4..7, true)]);
+        assert!(report.plan.splits[0].detail.contains("texel ("), "{:#?}", report.plan.splits);
     }
 }
 
 #[test]
-fn lists_fuse_around_images() {
+fn lists_go_through_images() {
     let list = Around::new(rig!());
     for _ in 0..4 {
         list.buffers[0].upload(&texels()).unwrap();
@@ -239,6 +241,163 @@ fn lists_fuse_around_images() {
         list.check(&kept.run().unwrap(), &Outcome::Split);
     }
     list.rig.assert_no_validation_messages();
+}
+
+/// Submits to a queue.
+type Submits<'a> = &'a dyn Fn(&Rig);
+
+/// Runs submissions one by one and as a list, several times, and compares what `read` gives; returns the last event.
+fn as_a_list<T: PartialEq + std::fmt::Debug>(
+    rig: &Rig,
+    start: &dyn Fn(),
+    submit: Submits<'_>,
+    read: &dyn Fn() -> T,
+) -> Event {
+    start();
+    submit(rig);
+    let wanted = read();
+    let mut last = None;
+    for round in 0..3 {
+        start();
+        let fusion = FusionWrapper::new(&rig.queue).unwrap();
+        fusion.start_fusion().unwrap();
+        submit(rig);
+        let event = fusion.complete_fusion(&FusionProperties::default()).unwrap();
+        event.wait().unwrap();
+        assert_eq!(read(), wanted, "round {round}: {:#?}", event.report().map(|report| report.plan.clone()));
+        last = Some(event);
+    }
+    rig.assert_no_validation_messages();
+    last.unwrap()
+}
+
+fn two(rig: &Rig, name: &str, from: Accessor, to: &Image) {
+    let kernel = rig.kernel(name);
+    let submitted = rig.queue.submit(|h| {
+        h.arg(0, from).arg(1, to.write()).dispatch_items(&kernel, [W, H, 1]);
+    });
+    submitted.unwrap();
+}
+
+#[test]
+fn kernels_on_their_own_texels_are_one_dispatch() {
+    let rig = rig!();
+    let (a, b, c) = (image(&rig.context), image(&rig.context), image(&rig.context));
+    let submit = |rig: &Rig| {
+        gain(rig, &a, &b, 0.25).unwrap();
+        tone(rig, &b).unwrap();
+        gain(rig, &b, &c, 3.0).unwrap();
+        tone(rig, &c).unwrap();
+    };
+    let read = || (download(&a), download(&b), download(&c));
+    let event = as_a_list(&rig, &|| upload(&a, &texels()), &submit, &read);
+    assert_eq!(event.outcome(), Outcome::Fused, "{:#?}", event.report());
+    assert_eq!(event.report().unwrap().dispatches, 1);
+    assert_close(
+        &read().1,
+        &texels().iter().map(|x| toned(x * 0.25)).collect::<Vec<_>>(),
+        "the second image",
+    );
+}
+
+/// What one kernel leaves for the next is what the format holds of it, also between variables of two types.
+#[test]
+fn formats_round_between_fused_kernels() {
+    let rig = rig!();
+    let make = || rig.context.image(ImageViewType::Dim2d, Format::R8G8B8A8_UNORM, [W, H, 1], 1).unwrap();
+    let (a, b) = (make(), make());
+    let start = || a.upload(&(0..4 * N).map(|i| (i * 37 % 256) as u8).collect::<Vec<_>>()).unwrap();
+    let submit = |rig: &Rig| {
+        two(rig, "images/colour.gain", a.read(), &b);
+        let tone = rig.kernel("images/colour.tone");
+        for _ in 0..3 {
+            let submitted = rig.queue.submit(|h| {
+                h.arg(0, &b).dispatch_items(&tone, [W, H, 1]);
+            });
+            submitted.unwrap();
+        }
+    };
+    let event = as_a_list(&rig, &start, &submit, &|| b.download().unwrap());
+    assert_eq!(event.outcome(), Outcome::Fused, "{:#?}", event.report());
+}
+
+#[test]
+fn volumes_fuse() {
+    let rig = rig!();
+    let shape = [9, 7, 5];
+    let volume = rig.context.image(ImageViewType::Dim3d, Format::R32_UINT, shape, 1).unwrap();
+    let numbers: Vec<u32> = (0..shape.iter().product()).map(|i: u32| i * i + 11).collect();
+    let submit = |rig: &Rig| {
+        let kernel = rig.kernel("images/volume");
+        for _ in 0..5 {
+            let submitted = rig.queue.submit(|h| {
+                h.arg(0, &volume).dispatch_items(&kernel, shape);
+            });
+            submitted.unwrap();
+        }
+    };
+    let start = || volume.upload(bytemuck::cast_slice(&numbers)).unwrap();
+    let event = as_a_list(&rig, &start, &submit, &|| volume.download().unwrap());
+    assert_eq!(event.outcome(), Outcome::Fused, "{:#?}", event.report());
+}
+
+/// Gain, blur, tone: the blur reads its neighbours' texels, so the list is cut before it, and nowhere else.
+#[test]
+fn a_stencil_of_texels_is_cut_off_from_what_it_reads() {
+    let rig = rig!();
+    let (a, b, c) = (image(&rig.context), image(&rig.context), image(&rig.context));
+    let submit = |rig: &Rig| {
+        gain(rig, &a, &b, 0.5).unwrap();
+        tone(rig, &b).unwrap();
+        two(rig, "images/stencil", b.read(), &c);
+        tone(rig, &c).unwrap();
+    };
+    let event = as_a_list(&rig, &|| upload(&a, &texels()), &submit, &|| (download(&b), download(&c)));
+    let report = event.report().unwrap();
+    let groups: Vec<_> = report.plan.groups.iter().map(|group| group.members.clone()).collect();
+    assert_eq!(groups, [0..2, 2..4], "{:#?}", report.plan);
+    let detail = &report.plan.splits[0].detail;
+    assert!(detail.contains("at texel (global.x, global.y)"), "{detail}");
+}
+
+/// What is sampled and not written is in nobody's way; what is written is sampled by the next dispatch.
+#[test]
+fn kernels_that_sample_fuse_with_what_comes_after_them() {
+    let rig = rig!();
+    let (a, b, c) = (image(&rig.context), image(&rig.context), image(&rig.context));
+    let sampler = rig.context.sampler(border()).unwrap();
+    let submit = |rig: &Rig| {
+        two(rig, "images/blur.combined", a.sampled(&sampler), &b);
+        tone(rig, &b).unwrap();
+        gain(rig, &b, &c, 0.5).unwrap();
+        two(rig, "images/blur.combined", c.sampled(&sampler), &b);
+    };
+    let event = as_a_list(&rig, &|| upload(&a, &texels()), &submit, &|| (download(&b), download(&c)));
+    let report = event.report().unwrap();
+    let groups: Vec<_> = report.plan.groups.iter().map(|group| group.members.clone()).collect();
+    assert_eq!(groups, [0..3, 3..4], "{:#?}", report.plan);
+    assert!(matches!(report.plan.splits[0].reason, Reason::SampledWritten(_)), "{:#?}", report.plan.splits);
+}
+
+/// Another invocation's texel of the same work-group, behind a barrier.
+#[test]
+fn texels_are_handed_over_inside_a_work_group() {
+    let rig = rig!();
+    let (a, b, c) = (image(&rig.context), image(&rig.context), image(&rig.context));
+    let submit = |rig: &Rig| {
+        gain(rig, &a, &b, 0.5).unwrap();
+        two(rig, "images/turn", b.read(), &c);
+        tone(rig, &c).unwrap();
+    };
+    let event = as_a_list(&rig, &|| upload(&a, &texels()), &submit, &|| {
+        // Texels that would have come from outside of the image are whatever the device reads there.
+        let c = download(&c);
+        let is_whole = |i: &u32| i % W < W / 8 * 8;
+        (download(&b), (0..N).filter(is_whole).map(|i| c[i as usize]).collect::<Vec<_>>())
+    });
+    assert_eq!(event.outcome(), Outcome::Fused, "{:#?}", event.report());
+    let barriers: Vec<_> = event.report().unwrap().plan.groups[0].barriers.iter().map(|b| b.kept).collect();
+    assert_eq!(barriers, [true, false]);
 }
 
 /// The host sees what a list has written into an image, and ends it for that.

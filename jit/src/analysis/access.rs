@@ -58,6 +58,28 @@ pub struct Access {
     pub(crate) loops: SmallVec<[(usize, Place); 2]>,
     /// The element of the block's array it goes through, if that is how it starts.
     pub(crate) element: Option<Element>,
+    /// It is to a texel of an image: then its "bytes" are coordinates, made one number.
+    pub texel: Option<Texel>,
+}
+
+/// Which texel of an image an access is to.
+///
+/// Coordinates become one number, `x + y * LINE + z * LINE * LINE`. Equal coordinates have equal numbers, which is all that a proof
+/// that two accesses do not meet, or only in one invocation, rests on; and coordinates that an image can have are one to one
+/// with theirs. An access has such a number for its byte offset, and one byte for its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Texel {
+    /// The one at its coordinates, so many of them.
+    At(u8),
+    /// Any: the image is sampled, or fetched from.
+    Any,
+}
+
+impl Texel {
+    /// Numbers of a line: more than any image is wide or high, and as a weight far from what affine forms may have.
+    pub(crate) const LINE: u64 = 1 << 17;
+    /// Where the numbers of all texels lie, for accesses whose coordinates are not known.
+    pub(crate) const ALL: (i128, i128) = (-(1 << 90), 1 << 90);
 }
 
 /// The start of an access path: `block.member[index]`, or `block.member.inner[index]`.
@@ -234,8 +256,16 @@ impl KernelAnalysis {
         numbered.collect()
     }
 
-    /// The byte offset of an access as text, for people.
+    /// The byte offset of an access, or the coordinates of its texel, as text, for people.
     pub fn describe(&self, access: &Access) -> String {
+        match access.texel {
+            None => {}
+            Some(Texel::Any) => return "any texel".to_owned(),
+            Some(Texel::At(_)) => {
+                let each = access.terms.iter().map(|term| self.exprs.display(term.index));
+                return format!("({})", each.collect::<Vec<_>>().join(", "));
+            }
+        }
         let mut text = String::new();
         for term in &access.terms {
             if !text.is_empty() {

@@ -4,7 +4,8 @@
 //! - one function, everything inlined, SSA form (`kernel::normalise`)
 //!
 //! # Guarantees
-//! - every load, store and atomic on a buffer is in the list, or its binding is in `escaped`
+//! - every load, store and atomic on a buffer is in the list, or its binding is in `escaped`; so is every read, write and sample
+//!   of an image
 //! - an expression holds wherever the instruction that uses it runs: a value defined in a loop and
 //!   used after it is opaque, because its parts have moved on
 
@@ -15,6 +16,7 @@ use smallvec::SmallVec;
 
 use super::access::{
     Access, AccessKind, Element, ElementIndex, Guard, KernelAnalysis, LengthQuery, PushLeaf, PushUse, Term,
+    Texel,
 };
 use super::cfg::{Cfg, Edge, Place};
 use super::expr::{CompareOp, Exprs, Node, NodeId};
@@ -40,6 +42,7 @@ pub(crate) fn analyse(module: &Module, bindings: &[SetBinding]) -> KernelAnalysi
         exprs: Exprs::default(),
         memo: AHashMap::new(),
         pointers: AHashMap::new(),
+        handles: AHashMap::new(),
         depth: 0,
         push: PushUse::None,
     };
@@ -65,6 +68,8 @@ impl<'a> Definition<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Variable {
     Buffer(usize),
+    /// An image or a sampler.
+    Texture(usize),
     BuiltIn(BuiltIn),
     Push,
 }
@@ -96,6 +101,8 @@ pub(super) struct Builder<'a> {
     pub(super) exprs: Exprs,
     pub(super) memo: AHashMap<(u32, u32), NodeId>,
     pub(super) pointers: AHashMap<u32, Pointer>,
+    /// Bindings behind handles of images and samplers.
+    handles: AHashMap<u32, usize>,
     pub(super) depth: u32,
     pub(super) push: PushUse,
 }
@@ -143,11 +150,13 @@ fn variables(module: &Module, bindings: &[SetBinding]) -> AHashMap<u32, (Variabl
         let (Op::Variable, Some(id), Some(ty)) = (inst.class.opcode, inst.result_id, inst.result_type) else {
             continue;
         };
+        let at = places.get(&id).copied().unwrap_or_default();
+        let binding = || bindings.iter().position(|&b| b == at);
         let variable = match inst.operands.first() {
             Some(Operand::StorageClass(StorageClass::StorageBuffer | StorageClass::Uniform)) => {
-                let at = places.get(&id).copied().unwrap_or_default();
-                bindings.iter().position(|&b| b == at).map(Variable::Buffer)
+                binding().map(Variable::Buffer)
             }
+            Some(Operand::StorageClass(StorageClass::UniformConstant)) => binding().map(Variable::Texture),
             Some(Operand::StorageClass(StorageClass::Input)) => {
                 builtins.get(&id).copied().map(Variable::BuiltIn)
             }
@@ -228,6 +237,9 @@ impl<'a> Builder<'a> {
         escaped: &mut Vec<(usize, String)>,
     ) {
         let op = inst.class.opcode;
+        if self.takes_handle(inst) {
+            return self.image_instruction(inst, at, accesses, escaped);
+        }
         let kind = match op {
             Op::AccessChain | Op::InBoundsAccessChain => {
                 match (inst.result_id, self.chain(inst, at.0)) {
@@ -235,7 +247,9 @@ impl<'a> Builder<'a> {
                         self.pointers.insert(id, pointer);
                     }
                     _ => match id_at(inst, 0).and_then(|p| self.pointer(p)).map(|p| p.variable) {
-                        Some(Variable::Buffer(binding)) => escaped.push((binding, format!("{op:?}"))),
+                        Some(Variable::Buffer(binding) | Variable::Texture(binding)) => {
+                            escaped.push((binding, format!("{op:?}")))
+                        }
                         Some(Variable::Push) => self.push = PushUse::Block,
                         _ => {}
                     },
@@ -268,7 +282,9 @@ impl<'a> Builder<'a> {
                 // Any other use of a buffer pointer is one the analysis does not follow.
                 for id in inst.operands.iter().filter_map(|o| o.id_ref_any()) {
                     match self.pointer(id).map(|p| p.variable) {
-                        Some(Variable::Buffer(binding)) => escaped.push((binding, format!("{op:?}"))),
+                        Some(Variable::Buffer(binding) | Variable::Texture(binding)) => {
+                            escaped.push((binding, format!("{op:?}")))
+                        }
                         Some(Variable::Push) => self.push = PushUse::Block,
                         _ => {}
                     }
@@ -289,12 +305,17 @@ impl<'a> Builder<'a> {
         }
         let binding = match pointer.variable {
             Variable::Buffer(binding) => binding,
+            // A handle, not a texel.
+            Variable::Texture(binding) => {
+                match inst.result_id.filter(|_| op == Op::Load) {
+                    Some(id) => drop(self.handles.insert(id, binding)),
+                    None => escaped.push((binding, format!("{op:?}"))),
+                }
+                return;
+            }
             Variable::Push => return self.push_load(&pointer),
             Variable::BuiltIn(_) => return,
         };
-        let (edges, exact_guards) = self.cfg.guards(self.function, at.0);
-        let loops = self.places(at.0, &edges);
-        let guards = edges.iter().map(|edge| self.guard(edge)).collect();
         let size = match (pointer.row_stride, self.types.get(pointer.pointee)) {
             (Some(stride), Type::Vector { element, count }) => {
                 stride * u64::from(count.saturating_sub(1)) + self.types.span(*element, pointer.matrix)
@@ -309,21 +330,100 @@ impl<'a> Builder<'a> {
         let element = pointer.element.and_then(|e| e.index);
         let whole_element =
             pieces.is_some() && element.is_some_and(|e| pieces == self.types.pieces(e.ty, e.matrix, None));
+        let access = self.access_at(binding, kind, at);
         accesses.push(Access {
-            binding,
-            kind,
             constant: pointer.constant,
             terms: pointer.terms,
             size,
             pieces,
             whole_element,
+            element: pointer.element,
+            ..access
+        });
+    }
+
+    /// An access of which nothing is said but when it happens.
+    fn access_at(&mut self, binding: usize, kind: AccessKind, at: (usize, usize)) -> Access {
+        let (edges, exact_guards) = self.cfg.guards(self.function, at.0);
+        let loops = self.places(at.0, &edges);
+        let guards = edges.iter().map(|edge| self.guard(edge)).collect();
+        Access {
+            binding,
+            kind,
+            constant: 0,
+            terms: Vec::new(),
+            size: 1,
+            pieces: None,
+            whole_element: false,
             guards,
             exact_guards,
             at,
             loop_depth: self.cfg.loop_depth(at.0),
             loops,
-            element: pointer.element,
-        });
+            element: None,
+            texel: None,
+        }
+    }
+
+    fn handle(&self, operand: &Operand) -> Option<usize> {
+        self.handles.get(&operand.id_ref_any()?).copied()
+    }
+
+    /// Whether an instruction has to do with the handle of an image or a sampler.
+    fn takes_handle(&self, inst: &Instruction) -> bool {
+        !self.handles.is_empty() && inst.operands.iter().any(|operand| self.handle(operand).is_some())
+    }
+
+    /// What an instruction does to the image whose handle it takes.
+    fn image_instruction(
+        &mut self,
+        inst: &'a Instruction,
+        at: (usize, usize),
+        accesses: &mut Vec<Access>,
+        escaped: &mut Vec<(usize, String)>,
+    ) {
+        let op = inst.class.opcode;
+        let image = inst.operands.first().and_then(|operand| self.handle(operand));
+        // Handles stand first; only that of a sampler stands second, beside its image.
+        let others = inst.operands.iter().skip(if op == Op::SampledImage { 2 } else { 1 });
+        let elsewhere: Vec<usize> = others.filter_map(|operand| self.handle(operand)).collect();
+        escaped.extend(elsewhere.into_iter().map(|binding| (binding, format!("{op:?}"))));
+        let Some(binding) = image else { return };
+        let (kind, coordinates) = match op {
+            Op::SampledImage | Op::Image | Op::CopyObject => {
+                inst.result_id.map(|id| self.handles.insert(id, binding));
+                return;
+            }
+            Op::ImageQuerySize | Op::ImageQuerySizeLod | Op::ImageQueryLevels | Op::ImageQuerySamples => {
+                return;
+            }
+            Op::ImageRead => (AccessKind::Read, self.coordinates(inst, at.0)),
+            Op::ImageWrite => (AccessKind::Write, self.coordinates(inst, at.0)),
+            Op::ImageFetch
+            | Op::ImageGather
+            | Op::ImageDrefGather
+            | Op::ImageSampleExplicitLod
+            | Op::ImageSampleDrefExplicitLod => (AccessKind::Read, None),
+            _ => return escaped.push((binding, format!("{op:?}"))),
+        };
+        let access = self.access_at(binding, kind, at);
+        let (texel, terms) = match coordinates {
+            Some(terms) => (Texel::At(terms.len() as u8), terms),
+            None => (Texel::Any, Vec::new()),
+        };
+        accesses.push(Access { texel: Some(texel), terms, ..access });
+    }
+
+    /// The coordinates of an access to a texel, with what they weigh in its number; nothing if they are no words.
+    fn coordinates(&mut self, inst: &'a Instruction, block: usize) -> Option<Vec<Term>> {
+        let id = id_at(inst, 1)?;
+        let ty = self.definitions.get(&id)?.inst().result_type?;
+        let count = self.types.components(ty);
+        if self.types.int_width(ty) != Some(32) || !(1..=3).contains(&count) {
+            return None;
+        }
+        let term = |index: NodeId, number: u32| Term { index, stride: Texel::LINE.pow(number), count: None };
+        Some((0..count).map(|number| term(self.component(id, number, block), number)).collect())
     }
 
     pub(super) fn guard(&mut self, edge: &Edge) -> Guard {

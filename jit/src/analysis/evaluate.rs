@@ -10,7 +10,7 @@
 use ahash::AHashMap;
 use smallvec::SmallVec;
 
-use super::access::{Access, Guard, KernelAnalysis};
+use super::access::{Access, Guard, KernelAnalysis, Texel};
 use super::affine::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, rejoin};
 use super::expr::{IdKind, Node, NodeId, Passed, mask, sign_extend};
 use super::numbers::Numbers;
@@ -194,7 +194,9 @@ impl<'a> Evaluator<'a> {
 
     /// The byte range of an access whose accessor starts at byte `base` of its memory object.
     pub(crate) fn access(&mut self, atoms: &mut Atoms, access: &Access, base: u64) -> AccessForm {
-        let base = if mutant!(IgnoreViewOffset) { 0 } else { base };
+        // Of an image, all views begin at the same texel.
+        let is_texel = access.texel.is_some() && !mutant!(ImagesBeginAtTheirView);
+        let base = if mutant!(IgnoreViewOffset) || is_texel { 0 } else { base };
         let begun = self.begun(atoms, access);
         let exits = self.exits(atoms, access);
         let Context { facts, mut conditions, exact, .. } = self.enter(atoms, &access.guards);
@@ -203,7 +205,7 @@ impl<'a> Evaluator<'a> {
             self.leave();
         }
         let mut offset = Affine::constant(i128::from(base) + i128::from(access.constant));
-        let mut unknown = false;
+        let mut unknown = access.texel == Some(Texel::Any) && !mutant!(SamplesAreOfOneTexel);
         for term in &access.terms {
             let index = self.index(atoms, term.index, term.count);
             match index.and_then(|index| offset.plus(&index, i128::from(term.stride))) {
@@ -234,7 +236,10 @@ impl<'a> Evaluator<'a> {
             begun,
             unknown,
             never,
-            accessor: (i128::from(base), i128::from(base) + len),
+            accessor: match access.texel {
+                Some(_) if is_texel => Texel::ALL,
+                _ => (i128::from(base), i128::from(base) + len),
+            },
         }
     }
 

@@ -41,6 +41,9 @@ pub enum Alone {
     /// Memory reached by device addresses.
     #[error("device addresses")]
     Addresses,
+    /// Images, whose texels differ between work-groups as elements of buffers do.
+    #[error("images")]
+    Images,
     /// Variables of the invocation or the work-group that start with a value.
     #[error("variables that start with values")]
     Initialized,
@@ -61,6 +64,7 @@ pub(crate) struct Globals {
     inside: AHashSet<Word>,
     initialized: bool,
     addresses: bool,
+    images: bool,
 }
 
 /// A construct that is done for one work-group after another: blocks by their index.
@@ -116,6 +120,7 @@ impl Globals {
                     found.memory.insert(id);
                 }
                 (Op::TypePointer, StorageClass::PhysicalStorageBuffer) => found.addresses = true,
+                (Op::Variable, StorageClass::UniformConstant) => found.images = true,
                 (
                     Op::TypePointer,
                     StorageClass::Workgroup | StorageClass::Private | StorageClass::Function,
@@ -171,6 +176,9 @@ pub(crate) fn manner(
 ) -> Result<Manner, Alone> {
     if globals.addresses {
         return Err(Alone::Addresses);
+    }
+    if globals.images {
+        return Err(Alone::Images);
     }
     if globals.initialized {
         return Err(Alone::Initialized);

@@ -21,7 +21,9 @@ impl Builder<'_> {
     pub(super) fn joint(&mut self, accesses: &[Access]) -> Vec<Access> {
         let mut index: AHashMap<Place<'_>, usize> = AHashMap::new();
         let mut places: Vec<Vec<&Access>> = Vec::new();
-        for access in accesses.iter().filter(|access| access.kind == AccessKind::Write) {
+        for access in
+            accesses.iter().filter(|access| access.kind == AccessKind::Write && access.texel.is_none())
+        {
             let terms = access.terms.iter().map(|term| (term.index, term.stride)).collect();
             let place = (access.binding, access.constant, terms, access.pieces.as_ref());
             let number = *index.entry(place).or_insert(places.len());

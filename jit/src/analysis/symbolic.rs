@@ -24,7 +24,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Component `component` of the integer or boolean value `id` as seen from `block`.
-    fn component(&mut self, id: u32, component: u32, block: usize) -> NodeId {
+    pub(super) fn component(&mut self, id: u32, component: u32, block: usize) -> NodeId {
         let definition = self.definitions.get(&id).copied();
         if let Some(Definition::Local { block: home, .. }) = definition
             && !self.cfg.is_in_loop(block, self.cfg.innermost_loop(home))

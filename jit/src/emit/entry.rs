@@ -12,7 +12,7 @@ use super::builder::{Builder, Code};
 use super::ids;
 use super::interface::Ordered;
 use super::link::{Linked, Shared};
-use crate::kernel::Specialized;
+use crate::kernel::{Specialized, TextureKind};
 use crate::plan::recipe::{Member, Recipe, Target};
 
 /// Appends the entry point; returns its id.
@@ -24,7 +24,7 @@ pub(crate) fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) ->
     for (number, (one, linked)) in recipe.members.iter().zip(members).enumerate() {
         member(shared, &mut blocks, recipe, one, linked, linear);
         if recipe.barriers.contains(&number) {
-            barrier(&mut shared.builder, &mut blocks.code);
+            barrier(&mut shared.builder, &mut blocks.code, has_texels(recipe));
         }
     }
     finish(shared, blocks)
@@ -108,12 +108,20 @@ pub(crate) fn ordered(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Vec<Orde
     bindings
 }
 
-/// A work-group barrier that hands over buffers and shared memory.
-pub(super) fn barrier(builder: &mut Builder, code: &mut Code) {
+/// Whether members may hand over texels.
+fn has_texels(recipe: &Recipe) -> bool {
+    recipe.bindings.iter().any(|binding| binding.kind.texture() == Some(TextureKind::StorageImage))
+}
+
+/// A work-group barrier that hands over buffers and shared memory, and texels if it is said.
+pub(super) fn barrier(builder: &mut Builder, code: &mut Code, texels: bool) {
     let scope = builder.constant(Scope::Workgroup as u32);
-    let bits = MemorySemantics::ACQUIRE_RELEASE
+    let mut bits = MemorySemantics::ACQUIRE_RELEASE
         | MemorySemantics::UNIFORM_MEMORY
         | MemorySemantics::WORKGROUP_MEMORY;
+    if texels {
+        bits |= MemorySemantics::IMAGE_MEMORY;
+    }
     let semantics = builder.constant(bits.bits());
     code.effect(
         Op::ControlBarrier,

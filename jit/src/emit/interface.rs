@@ -1,9 +1,11 @@
 //! Bindings of the fused kernel: one number per distinct buffer range.
 
-use rspirv::spirv::{Decoration, StorageClass, Word};
+use ahash::AHashSet;
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{Decoration, Op, StorageClass, Word};
 
 use super::builder::Builder;
-use crate::kernel::BindingKind;
+use crate::kernel::{BindingKind, TextureKind};
 use crate::plan::recipe::UnifiedBinding;
 
 /// Variables by binding number. Views of one range by different types are variables of one binding.
@@ -106,11 +108,16 @@ impl Bindings {
             let facts = &unified[usize::from(view.binding)];
             builder.decorate(view.id, Decoration::DescriptorSet, &[0]);
             builder.decorate(view.id, Decoration::Binding, &[u32::from(view.binding)]);
-            if facts.kind != BindingKind::StorageBuffer {
+            let is_image = facts.kind.texture() == Some(TextureKind::StorageImage);
+            if facts.kind != BindingKind::StorageBuffer && !is_image {
                 continue;
             }
             if facts.read_only {
                 builder.decorate(view.id, Decoration::NonWritable, &[]);
+            }
+            // Devices may read only images whose format is said.
+            if is_image && !is_read(builder, view.id) {
+                builder.decorate(view.id, Decoration::NonReadable, &[]);
             }
             let alone = facts.restrict && self.is_one_view(view.binding) || mutant!(ViewsAreApart);
             let Ordered { several, reads_back } = ordered[usize::from(view.binding)];
@@ -126,4 +133,19 @@ impl Bindings {
         }
         coherent
     }
+}
+
+/// Whether a texel is read through a variable of a storage image.
+fn is_read(builder: &Builder, variable: Word) -> bool {
+    let body = || builder.module.functions.iter().flat_map(|function| function.all_inst_iter());
+    let takes = |inst: &Instruction, id: Word| inst.operands.first() == Some(&Operand::IdRef(id));
+    let handles: AHashSet<Word> = body()
+        .filter(|inst| inst.class.opcode == Op::Load && takes(inst, variable))
+        .filter_map(|inst| inst.result_id)
+        .collect();
+    let reads = |inst: &Instruction| {
+        let handle = inst.operands.first().and_then(Operand::id_ref_any);
+        inst.class.opcode == Op::ImageRead && handle.is_some_and(|handle| handles.contains(&handle))
+    };
+    body().any(reads)
 }

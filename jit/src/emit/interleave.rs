@@ -553,7 +553,8 @@ impl<'a> Weaver<'a> {
         blocks.code.effect(Op::Store, store);
         blocks.code.value(builder, Op::FunctionCall, void, vec![Operand::IdRef(alone)]);
         if !mutant!(LastGroupsNeedNoBarrier) {
-            entry::barrier(builder, &mut blocks.code);
+            // Never with images: those of several work-groups are not done side by side.
+            entry::barrier(builder, &mut blocks.code, false);
         }
         branch(&mut blocks, next);
         blocks.next(next);

@@ -55,6 +55,13 @@ pub struct Interface {
     pub memory_model: MemoryModel,
 }
 
+impl Interface {
+    /// Whether something other than a buffer is bound.
+    pub fn has_images(&self) -> bool {
+        self.bindings.iter().any(|binding| matches!(binding.kind, BindingKind::Other(_)))
+    }
+}
+
 /// One resource of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
@@ -81,7 +88,7 @@ pub enum BindingKind {
     StorageBuffer,
     /// A uniform buffer.
     UniformBuffer,
-    /// Something that only runs unfused, named for messages: `storage image`, `sampler`, …
+    /// What is no buffer, named for messages: `storage image`, `sampler`, `array of buffers`, …
     Other(&'static str),
 }
 
@@ -108,6 +115,11 @@ impl BindingKind {
             Self::Other(resource::SAMPLER) => Some(TextureKind::Sampler),
             _ => None,
         }
+    }
+
+    /// Whether it is an image whose texels are read through caches that see no writes of the same dispatch.
+    pub(crate) fn is_sampled(self) -> bool {
+        matches!(self.texture(), Some(TextureKind::SampledImage | TextureKind::CombinedSampler))
     }
 }
 

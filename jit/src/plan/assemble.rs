@@ -76,10 +76,12 @@ impl<'a> Budget<'a> {
             return Ok(());
         }
         let count = |kind: BindingKind| self.buffers.iter().filter(|b| b.0 == kind).count() as u32;
-        for (kind, limit) in [
-            (BindingKind::StorageBuffer, limits.max_storage_buffers),
-            (BindingKind::UniformBuffer, limits.max_uniform_buffers),
-        ] {
+        for &(kind, ..) in &self.buffers {
+            let limit = match kind {
+                BindingKind::StorageBuffer => limits.max_storage_buffers,
+                BindingKind::UniformBuffer => limits.max_uniform_buffers,
+                BindingKind::Other(_) => limits.max_images,
+            };
             if count(kind) > limit {
                 return Err(Reason::Bindings { needed: count(kind), limit });
             }

@@ -62,8 +62,8 @@ struct Touch {
     form: AccessForm,
     reads: bool,
     writes: bool,
-    /// Reads of a uniform buffer, of which the driver takes it that nothing changes while the kernel runs.
-    uniform: bool,
+    /// Reads of what the driver takes for unchanged while the kernel runs: of a uniform buffer, or of an image that is sampled.
+    constant: bool,
     /// The last member that does it, and an access of that for messages.
     last: usize,
     example: (usize, usize),
@@ -215,9 +215,9 @@ impl Group {
             }
             let touches = self.touched.entry(submission.args[access.binding].buffer).or_default();
             let (reads, writes) = (access.kind != AccessKind::Write, access.kind.writes());
-            let uniform = is_uniform(submission, access);
+            let constant = is_constant(submission, access);
             let same = |t: &&mut Touch| {
-                t.uniform == uniform
+                t.constant == constant
                     && t.form.offset == form.offset
                     && t.form.size == form.size
                     && (t.form.facts == form.facts || mutant!(MergeWhateverGuards))
@@ -235,7 +235,7 @@ impl Group {
                     form: form.clone(),
                     reads,
                     writes,
-                    uniform,
+                    constant,
                     last: position,
                     example: (position, number),
                 }),
@@ -268,7 +268,7 @@ impl Group {
                     continue;
                 }
                 let relation = relate(&mut self.atoms, self.layout.shape, &touch.form, form);
-                let is_constant = touch.uniform || is_uniform(&list[position], access);
+                let is_constant = touch.constant || is_constant(&list[position], access);
                 let pair = |touch: &Touch| {
                     Box::new(AccessPair {
                         first: site(list, touch.example.0, touch.example.1),
@@ -279,7 +279,10 @@ impl Group {
                     Relation::Disjoint => continue,
                     // Neither program order nor a barrier orders a read of what the driver takes for constant.
                     _ if is_constant && !mutant!(UniformsAreCoherent) => {
-                        let reason = Reason::UniformWritten(pair(touch));
+                        let reason = match access.texel {
+                            None => Reason::UniformWritten(pair(touch)),
+                            Some(_) => Reason::SampledWritten(pair(touch)),
+                        };
                         return Err(Rejection { buffer: Some(buffer), reason });
                     }
                     Relation::SameInvocation => DemandKind::Invocation,
@@ -464,9 +467,10 @@ fn slow_broadcast(next: &Submission, limits: &Limits) -> Option<Reason> {
     (bytes > limit).then_some(Reason::SlowBroadcast { bytes, limit })
 }
 
-/// Whether an access goes through a uniform buffer.
-fn is_uniform(submission: &Submission, access: &Access) -> bool {
-    submission.kernel.interface.bindings[access.binding].kind == BindingKind::UniformBuffer
+/// Whether an access reads what the driver takes for unchanged while the kernel runs: through a uniform buffer, or by sampling.
+fn is_constant(submission: &Submission, access: &Access) -> bool {
+    let kind = submission.kernel.interface.bindings[access.binding].kind;
+    kind == BindingKind::UniformBuffer || kind.is_sampled() && !mutant!(SampledImagesAreCoherent)
 }
 
 /// One of the hazards, left out by a mutation.
@@ -520,6 +524,7 @@ pub(crate) fn site(list: &[Submission], submission: usize, access: usize) -> Acc
             .map_or(SetBinding::default(), |b| b.at),
         kind: found.map_or(AccessKind::Read, |(_, a)| a.kind),
         index: found.map_or_else(String::new, |(analysis, a)| analysis.describe(a)),
+        is_texel: found.is_some_and(|(_, a)| a.texel.is_some()),
         unfollowed: found.and_then(|(_, a)| cause::unfollowed(&list[submission], a)),
     }
 }

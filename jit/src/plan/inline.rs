@@ -71,6 +71,7 @@ pub(crate) fn is_tried(next: &Submission, rejection: &Rejection, options: &FuseO
             | Reason::SlowBroadcast { .. }
             | Reason::BarrierMemoryModel
             | Reason::UniformWritten(_)
+            | Reason::SampledWritten(_)
     );
     !options.no_rewrites && is_seam && next.base == [0; 3] && analysis_of(next).is_ok()
 }
@@ -288,6 +289,9 @@ impl Seam<'_> {
                 producer,
                 what: "work-group ids that start elsewhere",
             });
+        }
+        if consumer.kernel.interface.has_images() {
+            return Err(RewriteReason::NoLoads { producer, what: "the kernel that loads has images" });
         }
         self.unchanged()?;
         let mut stored = self.stored()?;

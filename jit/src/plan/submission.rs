@@ -119,6 +119,8 @@ pub struct Limits {
     pub max_storage_buffers: u32,
     /// Uniform buffers one stage can bind.
     pub max_uniform_buffers: u32,
+    /// Images, and samplers, one stage can bind: of each kind of descriptor as many.
+    pub max_images: u32,
     /// `maxComputeWorkGroupSize`.
     pub max_work_group_size: [u32; 3],
     /// `maxComputeWorkGroupInvocations`.
@@ -152,6 +154,7 @@ impl Default for Limits {
             max_shared_bytes: 16 * 1024,
             max_storage_buffers: 4,
             max_uniform_buffers: 12,
+            max_images: 4,
             max_work_group_size: [128, 128, 64],
             max_work_group_invocations: 128,
             max_groups: [65_535; 3],

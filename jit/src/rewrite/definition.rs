@@ -82,6 +82,9 @@ impl Definition {
         if interface.uses_device_addresses {
             return Err("device addresses");
         }
+        if interface.has_images() {
+            return Err("images");
+        }
         let accesses = normal.analysis.accesses.iter().enumerate();
         let mut stores = accesses.filter(|(_, access)| access.kind != AccessKind::Read);
         let (Some((store, access)), None) = (stores.next(), stores.next()) else {

@@ -43,6 +43,9 @@ fn find(kernel: &Specialized) -> Option<&'static str> {
     if interface.uses_device_addresses {
         return Some("device addresses");
     }
+    if interface.has_images() {
+        return Some("images");
+    }
     if interface.builtins.iter().any(|builtin| !VIRTUAL.contains(builtin)) {
         return Some("built-ins other than its ids");
     }

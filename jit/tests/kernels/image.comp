@@ -1,5 +1,5 @@
 #version 450
-// A storage image and a sampler: runs unfused only.
+// A storage image, and an image with its sampler.
 layout(local_size_x = 8, local_size_y = 8) in;
 layout(set = 0, binding = 0, rgba8) uniform image2D target;
 layout(set = 0, binding = 1) uniform sampler2D source;

@@ -15,6 +15,7 @@ mod floats;
 mod glsl;
 mod guards;
 mod hazards;
+mod images;
 mod indices;
 mod inlining;
 mod kinds;

@@ -20,6 +20,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("splits", super::splits::ALL),
     ("indices", super::indices::ALL),
     ("guards", super::guards::ALL),
+    ("images", super::images::ALL),
     ("dimensions", super::dimensions::ALL),
     ("loops", super::loops::ALL),
     ("certain", super::certain::ALL),

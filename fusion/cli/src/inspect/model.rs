@@ -3,7 +3,7 @@
 use super::varies;
 use crate::pipeline::bind::dotted;
 use serde::Serialize;
-use vkfuse_jit::analysis::{Access, AccessKind, KernelAnalysis};
+use vkfuse_jit::analysis::{Access, AccessKind, KernelAnalysis, Texel};
 use vkfuse_jit::kernel::{
     BindingKind, Interface, Kernel, KernelReason, ScalarClass, SpecConstant, SpecValue, Specialized,
 };
@@ -76,15 +76,15 @@ pub(super) struct PushMember {
     pub(super) kind: &'static str,
 }
 
-/// One instruction that touches a buffer.
+/// One instruction that touches a buffer or an image.
 #[derive(Serialize)]
 pub(super) struct BufferAccess {
     pub(super) binding: String,
     pub(super) name: Option<String>,
     pub(super) kind: &'static str,
-    /// First byte, as an expression over ids, push constants and loop counters.
+    /// First byte, as an expression over ids, push constants and loop counters; of a texel its coordinates.
     pub(super) offset: String,
-    /// Bytes touched.
+    /// Bytes touched; 0 for a texel.
     pub(super) size: u64,
     /// What the offset varies with.
     pub(super) class: &'static str,
@@ -163,8 +163,11 @@ fn access(interface: &Interface, analysis: &KernelAnalysis, access: &Access) -> 
             AccessKind::Atomic => "atomic",
         },
         offset: analysis.describe(access),
-        size: access.size,
-        class: varies::class(&analysis.exprs, access.terms.iter().map(|term| term.index)),
+        size: if access.texel.is_some() { 0 } else { access.size },
+        class: match access.texel {
+            Some(Texel::Any) => "unknown",
+            _ => varies::class(&analysis.exprs, access.terms.iter().map(|term| term.index)),
+        },
         guards: guards.collect(),
         in_loop: access.loop_depth > 0,
     }

@@ -7,12 +7,12 @@
 //! - there are as many bytes of push constants as the kernel takes
 //!
 //! # Refuses
-//! - bindings that are no buffers: a pipeline file has nothing to put there
+//! - samplers in bindings of their own, arrays of descriptors and the like: a pipeline file has nothing to put there
 
 use super::model::{Argument, Pipeline, Promotion, Submit};
 use super::problem::Problem;
 use smallvec::SmallVec;
-use vkfuse_jit::kernel::{Binding, BindingKind, SetBinding, Specialized};
+use vkfuse_jit::kernel::{Binding, BindingKind, SetBinding, Specialized, TextureKind};
 
 /// The arguments to pass, as indices in `submit.args`. An argument for a binding that the entry point never uses is left out:
 /// what a compiler leaves unused is not the user's business.
@@ -27,9 +27,10 @@ pub(super) fn arguments(
         let found = submit.args.iter().position(|arg| arg.at == binding.at);
         let place = found.map_or(&submit.place, |index| &submit.args[index].place);
         let slot = slot(binding);
-        if let BindingKind::Other(what) = binding.kind {
-            let message =
-                format!("kernel {name} uses a {what} at {slot}, and a pipeline file has only buffers");
+        if let (BindingKind::Other(what), None | Some(TextureKind::Sampler)) =
+            (binding.kind, binding.kind.texture())
+        {
+            let message = format!("kernel {name} uses a {what} at {slot}, and a pipeline file has none");
             return Err(pipeline.problem(place, message));
         }
         let Some(index) = found else {
@@ -37,6 +38,9 @@ pub(super) fn arguments(
                 pipeline.problem(place, format!("kernel {name} uses binding {slot}, which has no argument"))
             );
         };
+        if let Some(message) = misfit(pipeline, &submit.args[index], binding.kind) {
+            return Err(pipeline.problem(place, format!("binding {slot} of kernel {name} {message}")));
+        }
         let bytes = bytes(pipeline, &submit.args[index]);
         if bytes.1 < binding.min_size {
             let needed = binding.min_size;
@@ -51,6 +55,22 @@ pub(super) fn arguments(
     promotions(pipeline, submit)?;
     overlaps(pipeline, submit, &used)?;
     Ok(used.into_iter().map(|(index, _)| index).collect())
+}
+
+/// What is wrong with an argument, if it is not of the binding's kind.
+fn misfit(pipeline: &Pipeline, arg: &Argument, kind: BindingKind) -> Option<String> {
+    let declared = &pipeline.buffers[arg.buffer];
+    let name = &declared.name;
+    match (kind.texture(), declared.image, arg.sampler) {
+        (None, None, _) | (Some(TextureKind::CombinedSampler), Some(_), Some(_)) => None,
+        (None, Some(_), _) => Some(format!("is a buffer, and {name} is an image")),
+        (Some(_), None, _) => Some(format!("is an image, and {name} is a buffer")),
+        (Some(TextureKind::CombinedSampler), Some(_), None) => {
+            Some(format!("takes a sampler: {{ image = \"{name}\", sampler = \"linear\" }}"))
+        }
+        (Some(_), Some(_), Some(_)) => Some("takes no sampler".to_owned()),
+        (Some(_), Some(_), None) => None,
+    }
 }
 
 /// The push constants to pass: as many bytes as the kernel takes.

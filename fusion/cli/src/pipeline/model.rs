@@ -3,6 +3,7 @@
 //! Everything that a later stage may complain about keeps the place it came from.
 
 use super::element::{ElementBytes, ElementType, Scalar};
+use super::image::{ImageDecl, Sampling};
 use super::problem::{Place, Problem};
 use super::steps::Step;
 use smallvec::SmallVec;
@@ -17,7 +18,7 @@ pub(crate) struct Pipeline {
     pub(crate) name: Option<String>,
     /// `[kernels.*]`, in the order of the file.
     pub(crate) kernels: Vec<KernelDecl>,
-    /// `[buffers.*]`, in the order of the file.
+    /// `[buffers.*]` and then `[images.*]`, each in the order of the file.
     pub(crate) buffers: Vec<BufferDecl>,
     /// `[[submit]]`, in order; at least one.
     pub(crate) submits: Vec<Submit>,
@@ -40,7 +41,7 @@ pub(crate) struct KernelDecl {
     pub(crate) step: Option<Step>,
 }
 
-/// `[buffers.NAME]`.
+/// `[buffers.NAME]`, or `[images.NAME]`, whose elements are the channels of its texels.
 pub(crate) struct BufferDecl {
     pub(crate) name: String,
     pub(crate) ty: ElementType,
@@ -50,6 +51,8 @@ pub(crate) struct BufferDecl {
     /// Whether the file says what it holds at first.
     pub(crate) initialised: bool,
     pub(crate) promote: Promotion,
+    /// What it is if it is an image.
+    pub(crate) image: Option<ImageDecl>,
     pub(crate) place: Place,
 }
 
@@ -153,6 +156,8 @@ pub(crate) struct Argument {
     pub(crate) len: u64,
     /// `constant`: nothing writes it before the list has run.
     pub(crate) constant: bool,
+    /// How it is sampled, where it is bound with a sampler.
+    pub(crate) sampler: Option<Sampling>,
     pub(crate) place: Place,
 }
 

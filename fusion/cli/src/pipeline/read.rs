@@ -8,6 +8,7 @@
 //! - anything else, with the file, the key, the line and what would be right
 
 use super::element::{ElementType, Scalar};
+use super::image::{ImageDecl, Sampling};
 use super::model::{
     Argument, BufferDecl, Extent, Fusion, Init, KernelDecl, Pipeline, Promotion, SpecValue, Submit,
 };
@@ -59,13 +60,28 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
     if version.integer()? != 1 {
         return Err(version.problem(format!("format {} is not known, expected 1", version.integer()?)));
     }
-    let root =
-        Table::document(source, &document, &["format", "name", "kernels", "buffers", "submit", "fusion"])?;
+    let root = Table::document(
+        source,
+        &document,
+        &["format", "name", "kernels", "buffers", "images", "submit", "fusion"],
+    )?;
 
     let name = root.get("name").map(|name| name.string().map(str::to_owned)).transpose()?;
     let folder = file.parent().unwrap_or(Path::new(""));
     let mut kernels = named(&root, "kernels", |name, node| kernel(folder, name, node))?;
-    let buffers = named(&root, "buffers", |name, node| buffer(folder, name, node))?;
+    // A list on images alone has no buffers.
+    let mut buffers = match (root.get("buffers"), root.get("images")) {
+        (None, Some(_)) => Vec::new(),
+        _ => named(&root, "buffers", |name, node| buffer(folder, name, node))?,
+    };
+    if let Some(images) = root.get("images") {
+        for (name, node) in images.open_table()?.entries() {
+            if buffers.iter().any(|buffer| buffer.name == *name) {
+                return Err(node.problem(format!("\"{name}\" is a buffer, too")));
+            }
+            buffers.push(image(folder, name, node)?);
+        }
+    }
     let list = root.require("submit")?;
     let submits: Vec<Submit> = list
         .array("an array of tables, [[submit]]")?
@@ -138,6 +154,27 @@ fn buffer(folder: &Path, name: &str, node: &Node<'_>) -> Result<BufferDecl, Prob
             Some(promote) => promotion(&promote)?,
             None => Promotion::None,
         },
+        image: None,
+        place: node.place(),
+    })
+}
+
+fn image(folder: &Path, name: &str, node: &Node<'_>) -> Result<BufferDecl, Problem> {
+    let table = node.table(&["format", "size", "init", "seed"])?;
+    let (image, len) = ImageDecl::read(&table.require("format")?, &table.require("size")?)?;
+    let (ty, seed) = (image.texel.scalar, table.get("seed"));
+    let seed = seed.map_or(Ok(0), |seed| seed.integer_in(0, u64::MAX))?;
+    Ok(BufferDecl {
+        name: name.to_owned(),
+        ty,
+        len,
+        init: match table.get("init") {
+            Some(init) => self::init(folder, &init, ty, len, seed)?,
+            None => Init::Zeros,
+        },
+        initialised: table.get("init").is_some(),
+        promote: Promotion::None,
+        image: Some(image),
         place: node.place(),
     })
 }
@@ -254,7 +291,7 @@ fn indirect(node: &Node<'_>, buffers: &[BufferDecl]) -> Result<Extent, Problem> 
     let buffer_node = table.require("buffer")?;
     let buffer = lookup(&buffer_node, "buffer", buffers.iter().map(|buffer| buffer.name.as_str()))?;
     let declared = &buffers[buffer];
-    if declared.ty != ElementType::U32 || declared.len < 3 {
+    if declared.ty != ElementType::U32 || declared.len < 3 || declared.image.is_some() {
         return Err(buffer_node.problem("expected a buffer of at least three u32"));
     }
     let offset = match table.get("offset") {
@@ -366,11 +403,20 @@ fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<A
             offset: 0,
             len: buffers[buffer].len,
             constant: false,
+            sampler: None,
             place: node.place(),
         });
     }
+    if let Some(argument) = image_argument(node, at, buffers)? {
+        return Ok(argument);
+    }
     let table = node.table(&["buffer", "promote", "offset", "len", "constant"])?;
-    let buffer = lookup(&table.require("buffer")?, "buffer", names)?;
+    let buffer_node = table.require("buffer")?;
+    let buffer = lookup(&buffer_node, "buffer", names)?;
+    if buffers[buffer].image.is_some() {
+        let name = &buffers[buffer].name;
+        return Err(buffer_node.problem(format!("{name} is an image, expected {{ image = \"{name}\" }}")));
+    }
     let (offset, len) = part(&table, buffers[buffer].len)?;
     Ok(Argument {
         at,
@@ -382,8 +428,35 @@ fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<A
             Some(constant) => constant.boolean()?,
             None => false,
         },
+        sampler: None,
         place: node.place(),
     })
+}
+
+/// `{ image = "photo", sampler = "linear" }`, if the table has such a key.
+fn image_argument(
+    node: &Node<'_>,
+    at: SetBinding,
+    buffers: &[BufferDecl],
+) -> Result<Option<Argument>, Problem> {
+    if node.open_table()?.get("image").is_none() {
+        return Ok(None);
+    }
+    let table = node.table(&["image", "sampler"])?;
+    let images = buffers.iter().filter(|buffer| buffer.image.is_some());
+    let number = lookup(&table.require("image")?, "image", images.map(|image| image.name.as_str()))?;
+    let first = buffers.iter().position(|buffer| buffer.image.is_some()).unwrap_or(0);
+    let buffer = first + number;
+    Ok(Some(Argument {
+        at,
+        buffer,
+        promote: None,
+        offset: 0,
+        len: buffers[buffer].len,
+        constant: false,
+        sampler: table.get("sampler").map(|sampler| Sampling::read(&sampler)).transpose()?,
+        place: node.place(),
+    }))
 }
 
 fn fusion(node: Option<&Node<'_>>, buffers: &[BufferDecl]) -> Result<Fusion, Problem> {

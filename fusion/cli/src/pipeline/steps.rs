@@ -98,6 +98,7 @@ impl Words {
             offset,
             len: end - offset,
             constant: false,
+            sampler: None,
             place: node.place(),
         }
     }

@@ -5,6 +5,7 @@ mod book;
 mod cache;
 mod check;
 mod exit_status;
+mod images;
 mod inspect;
 mod manual;
 mod pages;

@@ -236,7 +236,9 @@ fn text(picture: &Picture<'_>, argument: &ArgumentReport) -> String {
 fn cut(picture: &Picture<'_>, split: &SplitReport) -> Cut {
     let name = split.buffer.and_then(|buffer| picture.report.buffer_name(buffer));
     let mut lines = match &split.reason {
-        Reason::CrossGroup(pair) | Reason::UniformWritten(pair) => sites(picture, pair, name),
+        Reason::CrossGroup(pair) | Reason::UniformWritten(pair) | Reason::SampledWritten(pair) => {
+            sites(picture, pair, name)
+        }
         Reason::SharedElements { pair, .. } => sites(picture, pair, name),
         reason if reason.to_string() == split.detail => Vec::new(),
         _ => vec![split.detail.clone()],
@@ -252,7 +254,8 @@ fn sites(picture: &Picture<'_>, pair: &AccessPair, buffer: Option<&str>) -> Vec<
         let what = buffer.map_or_else(|| at.clone(), |name| format!("{name} ({at})"));
         let (who, verb, at) = (picture.name(site.submission), site.verb(), site.short_index());
         let why = site.unfollowed.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-        format!("{who}, submission {}, {verb} {what} at byte {at}{why}", site.submission)
+        let unit = if site.is_texel { "texel" } else { "byte" };
+        format!("{who}, submission {}, {verb} {what} at {unit} {at}{why}", site.submission)
     });
     sites.to_vec()
 }

@@ -155,7 +155,7 @@ impl Linker<'_> {
                 self.roles.insert(id, Role::Push);
                 return Ok(());
             }
-            StorageClass::StorageBuffer | StorageClass::Uniform => {
+            StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::UniformConstant => {
                 let set = self.literal(id, Decoration::DescriptorSet).unwrap_or(0);
                 let binding = self.literal(id, Decoration::Binding).unwrap_or(0);
                 let slots = &self.kernel.interface.bindings;

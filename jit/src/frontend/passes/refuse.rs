@@ -8,7 +8,7 @@
 //!
 //! # Refuses
 //! - capabilities outside the list below, unless nothing of them is used
-//! - resources that are not single buffers; other memory models
+//! - resources that are not single buffers, images or samplers; other memory models; images under the Vulkan memory model
 //! - pointers into buffers, shared memory or push constants used other than by access chains, loads,
 //!   stores and atomics
 //! - volatile accesses; execution modes that concern a whole entry point; foreign instruction sets
@@ -20,7 +20,7 @@ use crate::frontend::defs::Defs;
 use crate::frontend::opcodes;
 use crate::frontend::pointers::{Roots, Touch, touch};
 use crate::frontend::reason::KernelReason;
-use crate::frontend::reflect::models;
+use crate::frontend::reflect::{BindingKind, models};
 use crate::frontend::resource::{Kind, Role, Variable, variables};
 use crate::frontend::set_binding::SetBinding;
 
@@ -72,6 +72,11 @@ const KNOWN: &[Capability] = &[
     // Compilers declare these for what they might have used. Their use is refused by resource or by
     // instruction, not by declaration.
     Capability::ImageQuery,
+    Capability::ImageGatherExtended,
+    Capability::ImageCubeArray,
+    Capability::SampledCubeArray,
+    Capability::ImageMSArray,
+    Capability::StorageImageMultisample,
     Capability::Sampled1D,
     Capability::Image1D,
     Capability::SampledBuffer,
@@ -102,7 +107,7 @@ pub(in crate::frontend) fn declarations(module: &Module) -> Result<(), KernelRea
     }
     let defs = Defs::new(module);
     for variable in variables(module, &defs) {
-        resource(&variable)?;
+        resource(&variable, memory)?;
     }
     for inst in &module.capabilities {
         if let Some(Operand::Capability(capability)) = inst.operands.first()
@@ -148,9 +153,15 @@ fn execution_mode(inst: &Instruction) -> Result<(), KernelReason> {
     }
 }
 
-fn resource(variable: &Variable) -> Result<(), KernelReason> {
+fn resource(variable: &Variable, memory: MemoryModel) -> Result<(), KernelReason> {
     match variable.role {
         Role::Resource { at, array: true, .. } => Err(KernelReason::DescriptorArray { at }),
+        // Under the Vulkan memory model each read and write of a texel says for itself that others see it.
+        Role::Resource { kind: Kind::Other(kind), .. }
+            if memory == MemoryModel::GLSL450 && BindingKind::Other(kind).texture().is_some() =>
+        {
+            Ok(())
+        }
         Role::Resource { at, kind: Kind::Other(kind), .. } => Err(KernelReason::Resource { at, kind }),
         Role::Other => {
             Err(KernelReason::Instruction("a global variable of an unknown storage class".to_owned()))

@@ -1,0 +1,97 @@
+//! Images of a pipeline file: what they are made of, in the scalars that their texels consist of.
+
+use super::element::ElementType;
+use super::node::Node;
+use super::problem::Problem;
+use vkfuse::vulkano::format::Format;
+use vkfuse::vulkano::image::sampler::{Filter, SamplerAddressMode, SamplerCreateInfo};
+use vkfuse::vulkano::image::view::ImageViewType;
+
+/// What `[images.NAME]` says beside its contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ImageDecl {
+    pub(crate) texel: Texel,
+    pub(crate) kind: ImageViewType,
+    /// Width, height and depth; 1 where the file has no such number.
+    pub(crate) extent: [u32; 3],
+}
+
+/// A format by the name that GLSL has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Texel {
+    pub(crate) format: Format,
+    pub(crate) scalar: ElementType,
+    pub(crate) channels: u64,
+}
+
+/// The formats of a pipeline file. Those of eight bits that are no integers to a kernel are integers here.
+const FORMATS: [(&str, Format, ElementType, u64); 16] = [
+    ("r8", Format::R8_UNORM, ElementType::U8, 1),
+    ("rg8", Format::R8G8_UNORM, ElementType::U8, 2),
+    ("rgba8", Format::R8G8B8A8_UNORM, ElementType::U8, 4),
+    ("rgba8_snorm", Format::R8G8B8A8_SNORM, ElementType::I8, 4),
+    ("r8ui", Format::R8_UINT, ElementType::U8, 1),
+    ("rgba8ui", Format::R8G8B8A8_UINT, ElementType::U8, 4),
+    ("rgba8i", Format::R8G8B8A8_SINT, ElementType::I8, 4),
+    ("r16f", Format::R16_SFLOAT, ElementType::F16, 1),
+    ("rgba16f", Format::R16G16B16A16_SFLOAT, ElementType::F16, 4),
+    ("r32f", Format::R32_SFLOAT, ElementType::F32, 1),
+    ("rg32f", Format::R32G32_SFLOAT, ElementType::F32, 2),
+    ("rgba32f", Format::R32G32B32A32_SFLOAT, ElementType::F32, 4),
+    ("r32ui", Format::R32_UINT, ElementType::U32, 1),
+    ("rgba32ui", Format::R32G32B32A32_UINT, ElementType::U32, 4),
+    ("r32i", Format::R32_SINT, ElementType::I32, 1),
+    ("rgba32i", Format::R32G32B32A32_SINT, ElementType::I32, 4),
+];
+
+impl ImageDecl {
+    /// Reads `format` and `size`; the second is how many scalars there are in all.
+    pub(super) fn read(format: &Node<'_>, size: &Node<'_>) -> Result<(ImageDecl, u64), Problem> {
+        let known =
+            FORMATS.map(|(name, format, scalar, channels)| (name, Texel { format, scalar, channels }));
+        let texel = format.word(&known)?;
+        let sides = size.array("an array of one to three numbers of texels")?;
+        let kind = match sides.len() {
+            1 => ImageViewType::Dim1d,
+            2 => ImageViewType::Dim2d,
+            3 => ImageViewType::Dim3d,
+            count => {
+                return Err(size.problem(format!("expected one to three numbers of texels, found {count}")));
+            }
+        };
+        let mut extent = [1; 3];
+        for (axis, side) in sides.iter().enumerate() {
+            // Products of three of these fit 64 bits, with a channel's bytes.
+            extent[axis] = side.integer_in(1, 1 << 17)? as u32;
+        }
+        let texels: u64 = extent.iter().map(|&side| u64::from(side)).product();
+        Ok((ImageDecl { texel, kind, extent }, texels * texel.channels))
+    }
+}
+
+/// How an image is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sampling {
+    Nearest,
+    Linear,
+}
+
+impl Sampling {
+    pub(super) fn read(node: &Node<'_>) -> Result<Sampling, Problem> {
+        node.word(&[("nearest", Sampling::Nearest), ("linear", Sampling::Linear)])
+    }
+
+    /// The sampler. Outside of the image are the texels at its edge.
+    pub(crate) fn info(self) -> SamplerCreateInfo {
+        let filter = match self {
+            Sampling::Nearest => Filter::Nearest,
+            Sampling::Linear => Filter::Linear,
+        };
+        SamplerCreateInfo {
+            mag_filter: filter,
+            min_filter: filter,
+            address_mode: [SamplerAddressMode::ClampToEdge; 3],
+            ..SamplerCreateInfo::default()
+        }
+    }
+}

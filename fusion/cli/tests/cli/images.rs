@@ -1,0 +1,78 @@
+//! Images in pipeline files.
+
+use crate::process::{has_device, json, root, vkfuse};
+use serde_json::json;
+
+#[test]
+fn the_example_is_split_before_the_stencil() {
+    if !has_device() {
+        return;
+    }
+    let file = root().join("examples/pipelines/images.toml").display().to_string();
+    let (status, report) = json(&["run", &file, "--no-cache"]);
+    assert_eq!(status, 0, "{report:#}");
+    let members: Vec<_> = report["groups"].as_array().unwrap().iter().map(|g| g["kernels"].clone()).collect();
+    assert_eq!(members, [json!([0, 1]), json!([2, 3, 4])], "{report:#}");
+    let detail = report["splits"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("at texel (global.x, global.y)"), "{detail}");
+    assert_eq!(report["splits"][0]["buffer"], json!("bright"));
+    for name in ["photo", "bright", "soft", "blurred"] {
+        assert_eq!(report["outputs"][name]["equal"], json!(true), "{report:#}");
+    }
+    assert_ne!(report["outputs"]["soft"]["head"], json!([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]));
+}
+
+/// Eight bits a channel, in three dimensions, and what an image starts with.
+#[test]
+fn formats_and_contents() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shaders = root().join("shaders/images").display().to_string();
+    let text = format!(
+        "format = 1\n[kernels.volume]\npath = \"{shaders}/volume.spv\"\n[images.v]\nformat = \"r32ui\"\n\
+         size = [5, 3, 2]\ninit = \"iota\"\n[[submit]]\nkernel = \"volume\"\nglobal = [5, 3, 2]\nargs = {{ 0 = \"v\" }}\n\
+         [[submit]]\nkernel = \"volume\"\nglobal = [5, 3, 2]\nargs = {{ 0 = {{ image = \"v\" }} }}\n"
+    );
+    let file = folder.path().join("volume.toml").display().to_string();
+    std::fs::write(&file, text).expect("the folder can be written");
+    let (status, report) = json(&["run", &file, "--no-cache"]);
+    assert_eq!((status, &report["outcome"]), (0, &json!("fused")), "{report:#}");
+    assert_eq!(report["outputs"]["v"]["head"], json!([4, 13, 22, 31, 40, 49, 58, 67]));
+}
+
+#[test]
+fn what_is_wrong_with_images_is_said() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shaders = root().join("shaders/images").display().to_string();
+    let text = |images: &str, args: &str| {
+        format!(
+            "format = 1\n[kernels.gain]\npath = \"{shaders}/gain.spv\"\n[kernels.blur]\npath = \"{shaders}/blur.combined.spv\"\n\
+             [buffers.b]\ntype = \"f32\"\nlen = 16\n[images.a]\nformat = \"r32f\"\nsize = [4, 4]\n{images}\n\
+             [[submit]]\nglobal = [4, 4]\n{args}\n"
+        )
+    };
+    let gain = |args: &str| format!("kernel = \"gain\"\npush = [{{ f32 = 1.0 }}]\nargs = {{ {args} }}");
+    let cases = [
+        (text("[images.b]\nformat = \"r32f\"\nsize = [1]", &gain("0 = \"a\"")), "\"b\" is a buffer, too"),
+        (text("[images.c]\nformat = \"rgb9\"\nsize = [1]", &gain("0 = \"a\"")), "rgba8ui"),
+        (text("[images.c]\nformat = \"r8\"\nsize = []", &gain("0 = \"a\"")), "one to three"),
+        (text("", &gain("0 = \"b\", 1 = \"a\"")), "is an image, and b is a buffer"),
+        (text("", &gain("0 = { image = \"b\" }, 1 = \"a\"")), "unknown image \"b\""),
+        (text("", &gain("0 = { buffer = \"a\" }, 1 = \"a\"")), "expected { image = \"a\" }"),
+        (text("", &gain("0 = { image = \"a\", sampler = \"linear\" }, 1 = \"a\"")), "takes no sampler"),
+        (text("", "kernel = \"blur\"\nargs = { 0 = \"a\", 1 = \"a\" }"), "takes a sampler"),
+    ];
+    for (text, message) in cases {
+        let file = folder.path().join("wrong.toml").display().to_string();
+        std::fs::write(&file, &text).expect("the folder can be written");
+        let finished = vkfuse(&["run", &file]);
+        let said = finished.stderr.clone();
+        assert!(
+            finished.status == 2 && said.contains(message),
+            "{message}: {} {said}\n{text}",
+            finished.status
+        );
+    }
+}
