@@ -294,11 +294,14 @@ impl Linker<'_> {
         self.hide_number(inst, &mut operands, code);
         let (Some(ty), Some(result), Some(old)) = (ty, result, inst.result_id) else {
             code.0.push(Instruction::new(inst.class.opcode, ty, result, operands));
+            if inst.class.opcode == Op::Store {
+                self.keep_stored(inst, code)?;
+            }
             return Ok(());
         };
         let hiding = self.hiding(old, ty);
         if inst.class.opcode == Op::Load
-            && let Some((variable, path, again)) = self.kept(ty)
+            && let Some((variable, path, again)) = self.kept(ty)?
         {
             let builder = &mut self.shared.builder;
             // What is hidden is hidden from each place anew.

@@ -176,15 +176,8 @@ fn grant(
     if outside && !mutant!(PromoteAcrossGroups) {
         return Err(Reason::SeveralGroups);
     }
-    let (elements, joint, element_size, stride) = elements(list, uses, group, buffer, room.small)?;
-    let private = kind == Internalization::Private && !mutant!(LocalIsPrivate);
-    let needed = if private { Relation::SameInvocation } else { Relation::SameGroup };
-    let mut widen = AHashSet::new();
-    ownership(list, group, &elements, needed, buffer, options, &mut widen)?;
-    if !mutant!(AnyReadIsDefined) {
-        check_covered(list, group, &elements, &joint, kind, buffer, options)?;
-    }
-    let (slots, places) = places(&group.atoms, &elements, kind, i128::from(stride))?;
+    let Owned { elements, size: element_size, stride, slots, places, widen } =
+        owned(list, uses, group, buffer, kind, options, room.small)?;
     if kind == Internalization::Private && i128::from(slots) > MAX_PRIVATE_SLOTS {
         return Err(Reason::TooManySlots { slots: u64::from(slots), limit: MAX_PRIVATE_SLOTS as u64 });
     }
@@ -208,6 +201,41 @@ fn grant(
         granted.push(Use { member, binding, slots, widen_barriers });
     }
     Ok(Granted { buffer, internal: Internal { kind, slots }, bytes, uses: granted })
+}
+
+/// The accesses of a group to a buffer of which every element belongs to one invocation, or one work-group, which reads nothing
+/// of it that it has not stored.
+pub(super) struct Owned {
+    pub(super) elements: Vec<Element>,
+    /// Bytes of an element.
+    pub(super) size: u64,
+    stride: u64,
+    pub(super) slots: u32,
+    /// The place of each access.
+    pub(super) places: Vec<SlotOf>,
+    /// Members that exchange elements at their own barriers.
+    widen: AHashSet<usize>,
+}
+
+pub(super) fn owned(
+    list: &[Submission],
+    uses: &Uses,
+    group: &mut Group,
+    buffer: BufferId,
+    kind: Internalization,
+    options: &FuseOptions,
+    small: SmallScalars,
+) -> Result<Owned, Reason> {
+    let (elements, joint, size, stride) = elements(list, uses, group, buffer, small)?;
+    let private = kind == Internalization::Private && !mutant!(LocalIsPrivate);
+    let needed = if private { Relation::SameInvocation } else { Relation::SameGroup };
+    let mut widen = AHashSet::new();
+    ownership(list, group, &elements, needed, buffer, options, &mut widen)?;
+    if !mutant!(AnyReadIsDefined) {
+        check_covered(list, group, &elements, &joint, kind, buffer, options)?;
+    }
+    let (slots, places) = places(&group.atoms, &elements, kind, i128::from(stride))?;
+    Ok(Owned { elements, size, stride, slots, places, widen })
 }
 
 /// All accesses of the group to the buffer, its joint stores, the size of an element and the stride between two.

@@ -1,23 +1,27 @@
-//! Elements that an invocation loads once and keeps in a register.
+//! Elements that an invocation loads once, or stores, and keeps in a register.
 //!
 //! Several members of a group, or several places of one, often read the same element in the same invocation: every kernel of a
 //! softmax goes through its row. What nobody in the group writes is the same each time, so the first load is kept, across barriers.
+//! A result that is read again in the group, but has to reach memory too, is kept as it is stored: if it could stay inside
+//! altogether, but for those who read it later, then who reads an element in the group is who stored it.
 //!
 //! # Requires
 //! - a finished group, its promotions decided
 //!
 //! # Guarantees
-//! - who takes an element from its register is an invocation that has loaded that element before
+//! - who takes an element from its register is an invocation that has loaded or stored that element before, and nobody has
+//!   stored another value since
 //! - all places in the registers are known when the kernel is built
 //!
 //! # Refuses
-//! - buffers that a member writes, through whatever view; elements that are not accessed as wholes, or not by one type
+//! - buffers that a member writes, through whatever view, unless their elements belong to one invocation each; elements that
+//!   are not accessed as wholes, or not by one type
 
 use super::group::{Group, analysis_of};
-use super::internalize::{Element, Granted, elements, places};
+use super::internalize::{self, Element, Granted, Owned, elements, places};
 use super::reaching_definitions::{Instance, instances, is_found};
 use super::recipe::SlotOf;
-use super::submission::{BufferId, Internalization, Limits, Submission};
+use super::submission::{BufferId, FuseOptions, Internalization, Limits, Submission};
 use super::uses::Uses;
 use crate::analysis::access::AccessKind;
 use crate::analysis::cfg::Cfg;
@@ -34,7 +38,7 @@ pub(crate) struct Kept {
     pub(crate) loads: Vec<KeptLoad>,
 }
 
-/// A load whose element is kept, or was.
+/// A load or store whose element is kept, or was.
 pub(crate) struct KeptLoad {
     pub(crate) member: usize,
     pub(crate) access: usize,
@@ -75,15 +79,67 @@ pub(crate) fn choose(
         let is_written = uses.of_buffer(buffer).iter().any(|&(submission, binding)| {
             members.contains(&submission) && list[submission].kernel.interface.bindings[binding].writes
         });
-        if is_written && !mutant!(KeptWhateverIsWritten) {
-            continue;
-        }
-        if let Some(kept) = of_buffer(list, uses, group, buffer, limits).filter(|kept| kept.bytes <= room) {
+        let kept = if is_written && !mutant!(KeptWhateverIsWritten) {
+            of_results(list, uses, group, buffer, limits)
+        } else {
+            of_buffer(list, uses, group, buffer, limits)
+        };
+        if let Some(kept) = kept.filter(|kept| kept.bytes <= room) {
             room -= kept.bytes;
             all.push(kept);
         }
     }
     all
+}
+
+/// What is kept of a buffer that members write.
+fn of_results(
+    list: &[Submission],
+    uses: &Uses,
+    group: &mut Group,
+    buffer: BufferId,
+    limits: &Limits,
+) -> Option<Kept> {
+    // As if it were to stay inside, and nothing is believed.
+    let (kind, options) = (Internalization::Private, FuseOptions::default());
+    let Owned { elements, size, slots, places, .. } =
+        internalize::owned(list, uses, group, buffer, kind, &options, limits.small_scalars).ok()?;
+    let all = elements.iter().zip(places).filter(|(one, _)| !one.form.never);
+    let (elements, places): (Vec<&Element>, Vec<SlotOf>) = all.unzip();
+    let is_read = elements.iter().any(|one| one.kind == AccessKind::Read);
+    let bytes = bytes(slots, size, limits)?;
+    if !is_read
+        || elements.len() > MAX_LOADS
+        || !are_whole(list, elements.iter().copied(), size)
+        || !are_known(&places)
+    {
+        return None;
+    }
+    let load = |(one, slot): (&Element, SlotOf)| KeptLoad {
+        member: one.member,
+        access: one.access,
+        slot,
+        again: one.kind == AccessKind::Read,
+    };
+    Some(Kept { slots, bytes, loads: elements.into_iter().zip(places).map(load).collect() })
+}
+
+/// Whether accesses are to whole elements of a size.
+fn are_whole<'a>(list: &[Submission], mut elements: impl Iterator<Item = &'a Element>, size: u64) -> bool {
+    elements.all(|one| {
+        let access = analysis_of(&list[one.member]).ok().and_then(|a| a.accesses.get(one.access));
+        access.is_some_and(|access| access.whole_element && access.size == size)
+    })
+}
+
+fn are_known(places: &[SlotOf]) -> bool {
+    !places.iter().any(|place| matches!(place, SlotOf::Relative { .. }))
+}
+
+/// Bytes of so many elements, if there is room for that.
+fn bytes(slots: u32, size: u64, limits: &Limits) -> Option<u64> {
+    let bytes = u64::from(slots) * size.next_multiple_of(4);
+    (bytes <= u64::from(limits.kept_bytes)).then_some(bytes)
 }
 
 fn of_buffer(
@@ -95,22 +151,12 @@ fn of_buffer(
 ) -> Option<Kept> {
     let (mut elements, _, size, stride) = elements(list, uses, group, buffer, limits.small_scalars).ok()?;
     elements.retain(|one| !one.form.never && one.kind == AccessKind::Read);
-    let whole = |one: &Element| {
-        let access = analysis_of(&list[one.member]).ok().and_then(|a| a.accesses.get(one.access));
-        access.is_some_and(|access| access.whole_element && access.size == size)
-    };
-    if !(2..=MAX_LOADS).contains(&elements.len()) || !elements.iter().all(whole) {
+    if !(2..=MAX_LOADS).contains(&elements.len()) || !are_whole(list, elements.iter(), size) {
         return None;
     }
     let (slots, places) =
         places(&group.atoms, &elements, Internalization::Private, i128::from(stride)).ok()?;
-    if places.iter().any(|place| matches!(place, SlotOf::Relative { .. })) {
-        return None;
-    }
-    let bytes = u64::from(slots) * size.next_multiple_of(4);
-    if bytes > u64::from(limits.kept_bytes) {
-        return None;
-    }
+    let bytes = bytes(slots, size, limits).filter(|_| are_known(&places))?;
     let mut loads: Vec<KeptLoad> = Vec::new();
     let mut first: Vec<&Element> = Vec::new();
     for (element, slot) in elements.iter().zip(places) {

@@ -83,11 +83,11 @@ pub(crate) struct Member {
     pub(crate) unroll: Vec<(u32, u32)>,
     /// Where floats come in that the driver's compiler must not see through.
     pub(crate) hidden: Hidden,
-    /// Loads of which the element is kept, in the order of the kernel's accesses.
+    /// Loads and stores of which the element is kept, in the order of the kernel's accesses.
     pub(crate) kept: Vec<KeptLoad>,
 }
 
-/// A load of which the element is kept, or was.
+/// A load or store of which the element is kept, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeptLoad {
     /// Number among the kernel's accesses.

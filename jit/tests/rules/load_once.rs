@@ -63,6 +63,7 @@ probes! {
             .kept(2);
     }
 
+    // The result of the first is, for the second.
     fn rounds_that_some_leave_out_are_not_kept() {
         let some = kernel(
             "a z",
@@ -75,16 +76,70 @@ probes! {
             .submit(&some, [5, 1, 1], &[0, 1], &[16])
             .submit(&spread("a[at] + b[wid.x]"), [5, 1, 1], &[1, 3, 2], &[16])
             .check()
-            .kept(0);
+            .kept(1);
     }
 
+    fn a_result_that_is_read_again_is_kept_as_it_is_stored() {
+        keeping(64)
+            .submit(&flat("a[i] + 1u"), [4, 1, 1], &[0, 1], &[])
+            .submit(&flat("a[i] * 3u"), [4, 1, 1], &[1, 2], &[])
+            .submit(&flat("a[i] ^ 5u"), [4, 1, 1], &[1, 3], &[])
+            .check()
+            .kept(2);
+        // Written twice: who reads between finds the first, and who reads then the second. The input is kept, too.
+        keeping(64)
+            .submit(&flat("a[i] + 1u"), [4, 1, 1], &[0, 1], &[])
+            .submit(&flat("a[i] * 3u"), [4, 1, 1], &[1, 2], &[])
+            .submit(&flat("a[i] + 9u"), [4, 1, 1], &[0, 1], &[])
+            .submit(&flat("a[i] ^ 5u"), [4, 1, 1], &[1, 3], &[])
+            .check()
+            .kept(3);
+    }
+
+    fn a_row_that_is_a_result_is_kept_as_it_is_stored() {
+        for (w, kept) in [(16, 2), (32, 2), (20, 0)] {
+            let mut lab = keeping(5 * w)
+                .promote(1, Promote::Local)
+                .submit(&spread("a[at] * 7u + b[wid.x]"), [5, 1, 1], &[4, 5, 0], &[w as u32])
+                .submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[w as u32])
+                .submit(&spread("b[wid.x] * 3u - a[at]"), [5, 1, 1], &[0, 1, 2], &[w as u32]);
+            lab.limits.interleave = InterleaveFacts { work_groups: 2, least: 1, private_bytes: 256, shared_bytes: 0 };
+            lab.check().kept(kept);
+        }
+    }
+
+    fn a_result_of_others_is_loaded() {
+        // The neighbour's, and one that only some have stored.
+        keeping(64)
+            .submit(&flat("a[i] + 1u"), [4, 1, 1], &[0, 1], &[])
+            .submit(&flat("a[i ^ 1u] * 3u"), [4, 1, 1], &[1, 2], &[])
+            .submit(&flat("a[i] ^ 5u"), [4, 1, 1], &[1, 3], &[])
+            .check()
+            .kept(0);
+        let some = kernel("a z", "8", "if (lid.x < 5u) { z[gid.x] = a[gid.x] + 1u; }");
+        keeping(64)
+            .submit(&some, [4, 1, 1], &[0, 1], &[])
+            .submit(&flat("a[i] * 3u"), [4, 1, 1], &[1, 2], &[])
+            .check()
+            .kept(0);
+        // Of two that store, one in another order; the input is kept.
+        let turned = kernel("a z", "8", "z[wid.x * 8u + 7u - lid.x] = a[gid.x];");
+        keeping(64)
+            .submit(&flat("a[i] + 1u"), [4, 1, 1], &[0, 1], &[])
+            .submit(&turned, [4, 1, 1], &[0, 1], &[])
+            .submit(&flat("a[i] * 3u"), [4, 1, 1], &[1, 2], &[])
+            .check()
+            .kept(1);
+    }
+
+    // But for the one that is written before it is read.
     fn what_a_member_writes_is_loaded_again() {
         keeping(64)
             .submit(&flat("a[i] + 1u"), [4, 1, 1], &[0, 1], &[])
             .submit(&flat("a[i] * 3u"), [4, 1, 1], &[1, 0], &[])
             .submit(&flat("a[i] ^ 5u"), [4, 1, 1], &[0, 2], &[])
             .check()
-            .kept(0);
+            .kept(1);
     }
 
     fn what_is_written_through_another_view_is_loaded_again() {

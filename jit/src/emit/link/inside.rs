@@ -102,11 +102,14 @@ impl Linker<'_> {
         }
     }
 
-    /// The variable and the place in it of what the present load, of type `ty`, brings in, if it is kept; and whether it is there
-    /// already.
-    pub(super) fn kept(&mut self, ty: Word) -> Option<(InternalVariable, Vec<Word>, bool)> {
-        let &(number, _) = self.accesses.get(&self.at)?;
-        let load = self.member.kept.iter().find(|load| load.access == number)?.clone();
+    /// The variable and the place in it of what the present load or store, of type `ty`, brings in, if it is kept; and whether it
+    /// is there already.
+    pub(super) fn kept(&mut self, ty: Word) -> Result<Option<(InternalVariable, Vec<Word>, bool)>, JitError> {
+        let kept = self
+            .accesses
+            .get(&self.at)
+            .and_then(|&(number, _)| self.member.kept.iter().find(|load| load.access == number));
+        let Some(load) = kept.cloned() else { return Ok(None) };
         let index = usize::from(load.index);
         let builder = &mut self.shared.builder;
         let variable = match self.shared.kept[index] {
@@ -114,13 +117,15 @@ impl Linker<'_> {
             None => InternalVariable::new(builder, &self.recipe.kept[index], ty),
         };
         self.shared.kept[index] = Some(variable);
-        let SlotOf::Fixed(slot) = self.in_round(load.slot) else { return None };
+        let SlotOf::Fixed(slot) = self.in_round(load.slot) else {
+            return Err(self.error("kept element whose place is not known"));
+        };
         let path = if self.recipe.kept[index].slots == 1 {
             Vec::new()
         } else {
             vec![self.shared.builder.constant(slot)]
         };
-        Some((variable, path, load.again))
+        Ok(Some((variable, path, load.again)))
     }
 
     /// The element of an array that the present access goes through.
@@ -180,14 +185,28 @@ impl Linker<'_> {
         indices: &[Word],
         code: &mut Code,
     ) -> Result<(), JitError> {
+        let (new, ty) = self.stored(inst)?;
+        let (variable, path) = self.path(binding, indices, code)?;
+        variable.store(&mut self.shared.builder, code, &path, ty, new);
+        Ok(())
+    }
+
+    /// What a store stores, and its type.
+    fn stored(&self, inst: &Instruction) -> Result<(Word, Word), JitError> {
         let value = inst.operands.get(1).and_then(Operand::id_ref_any);
         let value = value.ok_or_else(|| self.error("store without a value"))?;
         let new = self.mapped(value)?;
         let ty = self.value_types.get(&value).copied();
         let ty = ty.or_else(|| self.shared.builder.definitions.get(&new)?.result_type);
-        let ty = ty.ok_or_else(|| self.error("stored value without a type"))?;
-        let (variable, path) = self.path(binding, indices, code)?;
-        variable.store(&mut self.shared.builder, code, &path, ty, new);
+        Ok((new, ty.ok_or_else(|| self.error("stored value without a type"))?))
+    }
+
+    /// Keeps what the present store has stored, if it is to be kept.
+    pub(super) fn keep_stored(&mut self, inst: &Instruction, code: &mut Code) -> Result<(), JitError> {
+        let (new, ty) = self.stored(inst)?;
+        if let Some((variable, path, _)) = self.kept(ty)? {
+            variable.store(&mut self.shared.builder, code, &path, ty, new);
+        }
         Ok(())
     }
 
