@@ -206,3 +206,13 @@ pub use crate::{
         RewriteReason, RewriteReport, SplitReport, Stats, StepReport, Tier, TrustedReport,
     },
 };
+
+/// The pages whose code is compiled as it stands.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../docs/rust-kernels.md")]
+    struct RustKernels;
+}

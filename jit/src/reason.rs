@@ -311,7 +311,7 @@ mod tests {
         let page =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reasons.md")).unwrap();
         let mut headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("### ")).collect();
-        let mut anchors = Reason::ANCHORS.to_vec();
+        let mut anchors = [Reason::ANCHORS, KernelReason::ANCHORS].concat();
         headings.sort_unstable();
         anchors.sort_unstable();
         assert_eq!(headings, anchors);
@@ -322,6 +322,8 @@ mod tests {
             texts.filter(|text| text.len() <= 80).collect::<Vec<_>>()
         );
         assert_eq!(Reason::Empty.explained_at(), "docs/reasons.md#empty");
+        assert_eq!(Reason::Kernel(KernelReason::Call).explained_at(), "docs/reasons.md#kernel-call");
+        assert_eq!(KernelReason::Call.explained_at(), "docs/reasons.md#kernel-call");
     }
 }
 
@@ -410,12 +412,14 @@ impl std::fmt::Display for AccessPair {
 macro_rules! anchors {
     ($($variant:ident $anchor:literal),* $(,)?) => {
         impl Reason {
-            /// The headings of `docs/reasons.md`, in the order of the variants.
+            /// The headings of `docs/reasons.md`, in the order of the variants, but for those of kernels:
+            /// [`KernelReason::ANCHORS`].
             pub const ANCHORS: &'static [&'static str] = &[$($anchor),*];
 
             /// The heading of `docs/reasons.md` that says what it means and what can be done: `cross-group`, say.
             pub fn anchor(&self) -> &'static str {
                 match self {
+                    Self::Kernel(reason) => reason.anchor(),
                     $(Self::$variant { .. } => $anchor,)*
                 }
             }
@@ -426,7 +430,6 @@ macro_rules! anchors {
 anchors! {
     Empty "empty",
     Single "single",
-    Kernel "kernel",
     Untracked "untracked",
     CrossGroup "cross-group",
     UniformWritten "uniform-written",

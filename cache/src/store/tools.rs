@@ -253,12 +253,17 @@ impl Store {
     /// All entries, the last used first. Keys and entries are read and verified, driver blobs only
     /// listed.
     pub fn entries(&self, progress: &mut dyn FnMut(Progress)) -> Vec<EntryInfo> {
-        self.walk(progress, false)
+        self.walk(&mut |at| (progress(at), true).1, false)
     }
 
     /// All entries, with every file read and verified.
     pub fn verify(&self, progress: &mut dyn FnMut(Progress)) -> Vec<EntryInfo> {
-        self.walk(progress, true)
+        self.walk(&mut |at| (progress(at), true).1, true)
+    }
+
+    /// As [`Store::verify`], until it may not go on: then those that were read so far.
+    pub fn verify_while(&self, goes_on: &mut dyn FnMut(Progress) -> bool) -> Vec<EntryInfo> {
+        self.walk(goes_on, true)
     }
 
     /// The entry of a listing.
@@ -341,7 +346,7 @@ impl Store {
         self.inner().map(|inner| sweep::sweep(inner, &inner.root())).unwrap_or_default()
     }
 
-    fn walk(&self, progress: &mut dyn FnMut(Progress), with_blobs: bool) -> Vec<EntryInfo> {
+    fn walk(&self, goes_on: &mut dyn FnMut(Progress) -> bool, with_blobs: bool) -> Vec<EntryInfo> {
         let Some(inner) = self.inner() else {
             return Vec::new();
         };
@@ -352,7 +357,9 @@ impl Store {
         let mut all = Vec::with_capacity(total);
         for group in &groups {
             all.push(describe(inner, &root, group, with_blobs));
-            progress(Progress { done: all.len(), total });
+            if !goes_on(Progress { done: all.len(), total }) {
+                break;
+            }
         }
         all
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 ///
 /// Exit status: 0 ran and all outputs are equal; 1 an output differs, or `check` found something; 2 the file, a module or the
 /// command line is wrong; 3 no usable Vulkan device; 4 fusion was forced and the list is not one
-/// group; 5 the device failed.
+/// group; 5 the device failed; 130 Ctrl-C ended `bench`, `check` or `cache warm` or `verify`, which print what they did until then.
 #[derive(Parser)]
 #[command(name = "vkfuse", version, about, long_about, propagate_version = true)]
 pub(crate) struct CommandLine {

@@ -3,6 +3,7 @@
 use crate::args::BenchArgs;
 use crate::bench_page;
 use crate::gather;
+use crate::interrupt;
 use crate::pipeline::check;
 use crate::pipeline::{self, Pipeline, contents};
 use crate::progress::Bar;
@@ -91,9 +92,11 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
         contents::check_files(&pipeline)?;
         check::check(&pipeline)?;
     }
+    interrupt::listen();
     let mut benches = Vec::with_capacity(args.files.len());
     for file in &args.files {
-        let (bench, labels) = measure(file, args)?;
+        // Nothing was timed where Ctrl-C came first.
+        let Some((bench, labels)) = measure(file, args)? else { break };
         if !args.json {
             print(&bench, &labels, out)?;
             out.flush()?;
@@ -107,11 +110,11 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
         }
     }
     if let Some(page) = &args.html {
-        let names: Vec<&Path> = args.files.iter().map(|file| file.as_path()).collect();
+        let names: Vec<&Path> = args.files[..benches.len()].iter().map(|file| file.as_path()).collect();
         std::fs::write(page, bench_page::page(&names, &benches))
             .map_err(|error| Stop::wrong(format!("cannot write the page {}: {error}", page.display())))?;
     }
-    Ok(Status::Success)
+    Ok(interrupt::unless_asked(Status::Success))
 }
 
 fn print(bench: &Bench, labels: &[String], out: &mut dyn Write) -> Result<(), Stop> {
@@ -124,7 +127,8 @@ fn print(bench: &Bench, labels: &[String], out: &mut dyn Write) -> Result<(), St
     Ok(())
 }
 
-fn measure(file: &Path, args: &BenchArgs) -> Result<(Bench, Vec<String>), Stop> {
+/// What it came to, over as many runs as there were until Ctrl-C; nothing if there was none.
+fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>, Stop> {
     let pipeline = pipeline::load(file)?;
     let checked = check::check(&pipeline)?;
     let session = Session::open(&pipeline, &checked, &args.device, None)?;
@@ -152,7 +156,7 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<(Bench, Vec<String>), Stop> 
     let mut warm_up = WarmUp::new();
     let mut is_warm = false;
     let bar = Bar::new("timed runs", args.iters as usize);
-    while runs.len() < args.iters as usize {
+    while runs.len() < args.iters as usize && !interrupt::is_asked() {
         let unfused = session.run_unfused(&unfused_buffers)?;
         let fused = session.run_fused(&fused_buffers)?;
         if let Some(report) = &fused.fusion {
@@ -176,9 +180,13 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<(Bench, Vec<String>), Stop> 
             bar.step();
         }
     }
+    if runs.is_empty() {
+        return Ok(None);
+    }
+    bench.iters = runs.len() as u32;
     let first = first.unwrap_or_default();
     bench.time_us = Times { jit: first.jit, driver: first.driver, ..medians(&runs) };
-    Ok((bench, labels(&pipeline)))
+    Ok(Some((bench, labels(&pipeline))))
 }
 
 /// Bytes of the buffers that are not internalized.

@@ -9,6 +9,7 @@ mod explain;
 mod listing;
 
 use crate::args::{CacheAction, CacheArgs, WorkArgs};
+use crate::interrupt;
 use crate::progress::Bar;
 use crate::report::json::FORMAT;
 use crate::report::{Table, print_json};
@@ -67,9 +68,16 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
     match &args.action {
         CacheAction::Ls => list(args.json, &with_bar(|progress| store.entries(progress)), out),
         CacheAction::Verify { files, work } => {
-            let entries = with_bar(|progress| store.verify(progress));
+            interrupt::listen();
+            let entries = with_bar(|progress| {
+                store.verify_while(&mut |at| {
+                    progress(at);
+                    !interrupt::is_asked()
+                })
+            });
             let rebuilt = match files[..] {
                 [] => None,
+                _ if interrupt::is_asked() => None,
                 _ => Some(ahead::warm(
                     &ahead::context(args, work.device.as_deref(), ahead::Use::Verify, &Skipped::default())?,
                     files,
@@ -155,6 +163,7 @@ fn verify(
 ) -> Result<Status, Stop> {
     let damaged: Vec<EntryRow> = entries.iter().map(EntryRow::new).filter(EntryRow::is_damaged).collect();
     let status = match rebuilt.map_or(Status::Success, ahead::Outcome::status) {
+        _ if interrupt::is_asked() => Status::Interrupted,
         Status::Success if !damaged.is_empty() => Status::Different,
         status => status,
     };
@@ -192,6 +201,7 @@ fn warm(args: &CacheArgs, files: &[PathBuf], work: &WorkArgs, out: &mut dyn Writ
     if let Err(reason) = context.is_cacheable(vkfuse::Artifact::Code) {
         return Err(Stop::wrong(format!("nothing can be stored: {reason}")));
     }
+    interrupt::listen();
     let mut warmed = ahead::warm(&context, files, work.jobs);
     ahead::count_kept(&context, files, &mut warmed);
     let skipped = skipped.reasons();

@@ -8,14 +8,18 @@ mod report;
 mod undefined;
 
 use crate::args::CheckArgs;
+use crate::interrupt;
 use crate::pipeline::check::{self, Checked};
 use crate::pipeline::{self, Pipeline, bind, contents};
+use crate::progress::Bar;
 use crate::report::print_json;
 use crate::run::labels;
 use crate::stop::{Status, Stop};
 use report::Report;
 use std::io::Write;
-use vkfuse_interp::{Bind, Dispatch, Memory, Notice, ObjectId, Options, OracleError, Program, execute};
+use vkfuse_interp::{
+    Bind, Dispatch, Memory, Notice, ObjectId, Options, OracleError, Program, Progress, execute_while,
+};
 use vkfuse_jit::plan::{Arg, BufferId, FloatMode, Limits, Promote, Step, Submission, plan_unfused};
 
 /// Checks the file and prints what was found.
@@ -35,8 +39,16 @@ pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Sto
         undefined: Notice::Listed,
         ..Options::default()
     };
-    let findings =
-        execute(&dispatches, &mut memory, &options).map_err(|error| given_up(&pipeline, &error))?;
+    interrupt::listen();
+    let bar = Bar::new("work-groups", 0);
+    let (before, all) = work_groups(&dispatches);
+    let goes_on = |at: Progress| {
+        bar.at(before[at.dispatch].saturating_add(at.done as usize), all);
+        !interrupt::is_asked()
+    };
+    let findings = execute_while(&dispatches, &mut memory, &options, &goes_on)
+        .map_err(|error| given_up(&pipeline, &error))?;
+    drop(bar);
     let again = || self::memory(&pipeline).map(|(memory, _)| memory);
     let ran = undefined::Ran { memory: &memory, objects: &objects, findings: &findings };
     let reaching = undefined::reaching(&dispatches, &options, &ran, again)?;
@@ -46,7 +58,20 @@ pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Sto
     } else {
         report::print(out, &report, &labels(&pipeline))?;
     }
-    Ok(if report.clean { Status::Success } else { Status::Different })
+    Ok(interrupt::unless_asked(if report.clean { Status::Success } else { Status::Different }))
+}
+
+/// How many work-groups there are before each dispatch, and in all.
+fn work_groups(dispatches: &[Dispatch<'_>]) -> (Vec<usize>, usize) {
+    let mut all = 0_usize;
+    let before = dispatches.iter().map(|dispatch| {
+        let so_far = all;
+        let groups = dispatch.groups.iter().fold(1_usize, |all, count| all.saturating_mul(*count as usize));
+        all = all.saturating_add(groups);
+        so_far
+    });
+    let before: Vec<usize> = before.collect();
+    (before, all)
 }
 
 /// The interpreter keeps some twenty times the size of the buffers in notes.

@@ -79,7 +79,10 @@ fn print_entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     writeln!(out, "  uses         {}", or_none(&traits))?;
     match &entry.not_fusible {
         None => writeln!(out, "  fusion       possible\n")?,
-        Some(reason) => writeln!(out, "  fusion       not possible: {reason}\n")?,
+        Some(reason) => {
+            let explained = entry.explained_at.as_deref().unwrap_or_default();
+            writeln!(out, "  fusion       not possible: {reason}; see {explained}\n")?;
+        }
     }
 
     let mut constants = Table::new(&["specialization constant", "name", "type", "default"]);

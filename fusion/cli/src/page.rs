@@ -11,7 +11,7 @@ const STYLE: &str = "\
 --accent:#8db8ff}}\
 *{box-sizing:border-box}body{font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;margin:1.5em auto;\
 max-width:62em;padding:0 1em;color:var(--ink);background:var(--paper)}h1{font-size:1.5em;margin:.2em 0}h2{font-size:1.15em;\
-margin:1.6em 0 .4em}p{margin:.4em 0}.soft{color:var(--soft)}.bad{color:var(--bad);font-weight:600}.good{color:var(--good)}\
+margin:1.6em 0 .4em}h3{font-size:1em;margin:1em 0 .2em}p{margin:.4em 0}code{font-size:.92em}.soft{color:var(--soft)}.bad{color:var(--bad);font-weight:600}.good{color:var(--good)}\
 .wide{overflow-x:auto}.wide svg{display:block;max-width:100%;min-width:24em;height:auto}\
 table{border-collapse:collapse}td,th{padding:.25em .8em;text-align:right;border-bottom:1px solid var(--rim);vertical-align:top}\
 td:first-child,th:first-child{text-align:left;padding-left:0}table.text td,table.text th{text-align:left}\
@@ -38,6 +38,18 @@ impl Page {
     /// A line of text, with a class of the style or none.
     pub(crate) fn line(&mut self, class: &str, text: &str) {
         let _ = writeln!(self.0, "<p class=\"{class}\">{}</p>", escaped(text));
+    }
+
+    /// A line of text that ends with a link to a heading of this page.
+    pub(crate) fn line_to(&mut self, class: &str, text: &str, anchor: &str) {
+        let (text, anchor) = (escaped(text), escaped(anchor));
+        let _ = writeln!(self.0, "<p class=\"{class}\">{text} <a href=\"#{anchor}\">{anchor}</a></p>");
+    }
+
+    /// A heading that can be linked to, and what is under it, as HTML.
+    pub(crate) fn section(&mut self, anchor: &str, html: &str) {
+        let anchor = escaped(anchor);
+        let _ = writeln!(self.0, "<h3 id=\"{anchor}\">{anchor}</h3>\n{html}");
     }
 
     /// A picture, as SVG.

@@ -7,13 +7,16 @@ use crate::pipeline::check::{self, Checked};
 use crate::pipeline::{self, Pipeline, contents};
 use crate::report::json::{Cache, FORMAT, Named, Report, Run, Times};
 use crate::report::{print_json, print_run};
-use crate::run_page;
+use crate::run_page::{self, DispatchTimes};
 use crate::session::{Session, Timed};
 use crate::stop::{Status, Stop};
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 use vkfuse::FusionReport;
+
+/// How often the dispatches of a fused list are timed one by one, for a page.
+const DISPATCH_RUNS: usize = 3;
 
 /// Runs the file and prints the report.
 pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
@@ -37,8 +40,9 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     let report = report(&session, &pipeline, args.mode, gathered, runs, outputs);
     if let Some(page) = &args.html {
         let labels = labels(&pipeline);
-        let picture = shown.picture(&labels, report.time_us.fused_gpu);
-        std::fs::write(page, run_page::page(&report, &labels, picture.as_deref()))
+        let times = shown.times(&session, labels.len())?;
+        let picture = shown.picture(&labels, &times, report.time_us.fused_gpu);
+        std::fs::write(page, run_page::page(&report, &labels, picture.as_deref(), &times))
             .map_err(|error| Stop::wrong(format!("cannot write the page {}: {error}", page.display())))?;
     }
     if args.json {
@@ -64,17 +68,33 @@ struct Shown {
 }
 
 impl Shown {
-    fn picture(&self, labels: &[String], fused_us: Option<f64>) -> Option<String> {
-        let mut picture = self.fusion.as_ref()?.picture().kernel_names(labels);
-        let of = |submission: usize| {
+    /// The time of each submission and of each dispatch, medians where there are several runs.
+    fn times(&self, session: &Session<'_>, submissions: usize) -> Result<DispatchTimes, Stop> {
+        let median = |runs: &[Vec<Option<Duration>>], place: usize| {
             let mut times: Vec<f64> =
-                self.alone.iter().filter_map(|run| Some(micros((*run.get(submission)?)?))).collect();
+                runs.iter().filter_map(|run| Some(micros((*run.get(place)?)?))).collect();
             times.sort_by(f64::total_cmp);
             times.get(times.len() / 2).copied()
         };
+        let alone = (0..submissions).map(|place| median(&self.alone, place)).collect();
+        let mut each = Vec::new();
+        if let Some(fusion) = &self.fusion {
+            for _ in 0..DISPATCH_RUNS {
+                each.push(session.run_dispatches(&session.buffers()?, fusion)?);
+            }
+        }
+        let dispatches = each.first().map_or(0, Vec::len);
+        Ok(DispatchTimes { alone, fused: (0..dispatches).map(|place| median(&each, place)).collect() })
+    }
+
+    fn picture(&self, labels: &[String], times: &DispatchTimes, fused_us: Option<f64>) -> Option<String> {
+        let mut picture = self.fusion.as_ref()?.picture().kernel_names(labels);
         // All or none.
-        if let Some(alone) = (0..labels.len()).map(of).collect::<Option<Vec<f64>>>() {
+        if let Some(alone) = times.alone.iter().copied().collect::<Option<Vec<f64>>>() {
             picture = picture.unfused_us(alone);
+        }
+        if let Some(each) = times.fused.iter().copied().collect::<Option<Vec<f64>>>() {
+            picture = picture.dispatches_us(each);
         }
         if let Some(time) = fused_us {
             picture = picture.fused_us(time);

@@ -1,10 +1,37 @@
 //! The page that `vkfuse run --html` writes: the list as a picture, and what the report says in tables.
 
 use crate::page::{Page, number};
+use crate::reasons::{self, anchor};
 use crate::report::json::{Output, Report};
 
+/// Microseconds on the device.
+#[derive(Debug, Default)]
+pub(crate) struct DispatchTimes {
+    /// Of each submission in the unfused run.
+    pub(crate) alone: Vec<Option<f64>>,
+    /// Of each dispatch of the fused list.
+    pub(crate) fused: Vec<Option<f64>>,
+}
+
+impl DispatchTimes {
+    /// Of these submissions in the unfused run together.
+    fn before(&self, submissions: &[usize]) -> Option<f64> {
+        submissions.iter().map(|one| self.alone.get(*one).copied().flatten()).sum()
+    }
+
+    /// Of a dispatch of the fused list.
+    fn after(&self, dispatch: usize) -> Option<f64> {
+        self.fused.get(dispatch).copied().flatten()
+    }
+}
+
 /// The page. `picture` is there unless the list was not to be fused.
-pub(crate) fn page(report: &Report, labels: &[String], picture: Option<&str>) -> String {
+pub(crate) fn page(
+    report: &Report,
+    labels: &[String],
+    picture: Option<&str>,
+    dispatches: &DispatchTimes,
+) -> String {
     let title = report.name.as_deref().unwrap_or("fusion list");
     let about = format!("{} ({}), mode {}", report.device, report.driver, report.mode);
     let mut page = Page::new(title, &about);
@@ -18,11 +45,12 @@ pub(crate) fn page(report: &Report, labels: &[String], picture: Option<&str>) ->
     splits(&mut page, report, labels);
     times(&mut page, report);
     buffers(&mut page, report);
-    groups(&mut page, report, labels);
+    groups(&mut page, report, labels, dispatches);
     let outputs =
         report.outputs.0.iter().map(|(name, output)| vec![name.clone(), said(output), head(output)]);
     page.heading("Outputs");
     page.table("text", &["output", "fused and unfused", "first elements"], &outputs.collect::<Vec<_>>());
+    explanations(&mut page, report);
     page.finish()
 }
 
@@ -39,7 +67,20 @@ fn splits(page: &mut Page, report: &Report, labels: &[String]) {
         if let Some(tried) = &split.tried {
             page.line("soft", &format!("No rewrite closes it: {tried}"));
         }
-        page.line("soft", &format!("What can be done: {}", split.explained_at));
+        page.line_to("soft", "What can be done:", anchor(&split.explained_at));
+    }
+}
+
+/// What the page of reasons says about those that are named.
+fn explanations(page: &mut Page, report: &Report) {
+    let mut anchors: Vec<&str> = report.splits.iter().map(|split| anchor(&split.explained_at)).collect();
+    anchors.sort_unstable();
+    anchors.dedup();
+    let texts: Vec<(&str, String)> =
+        anchors.into_iter().filter_map(|anchor| Some((anchor, reasons::html(anchor)?))).collect();
+    if !texts.is_empty() {
+        page.heading("Reasons");
+        texts.iter().for_each(|(anchor, html)| page.section(anchor, html));
     }
 }
 
@@ -74,7 +115,7 @@ fn buffers(page: &mut Page, report: &Report) {
     }
 }
 
-fn groups(page: &mut Page, report: &Report, labels: &[String]) {
+fn groups(page: &mut Page, report: &Report, labels: &[String], times: &DispatchTimes) {
     page.heading("Dispatches");
     let rows: Vec<Vec<String>> = (1..)
         .zip(&report.groups)
@@ -87,6 +128,8 @@ fn groups(page: &mut Page, report: &Report, labels: &[String]) {
             vec![
                 number.to_string(),
                 members.join(", "),
+                self::number(times.before(&group.kernels), 1),
+                self::number(times.after(number as usize - 1), 1),
                 group.work_group.map(|size| size.to_string()).join("×"),
                 group.items_per_invocation.to_string(),
                 group.work_groups.to_string(),
@@ -94,7 +137,8 @@ fn groups(page: &mut Page, report: &Report, labels: &[String]) {
             ]
         })
         .collect();
-    let titles = ["dispatch", "submissions", "work-group", "items", "side by side", "barriers"];
+    let titles =
+        ["dispatch", "submissions", "µs unfused", "µs", "work-group", "items", "side by side", "barriers"];
     page.table("text", &titles, &rows);
 }
 

@@ -10,6 +10,7 @@ use crate::limits;
 use crate::pipeline::check::Checked;
 use crate::pipeline::{BufferDecl, ImageDecl, Pipeline, Place, Promotion, Sampling, bind, contents};
 use crate::stop::Stop;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -134,13 +135,40 @@ impl<'p> Session<'p> {
         Ok(Timed { fusion: done.report(), gpu: done.gpu_time(), each: Vec::new(), wall })
     }
 
+    /// Runs the dispatches of a fused list one after the other, each as a list of its own, and returns the time of each on the
+    /// device: nothing for one whose code is another then.
+    pub(crate) fn run_dispatches(
+        &self,
+        buffers: &Buffers,
+        report: &FusionReport,
+    ) -> Result<Vec<Option<Duration>>, Stop> {
+        let queue = self.queue(true)?;
+        let running = |error: Error| Stop::running(&error);
+        let fusion = FusionWrapper::new(&queue).map_err(running)?;
+        let mut times = Vec::with_capacity(report.steps.len());
+        for step in &report.steps {
+            fusion.start_fusion().map_err(running)?;
+            self.submit_some(&queue, buffers, step.members.clone())?;
+            let done = fusion.complete_fusion(&self.properties).map_err(running)?;
+            done.wait().map_err(running)?;
+            let is_same =
+                done.report().is_some_and(|own| matches!(&own.steps[..], [one] if one.key == step.key));
+            times.push(done.gpu_time().filter(|_| is_same));
+        }
+        Ok(times)
+    }
+
     fn queue(&self, fusion: bool) -> Result<Queue, Stop> {
         let options = QueueOptions::new().enable_fusion(fusion).profiling(true);
         self.context.queue(options).map_err(|error| Stop::running(&error))
     }
 
     fn submit(&self, queue: &Queue, buffers: &Buffers) -> Result<Vec<Event>, Stop> {
-        let mut events = Vec::with_capacity(self.pipeline.submits.len());
+        self.submit_some(queue, buffers, 0..self.pipeline.submits.len())
+    }
+
+    fn submit_some(&self, queue: &Queue, buffers: &Buffers, which: Range<usize>) -> Result<Vec<Event>, Stop> {
+        let mut events = Vec::with_capacity(which.len());
         let sampler = |how: Option<Sampling>| how.map(|how| self.context.sampler(how.info())).transpose();
         let mut samplers = Vec::new();
         for how in [Sampling::Nearest, Sampling::Linear] {
@@ -149,7 +177,8 @@ impl<'p> Session<'p> {
             let made = sampler(asked.then_some(how)).map_err(|error| Stop::running(&error))?;
             samplers.extend(made.map(|made| (how, made)));
         }
-        for (submit, checked) in self.pipeline.submits.iter().zip(&self.checked.submits) {
+        let submits = self.pipeline.submits.iter().zip(&self.checked.submits);
+        for (submit, checked) in submits.skip(which.start).take(which.len()) {
             let event = queue.submit(|handler| {
                 for index in &checked.args {
                     let arg = &submit.args[*index];

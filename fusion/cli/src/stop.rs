@@ -20,6 +20,8 @@ pub(crate) enum Status {
     NotFused = 4,
     /// The device failed.
     DeviceFailed = 5,
+    /// Somebody pressed Ctrl-C; what was done until then was printed.
+    Interrupted = 130,
 }
 
 impl From<Status> for ExitCode {

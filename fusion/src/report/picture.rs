@@ -16,6 +16,7 @@ pub struct Picture<'a> {
     names: Vec<String>,
     unfused_us: Vec<f64>,
     fused_us: Option<f64>,
+    dispatches_us: Vec<f64>,
 }
 
 impl FusionReport {
@@ -29,7 +30,13 @@ impl FusionReport {
     /// The list as a picture that more can be written into.
     #[must_use]
     pub fn picture(&self) -> Picture<'_> {
-        Picture { report: self, names: Vec::new(), unfused_us: Vec::new(), fused_us: None }
+        Picture {
+            report: self,
+            names: Vec::new(),
+            unfused_us: Vec::new(),
+            fused_us: None,
+            dispatches_us: Vec::new(),
+        }
     }
 }
 
@@ -52,6 +59,13 @@ impl Picture<'_> {
     #[must_use]
     pub fn fused_us(mut self, time: f64) -> Self {
         self.fused_us = Some(time);
+        self
+    }
+
+    /// Microseconds that each dispatch of the list took on the device, in order.
+    #[must_use]
+    pub fn dispatches_us(mut self, times: impl IntoIterator<Item = f64>) -> Self {
+        self.dispatches_us = times.into_iter().collect();
         self
     }
 

@@ -197,6 +197,8 @@ pub struct Findings {
     pub undefined: Counted<UndefinedResult>,
     /// Instructions executed.
     pub steps: u64,
+    /// The dispatch in which the run was [stopped](super::execute_while), if it was.
+    pub stopped: Option<usize>,
 }
 
 impl Findings {

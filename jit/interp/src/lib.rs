@@ -146,7 +146,29 @@ pub fn execute(
     memory: &mut Memory,
     options: &Options,
 ) -> Result<Findings, OracleError> {
-    run(dispatches, memory, options, None)
+    run(dispatches, memory, options, None, None)
+}
+
+/// How far a run is, before each work-group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Index of the dispatch.
+    pub dispatch: usize,
+    /// Its work-groups that are done.
+    pub done: u32,
+    /// Its work-groups.
+    pub groups: u32,
+}
+
+/// As [`execute`], asking before each work-group whether to go on. If not, the run ends there, and what it found so far says where:
+/// [`Findings::stopped`].
+pub fn execute_while(
+    dispatches: &[Dispatch<'_>],
+    memory: &mut Memory,
+    options: &Options,
+    goes_on: &dyn Fn(Progress) -> bool,
+) -> Result<Findings, OracleError> {
+    run(dispatches, memory, options, None, Some(goes_on))
 }
 
 /// Does what [`execute`] does, and adds every access to a buffer to a trace.
@@ -156,7 +178,7 @@ pub fn execute_traced(
     options: &Options,
     trace: &mut Trace,
 ) -> Result<Findings, OracleError> {
-    run(dispatches, memory, options, Some(trace))
+    run(dispatches, memory, options, Some(trace), None)
 }
 
 fn run(
@@ -164,6 +186,7 @@ fn run(
     memory: &mut Memory,
     options: &Options,
     mut trace: Option<&mut Trace>,
+    goes_on: Option<&dyn Fn(Progress) -> bool>,
 ) -> Result<Findings, OracleError> {
     let size = u64::from(options.subgroup_size);
     if !options.subgroup_size.is_power_of_two() || size > 128 {
@@ -176,8 +199,11 @@ fn run(
     let mut findings = Findings::default();
     for (index, dispatch) in dispatches.iter().enumerate() {
         let trace = trace.as_deref_mut();
-        if let Some(mut machine) = Machine::new(index, dispatch, memory, options, &mut findings, trace)? {
-            machine.run()?;
+        if let Some(mut machine) = Machine::new(index, dispatch, memory, options, &mut findings, trace)?
+            && !machine.run(goes_on)?
+        {
+            findings.stopped = Some(index);
+            break;
         }
     }
     Ok(findings)

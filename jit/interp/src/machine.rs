@@ -15,7 +15,7 @@ use super::program::{Edge, Inst, Program};
 use super::schedule::{Order, Random};
 use super::trace::Trace;
 use super::undefined::Notice;
-use super::{Dispatch, Options};
+use super::{Dispatch, Options, Progress};
 use access::Site;
 use world::World;
 
@@ -101,14 +101,18 @@ impl<'a> Machine<'a> {
         }))
     }
 
-    /// Runs all work-groups.
-    pub(super) fn run(&mut self) -> Result<(), OracleError> {
-        let count = self.groups.iter().product();
-        for group in self.options.order.groups(count, &mut self.random) {
+    /// Runs all work-groups, or those before which it may go on; whether it ran them all.
+    pub(super) fn run(&mut self, goes_on: Option<&dyn Fn(Progress) -> bool>) -> Result<bool, OracleError> {
+        let groups = self.groups.iter().product();
+        let dispatch = self.world.dispatch;
+        for (done, group) in (0..).zip(self.options.order.groups(groups, &mut self.random)) {
+            if goes_on.is_some_and(|goes_on| !goes_on(Progress { dispatch, done, groups })) {
+                return Ok(false);
+            }
             self.begin_group(group);
             self.group()?;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn begin_group(&mut self, linear: u32) {

@@ -76,6 +76,45 @@ pub enum KernelReason {
     Optimizer(String),
 }
 
+macro_rules! anchors {
+    ($($variant:ident $anchor:literal),* $(,)?) => {
+        impl KernelReason {
+            /// The headings of `docs/reasons.md` for kernels, in the order of the variants.
+            pub const ANCHORS: &'static [&'static str] = &[$(concat!("kernel-", $anchor)),*];
+
+            /// The heading of `docs/reasons.md` that says what it means and what can be done: `kernel-volatile`, say.
+            pub fn anchor(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => concat!("kernel-", $anchor),)*
+                }
+            }
+
+            /// Where it is explained: the page, with its heading.
+            pub fn explained_at(&self) -> String {
+                format!("docs/reasons.md#{}", self.anchor())
+            }
+        }
+    };
+}
+
+anchors! {
+    Capability "capability",
+    Resource "resource",
+    DescriptorArray "descriptor-array",
+    DeviceAddresses "device-addresses",
+    AddressingModel "addressing-model",
+    RecursivePointers "recursive-pointers",
+    MemoryModel "memory-model",
+    VariablePointer "variable-pointer",
+    Volatile "volatile",
+    Call "call",
+    TooLarge "too-large",
+    ExecutionMode "execution-mode",
+    InstructionSet "instruction-set",
+    Instruction "instruction",
+    Optimizer "optimizer",
+}
+
 /// Prints where a pointer points.
 struct Root<'a>(&'a Option<SetBinding>);
 

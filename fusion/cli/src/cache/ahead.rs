@@ -5,6 +5,7 @@
 //! started again.
 
 use crate::args::CacheArgs;
+use crate::interrupt;
 use crate::pipeline::{self, check};
 use crate::progress::Bar;
 use crate::session;
@@ -129,6 +130,9 @@ pub(super) fn warm(context: &Context, files: &[PathBuf], jobs: Option<usize>) ->
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some((number, list)) = lists.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if interrupt::is_asked() {
+                        break;
+                    }
                     let warmed = warm_one(context, list);
                     note(&mut held(&results[*number]), warmed);
                     bar.step();
@@ -149,6 +153,10 @@ pub(super) fn warm(context: &Context, files: &[PathBuf], jobs: Option<usize>) ->
 pub(super) fn count_kept(context: &Context, files: &[PathBuf], warmed: &mut Outcome) {
     warmed.is_filled = true;
     for (file, warmed) in files.iter().zip(&mut warmed.files) {
+        // Ctrl-C came first.
+        if warmed.lists == 0 {
+            continue;
+        }
         // What could not be read or built was said, and is not among the dispatches.
         let lists = lists_of(file).unwrap_or_default().into_iter();
         let steps = lists.filter_map(|list| explain_one(context, &list).ok()).flatten();
@@ -219,7 +227,9 @@ fn lists_of(file: &Path) -> Result<Vec<List>, Stop> {
 
 impl Outcome {
     pub(super) fn status(&self) -> Status {
-        if self.verified.1 > 0 {
+        if interrupt::is_asked() {
+            Status::Interrupted
+        } else if self.verified.1 > 0 {
             Status::Different
         } else if self.files.iter().any(|file| !file.errors.is_empty()) {
             Status::Wrong

@@ -26,6 +26,8 @@ pub(super) struct Report {
     undefined: Found<Undefined>,
     /// Instructions with undefined results of which it was not found out whether anything depends on them.
     unfollowed: u64,
+    /// The submission in which Ctrl-C stopped it; nothing is known of what comes after.
+    stopped: Option<usize>,
 }
 
 /// All are counted, some are listed.
@@ -168,6 +170,7 @@ impl Report {
             divergent_barriers,
             undefined: Found { count: undefined.len() as u64, list: undefined },
             unfollowed: reaching.unfollowed,
+            stopped: findings.stopped,
         }
     }
 }
@@ -210,6 +213,9 @@ impl Places<'_> {
 pub(super) fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> io::Result<()> {
     let title = report.name.as_deref().unwrap_or("fusion list");
     writeln!(out, "{title}, {} submissions, {} instructions\n", labels.len(), report.steps)?;
+    if let Some(submission) = report.stopped {
+        writeln!(out, "  stopped in submission {submission}; what follows was found until then\n")?;
+    }
     if report.unfollowed > 0 {
         let more = report.unfollowed;
         writeln!(

@@ -2,8 +2,10 @@
 //!
 //! The list runs once more for each instruction that had one, with another result there. What then differs, depends on it.
 
+use crate::interrupt;
+use crate::progress::Bar;
 use crate::stop::Stop;
-use vkfuse_interp::{Dispatch, Findings, Memory, Notice, ObjectId, Options, UndefinedResult, execute};
+use vkfuse_interp::{Dispatch, Findings, Memory, Notice, ObjectId, Options, UndefinedResult, execute_while};
 
 /// The run that noticed them.
 pub(super) struct Ran<'a> {
@@ -49,13 +51,25 @@ pub(super) fn reaching(
 ) -> Result<Reaching, Stop> {
     let noticed = &ran.findings.undefined;
     let mut list = Vec::new();
+    let bar = Bar::new("undefined results followed", noticed.list.len());
+    let mut followed = 0;
     for &result in &noticed.list {
+        if interrupt::is_asked() {
+            break;
+        }
+        followed += 1;
+        bar.step();
         let other = Notice::Other { dispatch: result.dispatch, word: result.word };
         // A result that lets it run on for so much longer is one that a loop depends on.
         let max_steps = ran.findings.steps.saturating_mul(4).saturating_add(1 << 20).min(options.max_steps);
         let options = Options { undefined: other, max_steps, ..*options };
         let mut memory = again()?;
-        let reached = match execute(dispatches, &mut memory, &options) {
+        let reached = match execute_while(dispatches, &mut memory, &options, &|_| !interrupt::is_asked()) {
+            // Nothing was found out.
+            Ok(Findings { stopped: Some(_), .. }) => {
+                followed -= 1;
+                break;
+            }
             Err(_) => Some(Reached::Loop),
             Ok(findings) => {
                 let accesses = |findings: &Findings| {
@@ -73,5 +87,5 @@ pub(super) fn reaching(
         };
         list.extend(reached.map(|reached| (result, reached)));
     }
-    Ok(Reaching { list, unfollowed: noticed.count - noticed.list.len() as u64 })
+    Ok(Reaching { list, unfollowed: noticed.count - followed })
 }

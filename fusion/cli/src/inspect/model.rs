@@ -35,6 +35,8 @@ pub(super) struct Entry {
     pub(super) workgroup_bytes: u32,
     /// Why the kernel only runs unfused; `null` if it can be fused.
     pub(super) not_fusible: Option<String>,
+    /// Where that is explained: the page, with its heading.
+    pub(super) explained_at: Option<String>,
     pub(super) spec_constants: Vec<Constant>,
     pub(super) bindings: Vec<Binding>,
     pub(super) push: Option<Push>,
@@ -96,13 +98,14 @@ pub(super) struct BufferAccess {
 impl Entry {
     pub(super) fn new(kernel: &Kernel, specialized: &Specialized) -> Entry {
         let interface = &specialized.interface;
-        let (not_fusible, accesses) = match &specialized.normal {
+        let (not_fusible, explained_at, accesses) = match &specialized.normal {
             Ok(normal) if interface.uses_device_addresses => {
-                let reason = format!("{}, so only under policy trust", KernelReason::DeviceAddresses);
-                (Some(reason), accesses(interface, &normal.analysis))
+                let why = KernelReason::DeviceAddresses;
+                let reason = format!("{why}, so only under policy trust");
+                (Some(reason), Some(why.explained_at()), accesses(interface, &normal.analysis))
             }
-            Ok(normal) => (None, accesses(interface, &normal.analysis)),
-            Err(reason) => (Some(reason.to_string()), Vec::new()),
+            Ok(normal) => (None, None, accesses(interface, &normal.analysis)),
+            Err(reason) => (Some(reason.to_string()), Some(reason.explained_at()), Vec::new()),
         };
         let (major, minor) = interface.version;
         Entry {
@@ -119,6 +122,7 @@ impl Entry {
             subgroup_operations: interface.has_subgroup_ops,
             workgroup_bytes: interface.workgroup_bytes,
             not_fusible,
+            explained_at,
             spec_constants: kernel.spec_constants().iter().map(constant).collect(),
             bindings: (0..interface.bindings.len()).map(|index| binding(interface, index)).collect(),
             push: interface.push.as_ref().map(|push| Push {

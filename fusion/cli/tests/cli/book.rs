@@ -1,6 +1,6 @@
 //! The book: links lead somewhere, every page is in the table of contents, code is that of the examples.
 
-use crate::process::root;
+use crate::process::{command, finish, has_device, root};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -10,9 +10,14 @@ fn pages() -> Vec<PathBuf> {
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         .collect();
-    pages.extend(
-        ["README.md", "CONTRIBUTING.md", "examples/pipelines/README.md"].map(|name| root().join(name)),
-    );
+    let others = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "examples/pipelines/README.md",
+        "fusion/cli/README.md",
+        "fusion/python/README.md",
+    ];
+    pages.extend(others.map(|name| root().join(name)));
     pages.sort();
     pages
 }
@@ -90,9 +95,12 @@ fn code_is_that_of_the_examples() {
         for part in text.split("<!-- from ").skip(1) {
             let (file, rest) = part.split_once(" -->").expect("the end of the comment");
             let code = rest.split("```").nth(1).expect("a block of code");
-            let trimmed = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
-            let wanted: Vec<String> =
-                trimmed(code).into_iter().skip(1).filter(|line| !line.is_empty()).collect();
+            // Of examples in documentation the marks of comments are left out.
+            let trimmed = |text: &str| {
+                let lines = text.lines().map(|line| line.trim().trim_start_matches("///").trim().to_owned());
+                lines.filter(|line| !line.is_empty()).collect::<Vec<_>>()
+            };
+            let wanted: Vec<String> = trimmed(code).into_iter().skip(1).collect();
             let have = trimmed(&read(&root().join(file)));
             let is_there = have.windows(wanted.len()).any(|lines| lines == wanted);
             assert!(is_there, "{}: what is said to be from {file} is not there:{code}", page.display());
@@ -100,4 +108,164 @@ fn code_is_that_of_the_examples() {
         }
     }
     assert!(blocks >= 5, "{blocks} blocks");
+}
+
+/// A block of code: the page, what stands before it, its language and its lines.
+struct Block {
+    page: PathBuf,
+    before: String,
+    language: String,
+    lines: Vec<String>,
+}
+
+fn blocks() -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for page in pages() {
+        let (mut before, mut open) = (String::new(), None::<Block>);
+        for line in read(&page).lines() {
+            match (line.trim_start().strip_prefix("```"), &mut open) {
+                (Some(language), None) => {
+                    let (page, language) = (page.clone(), language.to_owned());
+                    open = Some(Block { page, before: before.clone(), language, lines: Vec::new() });
+                }
+                (Some(_), Some(_)) => blocks.extend(open.take()),
+                (None, Some(block)) => block.lines.push(line.to_owned()),
+                (None, None) if line.trim().is_empty() => {}
+                (None, None) => line.clone_into(&mut before),
+            }
+        }
+        assert!(open.is_none(), "{}: a block of code has no end", page.display());
+    }
+    blocks
+}
+
+/// Code is that of an example, or is compiled or run where it stands.
+#[test]
+fn code_is_compiled_or_run() {
+    let documented = read(&root().join("fusion/src/lib.rs"));
+    for block in blocks() {
+        let is_from = block.before.starts_with("<!-- from ");
+        let page = block.page.strip_prefix(root()).expect("a page of the repository").display().to_string();
+        let is_checked = match block.language.as_str() {
+            "" | "text" | "console" => true,
+            "rust" | "rust,no_run" => documented.contains(&format!("include_str!(\"../../{page}\")")),
+            // The tests in Python run those of the package's page.
+            "python" => is_from || page == "fusion/python/README.md",
+            _ => is_from,
+        };
+        assert!(is_checked, "{page}: nothing compiles this {}:\n{}", block.language, block.lines.join("\n"));
+    }
+}
+
+/// The commands of the pages, with what follows `$ `, less the comments.
+fn commands() -> Vec<(String, Vec<String>)> {
+    let mut commands = Vec::new();
+    for block in blocks().iter().filter(|block| block.language == "console") {
+        let page = block.page.strip_prefix(root()).expect("a page of the repository").display().to_string();
+        for line in block.lines.iter().filter_map(|line| line.trim().strip_prefix("$ ")) {
+            let words = line.split("  #").next().unwrap_or_default().split_whitespace();
+            commands.push((page.clone(), words.map(str::to_owned).collect()));
+        }
+    }
+    commands
+}
+
+/// What is said to `vkfuse`: by its name, or by Cargo.
+fn vkfuse_arguments(words: &[String]) -> Option<&[String]> {
+    let start = ["cargo", "run", "--bin", "vkfuse", "--"];
+    if words.len() > start.len() && words.iter().zip(start).all(|(word, wanted)| word == wanted) {
+        return Some(&words[start.len()..]);
+    }
+    words.strip_prefix(&["vkfuse".to_owned()])
+}
+
+#[test]
+fn commands_do_what_the_pages_say() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("temporary folder");
+    for name in ["examples", "shaders"] {
+        std::os::unix::fs::symlink(root().join(name), folder.path().join(name)).expect("a link");
+    }
+    let mut ran = BTreeSet::new();
+    for (page, words) in commands() {
+        let Some(arguments) = vkfuse_arguments(&words) else { continue };
+        // The reader's own, and lists that are written first and take their time.
+        let is_there = |word: &String| {
+            !(word.ends_with(".toml") || word.ends_with(".spv")) || folder.path().join(word).exists()
+        };
+        if !arguments.iter().all(is_there) || !ran.insert(arguments.to_vec()) {
+            continue;
+        }
+        let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        // Nothing outside of this folder is touched.
+        if let Some(at) = arguments.iter().position(|word| *word == "--cache-dir") {
+            arguments[at + 1] = "cache";
+        }
+        let finished =
+            finish(command().args(&arguments).current_dir(folder.path()).env("VKFUSE_CACHE_DIR", "cache"));
+        assert_eq!(finished.status, 0, "{page}: {words:?}\n{}", finished.stderr);
+    }
+    assert!(ran.len() >= 8, "{ran:?}");
+}
+
+/// Scripts, tests, benches and examples that the pages name exist.
+#[test]
+fn commands_name_what_there_is() {
+    let script = read(&root().join("x"));
+    let manifests = [
+        "fusion",
+        "fusion/cli",
+        "fusion/capi",
+        "fusion/python",
+        "jit",
+        "jit/fuzz",
+        "cache",
+        "benches",
+        "examples",
+    ];
+    let exists = |kind: &str, name: &str| {
+        manifests.iter().any(|folder| {
+            let folder = root().join(folder);
+            let manifest = read(&folder.join("Cargo.toml"));
+            let sections: Vec<&str> = manifest.split(&format!("[[{kind}]]")).skip(1).collect();
+            let place = folder.join(if kind == "test" { "tests" } else { "." });
+            sections.iter().any(|section| section.contains(&format!("name = \"{name}\"")))
+                || place.join(name).with_extension("rs").exists()
+                || place.join(name).join("main.rs").exists()
+        })
+    };
+    let mut seen = 0;
+    for (page, words) in commands() {
+        match words[0].as_str() {
+            "./x" => {
+                assert!(script.contains(&format!("\n  {})\n", words[1])), "{page}: {words:?}");
+                seen += 1;
+            }
+            "sh" => assert!(root().join(&words[1]).exists(), "{page}: {words:?}"),
+            "python" => assert!(root().join(&words[1]).exists(), "{page}: {words:?}"),
+            _ => {}
+        }
+        for pair in words.windows(2).filter(|_| words.iter().any(|word| word == "cargo")) {
+            if let Some(kind @ ("test" | "bench" | "example")) = pair[0].strip_prefix("--") {
+                assert!(exists(kind, &pair[1]), "{page}: {words:?}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 10, "{seen}");
+}
+
+/// The same chain by each of the ways in: short enough to be read at once, and one dispatch. What each prints is looked at where it
+/// runs: `./x c`, `./x wgpu`, `./x python`.
+#[test]
+fn quick_starts_are_short_and_say_how_many_dispatches() {
+    for name in
+        ["ash_chain.rs", "wgpu_chain.rs", "c/quickstart.c", "c/quickstart.cpp", "python/quickstart.py"]
+    {
+        let text = read(&root().join("examples").join(name));
+        assert!(text.lines().count() <= 80, "{name} has {} lines", text.lines().count());
+        assert!(text.contains("} dispatch, ") || text.contains("%u dispatch, "), "{name}");
+    }
 }

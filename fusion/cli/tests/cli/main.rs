@@ -7,6 +7,7 @@ mod check;
 mod exit_status;
 mod images;
 mod inspect;
+mod interrupt;
 mod manual;
 mod pages;
 mod process;

@@ -1,6 +1,6 @@
 //! `run --html`: what is on the page, and that a browser shows it.
 
-use crate::process::{command, example, finish, has_device, vkfuse};
+use crate::process::{command, example, finish, has_device, root, vkfuse};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,10 @@ use std::process::Command;
 /// The page of an example.
 fn page(folder: &Path, name: &str) -> (PathBuf, String) {
     let path = folder.join(name).with_extension("html");
-    let finished = vkfuse(&["run", &example(name), "--no-cache", "--html", path.to_str().expect("UTF-8")]);
+    // Medians, where they are kept.
+    let repeat = if std::env::var_os("BLESS").is_some() { "9" } else { "1" };
+    let path_text = path.to_str().expect("UTF-8");
+    let finished = vkfuse(&["run", &example(name), "--no-cache", "--repeat", repeat, "--html", path_text]);
     assert_eq!(finished.status, 0, "{}", finished.stderr);
     let text = std::fs::read_to_string(&path).expect("the page");
     (path, text)
@@ -56,14 +59,24 @@ fn a_page_shows_kernels_buffers_dispatches_and_splits() {
         " reads ",
         " writes ",
         "dispatch 2 ",
-        "docs/reasons.md#cross-group",
+        // What can be done about it is on the page itself.
+        "<a href=\"#cross-group\">",
+        "<h3 id=\"cross-group\">",
+        "Within a dispatch work-groups cannot wait for each other",
+        "<th>µs unfused</th><th>µs</th>",
     ];
     assert!(has(&split, &accesses));
     assert!(!split.contains("4 kernels in 1 dispatch"));
+    // The time of each dispatch: the code is the same when it runs by itself.
+    let titles = split.split("dispatch ").skip(1).filter(|title| title.starts_with(['1', '2']));
+    let timed = titles.filter(|title| title.split('<').next().is_some_and(|title| title.ends_with(" µs")));
+    assert_eq!(timed.count(), 2, "{split}");
+    let row = split.split("<tr>").find(|row| row.starts_with("<td>2</td>")).expect("the second dispatch");
+    assert!(!row.contains('–'), "{row}");
 }
 
-/// Bytes of the screenshot of a page in a window of this size, or nothing where there is no browser.
-fn screenshot(page: &Path, size: &str, dark: bool) -> Option<u64> {
+/// The screenshot of a page in a window of this size, or nothing where there is no browser.
+fn screenshot(page: &Path, size: &str, dark: bool) -> Option<Vec<u8>> {
     let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
         Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
     })?;
@@ -77,7 +90,7 @@ fn screenshot(page: &Path, size: &str, dark: bool) -> Option<u64> {
     command.arg(format!("--blink-settings=preferredColorScheme={}", u8::from(!dark)));
     command.arg(format!("file://{}", page.display()));
     let output = command.output().expect("the browser starts");
-    let taken = std::fs::metadata(&image).map(|image| image.len());
+    let taken = std::fs::read(&image);
     Some(taken.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr))))
 }
 
@@ -98,7 +111,31 @@ fn a_browser_shows_the_page_in_light_and_dark_and_on_a_phone() {
             let _ = writeln!(std::io::stderr(), "SKIPPED a_browser_shows_the_page: no chromium");
             return;
         };
+        let (shown, nothing) = (shown.len(), nothing.len());
         assert!(shown > 4 * nothing && shown > 10_000, "{size}: {shown} bytes, an empty page has {nothing}");
+    }
+}
+
+/// `BLESS=1` takes them again, and the pictures beside them. What is on them changes with the times, so that they are not compared.
+#[test]
+fn the_gallery_has_a_screenshot_of_each_page() {
+    let gallery = std::fs::read_to_string(root().join("docs/gallery.md")).expect("the gallery");
+    let bless = std::env::var_os("BLESS").is_some();
+    for (name, list) in
+        [("chain", "chain.toml"), ("softmax", "softmax.toml"), ("reverse", "reverse_split.toml")]
+    {
+        let image = root().join("docs/pictures").join(name).with_extension("png");
+        if bless {
+            let folder = tempfile::tempdir().expect("temporary folder");
+            let (path, text) = page(folder.path(), list);
+            let shown = screenshot(&path, "900,1100", false).expect("a browser");
+            std::fs::write(&image, shown).expect("it is written");
+            let svg = &text[text.find("<svg").expect("a picture")..text.find("</svg>").expect("its end") + 6];
+            std::fs::write(image.with_extension("svg"), format!("{svg}\n")).expect("it is written");
+        }
+        let taken = std::fs::read(&image).unwrap_or_else(|error| panic!("{}: {error}", image.display()));
+        assert!(taken.starts_with(b"\x89PNG") && (10_000..400_000).contains(&taken.len()), "{name}");
+        assert!(gallery.contains(&format!("](pictures/{name}.png)")), "{name}");
     }
 }
 

@@ -150,9 +150,14 @@ fn title(picture: &Picture<'_>, number: usize, members: &Range<usize>) -> String
             title += &format!(" · {} work-groups side by side", group.work_groups);
         }
     }
-    match picture.fused_us {
-        Some(after) if report.dispatches == 1 => title + &format!(" · {}", time(after)),
-        _ => title,
+    let whole = picture.fused_us.filter(|_| report.dispatches == 1);
+    let own = picture.dispatches_us.get(number).filter(|_| picture.dispatches_us.len() == report.dispatches);
+    let Some(after) = whole.or(own.copied()) else { return title };
+    let before =
+        picture.unfused_us.get(members.clone()).filter(|_| members.len() > 1 && report.dispatches > 1);
+    match before {
+        Some(before) => title + &format!(" · {} instead of {}", time(after), time(before.iter().sum())),
+        None => title + &format!(" · {}", time(after)),
     }
 }
 
