@@ -9,8 +9,8 @@ pub use vkfuse_jit::{
     },
     plan::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport,
-        InlineReport, InterleaveFacts, Internalization, Places, PlanError, Policy, Promote, Report,
-        RewriteReport, ShapeFacts, SplitReport, TrustedReport,
+        InlineReport, InterleaveFacts, Internalization, Members, Places, PlanError, Policy, Promote,
+        ReorderReport, Report, RewriteReport, ShapeFacts, SplitReport, TrustedReport,
     },
 };
 pub(crate) use vkfuse_jit::{

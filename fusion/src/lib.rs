@@ -202,8 +202,9 @@ pub use crate::{
     },
     report::{
         AloneReason, BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy,
-        FusionReport, GroupReport, InlineReport, Internalization, Objects, Places, Reason, Report,
-        RewriteReason, RewriteReport, SplitReport, Stats, StepReport, Tier, TrustedReport,
+        FusionReport, GroupReport, InlineReport, Internalization, Members, Objects, Places, Reason,
+        ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, Stats, StepReport, Tier,
+        TrustedReport,
     },
 };
 

@@ -79,11 +79,13 @@ pub enum Claim {
     Placed,
     /// What is worked out again is what would have been loaded.
     Inlined,
+    /// Submissions that are done in another order have no byte in common that one of them writes.
+    Order,
 }
 
 impl Claim {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Disjoint,
         Self::SameInvocation,
         Self::SameGroup,
@@ -93,6 +95,7 @@ impl Claim {
         Self::Shape,
         Self::Placed,
         Self::Inlined,
+        Self::Order,
     ];
 
     /// Its name.
@@ -107,6 +110,7 @@ impl Claim {
             Self::Shape => "shape",
             Self::Placed => "placed",
             Self::Inlined => "inlined",
+            Self::Order => "order",
         }
     }
 }
@@ -153,6 +157,9 @@ pub fn certify(list: &[Submission], plan: &Plan, solver: &mut dyn Solver) -> Vec
     }
     for again in &plan.again {
         checker.inlined(again);
+    }
+    if let Some(reordered) = &plan.report.reordered {
+        checker.reordered(asked, &reordered.order);
     }
     for step in &plan.steps {
         if let (Source::Fused { recipe, .. }, true) = (&step.source, step.members.len() > 1) {
@@ -220,6 +227,29 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// A list that is done in another order: nothing to be solved, for the arguments are numbers.
+    fn reordered(&mut self, asked: &[Submission], order: &[usize]) {
+        let mut sorted = order.to_vec();
+        sorted.sort_unstable();
+        let outcome = match sorted.into_iter().eq(0..asked.len()) {
+            true => Outcome::Proved,
+            false => Outcome::Refuted("not each submission is done once".to_owned()),
+        };
+        self.push(Claim::Shape, format!("order {order:?}"), outcome, None);
+        let written: Vec<Option<Vec<usize>>> = asked.iter().map(group::written).collect();
+        for (number, &later) in order.iter().enumerate() {
+            for &earlier in order[number..].iter().filter(|&&at| at < later) {
+                let pair = [earlier, later].map(|at| (&asked[at], written[at].as_deref()));
+                let outcome = match group::common(pair) {
+                    None => Outcome::Proved,
+                    Some(what) => Outcome::Refuted(what),
+                };
+                let subject = format!("submissions {earlier} and {later}");
+                self.push(Claim::Order, subject, outcome, None);
+            }
+        }
+    }
+
     /// A submission in which a producer is worked out.
     fn inlined(&mut self, again: &Again) {
         let whole = format!("submission {}, for loads of submission {}", again.producer, again.next);
@@ -228,7 +258,9 @@ impl Checker<'_, '_> {
             self.push(Claim::Inlined, whole, Outcome::Unknown(cause), None);
             return;
         };
-        let outcome = pair.mismatch(self.list, &self.plan.again).map_or(Outcome::Proved, Outcome::Refuted);
+        let order = self.plan.report.reordered.as_ref().map(|one| &*one.order);
+        let outcome =
+            pair.mismatch((self.list, order), &self.plan.again).map_or(Outcome::Proved, Outcome::Refuted);
         let fits = outcome == Outcome::Proved;
         self.push(Claim::Shape, whole.clone(), outcome, None);
         if !fits {

@@ -123,6 +123,12 @@ mutants! {
     RoundsInTurnAreOne: "loops that are done for one work-group after another go round as often as for one",
     IgnoreLimits: "limits on bindings, push constants and shared memory are not kept",
     EffectsComeAfterGuards: "what a guard of a straight line turns away has done nothing before it",
+    // Order.
+    ReadsMayMove: "what reads may be done before or after what writes there",
+    WritesMayMove: "of two submissions that write somewhere any may be the last",
+    ViewsMayMove: "arguments that begin at different bytes have none in common",
+    PartsCover: "who comes after a write of a part comes after all that was written before",
+    AddressesMayMove: "what follows device addresses touches its arguments alone",
     // Placement.
     #[load = true] AnyKernelIsFree: "a kernel with barriers or shared memory is placed as well",
     #[load = true] IdsAreNotVirtual: "a placed kernel reads the dispatch's group and local id for its own",

@@ -16,11 +16,14 @@ mod interleave;
 mod internalize;
 mod load_once;
 mod mapping;
+mod members;
 mod must_write;
 mod place;
 mod push;
 mod reaching_definitions;
 pub(crate) mod recipe;
+mod renumber;
+pub(crate) mod reorder;
 mod report;
 mod seam;
 mod shape;
@@ -33,10 +36,11 @@ mod view;
 
 pub use ingredients::Ingredients;
 pub use interleave::InterleaveFacts;
+pub use members::Members;
 pub use must_write::overwrites;
 pub use report::{
-    AloneReason, BarrierReason, BarrierReport, BufferReport, GroupReport, InlineReport, Places, Report,
-    RewriteReport, SplitReport, TrustedReport,
+    AloneReason, BarrierReason, BarrierReport, BufferReport, GroupReport, InlineReport, Places,
+    ReorderReport, Report, RewriteReport, SplitReport, TrustedReport,
 };
 pub use step::{Bound, Placement, Step};
 pub use submission::{
@@ -89,6 +93,56 @@ pub struct PlanError {
 /// # Errors
 /// [`PlanError`] if a submission cannot run on the device even alone.
 pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
+    let mut best = plan_in_order(list, options, limits)?;
+    if best.steps.len() <= 1 || list.len() <= 2 || options.no_rewrites {
+        return Ok(best);
+    }
+    let dispatches = best.steps.len();
+    let dependences = reorder::Dependences::of(list);
+    for order in reorder::proposals(list, &dependences, &best, options, limits) {
+        if !dependences.allow(&order) {
+            continue;
+        }
+        let all = best.values.all;
+        match plan_as(list, &order, options, limits) {
+            Ok(mut other) if reorder::is_better(&other, &best) => {
+                other.values.all |= all;
+                other.report.reordered = Some(ReorderReport { order, dispatches });
+                best = other;
+            }
+            Ok(other) => best.values.all |= other.values.all,
+            Err(_) => {}
+        }
+    }
+    Ok(best)
+}
+
+/// Plans a list as if it had been submitted in this order, and tells the plan in the positions of the list.
+///
+/// # Errors
+/// As [`plan`].
+pub(crate) fn plan_as(
+    list: &[Submission],
+    order: &[usize],
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Result<Plan, PlanError> {
+    let reordered: Vec<Submission> = order.iter().map(|&at| list[at].clone()).collect();
+    match plan_in_order(&reordered, options, limits) {
+        Ok(plan) => Ok(plan.renumbered(order)),
+        Err(error) => Err(PlanError { submission: order[error.submission], ..error }),
+    }
+}
+
+/// Plans a fusion list in the order in which it is.
+///
+/// # Errors
+/// As [`plan`].
+pub(crate) fn plan_in_order(
+    list: &[Submission],
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
     let asked = list;
     let mut uses = Uses::of(list).under(options.policy, list);

@@ -24,11 +24,13 @@ mod instance;
 mod trial;
 
 use std::fmt;
-use std::ops::Range;
 
 use ahash::{AHashMap, AHashSet};
 
-use crate::plan::{FuseOptions, InterleaveFacts, Limits, Plan, PlanError, Submission, plan};
+use crate::plan::reorder::Dependences;
+use crate::plan::{
+    FuseOptions, InterleaveFacts, Limits, Members, Plan, PlanError, Submission, plan_as, plan_in_order,
+};
 use instance::Instance;
 use trial::Trial;
 
@@ -38,7 +40,7 @@ pub struct StepVerdict {
     /// The step's key.
     pub key: [u8; 32],
     /// The submissions that it does.
-    pub members: Range<usize>,
+    pub members: Members,
     /// What came out.
     pub verdict: Verdict,
 }
@@ -113,7 +115,12 @@ pub fn validate(list: &[Submission], options: &FuseOptions, limits: &Limits, of:
             if open.is_empty() {
                 break;
             }
-            let Ok((plan, keys)) = same_code(&instance, options, limits, &open) else { continue };
+            let order = of.report.reordered.as_ref().map(|one| &*one.order);
+            // Where less of the buffers is left, other parts of them may meet.
+            if order.is_some_and(|order| !Dependences::of(&instance.list).allow(order)) {
+                continue;
+            }
+            let Ok((plan, keys)) = same_code(&instance, order, options, limits, &open) else { continue };
             if !keys.is_empty() {
                 note(&keys, &mut open, &Trial::new(&instance, &plan, options.float, limits).verdict());
             }
@@ -128,15 +135,19 @@ pub fn validate(list: &[Submission], options: &FuseOptions, limits: &Limits, of:
         .collect()
 }
 
-/// The plan of an instance, and which of the keys are in it.
+/// The plan of an instance, done in the order of the list that it is of, and which of the keys are in it.
 fn same_code(
     instance: &Instance,
+    order: Option<&[usize]>,
     options: &FuseOptions,
     limits: &Limits,
     keys: &AHashSet<[u8; 32]>,
 ) -> Result<(Plan, AHashSet<[u8; 32]>), PlanError> {
     let made = |limits: &Limits| -> Result<(Plan, AHashSet<[u8; 32]>), PlanError> {
-        let plan = plan(&instance.list, options, limits)?;
+        let plan = match order {
+            Some(order) => plan_as(&instance.list, order, options, limits)?,
+            None => plan_in_order(&instance.list, options, limits)?,
+        };
         let same = plan.steps.iter().map(|step| step.key).filter(|key| keys.contains(key)).collect();
         Ok((plan, same))
     };

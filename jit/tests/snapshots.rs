@@ -142,7 +142,7 @@ fn text(list: &List, plan: &Plan) -> String {
 }
 
 fn step_text(list: &List, step: &Step) -> String {
-    let names = list.submissions[step.members.clone()].iter().map(|s| s.kernel.name.as_str());
+    let names = step.members.of(&list.submissions).map(|s| s.kernel.name.as_str());
     let mut text = format!("\n; {}\n", names.collect::<Vec<_>>().join(", "));
     let key: String = step.key[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     text += &format!("; key {key}, code version {}\n", step.ingredients().code_version);

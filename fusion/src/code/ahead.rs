@@ -1,6 +1,6 @@
 //! Code ahead of time, and why it would be found or not: planned lists of which nothing runs.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use vkfuse_cache::{self as cache, Key, Layer, Miss};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::{BuildError, Error},
-    jit::{self, Step},
+    jit::{self, Members, Step},
     report::list::{StepReport, Tier},
 };
 
@@ -33,7 +33,7 @@ pub struct Difference {
 #[non_exhaustive]
 pub struct Explanation {
     /// Which submissions of the list it runs, counted from 0.
-    pub members: Range<usize>,
+    pub members: Members,
     /// The names of its kernels.
     pub label: String,
     /// The step's key, as in a [`StepReport`].
@@ -78,7 +78,7 @@ pub(crate) fn plan_only(
     let plan =
         plan.map_err(|error| Error::Build { kernel: error.kernel.clone(), source: BuildError::Plan(error) })?;
     let label = |step: &jit::Step| -> Arc<str> {
-        let kernels = submissions[step.members.clone()].iter();
+        let kernels = step.members.of(submissions);
         Arc::from(kernels.map(|one| one.kernel.name.as_str()).collect::<Vec<_>>().join(" + "))
     };
     Ok(plan.steps.into_iter().map(|step| (label(&step), step)).collect())

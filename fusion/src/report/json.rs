@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use crate::{
     error::Error,
     jit::{
-        BufferId, BufferReport, GroupReport, InlineReport, Internalization, Places, Promote, RewriteReport,
-        SplitReport, TrustedReport,
+        BufferId, BufferReport, GroupReport, InlineReport, Internalization, Places, Promote, ReorderReport,
+        RewriteReport, SplitReport, TrustedReport,
     },
     report::list::{CheckReport, CheckedBy, FusionReport, Tier},
 };
@@ -37,7 +37,7 @@ pub struct List {
     pub buffers: Named<BufferOutcome>,
     /// What was taken on the user's word.
     pub trusted: Vec<Trusted>,
-    /// What was placed, and what is worked out again.
+    /// What was placed, what is worked out again, and whether the list was done in another order.
     pub rewrites: Vec<Rewrite>,
     /// What comparing fused and unfused came to, where that was asked for.
     pub checks: Vec<Check>,
@@ -98,20 +98,23 @@ pub struct Split {
     pub explained_at: String,
 }
 
-/// A submission whose items are done in the order of another's elements, or that works out what another stores.
+/// A submission whose items are done in the order of another's elements, or that works out what another stores; or a list that is
+/// done in another order.
 #[derive(Debug, Serialize)]
 pub struct Rewrite {
-    /// `place` or `inline`.
+    /// `place`, `inline` or `reorder`.
     pub kind: &'static str,
-    /// The submission.
-    pub kernel: usize,
+    /// The submission; none of a list.
+    pub kernel: Option<usize>,
     /// The other one.
-    pub partner: usize,
+    pub partner: Option<usize>,
     /// Of what is placed.
     pub pi: Option<Pi>,
     /// Of what is inlined.
     pub again: Option<Again>,
-    /// The item of an invocation, or what it costs, in words.
+    /// Of what is reordered: all submissions, in the order in which they are done.
+    pub order: Option<Vec<usize>>,
+    /// The item of an invocation, what it costs, or the order, in words.
     pub detail: String,
 }
 
@@ -243,6 +246,7 @@ impl List {
             buffers.0.push((called, BufferOutcome::from(outcome)));
         }
         let rewrites = plan.rewrites.iter().map(Rewrite::placed);
+        let inlined = plan.inlined.iter().map(|one| Rewrite::inlined(one, &name));
         List {
             format: FORMAT,
             outcome: report.outcome.to_string(),
@@ -252,7 +256,7 @@ impl List {
             splits: plan.splits.iter().map(|split| Split::of(split, &name)).collect(),
             buffers,
             trusted: plan.trusted.iter().map(|pair| Trusted::of(pair, &name)).collect(),
-            rewrites: rewrites.chain(plan.inlined.iter().map(|one| Rewrite::inlined(one, &name))).collect(),
+            rewrites: rewrites.chain(inlined).chain(plan.reordered.iter().map(Rewrite::reordered)).collect(),
             checks: report.checks.iter().map(Check::from).collect(),
             cache: Cache::of(report),
             time_us: MakingTimes { plan: report.plan_us, jit: report.jit_us, driver: report.driver_us },
@@ -269,7 +273,7 @@ impl Group {
         });
         let step = report.steps.iter().find(|step| step.members == group.members);
         Group {
-            kernels: group.members.clone().collect(),
+            kernels: group.members.to_vec(),
             fused: group.fused,
             work_group: group.work_group,
             items_per_invocation: group.items_per_invocation,
@@ -304,10 +308,11 @@ impl Rewrite {
         let pi = Pi { order, length, work_group: one.work_group, groups: one.groups, items: one.items };
         Rewrite {
             kind: "place",
-            kernel: one.submission,
-            partner: one.partner,
+            kernel: Some(one.submission),
+            partner: Some(one.partner),
             pi: Some(pi),
             again: None,
+            order: None,
             detail: one.to_string(),
         }
     }
@@ -316,10 +321,23 @@ impl Rewrite {
         let InlineReport { loads, times, paid, saved, .. } = *one;
         Rewrite {
             kind: "inline",
-            kernel: one.submission,
-            partner: one.producer,
+            kernel: Some(one.submission),
+            partner: Some(one.producer),
             pi: None,
             again: Some(Again { buffer: name(one.buffer), loads, times, paid, saved }),
+            order: None,
+            detail: one.to_string(),
+        }
+    }
+
+    fn reordered(one: &ReorderReport) -> Rewrite {
+        Rewrite {
+            kind: "reorder",
+            kernel: None,
+            partner: None,
+            pi: None,
+            again: None,
+            order: Some(one.order.clone()),
             detail: one.to_string(),
         }
     }

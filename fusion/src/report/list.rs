@@ -2,12 +2,12 @@
 //!
 //! One object for three readers: the user, through the event; the log; and tests.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{BufferId, Report},
+    jit::{BufferId, Members, Report},
     report::outcome::Outcome,
 };
 
@@ -70,7 +70,7 @@ impl Tier {
 #[non_exhaustive]
 pub struct StepReport {
     /// Which submissions of the list it runs, counted from 0.
-    pub members: Range<usize>,
+    pub members: Members,
     /// The trace key: equal for whatever runs the same code.
     pub key: [u8; 32],
     /// Whether the memory cache had the pipeline.
@@ -130,7 +130,7 @@ pub struct CheckReport {
     /// Who compared.
     pub by: CheckedBy,
     /// The submissions it is about.
-    pub members: Range<usize>,
+    pub members: Members,
     /// Whether they are the same; nothing where that could not be found out.
     pub agreed: Option<bool>,
     /// What differs, why it could not be found out, or on how much they agree.
@@ -203,7 +203,7 @@ pub(crate) fn default_name(id: BufferId) -> Arc<str> {
 
 /// Makes a report speak of other buffers.
 pub(crate) fn rename(report: &mut Report, mut to: impl FnMut(BufferId) -> BufferId) {
-    let Report { groups: _, splits, buffers, trusted, rewrites: _, inlined } = report;
+    let Report { groups: _, splits, buffers, trusted, rewrites: _, inlined, reordered: _ } = report;
     splits.iter_mut().filter_map(|split| split.buffer.as_mut()).for_each(|buffer| *buffer = to(*buffer));
     buffers.iter_mut().for_each(|report| report.buffer = to(report.buffer));
     trusted.iter_mut().for_each(|report| report.buffer = report.buffer.map(&mut to));

@@ -8,7 +8,7 @@ use super::schedule::Schedule;
 use crate::{
     code::programs::Program,
     error::{Error, SubmitError},
-    jit::{BindingKind, Bound, Step},
+    jit::{BindingKind, Bound, Members, Step},
     runtime::context::ContextInner,
     submission::{
         buffer::BufferInner,
@@ -28,7 +28,7 @@ pub(crate) struct Piece {
     pub(crate) push: SmallVec<[u8; 64]>,
     pub(crate) groups: [u32; 3],
     /// The submissions that it does, by their places in the list.
-    pub(crate) members: Range<usize>,
+    pub(crate) members: Members,
     /// What it reaches by address rather than through a binding.
     pub(crate) reaches: SmallVec<[(Touch, Arc<BufferInner>); 2]>,
     /// It follows addresses, and nobody said where to: on its queue it is kept apart from everything.

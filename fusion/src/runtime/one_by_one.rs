@@ -47,7 +47,7 @@ impl ContextInner {
                 ran.unwrap_or_else(|source| Err(Error::Build { kernel: entry.label.to_string(), source }));
             match ran {
                 Ok((submitted, mut step)) => {
-                    step.members = place..place + 1;
+                    step.members = (place..place + 1).into();
                     steps.push(step);
                     last = Some(submitted);
                 }

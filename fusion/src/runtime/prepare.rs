@@ -175,7 +175,7 @@ impl ContextInner {
         let mut steps = Vec::with_capacity(list.entries.len());
         for (position, entry) in list.entries.iter().enumerate() {
             let mut step = self.plain_step(entry)?;
-            step.members = position..position + 1;
+            step.members = (position..position + 1).into();
             steps.push(step);
         }
         self.pieces(list, &steps, outcome, Report::default(), 0.0)
@@ -205,8 +205,8 @@ impl ContextInner {
             let label = list.labels(step);
             report.members = step.members.clone();
             reports.push(report);
-            let reaches = list.entries[step.members.clone()].iter().flat_map(Entry::reaches).collect();
-            let apart = list.entries[step.members.clone()].iter().any(Entry::apart);
+            let reaches = step.members.of(&list.entries).flat_map(Entry::reaches).collect();
+            let apart = step.members.of(&list.entries).any(Entry::apart);
             pieces.push(Piece::of(label, step, program, reaches, apart));
         }
         let report = FusionReport {
@@ -249,9 +249,12 @@ impl List {
     }
 
     pub(crate) fn labels(&self, step: &Step) -> Arc<str> {
-        match &self.entries[step.members.clone()] {
-            [one] => one.label.clone(),
-            several => Arc::from(several.iter().map(|entry| &*entry.label).collect::<Vec<_>>().join(" + ")),
+        match &*step.members {
+            [one] => self.entries[*one].label.clone(),
+            _ => {
+                let labels: Vec<&str> = step.members.of(&self.entries).map(|entry| &*entry.label).collect();
+                Arc::from(labels.join(" + "))
+            }
         }
     }
 

@@ -120,7 +120,7 @@ impl ContextInner {
             forced = Some(Error::from(FusionError::Forced { reason: reason.clone() }));
         }
         count(counter, 1);
-        let members = 0..list.entries.len();
+        let members = (0..list.entries.len()).into();
         checks.push(CheckReport { by: CheckedBy::Device, members, agreed, detail });
         report.checks = checks;
         report.names = list.names();

@@ -149,6 +149,7 @@ impl Device {
             refused: asked.filter(|b| b.got == Internalization::None).count(),
             barriers: report.plan.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
             split: report.plan.splits.first().map(|s| s.reason.to_string()),
+            reordered: report.plan.reordered.is_some(),
         })
     }
 

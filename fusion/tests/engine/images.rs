@@ -213,7 +213,7 @@ impl Around {
         // What goes by elements fuses, with images or without; what goes by the lines of the image stands between.
         assert_eq!(report.dispatches, 3, "{:#?}", report.plan);
         let fused: Vec<_> =
-            report.plan.groups.iter().map(|group| (group.members.clone(), group.fused)).collect();
+            report.plan.groups.iter().map(|group| (group.members.as_range().unwrap(), group.fused)).collect();
         assert_eq!(fused, [(0..3, true), (3..4, false), (4..7, true)]);
         assert!(report.plan.splits[0].detail.contains("texel ("), "{:#?}", report.plan.splits);
     }

@@ -20,6 +20,7 @@ mod known_lists;
 mod library_chains;
 mod library_kernels;
 mod numbers;
+mod order;
 mod seams;
 mod shaders_load;
 mod verified;

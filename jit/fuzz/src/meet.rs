@@ -4,11 +4,9 @@
 //! both, or if the same work-group does and a barrier stands between the members. What a uniform view reads may be
 //! read at any time, so it must not be written at all.
 
-use std::ops::Range;
-
 use vkfuse_interp::{AccessKind, Touched, Trace};
 use vkfuse_jit::kernel::BindingKind;
-use vkfuse_jit::plan::{Plan, Step, Submission};
+use vkfuse_jit::plan::{Members, Plan, Step, Submission};
 
 use crate::owner;
 
@@ -69,7 +67,7 @@ const UNTOUCHED: Cell = {
 
 /// The accesses of some members, byte by byte.
 pub(crate) struct Touches {
-    members: Range<usize>,
+    members: Members,
     /// By object: cells, member by member within a grain.
     objects: Vec<Vec<Cell>>,
     grain: u64,
@@ -111,7 +109,8 @@ impl Touches {
             }
             let uniform = is_uniform(&list[at], touched);
             for byte in touched.offset / grain..(touched.offset + u64::from(touched.bytes)).div_ceil(grain) {
-                let cell = &mut cells[byte as usize * members.len() + at - members.start];
+                let number = members.iter().position(|&member| member == at)?;
+                let cell = &mut cells[byte as usize * members.len() + number];
                 let reads = matches!(touched.kind, AccessKind::Read | AccessKind::AtomicRead);
                 let side = if reads { &mut cell.reads } else { &mut cell.writes };
                 side.item.add(owner.item);
@@ -149,8 +148,8 @@ impl Touches {
                         return Some(Wrong {
                             uniform,
                             no_barrier,
-                            first: self.members.start + first,
-                            second: self.members.start + second,
+                            first: self.members[first],
+                            second: self.members[second],
                             object: object as u32,
                             byte: number as u64 * self.grain,
                         });
@@ -169,8 +168,7 @@ impl Touches {
         second: usize,
         barriers: &[usize],
     ) -> Option<(bool, bool)> {
-        let between = self.members.start + first..self.members.start + second;
-        let barrier = barriers.iter().any(|at| between.contains(at));
+        let barrier = barriers.iter().any(|at| self.members[first..second].contains(at));
         for (x, y) in [(a.writes, b.reads), (a.writes, b.writes), (a.reads, b.writes)] {
             if x.item.is_empty() || y.item.is_empty() {
                 continue;

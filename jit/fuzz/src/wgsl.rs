@@ -9,7 +9,7 @@
 //!
 //! The files in order of the work: `random`, `bench` (shape and size), `pattern` (indices), `recipe` (a kernel as
 //! data), `text` (as WGSL), `open` (specialization constants), `soup` (kernels and lists without a plan), `pool`,
-//! `memory`, `list` (lists of known legality), `mixed`, `case`, `generator`, `seams` (lists of another kind), `check`, `tally`.
+//! `memory`, `list` (lists of known legality), `mixed`, `case`, `turns`, `generator`, `seams` (lists of another kind), `check`, `tally`.
 
 mod bench;
 mod case;
@@ -27,6 +27,7 @@ mod seams;
 mod soup;
 mod tally;
 mod text;
+mod turns;
 
 pub use case::{Case, Family, Legality};
 pub use check::{Failure, Outcome, check, explain, limits, run_unfused};

@@ -47,11 +47,42 @@ pub(super) struct Group<'a> {
 /// Traces that were begun, by member, invocation and whether loops are taken apart.
 pub(super) type Traces<'a> = AHashMap<(usize, String, bool), Trace<'a>>;
 
+/// The arguments that a submission writes; nothing if its kernel is not read.
+pub(super) fn written(submission: &Submission) -> Option<Vec<usize>> {
+    let body = Body::new(&submission.kernel.normal.as_ref().ok()?.module)?;
+    let all = accesses(&Member { position: 0, submission, body }).ok()?.into_iter();
+    Some(all.filter(|access| access.kind != AccessKind::Read).map(|access| access.argument).collect())
+}
+
+/// Why the order of two submissions may matter, of which it is known what they write, or not.
+pub(super) fn common(pair: [(&Submission, Option<&[usize]>); 2]) -> Option<String> {
+    if pair.iter().any(|(one, _)| one.kernel.interface.uses_device_addresses) {
+        return Some("one of them follows device addresses".to_owned());
+    }
+    // Of a kernel that is not read, what its declarations say.
+    let may_write = |(one, written): (&Submission, Option<&[usize]>), argument: usize| match written {
+        Some(written) => written.contains(&argument),
+        None => one.kernel.interface.bindings[argument].writes,
+    };
+    for (n, a) in pair[0].0.args.iter().enumerate() {
+        for (m, b) in pair[1].0.args.iter().enumerate() {
+            let apart = a.offset + a.len <= b.offset || b.offset + b.len <= a.offset;
+            if a.buffer == b.buffer && !apart && (may_write(pair[0], n) || may_write(pair[1], m)) {
+                return Some(format!(
+                    "binding {} of the one and {} of the other",
+                    a.at.binding, b.at.binding
+                ));
+            }
+        }
+    }
+    None
+}
+
 impl<'a> Group<'a> {
     /// Reads the members of a fused step; the position of one that cannot be read otherwise.
     pub(super) fn new(list: &'a [Submission], step: &'a Step, recipe: &'a Recipe) -> Result<Self, usize> {
         let mut members = Vec::new();
-        for position in step.members.clone() {
+        for &position in &step.members {
             let submission = &list[position];
             let normal = submission.kernel.normal.as_ref().map_err(|_| position)?;
             let body = Body::new(&normal.module).ok_or(position)?;

@@ -42,7 +42,12 @@ impl<'a> Inlined<'a> {
     }
 
     /// What of the list does not allow it, whatever the instructions compute. `all` are the producers that were inlined anywhere.
-    pub(super) fn mismatch(&self, list: &[Submission], all: &[Again]) -> Option<String> {
+    /// `order` is the one in which the list is done, if not in its own.
+    pub(super) fn mismatch(
+        &self,
+        (list, order): (&[Submission], Option<&[usize]>),
+        all: &[Again],
+    ) -> Option<String> {
         let &Again { producer, next, from, .. } = self.again;
         let target = &self.again.consumer.args[from];
         if self.stores.len() != 1 || self.stores[0].kind != AccessKind::Write {
@@ -55,7 +60,17 @@ impl<'a> Inlined<'a> {
             let mut others = all.iter().filter(|one| one.next == next && one.producer == at);
             others.any(|one| one.consumer.args[one.from].at == target.at)
         };
-        for (at, one) in list.iter().enumerate().take(next + 1).skip(producer) {
+        let own: Vec<usize> = (0..list.len()).collect();
+        let order = order.unwrap_or(&own);
+        let number = |of: usize| order.iter().position(|&at| at == of);
+        let (Some(first), Some(last)) = (number(producer), number(next)) else {
+            return Some("a submission is not done".to_owned());
+        };
+        if first >= last {
+            return Some("what it is made of comes later".to_owned());
+        }
+        for &at in &order[first..=last] {
+            let one = &list[at];
             let Some(normal) = one.kernel.normal.as_ref().ok() else {
                 return Some("a kernel is not read".to_owned());
             };
@@ -71,7 +86,7 @@ impl<'a> Inlined<'a> {
                 if self.sources.iter().any(|&source| overlap(arg, &self.again.source.args[source])) {
                     return Some(format!("submission {at} writes what it is made of"));
                 }
-                if at > producer && !is_done(at) && overlap(arg, target) {
+                if at != producer && !is_done(at) && overlap(arg, target) {
                     return Some(format!("submission {at} writes what it stores"));
                 }
             }

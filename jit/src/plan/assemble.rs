@@ -127,7 +127,7 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
         bindings,
         push,
         groups: one.groups,
-        members: position..position + 1,
+        members: (position..position + 1).into(),
         floats: FloatControls::default(),
         source: Source::Plain { kernel: one.kernel.clone(), float, base: one.base },
         origins: Vec::new(),
@@ -197,7 +197,7 @@ pub(crate) fn fused(
     let parts = Parts { granted: &granted, barriers, chosen, unrolled, kept, together };
     let (step, full) = step(list, &group, options, parts);
     plan.report.groups.push(GroupReport {
-        members,
+        members: members.into(),
         fused: true,
         work_group: step.local_size(),
         items_per_invocation,
@@ -212,7 +212,7 @@ pub(crate) fn fused(
 
 pub(crate) fn report_unfused(list: &[Submission], position: usize, _limits: &Limits, plan: &mut Plan) {
     plan.report.groups.push(GroupReport {
-        members: position..position + 1,
+        members: (position..position + 1).into(),
         fused: false,
         work_group: list[position].kernel.interface.local_size,
         items_per_invocation: 1,
@@ -359,7 +359,7 @@ fn step(
         bindings,
         push: push.into_bytes(),
         groups,
-        members: range,
+        members: range.into(),
         floats: FloatControls::default(),
         source: Source::Fused { kernels, recipe: Arc::new(recipe) },
         origins,

@@ -1,7 +1,6 @@
 //! What a plan decided, as data: the same object for users, logs and tests.
 
-use std::ops::Range;
-
+use super::members::Members;
 use super::submission::{BufferId, Internalization, Promote};
 use crate::analysis::interleave::Alone;
 use crate::kernel::SetBinding;
@@ -22,13 +21,33 @@ pub struct Report {
     pub rewrites: Vec<RewriteReport>,
     /// Submissions that are worked out again where their results are read, in the order in which that was done.
     pub inlined: Vec<InlineReport>,
+    /// In which order the submissions are done, if not in their own.
+    pub reordered: Option<ReorderReport>,
+}
+
+/// A list that is done in another order than its own, in which more of it is next to each other.
+///
+/// Of two submissions that touch a byte which one of them may write, the earlier one also is done first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReorderReport {
+    /// Positions of all submissions, in the order in which they are done.
+    pub order: Vec<usize>,
+    /// How many dispatches it would be in its own order.
+    pub dispatches: usize,
+}
+
+impl std::fmt::Display for ReorderReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let order: Vec<String> = self.order.iter().map(ToString::to_string).collect();
+        write!(f, "in the order {}, instead of {} dispatches", order.join(", "), self.dispatches)
+    }
 }
 
 /// One dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupReport {
-    /// Positions in the list.
-    pub members: Range<usize>,
+    /// Positions in the list, in the order in which they are done.
+    pub members: Members,
     /// Whether several kernels run as one.
     pub fused: bool,
     /// Local size of the dispatch.

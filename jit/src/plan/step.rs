@@ -1,10 +1,10 @@
 //! One dispatch of a plan: what to run and what to bind. On a cache miss, `emit` builds its module.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::members::Members;
 use super::recipe::{Mapping, Recipe};
 use super::submission::{BufferId, FloatMode};
 use super::values::SlotOrigin;
@@ -42,8 +42,8 @@ pub struct Step {
     pub push: SmallVec<[u8; 64]>,
     /// Work-group counts.
     pub groups: [u32; 3],
-    /// Submissions it does.
-    pub members: Range<usize>,
+    /// Submissions it does, in order.
+    pub members: Members,
     /// What its module asks for; nothing unless floats are strict.
     pub(crate) floats: FloatControls,
     pub(crate) source: Source,

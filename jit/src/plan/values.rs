@@ -42,7 +42,19 @@ pub(crate) struct SlotOrigin {
     computed: bool,
 }
 
+impl Values {
+    /// Puts what is known of each submission in another order.
+    pub(super) fn sort(&mut self, sorted: impl FnOnce(Vec<Vec<(u32, u32)>>) -> Vec<Vec<(u32, u32)>>) {
+        self.words = sorted(std::mem::take(&mut self.words));
+    }
+}
+
 impl SlotOrigin {
+    /// Submissions and offsets in their push constants.
+    pub(super) fn passed(&mut self) -> impl Iterator<Item = &mut (usize, u32)> {
+        self.passed.iter_mut()
+    }
+
     pub(crate) fn add(&mut self, origin: Option<(usize, u32)>) {
         match origin {
             Some(origin) => self.passed.push(origin),
@@ -182,7 +194,7 @@ fn words(asked: &Submission, list: &Submission) -> Vec<(u32, u32)> {
 impl Passed {
     fn of(step: &Step) -> Passed {
         let from = match &step.source {
-            Source::Plain { .. } => From::One(step.members.start),
+            Source::Plain { .. } => From::One(step.members[0]),
             Source::Fused { recipe, .. } => {
                 let first = |ty: &String| recipe.push.iter().position(|slot| slot.ty == *ty).unwrap_or(0);
                 let slot = |(slot, origin): (&PushSlot, &SlotOrigin)| {

@@ -23,6 +23,7 @@ mod limits;
 mod load_once;
 mod loops;
 mod numbers;
+mod order;
 mod placement;
 mod promotion;
 mod rounds;

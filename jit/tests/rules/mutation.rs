@@ -25,6 +25,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("loops", super::loops::ALL),
     ("certain", super::certain::ALL),
     ("numbers", super::numbers::ALL),
+    ("order", super::order::ALL),
     ("views", super::views::ALL),
     ("kinds", super::kinds::ALL),
     ("blocks", super::blocks::ALL),

@@ -86,7 +86,7 @@ fn row(step: &Explanation) -> Value {
         .map(|(artifact, reason)| json!({ "what": name(*artifact), "reason": reason.to_string() }))
         .collect();
     json!({
-        "submissions": [step.members.start, step.members.end], "kernels": step.label, "key": step.key,
+        "submissions": *step.members, "kernels": step.label, "key": step.key,
         "levels": {
             "pipeline_in_memory": step.pipeline_in_memory, "code_in_memory": step.pipeline_in_memory,
             "code": step.code.is_ok(), "driver_blob": step.driver_blob.is_ok(),
@@ -98,8 +98,7 @@ fn row(step: &Explanation) -> Value {
 }
 
 fn print(number: usize, step: &Explanation, out: &mut dyn Write) -> Result<(), Stop> {
-    let last = step.members.end.saturating_sub(1);
-    writeln!(out, "list {number}, submissions {} to {last}: {}", step.members.start, step.label)?;
+    writeln!(out, "list {number}, submissions {}: {}", step.members, step.label)?;
     writeln!(out, "  key          {}", step.key)?;
     writeln!(out, "  code         {}{}", state(&step.code), place(step.code_tier))?;
     writeln!(out, "  driver blob  {}{}", state(&step.driver_blob), place(step.driver_blob_tier))?;

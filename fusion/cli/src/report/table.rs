@@ -57,7 +57,12 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     let mut inlined = Table::new(&["works out", "submission", "what it costs"]);
     for one in &report.rewrites {
         let table = if one.kind == "place" { &mut rewrites } else { &mut inlined };
-        table.row([label(labels, one.partner), label(labels, one.kernel), one.detail.clone()]);
+        match (one.partner, one.kernel) {
+            (Some(partner), Some(kernel)) => {
+                table.row([label(labels, partner), label(labels, kernel), one.detail.clone()]);
+            }
+            _ => writeln!(out, "  done {}\n", one.detail)?,
+        }
     }
     rewrites.print(out)?;
     inlined.print(out)?;

@@ -131,10 +131,11 @@ fn split(value: &Value, path: &str) {
 fn rewrite(value: &Value, path: &str) {
     let fields: &[(&str, Check)] = &[
         ("kind", text),
-        ("kernel", count),
-        ("partner", count),
+        ("kernel", |value, path| or_null(value, path, count)),
+        ("partner", |value, path| or_null(value, path, count)),
         ("pi", |value, path| or_null(value, path, pi)),
         ("again", |value, path| or_null(value, path, again)),
+        ("order", |value, path| or_null(value, path, |value, path| each(value, path, count))),
         ("detail", text),
     ];
     object(value, path, fields);

@@ -1,11 +1,9 @@
 //! What is drawn: a stage for each dispatch, with its kernels and what they hand to each other inside; and what goes through memory
 //! before, between and after the stages.
 
-use std::ops::Range;
-
 use super::Picture;
 use crate::{
-    jit::{AccessPair, BufferId, InlineReport, Internalization, Places, Reason, SplitReport},
+    jit::{AccessPair, BufferId, InlineReport, Internalization, Members, Places, Reason, SplitReport},
     report::list::ArgumentReport,
 };
 
@@ -76,7 +74,7 @@ struct Written {
 impl Graph {
     pub(super) fn of(picture: &Picture<'_>) -> Graph {
         let report = picture.report;
-        let groups: Vec<Range<usize>> = if report.plan.groups.is_empty() {
+        let groups: Vec<Members> = if report.plan.groups.is_empty() {
             report.steps.iter().map(|step| step.members.clone()).collect()
         } else {
             report.plan.groups.iter().map(|group| group.members.clone()).collect()
@@ -101,24 +99,24 @@ impl Graph {
     }
 }
 
-fn stage(picture: &Picture<'_>, number: usize, members: &Range<usize>) -> Stage {
+fn stage(picture: &Picture<'_>, number: usize, members: &Members) -> Stage {
     let report = picture.report;
     let mut stage = Stage {
         title: title(picture, number, members),
-        nodes: members.clone().map(|submission| kernel(picture, submission)).collect(),
+        nodes: members.iter().map(|&submission| kernel(picture, submission)).collect(),
         edges: Vec::new(),
         reads: Vec::new(),
         leaves: Vec::new(),
         cut: None,
     };
     let mut written: Vec<Written> = Vec::new();
-    for (node, submission) in members.clone().enumerate() {
+    for (node, &submission) in members.iter().enumerate() {
         let Some(one) = report.kernels.get(submission) else { continue };
         for argument in one.arguments.iter().filter(|argument| argument.reads) {
             // The latest first: what it wrote hides what was there.
             match written.iter().rev().find(|other| other.argument.overlaps(argument)) {
                 Some(from) => {
-                    let producer = members.start + from.node;
+                    let producer = members[from.node];
                     hand_over(picture, &mut stage, argument, (from.node, producer), (node, submission));
                 }
                 None => through(picture, &mut stage.reads, argument, node),
@@ -132,12 +130,12 @@ fn stage(picture: &Picture<'_>, number: usize, members: &Range<usize>) -> Stage 
             through(picture, &mut stage.leaves, argument, *node);
         }
     }
-    let cut = report.plan.splits.iter().find(|split| split.after + 1 == members.end);
+    let cut = report.plan.splits.iter().find(|split| members.last() == Some(&split.after));
     stage.cut = cut.map(|split| self::cut(picture, split));
     stage
 }
 
-fn title(picture: &Picture<'_>, number: usize, members: &Range<usize>) -> String {
+fn title(picture: &Picture<'_>, number: usize, members: &Members) -> String {
     let report = picture.report;
     let mut title = format!("dispatch {}", number + 1);
     if let Some(group) = report.plan.groups.iter().find(|group| group.members == *members) {

@@ -21,14 +21,16 @@ pub enum Family {
     Views,
     /// Anything after anything.
     Mixed,
+    /// Two lists of the others, by turns.
+    Turns,
     /// Kernels by elements and by rows ([`Seams`](super::Seams)).
     Seams,
 }
 
 impl Family {
     /// All of a [`Generator`](super::Generator).
-    pub const ALL: [Self; 6] =
-        [Self::Elementwise, Self::Tile, Self::Rows, Self::Access, Self::Views, Self::Mixed];
+    pub const ALL: [Self; 7] =
+        [Self::Elementwise, Self::Tile, Self::Rows, Self::Access, Self::Views, Self::Mixed, Self::Turns];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -39,6 +41,7 @@ impl Family {
             Self::Access => "access",
             Self::Views => "views",
             Self::Mixed => "mixed",
+            Self::Turns => "turns",
             Self::Seams => "seams",
         }
     }

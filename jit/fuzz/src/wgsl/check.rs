@@ -127,6 +127,7 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
         refused: asked.filter(|b| b.got == Internalization::None).count(),
         barriers: plan.report.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
         split: plan.report.splits.first().map(|s| s.reason.to_string()),
+        reordered: plan.report.reordered.is_some(),
     })
 }
 

@@ -6,6 +6,7 @@ use super::mixed::mixed;
 use super::pool::{Load, Pool, PoolKernel, load};
 use super::random::Random;
 use super::soup::soup;
+use super::turns::turns;
 use std::sync::Arc;
 
 /// Makes cases. Equal seeds and sizes give equal pools, and equal numbers equal cases.
@@ -45,13 +46,25 @@ impl Generator {
         &self.pool.kernels
     }
 
-    /// The list of that number.
+    fn stream(&self, kind: u64, number: usize) -> Random {
+        let mut seeds = Random::new(self.seed ^ kind);
+        Random::new(seeds.bits() ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// The list of that number. One in eight is two lists by turns.
     pub fn case(&self, number: usize) -> Case {
-        let stream = |kind: u64, number: usize| {
-            let mut seeds = Random::new(self.seed ^ kind);
-            Random::new(seeds.bits() ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-        };
-        let (mut random, mut detail) = (stream(0x5eed, number / self.sizes), stream(0xde7a11, number));
+        let mut random = self.stream(0x7042_4e5e, number / self.sizes);
+        if !random.one_in(8) {
+            return self.single(number);
+        }
+        let other = number + self.sizes * (1 + random.below(1000));
+        turns(&mut random, self.single(number), self.single(other))
+    }
+
+    /// The list of that number by itself.
+    fn single(&self, number: usize) -> Case {
+        let mut random = self.stream(0x5eed, number / self.sizes);
+        let mut detail = self.stream(0xde7a11, number);
         loop {
             let family = *random.pick(&[
                 Family::Elementwise,

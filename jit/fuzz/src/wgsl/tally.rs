@@ -24,6 +24,8 @@ pub enum Verdict {
         refused: usize,
         /// Barriers kept.
         barriers: usize,
+        /// Whether it was done in another order than its own.
+        reordered: bool,
         /// Why the list was split first, if it was.
         split: Option<String>,
     },
@@ -77,6 +79,8 @@ pub struct Tally {
     pub promotions_refused: usize,
     /// Barriers kept.
     pub barriers: usize,
+    /// Lists done in another order than their own.
+    pub reordered: usize,
 }
 
 impl Tally {
@@ -86,7 +90,16 @@ impl Tally {
         counts.lists += 1;
         match verdict {
             Verdict::Undefined => counts.undefined += 1,
-            Verdict::Equal { steps, submissions, one_group, internalized, refused, barriers, split } => {
+            Verdict::Equal {
+                steps,
+                submissions,
+                one_group,
+                internalized,
+                refused,
+                barriers,
+                split,
+                reordered,
+            } => {
                 counts.limited +=
                     usize::from(split.as_ref().is_some_and(|why| why.starts_with("device limit")));
                 if let (Legality::Legal, Some(why)) = (case.legality, split) {
@@ -104,6 +117,7 @@ impl Tally {
                 self.internalized += internalized;
                 self.promotions_refused += refused;
                 self.barriers += barriers;
+                self.reordered += usize::from(reordered);
             }
         }
     }
@@ -119,6 +133,7 @@ impl Tally {
         self.internalized += other.internalized;
         self.promotions_refused += other.promotions_refused;
         self.barriers += other.barriers;
+        self.reordered += other.reordered;
     }
 
     /// The lists of a family, or of all, that are of this legality, or of any.
@@ -180,8 +195,8 @@ impl fmt::Display for Tally {
         }
         write!(
             f,
-            "{} buffers internalized, {} promotions refused, {} barriers",
-            self.internalized, self.promotions_refused, self.barriers
+            "{} buffers internalized, {} promotions refused, {} barriers, {} lists in another order",
+            self.internalized, self.promotions_refused, self.barriers, self.reordered
         )
     }
 }
