@@ -253,9 +253,10 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(one: &Submission) -> Self {
+    fn of(one: &Submission, policy: Policy) -> Self {
         match analysis_of(one) {
             Err(_) => Self::Stranger,
+            Ok(_) if one.kernel.interface.uses_device_addresses && policy == Policy::Prove => Self::Stranger,
             Ok(_) if one.kernel.interface.item_only => Self::Any,
             Ok(_) => Self::Sized(one.kernel.interface.local_size),
         }
@@ -325,7 +326,7 @@ pub(crate) fn proposals(
     if list.len() > MOST || dependences.is_chain() {
         return SmallVec::new();
     }
-    let kinds: Vec<Kind> = list.iter().map(Kind::of).collect();
+    let kinds: Vec<Kind> = list.iter().map(|one| Kind::of(one, options.policy)).collect();
     let mut step_of = vec![0; list.len()];
     for (number, step) in plan.steps.iter().enumerate() {
         step.members.iter().for_each(|&at| step_of[at] = number);

@@ -63,7 +63,7 @@ fn noticing(mutant: Mutant) -> Vec<String> {
 /// Whether random lists come out wrong under a mutant.
 fn lists_notice(mutant: Mutant, lists: usize) -> bool {
     (0..lists.div_ceil(50))
-        .any(|seed| with(mutant, || catch_unwind(AssertUnwindSafe(|| smoke(seed as u64, 0, 50)))).is_err())
+        .any(|seed| with(mutant, || catch_unwind(AssertUnwindSafe(|| smoke(seed as u64, 4, 50)))).is_err())
 }
 
 #[test]

@@ -61,6 +61,17 @@ impl Generator {
         turns(&mut random, self.single(number), self.single(other))
     }
 
+    /// So many lists by turns, the first of that number.
+    pub fn by_turns(&self, number: usize, lists: usize) -> Case {
+        let mut random = self.stream(0x7042_4e5f, number);
+        let mut case = self.single(number);
+        for _ in 1..lists {
+            let other = number + 1 + random.below(1000);
+            case = turns(&mut random, case, self.single(other));
+        }
+        case
+    }
+
     /// The list of that number by itself.
     fn single(&self, number: usize) -> Case {
         let mut random = self.stream(0x5eed, number / self.sizes);
