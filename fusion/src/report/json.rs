@@ -378,7 +378,7 @@ impl From<&CheckReport> for Check {
                 CheckedBy::Interpreter => "interpreter",
                 CheckedBy::Device => "device",
             },
-            kernels: check.members.clone().collect(),
+            kernels: check.members.to_vec(),
             agreed: check.agreed,
             detail: check.detail.clone(),
         }

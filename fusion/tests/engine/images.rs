@@ -354,7 +354,7 @@ fn a_stencil_of_texels_is_cut_off_from_what_it_reads() {
     };
     let event = as_a_list(&rig, &|| upload(&a, &texels()), &submit, &|| (download(&b), download(&c)));
     let report = event.report().unwrap();
-    let groups: Vec<_> = report.plan.groups.iter().map(|group| group.members.clone()).collect();
+    let groups: Vec<_> = report.plan.groups.iter().map(|group| group.members.as_range().unwrap()).collect();
     assert_eq!(groups, [0..2, 2..4], "{:#?}", report.plan);
     let detail = &report.plan.splits[0].detail;
     assert!(detail.contains("at texel (global.x, global.y)"), "{detail}");
@@ -374,7 +374,7 @@ fn kernels_that_sample_fuse_with_what_comes_after_them() {
     };
     let event = as_a_list(&rig, &|| upload(&a, &texels()), &submit, &|| (download(&b), download(&c)));
     let report = event.report().unwrap();
-    let groups: Vec<_> = report.plan.groups.iter().map(|group| group.members.clone()).collect();
+    let groups: Vec<_> = report.plan.groups.iter().map(|group| group.members.as_range().unwrap()).collect();
     assert_eq!(groups, [0..3, 3..4], "{:#?}", report.plan);
     assert!(matches!(report.plan.splits[0].reason, Reason::SampledWritten(_)), "{:#?}", report.plan.splits);
 }

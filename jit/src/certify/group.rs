@@ -8,6 +8,7 @@ use super::body::{At, Body};
 use super::term::{Compare, Origin, Term, Word};
 use super::trace::{Ids, Member, Trace, World};
 use crate::analysis::AccessKind;
+use crate::kernel::BindingKind;
 use crate::plan::recipe::{Mapping, Recipe};
 use crate::plan::{Step, Submission};
 
@@ -66,7 +67,12 @@ pub(super) fn common(pair: [(&Submission, Option<&[usize]>); 2]) -> Option<Strin
     };
     for (n, a) in pair[0].0.args.iter().enumerate() {
         for (m, b) in pair[1].0.args.iter().enumerate() {
-            let apart = a.offset + a.len <= b.offset || b.offset + b.len <= a.offset;
+            // Of an image, nothing is known but which it is.
+            let is_buffer = [(0, n), (1, m)].into_iter().all(|(of, argument)| {
+                let kind = pair[of].0.kernel.interface.bindings[argument].kind;
+                matches!(kind, BindingKind::StorageBuffer | BindingKind::UniformBuffer)
+            });
+            let apart = is_buffer && (a.offset + a.len <= b.offset || b.offset + b.len <= a.offset);
             if a.buffer == b.buffer && !apart && (may_write(pair[0], n) || may_write(pair[1], m)) {
                 return Some(format!(
                     "binding {} of the one and {} of the other",

@@ -231,6 +231,12 @@ impl Lab {
         self
     }
 
+    /// Has what was submitted last count its work-groups from here.
+    pub(crate) fn based(mut self, base: [u32; 3]) -> Self {
+        self.submissions.last_mut().expect("a submission").base = base;
+        self
+    }
+
     /// Plans the list, runs it unfused and as planned, and compares.
     #[track_caller]
     pub(crate) fn check(self) -> Checked {

@@ -166,11 +166,12 @@ probes! {
 
     fn a_plan_in_another_order_holds_for_other_arguments() {
         let add = kernel("a z", "16", "z[gid.x] = (a[gid.x] + p.x) * p.y;");
-        // What has an image runs by itself; no rewrite is tried.
-        let image = compiled("image");
+        let other = kernel("a z", "16", "z[gid.x] = a[gid.x] + 1u;");
+        // What counts its work-groups from elsewhere runs by itself; no rewrite is tried.
         let lab = Lab::rewriting(64)
             .submit(&add, SMALL, &[0, 1], &[1, 2])
-            .submit_kernel(image, [1, 1, 1], &[7.into(), 8.into(), 9.into()], &[])
+            .submit(&other, [2, 1, 1], &[7, 8], &[])
+            .based([2, 0, 0])
             .submit(&add, SMALL, &[1, 4], &[5, 6]);
         assert!(lab.holds_with(&[&[11, 12], &[], &[15, 16]]));
         // The first and the third share no argument, and would here.
