@@ -10,10 +10,10 @@ use crate::limits;
 use crate::pipeline::check::Checked;
 use crate::pipeline::{BufferDecl, ImageDecl, Pipeline, Place, Promotion, Sampling, bind, contents};
 use crate::stop::Stop;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use vkfuse::report::Members;
 use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, DeviceInfo, Error, Event, FloatMode,
     FusedList, FusionProperties, FusionReport, FusionWrapper, Image, Kernel, Policy, Queue, QueueOptions,
@@ -148,7 +148,7 @@ impl<'p> Session<'p> {
         let mut times = Vec::with_capacity(report.steps.len());
         for step in &report.steps {
             fusion.start_fusion().map_err(running)?;
-            self.submit_some(&queue, buffers, step.members.clone())?;
+            self.submit_some(&queue, buffers, &step.members)?;
             let done = fusion.complete_fusion(&self.properties).map_err(running)?;
             done.wait().map_err(running)?;
             let is_same =
@@ -164,10 +164,10 @@ impl<'p> Session<'p> {
     }
 
     fn submit(&self, queue: &Queue, buffers: &Buffers) -> Result<Vec<Event>, Stop> {
-        self.submit_some(queue, buffers, 0..self.pipeline.submits.len())
+        self.submit_some(queue, buffers, &Members::from(0..self.pipeline.submits.len()))
     }
 
-    fn submit_some(&self, queue: &Queue, buffers: &Buffers, which: Range<usize>) -> Result<Vec<Event>, Stop> {
+    fn submit_some(&self, queue: &Queue, buffers: &Buffers, which: &Members) -> Result<Vec<Event>, Stop> {
         let mut events = Vec::with_capacity(which.len());
         let sampler = |how: Option<Sampling>| how.map(|how| self.context.sampler(how.info())).transpose();
         let mut samplers = Vec::new();
@@ -177,8 +177,7 @@ impl<'p> Session<'p> {
             let made = sampler(asked.then_some(how)).map_err(|error| Stop::running(&error))?;
             samplers.extend(made.map(|made| (how, made)));
         }
-        let submits = self.pipeline.submits.iter().zip(&self.checked.submits);
-        for (submit, checked) in submits.skip(which.start).take(which.len()) {
+        for (submit, checked) in which.of(&self.pipeline.submits).zip(which.of(&self.checked.submits)) {
             let event = queue.submit(|handler| {
                 for index in &checked.args {
                     let arg = &submit.args[*index];

@@ -151,10 +151,10 @@ fn title(picture: &Picture<'_>, number: usize, members: &Members) -> String {
     let whole = picture.fused_us.filter(|_| report.dispatches == 1);
     let own = picture.dispatches_us.get(number).filter(|_| picture.dispatches_us.len() == report.dispatches);
     let Some(after) = whole.or(own.copied()) else { return title };
-    let before =
-        picture.unfused_us.get(members.clone()).filter(|_| members.len() > 1 && report.dispatches > 1);
+    let alone = members.iter().map(|&at| picture.unfused_us.get(at).copied());
+    let before = alone.sum::<Option<f64>>().filter(|_| members.len() > 1 && report.dispatches > 1);
     match before {
-        Some(before) => title + &format!(" · {} instead of {}", time(after), time(before.iter().sum())),
+        Some(before) => title + &format!(" · {} instead of {}", time(after), time(before)),
         None => title + &format!(" · {}", time(after)),
     }
 }
