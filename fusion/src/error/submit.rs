@@ -257,6 +257,16 @@ pub enum SubmitError {
         /// The device's name.
         device: String,
     },
+    /// The kernel changes what the device does not change atomically, or not there.
+    #[error("the kernel changes {ty} in {memory} atomically, which {device} does not")]
+    Atomics {
+        /// The type, as `f32`.
+        ty: String,
+        /// A buffer or work-group memory.
+        memory: &'static str,
+        /// The device's name.
+        device: String,
+    },
     /// The kernel's SPIR-V is newer than the device takes.
     #[error("the kernel is SPIR-V {}.{}, and {device} takes up to {}.{}", version.0, version.1, limit.0, limit.1)]
     Version {

@@ -12,7 +12,10 @@ use vulkano::{
     memory::MemoryHeapFlags,
 };
 
-use super::{features, float_controls, spirv_caps};
+use super::{
+    features, float_controls,
+    spirv_caps::{self, AtomicCaps},
+};
 
 /// What sort of device it is, as the driver says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -218,6 +221,8 @@ pub(crate) struct Caps {
     pub(crate) max_loop_rounds: Option<u64>,
     /// What modules may ask of floats.
     pub(crate) float_controls: FloatControls,
+    /// What is changed atomically beside integers of 32 bits.
+    pub(crate) atomics: AtomicCaps,
     pub(super) spirv_capabilities: Vec<u32>,
     timestamp_bits: u32,
 }
@@ -254,6 +259,7 @@ impl Caps {
             driver_identity: driver_identity(device, validation),
             max_loop_rounds: (p.driver_id == Some(DriverId::MesaLLVMpipe)).then_some(LLVMPIPE_LOOP_ROUNDS),
             float_controls: float_controls::of(p),
+            atomics: spirv_caps::atomics(device),
             spirv_capabilities,
             timestamp_bits,
             info,

@@ -7,6 +7,28 @@
 
 use vulkano::device::{Device, physical::SubgroupFeatures};
 
+/// What a device changes atomically beside integers of 32 bits, in buffers and in shared memory: a SPIR-V capability says that it
+/// does in one of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AtomicCaps {
+    /// All operations of 64-bit integers.
+    pub(crate) int64: [bool; 2],
+    /// Additions of floats of 32 and 64 bits.
+    pub(crate) float_add: [[bool; 2]; 2],
+}
+
+/// The atomic operations of a device as it was opened.
+pub(super) fn atomics(device: &Device) -> AtomicCaps {
+    let f = device.enabled_features();
+    AtomicCaps {
+        int64: [f.shader_buffer_int64_atomics, f.shader_shared_int64_atomics],
+        float_add: [
+            [f.shader_buffer_float32_atomic_add, f.shader_shared_float32_atomic_add],
+            [f.shader_buffer_float64_atomic_add, f.shader_shared_float64_atomic_add],
+        ],
+    }
+}
+
 /// The capabilities the device takes, by number, sorted.
 pub(super) fn supported(device: &Device) -> Vec<u32> {
     let f = device.enabled_features();

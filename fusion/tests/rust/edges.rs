@@ -59,7 +59,7 @@ fn submit<K: KernelObject<Item = Item<1>>>(rig: &Rig, count: u32, kernel: &K) {
         .expect("submits");
 }
 
-table! { Narrow f32 u32 of 40:
+table! { Narrow f32 u32 of 42:
     add 2 |a, b, c| (a + b).to_bits();
     sub 2 |a, b, c| (a - b).to_bits();
     mul 2 |a, b, c| (a * b).to_bits();
@@ -79,6 +79,8 @@ table! { Narrow f32 u32 of 40:
     mul_add 3 |a, b, c| a.mul_add(b, c).to_bits();
     copysign 2 |a, b, c| a.copysign(b).to_bits();
     is_nan 1 |a, b, c| a.is_nan() as u32;
+    is_finite 1 |a, b, c| a.is_finite() as u32;
+    is_infinite 1 |a, b, c| a.is_infinite() as u32;
     to_bits 1 |a, b, c| a.to_bits();
     from_bits 1 |a, b, c| f32::from_bits(a.to_bits() ^ 1).to_bits();
     powi 2 |a, b, c| a.powi(b as i32).to_bits();
@@ -102,7 +104,7 @@ table! { Narrow f32 u32 of 40:
     remainder 2 |a, b, c| (a % b).to_bits();
 }
 
-table! { Wide f64 u64 of 25:
+table! { Wide f64 u64 of 27:
     add 2 |a, b, c| (a + b).to_bits();
     sub 2 |a, b, c| (a - b).to_bits();
     mul 2 |a, b, c| (a * b).to_bits();
@@ -122,6 +124,8 @@ table! { Wide f64 u64 of 25:
     mul_add 3 |a, b, c| a.mul_add(b, c).to_bits();
     copysign 2 |a, b, c| a.copysign(b).to_bits();
     is_nan 1 |a, b, c| a.is_nan() as u64;
+    is_finite 1 |a, b, c| a.is_finite() as u64;
+    is_infinite 1 |a, b, c| a.is_infinite() as u64;
     to_bits 1 |a, b, c| a.to_bits();
     from_bits 1 |a, b, c| f64::from_bits(a.to_bits() ^ 1).to_bits();
     powi 2 |a, b, c| a.powi(b as i32).to_bits();
@@ -202,7 +206,7 @@ impl Number {
 }
 
 /// Functions whose results are no floats.
-const WORDS: [&str; 4] = ["less", "is_nan", "to_bits", "from_bits"];
+const WORDS: [&str; 6] = ["less", "is_nan", "is_finite", "is_infinite", "to_bits", "from_bits"];
 
 /// Whether the device may give `found` where the host gives `host`.
 fn may_be(function: &str, of: [Number; 3], host: Number, found: Number) -> bool {

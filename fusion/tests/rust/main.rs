@@ -11,14 +11,21 @@ mod kernels;
 
 #[path = "../../../jit/dsl/tests/bodies/chains.rs"]
 mod chains;
+#[path = "../../../jit/dsl/tests/bodies/constants.rs"]
+mod constants;
 #[path = "../../../jit/dsl/tests/bodies/forms.rs"]
 mod forms;
+#[path = "../../../jit/dsl/tests/bodies/halves.rs"]
+mod halves;
+#[path = "../../../jit/dsl/tests/bodies/odd.rs"]
+mod odd;
 
 mod casts;
 mod chain;
 mod checked;
 mod device;
 mod edges;
+mod half;
 mod mistakes;
 mod narrow;
 mod valid;

@@ -9,7 +9,9 @@ use vkfuse::rust::{
 };
 
 use crate::{
+    chains::TalliesI64,
     device::Table,
+    halves::{Converts, SumsF32, SumsF64, Texels},
     kernels::{Branches, Document, Flow, Loops, Meaning, Methods, Nested, Particle, Paths, Reduce},
     narrow::Narrow,
 };
@@ -213,12 +215,14 @@ fn check<K: KernelObject>(count: &mut usize) {
     let validator = spirv_tools::val::create(Some(TargetEnv::Vulkan_1_3));
     for plain in [PlainIn::Push, PlainIn::Uniform] {
         for (fitting, checking) in [(false, false), (true, false), (false, true)] {
-            let options = LowerOptions { plain, fitting, checking };
-            let lowered = Lowered::of::<K>(options).expect("lowers");
-            if let Err(error) = validator.validate(&lowered.words, None) {
-                panic!("{} as {options:?}: {error}", K::NAME);
+            for halves in [false, true] {
+                let options = LowerOptions { plain, fitting, checking, halves };
+                let lowered = Lowered::of::<K>(options).expect("lowers");
+                if let Err(error) = validator.validate(&lowered.words, None) {
+                    panic!("{} as {options:?}: {error}", K::NAME);
+                }
+                *count += 1;
             }
-            *count += 1;
         }
     }
 }
@@ -241,7 +245,12 @@ fn all_modules_are_valid() {
     check::<Composites>(&mut count);
     check::<Groups>(&mut count);
     check::<Narrow>(&mut count);
-    assert_eq!(count, 15 * 6);
+    check::<Converts>(&mut count);
+    check::<Texels>(&mut count);
+    check::<SumsF32>(&mut count);
+    check::<SumsF64>(&mut count);
+    check::<TalliesI64>(&mut count);
+    assert_eq!(count, 20 * 12);
 }
 
 /// The check can fail.

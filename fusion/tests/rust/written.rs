@@ -10,7 +10,9 @@ use vkfuse::{
 
 use crate::{
     chains::{Chains, TalliesI32, TalliesU32},
+    constants::{Constants, Fixed},
     forms::{Alone, Elements, Grids, Mode, Patterns, Places, Random, Row, Traits},
+    odd::{self, COUNT, NAMES, Odd, PLAIN},
     support::Rig,
 };
 
@@ -78,6 +80,43 @@ fn chains_of_conditions() {
         run(&rig, 200, &host, &Chains { by, out: (&out.device).into() });
         out.assert_same();
     }
+}
+
+#[test]
+fn odd_functions() {
+    let rig = rig!();
+    let (x, y, z) = odd::inputs();
+    let n = x.len();
+    let (x, y, z) = (Both::new(&rig, x), Both::new(&rig, y), Both::new(&rig, z));
+    let out = Both::new(&rig, vec![0_u32; n * COUNT]);
+    let host = Odd { x: (&x.host).into(), y: (&y.host).into(), z: (&z.host).into(), out: (&out.host).into() };
+    let device = Odd {
+        x: (&x.device).into(),
+        y: (&y.device).into(),
+        z: (&z.device).into(),
+        out: (&out.device).into(),
+    };
+    run(&rig, n as u32, &host, &device);
+    let (found, expected) = (out.device.download().expect("downloads"), out.host.to_vec());
+    for (k, (found, expected)) in found.into_iter().zip(expected).enumerate() {
+        let (i, of) = (k / COUNT, k % COUNT);
+        let (x, y, z) = (x.host.to_vec()[i], y.host.to_vec()[i], z.host.to_vec()[i]);
+        assert_eq!([found, PLAIN[of](x, y, z)], [expected; 2], "{} of {x}, {y} and {z}", NAMES[of]);
+    }
+}
+
+#[test]
+fn functions_of_constants() {
+    let rig = rig!();
+    let x = [0, 1, 2, 9, 77, 100, u32::MAX, 1 << 31, 12345];
+    let x = Both::new(&rig, x.iter().cycle().take(90).copied().collect::<Vec<u32>>());
+    let (out, fixed) = (Both::new(&rig, vec![0_u32; 90]), Both::new(&rig, vec![Fixed::default(); 90]));
+    let host = Constants { x: (&x.host).into(), out: (&out.host).into(), fixed: (&fixed.host).into() };
+    let device =
+        Constants { x: (&x.device).into(), out: (&out.device).into(), fixed: (&fixed.device).into() };
+    run(&rig, 90, &host, &device);
+    out.assert_same();
+    fixed.assert_same();
 }
 
 /// Atomics of a range, and of work-group memory. What they leave behind does not depend on the order of the items.

@@ -18,7 +18,7 @@ use crate::{
         AccessorArg, Arguments, BindingParam, Capture, Local, Mode, Position, Signature, Stage, Value, join,
     },
     stage::Composite,
-    value::Int,
+    value::{Int, Ordered},
 };
 
 /// What an element of a buffer can be: a value without padding. Asked for where an accessor is made of a buffer, and not by
@@ -487,22 +487,41 @@ impl<A: Writes> Ranged<A> {
     }
 }
 
-/// What can be changed atomically.
+/// What can be added to atomically: of floats where the device has it, and of 64 bits.
 #[diagnostic::on_unimplemented(
-    message = "atomics take `u32` and `i32`, not `{Self}`",
-    note = "a float can be kept as its bits, with `to_bits` and `from_bits` around `compare_exchange`"
+    message = "`{Self}` is not added to atomically in kernels",
+    note = "`u32`, `i32`, `u64`, `i64`, `f32` and `f64` are; narrower ones have room in one of these"
 )]
-pub trait Atomic: Element + Int {}
+pub trait Atomic: Element + Ordered {}
 
 impl Atomic for u32 {}
 impl Atomic for i32 {}
+impl Atomic for u64 {}
+impl Atomic for i64 {}
+impl Atomic for f32 {}
+impl Atomic for f64 {}
+
+/// What can be changed atomically in all ways.
+#[diagnostic::on_unimplemented(
+    message = "this atomic operation takes `u32`, `i32`, `u64` and `i64` in kernels, not `{Self}`",
+    note = "a float can be kept as its bits, with `to_bits` and `from_bits` around `compare_exchange`"
+)]
+pub trait AtomicInt: Atomic + Int {}
+
+impl AtomicInt for u32 {}
+impl AtomicInt for i32 {}
+impl AtomicInt for u64 {}
+impl AtomicInt for i64 {}
 
 /// Each gives the element as it was before, zero where there is none, and is relaxed: it orders nothing else.
 macro_rules! atomics {
-    (impl [$($params:tt)*] $ty:ty: $slot:ident { $($(#[$doc:meta])* $name:ident |$old:ident, $value:ident| $new:expr;)+ }) => {
+    (impl [$($params:tt)*] $ty:ty: $slot:ident { $($(#[$doc:meta])* $name:ident $bound:ident |$old:ident, $value:ident| $new:expr;)+ }) => {
         impl<$($params)*> $ty {
             $($(#[$doc])*
-            pub fn $name(&self, index: u32, $value: T) -> T {
+            pub fn $name(&self, index: u32, $value: T) -> T
+            where
+                T: $bound,
+            {
                 self.$slot(index).map_or_else(T::zero, |mut element| {
                     let $old = *element;
                     *element = $new;
@@ -511,7 +530,10 @@ macro_rules! atomics {
             })+
 
             /// Replaces the element if it is as expected.
-            pub fn compare_exchange(&self, index: u32, expected: T, value: T) -> T {
+            pub fn compare_exchange(&self, index: u32, expected: T, value: T) -> T
+            where
+                T: AtomicInt,
+            {
                 self.$slot(index).map_or_else(T::zero, |mut element| {
                     let old = *element;
                     if old == expected {
@@ -523,25 +545,25 @@ macro_rules! atomics {
         }
     };
     ($($all:tt)+) => {
-        atomics! { impl [T: Atomic] ReadWrite<T>: host_slot { $($all)+ } }
-        atomics! { impl [T: Atomic] Ranged<ReadWrite<T>>: host_slot { $($all)+ } }
-        atomics! { impl [T: Atomic, const N: usize] crate::shared::Shared<T, N>: kernel_slot { $($all)+ } }
+        atomics! { impl [T: Value] ReadWrite<T>: host_slot { $($all)+ } }
+        atomics! { impl [T: Value] Ranged<ReadWrite<T>>: host_slot { $($all)+ } }
+        atomics! { impl [T: Value, const N: usize] crate::shared::Shared<T, N>: kernel_slot { $($all)+ } }
     };
 }
 
 atomics! {
-    /// Adds, wrapping.
-    fetch_add |old, value| old.kernel_add(value);
+    /// Adds; integers wrap. Floats are rounded after each addition, in an order that is the device's own.
+    fetch_add Atomic |old, value| old.kernel_add(value);
     /// The lesser of both.
-    fetch_min |old, value| if value < old { value } else { old };
+    fetch_min AtomicInt |old, value| if value < old { value } else { old };
     /// The greater of both.
-    fetch_max |old, value| if value > old { value } else { old };
+    fetch_max AtomicInt |old, value| if value > old { value } else { old };
     /// Bitwise and.
-    fetch_and |old, value| old.kernel_and(value);
+    fetch_and AtomicInt |old, value| old.kernel_and(value);
     /// Bitwise or.
-    fetch_or |old, value| old.kernel_or(value);
+    fetch_or AtomicInt |old, value| old.kernel_or(value);
     /// Bitwise exclusive or.
-    fetch_xor |old, value| old.kernel_xor(value);
+    fetch_xor AtomicInt |old, value| old.kernel_xor(value);
     /// Replaces it.
-    exchange |old, value| value;
+    exchange AtomicInt |old, value| value;
 }

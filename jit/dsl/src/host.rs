@@ -2,6 +2,9 @@
 //!
 //! A body is rewritten only where Rust's own operators would panic or differ between build profiles.
 
+#[doc(hidden)]
+#[allow(missing_docs, reason = "called by expanded code only")]
+pub mod constant;
 mod group;
 mod run;
 
@@ -11,65 +14,20 @@ pub use run::{on_host, on_host_groups, task_on_host};
 use crate::{
     capture::Local,
     value::{
-        self, ArithmeticFn, Bits, CountFn, Float, Float32, FloatFn, Int, Ordered, Rem, SignedScalar, TurnFn,
+        self, ArithmeticFn, Bits, CountFn, Float, Float32, FloatFn, Half, Int, Ordered, Rem, SignedScalar,
+        TurnFn,
     },
 };
 
 /// What bodies call.
 #[doc(hidden)]
 pub mod ops {
-    use std::ops::Deref;
-
     use super::{
-        ArithmeticFn, Bits, CountFn, Float, Float32, FloatFn, Int, Local, Ordered, Rem, SignedScalar, TurnFn,
-        value,
+        ArithmeticFn, Bits, CountFn, Float, Float32, FloatFn, Half, Int, Local, Ordered, Rem, SignedScalar,
+        TurnFn, value,
     };
     pub use crate::access::Accessor;
-    use crate::access::Kept;
-
-    /// Both sides of an operator, as the staged copy has them: of one type, if they can be.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Pair<A, B> {
-        mixed: Mixed<A, B>,
-    }
-
-    #[derive(Clone, Copy, Debug)]
-    pub struct Mixed<A, B> {
-        a: A,
-        b: B,
-    }
-
-    pub fn pair<A, B>(a: A, b: B) -> Pair<A, B> {
-        Pair { mixed: Mixed { a, b } }
-    }
-
-    impl<A, B> Deref for Pair<A, B> {
-        type Target = Mixed<A, B>;
-        fn deref(&self) -> &Mixed<A, B> {
-            &self.mixed
-        }
-    }
-
-    macro_rules! operators {
-        ($($name:ident $trait:ident $kernel:ident;)+) => {$(
-            impl<T: value::$trait<T, Output = T>> Pair<T, T> {
-                pub fn $name(self) -> T {
-                    self.mixed.a.$kernel(self.mixed.b)
-                }
-            }
-
-            impl<A: Copy, B: Copy> Mixed<A, B> {
-                pub fn $name<O>(&self) -> O
-                where
-                    A: value::$trait<B, Output = O>,
-                {
-                    self.a.$kernel(self.b)
-                }
-            }
-        )+};
-    }
-
-    operators! { add Add kernel_add; sub Sub kernel_sub; mul Mul kernel_mul; div Div kernel_div; }
+    use crate::{access::Kept, capture::Stage, stage::Composite};
 
     pub fn rem<T: Rem>(a: T, b: T) -> T {
         a.kernel_rem(b)
@@ -232,8 +190,17 @@ pub mod ops {
     pub fn is_nan<T: Float>(a: T) -> bool {
         a.kernel_is_nan()
     }
+    pub fn is_finite<T: Float>(a: T) -> bool {
+        a.kernel_is_finite()
+    }
+    pub fn is_infinite<T: Float>(a: T) -> bool {
+        !a.kernel_is_finite() && !a.kernel_is_nan()
+    }
     pub fn to_bits<T: Float>(a: T) -> T::Bits {
         a.kernel_to_bits()
+    }
+    pub fn from_f32<T: Half>(a: f32) -> T {
+        T::kernel_of_f32(a)
     }
     pub fn from_bits<T: Float>(bits: T::Bits) -> T {
         T::kernel_from_bits(bits)
@@ -265,8 +232,22 @@ pub mod ops {
         fn kernel_lit(&self, index: usize) -> &Self::Element;
         /// The place of an element, if there is one.
         fn kernel_slot(&mut self, index: u32) -> Option<&mut Self::Element>;
-        /// An element of an array of captures, for what is inside of it to be assigned to.
+        /// The place of an element whose index is a literal.
+        fn kernel_lit_slot(&mut self, index: usize) -> Option<&mut Self::Element>;
+    }
+
+    /// Arrays of captures, of which a literal chooses one, for what is inside of it to be assigned to. They are behind `&self`: so
+    /// this is looked at before [`Elements`], and is not there for arrays of values.
+    pub trait Captured {
+        type Element;
         fn kernel_lit_slot(&self, index: usize) -> Option<&Self::Element>;
+    }
+
+    impl<T: Stage<Kind = Composite>, const N: usize> Captured for [T; N] {
+        type Element = T;
+        fn kernel_lit_slot(&self, index: usize) -> Option<&T> {
+            self.get(index)
+        }
     }
 
     impl<T, const N: usize> Elements for [T; N] {
@@ -283,8 +264,8 @@ pub mod ops {
         fn kernel_slot(&mut self, index: u32) -> Option<&mut T> {
             self.get_mut(index as usize)
         }
-        fn kernel_lit_slot(&self, index: usize) -> Option<&T> {
-            self.get(index)
+        fn kernel_lit_slot(&mut self, index: usize) -> Option<&mut T> {
+            self.get_mut(index)
         }
     }
 }

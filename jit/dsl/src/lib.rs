@@ -37,6 +37,9 @@ mod shape;
 mod shared;
 #[doc(hidden)]
 #[allow(missing_docs, missing_debug_implementations, reason = "called by expanded code only")]
+pub mod side;
+#[doc(hidden)]
+#[allow(missing_docs, missing_debug_implementations, reason = "called by expanded code only")]
 pub mod stage;
 pub mod value;
 mod vector;
@@ -44,6 +47,7 @@ mod vector;
 pub use access::{HostBuffer, Ranged, Read, ReadWrite, Write};
 pub use capture::{Arguments, Capture, Local, Mode, Signature, Value};
 pub use grid::Grid;
+pub use half::f16;
 pub use item::{GroupItem, Item, ItemKind, Task};
 pub use kernel::KernelObject;
 pub use lowered::{LowerError, LowerOptions, Lowered, PlainIn};

@@ -6,6 +6,7 @@ use crate::{
     capture::{Position, Signature},
     item::ItemKind,
     kernel::KernelObject,
+    shape::ScalarType,
     stage::{Builder, Cap, Fit, FitTo, with},
 };
 
@@ -29,6 +30,9 @@ pub struct LowerOptions {
     pub fitting: bool,
     /// Whether accesses out of range are reported, to a buffer at the second binding behind those of the accessors.
     pub checking: bool,
+    /// Whether the device converts from and to 16-bit floats as IEEE 754 does: to the nearest, with denormals. Otherwise that is
+    /// made of integer operations.
+    pub halves: bool,
 }
 
 /// Why a function object has no module.
@@ -68,6 +72,8 @@ pub struct Lowered {
     pub uses_plain: bool,
     /// Ids of the specialization constants that the module really has.
     pub used_specs: Vec<u32>,
+    /// Types that are changed atomically, and whether in work-group memory (otherwise in a buffer).
+    pub atomics: Vec<(ScalarType, bool)>,
     /// What is asserted, as file, line and text: the entries of the checking mode's report have their numbers.
     pub assertions: Vec<&'static str>,
     fits: Vec<Fit>,
@@ -107,6 +113,7 @@ impl Lowered {
         let (used, uses_plain) = builder.used();
         let fits = builder.fits.iter().copied().collect();
         let used_specs = builder.used_specs();
+        let atomics = builder.atomics.iter().copied().collect();
         let assertions = builder.assertions.clone();
         let local_size = LOCAL_SIZES[if grouped { 0 } else { <K::Item as ItemKind>::DIMENSIONS }];
         let words = builder.finish(main, K::NAME, Some(local_size));
@@ -118,6 +125,7 @@ impl Lowered {
             used,
             uses_plain,
             used_specs,
+            atomics,
             assertions,
             fits,
         })

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A scalar type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum ScalarType {
     Bool,
@@ -15,6 +15,7 @@ pub enum ScalarType {
     U32,
     I64,
     U64,
+    F16,
     F32,
     F64,
 }
@@ -25,7 +26,7 @@ impl ScalarType {
     pub fn size(self) -> u32 {
         match self {
             ScalarType::Bool | ScalarType::I8 | ScalarType::U8 => 1,
-            ScalarType::I16 | ScalarType::U16 => 2,
+            ScalarType::I16 | ScalarType::U16 | ScalarType::F16 => 2,
             ScalarType::I32 | ScalarType::U32 | ScalarType::F32 => 4,
             ScalarType::I64 | ScalarType::U64 | ScalarType::F64 => 8,
         }
@@ -40,7 +41,7 @@ impl ScalarType {
     /// Whether it is a float.
     #[must_use]
     pub fn is_float(self) -> bool {
-        matches!(self, ScalarType::F32 | ScalarType::F64)
+        matches!(self, ScalarType::F16 | ScalarType::F32 | ScalarType::F64)
     }
 
     /// Whether it is an integer.
@@ -49,12 +50,14 @@ impl ScalarType {
         !self.is_float() && self != ScalarType::Bool
     }
 
-    /// What values of the type are held in on a device: integers narrower than 32 bits in 32, see `stage::narrow`.
+    /// What values of the type are held in on a device: what is narrower than 32 bits in 32, see `stage::narrow` and
+    /// `stage::half`.
     #[must_use]
     pub fn held(self) -> ScalarType {
         match self {
             ScalarType::I8 | ScalarType::I16 => ScalarType::I32,
             ScalarType::U8 | ScalarType::U16 => ScalarType::U32,
+            ScalarType::F16 => ScalarType::F32,
             other => other,
         }
     }

@@ -17,6 +17,7 @@ mod float;
 mod flow;
 mod global;
 mod grid;
+mod half;
 mod int;
 mod item;
 mod math;
@@ -37,20 +38,21 @@ pub use bits::{
 pub(crate) use builder::{Builder, Fit, FitTo, with};
 pub use builder::{CHECK_ASSERTED, CHECK_ENTRIES, CHECK_WORDS};
 pub use call::{Arg, Marked, Ret, Returned, call};
-pub use cast::cast;
+pub use cast::{cast, from};
 pub use composite::{
     Each, Lend, PartOf, Pass, Tuple, for_each, is_none, is_some, later, lend, none, part, pass, payload,
     some, tuple, unwrap_or,
 };
 pub use element::Slot;
 pub use float::{
-    acos, asin, atan, atan2, ceil, copysign, cos, cosh, exp, exp2, floor, from_bits, is_nan, ln, log2,
-    mul_add, powf, powi, recip, round, sin, sinh, sqrt, tan, tanh, to_bits, trunc,
+    acos, asin, atan, atan2, ceil, copysign, cos, cosh, exp, exp2, floor, from_bits, is_finite, is_infinite,
+    is_nan, ln, log2, mul_add, powf, powi, recip, round, sin, sinh, sqrt, tan, tanh, to_bits, trunc,
 };
 pub use flow::{
     Broken, Chain, Yield, assert, break_, break_to, continue_, continue_to, for_inclusive, for_range,
     for_steps, if_chain, if_then, if_value, label, loop_, loop_value, never, nowhere, return_unit, while_,
 };
+pub use half::from_f32;
 pub use math::*;
 pub use method::{Handle, Method, Receiver, method};
 pub use operators::*;

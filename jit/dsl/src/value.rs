@@ -4,6 +4,8 @@
 //! the low bits of their count, a division by zero gives the dividend and its remainder zero, and so does the one
 //! division that overflows. Each method here states that meaning once; the lowering emits the same.
 
+use half::f16;
+
 use crate::{
     capture::{Arguments, Capture, Local, Position, Signature, Stage, Value, plain},
     shape::{ScalarType, Shape},
@@ -184,7 +186,7 @@ pub trait Int: Ordered + Bits + Rem {
 }
 
 /// A float.
-#[diagnostic::on_unimplemented(message = "this takes `f32` or `f64` in kernels, not `{Self}`")]
+#[diagnostic::on_unimplemented(message = "this takes floats in kernels, not `{Self}`")]
 pub trait Float: SignedScalar + Rem {
     /// The integer of the same size.
     type Bits: Int;
@@ -198,12 +200,21 @@ pub trait Float: SignedScalar + Rem {
     fn kernel_mul_add(self, a: Self, b: Self) -> Self;
     #[doc(hidden)]
     fn kernel_copysign(self, sign: Self) -> Self;
+    #[doc(hidden)]
+    fn kernel_is_finite(self) -> bool;
+}
+
+/// The float of 16 bits, which converts by functions.
+#[diagnostic::on_unimplemented(message = "this takes and gives `f16` in kernels, not `{Self}`")]
+pub trait Half: Float {
+    #[doc(hidden)]
+    fn kernel_of_f32(value: f32) -> Self;
 }
 
 /// A float that the transcendental functions take.
 #[diagnostic::on_unimplemented(
     message = "transcendental functions take `f32` in kernels, not `{Self}`",
-    note = "SPIR-V has no 64-bit form of them: cast with `as f32`"
+    note = "SPIR-V has them of 32 bits alone: cast an `f64` with `as f32`, and convert an `f16` by `to_f32` and `f16::from_f32`"
 )]
 pub trait Float32: Float {
     #[doc(hidden)]
@@ -479,10 +490,87 @@ macro_rules! float {
             fn kernel_copysign(self, sign: Self) -> Self {
                 self.copysign(sign)
             }
+            fn kernel_is_finite(self) -> bool {
+                self.is_finite()
+            }
         }
     )+};
 }
 
+/// On the host, too, operations are those of `f32`, rounded.
+macro_rules! half {
+    ($($trait:ident $host:ident $stage:ident $plain:ident $op:tt;)+) => {
+        value!(f16 F16 f16::ZERO);
+        $(operator! { f16 $trait $host $stage $plain
+            |self, other| f16::from_f32(self.to_f32() $op other.to_f32()) })+
+        impl Ordered for f16 {
+            const ZERO: Self = f16::ZERO;
+            const ONE: Self = f16::ONE;
+            fn kernel_is_nan(self) -> bool {
+                self.is_nan()
+            }
+        }
+        impl Neg for f16 {
+            fn kernel_neg(self) -> Self {
+                -self
+            }
+            fn stage_neg(a: Val<Self>) -> Val<Self> {
+                crate::stage::plain_neg(a)
+            }
+        }
+        impl SignedScalar for f16 {
+            fn kernel_abs(self) -> Self {
+                f16::from_bits(self.to_bits() & 0x7fff)
+            }
+            fn kernel_signum(self) -> Self {
+                self.signum()
+            }
+        }
+        impl Rem for f16 {
+            fn kernel_rem(self, other: Self) -> Self {
+                f16::from_f32(self.to_f32() % other.to_f32())
+            }
+            fn stage_rem(a: Val<Self>, b: Val<Self>) -> Val<Self> {
+                // What is left of two halves has the digits of one.
+                Val::new(crate::remainder::u32::__remainder(Val::new(a.id), Val::new(b.id)).id)
+            }
+        }
+        impl Float for f16 {
+            type Bits = u16;
+            fn kernel_to_bits(self) -> u16 {
+                self.to_bits()
+            }
+            fn kernel_from_bits(bits: u16) -> Self {
+                Self::from_bits(bits)
+            }
+            fn kernel_one(self, f: FloatFn) -> Self {
+                f16::from_f32(self.to_f32().kernel_one(f))
+            }
+            fn kernel_mul_add(self, a: Self, b: Self) -> Self {
+                // The product is exact.
+                f16::from_f32(self.to_f32() * a.to_f32() + b.to_f32())
+            }
+            fn kernel_copysign(self, sign: Self) -> Self {
+                self.copysign(sign)
+            }
+            fn kernel_is_finite(self) -> bool {
+                self.is_finite()
+            }
+        }
+        impl Half for f16 {
+            fn kernel_of_f32(value: f32) -> Self {
+                f16::from_f32(value)
+            }
+        }
+    };
+}
+
+half! {
+    Add kernel_add stage_add plain_add +;
+    Sub kernel_sub stage_sub plain_sub -;
+    Mul kernel_mul stage_mul plain_mul *;
+    Div kernel_div stage_div plain_div /;
+}
 int! {
     i8 I8, u8 U8, i16 I16, u16 U16, i32 I32, u32 U32, i64 I64, u64 U64,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vkfuse_kernel::{LowerOptions, Lowered, PlainIn, ScalarType, Shape, capture::AccessorArg};
+use vkfuse_kernel::{LowerOptions, Lowered, PlainIn, ScalarType, Shape, capture::AccessorArg, f16};
 
 use super::{launch::Launch, store::plain_in};
 use crate::{
@@ -28,8 +28,11 @@ pub(crate) fn bind(
     let words = launch.arguments.plain.len().next_multiple_of(4);
     let range_bytes = if launch.local.is_some() { 0 } else { 12 };
     let plain = plain_in(context, words + range_bytes);
-    let options = LowerOptions { plain, fitting: report.is_none(), checking: report.is_some() };
+    let controls = context.limits.float_controls;
+    let halves = controls.denormals.f16 && controls.rounding.f16;
+    let options = LowerOptions { plain, fitting: report.is_none(), checking: report.is_some(), halves };
     let mut stored = context.rust.get(&launch.source, options)?;
+    stored.lowered.atomics.iter().try_for_each(|&atomic| has_atomics(context, atomic)).map_err(fail)?;
     let accessors = accessors(&stored.lowered, &launch.arguments.accessors).map_err(fail)?;
     if options.fitting && !fits(&stored.lowered, launch, &accessors) {
         stored = context.rust.get(&launch.source, LowerOptions { fitting: false, ..options })?;
@@ -54,6 +57,22 @@ pub(crate) fn bind(
         request.push.extend_from_slice(&block(&stored.lowered, launch));
     }
     Ok((kernel, launch.local.is_some()))
+}
+
+/// Whether the device changes a type atomically, in work-group memory or in buffers.
+fn has_atomics(context: &ContextInner, (ty, shared): (ScalarType, bool)) -> Result<(), SubmitError> {
+    let caps = context.gpu.caps();
+    let has = match ty {
+        ScalarType::I64 | ScalarType::U64 => caps.atomics.int64,
+        ScalarType::F32 => caps.atomics.float_add[0],
+        ScalarType::F64 => caps.atomics.float_add[1],
+        _ => return Ok(()),
+    };
+    if has[usize::from(shared)] {
+        return Ok(());
+    }
+    let memory = if shared { "work-group memory" } else { "a buffer" };
+    Err(SubmitError::Atomics { ty: ty.to_string(), memory, device: caps.info.name.clone() })
 }
 
 /// The block of plain values: the range, then the captures.
@@ -128,7 +147,7 @@ fn specs(stored: &Stored, launch: &Launch, request: &mut Request) {
     }
 }
 
-/// The constant as the module declares it: narrow integers are 32 bits there.
+/// The constant as the module declares it: narrow numbers are 32 bits there.
 fn spec_value(scalar: ScalarType, bytes: &[u8]) -> SpecValue {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);
@@ -143,6 +162,7 @@ fn spec_value(scalar: ScalarType, bytes: &[u8]) -> SpecValue {
         ScalarType::U32 => SpecValue::U32(bits as u32),
         ScalarType::I64 => SpecValue::I64(bits as i64),
         ScalarType::U64 => SpecValue::U64(bits),
+        ScalarType::F16 => SpecValue::F32(f16::from_bits(bits as u16).to_f32()),
         ScalarType::F32 => SpecValue::F32(f32::from_bits(bits as u32)),
         ScalarType::F64 => SpecValue::F64(f64::from_bits(bits)),
     }

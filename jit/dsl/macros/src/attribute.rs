@@ -113,9 +113,6 @@ pub(crate) fn check(signature: &Signature) -> Result<()> {
             "an `async` function in a kernel: events order kernels, not their parts",
         );
     }
-    if let Some(token) = &signature.constness {
-        return refuse::error(token, "a `const fn` in a kernel: leave `const` away");
-    }
     if let Some(token) = &signature.unsafety {
         return refuse::error(
             token,
@@ -140,6 +137,7 @@ fn bodies(
 ) -> Result<Both> {
     let root = root();
     let mut walk = Walk::new(returns, captures);
+    walk.is_const = signature.constness.is_some();
     walk.this = match signature.receiver() {
         Some(receiver) if receiver.reference.is_some() && receiver.mutability.is_some() => This::Place,
         Some(receiver) if receiver.reference.is_some() => This::Reference,
@@ -157,7 +155,7 @@ fn bodies(
         }
     });
     let root = &root;
-    let host = quote!(use #root::host::ops::{Accessor as _, Elements as _}; #host);
+    let host = quote!(use #root::host::ops::{Accessor as _, Captured as _, Elements as _}; #host);
     let staged = match returns {
         Returns::Value => quote!({ let __value = { #staged }; __ret.leave(__value); }),
         Returns::Nothing => quote!({ #staged; __ret.leave(()); }),

@@ -75,6 +75,8 @@ pub(crate) struct Walk {
     captures: HashSet<String>,
     pub(crate) returns: Returns,
     pub(crate) this: This,
+    /// Whether it is that of a `const fn`, which can call no function of a trait on the host.
+    pub(crate) is_const: bool,
     /// Whether it is the body of a closure, which `return` does not leave.
     pub(crate) in_closure: bool,
     /// Loops around, innermost last.
@@ -94,6 +96,7 @@ impl Walk {
             captures,
             returns,
             this: This::Value,
+            is_const: false,
             in_closure: false,
             slots: 0,
             loops: Vec::new(),

@@ -7,7 +7,7 @@ use syn::{Expr, ExprCall, ExprMethodCall, Path, PathArguments, PathSegment, Resu
 use crate::{
     body::{Both, Walk, Want},
     derive::{name_hash, own, root, root_at},
-    expr::{has_index, single},
+    expr::{both_ops, has_index, single},
     refuse,
 };
 
@@ -48,6 +48,8 @@ const MATH: &[&str] = &[
     "mul_add",
     "copysign",
     "is_nan",
+    "is_finite",
+    "is_infinite",
     "to_bits",
     "sin",
     "cos",
@@ -114,6 +116,13 @@ fn instead(name: &str) -> Option<&'static str> {
         "overflowing_add" | "overflowing_sub" | "overflowing_mul" => {
             "use `checked_add` and the like, or compare"
         }
+        "swap" | "replace" | "take" => "assign, as in `(a, b) = (b, a)`",
+        "wrapping_abs" | "unsigned_abs" => "use `abs`, which wraps, and `as`",
+        "abs_diff" => "use `max` and `min`, and their difference",
+        "count_zeros" | "leading_ones" | "trailing_ones" => "count the bits of `!x`",
+        "is_power_of_two" => "use `count_ones`",
+        "next_power_of_two" | "ilog2" | "isqrt" => "make it of `leading_zeros` and shifts, or of a loop",
+        "is_sign_negative" | "is_sign_positive" => "compare, or look at `to_bits`",
         "wrapping_pow" | "wrapping_neg" | "wrapping_div" | "wrapping_rem" | "wrapping_shl"
         | "wrapping_shr" => "all arithmetic wraps: use the operator, or `pow`",
         "iter" | "iter_mut" | "into_iter" | "map" | "fold" | "sum" | "step_by" | "rev" | "enumerate"
@@ -139,12 +148,20 @@ fn otherwise(name: &str) -> &'static str {
 enum Known<'a> {
     /// `u32::max`
     OfNumber(&'a Ident, &'a Ident),
+    /// `u32::from`
+    From(&'a Ident),
     /// `std::cmp::max`
     Free(&'a Ident),
 }
 
-const NUMBERS: &[&str] =
-    &["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "bool", "usize", "isize", "char"];
+/// Types of Rust's own that have functions.
+pub(crate) const NUMBERS: &[&str] = &[
+    "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bool", "usize", "isize",
+    "char",
+];
+
+/// Those that are no types of kernels.
+const OTHERS: &[&str] = &["bool", "usize", "isize", "char"];
 
 fn known(path: &Path) -> Result<Option<Known<'_>>> {
     let all: Vec<&Ident> = path.segments.iter().map(|segment| &segment.ident).collect();
@@ -156,20 +173,33 @@ fn known(path: &Path) -> Result<Option<Known<'_>>> {
             path,
             format!("`{name}` of the standard library in a kernel: {}", otherwise(&name.to_string())),
         ),
-        [ty, name] if NUMBERS.iter().any(|number| ty == number) => {
-            let text = name.to_string();
-            if text == "from_bits" || MATH.contains(&text.as_str()) {
-                return Ok(Some(Known::OfNumber(name, ty)));
-            }
-            let instead = match text.as_str() {
-                "from" => format!("use `as {ty}`"),
-                "default" => "write the number".to_owned(),
-                _ => otherwise(&text).to_owned(),
-            };
-            refuse::error(path, format!("`{ty}::{name}` in a kernel: {instead}"))
-        }
+        [.., module, ty, name] if module == "half" && ty == "f16" => number(path, ty, name),
+        [ty, name] if NUMBERS.iter().any(|number| ty == number) => number(path, ty, name),
         _ => Ok(None),
     }
+}
+
+/// A function of a type of numbers.
+fn number<'a>(path: &'a Path, ty: &'a Ident, name: &'a Ident) -> Result<Option<Known<'a>>> {
+    let (text, half) = (name.to_string(), ty == "f16");
+    let is_known = match text.as_str() {
+        "from" => !OTHERS.iter().any(|other| ty == other),
+        "from_bits" => true,
+        "from_f32" => half,
+        text => MATH.contains(&text),
+    };
+    if is_known {
+        return Ok(Some(if text == "from" { Known::From(ty) } else { Known::OfNumber(name, ty) }));
+    }
+    let instead = match text.as_str() {
+        "from" if ty == "bool" => "compare, or `match`".to_owned(),
+        "from" => "use `u32`, or `u8` for ASCII".to_owned(),
+        "default" => "write the number".to_owned(),
+        "from_f64" if half => "use `f16::from_f32(x as f32)`".to_owned(),
+        "from_f32_const" | "from_f64_const" if half => "use `f16::from_f32`, or a `const`".to_owned(),
+        _ => otherwise(&text).to_owned(),
+    };
+    refuse::error(path, format!("`{ty}::{name}` in a kernel: {instead}"))
 }
 
 fn is_type_name(path: &Path) -> bool {
@@ -336,13 +366,28 @@ impl Walk {
         }
         if let Some(known) = known(path)? {
             let Arguments { host, staged, .. } = self.arguments(call.args.iter())?;
-            let (name, of) = match known {
+            if self.is_const {
+                let name = match known {
+                    Known::OfNumber(name, _) | Known::Free(name) => name.to_string(),
+                    Known::From(_) => "from".to_owned(),
+                };
+                let all: Vec<&Expr> = call.args.iter().collect();
+                return self.apply(&name, &all, span);
+            }
+            let (name, of) = match &known {
+                Known::From(ty) => {
+                    return Ok(Both::new(
+                        quote_spanned!(span=> <#ty as ::core::convert::From<_>>::from(#host)),
+                        quote_spanned!(span=> #root::stage::from::<#ty, _>(#staged)),
+                    ));
+                }
                 Known::OfNumber(name, ty) => (name, quote_spanned!(span=> ::<#ty>)),
                 Known::Free(name) => (name, TokenStream::new()),
             };
+            let (host_fn, staged_fn) = both_ops(&name.to_string(), span);
             return Ok(Both::new(
-                quote_spanned!(span=> #root::host::ops::#name #of(#host)),
-                quote_spanned!(span=> #root::stage::#name #of(#staged)),
+                quote_spanned!(span=> #host_fn #of(#host)),
+                quote_spanned!(span=> #staged_fn #of(#staged)),
             ));
         }
         let arguments = self.arguments(call.args.iter())?;

@@ -81,10 +81,11 @@ impl Walk {
         };
         let Both { host: host_o, staged: staged_o } = self.expr(other, want)?;
         let end = (want == Want::Nothing).then(|| quote!(;));
-        let staged = inside(links, quote!(__chain.holds(|| { #staged_t #end });));
+        let chain = own("__chain", span);
+        let staged = inside(links, quote!(#chain.holds(|| { #staged_t #end });));
         Ok(Both::new(
             quote_spanned!(span=> if #host_c { #host_t } else { #host_o }),
-            quote_spanned!(span=> #root::stage::if_chain(|__chain| #staged, || { #staged_o #end })),
+            quote_spanned!(span=> #root::stage::if_chain(|#chain| #staged, || { #staged_o #end })),
         ))
     }
 
@@ -97,12 +98,13 @@ impl Walk {
             Ok::<_, syn::Error>((host, links, body))
         })?;
         let (host, staged) = (body.host, body.staged);
-        let staged = inside(links, quote!(__chain.holds(|| { #staged; });));
+        let chain = own("__chain", span);
+        let staged = inside(links, quote!(#chain.holds(|| { #staged; });));
         Ok(Both::new(
             quote_spanned!(span=> #label while #host_c { #host }),
             quote_spanned!(span=> {
                 #named
-                #root::stage::loop_(|| #root::stage::if_chain(|__chain| #staged, || #root::stage::break_()))
+                #root::stage::loop_(|| #root::stage::if_chain(|#chain| #staged, || #root::stage::break_()))
             }),
         ))
     }

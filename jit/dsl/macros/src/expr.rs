@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{BinOp, Expr, ExprBinary, ExprStruct, Lit, Member, Path, Result, UnOp, spanned::Spanned};
+use syn::{BinOp, Error, Expr, ExprBinary, ExprStruct, Lit, Member, Path, Result, UnOp, spanned::Spanned};
 
 use crate::{
     body::{Both, This, Walk, Want},
@@ -11,24 +11,98 @@ use crate::{
 };
 
 /// The path of a function that both copies have under one name.
-fn both_ops(name: &str, span: Span) -> (TokenStream, TokenStream) {
+pub(crate) fn both_ops(name: &str, span: Span) -> (TokenStream, TokenStream) {
     let (root, name) = (root_at(span), Ident::new(name, span));
-    (quote_spanned!(span=> #root::host::ops::#name), quote_spanned!(span=> #root::stage::#name))
+    (
+        quote_spanned!(span=> <#root::side::Host as #root::side::Side>::#name),
+        quote_spanned!(span=> <#root::side::Staged as #root::side::Side>::#name),
+    )
 }
 
-/// The two copies of a binary operator. Those that types of one's own can have are methods of both sides.
-fn operation(name: &str, span: Span, host: [TokenStream; 2], staged: [TokenStream; 2]) -> Both {
+/// The two copies of a binary operator. Those that types of one's own can have are methods of both sides. `is_const`: in a
+/// `const fn`.
+fn operation(
+    name: &str,
+    span: Span,
+    host: [TokenStream; 2],
+    staged: [TokenStream; 2],
+    is_const: bool,
+) -> Both {
     let ([a_host, b_host], [a, b]) = (host, staged);
+    if is_const {
+        let Both { staged, .. } = operation(name, span, [a_host.clone(), b_host.clone()], [a, b], false);
+        return Both::new(const_operation(name, span, [a_host, b_host]), staged);
+    }
     if OWN.contains(&name) {
         let (root, name) = (root_at(span), Ident::new(name, span));
         return Both::new(
-            quote_spanned!(span=> #root::host::ops::pair(#a_host, #b_host).#name()),
-            quote_spanned!(span=> #root::stage::pair(#a, #b).#name()),
+            quote_spanned!(span=> #root::side::pair::<#root::side::Host, _, _>(#a_host, #b_host).#name()),
+            quote_spanned!(span=> #root::side::pair::<#root::side::Staged, _, _>(#a, #b).#name()),
         );
     }
     let (host_fn, staged_fn) = both_ops(name, span);
     Both::new(quote_spanned!(span=> #host_fn(#a_host, #b_host)), quote_spanned!(span=> #staged_fn(#a, #b)))
 }
+
+/// The host's copy of an operator in a `const fn`.
+fn const_operation(name: &str, span: Span, [a, b]: [TokenStream; 2]) -> TokenStream {
+    let (root, method) = (root_at(span), Ident::new(name, span));
+    match name {
+        "bitand" => quote_spanned!(span=> ((#a) & (#b))),
+        "bitor" => quote_spanned!(span=> ((#a) | (#b))),
+        "bitxor" => quote_spanned!(span=> ((#a) ^ (#b))),
+        "shl" | "shr" => quote_spanned!(span=> #root::host::constant::One(#a).#method((#b) as u32)),
+        _ => quote_spanned!(span=> #root::host::constant::Pair(#a, #b).#method()),
+    }
+}
+
+/// The host's copy of a function of numbers, or of an operator of one, in a `const fn`.
+pub(crate) fn const_function(name: &str, span: Span, arguments: &[TokenStream]) -> Result<TokenStream> {
+    let (root, method) = (root_at(span), Ident::new(name, span));
+    let [of, rest @ ..] = arguments else { return Ok(TokenStream::new()) };
+    match name {
+        "not" => Ok(quote_spanned!(span=> (!(#of)))),
+        "is_some" | "is_none" => Ok(quote_spanned!(span=> (#of).#method())),
+        name if CONST.contains(&name) => {
+            Ok(quote_spanned!(span=> #root::host::constant::One(#of).#method(#(#rest),*)))
+        }
+        name => Err(Error::new(
+            span,
+            format!("`{name}` in a `const fn` of a kernel, where it is not one of Rust: leave `const` away"),
+        )),
+    }
+}
+
+/// Functions of numbers that a `const fn` can call.
+const CONST: &[&str] = &[
+    "neg",
+    "abs",
+    "signum",
+    "min",
+    "max",
+    "clamp",
+    "pow",
+    "div_euclid",
+    "rem_euclid",
+    "count_ones",
+    "leading_zeros",
+    "trailing_zeros",
+    "reverse_bits",
+    "swap_bytes",
+    "rotate_left",
+    "rotate_right",
+    "wrapping_add",
+    "wrapping_sub",
+    "wrapping_mul",
+    "saturating_add",
+    "saturating_sub",
+    "saturating_mul",
+    "checked_add",
+    "checked_sub",
+    "checked_mul",
+    "checked_div",
+    "checked_rem",
+];
 
 /// What happens at an index that is out of range.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -281,10 +355,12 @@ impl Walk {
             hosts.push(host);
             stages.push(staged);
         }
-        Ok(Both::new(
-            quote_spanned!(span=> #host_fn(#(#hosts),*)),
-            quote_spanned!(span=> #staged_fn(#(#stages),*)),
-        ))
+        let host = if self.is_const {
+            const_function(name, span, &hosts)?
+        } else {
+            quote_spanned!(span=> #host_fn(#(#hosts),*))
+        };
+        Ok(Both::new(host, quote_spanned!(span=> #staged_fn(#(#stages),*))))
     }
 
     fn binary(&mut self, binary: &ExprBinary) -> Result<Both> {
@@ -315,14 +391,15 @@ impl Walk {
         };
         let (a, b) = (self.expr(&binary.left, Want::Value)?, self.expr(&binary.right, Want::Value)?);
         if is_comparison(&binary.op) {
-            let (_, staged_fn) = both_ops(name, span);
+            let name = Ident::new(name, span);
+            let staged_fn = quote_spanned!(span=> #root::stage::#name);
             let (op, a_host, b_host, a, b) = (&binary.op, a.host, b.host, a.staged, b.staged);
             return Ok(Both::new(
                 quote_spanned!(span=> ((#a_host) #op (#b_host))),
                 quote_spanned!(span=> #staged_fn(#a, #b)),
             ));
         }
-        Ok(operation(name, span, [a.host, b.host], [a.staged, b.staged]))
+        Ok(operation(name, span, [a.host, b.host], [a.staged, b.staged], self.is_const))
     }
 
     /// `left = right`, or `left op= right`: the right side first, then the place; nothing happens where there is no such
@@ -372,7 +449,8 @@ impl Walk {
                 let now = [quote_spanned!(span=> *#at), quote_spanned!(span=> #root::stage::rd(#at))];
                 let [now_host, now] = now;
                 let new = quote!(#new);
-                let Both { host, staged } = operation(op, span, [now_host, new.clone()], [now, new]);
+                let Both { host, staged } =
+                    operation(op, span, [now_host, new.clone()], [now, new], self.is_const);
                 (host, staged)
             }
         };
@@ -432,11 +510,14 @@ impl Walk {
                 let base = self.part(&index.expr)?;
                 let (base_host, base) = (base.host, base.staged);
                 if let Some(k) = literal_index(&index.index)? {
-                    return Ok(Both::new(
-                        quote_spanned!(span=> (*(#base_host).kernel_lit(#k))),
-                        quote_spanned!(span=> #root::stage::index_lit(#base, #k)),
-                    ));
+                    let kept = if self.is_const {
+                        quote_spanned!(span=> (#base_host)[#k])
+                    } else {
+                        quote_spanned!(span=> (*(#base_host).kernel_lit(#k)))
+                    };
+                    return Ok(Both::new(kept, quote_spanned!(span=> #root::stage::index_lit(#base, #k))));
                 }
+                self.no_index(&index.index)?;
                 let Both { host: at_host, staged: at } = self.index(&index.index)?;
                 Ok(Both::new(
                     quote_spanned!(span=> (#base_host).kernel_at(#at_host)),
@@ -445,6 +526,14 @@ impl Walk {
             }
             _ => self.expr(e, Want::Value),
         }
+    }
+
+    /// What is out of range is zero, which a `const fn` does not know of a type.
+    fn no_index(&self, e: &Expr) -> Result<()> {
+        if !self.is_const {
+            return Ok(());
+        }
+        refuse::error(e, "an element in a `const fn` of a kernel, but by a literal: leave `const` away")
     }
 
     /// An index: of a grid, one for each dimension.
@@ -515,6 +604,7 @@ impl Walk {
                 Ok(place)
             }
             Expr::Index(index) => {
+                self.no_index(&index.index)?;
                 let Place { both: Both { host: base_host, staged: base }, mut indices, mut held } =
                     self.place(&index.expr, missing)?;
                 let [slot, nothing, at_name] = self.slot();

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Expr, ExprClosure, ExprReference, Local, Pat, Result, ReturnType, Type, spanned::Spanned};
+use syn::{Expr, ExprClosure, ExprReference, Lit, Local, Pat, Result, ReturnType, Type, spanned::Spanned};
 
 use crate::{
     body::{Both, Name, Walk, Want},
@@ -42,6 +42,20 @@ fn plain_name(pat: &Pat) -> Option<(&Ident, bool)> {
     }
 }
 
+/// Whether it is a number whose type is left open.
+fn is_untyped(e: &Expr) -> bool {
+    match e {
+        Expr::Lit(lit) => match &lit.lit {
+            Lit::Int(int) => int.suffix().is_empty(),
+            Lit::Float(float) => float.suffix().is_empty(),
+            _ => false,
+        },
+        Expr::Paren(e) => is_untyped(&e.expr),
+        Expr::Unary(e) => is_untyped(&e.expr),
+        _ => false,
+    }
+}
+
 impl Walk {
     pub(crate) fn local(&mut self, local: &Local) -> Result<Both> {
         let root = root();
@@ -54,7 +68,7 @@ impl Walk {
             (ty.map(|ty| quote!(: #ty)), ty.map(staged_type).map(|ty| quote!(: #ty)));
         let name = plain_name(pat);
         let Some(init) = &local.init else {
-            let Some((name, mutable)) = name else { return Err(refuse::binding(pat)) };
+            let Some((name, mutable)) = name else { return self.later(pat, ty) };
             self.declare(name);
             let mutable = mutable.then(|| quote!(mut));
             let of = ty.map(|ty| quote!(::<#ty>));
@@ -69,6 +83,12 @@ impl Walk {
                 return self.lent(name, reference, &host_type);
             }
             _ => {}
+        }
+        if self.is_const && ty.is_none() && is_untyped(&init.expr) {
+            return refuse::error(
+                &init.expr,
+                "a number without a type in a `const fn` of a kernel, which finds what operators mean by it: write it, `0_u32`",
+            );
         }
         let Both { host, staged } = self.expr(&init.expr, Want::Value)?;
         if let (None, Some((name, mutable))) = (&init.diverge, name) {
@@ -106,6 +126,32 @@ impl Walk {
                 };
             },
         ))
+    }
+
+    /// Names of a tuple that get their values later.
+    fn later(&mut self, pat: &Pat, ty: Option<&Type>) -> Result<Both> {
+        let root = root();
+        let Pat::Tuple(tuple) = pat else { return Err(refuse::binding(pat)) };
+        let names: Option<Vec<_>> = tuple.elems.iter().map(plain_name).collect();
+        let Some(names) = names else { return Err(refuse::binding(pat)) };
+        let of: Vec<Option<&Type>> = match ty {
+            Some(Type::Tuple(all)) if all.elems.len() == names.len() => all.elems.iter().map(Some).collect(),
+            Some(ty) => {
+                return refuse::error(
+                    ty,
+                    "the type of names that get their values later in a kernel: one for each name",
+                );
+            }
+            None => vec![None; names.len()],
+        };
+        let ty = ty.map(|ty| quote!(: #ty));
+        let mut staged = quote!();
+        for ((name, _), of) in names.into_iter().zip(of) {
+            self.declare(name);
+            let of = of.map(|of| quote!(::<#of>));
+            staged.extend(quote_spanned!(name.span()=> let #name = #root::stage::later #of();));
+        }
+        Ok(Both::new(quote!(let #pat #ty;), staged))
     }
 
     /// `let r = &mut place`: another name for the place.

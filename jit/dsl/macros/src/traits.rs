@@ -12,6 +12,7 @@ use syn::{
 
 use crate::{
     attribute::{Signed, check, function, method, this_handle},
+    call::NUMBERS,
     derive::{name_hash, root},
     refuse,
 };
@@ -57,11 +58,18 @@ pub(crate) fn implementation(item: &ItemImpl, path: &Path) -> Result<TokenStream
         return refuse::error(path, format!("`impl {name}` in a kernel: {instead}"));
     }
     let (mut members, mut methods) = (TokenStream::new(), TokenStream::new());
+    let of_number = is_number(&item.self_ty);
     for member in &item.items {
         let ImplItem::Fn(member) = member else {
             member.to_tokens(&mut members);
             continue;
         };
+        if of_number && let Some(receiver) = member.sig.receiver() {
+            return refuse::error(
+                receiver,
+                "a method of a number in a kernel: take it as an argument, `fn f(x: Self)`, and call it by its path, `S::f(x)`",
+            );
+        }
         let lower = format_ident!("__lower_{}", member.sig.ident);
         let (host, lowered) = twice(member, &lower)?;
         members.extend(host);
@@ -73,6 +81,12 @@ pub(crate) fn implementation(item: &ItemImpl, path: &Path) -> Result<TokenStream
     let (generics, _, bounds) = item.generics.split_for_impl();
     let (attributes, ty) = (&item.attrs, &item.self_ty);
     Ok(quote!(#(#attributes)* impl #generics #path for #ty #bounds { #members } #methods))
+}
+
+/// Whether a type is one of Rust's own, which other crates cannot give the staged form of methods.
+fn is_number(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    path.path.get_ident().is_some_and(|name| NUMBERS.iter().any(|number| name == number))
 }
 
 fn twice(member: &ImplItemFn, lower: &Ident) -> Result<(TokenStream, TokenStream)> {
@@ -167,6 +181,17 @@ pub(crate) fn definition(item: &ItemTrait) -> Result<TokenStream> {
             member.to_tokens(&mut members);
             continue;
         };
+        if let (Some(_), Some(receiver), true) =
+            (&member.default, member.sig.receiver(), item.supertraits.is_empty())
+        {
+            return refuse::error(
+                receiver,
+                format!(
+                    "a method with a body in a trait of kernels, which may be of what is no value: `trait {}: Value`",
+                    item.ident
+                ),
+            );
+        }
         members.extend(defined(member)?);
         if member.sig.receiver().is_some() {
             required.push(quote!(#root::capture::Stage));

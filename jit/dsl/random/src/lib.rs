@@ -3,6 +3,7 @@
 #![allow(
     missing_docs,
     missing_debug_implementations,
+    dead_code,
     unused_parens,
     unused_comparisons,
     unused_variables,
@@ -18,7 +19,7 @@ use vkfuse::{
     Buffer, Error, Queue,
     rust::{
         Captures, HostBuffer, IVec2, IVec3, IVec4, Item, Read, UVec2, UVec3, UVec4, Value, Vec2, Vec3, Vec4,
-        Write, device, host::on_host, kernel,
+        Write, device, f16, host::on_host, kernel,
     },
 };
 
@@ -235,6 +236,26 @@ fn exchange(a: &mut u32, b: &mut u32) {
 #[device]
 fn bits(x: f32) -> u32 {
     if x == 0.0 { 0 } else { x.to_bits() }
+}
+
+const HALVES: [f16; 3] = [f16::from_f32_const(0.1), f16::from_f32_const(-2.5e-6), f16::from_f32_const(77.7)];
+
+/// A half of moderate size.
+#[device]
+fn near(x: f32) -> f16 {
+    f16::from_f32(x.clamp(-100.0, 100.0))
+}
+
+/// The same, of a half.
+#[device]
+fn tamed(x: f16) -> f16 {
+    x.clamp(-HALVES[2], HALVES[2])
+}
+
+/// The bits of a half; a zero has no sign.
+#[device]
+fn bits_half(x: f16) -> u32 {
+    if x == f16::ZERO { 0 } else { u32::from(x.to_bits()) }
 }
 
 /// The bits of a float, folded.

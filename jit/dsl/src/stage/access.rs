@@ -2,7 +2,7 @@
 
 use rspirv::{
     dr::Operand,
-    spirv::{Op, StorageClass},
+    spirv::{Capability, Op, StorageClass},
 };
 
 use super::{
@@ -12,9 +12,9 @@ use super::{
     shape, with,
 };
 use crate::{
-    access::{Accessor, Atomic, Ranged, ReadWrite, Reads, Writes},
+    access::{Accessor, Atomic, AtomicInt, Ranged, ReadWrite, Reads, Writes},
     capture::{Local, Mode, Position, Value},
-    shape::Shape,
+    shape::{ScalarType, Shape},
     shared::{FIRST_SPEC, Shared, Spec},
     value::Scalar,
 };
@@ -241,8 +241,13 @@ impl<T: Scalar> Cap<Spec<T>> {
 }
 
 /// Opcodes of `min` and `max` are different for signed and unsigned.
-fn by_sign<T: Atomic>(signed: Op, unsigned: Op) -> Op {
+fn by_sign<T: AtomicInt>(signed: Op, unsigned: Op) -> Op {
     if T::TYPE.is_signed() { signed } else { unsigned }
+}
+
+/// The addition of the type.
+fn addition<T: Atomic>() -> Op {
+    if T::TYPE.is_float() { Op::AtomicFAddEXT } else { Op::AtomicIAdd }
 }
 
 /// Scope of an atomic operation on a buffer, on work-group memory.
@@ -251,6 +256,16 @@ const WORKGROUP: u32 = 2;
 
 impl Builder {
     fn atomic<T: Atomic>(&mut self, op: Op, pointer: u32, scope: u32, values: &[u32]) -> u32 {
+        self.atomics.insert((T::TYPE, scope == WORKGROUP));
+        match T::TYPE {
+            ScalarType::F32 => self.capability(Capability::AtomicFloat32AddEXT),
+            ScalarType::F64 => self.capability(Capability::AtomicFloat64AddEXT),
+            ScalarType::I64 | ScalarType::U64 => self.capability(Capability::Int64Atomics),
+            _ => {}
+        }
+        if T::TYPE.is_float() {
+            self.extension("SPV_EXT_shader_atomic_float_add");
+        }
         let ty = self.scalar_type(T::TYPE);
         let (scope, relaxed) = (self.u32(scope), self.u32(0));
         let mut operands = vec![Operand::IdRef(pointer), Operand::IdScope(scope)];
@@ -280,20 +295,29 @@ impl<A> Cap<A> {
     }
 }
 
-impl<T: Atomic> Cap<ReadWrite<T>> {
-    fn atomic(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T> {
+impl<T: Value> Cap<ReadWrite<T>> {
+    fn atomic(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T>
+    where
+        T: Atomic,
+    {
         self.atomic_of(op, index, values)
     }
 }
 
-impl<T: Atomic> Cap<Ranged<ReadWrite<T>>> {
-    fn atomic(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T> {
+impl<T: Value> Cap<Ranged<ReadWrite<T>>> {
+    fn atomic(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T>
+    where
+        T: Atomic,
+    {
         self.atomic_of(op, index, values)
     }
 }
 
-impl<T: Atomic, const N: usize> Cap<Shared<T, N>> {
-    fn atomic(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T> {
+impl<T: Value, const N: usize> Cap<Shared<T, N>> {
+    fn atomic(self, op: Op, index: Val<u32>, values: &[u32]) -> Val<T>
+    where
+        T: Atomic,
+    {
         with(|b| {
             let ok = b.shared_in_range(index.id, N as u32);
             Val::new(b.or_zero(ok, &shape::<T>(), |b| {
@@ -305,36 +329,42 @@ impl<T: Atomic, const N: usize> Cap<Shared<T, N>> {
 }
 
 macro_rules! atomics {
-    (impl [$($params:tt)*] $ty:ty { $($name:ident $op:expr;)+ }) => {
+    (impl [$($params:tt)*] $ty:ty { $($name:ident $bound:ident $op:expr;)+ }) => {
         impl<$($params)*> Cap<$ty> {
             $(
                 /// The atomic operation of that name.
-                pub fn $name(self, index: Val<u32>, value: Val<T>) -> Val<T> {
+                pub fn $name(self, index: Val<u32>, value: Val<T>) -> Val<T>
+                where
+                    T: $bound,
+                {
                     self.atomic($op, index, &[value.id])
                 }
             )+
 
             /// Replaces the element if it is as expected.
-            pub fn compare_exchange(self, index: Val<u32>, expected: Val<T>, value: Val<T>) -> Val<T> {
+            pub fn compare_exchange(self, index: Val<u32>, expected: Val<T>, value: Val<T>) -> Val<T>
+            where
+                T: AtomicInt,
+            {
                 self.atomic(Op::AtomicCompareExchange, index, &[value.id, expected.id])
             }
         }
     };
     ($($all:tt)+) => {
-        atomics! { impl [T: Atomic] ReadWrite<T> { $($all)+ } }
-        atomics! { impl [T: Atomic] Ranged<ReadWrite<T>> { $($all)+ } }
-        atomics! { impl [T: Atomic, const N: usize] Shared<T, N> { $($all)+ } }
+        atomics! { impl [T: Value] ReadWrite<T> { $($all)+ } }
+        atomics! { impl [T: Value] Ranged<ReadWrite<T>> { $($all)+ } }
+        atomics! { impl [T: Value, const N: usize] Shared<T, N> { $($all)+ } }
     };
 }
 
 atomics! {
-    fetch_add Op::AtomicIAdd;
-    fetch_min by_sign::<T>(Op::AtomicSMin, Op::AtomicUMin);
-    fetch_max by_sign::<T>(Op::AtomicSMax, Op::AtomicUMax);
-    fetch_and Op::AtomicAnd;
-    fetch_or Op::AtomicOr;
-    fetch_xor Op::AtomicXor;
-    exchange Op::AtomicExchange;
+    fetch_add Atomic addition::<T>();
+    fetch_min AtomicInt by_sign::<T>(Op::AtomicSMin, Op::AtomicUMin);
+    fetch_max AtomicInt by_sign::<T>(Op::AtomicSMax, Op::AtomicUMax);
+    fetch_and AtomicInt Op::AtomicAnd;
+    fetch_or AtomicInt Op::AtomicOr;
+    fetch_xor AtomicInt Op::AtomicXor;
+    exchange AtomicInt Op::AtomicExchange;
 }
 
 impl<T: Value, const N: usize> Cap<Shared<T, N>> {

@@ -16,7 +16,7 @@ use rspirv::{
 
 use crate::{
     lowered::{LowerError, LowerOptions},
-    shape::Shape,
+    shape::{ScalarType, Shape},
 };
 
 /// Words of one entry of the report of accesses out of range: parameter, index, global id.
@@ -131,6 +131,8 @@ pub(crate) struct Builder {
     pub(super) range_words: u32,
     pub(super) params: u32,
     pub(crate) fits: BTreeSet<Fit>,
+    /// Types that are changed atomically, and whether in work-group memory.
+    pub(crate) atomics: BTreeSet<(ScalarType, bool)>,
     /// What is asserted, by number.
     pub(crate) assertions: Vec<&'static str>,
     pub(crate) error: Option<LowerError>,
@@ -173,6 +175,7 @@ impl Builder {
             range_words,
             params,
             fits: BTreeSet::new(),
+            atomics: BTreeSet::new(),
             assertions: Vec::new(),
             error: None,
         }

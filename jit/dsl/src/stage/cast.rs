@@ -13,6 +13,11 @@ pub fn cast<T: Scalar, U: Scalar>(a: Val<T>) -> Val<U> {
     with(|b| Val::new(b.cast(a.id, T::TYPE, U::TYPE)))
 }
 
+/// `U::from(a)`: Rust sees to it that nothing is lost.
+pub fn from<U: Scalar, T: Scalar>(a: Val<T>) -> Val<U> {
+    cast(a)
+}
+
 impl Builder {
     pub(super) fn cast(&mut self, a: u32, from: ScalarType, to: ScalarType) -> u32 {
         if from == to {
@@ -26,10 +31,17 @@ impl Builder {
         let target = self.scalar_type(to);
         match (from, to) {
             (ScalarType::Bool, _) => {
-                let (one, zero) = (self.scalar(to, 1), self.scalar(to, 0));
+                let [one, zero] = [1, 0].map(|bit| match to.is_float() {
+                    true => self.float(to, bit as f64),
+                    false => self.scalar(to, bit),
+                });
                 self.op(Op::Select, target, &[a, one, zero])
             }
-            (from, to) if from.is_float() && to.is_float() => self.op(Op::FConvert, target, &[a]),
+            (from, to) if from.is_float() && to.is_float() => {
+                let same = from.held() == to.held();
+                let converted = if same { a } else { self.op(Op::FConvert, target, &[a]) };
+                self.wrap(converted, to)
+            }
             (from, to) if from.is_float() => self.saturate(a, from, to),
             (from, to) if to.is_float() => self.int_to_float(a, from, to),
             (from, to) => self.int_to_int(a, from, to),
@@ -164,10 +176,12 @@ impl Builder {
         self.same(Op::Select, &long, &[negative, negated, size])
     }
 
-    /// A float constant; `value` is exact in both sizes.
+    /// A float constant; `value` is exact in all sizes.
     pub(super) fn float(&mut self, ty: ScalarType, value: f64) -> u32 {
-        let bits = if ty == ScalarType::F32 { u64::from((value as f32).to_bits()) } else { value.to_bits() };
-        self.scalar(ty, bits)
+        match ty.held() {
+            ScalarType::F32 => self.scalar(ScalarType::F32, u64::from((value as f32).to_bits())),
+            ty => self.scalar(ty, value.to_bits()),
+        }
     }
 }
 

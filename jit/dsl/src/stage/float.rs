@@ -39,7 +39,7 @@ impl Parts {
 
     /// The word of a float that is not negative, and has lower bits of zero.
     fn word(self, value: f64) -> Val<u32> {
-        super::constant(if self.ty == ScalarType::F32 {
+        super::constant(if self.ty.held() == ScalarType::F32 {
             (value as f32).to_bits()
         } else {
             (value.to_bits() >> 32) as u32
@@ -95,7 +95,7 @@ fn number<T: Ordered>(value: f64) -> Val<T> {
 impl Builder {
     fn class_word(&mut self, ty: ScalarType, a: u32) -> u32 {
         let word = Shape::Scalar(ScalarType::U32);
-        if ty == ScalarType::F32 {
+        if ty.held() == ScalarType::F32 {
             return self.same(Op::Bitcast, &word, &[a]);
         }
         let [low, high] = self.words(a);
@@ -107,7 +107,7 @@ impl Builder {
 
     /// One of two floats, as bits.
     fn pick(&mut self, ty: ScalarType, condition: u32, yes: u32, no: u32) -> u32 {
-        let bits = if ty == ScalarType::F32 {
+        let bits = if ty.held() == ScalarType::F32 {
             Shape::Scalar(ScalarType::U32)
         } else {
             Shape::Vector(ScalarType::U32, 2)
@@ -159,13 +159,29 @@ pub fn is_nan<T: Float>(a: Val<T>) -> Val<bool> {
     Parts::of(a).is_nan()
 }
 
+/// Whether it is a number, and no infinity.
+pub fn is_finite<T: Float>(a: Val<T>) -> Val<bool> {
+    super::not(Parts::of(a).from(f64::INFINITY))
+}
+
+/// Whether it is an infinity.
+pub fn is_infinite<T: Float>(a: Val<T>) -> Val<bool> {
+    Parts::of(a).is_infinite()
+}
+
 /// The bits of a float.
 pub fn to_bits<T: Float>(a: Val<T>) -> Val<T::Bits> {
+    if T::TYPE == ScalarType::F16 {
+        return with(|b| Val::new(b.bits_of_half(a.id)));
+    }
     with(|b| Val::new(b.same(Op::Bitcast, &shape::<T::Bits>(), &[a.id])))
 }
 
 /// The float of these bits.
 pub fn from_bits<T: Float>(bits: Val<T::Bits>) -> Val<T> {
+    if T::TYPE == ScalarType::F16 {
+        return with(|b| Val::new(b.half_of_bits(bits.id)));
+    }
     with(|b| Val::new(b.same(Op::Bitcast, &shape::<T>(), &[bits.id])))
 }
 
@@ -173,20 +189,20 @@ pub fn from_bits<T: Float>(bits: Val<T::Bits>) -> Val<T> {
 pub fn sqrt<T: Float>(a: Val<T>) -> Val<T> {
     let parts = Parts::of(a);
     let same = or(parts.is_zero(), parts.from(f64::INFINITY));
-    cases([(parts.below_zero(), nan()), (same, a)], extended(GLOp::Sqrt, &[a.id]))
+    cases([(parts.below_zero(), nan()), (same, a)], near(extended(GLOp::Sqrt, &[a.id])))
 }
 
 /// A whole number near to `a`, whose sign it has; `a` itself where there are no others.
 fn rounded<T: Float>(a: Val<T>, f: impl FnOnce() -> Val<T>) -> Val<T> {
     // The first from which on all are whole, by the digits of the type.
-    let first = if T::TYPE == ScalarType::F32 { 8_388_608.0 } else { 4_503_599_627_370_496.0 };
+    let first = if T::TYPE.held() == ScalarType::F32 { 8_388_608.0 } else { 4_503_599_627_370_496.0 };
     cases([(Parts::of(a).from(first), a)], copysign(f(), a))
 }
 
 /// Down to a whole number.
 pub fn floor<T: Float>(a: Val<T>) -> Val<T> {
     rounded(a, || {
-        if T::TYPE == ScalarType::F32 {
+        if T::TYPE.held() == ScalarType::F32 {
             return extended(GLOp::Floor, &[a.id]);
         }
         let whole = trunc(a);
@@ -197,7 +213,7 @@ pub fn floor<T: Float>(a: Val<T>) -> Val<T> {
 /// Up to a whole number.
 pub fn ceil<T: Float>(a: Val<T>) -> Val<T> {
     rounded(a, || {
-        if T::TYPE == ScalarType::F32 {
+        if T::TYPE.held() == ScalarType::F32 {
             return extended(GLOp::Ceil, &[a.id]);
         }
         let whole = trunc(a);
@@ -233,9 +249,14 @@ pub fn recip<T: Float>(a: Val<T>) -> Val<T> {
     cases([(parts.is_nan(), a)], copysign(size, a))
 }
 
+/// What a wider result is in the type.
+fn near<T: Float>(a: Val<T>) -> Val<T> {
+    with(|b| Val::new(b.wrap(a.id, T::TYPE)))
+}
+
 /// `a * b + c`, with one rounding or with two.
 pub fn mul_add<T: Float>(a: Val<T>, b: Val<T>, c: Val<T>) -> Val<T> {
-    extended(GLOp::Fma, &[a.id, b.id, c.id])
+    near(extended(GLOp::Fma, &[a.id, b.id, c.id]))
 }
 
 /// To a whole power: by squaring, from the lowest bit of the exponent up, in the host's order.

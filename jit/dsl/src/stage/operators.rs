@@ -1,7 +1,5 @@
 //! The operators of Rust on staged values.
 
-use std::ops::Deref;
-
 use rspirv::spirv::Op;
 
 use super::{Val, builder::Builder, shape, with};
@@ -33,49 +31,8 @@ fn component(shape: &Shape) -> ScalarType {
     }
 }
 
-/// Both sides of an operator. Where their types are one, or may still become one, so is that of the result: Rust infers those
-/// of literals and locals from that. Where they are not, [`Mixed`] has the operator.
-pub struct Pair<A, B> {
-    mixed: Mixed<A, B>,
-}
-
-/// Both sides of an operator, of different types.
-pub struct Mixed<A, B> {
-    a: Val<A>,
-    b: Val<B>,
-}
-
-/// Both sides of an operator.
-pub fn pair<A, B>(a: Val<A>, b: Val<B>) -> Pair<A, B> {
-    Pair { mixed: Mixed { a, b } }
-}
-
-impl<A, B> Deref for Pair<A, B> {
-    type Target = Mixed<A, B>;
-    fn deref(&self) -> &Mixed<A, B> {
-        &self.mixed
-    }
-}
-
 macro_rules! operators {
     ($($name:ident $trait:ident $stage:ident;)+) => {$(
-        impl<T: value::$trait<T, Output = T>> Pair<T, T> {
-            /// The operator.
-            pub fn $name(self) -> Val<T> {
-                T::$stage(self.mixed.a, self.mixed.b)
-            }
-        }
-
-        impl<A, B> Mixed<A, B> {
-            /// The operator.
-            pub fn $name<O>(&self) -> Val<O>
-            where
-                A: value::$trait<B, Output = O>,
-            {
-                A::$stage(self.a, self.b)
-            }
-        }
-
         /// The operator, where both types are known to be one.
         pub fn $name<T: value::$trait<T, Output = T>>(a: Val<T>, b: Val<T>) -> Val<T> {
             T::$stage(a, b)
@@ -123,7 +80,10 @@ pub(crate) fn plain_div<T: Local>(a: Val<T>, b: Val<T>) -> Val<T> {
     let shape = shape::<T>();
     with(|builder| {
         Val::new(match &shape {
-            _ if component(&shape).is_float() => builder.same(Op::FDiv, &shape, &[a.id, b.id]),
+            _ if component(&shape).is_float() => {
+                let quotient = builder.same(Op::FDiv, &shape, &[a.id, b.id]);
+                builder.wrap(quotient, component(&shape))
+            }
             Shape::Vector(scalar, n) => {
                 let element = Shape::Scalar(*scalar);
                 let quotients: Vec<u32> = (0..*n)
@@ -155,7 +115,9 @@ pub(crate) fn plain_neg<T: Local>(a: Val<T>) -> Val<T> {
     let op = if component(&shape).is_float() { Op::FNegate } else { Op::SNegate };
     with(|builder| {
         let result = builder.same(op, &shape, &[a.id]);
-        Val::new(builder.wrap(result, component(&shape)))
+        // A float without its sign needs no rounding.
+        let wraps = !component(&shape).is_float();
+        Val::new(if wraps { builder.wrap(result, component(&shape)) } else { result })
     })
 }
 

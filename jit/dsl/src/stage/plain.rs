@@ -134,6 +134,9 @@ impl Builder {
                 let shifted = self.op(Op::ShiftRightLogical, word, &[low, shift]);
                 let mask = self.u32(u32::MAX >> (32 - 8 * size));
                 let bits = self.op(Op::BitwiseAnd, word, &[shifted, mask]);
+                if scalar == ScalarType::F16 {
+                    return self.half_of_bits(bits);
+                }
                 if scalar == ScalarType::Bool {
                     let zero = self.u32(0);
                     return self.op(Op::INotEqual, ty, &[bits, zero]);

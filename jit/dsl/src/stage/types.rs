@@ -132,7 +132,11 @@ impl Builder {
     /// A constant from its bits.
     pub(super) fn scalar(&mut self, scalar: ScalarType, bits: u64) -> u32 {
         let ty = self.scalar_type(scalar);
-        let value = if scalar.is_int() { scalar.extend(bits) } else { bits };
+        let value = match scalar {
+            ScalarType::F16 => u64::from(half::f16::from_bits(bits as u16).to_f32().to_bits()),
+            scalar if scalar.is_int() => scalar.extend(bits),
+            _ => bits,
+        };
         let (op, operands) = match scalar {
             ScalarType::Bool if bits & 1 == 1 => (Op::ConstantTrue, Vec::new()),
             ScalarType::Bool => (Op::ConstantFalse, Vec::new()),

@@ -134,4 +134,6 @@ macro_rules! tallies {
 tallies! {
     TalliesU32 u32;
     TalliesI32 i32;
+    TalliesU64 u64;
+    TalliesI64 i64;
 }

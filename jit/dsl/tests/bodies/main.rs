@@ -5,18 +5,24 @@
 extern crate vkfuse_kernel as vkfuse;
 
 mod chains;
+mod constants;
 mod forms;
+mod halves;
 mod kernels;
+mod odd;
 
-use chains::{Chains, TalliesI32, TalliesU32};
+use chains::{Chains, TalliesI32, TalliesI64, TalliesU32, TalliesU64};
+use constants::{Constants, Fixed};
 use forms::{Alone, Elements, Grids, Mode, Patterns, Places, Random, Row, Traits};
+use halves::{Converts, SumsF32, SumsF64, Texel, Texels};
 use kernels::{
     Branches, Complex, Document, Flow, Loops, Meaning, Methods, Nested, Outer, Padded, Pair, Particle, Paths,
     Range, Reduce, Weighted,
 };
+use odd::{COUNT, NAMES, Odd, PLAIN};
 use vkfuse::rust::{
-    Grid, HostBuffer, Item, KernelObject, LowerOptions, Lowered, Ranged, ReadWrite, Shared, Signature, Spec,
-    UVec3, Vec3, Vec4, Write,
+    Grid, HostBuffer, Item, KernelObject, LowerOptions, Lowered, Ranged, ReadWrite, ScalarType, Shared,
+    Signature, Spec, UVec3, Vec3, Vec4, Write, f16,
     host::{on_host, on_host_groups, task_on_host},
     kernel_fn,
 };
@@ -24,8 +30,10 @@ use vkfuse::rust::{
 fn lowers<K: KernelObject>(_: &K) {
     for fitting in [false, true] {
         for checking in [false, true] {
-            let options = LowerOptions { fitting, checking, ..LowerOptions::default() };
-            Lowered::of::<K>(options).expect("lowers");
+            for halves in [false, true] {
+                let options = LowerOptions { fitting, checking, halves, ..LowerOptions::default() };
+                Lowered::of::<K>(options).expect("lowers");
+            }
         }
     }
 }
@@ -334,6 +342,96 @@ fn atomics_of_ranges_and_work_groups() {
     on_host_groups([3], [16], &kernel);
     lowers(&kernel);
     assert_eq!(part.to_vec()[3..6], [47 * 24 - 60, -60, 47 * 5 - 60]);
+    let (small, big) = (HostBuffer::new(vec![-60_i64; 12]), HostBuffer::new(vec![1_u64 << 40; 12]));
+    let kernel = TalliesI64 { part: Ranged::new(&small, 3..11), out: (&out).into(), taken: Shared::new() };
+    on_host_groups([3], [16], &kernel);
+    lowers(&kernel);
+    assert_eq!(small.to_vec()[3..6], [47 * 24 - 60, -60, 47 * 5 - 60]);
+    let kernel = TalliesU64 { part: Ranged::new(&big, 3..11), out: (&out).into(), taken: Shared::new() };
+    on_host_groups([3], [16], &kernel);
+    let atomics = Lowered::of::<TalliesU64>(LowerOptions::default()).expect("lowers").atomics;
+    assert_eq!(atomics, [(ScalarType::U32, true), (ScalarType::U64, false)]);
+    assert_eq!(big.to_vec()[3..5], [(1 << 40) + 47 * 24, 3]);
+}
+
+/// What all functions give of some inputs, by name.
+#[test]
+fn odd_functions_are_those_of_rust() {
+    let (x, y, z) = odd::inputs();
+    let n = x.len();
+    let (hx, hy, hz) = (HostBuffer::new(x.clone()), HostBuffer::new(y.clone()), HostBuffer::new(z.clone()));
+    let out = HostBuffer::new(vec![0_u32; n * COUNT]);
+    let kernel = Odd { x: (&hx).into(), y: (&hy).into(), z: (&hz).into(), out: (&out).into() };
+    on_host([n as u32], &kernel);
+    lowers(&kernel);
+    for (k, found) in out.to_vec().into_iter().enumerate() {
+        let (i, of) = (k / COUNT, k % COUNT);
+        assert_eq!(found, PLAIN[of](x[i], y[i], z[i]), "{} of {}, {}, {}", NAMES[of], x[i], y[i], z[i]);
+    }
+}
+
+#[test]
+fn functions_of_constants() {
+    let x = HostBuffer::new(vec![0_u32, 1, 9, 77, u32::MAX, 1 << 31, 12345]);
+    let out = HostBuffer::new(vec![0_u32; 7]);
+    let fixed = HostBuffer::new(vec![Fixed::default(); 7]);
+    let kernel = Constants { x: (&x).into(), out: (&out).into(), fixed: (&fixed).into() };
+    on_host([7], &kernel);
+    lowers(&kernel);
+    assert_eq!(fixed.to_vec()[1], const { Fixed::of(1.0) });
+    assert_eq!(fixed.to_vec()[2], Fixed::of(0.900_000_04).times(Fixed::of(1.5)));
+}
+
+#[test]
+fn halves_are_rounded_once() {
+    let singles = [1.0, 2049.0, 2051.0, 65519.9, 65520.0, -1e-8, 3e-8, 8.95e-8, f32::NAN];
+    let halves: Vec<f16> =
+        [0x3c00, 0x6800, 0x6802, 0x7bff, 0x7c00, 0x8000, 1, 0x8001, 0x7e00].map(f16::from_bits).to_vec();
+    let (singles, given) = (HostBuffer::new(singles.to_vec()), HostBuffer::new(halves));
+    let (near, same) = (HostBuffer::new(vec![f16::ONE; 9]), HostBuffer::new(vec![0.0_f32; 9]));
+    let kernel = Converts {
+        singles: (&singles).into(),
+        halves: (&given).into(),
+        near: (&near).into(),
+        same: (&same).into(),
+    };
+    on_host([9], &kernel);
+    lowers(&kernel);
+    let bits: Vec<u16> = near.to_vec().iter().map(|half| half.to_bits()).collect();
+    assert_eq!(bits, [0x3c00, 0x6800, 0x6802, 0x7bff, 0x7c00, 0x8000, 1, 2, 0x7e00]);
+    assert_eq!(same.to_vec()[..6], [1.0, 2048.0, 2052.0, 65504.0, f32::INFINITY, 0.0]);
+
+    let texels = HostBuffer::new(vec![Texel { color: [f16::ONE; 3], count: 7 }; 16]);
+    let (out, wide) = (HostBuffer::new(vec![f16::ZERO; 16]), HostBuffer::new(vec![0.0_f64; 16]));
+    let kernel = Texels {
+        odd: 3,
+        bias: f16::from_f32(0.25),
+        table: [f16::ONE, f16::ZERO, f16::from_f32(7.5)],
+        scale: Spec::new(f16::from_f32(2.0)),
+        texels: (&texels).into(),
+        out: (&out).into(),
+        wide: (&wide).into(),
+        part: Shared::new(),
+    };
+    on_host_groups([2], [8], &kernel);
+    lowers(&kernel);
+    let lowered = Lowered::of::<Texels>(LowerOptions::default()).expect("lowers");
+    assert_eq!(lowered.signature.plain_bytes, 10);
+    let shape = &lowered.signature.specs[0].shape;
+    assert_eq!((shape.to_string().as_str(), shape.size()), ("f16", 2));
+    assert_eq!(texels.to_vec()[9].count, 8);
+}
+
+#[test]
+fn floats_are_added_atomically() {
+    let (part, out) = (HostBuffer::new(vec![0.0_f32; 5]), HostBuffer::new(vec![0.0_f32; 8]));
+    let kernel = SumsF32 { part: Ranged::new(&part, 1..5), out: (&out).into(), all: Shared::new() };
+    on_host_groups([2], [4], &kernel);
+    lowers(&kernel);
+    assert_eq!(part.to_vec(), [0.0, 9.0, 12.0, 7.0, 0.0]);
+    assert_eq!(out.to_vec()[..2], [1.0, 1.5]);
+    let lowered = Lowered::of::<SumsF64>(LowerOptions::default()).expect("lowers");
+    assert_eq!(lowered.atomics, [(ScalarType::F64, false), (ScalarType::F64, true)]);
 }
 
 #[test]

@@ -84,6 +84,11 @@ impl Writer {
                 format!("({} {op} {})", self.expr("bool", depth), self.expr("bool", depth))
             }
             1 => format!("(!{})", self.expr("bool", depth)),
+            2 if self.random.one_in(3) => {
+                let op = self.random.of(&["<", ">=", "==", "!="]);
+                format!("({} {op} {})", self.half(depth), self.half(depth))
+            }
+            2 if self.random.one_in(4) => format!("({}).is_finite()", self.expr("f32", depth)),
             _ => {
                 let ty = if self.random.one_in(4) { self.random.of(&FLOATS) } else { self.random.of(&INTS) };
                 let op = self.random.of(&["<", "<=", ">", ">=", "==", "!="]);
@@ -93,7 +98,16 @@ impl Writer {
     }
 
     fn int(&mut self, ty: &'static str, depth: usize) -> String {
-        match self.random.below(22) {
+        match self.random.below(24) {
+            22 => self.widened(ty, depth),
+            23 if ty == "u32" && !self.constants.is_empty() => {
+                let k = self.random.below(self.constants.len());
+                let name = self.constants[k].clone();
+                if self.random.one_in(3) {
+                    return name.to_uppercase();
+                }
+                format!("{name}({}, {})", self.expr("u32", depth), self.expr("i64", depth))
+            }
             0..=5 => {
                 let op = self.random.of(&["+", "-", "*", "/", "%", "&", "|", "^"]);
                 format!("({} {op} {})", self.expr(ty, depth), self.expr(ty, depth))
@@ -189,6 +203,85 @@ impl Writer {
         }
     }
 
+    /// A number of a type with less, by `from`.
+    fn widened(&mut self, ty: &'static str, depth: usize) -> String {
+        let signed = is_signed(ty);
+        let has_room = |from: &&&str| bits(from) < bits(ty) && (signed || !is_signed(from));
+        let narrower: Vec<&'static str> = INTS.iter().filter(has_room).copied().collect();
+        if narrower.is_empty() || self.random.one_in(3) {
+            return format!("{ty}::from({})", self.expr("bool", depth));
+        }
+        let from = self.random.of(&narrower);
+        format!("{ty}::from({})", self.expr(from, depth))
+    }
+
+    /// A half, of moderate size. Denormal ones are among them: as 32 bits they are not.
+    fn half(&mut self, depth: usize) -> String {
+        if depth == 0 || self.random.one_in(6) {
+            return match self.random.below(5) {
+                0 => self
+                    .random
+                    .of(&["f16::ONE", "HALVES[0]", "HALVES[1]", "HALVES[2]", "f16::EPSILON"])
+                    .to_owned(),
+                1 => format!("f16::from({})", self.expr("u8", 0)),
+                2 => format!("f16::from_bits({} & 0xb7ff)", self.expr("u16", 0)),
+                _ => format!("near({})", self.expr("f32", 0)),
+            };
+        }
+        let (a, b) = (self.half(depth - 1), self.half(depth - 1));
+        match self.random.below(7) {
+            0 | 1 => {
+                let op = self.random.of(&["+", "-", "*"]);
+                format!("tamed({a} {op} {b})")
+            }
+            2 => format!("({a}).{}()", self.random.of(&["abs", "floor", "ceil", "trunc", "round"])),
+            3 => format!("({a}).{}({b})", self.random.of(&["min", "max"])),
+            4 => format!("(-{a})"),
+            5 => format!("near({})", self.expr("f32", depth - 1)),
+            _ => {
+                let (condition, c) = (self.expr("bool", depth - 1), self.half(0));
+                format!("(if {condition} {{ {a} }} else {{ tamed(({b}).mul_add({c}, {a})) }})")
+            }
+        }
+    }
+
+    /// An integer that a `const fn` can make of `x`, a `u32`, and `y`, an `i64`.
+    pub(super) fn constant(&mut self, ty: &'static str, depth: usize) -> String {
+        if depth == 0 || self.random.one_in(8) {
+            return match self.random.below(3) {
+                0 => self.literal(ty),
+                1 => format!("(x as {ty})"),
+                _ => format!("(y as {ty})"),
+            };
+        }
+        let (a, b) = (self.constant(ty, depth - 1), self.constant(ty, depth - 1));
+        match self.random.below(9) {
+            0..=2 => {
+                let op = self.random.of(&["+", "-", "*", "/", "%", "&", "|", "^"]);
+                format!("({a} {op} {b})")
+            }
+            3 => {
+                let (op, by) = (self.random.of(&["<<", ">>"]), self.random.of(&INTS));
+                format!("({a} {op} {})", self.constant(by, depth - 1))
+            }
+            4 => {
+                let names = ["min", "max", "saturating_sub", "rem_euclid", "wrapping_mul"];
+                format!("({a}).{}({b})", self.random.of(&names))
+            }
+            5 => format!("({a}).rotate_left({})", self.constant("u32", depth - 1)),
+            6 if is_signed(ty) => format!("({a}).abs() - (-{b})"),
+            6 => format!("(!{a} - ({b}).count_ones() as {ty})"),
+            7 => {
+                let from = self.random.of(&INTS);
+                format!("({} as {ty})", self.constant(from, depth - 1))
+            }
+            _ => {
+                let (c, d) = (self.constant("i32", depth - 1), self.constant("i32", depth - 1));
+                format!("(if {c} < {d} {{ {a} }} else {{ {b} }})")
+            }
+        }
+    }
+
     /// A number made of vectors.
     fn of_vectors(&mut self, name: &str, ty: &'static str, depth: usize) -> String {
         let [a, b, c] = [0; 3].map(|_| self.component(ty, depth));
@@ -222,7 +315,12 @@ impl Writer {
 
     /// Sums stay far from the ends of the type: one factor of a product is small.
     fn float(&mut self, ty: &'static str, depth: usize) -> String {
-        match self.random.below(11) {
+        match self.random.below(12) {
+            11 if ty == "f32" => match self.random.below(2) {
+                0 => format!("f32::from({})", self.half(depth)),
+                _ => format!("({}).to_f32()", self.half(depth)),
+            },
+            11 => format!("f64::from({})", self.expr("f32", depth)),
             10 if ty == "f32" => self.of_vectors("Vec", ty, depth.min(2)),
             0..=2 => {
                 let op = self.random.of(&["+", "-"]);
@@ -256,7 +354,8 @@ impl Writer {
 
     /// Any value as 32 bits.
     pub(super) fn result(&mut self, depth: usize) -> String {
-        match self.random.below(12) {
+        match self.random.below(13) {
+            12 => format!("bits_half({})", self.half(depth)),
             0 => format!("({} as u32)", self.expr("bool", depth)),
             1 | 2 => format!("bits({})", self.expr("f32", depth)),
             3 => format!("bits_wide({})", self.expr("f64", depth)),

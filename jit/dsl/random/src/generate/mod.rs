@@ -28,6 +28,8 @@ struct Writer {
     numbers: usize,
     /// Functions of `(u32, i32, f32)` that can be called.
     functions: Vec<String>,
+    /// Functions of `(u32, i64)` that the compiler can evaluate; of each there is a constant, too, whose name is in capitals.
+    constants: Vec<String>,
 }
 
 /// What a function of a case gives, as the kernel calls it, and as the test knows it.
@@ -80,6 +82,17 @@ impl Writer {
         Function { call: format!("[e{k}(x, y, z), 0, 0]"), last: "" }
     }
 
+    /// A `const fn`, and what it gives of two numbers.
+    fn evaluated(&mut self, k: usize, out: &mut String) {
+        let (body, more) = (self.constant("u32", 3), self.constant("u32", 2));
+        let (x, y) = (self.random.next() as u32, self.random.next() as i64 % 1000);
+        *out += &format!(
+            "#[device]\nconst fn c{k}(x: u32, y: i64) -> u32 {{\nlet mut sum = {body};\nlet mut n = 0_u32;\n\
+             while n < 3 {{\nn += 1;\nsum ^= {more} * n;\n}}\nsum\n}}\nconst C{k}: u32 = c{k}({x}, {y});\n"
+        );
+        self.constants.push(format!("c{k}"));
+    }
+
     /// An expression whose last step is bounded.
     fn bounded(&mut self, k: usize, out: &mut String) -> Function {
         let (last, first, second, step) = LAST[k / 4 % LAST.len()];
@@ -116,9 +129,13 @@ pub(crate) fn file(expressions: usize, programs: usize, seed: u64) -> String {
         loops: 0,
         numbers: 0,
         functions: Vec::new(),
+        constants: Vec::new(),
     };
     let (mut out, mut list) = (String::new(), String::new());
     let mut all = Vec::new();
+    for k in 0..expressions.div_ceil(20) {
+        writer.evaluated(k, &mut out);
+    }
     for k in 0..expressions {
         all.push(writer.expression(k, &mut out));
     }

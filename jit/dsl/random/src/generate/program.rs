@@ -101,8 +101,27 @@ impl Writer {
     /// Branches by an `Option`.
     fn optional(&mut self, out: &mut String, vars: &[Variable], depth: usize, looped: bool) {
         let (k, value) = (self.number(), self.expr("u32", 2));
-        match self.random.below(if looped { 4 } else { 3 }) {
+        match self.random.below(if looped { 6 } else { 5 }) {
             0 => {
+                let (before, after) = (self.expr("bool", 1), self.expr("u32", 1));
+                *out += &format!(
+                    "if {before} && let Some(h{k}) = halved({value}) && (h{k} > {after} || v4) {{\n"
+                );
+                self.names.push((format!("h{k}"), "u32"));
+                self.statements(out, vars, depth - 1, looped);
+                self.names.pop();
+                *out += "} else {\n";
+                self.statements(out, vars, depth - 1, looped);
+                *out += "}\n";
+            }
+            3 => {
+                let condition = self.expr("bool", 1);
+                *out += &format!(
+                    "let mut o{k} = {value};\nwhile let Some(half) = halved(o{k}) && half != 0 && {condition} {{\n\
+                     o{k} = half;\nv0 += 3;\n}}\nv0 ^= o{k};\n"
+                );
+            }
+            4 => {
                 *out += &format!("if let Some(h{k}) = halved({value}) {{\n");
                 self.names.push((format!("h{k}"), "u32"));
                 self.statements(out, vars, depth - 1, looped);
@@ -179,7 +198,13 @@ impl Writer {
     fn apart(&mut self, out: &mut String, vars: &[Variable], depth: usize) {
         let k = self.number();
         let (a, b, c) = (self.expr("u32", 1), self.expr("u32", 1), self.expr("bool", 1));
-        match self.random.below(4) {
+        match self.random.below(5) {
+            3 => {
+                *out += &format!(
+                    "let (i{k}, j{k});\nif {c} {{\n(i{k}, j{k}) = ({a}, v1);\n}} else {{\nj{k} = 5;\ni{k} = {b};\n}}\n\
+                     v0 ^= i{k} + j{k} as u32;\n"
+                );
+            }
             0 => {
                 *out += &format!("let (p{k}, mut q{k}) = both({a}, {b});\nq{k} += p{k};\nv0 ^= q{k};\n");
                 *out += &format!(

@@ -94,15 +94,25 @@ fn methods(x: f32) {
     let g = x.cbrt();
     let h = x.fract();
     let i = x.to_owned();
+    let j = x.wrapping_abs();
+    let k = x.abs_diff(x);
+    let l = x.count_zeros();
+    let m = x.is_power_of_two();
+    let n = x.ilog2();
+    let o = x.is_sign_negative();
 }
 
 #[device]
 fn paths(x: u32) {
-    let a = u32::from(true);
+    let a = usize::from(true);
     let b = f32::default();
     let c = i32::overflowing_add(1, 2);
     let d = std::mem::size_of::<u32>();
     let e = <u32 as Number>::twice(x);
+    let f = f16::from_f64(1.0);
+    let g = f16::from_f32_const(1.0);
+    let h = bool::from(x);
+    std::mem::swap(&mut x, &mut x);
 }
 
 #[device]
@@ -113,7 +123,8 @@ fn statements(x: u32) {
     let ref d = x;
     let e: *const u32 = x;
     let f: &'static [u32] = x;
-    let (g, h);
+    let [g, h];
+    let (l, m): u32;
     let i = |(j, k): (u32, u32)| j;
     static S: u32 = 1;
     struct Inside;

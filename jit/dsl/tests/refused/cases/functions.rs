@@ -78,7 +78,12 @@ struct NotAFunction;
 async fn later() {}
 
 #[device]
-const fn constant() {}
+const fn constant(x: f32, all: [u32; 3], k: u32) -> f32 {
+    let sum = 0;
+    let mut last = -(1.0);
+    let one = all[k];
+    x.sqrt()
+}
 
 #[device]
 unsafe fn unsafe_one() {}
@@ -130,6 +135,25 @@ trait Operator {
     fn thrice(x: u32) -> u32 {
         println!("{x}");
         x
+    }
+}
+
+#[device]
+trait Norm {
+    fn norm(self) -> f32;
+}
+
+#[device]
+impl Norm for f32 {
+    fn norm(self) -> f32 {
+        self
+    }
+}
+
+#[device]
+trait Sided {
+    fn sides(&self) -> u32 {
+        4
     }
 }
 

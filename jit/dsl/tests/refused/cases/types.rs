@@ -33,7 +33,7 @@ impl Kernel {
         let i = item.id(0);
         self.x.set(i, 1.0);
         self.y.get(i);
-        self.z.fetch_add(i, 1.0);
+        self.z.fetch_max(i, 1.0);
         self.y.set(i, self.pairs[i].weight);
         self.x[i] = 1.0;
         self.y[i] += 1.0;
