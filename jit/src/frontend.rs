@@ -12,6 +12,7 @@ mod fold;
 pub(crate) mod guard;
 pub(crate) mod images;
 mod layout;
+mod lines;
 pub(crate) mod load;
 pub(crate) mod module;
 pub(crate) mod opcodes;

@@ -34,6 +34,7 @@ mod uses;
 mod values;
 mod view;
 
+pub use cause::not_followed;
 pub use ingredients::Ingredients;
 pub use interleave::InterleaveFacts;
 pub use members::Members;

@@ -349,6 +349,8 @@ pub struct AccessSite {
     pub kind: AccessKind,
     /// Byte offset as an expression; of a texel, its coordinates.
     pub index: String,
+    /// Lines of the source text, as far as debug information says them: those of all accesses of its kind to the binding.
+    pub lines: Vec<u32>,
     /// Whether it is to a texel of an image.
     pub is_texel: bool,
     /// What the offset, or whether the access happens, depends on that is not followed, and what could be done about it.
@@ -371,6 +373,9 @@ impl std::fmt::Display for AccessSite {
             if self.is_texel { "texel" } else { "byte" }
         )?;
         f.write_str(&if f.alternate() { self.index.as_str().into() } else { self.short_index() })?;
+        if let Some(lines) = self.in_lines() {
+            write!(f, ", {lines}")?;
+        }
         match &self.unfollowed {
             Some(unfollowed) => write!(f, " ({unfollowed})"),
             None => Ok(()),
@@ -386,6 +391,14 @@ impl AccessSite {
             AccessKind::Write => "writes",
             AccessKind::Atomic => "atomically updates",
         }
+    }
+
+    /// `line 14`, or `line 14 or 18`; of many lines the first.
+    pub fn in_lines(&self) -> Option<String> {
+        const MOST: usize = 4;
+        let shown: Vec<String> = self.lines.iter().take(MOST).map(u32::to_string).collect();
+        let more = if self.lines.len() > MOST { " or elsewhere" } else { "" };
+        (!shown.is_empty()).then(|| format!("line {}{more}", shown.join(" or ")))
     }
 
     /// The index, of a long one the beginning.

@@ -117,7 +117,8 @@ fn print_entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     }
     push.print(out)?;
 
-    let mut accesses = Table::new(&["access", "binding", "byte offset or texel", "bytes", "varies", "if"]);
+    let mut accesses =
+        Table::new(&["access", "binding", "byte offset or texel", "bytes", "varies", "line", "if"]);
     for access in &entry.accesses {
         accesses.row([
             access.kind.to_owned(),
@@ -125,10 +126,20 @@ fn print_entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
             access.offset.clone(),
             access.size.to_string(),
             access.class.to_owned(),
+            access.lines.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
             access.guards.join(" and "),
         ]);
     }
-    accesses.print(out)
+    accesses.print(out)?;
+    let mut unknown: Vec<(&str, &str)> = Vec::new();
+    for access in entry.accesses.iter().filter(|access| access.class == "unknown") {
+        let why = access.not_followed.as_deref().map(|why| (&*access.binding, why));
+        unknown.extend(why.filter(|why| !unknown.contains(why)));
+    }
+    for (binding, why) in unknown {
+        writeln!(out, "  {binding}: {why}")?;
+    }
+    Ok(())
 }
 
 fn or_none(words: &[String]) -> String {

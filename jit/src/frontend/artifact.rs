@@ -12,6 +12,7 @@ use super::plain::{self, Plain};
 use super::reason::KernelReason;
 use super::reflect::{self, Interface};
 use super::specialize::{self, Source};
+use super::tools::Complaint;
 use super::{load, pipeline, tools};
 
 /// All that the tools had a part in. The rest of a [`Specialized`](super::Specialized) kernel follows from this.
@@ -40,10 +41,16 @@ impl KernelArtifact {
         let (plain, ids) = plain::build(name, &mut plain_module);
         // What the driver gets is not what was checked when it was loaded: constants have their values, which can make an
         // array empty, say, and what is not used is gone. An artifact that is kept is not made, nor checked, again.
-        tools::validate(&plain.strict).map_err(|complaint| complaint.into_error(name))?;
+        // That takes about as long as the normal form.
+        let (valid, normal) = std::thread::scope(|scope| {
+            let valid = scope.spawn(|| tools::validate(&plain.strict));
+            let normal = pipeline::normalise(name, &plain_module);
+            let ended = || Complaint::new(0, "the validator did not come back".to_owned());
+            (valid.join().unwrap_or_else(|_| Err(ended())), normal)
+        });
+        valid.map_err(|complaint| complaint.into_error(name))?;
         let names = module.names().iter();
         let names = names.filter_map(|(id, name)| Some((*ids.get(id)?, name.clone())));
-        let normal = pipeline::normalise(name, &plain_module);
         let interface = reflect::reflect(
             name,
             &plain_module,

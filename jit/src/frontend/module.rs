@@ -1,12 +1,14 @@
 //! A checked SPIR-V module.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ahash::AHashMap;
 use rspirv::spirv::{ExecutionModel, Op};
 
 use super::error::KernelError;
+use super::lines::{self, Lines};
 use super::passes::strip_layout;
+use super::set_binding::SetBinding;
 use super::spec::{self, SpecConstant};
 use super::tools::{self, Complaint};
 use super::words::{self, Inst};
@@ -24,6 +26,8 @@ struct Inner {
     /// Whether something was put right in the words.
     repaired: bool,
     contents: Contents,
+    /// Where its accesses are in the source text. Looked for when it is first asked for.
+    lines: OnceLock<Lines>,
 }
 
 /// What is read off the words as they were given, valid or not.
@@ -115,7 +119,7 @@ impl Module {
     ) -> Module {
         let name = name.to_owned();
         let (repaired, words) = (repaired.is_some(), repaired.unwrap_or(words));
-        Module { inner: Arc::new(Inner { name, words, repaired, contents }) }
+        Module { inner: Arc::new(Inner { name, words, repaired, contents, lines: OnceLock::new() }) }
     }
 
     /// The name it was loaded under.
@@ -150,6 +154,12 @@ impl Module {
     /// Whether something was put right in its words.
     pub(crate) fn is_repaired(&self) -> bool {
         self.inner.repaired
+    }
+
+    /// Lines of the source text in which a binding is read, or written, ascending; none where debug information does not say.
+    pub fn lines(&self, at: SetBinding, writes: bool) -> &[u32] {
+        let lines = self.inner.lines.get_or_init(|| lines::of(self.words()));
+        lines.get(&(at, writes)).map_or(&[], |lines| lines)
     }
 
     /// Debug names by id.

@@ -177,7 +177,7 @@ pub(super) fn reflect(
         .collect();
     Ok(Interface {
         local_size,
-        bindings: bindings(kernel, module, &defs, &variables, names)?,
+        bindings: bindings(module, &defs, &variables, names),
         push: push(kernel, &defs, &variables)?,
         item_only: used.item_only(),
         builtins: used.builtins,
@@ -211,12 +211,11 @@ pub(super) fn models(module: &Module) -> (AddressingModel, MemoryModel) {
 }
 
 fn bindings(
-    kernel: &str,
     module: &Module,
     defs: &Defs<'_>,
     variables: &[Variable],
     names: &AHashMap<u32, String>,
-) -> Result<Vec<Binding>, KernelError> {
+) -> Vec<Binding> {
     let touched = Touched::of(module, variables);
     let mut list: BTreeMap<SetBinding, Binding> = BTreeMap::new();
     for variable in variables {
@@ -247,17 +246,16 @@ fn bindings(
             None => {
                 list.insert(at, binding);
             }
-            Some(other) if other.kind != binding.kind => {
-                return Err(KernelError::Binding {
-                    kernel: kernel.to_owned(),
-                    at,
-                    what: "two variables of different kinds share it",
-                });
+            Some(other) => {
+                // Nothing can be bound that is both, but who only looks at the module hears of it.
+                if other.kind != binding.kind {
+                    other.kind = BindingKind::Other(resource::MIXED);
+                }
+                merge(other, binding);
             }
-            Some(other) => merge(other, binding),
         }
     }
-    Ok(list.into_values().collect())
+    list.into_values().collect()
 }
 
 /// Several variables may view one binding, for instance as floats and as vectors.

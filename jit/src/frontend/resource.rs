@@ -51,8 +51,12 @@ pub(super) const BUFFER_ARRAY: &str = "array of buffers";
 /// What an array of images, samplers and the like is called.
 pub(super) const ARRAY: &str = "array of resources";
 
+/// What a binding is called that variables of different kinds share.
+pub(super) const MIXED: &str = "binding of several kinds";
+
 /// All names of what is no single buffer.
-pub(super) const KINDS: [&str; 10] = [
+pub(super) const KINDS: [&str; 11] = [
+    MIXED,
     BUFFER_ARRAY,
     ARRAY,
     SAMPLER,

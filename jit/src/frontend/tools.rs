@@ -83,7 +83,7 @@ pub(crate) struct Complaint {
 }
 
 impl Complaint {
-    fn new(index: usize, detail: String) -> Complaint {
+    pub(super) fn new(index: usize, detail: String) -> Complaint {
         Complaint { index, detail, not_run: false }
     }
 

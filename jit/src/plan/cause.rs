@@ -8,19 +8,35 @@ use rspirv::spirv::Op;
 use super::submission::Submission;
 use crate::analysis::access::Access;
 use crate::analysis::expr::{Node, NodeId};
-use crate::kernel::NormalKernel;
+use crate::analysis::numbers::Numbers;
+use crate::kernel::{NormalKernel, Specialized};
 
 /// Most nodes looked at: expressions share their parts, and what comes after so many helps nobody.
 const MAX_NODES: usize = 512;
 
 /// A value that the index of an access, or a condition under which it happens, depends on and that is not followed.
 pub(super) fn unfollowed(submission: &Submission, access: &Access) -> Option<String> {
-    let normal = submission.kernel.normal.as_ref().ok()?;
+    let numbers = |binding: usize| submission.args.get(binding)?.numbers.as_ref();
+    within(&submission.kernel, &numbers, access)
+}
+
+/// A value that the index of an access of a kernel, or a condition under which it happens, depends on and that is not followed,
+/// where nothing is known of what buffers hold.
+pub fn not_followed(kernel: &Specialized, access: &Access) -> Option<String> {
+    within(kernel, &|_| None, access)
+}
+
+fn within<'a>(
+    kernel: &Specialized,
+    numbers: &impl Fn(usize) -> Option<&'a Numbers>,
+    access: &Access,
+) -> Option<String> {
+    let normal = kernel.normal.as_ref().ok()?;
     let indices = access.terms.iter().map(|term| term.index);
     let mut nodes: Vec<NodeId> = indices.chain(access.guards.iter().map(|guard| guard.condition)).collect();
     let mut at = 0;
     while let Some(&node) = nodes.get(at).filter(|_| at < MAX_NODES) {
-        if let Some(cause) = cause(submission, normal, node) {
+        if let Some(cause) = cause((kernel, normal), numbers, node) {
             return Some(cause);
         }
         for part in normal.analysis.exprs.get(node).parts() {
@@ -33,15 +49,18 @@ pub(super) fn unfollowed(submission: &Submission, access: &Access) -> Option<Str
     None
 }
 
-fn cause(submission: &Submission, normal: &NormalKernel, node: NodeId) -> Option<String> {
+fn cause<'a>(
+    (kernel, normal): (&Specialized, &NormalKernel),
+    numbers: &impl Fn(usize) -> Option<&'a Numbers>,
+    node: NodeId,
+) -> Option<String> {
     match normal.analysis.exprs.get(node) {
         Node::Cell { binding, offset, width, .. } => {
             let binding = usize::from(*binding);
-            let known = submission.args.get(binding).and_then(|arg| arg.numbers.as_ref());
-            if known.is_some_and(|numbers| numbers.get(*offset, *width).is_some()) {
+            if numbers(binding).is_some_and(|numbers| numbers.get(*offset, *width).is_some()) {
                 return None;
             }
-            let at = submission.kernel.interface.bindings.get(binding)?.at;
+            let at = kernel.interface.bindings.get(binding)?.at;
             Some(format!(
                 "it depends on the number at byte {offset} of {at}: if nothing writes that, declare it constant"
             ))

@@ -516,14 +516,17 @@ pub(crate) fn site(list: &[Submission], submission: usize, access: usize) -> Acc
     let kernel = &list[submission].kernel;
     let analysis = kernel.normal.as_ref().ok().map(|n| &n.analysis);
     let found: Option<(&KernelAnalysis, &Access)> = analysis.and_then(|a| Some((a, a.accesses.get(access)?)));
+    let at = found
+        .and_then(|(_, a)| kernel.interface.bindings.get(a.binding))
+        .map_or(SetBinding::default(), |b| b.at);
+    let kind = found.map_or(AccessKind::Read, |(_, a)| a.kind);
     AccessSite {
         submission,
         kernel: kernel.name.clone(),
-        at: found
-            .and_then(|(_, a)| kernel.interface.bindings.get(a.binding))
-            .map_or(SetBinding::default(), |b| b.at),
-        kind: found.map_or(AccessKind::Read, |(_, a)| a.kind),
+        at,
+        kind,
         index: found.map_or_else(String::new, |(analysis, a)| analysis.describe(a)),
+        lines: kernel.module.lines(at, kind != AccessKind::Read).to_vec(),
         is_texel: found.is_some_and(|(_, a)| a.texel.is_some()),
         unfollowed: found.and_then(|(_, a)| cause::unfollowed(&list[submission], a)),
     }

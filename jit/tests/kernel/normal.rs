@@ -9,7 +9,7 @@ use vkfuse_jit::kernel::Kernel;
 use super::corpus;
 
 /// Modules that only run unfused.
-const REFUSED: &[&str] = &["texel", "linked", "array", "volatile", "pointers"];
+const REFUSED: &[&str] = &["texel", "linked", "array", "volatile", "pointers", "mixed"];
 
 #[test]
 fn every_module_has_one_function_or_a_reason() {

@@ -165,3 +165,19 @@ fn copies_between_buffers_are_reads_and_writes() {
     let interface = interface("copies");
     assert_eq!(buffers(&interface), [(0, 0, true, false, 0, Some(16)), (0, 1, true, true, 0, Some(16))]);
 }
+
+/// By `OpLine`, and by the newer debug information.
+#[test]
+fn accesses_have_the_lines_that_debug_information_says() {
+    for name in ["chain.g", "chain.gvs", "chain.gos"] {
+        let module = corpus::module(name);
+        for (binding, writes) in [(0, false), (1, false), (2, true)] {
+            assert_eq!(module.lines(binding.into(), writes), [11], "{name}, binding {binding}");
+        }
+        assert!(
+            module.lines(0.into(), true).is_empty() && module.lines(2.into(), false).is_empty(),
+            "{name}"
+        );
+    }
+    assert!(corpus::module("chain").lines(0.into(), false).is_empty());
+}

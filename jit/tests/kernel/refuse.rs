@@ -31,6 +31,14 @@ fn images_and_samplers_are_known_by_kind() {
 }
 
 #[test]
+fn a_binding_of_several_kinds_loads_and_says_so() {
+    let (at, kind) = (SetBinding::default(), "binding of several kinds");
+    assert_eq!(reason("mixed"), KernelReason::Resource { at, kind });
+    let bindings = &corpus::specialized("mixed").interface.bindings;
+    assert_eq!(bindings.iter().map(|binding| binding.kind).collect::<Vec<_>>(), [BindingKind::Other(kind)]);
+}
+
+#[test]
 fn refuses_texel_buffer() {
     let at = SetBinding { set: 0, binding: 7 };
     let kind = "storage texel buffer";

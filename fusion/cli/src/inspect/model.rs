@@ -7,6 +7,7 @@ use vkfuse_jit::analysis::{Access, AccessKind, KernelAnalysis, Texel};
 use vkfuse_jit::kernel::{
     BindingKind, Interface, Kernel, KernelReason, ScalarClass, SpecConstant, SpecValue, Specialized,
 };
+use vkfuse_jit::plan::not_followed;
 
 #[derive(Serialize)]
 pub(super) struct Inspection {
@@ -88,6 +89,10 @@ pub(super) struct BufferAccess {
     pub(super) offset: String,
     /// Bytes touched; 0 for a texel.
     pub(super) size: u64,
+    /// Lines of the source text in which the kernel has accesses of this kind to the binding, if debug information says them.
+    pub(super) lines: Vec<u32>,
+    /// What the offset, or whether the access happens, depends on that is not followed; `null` if all is.
+    pub(super) not_followed: Option<String>,
     /// What the offset varies with.
     pub(super) class: &'static str,
     /// Conditions that hold where the access happens.
@@ -102,9 +107,9 @@ impl Entry {
             Ok(normal) if interface.uses_device_addresses => {
                 let why = KernelReason::DeviceAddresses;
                 let reason = format!("{why}, so only under policy trust");
-                (Some(reason), Some(why.explained_at()), accesses(interface, &normal.analysis))
+                (Some(reason), Some(why.explained_at()), accesses(specialized, &normal.analysis))
             }
-            Ok(normal) => (None, None, accesses(interface, &normal.analysis)),
+            Ok(normal) => (None, None, accesses(specialized, &normal.analysis)),
             Err(reason) => (Some(reason.to_string()), Some(reason.explained_at()), Vec::new()),
         };
         let (major, minor) = interface.version;
@@ -147,13 +152,14 @@ impl Entry {
     }
 }
 
-fn accesses(interface: &Interface, analysis: &KernelAnalysis) -> Vec<BufferAccess> {
+fn accesses(kernel: &Specialized, analysis: &KernelAnalysis) -> Vec<BufferAccess> {
     let list = analysis.accesses.iter();
-    list.map(|access| self::access(interface, analysis, access)).collect()
+    list.map(|access| self::access(kernel, analysis, access)).collect()
 }
 
-fn access(interface: &Interface, analysis: &KernelAnalysis, access: &Access) -> BufferAccess {
-    let binding = interface.bindings.get(access.binding);
+fn access(kernel: &Specialized, analysis: &KernelAnalysis, access: &Access) -> BufferAccess {
+    let binding = kernel.interface.bindings.get(access.binding);
+    let lines = binding.map(|binding| kernel.module.lines(binding.at, access.kind != AccessKind::Read));
     let guards = access.guards.iter().map(|guard| {
         let condition = analysis.exprs.display(guard.condition);
         if guard.holds { condition } else { format!("!{condition}") }
@@ -168,6 +174,8 @@ fn access(interface: &Interface, analysis: &KernelAnalysis, access: &Access) -> 
         },
         offset: analysis.describe(access),
         size: if access.texel.is_some() { 0 } else { access.size },
+        lines: lines.unwrap_or_default().to_vec(),
+        not_followed: not_followed(kernel, access),
         class: match access.texel {
             Some(Texel::Any) => "unknown",
             _ => varies::class(&analysis.exprs, access.terms.iter().map(|term| term.index)),

@@ -62,6 +62,23 @@ fn a_kernel_that_only_runs_unfused_says_why() {
     assert_eq!(entry["accesses"], json!([]));
 }
 
+/// With debug information an access has the line of the source, and whatever is not followed is named.
+#[test]
+fn accesses_name_lines_and_what_is_not_followed() {
+    let kernel = entry("../jit/tests/kernels/chain.g.spv");
+    let lines: Vec<_> =
+        kernel["accesses"].as_array().expect("a list").iter().map(|a| a["lines"].clone()).collect();
+    assert_eq!(lines, [json!([11]), json!([11]), json!([11])], "{kernel:#}");
+    assert!(kernel["accesses"].as_array().expect("a list").iter().all(|a| a["not_followed"].is_null()));
+    let gather = entry("access/gather.spv");
+    let unknown = gather["accesses"].as_array().expect("a list").iter().find(|a| a["class"] == "unknown");
+    let why = unknown.and_then(|access| access["not_followed"].as_str()).expect("a cause");
+    assert!(why.contains("read from memory"), "{why}");
+    assert_eq!(unknown.expect("an access")["lines"], json!([]));
+    let text = vkfuse(&["inspect", &shader("access/gather.spv")]).stdout;
+    assert!(text.contains(why), "{text}");
+}
+
 #[test]
 fn entry_points_of_a_module() {
     let file = shader("forms/two_entries.spv");

@@ -258,7 +258,8 @@ fn sites(picture: &Picture<'_>, pair: &AccessPair, buffer: Option<&str>) -> Vec<
         let (who, verb, at) = (picture.name(site.submission), site.verb(), site.short_index());
         let why = site.unfollowed.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
         let unit = if site.is_texel { "texel" } else { "byte" };
-        format!("{who}, submission {}, {verb} {what} at {unit} {at}{why}", site.submission)
+        let line = site.in_lines().map_or_else(String::new, |lines| format!(", {lines}"));
+        format!("{who}, submission {}, {verb} {what} at {unit} {at}{line}{why}", site.submission)
     });
     sites.to_vec()
 }

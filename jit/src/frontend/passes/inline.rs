@@ -41,7 +41,6 @@ const PASSES: &[Passes] = &[
     Passes::BlockMerge,
     Passes::AggressiveDCE,
     Passes::RemoveDuplicates,
-    Passes::EliminateDeadConstant,
 ];
 
 /// Inlines everything into the entry point.

@@ -13,6 +13,7 @@
 //!   stores and atomics
 //! - volatile accesses; execution modes that concern a whole entry point; foreign instruction sets
 
+use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{AddressingModel, Capability, Decoration, ExecutionMode, MemoryAccess, MemoryModel, Op};
 
@@ -21,7 +22,7 @@ use crate::frontend::opcodes;
 use crate::frontend::pointers::{Roots, Touch, touch};
 use crate::frontend::reason::KernelReason;
 use crate::frontend::reflect::{BindingKind, models};
-use crate::frontend::resource::{Kind, Role, Variable, variables};
+use crate::frontend::resource::{Kind, MIXED, Role, Variable, variables};
 use crate::frontend::set_binding::SetBinding;
 
 /// Capabilities whose instructions the later stages know.
@@ -106,9 +107,11 @@ pub(in crate::frontend) fn declarations(module: &Module) -> Result<(), KernelRea
         return Err(KernelReason::MemoryModel(format!("{memory:?}")));
     }
     let defs = Defs::new(module);
-    for variable in variables(module, &defs) {
-        resource(&variable, memory)?;
+    let variables = variables(module, &defs);
+    for variable in &variables {
+        resource(variable, memory)?;
     }
+    mixed(&variables)?;
     for inst in &module.capabilities {
         if let Some(Operand::Capability(capability)) = inst.operands.first()
             && !KNOWN.contains(capability)
@@ -168,6 +171,19 @@ fn resource(variable: &Variable, memory: MemoryModel) -> Result<(), KernelReason
         }
         _ => Ok(()),
     }
+}
+
+/// Whether variables of different kinds share a binding.
+fn mixed(variables: &[Variable]) -> Result<(), KernelReason> {
+    let mut kinds: AHashMap<SetBinding, Kind> = AHashMap::new();
+    for variable in variables {
+        if let Role::Resource { at, kind, .. } = variable.role
+            && *kinds.entry(at).or_insert(kind) != kind
+        {
+            return Err(KernelReason::Resource { at, kind: MIXED });
+        }
+    }
+    Ok(())
 }
 
 /// Checks what the single function of a normalised module does.

