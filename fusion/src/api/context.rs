@@ -119,6 +119,7 @@ impl Context {
             max_loop_rounds: gpu.caps().max_loop_rounds,
             shape: options.shape.unwrap_or_else(|| gpu.caps().shape()),
             kept_bytes: options.kept_bytes.unwrap_or_else(|| gpu.caps().kept_bytes()),
+            kept_result_bytes: options.kept_bytes.unwrap_or_else(|| gpu.caps().kept_result_bytes()),
             interleave: options.interleave.unwrap_or_else(|| gpu.caps().interleave()),
             max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
             small_scalars: SmallScalars { int8, int16, float16 },

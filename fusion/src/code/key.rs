@@ -115,6 +115,7 @@ fn device(limits: &Limits) -> Part {
         shape,
         interleave,
         kept_bytes,
+        kept_result_bytes,
         // It decides what is fused with what, and each fused list is a recipe of its own.
         max_broadcast_bytes: _,
         small_scalars,
@@ -136,6 +137,7 @@ fn device(limits: &Limits) -> Part {
         .u32("shape: items", *items)
         .bool("shape: vectors", *vectors)
         .u32("kept bytes", *kept_bytes)
+        .u32("kept bytes of results", *kept_result_bytes)
         .u32("side by side: work-groups", *work_groups)
         .u32("side by side: left", *least)
         .u32("side by side: private bytes", *private_bytes)
@@ -164,7 +166,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 23] = [
+        let changes: [fn(&mut Limits); 24] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -173,6 +175,7 @@ mod tests {
             |l| l.interleave.private_bytes += 4,
             |l| l.interleave.shared_bytes += 4,
             |l| l.kept_bytes += 4,
+            |l| l.kept_result_bytes += 4,
             |l| l.max_push_bytes += 4,
             |l| l.max_shared_bytes += 1,
             |l| l.max_storage_buffers += 1,

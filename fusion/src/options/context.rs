@@ -128,8 +128,8 @@ impl ContextOptions {
         self
     }
 
-    /// Most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is
-    /// known to be best for the device; 0 loads them again in each kernel.
+    /// Most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, and of those that it
+    /// has stored, instead of what is known to be best for the device; 0 loads them again in each kernel.
     #[must_use]
     pub fn kept_bytes(mut self, bytes: u32) -> ContextOptions {
         self.kept_bytes = Some(bytes);

@@ -285,9 +285,15 @@ impl Caps {
         }
     }
 
-    /// See [`Limits::kept_bytes`](crate::jit::Limits::kept_bytes). Not measured on GPUs yet, and no gain on a processor.
+    /// See [`Limits::kept_bytes`](crate::jit::Limits::kept_bytes). What is loaded again comes from a cache, and registers cost as
+    /// much as that on GPUs (`docs/performance.md`); no gain on a processor.
     pub(crate) fn kept_bytes(&self) -> u32 {
         0
+    }
+
+    /// See [`Limits::kept_result_bytes`](crate::jit::Limits::kept_result_bytes). What was just stored has to come from memory.
+    pub(crate) fn kept_result_bytes(&self) -> u32 {
+        if self.is_cpu { 0 } else { 64 }
     }
 
     /// See [`Limits::max_broadcast_bytes`](crate::jit::Limits::max_broadcast_bytes). A processor's memory is its cache.

@@ -104,6 +104,7 @@ pub(crate) fn limits(list: &List) -> Limits {
     Limits {
         shape: ShapeFacts { group_size, items, vectors },
         kept_bytes: [0, 16, 64][list.shape as usize % 3],
+        kept_result_bytes: [0, 16, 64][list.shape as usize / 3 % 3],
         interleave: InterleaveFacts { work_groups, least: 1, private_bytes: 256, shared_bytes: 0 },
         max_push_bytes: 256,
         max_shared_bytes: 32 << 10,

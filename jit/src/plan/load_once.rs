@@ -64,10 +64,10 @@ pub(crate) fn choose(
 ) -> Vec<Kept> {
     let members = group.start..group.end();
     let addressed = list[members.clone()].iter().any(|s| s.kernel.interface.uses_device_addresses);
-    if limits.kept_bytes == 0 || addressed || !group.trusted.is_empty() {
+    let mut rooms = [limits.kept_bytes, limits.kept_result_bytes].map(u64::from);
+    if rooms == [0, 0] || addressed || !group.trusted.is_empty() {
         return Vec::new();
     }
-    let mut room = u64::from(limits.kept_bytes);
     let mut buffers: Vec<BufferId> = Vec::new();
     for arg in list[members.clone()].iter().flat_map(|s| &s.args) {
         if !buffers.contains(&arg.buffer) && !granted.iter().any(|one| one.buffer == arg.buffer) {
@@ -79,13 +79,18 @@ pub(crate) fn choose(
         let is_written = uses.of_buffer(buffer).iter().any(|&(submission, binding)| {
             members.contains(&submission) && list[submission].kernel.interface.bindings[binding].writes
         });
-        let kept = if is_written && !mutant!(KeptWhateverIsWritten) {
+        let is_result = is_written && !mutant!(KeptWhateverIsWritten);
+        let room = &mut rooms[usize::from(is_result)];
+        if *room == 0 {
+            continue;
+        }
+        let kept = if is_result {
             of_results(list, uses, group, buffer, limits)
         } else {
             of_buffer(list, uses, group, buffer, limits)
         };
-        if let Some(kept) = kept.filter(|kept| kept.bytes <= room) {
-            room -= kept.bytes;
+        if let Some(kept) = kept.filter(|kept| kept.bytes <= *room) {
+            *room -= kept.bytes;
             all.push(kept);
         }
     }
@@ -107,7 +112,6 @@ fn of_results(
     let all = elements.iter().zip(places).filter(|(one, _)| !one.form.never);
     let (elements, places): (Vec<&Element>, Vec<SlotOf>) = all.unzip();
     let is_read = elements.iter().any(|one| one.kind == AccessKind::Read);
-    let bytes = bytes(slots, size, limits)?;
     if !is_read
         || elements.len() > MAX_LOADS
         || !are_whole(list, elements.iter().copied(), size)
@@ -121,7 +125,11 @@ fn of_results(
         slot,
         again: one.kind == AccessKind::Read,
     };
-    Some(Kept { slots, bytes, loads: elements.into_iter().zip(places).map(load).collect() })
+    Some(Kept {
+        slots,
+        bytes: bytes(slots, size),
+        loads: elements.into_iter().zip(places).map(load).collect(),
+    })
 }
 
 /// Whether accesses are to whole elements of a size.
@@ -136,10 +144,9 @@ fn are_known(places: &[SlotOf]) -> bool {
     !places.iter().any(|place| matches!(place, SlotOf::Relative { .. }))
 }
 
-/// Bytes of so many elements, if there is room for that.
-fn bytes(slots: u32, size: u64, limits: &Limits) -> Option<u64> {
-    let bytes = u64::from(slots) * size.next_multiple_of(4);
-    (bytes <= u64::from(limits.kept_bytes)).then_some(bytes)
+/// Bytes of so many elements.
+fn bytes(slots: u32, size: u64) -> u64 {
+    u64::from(slots) * size.next_multiple_of(4)
 }
 
 fn of_buffer(
@@ -156,7 +163,9 @@ fn of_buffer(
     }
     let (slots, places) =
         places(&group.atoms, &elements, Internalization::Private, i128::from(stride)).ok()?;
-    let bytes = bytes(slots, size, limits).filter(|_| are_known(&places))?;
+    if !are_known(&places) {
+        return None;
+    }
     let mut loads: Vec<KeptLoad> = Vec::new();
     let mut first: Vec<&Element> = Vec::new();
     for (element, slot) in elements.iter().zip(places) {
@@ -166,7 +175,7 @@ fn of_buffer(
         }
         loads.push(KeptLoad { member: element.member, access: element.access, slot, again });
     }
-    loads.iter().any(|load| load.again).then_some(Kept { slots, bytes, loads })
+    loads.iter().any(|load| load.again).then_some(Kept { slots, bytes: bytes(slots, size), loads })
 }
 
 /// Whether an access comes behind a loop of its own kernel, all rounds of which are done and have loaded what it reads.

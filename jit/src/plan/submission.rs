@@ -134,6 +134,9 @@ pub struct Limits {
     pub shape: ShapeFacts,
     /// Most bytes of elements that an invocation keeps in registers once it has loaded them; 0 keeps none.
     pub kept_bytes: u32,
+    /// Most bytes of elements of results that an invocation keeps in registers as it stores them, where the group reads them again;
+    /// 0 keeps none.
+    pub kept_result_bytes: u32,
     /// What work-groups side by side are worth.
     pub interleave: InterleaveFacts,
     /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory:
@@ -161,6 +164,7 @@ impl Default for Limits {
             max_loop_rounds: None,
             shape: ShapeFacts::default(),
             kept_bytes: 0,
+            kept_result_bytes: 0,
             interleave: InterleaveFacts::default(),
             max_broadcast_bytes: None,
             small_scalars: SmallScalars::default(),

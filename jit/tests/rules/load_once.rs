@@ -7,7 +7,7 @@ use super::rows::{reduce, spread};
 
 fn keeping(elements: u64) -> Lab {
     let mut lab = Lab::new(elements);
-    lab.limits.kept_bytes = 64;
+    (lab.limits.kept_bytes, lab.limits.kept_result_bytes) = (64, 64);
     lab
 }
 

@@ -46,6 +46,7 @@ pub fn limits(case: &Case) -> Limits {
     Limits {
         shape: ShapeFacts { group_size, items, vectors },
         kept_bytes: [0, 32, 64][turn % 3],
+        kept_result_bytes: [0, 32, 64][turn / 3 % 3],
         interleave: InterleaveFacts {
             work_groups: SIDE_BY_SIDE[turn % SIDE_BY_SIDE.len()],
             least: 1,
