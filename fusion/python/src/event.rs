@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::{call::run, errors, life::Own};
+use crate::{call::run, life::Own};
 
 /// How long is waited before Python is asked whether somebody pressed Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -56,7 +56,7 @@ impl Event {
     /// The report as JSON, if it is of a list that has ended.
     fn report_json(&self) -> PyResult<Option<String>> {
         let report = self.own.get()?.report();
-        report.map(|report| report.to_json().map_err(|error| errors::of(&error))).transpose()
+        Ok(report.map(|report| report.to_json()))
     }
 
     /// The list as a picture, with its kernels called like this.

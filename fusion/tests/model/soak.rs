@@ -77,6 +77,9 @@ fn threads() -> Option<usize> {
 /// depends on how many transfers of any two threads happened to be under way at once.
 const STAGING: u64 = 16;
 
+/// Bytes of the heap when all that is remembered is full: an hour's run settles at 1.5 MB.
+const FULL: usize = 1_800_000;
+
 /// Pipelines kept in memory: few, so that the cache is full soon and evicts from then on.
 const PIPELINES: usize = 256;
 
@@ -139,8 +142,9 @@ fn memory_handles_and_threads_stay_flat() {
     assert!(last.objects.buffers <= STAGING, "{warm:?} {last:?}");
     assert!(last.objects.pipelines <= PIPELINES as u64 + 8, "{last:?}");
     assert!(last.objects.submissions <= warm.objects.submissions.max(32), "{warm:?} {last:?}");
-    // A table may double once more; a leak of a byte a call would be some hundred KiB in a minute.
-    assert!(last.heap <= warm.heap + (192 << 10), "{warm:?} {last:?}");
+    // A table may double once more; a leak of a byte a call would be some hundred KiB in a minute. Up to `FULL`, what is known
+    // may still be filling its tables: a machine that does other things too makes few calls in this time.
+    assert!(last.heap <= FULL.max(warm.heap + (192 << 10)), "{warm:?} {last:?}");
     // The driver's compiler and the layers never settle to the byte, and a pipeline takes some 200 KiB there.
     let filled = (PIPELINES as u64).saturating_sub(warm.objects.pipelines) * 320;
     assert!(last.resident <= warm.resident + warm.resident / 4 + (32 << 10) + filled, "{warm:?} {last:?}");
