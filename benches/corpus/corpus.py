@@ -220,7 +220,7 @@ def main():
     totals = [sum(column) for column in list(zip(*rows))[1:]] if rows else []
     print("| all | " + " | ".join(map(str, totals)) + " |\n\n| modules | cause |\n| --- | --- |")
     for cause, count in causes.most_common(25):
-        print(f"| {count} | {cause.replace("<", chr(92) + "<")} |")
+        print(f"| {count} | {cause.replace('<', chr(92) + '<')} |")
     if times:
         print("\n| bytes | modules | median, ms | worst, ms | most memory, MiB |\n| --- | --- | --- | --- | --- |")
         for low, high in [(0, 8 << 10), (8 << 10, 32 << 10), (32 << 10, 128 << 10), (128 << 10, LARGEST)]:
