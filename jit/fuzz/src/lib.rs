@@ -36,6 +36,7 @@ mod run;
 mod shrink;
 mod spirv;
 mod tally;
+mod theme;
 mod tree;
 mod views;
 pub mod wgsl;

@@ -2,12 +2,13 @@
 
 use vkfuse_jit::kernel::{Kernel as Entry, Module};
 
-use crate::body::{self, Theme};
+use crate::body;
 use crate::compile::{self, Treatment};
 use crate::kernel::{Kernel, Language, Role};
 use crate::layout::{Block, Packing, Scalar, Type};
 use crate::random::Random;
 use crate::spirv;
+use crate::theme::Theme;
 
 /// Where a kernel comes from.
 #[derive(Clone, Debug)]

@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use crate::body::Theme;
 use crate::compile::{self, Treatment};
 use crate::place::Family;
 use crate::pool::{self, PoolKernel, Port, Source};
 use crate::random::Random;
+use crate::theme::Theme;
 
 /// A kernel of a theme.
 pub(crate) fn source(random: &mut Random, theme: &Theme) -> Result<PoolKernel, String> {
