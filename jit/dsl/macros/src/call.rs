@@ -7,7 +7,9 @@ use syn::{Expr, ExprCall, ExprMethodCall, Path, PathArguments, PathSegment, Resu
 use crate::{
     body::{Both, Walk, Want},
     derive::{name_hash, own, root, root_at},
-    expr::{both_ops, has_index, single},
+    expr::single,
+    operator::both_ops,
+    place::has_index,
     refuse,
 };
 

@@ -13,7 +13,9 @@ mod derive;
 mod expr;
 mod flow;
 mod local;
+mod operator;
 mod pattern;
+mod place;
 mod refuse;
 mod traits;
 
