@@ -215,14 +215,12 @@ fn check<K: KernelObject>(count: &mut usize) {
     let validator = spirv_tools::val::create(Some(TargetEnv::Vulkan_1_3));
     for plain in [PlainIn::Push, PlainIn::Uniform] {
         for (fitting, checking) in [(false, false), (true, false), (false, true)] {
-            for halves in [false, true] {
-                let options = LowerOptions { plain, fitting, checking, halves };
-                let lowered = Lowered::of::<K>(options).expect("lowers");
-                if let Err(error) = validator.validate(&lowered.words, None) {
-                    panic!("{} as {options:?}: {error}", K::NAME);
-                }
-                *count += 1;
+            let options = LowerOptions { plain, fitting, checking };
+            let lowered = Lowered::of::<K>(options).expect("lowers");
+            if let Err(error) = validator.validate(&lowered.words, None) {
+                panic!("{} as {options:?}: {error}", K::NAME);
             }
+            *count += 1;
         }
     }
 }

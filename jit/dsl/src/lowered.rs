@@ -30,9 +30,6 @@ pub struct LowerOptions {
     pub fitting: bool,
     /// Whether accesses out of range are reported, to a buffer at the second binding behind those of the accessors.
     pub checking: bool,
-    /// Whether the device converts from and to 16-bit floats as IEEE 754 does: to the nearest, with denormals. Otherwise that is
-    /// made of integer operations.
-    pub halves: bool,
 }
 
 /// Why a function object has no module.

@@ -28,10 +28,7 @@ pub(crate) fn bind(
     let words = launch.arguments.plain.len().next_multiple_of(4);
     let range_bytes = if launch.local.is_some() { 0 } else { 12 };
     let plain = plain_in(context, words + range_bytes);
-    // No driver is known that converts halves as it should: of those that offer the modes that conversions need, NVIDIA's
-    // converts towards zero all the same (`docs/drivers.md`).
-    let halves = false;
-    let options = LowerOptions { plain, fitting: report.is_none(), checking: report.is_some(), halves };
+    let options = LowerOptions { plain, fitting: report.is_none(), checking: report.is_some() };
     let mut stored = context.rust.get(&launch.source, options)?;
     stored.lowered.atomics.iter().try_for_each(|&atomic| has_atomics(context, atomic)).map_err(fail)?;
     let accessors = accessors(&stored.lowered, &launch.arguments.accessors).map_err(fail)?;

@@ -2,10 +2,11 @@
 //!
 //! An operation is one of 32 bits, rounded. For sums, differences, products, quotients and roots that is the same as one
 //! rounding, since 32-bit floats have more than twice the digits and two more (Figueroa, "When is double rounding innocuous?").
-//! So devices need no arithmetic of 16 bits. Where they convert as IEEE 754 does, that is asked of them; otherwise the bits are made
-//! by integer operations: Vulkan lets a device round towards zero, and flush denormals, which those of 16 bits often are.
+//! So devices need no arithmetic of 16 bits. The bits are made by integer operations: Vulkan lets a device round towards zero when it
+//! converts, and flush denormals, which those of 16 bits often are; and no driver is known that rounds to the nearest when asked to
+//! (NVIDIA's rounds towards zero all the same).
 
-use rspirv::{dr::Operand, spirv::Op};
+use rspirv::spirv::Op;
 
 use half::f16;
 
@@ -50,18 +51,11 @@ impl Method<{ name_hash("to_f64") }, (), Val<f64>> for f16 {
 impl Builder {
     /// The type of halves in buffers.
     pub(super) fn half_type(&mut self) -> u32 {
-        if self.options.halves {
-            self.global(Op::TypeFloat, None, vec![Operand::LiteralBit32(16)])
-        } else {
-            self.int_type(16, false)
-        }
+        self.int_type(16, false)
     }
 
     /// The value of what was loaded.
     pub(super) fn half_loaded(&mut self, stored: u32) -> u32 {
-        if self.options.halves {
-            return self.same(Op::FConvert, &SINGLE, &[stored]);
-        }
         let bits = self.same(Op::UConvert, &WORD, &[stored]);
         self.half_of_bits(bits)
     }
@@ -69,20 +63,12 @@ impl Builder {
     /// What is stored for a value.
     pub(super) fn half_stored(&mut self, value: u32) -> u32 {
         let ty = self.half_type();
-        if self.options.halves {
-            return self.op(Op::FConvert, ty, &[value]);
-        }
         let bits = self.bits_of_half(value);
         self.op(Op::UConvert, ty, &[bits])
     }
 
     /// The nearest half to a single; of two, the even one.
     pub(super) fn half_near(&mut self, a: u32) -> u32 {
-        if self.options.halves {
-            let ty = self.half_type();
-            let half = self.op(Op::FConvert, ty, &[a]);
-            return self.same(Op::FConvert, &SINGLE, &[half]);
-        }
         let (size, sign) = self.half_parts(a);
         // Half of the last digit that is kept, less one where that is even, and then without the digits after it.
         let [thirteen, one, below, kept] = [13, 1, 0xfff, 0xffff_e000].map(|word| self.u32(word));

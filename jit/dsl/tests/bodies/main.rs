@@ -30,10 +30,8 @@ use vkfuse::rust::{
 fn lowers<K: KernelObject>(_: &K) {
     for fitting in [false, true] {
         for checking in [false, true] {
-            for halves in [false, true] {
-                let options = LowerOptions { fitting, checking, halves, ..LowerOptions::default() };
-                Lowered::of::<K>(options).expect("lowers");
-            }
+            let options = LowerOptions { fitting, checking, ..LowerOptions::default() };
+            Lowered::of::<K>(options).expect("lowers");
         }
     }
 }
