@@ -66,8 +66,9 @@ fn lists_notice(mutant: Mutant, lists: usize) -> bool {
         .any(|seed| with(mutant, || catch_unwind(AssertUnwindSafe(|| smoke(seed as u64, 4, 50)))).is_err())
 }
 
-/// Rules of which no probe and none of 200 random lists shows yet that they are needed. What is not here has to be noticed.
-const NOBODY_NOTICES: [Mutant; 2] = [Mutant::MemoryIsCommon, Mutant::CounterOutlivesLoop];
+/// A rule that others stand in for. Behind its loop a counter would be taken for a number of rounds up to the most, which is
+/// among the values that it can have; and only accesses inside of the loop are taken to be done for each of them.
+const STOOD_IN_FOR: [Mutant; 1] = [Mutant::CounterOutlivesLoop];
 
 #[test]
 fn every_weakened_rule_is_noticed() {
@@ -90,14 +91,14 @@ fn every_weakened_rule_is_noticed() {
             Some(false) => "right",
         };
         table.push_str(&format!("{mutant:?} | {} probes, first {first} | lists {lists}\n", names.len()));
-        if names.is_empty() && lists != "wrong" {
-            missed.push(format!("{mutant:?}: {}", mutant.what()));
+        let is_noticed = !names.is_empty() || lists == "wrong";
+        if is_noticed == STOOD_IN_FOR.contains(&mutant) {
+            missed.push(format!("{mutant:?}: {}, noticed: {is_noticed}", mutant.what()));
         }
     }
     std::panic::set_hook(hook);
     println!("{table}");
-    missed.retain(|missed| !NOBODY_NOTICES.iter().any(|known| missed.starts_with(&format!("{known:?}:"))));
-    assert!(missed.is_empty(), "nobody noticed: {missed:#?}");
+    assert!(missed.is_empty(), "noticed by nobody, or against what stands here: {missed:#?}");
 }
 
 /// The table above means something only if nothing fails without a mutant.

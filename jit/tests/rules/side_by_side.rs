@@ -194,6 +194,28 @@ probes! {
         assert!(checked.alone().contains("not the same in all work-groups"), "{}", checked.alone());
     }
 
+    /// One place, for which all work-groups ask. In a list without races it says the same to all of them; one with races is
+    /// not to be made worse by a barrier to which not all come.
+    fn rounds_that_one_place_in_memory_counts_around_a_barrier_are_left_alone() {
+        let text = kernel(
+            "a b z",
+            "8",
+            "var<workgroup> part: array<u32, 8>;---
+             let n = b[0] % 3u;
+             part[lid.x] = a[wid.x * 8u + lid.x];
+             for (var k = 0u; k < n; k++) {
+                 workgroupBarrier();
+                 let v = part[(lid.x + k) % 8u];
+                 workgroupBarrier();
+                 part[lid.x] += v;
+             }
+             z[wid.x * 8u + lid.x] = part[lid.x];",
+        );
+        let checked =
+            with_rows(Lab::new(256), 8).submit(&text, [8, 1, 1], &[0, 3, 2], &[]).several(2).check();
+        assert!(checked.alone().contains("not the same in all work-groups"), "{}", checked.alone());
+    }
+
     fn atomics_on_buffers_are_left_alone_and_those_on_shared_memory_are_not() {
         let counts = kernel("a z:atomic<u32>", "8", "atomicAdd(&z[0], a[gid.x]);");
         let checked = with_rows(Lab::new(256), 8).submit(&counts, [8, 1, 1], &[0, 2], &[]).several(2).check();
