@@ -248,7 +248,7 @@ fn all_modules_are_valid() {
     check::<SumsF32>(&mut count);
     check::<SumsF64>(&mut count);
     check::<TalliesI64>(&mut count);
-    assert_eq!(count, 20 * 12);
+    assert_eq!(count, 20 * 6);
 }
 
 /// The check can fail.
