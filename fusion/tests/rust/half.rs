@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vkfuse::{
-    Error, SubmitError,
+    Error, FusionProperties, FusionWrapper, Outcome, SubmitError,
     rust::{
         Captures, GroupRange, HostBuffer, Item, KernelObject, Ranged, Read, Shared, Spec, Write, f16,
         host::{on_host, on_host_groups},
@@ -216,6 +216,56 @@ fn halves_in_structs_captures_and_shared_memory() {
     assert_eq!(dt.download().expect("downloads"), ht.to_vec());
     assert_eq!(bits(&d_o.download().expect("downloads")), bits(&ho.to_vec()));
     assert_eq!(dw.download().expect("downloads"), hw.to_vec());
+    rig.assert_no_validation_messages();
+}
+
+#[derive(Captures)]
+struct Sum {
+    x: Read<f16>,
+    y: Read<f16>,
+    z: Write<f16>,
+}
+
+#[kernel]
+impl Sum {
+    fn run(&self, item: Item<1>) {
+        let i = item.index();
+        self.z[i] = self.x[i] * f16::from_f32(0.75) + self.y[i];
+    }
+}
+
+/// In memory a half is a 16-bit integer in a kernel of this language, and a 16-bit float in one of GLSL.
+#[test]
+fn fuses_with_halves_of_glsl() {
+    let rig = rig!();
+    let n = 1003_usize;
+    let halves = |by: f32| -> Vec<f16> {
+        (0..n).map(|k| f16::from_f32(by * (1.0 + (k * 37 % 101) as f32 / 64.0))).collect()
+    };
+    let (x, y) = (halves(0.5), halves(-1.25));
+    let (hx, hy) = (HostBuffer::new(x.clone()), HostBuffer::new(y.clone()));
+    let [first, last] = [(); 2].map(|()| HostBuffer::new(vec![f16::ZERO; n]));
+    on_host([n as u32], &Sum { x: (&hx).into(), y: (&hy).into(), z: (&first).into() });
+    let second: Vec<f16> = first.to_vec().iter().zip(&y).map(|(&a, &b)| a * b + b).collect();
+    let second = HostBuffer::new(second);
+    on_host([n as u32], &Sum { x: (&second).into(), y: (&hx).into(), z: (&last).into() });
+
+    let [dx, dy] = [&x, &y].map(|all| rig.context.buffer_from(all).expect("a buffer"));
+    let [a, b, out] = [(); 3].map(|()| rig.context.buffer::<f16>(n).expect("a buffer"));
+    let fusion = FusionWrapper::new(&rig.queue).expect("a queue that can fuse");
+    fusion.start_fusion().expect("starts");
+    submit(&rig, n as u32, &Sum { x: (&dx).into(), y: (&dy).into(), z: (&a).into() });
+    let glsl = rig.kernel("forms/half");
+    let submitted = rig.queue.submit(|h| {
+        h.arg(0, a.read()).arg(1, dy.read()).arg(2, b.write());
+        h.push(&(n as u32)).dispatch_items(&glsl, [n as u32, 1, 1]);
+    });
+    submitted.expect("submits");
+    submit(&rig, n as u32, &Sum { x: (&b).into(), y: (&dx).into(), z: (&out).into() });
+    let done = fusion.complete_fusion(&FusionProperties::default()).expect("completes");
+    done.wait().expect("runs");
+    assert_eq!(done.outcome(), Outcome::Fused, "{:?}", done.report());
+    assert_eq!(bits(&out.download().expect("downloads")), bits(&last.to_vec()));
     rig.assert_no_validation_messages();
 }
 
