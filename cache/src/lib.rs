@@ -41,7 +41,7 @@ pub use config::{CacheOptions, ConfigWarning, RemoteConfig, Resolved, StoreConfi
 pub use entry::Entry;
 pub use event::{Event, Subscriber};
 pub use key::{Difference, Field, Key, KeyId, MemoryKey, Part, PartKind, Value};
-pub use memory::{BuildError, Failure, Hit, MemoryCache, MemoryLimits, MemoryStats};
+pub use memory::{BuildError, Cached, Failure, Hit, MemoryCache, MemoryLimits, MemoryStats};
 #[cfg(feature = "remote")]
 pub use remote::{KeyError, generate as generate_signing_key};
 pub use store::reason::{Disabled, Fault, Miss, Outcome, RemoteMiss, Skip};

@@ -1,7 +1,7 @@
 //! The memory cache: get or build, with one build per key at a time.
 //!
-//! A hit takes the lock of one of many shards and nothing else. Finding that there is none, or inserting one, takes the
-//! map's lock. The first caller builds outside it; others wait on that entry alone. The order of use is exact for a thread, and the
+//! A hit takes the lock of the thread's local map and nothing else. Finding that there is none, inserting one, and the first hit of a
+//! thread on a key take the map's lock. The first caller builds outside it; others wait on that entry alone. The order of use is exact for a thread, and the
 //! limits are exact. What is evicted, removed or cleared is dropped outside
 //! every lock, and lives on where somebody still holds it.
 //!
@@ -21,7 +21,7 @@ mod waits;
 use std::sync::Arc;
 
 pub use failure::{BuildError, Failure};
-pub use limits::{Hit, MemoryLimits, MemoryStats};
+pub use limits::{Cached, Hit, MemoryLimits, MemoryStats};
 
 use crate::clock::{Clock, SystemClock};
 use crate::event::{Event, Subscriber};
@@ -42,7 +42,7 @@ use slot::{Joined, Settled, Slot, State};
 /// assert_eq!(how, Hit::Built);
 /// let (second, how) = cache.get_or_build(1, build).unwrap();
 /// assert_eq!(how, Hit::Memory);
-/// assert!(std::sync::Arc::ptr_eq(&first, &second));
+/// assert!(vkfuse_cache::Cached::ptr_eq(&first, &second));
 /// ```
 pub struct MemoryCache<K: MemoryKey, V, E> {
     map: Mutex<Map<K, V, E>>,
@@ -72,18 +72,22 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
     }
 
     /// The finished value of `key`. Does not wait for one that is being built.
-    pub fn get(&self, key: &K) -> Option<Arc<V>> {
-        let value = self.front.hit(key);
-        match value {
-            Some(_) => self.emit(|| Event::DidHitMemory { key: key.id() }),
-            None => lock(&self.map).stats.misses += 1,
+    pub fn get(&self, key: &K) -> Option<Cached<V>> {
+        let value = self.front.hit(key).or_else(|| {
+            let mut map = lock(&self.map);
+            let copy = map.copy(key);
+            map.stats.misses += u64::from(copy.is_none());
+            copy
+        });
+        if value.is_some() {
+            self.emit(|| Event::DidHitMemory { key: key.id() });
         }
         value
     }
 
     /// Like [`MemoryCache::get`], but counts neither as a use nor in the statistics.
-    pub fn peek(&self, key: &K) -> Option<Arc<V>> {
-        self.front.peek(key)
+    pub fn peek(&self, key: &K) -> Option<Cached<V>> {
+        self.front.peek(key).or_else(|| lock(&self.map).peek(key))
     }
 
     /// The value of `key`, from memory or from `build`, which also says how many bytes it weighs.
@@ -93,7 +97,7 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
     /// lasting failure is stored; [`Failure::Panicked`] when the thread waited for panicked;
     /// [`Failure::TimedOut`] when it took longer than [`MemoryLimits::patience`];
     /// [`Failure::Reentrant`] when this thread is building `key`, or waiting would close a ring.
-    pub fn get_or_build<F>(&self, key: K, build: F) -> Result<(Arc<V>, Hit), Failure<E>>
+    pub fn get_or_build<F>(&self, key: K, build: F) -> Result<(Cached<V>, Hit), Failure<E>>
     where
         F: FnOnce() -> Result<(V, u64), BuildError<E>>,
     {
@@ -103,6 +107,11 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
         }
         loop {
             let mut map = lock(&self.map);
+            if let Some(value) = map.copy(&key) {
+                drop(map);
+                self.emit(|| Event::DidHitMemory { key: key.id() });
+                return Ok((value, Hit::Memory));
+            }
             let Some(slot) = map.touch(&key) else {
                 let slot = Slot::building();
                 map.insert(key, Arc::clone(&slot));
@@ -110,13 +119,6 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
                 drop(map);
                 return self.build(key, &slot, 1, build);
             };
-            if let Some(value) = slot.value.get() {
-                let value = Arc::clone(value);
-                map.stats.hits += 1;
-                drop(map);
-                self.emit(|| Event::DidHitMemory { key: key.id() });
-                return Ok((value, Hit::Memory));
-            }
             let slot = Arc::clone(slot);
             let patience = map.limits().patience;
             drop(map);
@@ -125,7 +127,7 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
                     let Some(value) = slot.value.get() else {
                         continue;
                     };
-                    return Ok((Arc::clone(value), self.note_join(key, waited)));
+                    return Ok((Cached::new(Arc::clone(value)), self.note_join(key, waited)));
                 }
                 Joined::Failed { failure, waited } => {
                     let mut map = lock(&self.map);
@@ -160,9 +162,9 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
 
     /// Takes `key` out, a stored failure as well. A build in progress finishes for its waiters, but
     /// is not kept.
-    pub fn remove(&self, key: &K) -> Option<Arc<V>> {
+    pub fn remove(&self, key: &K) -> Option<Cached<V>> {
         let slot = lock(&self.map).pop(key)?;
-        slot.value.get().map(Arc::clone)
+        slot.value.get().map(|value| Cached::new(Arc::clone(value)))
     }
 
     /// Takes everything out. Builds in progress finish for their waiters, but are not kept.
@@ -188,7 +190,7 @@ impl<K: MemoryKey, V, E> MemoryCache<K, V, E> {
         slot: &Arc<Slot<V, E>>,
         attempt: u32,
         build: F,
-    ) -> Result<(Arc<V>, Hit), Failure<E>>
+    ) -> Result<(Cached<V>, Hit), Failure<E>>
     where
         F: FnOnce() -> Result<(V, u64), BuildError<E>>,
     {
@@ -244,7 +246,7 @@ struct Job<'a, K: MemoryKey, V, E> {
 }
 
 impl<K: MemoryKey, V, E> Job<'_, K, V, E> {
-    fn succeed(&mut self, value: Arc<V>, bytes: u64) -> Arc<V> {
+    fn succeed(&mut self, value: Arc<V>, bytes: u64) -> Cached<V> {
         self.settled = true;
         let mut map = lock(&self.cache.map);
         // Only the builder sets the value, and a slot has one builder at a time.
@@ -255,7 +257,7 @@ impl<K: MemoryKey, V, E> Job<'_, K, V, E> {
         self.slot.settle(self.attempt, State::Ready);
         self.cache.emit(|| Event::DidBuild { key: self.key.id(), bytes });
         self.cache.drop_evicted(dropped);
-        value
+        Cached::new(value)
     }
 
     fn fail(&mut self, failure: Failure<E>, permanent: bool) {

@@ -1,5 +1,7 @@
-//! What the memory cache is told and what it tells: limits, how a value was found, counters.
+//! What the memory cache is told and what it tells: limits, values and how they were found, counters.
 
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Limits of a memory cache.
@@ -19,6 +21,53 @@ pub struct MemoryLimits {
 impl Default for MemoryLimits {
     fn default() -> Self {
         MemoryLimits { entries: 4096, bytes: 0, failure_ttl: Some(Duration::from_secs(300)), patience: None }
+    }
+}
+
+/// A value of the cache, shared with it and with everybody else who asked for it.
+///
+/// It lives as long as one of these does, also when the cache lets go of it. Clones of what one thread got are counted apart
+/// from those of other threads, so that threads that use one value write to no memory in common.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Cached<V>(Arc<Arc<V>>);
+
+impl<V> Cached<V> {
+    /// A handle with a count of its own.
+    pub(crate) fn new(value: Arc<V>) -> Self {
+        Cached(Arc::new(value))
+    }
+
+    /// The value, for those who want it in an [`Arc`]: one that all threads count.
+    pub fn to_arc(&self) -> Arc<V> {
+        Arc::clone(&self.0)
+    }
+
+    /// Whether both are the same value, and not merely equal ones.
+    pub fn ptr_eq(one: &Self, other: &Self) -> bool {
+        Arc::ptr_eq(&*one.0, &*other.0)
+    }
+}
+
+impl<V> Clone for Cached<V> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Cached(Arc::clone(&self.0))
+    }
+}
+
+impl<V> Deref for Cached<V> {
+    type Target = V;
+
+    #[inline]
+    fn deref(&self) -> &V {
+        &self.0
+    }
+}
+
+impl<V> From<V> for Cached<V> {
+    /// A value that no cache has.
+    fn from(value: V) -> Self {
+        Cached::new(Arc::new(value))
     }
 }
 

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use lru::LruCache;
 
 use crate::key::MemoryKey;
-use crate::memory::front::Front;
-use crate::memory::limits::{MemoryLimits, MemoryStats};
+use crate::memory::front::{Front, Places};
+use crate::memory::limits::{Cached, MemoryLimits, MemoryStats};
 use crate::memory::slot::Slot;
 
 struct Kept<V, E> {
     slot: Arc<Slot<V, E>>,
     /// Bytes of a finished entry. An entry that is being built has none, and is never evicted.
     weight: Option<u64>,
+    /// Which local maps of the front have a copy.
+    copies: Places,
 }
 
 /// An evicted entry, to be dropped outside the lock.
@@ -48,6 +50,18 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
         self.limits
     }
 
+    /// The finished value of a key, which was used now and which this thread finds by itself from now on.
+    pub(crate) fn copy(&mut self, key: &K) -> Option<Cached<V>> {
+        let kept = self.order.peek_mut(key)?;
+        let (value, places) = self.front.copy(key, kept.slot.value.get()?);
+        kept.copies |= places;
+        Some(value)
+    }
+
+    pub(crate) fn peek(&self, key: &K) -> Option<Cached<V>> {
+        self.order.peek(key)?.slot.value.get().map(|value| Cached::new(Arc::clone(value)))
+    }
+
     /// Finds a slot and marks it as used last.
     pub(crate) fn touch(&mut self, key: &K) -> Option<&Arc<Slot<V, E>>> {
         self.catch_up();
@@ -63,7 +77,7 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
 
     pub(crate) fn insert(&mut self, key: K, slot: Arc<Slot<V, E>>) {
         self.catch_up();
-        self.order.put(key, Kept { slot, weight: None });
+        self.order.put(key, Kept { slot, weight: None, copies: 0 });
     }
 
     /// Counts a slot as finished, unless the map has let go of it, and makes room.
@@ -77,7 +91,7 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
             Some(kept) if Arc::ptr_eq(&kept.slot, slot) && kept.weight.is_none() => {
                 kept.weight = Some(bytes);
                 if let Some(value) = slot.value.get() {
-                    self.front.insert(*key, Arc::clone(value));
+                    kept.copies |= self.front.insert(*key, value);
                 }
                 self.finished += 1;
                 self.bytes += bytes;
@@ -97,8 +111,7 @@ impl<K: MemoryKey, V, E> Map<K, V, E> {
 
     pub(crate) fn pop(&mut self, key: &K) -> Option<Arc<Slot<V, E>>> {
         let kept = self.order.pop(key)?;
-        // The slot has the value as well, so nothing is dropped here.
-        self.front.remove(key);
+        self.front.remove(key, kept.copies);
         if let Some(bytes) = kept.weight {
             self.finished -= 1;
             self.bytes -= bytes;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
 
 use failures::{permanent, transient};
-use vkfuse_cache::{BuildError, Event, Hit, MemoryCache, MemoryLimits, Subscriber};
+use vkfuse_cache::{BuildError, Cached, Event, Hit, MemoryCache, MemoryLimits, Subscriber};
 
 pub(crate) type Cache<V> = MemoryCache<u64, V, String>;
 pub(crate) type Built<V> = Result<(V, u64), BuildError<String>>;
@@ -57,11 +57,11 @@ fn sixty_four_threads_one_key_one_build() {
             })
         });
         assert_eq!(builds.load(Ordering::SeqCst), 1);
-        let first = Arc::clone(&results[0].as_ref().unwrap().0);
+        let first = results[0].as_ref().unwrap().0.clone();
         let mut built = 0;
         for result in results {
             let (value, hit) = result.unwrap();
-            assert!(Arc::ptr_eq(&value, &first));
+            assert!(Cached::ptr_eq(&value, &first));
             built += usize::from(hit == Hit::Built);
         }
         assert_eq!((built, *first), (1, round));
@@ -109,7 +109,69 @@ fn an_evicted_value_lives_as_long_as_it_is_used() {
     cache.get_or_build(2, || Ok(("other".to_owned(), 1))).unwrap();
     assert_eq!(cache.get(&1), None);
     assert_eq!(*held, "pipeline");
-    assert_eq!(Arc::strong_count(&held), 1);
+    let value = held.to_arc();
+    drop(held);
+    assert_eq!(Arc::strong_count(&value), 1);
+}
+
+/// Copies are threads' own; what they are of is one value, counted and evicted as one.
+#[test]
+fn what_is_taken_out_no_thread_finds_again() {
+    let takers: [fn(&Cache<u64>); 4] = [
+        |cache| drop(cache.remove(&1)),
+        |cache| cache.clear(),
+        |cache| cache.resize(MemoryLimits { entries: 1, ..Default::default() }),
+        |cache| cache.resize(MemoryLimits { bytes: 8, ..Default::default() }),
+    ];
+    for taken in takers {
+        let cache = unlimited::<u64>();
+        let (first, _) = cache.get_or_build(1, || Ok((10, 8))).unwrap();
+        let (used, out) = (Barrier::new(9), Barrier::new(9));
+        thread::scope(|scope| {
+            let (cache, used, out, first) = (&cache, &used, &out, &first);
+            // A thread that panicked would leave the others at a barrier.
+            let run = move || {
+                let is_same = |_| {
+                    let (value, hit) = cache.get_or_build(1, || Ok((0, 0))).unwrap();
+                    Cached::ptr_eq(&value, first) && hit == Hit::Memory
+                };
+                let same = (0..2).all(is_same);
+                used.wait();
+                out.wait();
+                same && cache.get(&1).is_none() && cache.peek(&1).is_none()
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(run)).collect();
+            used.wait();
+            let stats = cache.stats();
+            cache.get_or_build(2, || Ok((20, 8))).unwrap();
+            taken(cache);
+            let left = first.to_arc();
+            let count = Arc::strong_count(&left);
+            out.wait();
+            assert!(threads.into_iter().all(|thread| thread.join().unwrap()));
+            assert_eq!((stats.entries, stats.bytes, stats.hits, stats.misses), (1, 8, 16, 1));
+            // That of `first`, and this one.
+            assert_eq!(count, 2);
+        });
+    }
+}
+
+/// What one thread uses is used to all, and not older than what another built since.
+#[test]
+fn a_hit_of_any_thread_keeps_a_value() {
+    let cache = unlimited::<u64>();
+    for key in 0..4 {
+        cache.get_or_build(key, || Ok((key, 1))).unwrap();
+    }
+    // The second time in the thread's local map.
+    let hit = |key| thread::scope(|scope| scope.spawn(|| assert!(cache.get(&key).is_some())).join().unwrap());
+    hit(1);
+    hit(1);
+    cache.get_or_build(9, || Ok((9, 1))).unwrap();
+    hit(0);
+    cache.resize(MemoryLimits { entries: 3, ..Default::default() });
+    let left: Vec<u64> = (0..10).filter(|key| cache.peek(key).is_some()).collect();
+    assert_eq!(left, [0, 1, 9]);
 }
 
 /// A value that uses the cache when it is dropped.

@@ -12,6 +12,7 @@ use std::{
 };
 
 use ahash::AHashMap;
+use vkfuse_cache::Cached;
 
 use crate::{
     code::programs::{Program, Programs},
@@ -73,7 +74,7 @@ impl Programs {
         &self,
         label: Label<'_>,
         steps: &[Step],
-    ) -> Result<Vec<(Arc<Program>, StepReport)>, Error> {
+    ) -> Result<Vec<(Cached<Program>, StepReport)>, Error> {
         let missing = steps.iter().filter(|step| !self.has(&step.key)).count();
         // How many cores there are is read from files: only where it matters.
         let cores = || thread::available_parallelism().map_or(1, usize::from);

@@ -15,7 +15,8 @@ use std::{
 
 use smallvec::SmallVec;
 use vkfuse_cache::{
-    self as cache, Entry, Event, Failure, Hit, Key, Layer, MemoryCache, MemoryStats, Part, Store, StoreStats,
+    self as cache, Cached, Entry, Event, Failure, Hit, Key, Layer, MemoryCache, MemoryStats, Part, Store,
+    StoreStats,
 };
 
 use super::{
@@ -225,7 +226,7 @@ fn subscriber(trace: bool, own: Option<cache::Subscriber>, folder: Option<PathBu
 
 impl Programs {
     /// The program of a step, and where it came from.
-    pub(crate) fn program(&self, label: &str, step: &Step) -> Result<(Arc<Program>, StepReport), Error> {
+    pub(crate) fn program(&self, label: &str, step: &Step) -> Result<(Cached<Program>, StepReport), Error> {
         let mut report = StepReport {
             members: step.members.clone(),
             key: step.key,
@@ -240,7 +241,7 @@ impl Programs {
         let Some(memory) = &self.memory else {
             report.memory = Tier::Off;
             let (program, _) = self.make(&wanted, &mut report)?;
-            return Ok((Arc::new(program), report));
+            return Ok((program.into(), report));
         };
         let built = memory.get_or_build(step.key, || {
             let mut mine = report.clone();

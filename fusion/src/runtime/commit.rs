@@ -3,6 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use smallvec::SmallVec;
+use vkfuse_cache::Cached;
 
 use super::schedule::Schedule;
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) label: Arc<str>,
-    pub(crate) program: Arc<Program>,
+    pub(crate) program: Cached<Program>,
     pub(crate) bindings: SmallVec<[Bound; 8]>,
     pub(crate) push: SmallVec<[u8; 64]>,
     pub(crate) groups: [u32; 3],
@@ -40,7 +41,7 @@ impl Piece {
     pub(crate) fn of(
         label: Arc<str>,
         step: &Step,
-        program: Arc<Program>,
+        program: Cached<Program>,
         reaches: SmallVec<[(Touch, Arc<BufferInner>); 2]>,
         apart: bool,
     ) -> Piece {
