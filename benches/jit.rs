@@ -68,6 +68,7 @@ fn chain(kernels: &[Arc<Specialized>; 2], count: usize) -> Vec<Submission> {
         len: 4 * u64::from(ELEMENTS),
         promote,
         numbers: None,
+        image: None,
     };
     let temporary = |k: usize| {
         let inside = k > 0 && k < count;

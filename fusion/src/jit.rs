@@ -20,8 +20,8 @@ pub(crate) use vkfuse_jit::{
         observe_passes,
     },
     plan::{
-        Arg, Bound, FuseOptions, Limits, Numbers, Plan, PushFlow, SmallScalars, Step, Submission, overwrites,
-        plan, plan_unfused,
+        Arg, Bound, FuseOptions, ImageSize, Limits, Numbers, Plan, PushFlow, SmallScalars, Step, Submission,
+        overwrites, plan, plan_unfused,
     },
     validate::{StepVerdict, Verdict, validate},
 };

@@ -24,6 +24,7 @@ mod joint;
 pub(crate) mod layout;
 pub(crate) mod numbers;
 mod rounds;
+pub(crate) mod size;
 mod skipped;
 mod symbolic;
 pub(crate) mod trip_counts;

@@ -45,8 +45,8 @@ pub use report::{
 };
 pub use step::{Bound, Placement, Step};
 pub use submission::{
-    Arg, BufferId, FloatMode, FuseOptions, Internalization, Limits, Number, Numbers, Policy, Promote,
-    ShapeFacts, SmallScalars, Submission,
+    Arg, BufferId, FloatMode, FuseOptions, ImageSize, Internalization, Limits, Number, Numbers, Policy,
+    Promote, ShapeFacts, SmallScalars, Submission,
 };
 pub use values::PushFlow;
 

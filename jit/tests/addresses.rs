@@ -25,6 +25,7 @@ fn submission(kernel: &Arc<Specialized>, buffer: u64, push: &[u8]) -> Submission
         len: 256,
         promote: Default::default(),
         numbers: None,
+        image: None,
     };
     Submission {
         kernel: kernel.clone(),

@@ -35,6 +35,7 @@ fn submit(
         len: 1 << 16,
         promote,
         numbers: None,
+        image: None,
     };
     Submission {
         kernel: kernel.clone(),

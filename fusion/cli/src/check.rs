@@ -99,7 +99,7 @@ fn steps(pipeline: &Pipeline, checked: &Checked) -> Result<Vec<Step>, Stop> {
                 let arg = &submit.args[index];
                 let (offset, len) = bind::bytes(pipeline, arg);
                 let buffer = BufferId(arg.buffer as u64);
-                Arg { at: arg.at, buffer, offset, len, promote: Promote::None, numbers: None }
+                Arg { at: arg.at, buffer, offset, len, promote: Promote::None, numbers: None, image: None }
             });
             let submission = Submission {
                 base: submit.base,

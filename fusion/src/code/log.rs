@@ -8,7 +8,8 @@
 //! module HASH NAME WORDS                     name and words in hexadecimal, words as in the file
 //! list POLICY FLOAT BARRIERS FORCE SUBMISSION…     prove|trust strict|contract barriers|none free|forced, and -as-is
 //!   SUBMISSION = HASH/ENTRY/GROUPS/SPEC/PUSH/ARGUMENTS
-//!   ARGUMENT = SET.BINDING.BUFFER.OFFSET.LENGTH.PROMOTION, then .OFFSET,WIDTH,VALUE for each number that it holds
+//!   ARGUMENT = SET.BINDING.BUFFER.OFFSET.LENGTH.PROMOTION, then .iX,Y,Z,LEVELS,SAMPLES for an image of this size, then
+//!     .OFFSET,WIDTH,VALUE for each number that it holds
 //! ```
 
 use std::{
@@ -22,7 +23,8 @@ use std::{
 
 use super::programs::hex;
 use crate::jit::{
-    Arg, BufferId, FloatMode, FuseOptions, Module, Numbers, Policy, Promote, SetBinding, Submission,
+    Arg, BufferId, FloatMode, FuseOptions, ImageSize, Module, Numbers, Policy, Promote, SetBinding,
+    Submission,
 };
 use crate::options::environment::warn_once;
 
@@ -155,6 +157,9 @@ fn list(submissions: &[Submission], options: &FuseOptions) -> String {
                 Promote::Auto => 3,
             };
             let _ = write!(line, "{set}.{binding}.{known}.{offset}.{len}.{promote}");
+            if let Some(ImageSize { extent: [x, y, z], levels, samples }) = arg.image {
+                let _ = write!(line, ".i{x},{y},{z},{levels},{samples}");
+            }
             for number in arg.numbers.iter().flat_map(Numbers::iter) {
                 let _ = write!(line, ".{},{},{}", number.offset, number.width, number.value);
             }
@@ -255,6 +260,16 @@ fn submission(word: &str, modules: &HashMap<String, Module>) -> Option<Recorded>
         let mut parts = arg.splitn(7, '.');
         let [set, binding, buffer, offset, len, promote] =
             std::array::from_fn(|_| parts.next().unwrap_or(""));
+        let mut rest = parts.next();
+        let sized = rest.and_then(|rest| rest.strip_prefix('i'));
+        let mut image = None;
+        if let Some(sized) = sized {
+            let (size, numbers) = match sized.split_once('.') {
+                Some((size, numbers)) => (size, Some(numbers)),
+                None => (sized, None),
+            };
+            (image, rest) = (Some(image_size(size)?), numbers);
+        }
         Some(Arg {
             at: SetBinding { set: set.parse().ok()?, binding: binding.parse().ok()? },
             buffer: BufferId(buffer.parse().ok()?),
@@ -267,10 +282,11 @@ fn submission(word: &str, modules: &HashMap<String, Module>) -> Option<Recorded>
                 "3" => Promote::Auto,
                 _ => return None,
             },
-            numbers: match parts.next() {
+            numbers: match rest {
                 Some(numbers) => Some(held(numbers)?),
                 None => None,
             },
+            image,
         })
     });
     Some(Recorded {
@@ -281,6 +297,13 @@ fn submission(word: &str, modules: &HashMap<String, Module>) -> Option<Recorded>
         push: unhex(push)?,
         args: args.collect::<Option<_>>()?,
     })
+}
+
+/// The size of an image.
+fn image_size(text: &str) -> Option<ImageSize> {
+    let numbers = text.split(',').map(|number| number.parse().ok()).collect::<Option<Vec<u32>>>()?;
+    let [x, y, z, levels, samples] = numbers.try_into().ok()?;
+    Some(ImageSize { extent: [x, y, z], levels, samples })
 }
 
 /// Numbers in a buffer.

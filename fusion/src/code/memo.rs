@@ -17,7 +17,9 @@ use lru::LruCache;
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{BufferId, FuseOptions, Numbers, Plan, Promote, PushFlow, Report, Specialized, Submission},
+    jit::{
+        BufferId, FuseOptions, ImageSize, Numbers, Plan, Promote, PushFlow, Report, Specialized, Submission,
+    },
     report::list::rename,
 };
 
@@ -64,6 +66,7 @@ struct Argument {
     len: u64,
     promote: Promote,
     numbers: Option<Numbers>,
+    image: Option<ImageSize>,
 }
 
 /// The buffers of a list in order of first use.
@@ -256,8 +259,9 @@ impl Call {
 impl Argument {
     /// An argument with its buffer numbered. Its set and binding are the kernel's.
     fn of(arg: &crate::jit::Arg, numbers: &mut Numbered) -> Argument {
-        let crate::jit::Arg { at: _, buffer, offset, len, promote, numbers: held } = arg;
+        let crate::jit::Arg { at: _, buffer, offset, len, promote, numbers: held, image } = arg;
         let buffer = numbers.number(*buffer);
-        Argument { buffer, offset: *offset, len: *len, promote: *promote, numbers: held.clone() }
+        let (offset, len, promote, image) = (*offset, *len, *promote, *image);
+        Argument { buffer, offset, len, promote, numbers: held.clone(), image }
     }
 }

@@ -86,6 +86,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
             len,
             promote,
             numbers: None,
+            image: buffer.image_size(),
         });
         touches.push(buffer.touch(offset..offset + len, binding.reads, binding.writes));
         buffers.push(buffer.clone());

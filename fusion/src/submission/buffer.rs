@@ -13,7 +13,7 @@ use std::{
 
 use crate::{
     error::{BufferError, Error, Unreadable},
-    jit::Promote,
+    jit::{ImageSize, Promote},
     report::list::default_name,
     submission::{
         device::Device,
@@ -94,6 +94,11 @@ impl BufferInner {
         let shared = shared.ok_or_else(|| Error::buffer("imported", BufferError::JoinsMemories))?;
         let (at, size) = ((place.range.start, place.buffer.into()), memory.size());
         Ok(BufferInner::with(device, shared, at, size, OnceLock::from(memory)))
+    }
+
+    /// The size of the image that it is, if it is one.
+    pub(crate) fn image_size(&self) -> Option<ImageSize> {
+        self.texture.as_ref()?.size()
     }
 
     /// An image or a sampler. Those of one image share a memory: each is a range of it that all others overlap, and none

@@ -17,7 +17,7 @@ use std::{
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{self, Numbers, Promote, SetBinding, SpecType},
+    jit::{self, ImageSize, Numbers, Promote, SetBinding, SpecType},
     options::fusion::FusionProperties,
     submission::{
         accessor::{Access, Accessor},
@@ -79,6 +79,8 @@ pub(crate) struct View {
     pub(crate) asks: Promote,
     /// How often somebody was told an address in it.
     pub(crate) told: u64,
+    /// Its size, of an image.
+    pub(crate) image: Option<ImageSize>,
     /// The only one there is, of those over the user's memory.
     pub(crate) only: Option<HandleId>,
 }
@@ -87,7 +89,7 @@ impl View {
     /// A buffer as it is now.
     pub(crate) fn of(buffer: &BufferInner) -> View {
         let (size, asks, told) = (buffer.size, buffer.promote(), buffer.shared.tellings());
-        View { size, asks, told, only: buffer.imported.then_some(buffer.handle) }
+        View { size, asks, told, image: buffer.image_size(), only: buffer.imported.then_some(buffer.handle) }
     }
 }
 

@@ -19,6 +19,8 @@ use vulkano::{
     memory::allocator::AllocationCreateInfo,
 };
 
+use crate::jit::ImageSize;
+
 use super::{BindingKind, DeviceError, Gpu, Memory};
 
 /// What is bound where a kernel has a texture: an image, a sampler, or both.
@@ -94,6 +96,24 @@ impl Texture {
     /// Zeros, as the format has them.
     pub(super) fn zeros(&self) -> vk::ClearColorValue {
         vk::ClearColorValue { uint32: [0; 4] }
+    }
+
+    /// What kernels are told of the size of the image, if there is one.
+    pub(crate) fn size(&self) -> Option<ImageSize> {
+        let view = self.view.as_ref()?;
+        let (image, levels) = (view.image(), &view.subresource_range().mip_levels);
+        let [width, height, depth] = image.extent();
+        let layers = view.subresource_range().array_layers.len() as u32;
+        let extent = match view.view_type() {
+            ImageViewType::Dim1d => [width, 0, 0],
+            ImageViewType::Dim1dArray => [width, layers, 0],
+            ImageViewType::Dim2d | ImageViewType::Cube => [width, height, 0],
+            ImageViewType::Dim2dArray => [width, height, layers],
+            ImageViewType::CubeArray => [width, height, layers / 6],
+            ImageViewType::Dim3d => [width, height, depth],
+            _ => return None,
+        };
+        Some(ImageSize { extent, levels: levels.len() as u32, samples: image.samples().into() })
     }
 
     /// Bytes of all texels of the first level, without gaps between lines and layers. 0 for a sampler.

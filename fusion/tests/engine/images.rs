@@ -479,3 +479,50 @@ fn imported_images_are_used() {
     assert_eq!(download(&to), texels().iter().map(|x| x * 3.0).collect::<Vec<_>>());
     assert_eq!(download(&from), texels());
 }
+
+/// The width of an image is a number of the call: one plan serves images of one size, and another one is made for others.
+#[test]
+fn lists_depend_on_the_sizes_of_images() {
+    let rig = rig!();
+    let buffer = rig.context.buffer_from(&vec![0.0f32; 2 * N as usize]).unwrap();
+    let run = |image: &Image, width: u32, fused: bool| {
+        let submit = || {
+            let [sized, pushed] = ["images/lines.sized", "images/lines.pushed"].map(|name| rig.kernel(name));
+            rig.queue
+                .submit(|h| {
+                    h.arg(0, image.read()).arg(1, buffer.write()).dispatch_items(&sized, [40, H, 1]);
+                })
+                .unwrap();
+            rig.queue
+                .submit(|h| {
+                    h.arg(0, buffer.read_write()).push(&[width, H]).dispatch_items(&pushed, [40, H, 1]);
+                })
+                .unwrap();
+        };
+        buffer.fill(0.0).unwrap();
+        submit();
+        let wanted = buffer.download().unwrap();
+        buffer.fill(0.0).unwrap();
+        let fusion = FusionWrapper::new(&rig.queue).unwrap();
+        fusion.start_fusion().unwrap();
+        submit();
+        let event = fusion.complete_fusion(&FusionProperties::default()).unwrap();
+        event.wait().unwrap();
+        let report = event.report().unwrap();
+        assert_eq!(report.dispatches, if fused { 1 } else { 2 }, "{width}: {:#?}", report.plan);
+        assert_eq!(buffer.download().unwrap(), wanted, "{width}");
+    };
+    let make = |width| {
+        let image = rig.context.image(ImageViewType::Dim2d, Format::R32_SFLOAT, [width, H, 1], 1).unwrap();
+        upload(&image, &(0..width * H).map(|i| i as f32 + 1.0).collect::<Vec<_>>());
+        image
+    };
+    let (narrow, wide, other) = (make(W), make(W + 2), make(W));
+    for _ in 0..3 {
+        run(&narrow, W, true);
+        run(&wide, W, false);
+        run(&other, W, true);
+        run(&wide, W + 2, true);
+    }
+    rig.assert_no_validation_messages();
+}

@@ -252,6 +252,7 @@ impl List {
                 len: u64::from(bound.len),
                 promote: self.objects[bound.object].promote,
                 numbers: numbers.flatten(),
+                image: None,
             });
         }
         let push = if kernel.interface.push.is_some() { shot.push_bytes() } else { Vec::new() };

@@ -14,6 +14,7 @@ use super::access::{Access, Guard, KernelAnalysis, Texel};
 use super::affine::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, rejoin};
 use super::expr::{IdKind, Node, NodeId, Passed, mask, sign_extend};
 use super::numbers::Numbers;
+use super::size::BoundSize;
 use super::word::{Value, as_signed, as_unsigned};
 
 /// How a member's ids follow from the ids of the fused kernel, and the numbers it was given.
@@ -29,8 +30,8 @@ pub(crate) struct Environment<'a> {
     pub(crate) groups: [u32; 3],
     pub(crate) local_size: [u32; 3],
     pub(crate) push: &'a [u8],
-    /// Byte length of each binding.
-    pub(crate) lengths: &'a [u64],
+    /// How much is bound at each binding.
+    pub(crate) sizes: &'a [BoundSize],
     /// The bindings that nothing in the list writes. What is read there at a fixed place is one value, in every
     /// invocation and every member.
     pub(crate) constants: &'a [Option<Constant<'a>>],
@@ -221,7 +222,7 @@ impl<'a> Evaluator<'a> {
         let counters = counters.unwrap_or_default();
         // Outside of the loop's own test nothing says how far a loop goes whose counter is not among these.
         let begun = counters.iter().zip(begun).filter_map(|(&id, last)| Some((id, last?))).collect();
-        let len = self.env.lengths.get(access.binding).map_or(i128::MAX >> 1, |&len| i128::from(len));
+        let len = self.env.sizes.get(access.binding).map_or(i128::MAX >> 1, |size| i128::from(size.bytes));
         // The offset may be made of atoms that the facts speak of and that were not there before.
         let mut ranges = self.ranges.clone();
         ranges.apply(atoms, &facts);
@@ -375,16 +376,20 @@ impl<'a> Evaluator<'a> {
                 number(value, *width)
             }
             Node::Length { binding, offset, stride } => {
-                let length = *self.env.lengths.get(usize::from(*binding))?;
+                let length = self.env.sizes.get(usize::from(*binding))?.bytes;
                 let room = length.saturating_sub(u64::from(*offset));
                 Affine::constant(i128::from(room / u64::from((*stride).max(1))))
+            }
+            Node::Image { binding, query } => {
+                let image = self.env.sizes.get(usize::from(*binding))?.image?;
+                Affine::constant(i128::from(image.answer(*query)?))
             }
             Node::Cell { binding, offset, width, .. } => {
                 let binding = usize::from(*binding);
                 let Constant { buffer, start, numbers } =
                     self.env.constants.get(binding).copied().flatten()?;
                 // Behind the end of what is bound there is no number that another view would find as well.
-                if u64::from(*offset) + u64::from(*width / 8) > *self.env.lengths.get(binding)? {
+                if u64::from(*offset) + u64::from(*width / 8) > self.env.sizes.get(binding)?.bytes {
                     return None;
                 }
                 if let Some(value) = numbers.and_then(|numbers| numbers.get(*offset, *width)) {

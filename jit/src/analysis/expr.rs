@@ -25,6 +25,17 @@ pub enum IdKind {
     GroupCount,
 }
 
+/// What is asked of a bound image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ImageQuery {
+    /// A component of its size (`OpImageQuerySize`; `OpImageQuerySizeLod` of the first level).
+    Size(u8),
+    /// Its levels of detail (`OpImageQueryLevels`).
+    Levels,
+    /// The samples of its texels (`OpImageQuerySamples`).
+    Samples,
+}
+
 /// Integer operations. Where signedness matters the operation carries it, as in SPIR-V.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
@@ -130,6 +141,13 @@ pub enum Node {
         offset: u32,
         /// Bytes per element.
         stride: u32,
+    },
+    /// What a bound image answers to a query.
+    Image {
+        /// Index into the kernel's bindings.
+        binding: u16,
+        /// What is asked.
+        query: ImageQuery,
     },
     /// A scalar loaded from a fixed place of a buffer.
     Cell {
@@ -237,6 +255,7 @@ impl Node {
             | Self::LocalIndex
             | Self::Push { .. }
             | Self::Length { .. }
+            | Self::Image { .. }
             | Self::Cell { .. }
             | Self::Opaque { .. } => Vec::new(),
             Self::Binary { a, b, .. }
@@ -264,7 +283,7 @@ impl Node {
             | Self::Select { width, .. }
             | Self::Counter { width, .. }
             | Self::Opaque { width, .. } => *width,
-            Self::Id { .. } | Self::LocalIndex | Self::Length { .. } => 32,
+            Self::Id { .. } | Self::LocalIndex | Self::Length { .. } | Self::Image { .. } => 32,
             Self::Compare { .. } | Self::BoolAnd(..) | Self::BoolOr(..) | Self::BoolNot(..) => 1,
         }
     }
@@ -359,6 +378,7 @@ impl Exprs {
             | Node::LocalIndex
             | Node::Push { .. }
             | Node::Length { .. }
+            | Node::Image { .. }
             | Node::Cell { id: None, .. } => true,
             Node::Binary { a, b, .. }
             | Node::Compare { a, b, .. }
@@ -481,6 +501,15 @@ impl Exprs {
             }
             Node::Length { binding, .. } => {
                 let _ = write!(out, "length({binding})");
+            }
+            Node::Image { binding, query } => {
+                let _ = match query {
+                    ImageQuery::Size(component) => {
+                        write!(out, "size({binding}).{}", ["x", "y", "z"][usize::from(*component).min(2)])
+                    }
+                    ImageQuery::Levels => write!(out, "levels({binding})"),
+                    ImageQuery::Samples => write!(out, "samples({binding})"),
+                };
             }
             Node::Cell { binding, offset, .. } => {
                 let _ = write!(out, "cell({binding})[{offset}]");

@@ -143,7 +143,7 @@ impl Builder<'_> {
                         && pointer.terms.is_empty()
                 })
         };
-        if reads_fixed() {
+        if reads_fixed() || self.asked_of_image(inst, 0).is_some() {
             return true;
         }
         let mut parts = inst.operands.iter().filter_map(|operand| operand.id_ref_any());

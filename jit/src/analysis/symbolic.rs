@@ -4,7 +4,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, GlslStd450Op, Op};
 
 use super::build::{Builder, Definition, Variable, id_at};
-use super::expr::{BinaryOp, CompareOp, GoesOn, IdKind, LoopBound, Node, NodeId, mask};
+use super::expr::{BinaryOp, CompareOp, GoesOn, IdKind, ImageQuery, LoopBound, Node, NodeId, mask};
 use super::layout::Type;
 
 /// Longest chain of definitions followed before a value is called opaque.
@@ -209,6 +209,11 @@ impl<'a> Builder<'a> {
             Op::ExtInst => self.extended(inst, component, width, block),
             Op::Load => self.load(inst, component, width),
             Op::ArrayLength => self.array_length(inst),
+            Op::ImageQuerySize | Op::ImageQuerySizeLod | Op::ImageQueryLevels | Op::ImageQuerySamples
+                if width == 32 =>
+            {
+                self.asked_of_image(inst, component).map(|node| self.exprs.add(node))
+            }
             Op::Phi => self.phi(id, inst, component, width, block),
             _ => None,
         }
@@ -326,6 +331,44 @@ impl<'a> Builder<'a> {
             return None;
         };
         Some(self.exprs.add(Node::Length { binding: binding as u16, offset: member.offset, stride: *stride }))
+    }
+
+    /// What the image behind a handle is asked: a number of the call, but for the size of a level that is not the first.
+    pub(super) fn asked_of_image(&self, inst: &Instruction, component: u32) -> Option<Node> {
+        let query = match inst.class.opcode {
+            Op::ImageQuerySizeLod
+                if self.types.constant(id_at(inst, 1)?).map(|(level, _)| level) != Some(0)
+                    && !mutant!(EveryLevelIsTheFirst) =>
+            {
+                return None;
+            }
+            Op::ImageQuerySize | Op::ImageQuerySizeLod => ImageQuery::Size(u8::try_from(component).ok()?),
+            Op::ImageQueryLevels => ImageQuery::Levels,
+            Op::ImageQuerySamples => ImageQuery::Samples,
+            _ => return None,
+        };
+        let binding = u16::try_from(self.image_behind(id_at(inst, 0)?)?).ok()?;
+        Some(Node::Image { binding, query })
+    }
+
+    /// The binding of an image whose handle this is.
+    fn image_behind(&self, mut handle: u32) -> Option<usize> {
+        for _ in 0..MAX_DEPTH {
+            let Definition::Local { inst, .. } = self.definitions.get(&handle).copied()? else { return None };
+            handle = id_at(inst, 0)?;
+            match inst.class.opcode {
+                Op::SampledImage | Op::Image | Op::CopyObject => {}
+                // Of an array of images there is no saying which it is.
+                Op::Load => {
+                    return match *self.variables.get(&handle)? {
+                        (Variable::Texture(binding), _) => Some(binding),
+                        _ => None,
+                    };
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     fn phi(

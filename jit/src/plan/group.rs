@@ -178,11 +178,11 @@ impl Group {
     ) -> Result<(), Rejection> {
         let submission = &list[position];
         let analysis = analysis_of(submission)?;
-        let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
+        let sizes = submission.sizes();
         let constants = uses.constants(submission);
         let env = self
             .layout
-            .environment(&mut self.atoms, position, submission, &lengths, &constants)
+            .environment(&mut self.atoms, position, submission, &sizes, &constants)
             .ok_or(Reason::RangeTooLarge)?;
         let mut evaluator = Evaluator::new(&self.atoms, analysis, &env);
         let forms: Vec<AccessForm> = analysis

@@ -256,11 +256,11 @@ pub(super) fn elements(
     for position in members {
         let submission = &list[position];
         let analysis = analysis_of(submission)?;
-        let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
+        let sizes = submission.sizes();
         let constants = uses.constants(submission);
         let env = group
             .layout
-            .environment(&mut group.atoms, position, submission, &lengths, &constants)
+            .environment(&mut group.atoms, position, submission, &sizes, &constants)
             .ok_or(Reason::RangeTooLarge)?;
         let mut evaluator = Evaluator::new(&group.atoms, analysis, &env);
         let loops: Rc<[Written]> = unroll::loops(&mut group.atoms, analysis, &mut evaluator).into();

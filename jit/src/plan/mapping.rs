@@ -12,6 +12,7 @@ use crate::Reason;
 use crate::analysis::affine::{Affine, Atom, Atoms, Bounds, Ranges, split};
 use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::{Constant, Environment};
+use crate::analysis::size::BoundSize;
 
 /// A mapping and the dispatch it maps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +150,7 @@ impl Layout {
         atoms: &mut Atoms,
         position: usize,
         member: &'a Submission,
-        lengths: &'a [u64],
+        sizes: &'a [BoundSize],
         constants: &'a [Option<Constant<'a>>],
     ) -> Option<Environment<'a>> {
         let Shape { groups, local } = self.shape;
@@ -197,7 +198,7 @@ impl Layout {
             groups: member.groups,
             local_size: size,
             push: &member.push,
-            lengths,
+            sizes,
             constants,
             facts,
         })

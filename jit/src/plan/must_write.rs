@@ -70,10 +70,10 @@ fn joint(
     if analysis.joint.iter().all(|access| access.binding != arg) {
         return Vec::new();
     }
-    let lengths: Vec<u64> = one.args.iter().map(|arg| arg.len).collect();
+    let sizes = one.sizes();
     let constants = uses.constants(one);
     let atoms = &mut group.atoms;
-    let Some(env) = group.layout.environment(atoms, 0, one, &lengths, &constants) else { return Vec::new() };
+    let Some(env) = group.layout.environment(atoms, 0, one, &sizes, &constants) else { return Vec::new() };
     let mut evaluator = Evaluator::new(atoms, analysis, &env);
     let form = |access: &Access| evaluator.access(atoms, access, one.args[access.binding].offset);
     analysis.joint.iter().map(form).collect()

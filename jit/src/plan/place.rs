@@ -452,7 +452,7 @@ fn writes_nothing(
         let Some(id) = local[d].plus(&group[d], i128::from(local_size[d])) else { return false };
         global[d] = id;
     }
-    let lengths: Vec<u64> = one.args.iter().map(|arg| arg.len).collect();
+    let sizes = one.sizes();
     let constants = uses.constants(one);
     let env = Environment {
         member: at as u32,
@@ -462,7 +462,7 @@ fn writes_nothing(
         groups: one.groups,
         local_size,
         push: &one.push,
-        lengths: &lengths,
+        sizes: &sizes,
         constants: &constants,
         facts: Vec::new(),
     };

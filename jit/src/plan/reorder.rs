@@ -415,6 +415,7 @@ mod tests {
             len,
             promote: Default::default(),
             numbers: None,
+            image: None,
         });
         Submission { base: [0; 3], groups: [1; 3], args: args.collect(), push: [0; 8][..].into(), kernel }
     }

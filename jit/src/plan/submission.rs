@@ -8,6 +8,8 @@ use super::interleave::InterleaveFacts;
 pub use super::shape::ShapeFacts;
 pub use crate::analysis::layout::SmallScalars;
 pub use crate::analysis::numbers::{Number, Numbers};
+use crate::analysis::size::BoundSize;
+pub use crate::analysis::size::ImageSize;
 use crate::kernel::{FloatControls, SetBinding, Specialized};
 
 /// Identity of a memory object: equal ids mean the same memory, different ids disjoint memory.
@@ -71,6 +73,15 @@ pub struct Arg {
     /// What it holds at places that the plan may depend on, where that is known and stays so until the list has run. The
     /// caller sees to it that a plan is used again only where it holds the same.
     pub numbers: Option<Numbers>,
+    /// The size of what it is a range of, if that is an image and the size is known. The plan may depend on it.
+    pub image: Option<ImageSize>,
+}
+
+impl Submission {
+    /// How much is bound at each of the kernel's bindings.
+    pub(crate) fn sizes(&self) -> SmallVec<[BoundSize; 8]> {
+        self.args.iter().map(|arg| BoundSize { bytes: arg.len, image: arg.image }).collect()
+    }
 }
 
 /// What has to be shown before kernels are fused.

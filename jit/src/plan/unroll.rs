@@ -52,10 +52,10 @@ pub(crate) fn all(list: &[Submission], uses: &Uses, group: &mut Group) -> Vec<Ve
     (group.start..group.end())
         .map(|position| {
             let submission = &list[position];
-            let lengths: Vec<u64> = submission.args.iter().map(|a| a.len).collect();
+            let sizes = submission.sizes();
             let constants = uses.constants(submission);
             let environment =
-                group.layout.environment(&mut group.atoms, position, submission, &lengths, &constants);
+                group.layout.environment(&mut group.atoms, position, submission, &sizes, &constants);
             let (Ok(analysis), Some(env)) = (analysis_of(submission), environment) else {
                 return Vec::new();
             };

@@ -23,9 +23,9 @@ impl View {
         let shape = Shape { groups: submission.groups, local: submission.kernel.interface.local_size };
         let layout = Layout { mapping: Mapping::Identity, shape, free: false };
         let mut atoms = Atoms::default();
-        let lengths: Vec<u64> = submission.args.iter().map(|arg| arg.len).collect();
+        let sizes = submission.sizes();
         let constants = uses.constants(submission);
-        let env = layout.environment(&mut atoms, position, submission, &lengths, &constants)?;
+        let env = layout.environment(&mut atoms, position, submission, &sizes, &constants)?;
         let mut evaluator = Evaluator::new(&atoms, analysis, &env);
         let forms = analysis
             .accesses

@@ -51,6 +51,7 @@ fn submit(
         len: BYTES,
         promote: if shared.contains(&buffer) { wish } else { Promote::None },
         numbers: None,
+        image: None,
     });
     let size = interface.push.as_ref().map_or(0, |p| p.size as usize);
     let mut bytes: Vec<u8> = push.iter().cycle().take(32).flat_map(|n| n.to_le_bytes()).collect();

@@ -54,6 +54,7 @@ impl List {
                 len: self.bytes,
                 promote: self.promotions.get(&buffer).copied().unwrap_or_default(),
                 numbers: None,
+                image: None,
             })
             .collect();
         self.submissions.push(Submission {

@@ -290,6 +290,7 @@ probes! {
                 len: if binding.at.binding == 1 { len } else { 512 },
                 promote: Promote::None,
                 numbers: None,
+                image: None,
             });
             let (args, mut bytes) = (args.collect(), push.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>());
             if kernel.interface.push.is_some() {

@@ -115,6 +115,58 @@ probes! {
         built(list.submit_views(&left, [5, 3, 1], &shifted, &[]).planned().split(2, Write, Read));
     }
 
+    /// The size of an image is a number of the call: of storage images, and of the first level of sampled ones.
+    fn sizes_of_images_are_numbers() {
+        let mirror = |image: &str, size: &str| {
+            let body = format!(
+                "let size = vec2<i32>({size});
+                 if (at.x < size.x) {{
+                     let mirrored = vec2<i32>(size.x - 1 - at.x, at.y);
+                     textureStore(z, mirrored, vec4<f32>(1.0)); }}"
+            );
+            kernel(&format!("{image} z"), &body)
+        };
+        let split = |a: &str, b: &str, width: Option<u32>| {
+            let lab = Lab::rewriting(4096);
+            let lab = match width {
+                Some(width) => lab.sized(0, [width, 12]),
+                None => lab,
+            };
+            let list = lab.submit(a, [5, 3, 1], &[0, 1], &[]).submit(b, [5, 3, 1], &[0, 1], &[]).planned();
+            built(list).plan.steps.len() > 1
+        };
+        let own = kernel("a z", "textureStore(z, vec2<i32>(19 - at.x, at.y), vec4<f32>(2.0));");
+        for (image, size) in [("a", "textureDimensions(a)"), ("s", "textureDimensions(s)"), ("s", "textureDimensions(s, 0)")] {
+            let mirror = mirror(image, size);
+            // Of an image of another width, or of a width that is not known, others write the texel.
+            assert!(!split(&mirror, &own, Some(20)), "{size}");
+            assert!(split(&mirror, &own, Some(19)), "{size}");
+            assert!(split(&mirror, &own, None), "{size}");
+        }
+        // One level less is half as wide.
+        assert!(split(&mirror("s", "textureDimensions(s, 1)"), &own, Some(20)));
+    }
+
+    /// As many rounds as the image has columns, and the levels of an image.
+    fn rounds_that_follow_the_size_of_an_image_are_counted() {
+        let rows = kernel(
+            "s z",
+            "if (at.x > 0) { return; }
+             for (var x = 0; x < i32(textureDimensions(s).x); x += i32(textureNumLevels(s))) {
+                 textureStore(z, vec2<i32>(x, at.y), textureLoad(s, vec2<i32>(x, at.y), 0));
+             }",
+        );
+        let list = |width: u32, rounds: u64| {
+            let mut lab = Lab::rewriting(4096).sized(0, [width, 12]);
+            lab.limits = Limits { max_loop_rounds: Some(rounds), ..lab.limits };
+            lab.submit(&rows, [1, 3, 1], &[0, 1], &[]).submit(&rows, [1, 3, 1], &[0, 2], &[]).planned()
+        };
+        // The round that finds the loop at its end counts.
+        built(list(100, 202).fused(0));
+        let checked = list(100, 201);
+        assert_eq!(checked.plan.report.splits[0].reason, Reason::LoopRounds { limit: 201 });
+    }
+
     fn images_count_against_the_limit() {
         let list = |limit: u32| {
             let mut lab = Lab::rewriting(4096);

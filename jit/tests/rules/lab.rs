@@ -12,8 +12,8 @@ use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 #[cfg(feature = "mutation")]
 use vkfuse_jit::mutation;
 use vkfuse_jit::plan::{
-    Arg, Bound, BufferId, FloatMode, FuseOptions, Internalization, Limits, Numbers, Plan, Promote, Step,
-    Submission, plan, plan_unfused,
+    Arg, Bound, BufferId, FloatMode, FuseOptions, ImageSize, Internalization, Limits, Numbers, Plan, Promote,
+    Step, Submission, plan, plan_unfused,
 };
 
 use super::glsl::compile;
@@ -134,6 +134,8 @@ pub(crate) struct Lab {
     words: HashMap<u64, Vec<u32>>,
     /// Buffers of which the planner knows what they hold.
     known: HashSet<u64>,
+    /// How large images are, where the planner is told.
+    images: HashMap<u64, ImageSize>,
     pub(crate) options: FuseOptions,
     pub(crate) limits: Limits,
 }
@@ -154,6 +156,7 @@ impl Lab {
             wishes: HashMap::new(),
             words: HashMap::new(),
             known: HashSet::new(),
+            images: HashMap::new(),
             options: FuseOptions { no_rewrites: true, ..FuseOptions::default() },
             limits,
         }
@@ -174,6 +177,12 @@ impl Lab {
     /// Makes a buffer begin with these words.
     pub(crate) fn words(mut self, buffer: u64, words: &[u32]) -> Self {
         self.words.insert(buffer, words.to_vec());
+        self
+    }
+
+    /// Says how many columns and lines an image has.
+    pub(crate) fn sized(mut self, image: u64, [width, height]: [u32; 2]) -> Self {
+        self.images.insert(image, ImageSize { extent: [width, height, 0], levels: 1, samples: 1 });
         self
     }
 
@@ -220,6 +229,7 @@ impl Lab {
                     len: 4 * len,
                     promote: self.wishes.get(&buffer).copied().unwrap_or_default(),
                     numbers: numbers.flatten(),
+                    image: self.images.get(&buffer).copied(),
                 }
             })
             .collect();

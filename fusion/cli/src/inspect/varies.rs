@@ -46,7 +46,8 @@ fn visit(node: &Node, leaves: &mut Leaves, next: &mut Vec<NodeId>) {
         Node::Id { kind: IdKind::GroupCount, .. }
         | Node::Const { .. }
         | Node::Push { .. }
-        | Node::Length { .. } => {}
+        | Node::Length { .. }
+        | Node::Image { .. } => {}
         Node::Binary { a, b, .. } | Node::Compare { a, b, .. } | Node::BoolAnd(a, b) | Node::BoolOr(a, b) => {
             next.extend([*a, *b]);
         }

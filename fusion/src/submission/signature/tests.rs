@@ -41,7 +41,7 @@ fn signature() -> Signature {
         push: smallvec![1, 2, 3, 4],
         args: smallvec![arg(0, first, Access::Read), arg(1, second, Access::Write)],
     };
-    let view = View { size: 256, asks: Promote::None, told: 0, only: None };
+    let view = View { size: 256, asks: Promote::None, told: 0, image: None, only: None };
     Signature {
         properties: Some(FusionProperties::new()),
         calls: vec![call(0, 1), call(1, 2)],
@@ -98,6 +98,7 @@ fn variants(of: &Signature) -> Vec<(&'static str, Signature)> {
             size: |view| view.size = 512,
             asks: |view| view.asks = Promote::Auto,
             told: |view| view.told = 1,
+            image: |view| view.image = Some(ImageSize { extent: [1, 1, 0], levels: 1, samples: 1 }),
             only: |view| view.only = Some(HandleId::next()),
         }
     );
@@ -114,7 +115,7 @@ fn hash_of(signature: &Signature) -> u64 {
 fn a_list_that_differs_in_one_thing_is_another() {
     let first = signature();
     let variants = variants(&first);
-    assert_eq!(variants.len(), 22);
+    assert_eq!(variants.len(), 23);
     for (at, (what, other)) in variants.iter().enumerate() {
         assert_ne!(&first, other, "{what}");
         // Which push constants may differ is the plan's to say.

@@ -263,6 +263,7 @@ impl<'a> Builder<'a> {
                 len: if used.by_length { 4 * u64::from(size.n) } else { view.len - moved },
                 promote: self.buffers.wishes[view.physical],
                 numbers: None,
+                image: None,
             });
         }
         for (used, logical) in &taken {

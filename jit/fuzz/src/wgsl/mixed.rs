@@ -82,6 +82,7 @@ fn args(random: &mut Random, buffers: &Buffers, interface: &Interface, uses: &[U
             len: if used.by_length { 4 * u64::from(n) } else { view.len },
             promote: buffers.wishes[view.physical],
             numbers: None,
+            image: None,
         });
     }
     args

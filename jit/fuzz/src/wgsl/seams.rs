@@ -317,6 +317,7 @@ impl Seams {
                 len: 4 * WORDS as u64,
                 promote: draft.wishes[buffer as usize],
                 numbers: None,
+                image: None,
             }
         });
         let args = args.collect();

@@ -53,6 +53,7 @@ pub(super) fn soup(random: &mut Random, detail: &mut Random, pool: &Pool) -> Cas
             len: bytes as u64,
             promote: wishes[buffer],
             numbers: None,
+            image: None,
         };
         let push = [n, width, height, 1 + detail.below(5) as u32];
         submissions.push(Submission {
