@@ -1,6 +1,6 @@
 //! From bytes to a kernel in normal form: load, validate, choose the constants, normalise, reflect.
 //!
-//! The files in order of the work: `guard` (bytes that may be anything), `words`, `module`, `value`, `fold`, `spec`, `survey`,
+//! The files in order of the work: `guard` (bytes that may be anything), `words`, `module`, `newer` (what the tools do not know), `value`, `fold`, `spec`, `survey`,
 //! `specialize` (constants, on words), `load` (words to module), `plain` (what runs unfused), `pipeline`
 //! (what can be fused: the passes, which are in `passes/`), and `resource`, `pointers`, `layout`, `reflect`. `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
 
@@ -15,6 +15,7 @@ mod layout;
 mod lines;
 pub(crate) mod load;
 pub(crate) mod module;
+mod newer;
 pub(crate) mod opcodes;
 #[cfg(feature = "wgsl")]
 mod overrides;

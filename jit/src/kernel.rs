@@ -253,7 +253,10 @@ impl Kernel {
     fn make(&self, values: &[(u32, u64)]) -> Result<Specialized, KernelError> {
         let Inner { module, entry, entry_id, artifacts, .. } = &*self.inner;
         let artifact = KernelArtifact::make(module, entry, *entry_id, values)?;
-        cache::keep(artifacts.as_deref(), &origin(module.contents(), entry, values), &artifact);
+        // What is found in the store counts as validated.
+        if module.is_checked() {
+            cache::keep(artifacts.as_deref(), &origin(module.contents(), entry, values), &artifact);
+        }
         Ok(self.specialized(values, artifact))
     }
 

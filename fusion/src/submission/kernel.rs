@@ -47,6 +47,9 @@ pub(crate) fn check_device(device: &Device, kernel: &Specialized) -> Result<(), 
     if let Some(lacking) = interface.capabilities.iter().find(|c| !caps.supports(**c as u32)) {
         return fail(SubmitError::Capability { capability: format!("{lacking:?}"), device: name() });
     }
+    if let Some(lacking) = kernel.module.unknown_capabilities().find(|number| !caps.supports(*number)) {
+        return fail(SubmitError::Capability { capability: lacking.to_string(), device: name() });
+    }
     let (size, limit, invocations) =
         (interface.local_size, limits.max_work_group_size, limits.max_work_group_invocations);
     let product = size.iter().try_fold(1u32, |product, part| product.checked_mul(*part));

@@ -153,6 +153,8 @@ pub(super) fn supported(device: &Device) -> Vec<u32> {
         (6017, "DotProductInput4x8Bit", f.shader_integer_dot_product),
         (6018, "DotProductInput4x8BitPacked", f.shader_integer_dot_product),
         (6019, "DotProduct", f.shader_integer_dot_product),
+        // Switched on by who opens a device for themselves.
+        (6022, "CooperativeMatrixKHR", f.cooperative_matrix),
         (6026, "GroupNonUniformRotateKHR", f.shader_subgroup_rotate),
         (6029, "FloatControls2", f.shader_float_controls2),
         (

@@ -13,7 +13,7 @@ use super::reason::KernelReason;
 use super::reflect::{self, Interface};
 use super::specialize::{self, Source};
 use super::tools::Complaint;
-use super::{load, pipeline, tools};
+use super::{load, newer, pipeline, tools};
 
 /// All that the tools had a part in. The rest of a [`Specialized`](super::Specialized) kernel follows from this.
 #[derive(Clone, Debug)]
@@ -36,6 +36,17 @@ impl KernelArtifact {
         let name = module.name();
         let source = Source { module: name, words: module.words(), entry, entry_id };
         let specialised = specialize::apply(&source, values)?;
+        if let Some(newer) = module.newer() {
+            let decode = |detail| KernelError::Decode { module: name.to_owned(), detail };
+            let (known, lacks) = newer::known_part(&specialised.words).map_err(decode)?;
+            let mut interface = reflect::reflect(name, &known, None, specialised.local_size, module.names())?;
+            interface.item_only = false;
+            if lacks {
+                interface.accessed_anyhow();
+            }
+            let plain = Plain { strict: specialised.words.clone(), contract: specialised.words };
+            return Ok(KernelArtifact { repaired: None, interface, plain, normal: Err(newer.reason()) });
+        }
         let mut plain_module = load::module(&specialised.words)
             .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
         let (plain, ids) = plain::build(name, &mut plain_module);

@@ -7,6 +7,7 @@ use rspirv::spirv::{ExecutionModel, Op};
 
 use super::error::KernelError;
 use super::lines::{self, Lines};
+use super::newer::{self, Newer};
 use super::passes::strip_layout;
 use super::set_binding::SetBinding;
 use super::spec::{self, SpecConstant};
@@ -25,6 +26,8 @@ struct Inner {
     words: Vec<u32>,
     /// Whether something was put right in the words.
     repaired: bool,
+    /// What the tools do not know of it, if they do not know all of it: then nobody has validated it.
+    newer: Option<Newer>,
     contents: Contents,
     /// Where its accesses are in the source text. Looked for when it is first asked for.
     lines: OnceLock<Lines>,
@@ -103,11 +106,19 @@ impl Module {
 
     /// A module of words that were read and not validated.
     pub(crate) fn checked(name: &str, words: Vec<u32>, contents: Contents) -> Result<Module, KernelError> {
-        load::module(&load::decodable(&words))
-            .map_err(|detail| format!("{detail} (by the grammar of {})", load::GRAMMAR))
-            .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
-        let valid = validate(&words).map_err(|complaint| complaint.into_error(name))?;
-        Ok(Module::known(name, words, valid, contents))
+        let decode = |detail| KernelError::Decode { module: name.to_owned(), detail };
+        let newer = match load::module(&load::decodable(&words)) {
+            Ok(_) => match validate(&words) {
+                Ok(valid) => return Ok(Module::known(name, words, valid, contents)),
+                Err(complaint) => {
+                    Newer::than_validator(&words, &complaint).ok_or_else(|| complaint.into_error(name))?
+                }
+            },
+            Err(detail) => Newer::than_parser(&words)
+                .ok_or_else(|| decode(format!("{detail} (by the grammar of {})", load::GRAMMAR)))?,
+        };
+        newer::known_part(&words).map_err(decode)?;
+        Ok(Module::made(name, words, (false, Some(newer)), contents))
     }
 
     /// A module of words that are known to be valid, or to be so with what was put right in them.
@@ -117,9 +128,18 @@ impl Module {
         repaired: Option<Vec<u32>>,
         contents: Contents,
     ) -> Module {
-        let name = name.to_owned();
-        let (repaired, words) = (repaired.is_some(), repaired.unwrap_or(words));
-        Module { inner: Arc::new(Inner { name, words, repaired, contents, lines: OnceLock::new() }) }
+        let (is_repaired, words) = (repaired.is_some(), repaired.unwrap_or(words));
+        Module::made(name, words, (is_repaired, None), contents)
+    }
+
+    fn made(
+        name: &str,
+        words: Vec<u32>,
+        (repaired, newer): (bool, Option<Newer>),
+        contents: Contents,
+    ) -> Module {
+        let (name, lines) = (name.to_owned(), OnceLock::new());
+        Module { inner: Arc::new(Inner { name, words, repaired, newer, contents, lines }) }
     }
 
     /// The name it was loaded under.
@@ -154,6 +174,24 @@ impl Module {
     /// Whether something was put right in its words.
     pub(crate) fn is_repaired(&self) -> bool {
         self.inner.repaired
+    }
+
+    /// What the tools do not know of it.
+    pub(crate) fn newer(&self) -> Option<&Newer> {
+        self.inner.newer.as_ref()
+    }
+
+    /// Whether the tools know everything that it declares. If not, it was neither validated nor analysed: it can run by itself, on devices that
+    /// have what it declares.
+    pub fn is_checked(&self) -> bool {
+        self.inner.newer.is_none()
+    }
+
+    /// The capabilities that it declares and the parser does not know, by number. Those that it knows are in
+    /// [`Interface::capabilities`](super::Interface::capabilities).
+    pub fn unknown_capabilities(&self) -> impl Iterator<Item = u32> + '_ {
+        let is_checked = self.is_checked();
+        newer::unknown_capabilities(self.words()).filter(move |_| !is_checked)
     }
 
     /// Lines of the source text in which a binding is read, or written, ascending; none where debug information does not say.

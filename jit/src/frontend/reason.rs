@@ -71,6 +71,14 @@ pub enum KernelReason {
     /// It has an instruction that the later stages do not know.
     #[error("it uses {0}")]
     Instruction(String),
+    /// It declares a capability that one of the tools does not know, so that it was not even validated.
+    #[error("it declares capability {capability}, which is not known to {tool}")]
+    Newer {
+        /// The capability, by name and number as far as they are known.
+        capability: String,
+        /// The parser or the validator, with its version.
+        tool: String,
+    },
     /// The optimizer refused or spoiled it.
     #[error("it could not be normalised: {0}")]
     Optimizer(String),
@@ -112,6 +120,7 @@ anchors! {
     ExecutionMode "execution-mode",
     InstructionSet "instruction-set",
     Instruction "instruction",
+    Newer "newer",
     Optimizer "optimizer",
 }
 

@@ -60,6 +60,17 @@ impl Interface {
     pub fn has_images(&self) -> bool {
         self.bindings.iter().any(|binding| matches!(binding.kind, BindingKind::Other(_)))
     }
+
+    /// Has every binding be read and, where that can be, written, as by instructions of which nothing is known.
+    pub(super) fn accessed_anyhow(&mut self) {
+        for binding in &mut self.bindings {
+            binding.reads = true;
+            binding.writes |= match binding.kind {
+                BindingKind::UniformBuffer => false,
+                kind => !kind.is_sampled() && kind.texture() != Some(TextureKind::Sampler),
+            };
+        }
+    }
 }
 
 /// One resource of a kernel.

@@ -35,7 +35,7 @@ pub(super) fn identity() -> Option<&'static str> {
 }
 
 /// Which validator it is, in words.
-fn validator() -> &'static str {
+pub(super) fn validator() -> &'static str {
     let known = identity().unwrap_or("a spirv-val that does not say its version");
     known.split([',', ';']).next().unwrap_or(known)
 }

@@ -7,6 +7,7 @@ mod entry;
 mod hostile;
 mod identity;
 mod large;
+mod newer;
 mod normal;
 mod plain;
 mod reflect;

@@ -205,6 +205,10 @@ impl Writer {
             KernelReason::Optimizer(text) => self.worded(12, text),
             KernelReason::AddressingModel(text) => self.worded(13, text),
             KernelReason::RecursivePointers => self.u8(14),
+            KernelReason::Newer { capability, tool } => {
+                self.worded(15, capability);
+                self.text(tool);
+            }
         }
     }
 
@@ -371,6 +375,7 @@ impl<'a> Reader<'a> {
             12 => KernelReason::Optimizer(self.text()?),
             13 => KernelReason::AddressingModel(self.text()?),
             14 => KernelReason::RecursivePointers,
+            15 => KernelReason::Newer { capability: self.text()?, tool: self.text()? },
             _ => return None,
         })
     }

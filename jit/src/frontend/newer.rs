@@ -1,0 +1,131 @@
+//! Modules that are newer than the tools: they declare a capability that the parser, or the validator, does not know.
+//!
+//! What the instructions of such a capability do is not known here, so these modules are neither checked nor fused. They run as they
+//! were given, on devices that have all that they declare; whoever knows the device asks it. Their outside is read off
+//! the rest.
+//!
+//! # Guarantees
+//! - the rest can be decoded, and each type in it is made of types that were declared before it
+//!
+//! # Refuses
+//! - what the tools object to in modules that declare nothing they do not know
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::dr;
+use rspirv::spirv::{Capability, Decoration, ExecutionMode, Op};
+
+use super::load;
+use super::reason::KernelReason;
+use super::tools::{self, Complaint};
+use super::words::{HEADER, Inst, instructions};
+
+/// What a tool does not know of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Newer {
+    /// The capability, by number.
+    pub(crate) capability: u32,
+    /// The tool, with its version.
+    pub(crate) tool: String,
+}
+
+impl Newer {
+    /// What the parser does not know, if that is why it fails.
+    pub(crate) fn than_parser(words: &[u32]) -> Option<Newer> {
+        let capability = unknown_capabilities(words).next()?;
+        Some(Newer { capability, tool: load::GRAMMAR.to_owned() })
+    }
+
+    /// What the validator does not know, if that is what it complains of.
+    pub(crate) fn than_validator(words: &[u32], complaint: &Complaint) -> Option<Newer> {
+        let number = complaint.detail.trim().strip_prefix("Invalid capability operand: ")?;
+        let capability = number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
+        declared(words)
+            .any(|one| one == capability)
+            .then(|| Newer { capability, tool: tools::validator().to_owned() })
+    }
+
+    /// Why it is not fused.
+    pub(crate) fn reason(&self) -> KernelReason {
+        let capability = match Capability::from_u32(self.capability) {
+            Some(capability) => format!("{capability:?} ({})", self.capability),
+            None => self.capability.to_string(),
+        };
+        KernelReason::Newer { capability, tool: self.tool.clone() }
+    }
+}
+
+/// The capabilities that a module declares, by number.
+fn declared(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
+    let first = instructions(words).take_while(|inst| inst.op() != Some(Op::MemoryModel));
+    first.filter(|inst| inst.op() == Some(Op::Capability)).map(|inst| inst.at(0))
+}
+
+/// Those of them that the parser does not know.
+pub(crate) fn unknown_capabilities(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
+    declared(words).filter(|number| Capability::from_u32(*number).is_none())
+}
+
+/// The part of a module that the parser knows, and whether an instruction of a function is missing in it.
+pub(crate) fn known_part(words: &[u32]) -> Result<(dr::Module, bool), String> {
+    let decodable = load::decodable(words);
+    let mut known = decodable[..HEADER].to_vec();
+    let (mut in_functions, mut lacks) = (false, false);
+    let mut types = Types::default();
+    for inst in instructions(&decodable) {
+        in_functions |= inst.op() == Some(Op::Function);
+        if is_known(&inst) {
+            types.declare(&inst)?;
+            known.extend_from_slice(inst.words);
+        } else {
+            lacks |= in_functions;
+        }
+    }
+    Ok((load::module(&known)?, lacks))
+}
+
+fn is_known(inst: &Inst<'_>) -> bool {
+    match inst.op() {
+        None => false,
+        Some(Op::Capability) => Capability::from_u32(inst.at(0)).is_some(),
+        Some(Op::Decorate) => Decoration::from_u32(inst.at(1)).is_some(),
+        Some(Op::MemberDecorate) => Decoration::from_u32(inst.at(2)).is_some(),
+        Some(Op::ExecutionMode) => ExecutionMode::from_u32(inst.at(1)).is_some(),
+        Some(_) => true,
+    }
+}
+
+/// The types that were declared so far.
+#[derive(Default)]
+struct Types {
+    known: AHashMap<u32, Op>,
+    forward: AHashSet<u32>,
+}
+
+impl Types {
+    /// Takes a declaration. Who follows types relies on what no validator has looked at here: that they end, and how large they can be.
+    fn declare(&mut self, inst: &Inst<'_>) -> Result<(), String> {
+        let Some(op) = inst.op().filter(|op| op.is_type()) else { return Ok(()) };
+        let id = inst.at(0);
+        if op == Op::TypeForwardPointer {
+            self.forward.insert(id);
+            return Ok(());
+        }
+        let part = inst.at(1);
+        let is_made_of = |ops: &[Op]| self.known.get(&part).is_some_and(|op| ops.contains(op));
+        let fits = match op {
+            Op::TypeVector => is_made_of(&[Op::TypeInt, Op::TypeFloat, Op::TypeBool]) && inst.at(2) <= 16,
+            Op::TypeMatrix => is_made_of(&[Op::TypeVector]) && inst.at(2) <= 4,
+            Op::TypeArray | Op::TypeRuntimeArray => self.known.contains_key(&part),
+            Op::TypeStruct => {
+                inst.from(1).iter().all(|part| self.known.contains_key(part) || self.forward.contains(part))
+            }
+            _ => true,
+        };
+        let is_pointer = op == Op::TypePointer || !self.forward.contains(&id);
+        if fits && is_pointer && self.known.insert(id, op).is_none() {
+            Ok(())
+        } else {
+            Err(format!("Op{op:?} %{id} is declared twice, or of parts that it cannot be made of"))
+        }
+    }
+}

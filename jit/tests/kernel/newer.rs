@@ -1,0 +1,130 @@
+//! Modules that declare capabilities which the tools do not know: they load, with the reason why they are not fused, and run as they are.
+
+use vkfuse_jit::Reason;
+use vkfuse_jit::kernel::{Kernel, KernelError, KernelReason, Module};
+
+use super::corpus;
+
+/// One that no version of the grammar has.
+const UNKNOWN: u32 = 65_000;
+
+/// The words of a module that also declares a capability.
+fn declaring(name: &str, capability: u32) -> Vec<u32> {
+    let mut words = corpus::module(name).words().to_vec();
+    words.splice(5..5, [2 << 16 | 17, capability]);
+    words
+}
+
+/// Where the instructions with this opcode begin.
+fn places(words: &[u32], opcode: u32) -> Vec<usize> {
+    let mut at = 5;
+    let mut places = Vec::new();
+    while at < words.len() {
+        if words[at] & 0xffff == opcode {
+            places.push(at);
+        }
+        at += (words[at] >> 16) as usize;
+    }
+    places
+}
+
+#[test]
+fn a_capability_that_the_parser_does_not_know_keeps_a_module_from_being_fused() {
+    let words = declaring("chain", UNKNOWN);
+    let module = Module::from_words("newer", &words).unwrap();
+    assert!(!module.is_checked());
+    assert_eq!(module.unknown_capabilities().collect::<Vec<_>>(), [UNKNOWN]);
+    let kernel = Kernel::new(&module, None).unwrap().specialize(&[]).unwrap();
+    let Err(Reason::Kernel(reason @ KernelReason::Newer { capability, tool })) = &kernel.normal else {
+        panic!("{:?}", kernel.normal.as_ref().map(|_| ()));
+    };
+    assert_eq!(capability, "65000");
+    assert!(tool.starts_with("rspirv"), "{tool}");
+    assert!(reason.to_string().contains("capability 65000, which is not known to rspirv"), "{reason}");
+    // It is what it was, with its constants fixed.
+    assert_eq!(kernel.plain.strict, kernel.plain.contract);
+    assert_eq!(places(&kernel.plain.strict, 17).len(), places(&words, 17).len());
+    let usual = corpus::specialized("chain");
+    assert_eq!(kernel.interface.bindings, usual.interface.bindings);
+    assert_eq!(kernel.interface.push, usual.interface.push);
+    assert_eq!(kernel.interface.local_size, usual.interface.local_size);
+    // Of one without, all is known.
+    assert!(corpus::module("chain").is_checked());
+    assert_eq!(corpus::module("chain").unknown_capabilities().count(), 0);
+}
+
+/// What an instruction does of which nothing is known is anything.
+#[test]
+fn instructions_that_are_not_known_may_write() {
+    let mut words = declaring("chain", UNKNOWN);
+    let end = places(&words, 253)[0];
+    words.insert(end, 1 << 16 | 7000);
+    let module = Module::from_words("newer", &words).unwrap();
+    let kernel = Kernel::new(&module, None).unwrap().specialize(&[]).unwrap();
+    assert!(kernel.interface.bindings.iter().all(|binding| binding.reads && binding.writes));
+    assert!(!corpus::specialized("chain").interface.bindings.iter().all(|binding| binding.writes));
+    // The driver gets it.
+    assert_eq!(places(&kernel.plain.strict, 7000).len(), 1);
+}
+
+/// A capability makes an instruction one that may be newer; without one it is wrong.
+#[test]
+fn what_the_tools_object_to_is_an_error_in_a_module_of_which_they_know_all() {
+    let mut words = corpus::module("chain").words().to_vec();
+    let end = places(&words, 253)[0];
+    words.insert(end, 1 << 16 | 7000);
+    assert!(matches!(Module::from_words("wrong", &words), Err(KernelError::Decode { .. })));
+}
+
+#[test]
+fn types_that_are_made_of_themselves_are_refused_whatever_is_declared() {
+    let words = declaring("chain", UNKNOWN);
+    for structure in places(&words, 30) {
+        let mut words = words.clone();
+        words[structure + 2] = words[structure + 1];
+        assert!(matches!(Module::from_words("circle", &words), Err(KernelError::Decode { .. })));
+    }
+}
+
+/// Whether the validator knows cooperative matrices depends on its version; that it can be used does not.
+#[test]
+fn a_capability_that_the_validator_does_not_know_is_named_with_its_version() {
+    let module = Module::from_words("matrices", &declaring("chain", 6022)).unwrap();
+    let kernel = Kernel::new(&module, None).unwrap().specialize(&[]).unwrap();
+    let Err(Reason::Kernel(reason)) = &kernel.normal else { panic!("it has a normal form") };
+    match reason {
+        KernelReason::Newer { capability, tool } => {
+            assert!(!module.is_checked());
+            assert_eq!(capability, "CooperativeMatrixKHR (6022)");
+            assert!(tool.contains("spirv-val") || tool.contains("SPIRV-Tools"), "{tool}");
+        }
+        KernelReason::Capability(name) => assert_eq!(name, "CooperativeMatrixKHR"),
+        other => panic!("{other}"),
+    }
+    assert_eq!(module.unknown_capabilities().count(), 0);
+}
+
+/// Damaged modules of this kind are met by no validator.
+#[test]
+fn survives_damage_to_modules_that_nobody_has_validated() {
+    let mut random = super::hostile::Random::new(0x51ed_270b_9f2c_3a11);
+    for name in
+        ["chain.0", "control.3", "spec", "types", "hlsl", "many", "atomics", "pointers", "naga", "image"]
+    {
+        let original = declaring(name, UNKNOWN);
+        for _ in 0..super::hostile::rounds() / 2 {
+            let mut words = original.clone();
+            for _ in 0..=random.below(3) {
+                let at = 7 + random.below(words.len() - 7);
+                match random.below(2) {
+                    0 => words[at] ^= 1 << random.below(32),
+                    _ => words[at] = words[7 + random.below(words.len() - 7)],
+                }
+            }
+            let Ok(module) = Module::from_words("damaged", &words) else { continue };
+            for entry in module.entry_points() {
+                let _ = Kernel::new(&module, Some(entry)).expect("a listed entry point").specialize(&[]);
+            }
+        }
+    }
+}
