@@ -101,6 +101,7 @@ mutants! {
     #[load = true] AtomicsAreReads: "atomic operations count as reads",
     ViewsAreApart: "two variables never reach the same byte",
     SampledImagesAreCoherent: "an image that is sampled, or fetched from, is as good as a storage image",
+    OneSubgroup: "a work-group has one sub-group, of one invocation",
     #[load = true] EveryLevelIsTheFirst: "the size of any level of an image is that of its first",
     SamplesAreOfOneTexel: "who samples an image reads its first texel",
     ImagesBeginAtTheirView: "views of one image begin at different texels",

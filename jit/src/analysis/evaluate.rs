@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::access::{Access, Guard, KernelAnalysis, Texel};
 use super::affine::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, rejoin};
-use super::expr::{IdKind, Node, NodeId, Passed, mask, sign_extend};
+use super::expr::{IdKind, Node, NodeId, Passed, SubgroupValue, mask, sign_extend};
 use super::numbers::Numbers;
 use super::size::BoundSize;
 use super::word::{Value, as_signed, as_unsigned};
@@ -370,6 +370,10 @@ impl<'a> Evaluator<'a> {
                     .plus(&self.env.local[1], i128::from(size[0]))?
                     .plus(&self.env.local[2], i128::from(size[0]) * i128::from(size[1]))?
             }
+            Node::Subgroup(value) => {
+                let (low, high) = self.of_subgroup(*value);
+                return Some(self.unknown(atoms, node, low, high));
+            }
             Node::Push { offset, width } => {
                 let bytes = self.env.push.get(*offset as usize..)?.get(..usize::from(*width / 8))?;
                 let value = bytes.iter().rev().fold(0u64, |word, &b| (word << 8) | u64::from(b));
@@ -438,6 +442,20 @@ impl<'a> Evaluator<'a> {
             }
         };
         Some(self.exact(atoms, form))
+    }
+
+    /// What a value of a sub-group lies between. Each has an invocation of the work-group, and at most as many as a ballot has bits;
+    /// nothing is supposed of how they follow from local ids.
+    fn of_subgroup(&self, value: SubgroupValue) -> (i128, i128) {
+        const MOST: i128 = 128;
+        let invocations: i128 = self.env.local_size.iter().map(|&size| i128::from(size)).product();
+        match value {
+            SubgroupValue::Id | SubgroupValue::Lane if mutant!(OneSubgroup) => (0, 0),
+            SubgroupValue::Id => (0, invocations - 1),
+            SubgroupValue::Count => (1, invocations),
+            SubgroupValue::Size => (1, MOST),
+            SubgroupValue::Lane => (0, MOST - 1),
+        }
     }
 
     /// Equal forms stay; otherwise only the common range is known.

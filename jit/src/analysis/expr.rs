@@ -36,6 +36,19 @@ pub enum ImageQuery {
     Samples,
 }
 
+/// What an invocation knows of its sub-group. Which invocations make one up is the device's affair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SubgroupValue {
+    /// `SubgroupId`.
+    Id,
+    /// `NumSubgroups`.
+    Count,
+    /// `SubgroupSize`.
+    Size,
+    /// `SubgroupLocalInvocationId`.
+    Lane,
+}
+
 /// Integer operations. Where signedness matters the operation carries it, as in SPIR-V.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
@@ -126,6 +139,8 @@ pub enum Node {
     },
     /// `LocalInvocationIndex`.
     LocalIndex,
+    /// A value of the invocation's sub-group, of which the range is known.
+    Subgroup(SubgroupValue),
     /// A push-constant scalar at a byte offset.
     Push {
         /// Byte offset in the kernel's own block.
@@ -253,6 +268,7 @@ impl Node {
             Self::Const { .. }
             | Self::Id { .. }
             | Self::LocalIndex
+            | Self::Subgroup(_)
             | Self::Push { .. }
             | Self::Length { .. }
             | Self::Image { .. }
@@ -283,7 +299,11 @@ impl Node {
             | Self::Select { width, .. }
             | Self::Counter { width, .. }
             | Self::Opaque { width, .. } => *width,
-            Self::Id { .. } | Self::LocalIndex | Self::Length { .. } | Self::Image { .. } => 32,
+            Self::Id { .. }
+            | Self::LocalIndex
+            | Self::Subgroup(_)
+            | Self::Length { .. }
+            | Self::Image { .. } => 32,
             Self::Compare { .. } | Self::BoolAnd(..) | Self::BoolOr(..) | Self::BoolNot(..) => 1,
         }
     }
@@ -387,7 +407,11 @@ impl Exprs {
             Node::Convert { a, .. } | Node::BoolNot(a) => all(&[*a]),
             Node::Select { condition, a, b, .. } => all(&[*condition, *a, *b]),
             // Which input was chosen, and what an unknown is, may change from round to round.
-            Node::Join { .. } | Node::Counter { .. } | Node::Cell { .. } | Node::Opaque { .. } => false,
+            Node::Subgroup(_)
+            | Node::Join { .. }
+            | Node::Counter { .. }
+            | Node::Cell { .. }
+            | Node::Opaque { .. } => false,
         }
     }
 
@@ -496,6 +520,12 @@ impl Exprs {
                 let _ = write!(out, "{name}.{}", ["x", "y", "z"][usize::from(*dim).min(2)]);
             }
             Node::LocalIndex => out.push_str("local.index"),
+            Node::Subgroup(value) => out.push_str(match value {
+                SubgroupValue::Id => "subgroup.id",
+                SubgroupValue::Count => "subgroups",
+                SubgroupValue::Size => "subgroup.size",
+                SubgroupValue::Lane => "subgroup.lane",
+            }),
             Node::Push { offset, .. } => {
                 let _ = write!(out, "push[{offset}]");
             }

@@ -4,7 +4,9 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, GlslStd450Op, Op};
 
 use super::build::{Builder, Definition, Variable, id_at};
-use super::expr::{BinaryOp, CompareOp, GoesOn, IdKind, ImageQuery, LoopBound, Node, NodeId, mask};
+use super::expr::{
+    BinaryOp, CompareOp, GoesOn, IdKind, ImageQuery, LoopBound, Node, NodeId, SubgroupValue, mask,
+};
 use super::layout::Type;
 
 /// Longest chain of definitions followed before a value is called opaque.
@@ -256,6 +258,13 @@ impl<'a> Builder<'a> {
             GlslStd450Op::SMax => (Some(BinaryOp::SMax), None),
             GlslStd450Op::UClamp => (Some(BinaryOp::UMax), Some(BinaryOp::UMin)),
             GlslStd450Op::SClamp => (Some(BinaryOp::SMax), Some(BinaryOp::SMin)),
+            // The greater of a number and its negation; that of the least number is itself.
+            GlslStd450Op::SAbs => {
+                let a = self.component(arguments.first()?.id_ref_any()?, component, block);
+                let zero = self.exprs.constant(0, width);
+                let b = self.exprs.add(Node::Binary { op: BinaryOp::Sub, width, a: zero, b: a });
+                return Some(self.exprs.add(Node::Binary { op: BinaryOp::SMax, width, a, b }));
+            }
             _ => return None,
         };
         let mut arguments = arguments.iter().filter_map(|o| o.id_ref_any());
@@ -307,12 +316,20 @@ impl<'a> Builder<'a> {
                     BuiltIn::WorkgroupId => IdKind::Group,
                     BuiltIn::NumWorkgroups => IdKind::GroupCount,
                     BuiltIn::LocalInvocationIndex => return Some(self.exprs.add(Node::LocalIndex)),
+                    BuiltIn::SubgroupId => return Some(self.of_subgroup(SubgroupValue::Id)),
+                    BuiltIn::NumSubgroups => return Some(self.of_subgroup(SubgroupValue::Count)),
+                    BuiltIn::SubgroupSize => return Some(self.of_subgroup(SubgroupValue::Size)),
+                    BuiltIn::SubgroupLocalInvocationId => return Some(self.of_subgroup(SubgroupValue::Lane)),
                     _ => return None,
                 };
                 Some(self.exprs.add(Node::Id { kind, dim }))
             }
             _ => None,
         }
+    }
+
+    fn of_subgroup(&mut self, value: SubgroupValue) -> NodeId {
+        self.exprs.add(Node::Subgroup(value))
     }
 
     pub(super) fn array_length(&mut self, inst: &Instruction) -> Option<NodeId> {

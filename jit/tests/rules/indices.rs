@@ -46,6 +46,33 @@ fn across(forms: &[&str]) {
 }
 
 probes! {
+    /// Which invocations make up a sub-group is not known, but how many sub-groups there are at most is.
+    fn ids_of_sub_groups_lie_within_the_work_group() {
+        if !is_possible() {
+            return;
+        }
+        let list = |guard: &str, index: &str| {
+            let write = glsl("", "a z", "8", &format!("if ({guard} == 0u) {{ z[{index}] = a[i]; }}"));
+            let read = glsl("", "a z", "8", "z[i] = a[8u * g + 7u - l];");
+            Lab::new(4096)
+                .submit(&write, [4, 1, 1], &[0, 1], &[])
+                .submit(&read, [4, 1, 1], &[1, 2], &[])
+                .check()
+        };
+        list("gl_SubgroupInvocationID", "8u * g + gl_SubgroupID").fused(1);
+        list("gl_SubgroupInvocationID", "7u * g + gl_SubgroupID").split(2, Write, Read);
+        // As many lanes as there may be are more than the work-group has elements.
+        list("gl_SubgroupID", "8u * g + gl_SubgroupInvocationID").split(2, Write, Read);
+    }
+
+    /// How far a number is from another has a range, and is that of two numbers.
+    fn a_distance_lies_between_its_bounds() {
+        guarded("", "32u + i", "u32(abs(i32(i) - 5))").fused(0);
+        through("i", "u32(abs(i32(i) - 5))").split(2, Write, Read);
+        // Where the number is the greater, it is the difference.
+        through("i", "u32(abs(i32(i) + 3)) - 3u").fused(0);
+    }
+
     /// What is left of a number after its quotient is taken off is its remainder.
     fn a_difference_that_is_a_remainder_is_one() {
         let body = |rest: &str| {

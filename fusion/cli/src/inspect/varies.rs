@@ -42,7 +42,7 @@ fn visit(node: &Node, leaves: &mut Leaves, next: &mut Vec<NodeId>) {
             leaves.local = true;
         }
         Node::Id { kind: IdKind::Group, .. } => leaves.group = true,
-        Node::Id { kind: IdKind::Local, .. } | Node::LocalIndex => leaves.local = true,
+        Node::Id { kind: IdKind::Local, .. } | Node::LocalIndex | Node::Subgroup(_) => leaves.local = true,
         Node::Id { kind: IdKind::GroupCount, .. }
         | Node::Const { .. }
         | Node::Push { .. }
