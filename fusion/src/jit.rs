@@ -10,7 +10,7 @@ pub use vkfuse_jit::{
     plan::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport,
         InlineReport, InterleaveFacts, Internalization, Members, Places, PlanError, Policy, Promote,
-        ReorderReport, Report, RewriteReport, ShapeFacts, SplitReport, TrustedReport,
+        RenameReport, ReorderReport, Report, RewriteReport, ShapeFacts, SplitReport, TrustedReport,
     },
 };
 pub(crate) use vkfuse_jit::{

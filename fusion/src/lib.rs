@@ -203,8 +203,8 @@ pub use crate::{
     report::{
         AloneReason, BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy,
         FusionReport, GroupReport, InlineReport, Internalization, Members, Objects, Places, Reason,
-        ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, Stats, StepReport, Tier,
-        TrustedReport,
+        RenameReport, ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, Stats, StepReport,
+        Tier, TrustedReport,
     },
 };
 

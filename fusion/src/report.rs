@@ -16,6 +16,6 @@ pub use stats::{Objects, Stats};
 
 pub use crate::jit::{
     AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport,
-    InlineReport, Internalization, Members, Places, Promote, Reason, ReorderReport, Report, RewriteReason,
-    RewriteReport, SplitReport, TrustedReport,
+    InlineReport, Internalization, Members, Places, Promote, Reason, RenameReport, ReorderReport, Report,
+    RewriteReason, RewriteReport, SplitReport, TrustedReport,
 };

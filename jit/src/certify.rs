@@ -33,7 +33,7 @@ use crate::analysis::dependence::Relation;
 use crate::plan::again::Again;
 use crate::plan::recipe::{Recipe, Target};
 use crate::plan::step::Source;
-use crate::plan::{BufferId, Internalization, Plan, Step, Submission};
+use crate::plan::{BufferId, Internalization, Plan, RenameReport, Step, Submission};
 use group::{Access, Group, Traces};
 use inlined::Inlined;
 use inside::Inner;
@@ -81,11 +81,13 @@ pub enum Claim {
     Inlined,
     /// Submissions that are done in another order have no byte in common that one of them writes.
     Order,
+    /// Nobody reads the memory of a value that is not in memory.
+    Renamed,
 }
 
 impl Claim {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Disjoint,
         Self::SameInvocation,
         Self::SameGroup,
@@ -96,6 +98,7 @@ impl Claim {
         Self::Placed,
         Self::Inlined,
         Self::Order,
+        Self::Renamed,
     ];
 
     /// Its name.
@@ -111,6 +114,7 @@ impl Claim {
             Self::Placed => "placed",
             Self::Inlined => "inlined",
             Self::Order => "order",
+            Self::Renamed => "renamed",
         }
     }
 }
@@ -142,9 +146,17 @@ pub struct Certificate {
 /// Checks everything a plan rests on.
 pub fn certify(list: &[Submission], plan: &Plan, solver: &mut dyn Solver) -> Vec<Certificate> {
     // What is proved of a placed kernel is proved of what it was placed as.
-    let asked = list;
-    let list = plan.rewritten.as_deref().unwrap_or(list);
+    let submitted = list;
+    let asked = &*plan.report.renamed_list(list);
+    let list = plan.rewritten.as_deref().unwrap_or(asked);
     let mut checker = Checker { list, plan, solver, found: Vec::new() };
+    let mut values = submitted.to_vec();
+    for one in &plan.report.renamed {
+        checker.renamed(&values, one);
+        for &(at, number) in &one.arguments {
+            values[at].args[number].buffer = asked[at].args[number].buffer;
+        }
+    }
     for (position, (own, placed)) in asked.iter().zip(list).enumerate() {
         let is_inlined = plan
             .report
@@ -248,6 +260,14 @@ impl Checker<'_, '_> {
                 self.push(Claim::Order, subject, outcome, None);
             }
         }
+    }
+
+    /// A value that is not in memory, of a list in which those before it have buffers of their own: nothing to be solved, for the
+    /// arguments are numbers. That others overwrite it is not claimed.
+    fn renamed(&mut self, list: &[Submission], value: &RenameReport) {
+        let subject = format!("buffer {}, {:?}", value.buffer.0, value.arguments);
+        let outcome = group::missed(list, value).map_or(Outcome::Proved, Outcome::Refuted);
+        self.push(Claim::Renamed, subject, outcome, None);
     }
 
     /// A submission in which a producer is worked out.

@@ -131,6 +131,13 @@ mutants! {
     ViewsMayMove: "arguments that begin at different bytes have none in common",
     PartsCover: "who comes after a write of a part comes after all that was written before",
     AddressesMayMove: "what follows device addresses touches its arguments alone",
+    // Renaming.
+    WritersOverwrite: "who may write a range writes all of it",
+    OverwritersMayRead: "who overwrites a value needs nothing of it",
+    OnePartIsWhole: "what is overwritten in part is overwritten",
+    ViewsAreOtherValues: "arguments that begin at different bytes are different values",
+    EndsOverwrite: "nobody reads what a list leaves behind",
+    TrustedIsInside: "what stays inside on the user's word may do so where nobody asked for it",
     // Placement.
     #[load = true] AnyKernelIsFree: "a kernel with barriers or shared memory is placed as well",
     #[load = true] IdsAreNotVirtual: "a placed kernel reads the dispatch's group and local id for its own",

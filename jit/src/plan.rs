@@ -22,6 +22,7 @@ mod place;
 mod push;
 mod reaching_definitions;
 pub(crate) mod recipe;
+pub(crate) mod rename;
 mod renumber;
 pub(crate) mod reorder;
 mod report;
@@ -40,7 +41,7 @@ pub use interleave::InterleaveFacts;
 pub use members::Members;
 pub use must_write::overwrites;
 pub use report::{
-    AloneReason, BarrierReason, BarrierReport, BufferReport, GroupReport, InlineReport, Places,
+    AloneReason, BarrierReason, BarrierReport, BufferReport, GroupReport, InlineReport, Places, RenameReport,
     ReorderReport, Report, RewriteReport, SplitReport, TrustedReport,
 };
 pub use step::{Bound, Placement, Step};
@@ -53,6 +54,7 @@ pub use values::PushFlow;
 use std::borrow::Cow;
 
 use group::Group;
+use rename::{Renamed, Value};
 use uses::Uses;
 
 use crate::Reason;
@@ -94,6 +96,38 @@ pub struct PlanError {
 /// # Errors
 /// [`PlanError`] if a submission cannot run on the device even alone.
 pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
+    let mut best = plan_in_any_order(list, options, limits)?;
+    if options.no_rewrites {
+        return Ok(best);
+    }
+    let mut values = rename::values(list, &best, limits);
+    for _ in 0..rename::MOST_TRIED {
+        if values.is_empty() {
+            break;
+        }
+        let Some(renamed) = Renamed::of(list, values.iter().map(Value::uses)) else { break };
+        let Ok(mut plan) = plan_in_any_order(&renamed.list, options, limits) else { break };
+        let all = best.values.all | plan.values.all;
+        (best.values.all, plan.values.all) = (all, all);
+        let in_memory = renamed.in_memory(&plan);
+        if in_memory.is_empty() {
+            // A dispatch that binds as many bytes moves fewer of them.
+            if reorder::is_no_worse(&plan, &best) {
+                best = renamed.told(plan, &values);
+            }
+            break;
+        }
+        let mut number = 0..;
+        values.retain(|_| number.next().is_some_and(|number| !in_memory.contains(&number)));
+    }
+    Ok(best)
+}
+
+/// Plans a list in its own order, or in one that takes fewer dispatches.
+///
+/// # Errors
+/// As [`plan`].
+fn plan_in_any_order(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
     let mut best = plan_in_order(list, options, limits)?;
     if best.steps.len() <= 1 || list.len() <= 2 || options.no_rewrites {
         return Ok(best);

@@ -27,11 +27,11 @@ use std::fmt;
 
 use ahash::{AHashMap, AHashSet};
 
+use crate::plan::rename::{Overwriting, Renamed};
 use crate::plan::reorder::Dependences;
 use crate::plan::{
     FuseOptions, InterleaveFacts, Limits, Members, Plan, PlanError, Submission, plan_as, plan_in_order,
 };
-use instance::Instance;
 use trial::Trial;
 
 /// What is known of one fused step of a plan.
@@ -116,11 +116,17 @@ pub fn validate(list: &[Submission], options: &FuseOptions, limits: &Limits, of:
                 break;
             }
             let order = of.report.reordered.as_ref().map(|one| &*one.order);
-            // Where less of the buffers is left, other parts of them may meet.
-            if order.is_some_and(|order| !Dependences::of(&instance.list).allow(order)) {
+            // Where less of the buffers is left, other parts of them may meet, and less may be overwritten.
+            let mut overwriting = Overwriting::new(&instance.list, limits);
+            if !of.report.renamed.iter().all(|one| overwriting.allows(&one.arguments).is_some()) {
                 continue;
             }
-            let Ok((plan, keys)) = same_code(&instance, order, options, limits, &open) else { continue };
+            let values = of.report.renamed.iter().map(|one| &*one.arguments);
+            let Some(renamed) = Renamed::of(&instance.list, values) else { continue };
+            if order.is_some_and(|order| !Dependences::of(&renamed.list).allow(order)) {
+                continue;
+            }
+            let Ok((plan, keys)) = same_code(&renamed, order, options, limits, &open) else { continue };
             if !keys.is_empty() {
                 note(&keys, &mut open, &Trial::new(&instance, &plan, options.float, limits).verdict());
             }
@@ -135,9 +141,10 @@ pub fn validate(list: &[Submission], options: &FuseOptions, limits: &Limits, of:
         .collect()
 }
 
-/// The plan of an instance, done in the order of the list that it is of, and which of the keys are in it.
+/// The plan of an instance, renamed and done in the order of the list that it is of, and which of the keys are in it: none if a value
+/// that was renamed is in memory there.
 fn same_code(
-    instance: &Instance,
+    renamed: &Renamed,
     order: Option<&[usize]>,
     options: &FuseOptions,
     limits: &Limits,
@@ -145,9 +152,12 @@ fn same_code(
 ) -> Result<(Plan, AHashSet<[u8; 32]>), PlanError> {
     let made = |limits: &Limits| -> Result<(Plan, AHashSet<[u8; 32]>), PlanError> {
         let plan = match order {
-            Some(order) => plan_as(&instance.list, order, options, limits)?,
-            None => plan_in_order(&instance.list, options, limits)?,
+            Some(order) => plan_as(&renamed.list, order, options, limits)?,
+            None => plan_in_order(&renamed.list, options, limits)?,
         };
+        if !renamed.in_memory(&plan).is_empty() {
+            return Ok((plan, AHashSet::new()));
+        }
         let same = plan.steps.iter().map(|step| step.key).filter(|key| keys.contains(key)).collect();
         Ok((plan, same))
     };

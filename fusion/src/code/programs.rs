@@ -29,7 +29,7 @@ use super::{
 use crate::{
     code::build::Background,
     error::{BuildError, DeviceError, Error},
-    jit::{ArtifactStore, BindingKind, JitError, Limits, SetBinding, Step},
+    jit::{ArtifactStore, BindingKind, Bound, JitError, Limits, SetBinding, Step},
     options::{
         cache::{CacheOptions, Disk},
         environment,
@@ -46,6 +46,12 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) pipeline: Arc<Pipeline>,
+}
+
+/// Bytes of the bindings of a step that are buffers of some kind.
+fn bound_bytes(step: &Step, which: impl Fn(&Bound) -> bool) -> u64 {
+    let buffers = step.bindings.iter().filter(|bound| bound.kind.texture().is_none() && which(bound));
+    buffers.fold(0, |sum, bound| sum.saturating_add(bound.len))
 }
 
 /// The SPIR-V of a step.
@@ -236,6 +242,8 @@ impl Programs {
             jit_us: 0.0,
             driver_us: 0.0,
             load_us: 0.0,
+            bytes_read: bound_bytes(step, |bound| bound.reads),
+            bytes_written: bound_bytes(step, |bound| bound.writes),
         };
         let wanted = Wanted { label, step, key: OnceCell::new() };
         let Some(memory) = &self.memory else {

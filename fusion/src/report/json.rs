@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::{
     jit::{
-        BufferId, BufferReport, GroupReport, InlineReport, Internalization, Places, Promote, ReorderReport,
-        RewriteReport, SplitReport, TrustedReport,
+        BufferId, BufferReport, GroupReport, InlineReport, Internalization, Places, Promote, RenameReport,
+        ReorderReport, RewriteReport, SplitReport, TrustedReport,
     },
     report::list::{CheckReport, CheckedBy, FusionReport, Tier},
 };
@@ -97,15 +97,15 @@ pub struct Split {
     pub explained_at: String,
 }
 
-/// A submission whose items are done in the order of another's elements, or that works out what another stores; or a list that is
-/// done in another order.
+/// A submission whose items are done in the order of another's elements, or that works out what another stores; a list that is
+/// done in another order; or a value that needs no memory.
 #[derive(Debug, Serialize)]
 pub struct Rewrite {
-    /// `place`, `inline` or `reorder`.
+    /// `place`, `inline`, `reorder` or `rename`.
     pub kind: &'static str,
-    /// The submission; none of a list.
+    /// The submission; the first one that uses a value; none of a list.
     pub kernel: Option<usize>,
-    /// The other one.
+    /// The other one; the last one that writes over a value.
     pub partner: Option<usize>,
     /// Of what is placed.
     pub pi: Option<Pi>,
@@ -113,7 +113,9 @@ pub struct Rewrite {
     pub again: Option<Again>,
     /// Of what is reordered: all submissions, in the order in which they are done.
     pub order: Option<Vec<usize>>,
-    /// The item of an invocation, what it costs, or the order, in words.
+    /// Of what is renamed.
+    pub value: Option<Value>,
+    /// The item of an invocation, what it costs, the order, or where the value is, in words.
     pub detail: String,
 }
 
@@ -130,6 +132,21 @@ pub struct Pi {
     pub groups: [u32; 3],
     /// How many items there are.
     pub items: u64,
+}
+
+/// A value that stays inside because it is overwritten later in the list.
+#[derive(Debug, Serialize)]
+pub struct Value {
+    /// The buffer in which it would be.
+    pub buffer: Option<String>,
+    /// Who writes and reads it: submissions, and which of their arguments it is.
+    pub arguments: Vec<(usize, usize)>,
+    /// Submissions that write over it.
+    pub overwritten_by: Vec<usize>,
+    /// Bytes that reach no memory.
+    pub bytes: u64,
+    /// `private` or `local`.
+    pub got: &'static str,
 }
 
 /// What is worked out again instead of being loaded.
@@ -244,6 +261,8 @@ impl List {
         }
         let rewrites = plan.rewrites.iter().map(Rewrite::placed);
         let inlined = plan.inlined.iter().map(|one| Rewrite::inlined(one, &name));
+        let reordered = plan.reordered.iter().map(Rewrite::reordered);
+        let renamed = plan.renamed.iter().map(|one| Rewrite::renamed(one, &name));
         List {
             format: FORMAT,
             outcome: report.outcome.to_string(),
@@ -253,7 +272,7 @@ impl List {
             splits: plan.splits.iter().map(|split| Split::of(split, &name)).collect(),
             buffers,
             trusted: plan.trusted.iter().map(|pair| Trusted::of(pair, &name)).collect(),
-            rewrites: rewrites.chain(inlined).chain(plan.reordered.iter().map(Rewrite::reordered)).collect(),
+            rewrites: rewrites.chain(inlined).chain(reordered).chain(renamed).collect(),
             checks: report.checks.iter().map(Check::from).collect(),
             cache: Cache::of(report),
             time_us: MakingTimes { plan: report.plan_us, jit: report.jit_us, driver: report.driver_us },
@@ -310,6 +329,7 @@ impl Rewrite {
             pi: Some(pi),
             again: None,
             order: None,
+            value: None,
             detail: one.to_string(),
         }
     }
@@ -323,6 +343,7 @@ impl Rewrite {
             pi: None,
             again: Some(Again { buffer: name(one.buffer), loads, times, paid, saved }),
             order: None,
+            value: None,
             detail: one.to_string(),
         }
     }
@@ -335,8 +356,37 @@ impl Rewrite {
             pi: None,
             again: None,
             order: Some(one.order.clone()),
+            value: None,
             detail: one.to_string(),
         }
+    }
+
+    fn renamed(one: &RenameReport, name: impl Fn(BufferId) -> Option<String>) -> Rewrite {
+        let value = Value {
+            buffer: name(one.buffer),
+            arguments: one.arguments.clone(),
+            overwritten_by: one.overwritten_by.clone(),
+            bytes: one.bytes.iter().map(|range| range.end - range.start).sum(),
+            got: word(one.got),
+        };
+        Rewrite {
+            kind: "rename",
+            kernel: one.arguments.first().map(|one| one.0),
+            partner: one.overwritten_by.last().copied(),
+            pi: None,
+            again: None,
+            order: None,
+            value: Some(value),
+            detail: one.to_string(),
+        }
+    }
+}
+
+fn word(got: Internalization) -> &'static str {
+    match got {
+        Internalization::None => "none",
+        Internalization::Private => "private",
+        Internalization::Local => "local",
     }
 }
 
@@ -348,11 +398,7 @@ impl From<&BufferReport> for BufferOutcome {
             Promote::Local => "local",
             Promote::Auto => "auto",
         };
-        let got = match report.got {
-            Internalization::None => "none",
-            Internalization::Private => "private",
-            Internalization::Local => "local",
-        };
+        let got = word(report.got);
         BufferOutcome { asked, got, reason: report.reason.as_ref().map(ToString::to_string) }
     }
 }

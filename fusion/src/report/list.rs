@@ -85,6 +85,10 @@ pub struct StepReport {
     pub driver_us: f64,
     /// Microseconds the driver took to make the pipeline of its stored blob.
     pub load_us: f64,
+    /// Bytes of the parts of buffers that are bound to be read. With those that are written, it is what the planner compares plans by.
+    pub bytes_read: u64,
+    /// Bytes of the parts of buffers that are bound to be written.
+    pub bytes_written: u64,
 }
 
 /// One submission of a list: its kernel, and what it was given.
@@ -203,11 +207,12 @@ pub(crate) fn default_name(id: BufferId) -> Arc<str> {
 
 /// Makes a report speak of other buffers.
 pub(crate) fn rename(report: &mut Report, mut to: impl FnMut(BufferId) -> BufferId) {
-    let Report { groups: _, splits, buffers, trusted, rewrites: _, inlined, reordered: _ } = report;
+    let Report { groups: _, splits, buffers, trusted, rewrites: _, inlined, reordered: _, renamed } = report;
     splits.iter_mut().filter_map(|split| split.buffer.as_mut()).for_each(|buffer| *buffer = to(*buffer));
     buffers.iter_mut().for_each(|report| report.buffer = to(report.buffer));
     trusted.iter_mut().for_each(|report| report.buffer = report.buffer.map(&mut to));
     inlined.iter_mut().for_each(|report| report.buffer = to(report.buffer));
+    renamed.iter_mut().for_each(|report| report.buffer = to(report.buffer));
 }
 
 /// What is said of work that was handed over.

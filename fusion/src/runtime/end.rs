@@ -283,7 +283,7 @@ impl ContextInner {
         } else {
             let waits: Vec<Point> =
                 list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
-            let kept = list.kept_inside(&pieces);
+            let kept = list.kept_inside(&pieces, &report.plan.renamed);
             let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
             let readies = self.ready(schedule, pieces, buffers)?;
             let again = planned.is_some() && waits.is_empty() && self.programs.keeps();

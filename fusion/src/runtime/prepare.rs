@@ -5,6 +5,8 @@ use std::{
     time::Instant,
 };
 
+use ahash::AHashSet;
+
 use super::verify::First;
 use crate::{
     code::{
@@ -13,8 +15,8 @@ use crate::{
     },
     error::{BuildError, Error, FusionError},
     jit::{
-        self, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, Report, Step,
-        Submission,
+        self, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, RenameReport,
+        Report, Step, Submission,
     },
     report::{
         list::{FusionReport, SubmissionReport, names},
@@ -275,11 +277,21 @@ impl List {
     }
 
     /// Every write of the list, in order, as entry and argument; and whether the kernel that runs it keeps the bytes to
-    /// itself instead of writing them to memory.
-    pub(crate) fn kept_inside(&self, pieces: &[Piece]) -> Vec<(usize, usize, bool)> {
+    /// itself instead of writing them to memory. Of what was renamed nothing has to reach memory: others write over it.
+    pub(crate) fn kept_inside(
+        &self,
+        pieces: &[Piece],
+        renamed: &[RenameReport],
+    ) -> Vec<(usize, usize, bool)> {
+        let overwritten: AHashSet<(usize, usize)> =
+            renamed.iter().flat_map(|one| &one.arguments).copied().collect();
         let mut writes = Vec::new();
         for (number, entry) in self.entries.iter().enumerate() {
             for (position, touch) in entry.touches.iter().enumerate().filter(|(_, touch)| touch.writes) {
+                if overwritten.contains(&(number, position)) {
+                    writes.push((number, position, false));
+                    continue;
+                }
                 let reaches_memory =
                     pieces.iter().filter(|piece| piece.members.contains(&number)).any(|piece| {
                         piece.bindings.iter().any(|bound| bound.writes && touched(bound).overlaps(touch))

@@ -88,7 +88,8 @@ fn splits_before_overwriting_what_neighbours_read() {
         list.submit(Submit::new("chain/mul", ITEMS).read(0, y).read(1, y).write(2, x).push(N));
     }
     // Two neighbours summed and squared three times over stays finite in f32 only as infinity: equal bits count.
-    let ran = list.check_equal(&rig);
+    // With kernels that are worked out again, and values that need no memory, it takes fewer.
+    let ran = list.check_as_they_are(&rig);
     assert!(ran.stats.dispatches >= 6, "{:#?}", ran.report().plan);
     assert_dispatches(&ran, ran.stats.dispatches);
 }

@@ -99,6 +99,51 @@ fn lists_in_another_order_run_again() {
     rig.assert_no_validation_messages();
 }
 
+/// Positions in the order, and those of push constants in the list, have to agree.
+#[test]
+fn other_push_constants_reach_their_submissions_in_another_order() {
+    let rig = rig!();
+    let scans = [64, 128].map(|size| (size, rig.kernel("groups/exclusive_scan")));
+    let names = ["x", "y", "a", "c", "b", "d", "out", "other"];
+    let contents = |at: usize| (0..N).map(|i| (i * 7 + at as u32) % 61).collect::<Vec<u32>>();
+    let allocate = || names.iter().enumerate().map(|(at, _)| rig.context.buffer_from(&contents(at)).unwrap());
+    let [buffers, others, plain]: [Vec<vkfuse::Buffer<u32>>; 3] =
+        std::array::from_fn(|_| allocate().collect());
+    let submit = |buffers: &[vkfuse::Buffer<u32>], starts: &[u32]| {
+        for (link, pair) in starts.chunks(2).enumerate() {
+            for (chain, (size, kernel)) in scans.iter().enumerate() {
+                let (from, to) = (&buffers[2 * link + chain], &buffers[2 * link + 2 + chain]);
+                rig.queue
+                    .submit(|h| {
+                        h.arg(0, from.read()).arg(1, to.write()).push(&pair[chain]).spec(0, *size);
+                        h.dispatch(kernel, [N / size, 1, 1]);
+                    })
+                    .unwrap();
+            }
+        }
+    };
+    // All different, all equal, and every way between.
+    let all =
+        [[1, 2, 3, 4, 5, 6], [9, 8, 7, 6, 5, 4], [1, 1, 1, 1, 1, 1], [1, 2, 1, 2, 1, 2], [3, 3, 4, 4, 5, 5]];
+    for (round, starts) in all.iter().chain(&all).chain(all.iter().rev()).enumerate() {
+        let used = if round % 4 == 3 { &others } else { &buffers };
+        let fusion = FusionWrapper::new(&rig.queue).unwrap();
+        fusion.start_fusion().unwrap();
+        submit(used, starts);
+        let event = fusion.complete_fusion(&FusionProperties::default()).unwrap();
+        event.wait().unwrap();
+        let report = event.report().unwrap();
+        let order = report.plan.reordered.as_ref().map(|one| one.order.clone());
+        assert_eq!(order, Some(vec![0, 2, 4, 1, 3, 5]), "{:#?}", report.plan);
+        submit(&plain, starts);
+        for (at, name) in names.iter().enumerate() {
+            let (own, expected) = (used[at].download().unwrap(), plain[at].download().unwrap());
+            assert_eq!(own, expected, "`{name}`, round {round}");
+        }
+    }
+    rig.assert_no_validation_messages();
+}
+
 #[test]
 fn kept_lists_and_first_runs_on_the_device_keep_the_order() {
     let rig = rig!();

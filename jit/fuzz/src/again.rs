@@ -1,21 +1,53 @@
-//! Who touches what where submissions work out what others store: the producer's reads, in the place of the consumer's.
+//! Who touches what as a plan has it: values that were renamed are objects of their own, and where submissions work out what others
+//! store, the producer's reads stand in the place of the consumer's.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use vkfuse_interp::{AccessKind, Touched, Trace};
 use vkfuse_jit::kernel::SetBinding;
-use vkfuse_jit::plan::Plan;
+use vkfuse_jit::plan::{InlineReport, Plan, Submission};
 
 /// A binding that no variable has: what was read by another submission.
 const ELSEWHERE: SetBinding = SetBinding { set: u32::MAX, binding: u32::MAX };
 
-/// The accesses of a list as the plan has its submissions do them.
-pub(crate) fn as_planned<'t>(plan: &Plan, trace: &'t Trace) -> Cow<'t, Trace> {
+/// Bytes of each object, those of values that were renamed behind the others.
+pub(crate) fn lens(plan: &Plan, contents: &[Vec<u8>]) -> Vec<usize> {
+    let renamed = plan.report.renamed.iter().map(|one| contents[one.buffer.0 as usize].len());
+    contents.iter().map(Vec::len).chain(renamed).collect()
+}
+
+/// The accesses of a list as the plan has its submissions do them. `objects` is how many there are without renamed values.
+pub(crate) fn as_planned<'t>(
+    list: &[Submission],
+    plan: &Plan,
+    trace: &'t Trace,
+    objects: usize,
+) -> Cow<'t, Trace> {
+    let value = |place: (usize, usize)| {
+        let number = plan.report.renamed.iter().position(|one| one.arguments.contains(&place))?;
+        Some((objects + number) as u32)
+    };
     let mut trace = Cow::Borrowed(trace);
+    if !plan.report.renamed.is_empty() {
+        for t in &mut trace.to_mut().touches {
+            let at = SetBinding { set: t.set, binding: t.binding };
+            let submission = t.dispatch as usize;
+            let number = list[submission].args.iter().position(|arg| arg.at == at);
+            if let Some(value) = number.and_then(|number| value((submission, number))) {
+                t.object.0 = value;
+            }
+        }
+    }
+    let stores = |one: &InlineReport| {
+        let producer = &list[one.producer];
+        let bindings = producer.args.iter().zip(&producer.kernel.interface.bindings);
+        let stores = bindings.enumerate().find(|(_, (arg, b))| arg.buffer == one.buffer && b.writes);
+        stores.and_then(|(number, _)| value((one.producer, number))).unwrap_or(one.buffer.0 as u32)
+    };
     let mut gone = Vec::new();
     for one in &plan.report.inlined {
-        let object = one.buffer.0 as u32;
+        let object = stores(one);
         let mine = |t: &&Touched| t.dispatch as usize == one.producer;
         // The invocation that stored each byte, and what each of them read.
         let mut stored: HashMap<u64, u32> = HashMap::new();

@@ -10,8 +10,11 @@ use crate::owner;
 
 /// What is wrong with a promotion, as text.
 pub(crate) fn wrong(list: &[Submission], plan: &Plan, trace: &Trace, lens: &[usize]) -> Option<String> {
-    for buffer in plan.report.buffers.iter().filter(|b| b.got != Internalization::None) {
-        let object = buffer.buffer.0 as u32;
+    let own = plan.report.buffers.iter().map(|one| (one.buffer.0 as u32, one.got));
+    // Values that were renamed are the last objects.
+    let first = lens.len() - plan.report.renamed.len();
+    let renamed = plan.report.renamed.iter().zip(first..).map(|(one, object)| (object as u32, one.got));
+    for (object, got) in own.chain(renamed).filter(|(_, got)| *got != Internalization::None) {
         let mut writers = vec![u32::MAX; lens[object as usize]];
         let mut home = None;
         for touched in trace.touches.iter().filter(|t| t.object.0 == object) {
@@ -29,7 +32,7 @@ pub(crate) fn wrong(list: &[Submission], plan: &Plan, trace: &Trace, lens: &[usi
                 continue;
             }
             let owner = owner::of(&plan.steps[step], placement, &list[at], rewrite, touched.invocation);
-            let owner = if buffer.got == Internalization::Private { owner.item } else { owner.group };
+            let owner = if got == Internalization::Private { owner.item } else { owner.group };
             let bytes = touched.offset as usize..touched.offset as usize + touched.bytes as usize;
             match touched.kind {
                 AccessKind::Read => {
@@ -38,7 +41,7 @@ pub(crate) fn wrong(list: &[Submission], plan: &Plan, trace: &Trace, lens: &[usi
                             if writer == u32::MAX { "nobody".to_owned() } else { format!("owner {writer}") };
                         return Some(format!(
                             "buffer {object} became {:?}, but submission {at} reads byte {} as owner {owner}, which {who} wrote",
-                            buffer.got, touched.offset
+                            got, touched.offset
                         ));
                     }
                 }
@@ -48,7 +51,7 @@ pub(crate) fn wrong(list: &[Submission], plan: &Plan, trace: &Trace, lens: &[usi
                     {
                         return Some(format!(
                             "buffer {object} became {:?}, but owners {writer} and {owner} write byte {}",
-                            buffer.got, touched.offset
+                            got, touched.offset
                         ));
                     }
                     writers[bytes].fill(owner);

@@ -273,7 +273,7 @@ impl Reference {
             let overwrites = (0..submission.args.len()).map(|at| overwrites(submission, at, limits));
             said.extend(overwrites.map(u8::from));
         }
-        said.extend(format!("{:?}", plan.report.groups).into_bytes());
+        said.extend(format!("{:?} {:?}", plan.report.groups, plan.report.renamed).into_bytes());
         let kept = plan.report.buffers.iter().map(|b| (b.buffer, b.got));
         said.extend(format!("{:?}", kept.collect::<Vec<_>>()).into_bytes());
         Ok(said)
@@ -286,12 +286,12 @@ impl Reference {
     pub fn judge(&self) -> Result<Verdict, Failure> {
         let Self { case: Case { limits, submissions, contents }, expected, trace } = self;
         let fail = |class, what: String| Failure { class, what, report: String::new() };
-        let lens: Vec<usize> = contents.iter().map(Vec::len).collect();
         self.overwritten()?;
         let plan = plan(submissions, &FuseOptions::default(), limits)
             .map_err(|error| fail(Class::Internal, error.to_string()))?;
         let fail = |class, what: String| Failure { class, what, report: format!("{:#?}", plan.report) };
-        let trace = &again::as_planned(&plan, trace);
+        let lens = again::lens(&plan, contents);
+        let trace = &again::as_planned(submissions, &plan, trace, contents.len());
         let handed = self.placed(&plan, trace, &lens)?;
         if let Some(what) = inside::wrong(submissions, &plan, trace, &lens) {
             return Err(fail(Class::Promotion, what));

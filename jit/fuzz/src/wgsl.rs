@@ -9,7 +9,7 @@
 //!
 //! The files in order of the work: `random`, `bench` (shape and size), `pattern` (indices), `recipe` (a kernel as
 //! data), `text` (as WGSL), `open` (specialization constants), `soup` (kernels and lists without a plan), `pool`,
-//! `memory`, `list` (lists of known legality), `mixed`, `case`, `turns`, `generator`, `seams` (lists of another kind), `check`, `tally`.
+//! `memory`, `list` (lists of known legality), `mixed`, `case`, `turns`, `reused`, `generator`, `seams` (lists of another kind), `check`, `tally`.
 
 mod bench;
 mod case;
@@ -23,6 +23,7 @@ mod pattern;
 mod pool;
 mod random;
 mod recipe;
+mod reused;
 mod seams;
 mod soup;
 mod tally;

@@ -10,7 +10,7 @@ use super::trace::{Ids, Member, Trace, World};
 use crate::analysis::AccessKind;
 use crate::kernel::BindingKind;
 use crate::plan::recipe::{Mapping, Recipe};
-use crate::plan::{Step, Submission};
+use crate::plan::{Arg, RenameReport, Step, Submission};
 
 /// An instruction that touches a buffer.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +55,13 @@ pub(super) fn written(submission: &Submission) -> Option<Vec<usize>> {
     Some(all.filter(|access| access.kind != AccessKind::Read).map(|access| access.argument).collect())
 }
 
+/// The arguments that a submission reads, by its instructions; none if it is not read.
+fn read(submission: &Submission) -> Option<Vec<usize>> {
+    let body = Body::new(&submission.kernel.normal.as_ref().ok()?.module)?;
+    let all = accesses(&Member { position: 0, submission, body }).ok()?.into_iter();
+    Some(all.filter(|access| access.kind != AccessKind::Write).map(|access| access.argument).collect())
+}
+
 /// Why the order of two submissions may matter, of which it is known what they write, or not.
 pub(super) fn common(pair: [(&Submission, Option<&[usize]>); 2]) -> Option<String> {
     if pair.iter().any(|(one, _)| one.kernel.interface.uses_device_addresses) {
@@ -82,6 +89,62 @@ pub(super) fn common(pair: [(&Submission, Option<&[usize]>); 2]) -> Option<Strin
         }
     }
     None
+}
+
+/// Who may miss a value that is not in memory: somebody else that touches its bytes while it is in use, or reads them before all of those that
+/// are said to overwrite it did.
+pub(super) fn missed(list: &[Submission], value: &RenameReport) -> Option<String> {
+    let places = &value.arguments;
+    let (Some(&(first, _)), Some(&(last, _))) = (places.first(), places.last()) else {
+        return Some("nobody uses it".to_owned());
+    };
+    let own: Vec<&Arg> = places.iter().map(|&(at, number)| &list[at].args[number]).collect();
+    if own.iter().any(|arg| arg.buffer != own[0].buffer) {
+        return Some("it is in several buffers".to_owned());
+    }
+    // Bytes that nobody has overwritten yet.
+    let mut left: Vec<(u64, u64)> = own.iter().map(|arg| (arg.offset, arg.offset + arg.len)).collect();
+    for (at, one) in list.iter().enumerate().skip(first) {
+        if left.is_empty() {
+            break;
+        }
+        if one.kernel.interface.uses_device_addresses {
+            return Some(format!("submission {at} follows device addresses"));
+        }
+        let touched = written(one);
+        let reads = read(one);
+        for (number, arg) in one.args.iter().enumerate() {
+            let is_buffer = matches!(
+                one.kernel.interface.bindings[number].kind,
+                BindingKind::StorageBuffer | BindingKind::UniformBuffer
+            );
+            let meets = left.iter().any(|&(from, to)| arg.offset < to && from < arg.offset + arg.len);
+            if arg.buffer != own[0].buffer || is_buffer && !meets || places.contains(&(at, number)) {
+                continue;
+            }
+            // Of a kernel that is not read, what its declarations say.
+            let binding = &one.kernel.interface.bindings[number];
+            let is_read = reads.as_ref().map_or(binding.reads, |reads| reads.contains(&number));
+            let is_written = touched.as_ref().map_or(binding.writes, |written| written.contains(&number));
+            if !is_buffer || at <= last || is_read || !is_written {
+                return Some(format!("submission {at} by argument {number}"));
+            }
+        }
+        for (number, arg) in one.args.iter().enumerate() {
+            if at > last && value.overwritten_by.contains(&at) && arg.buffer == own[0].buffer {
+                let is_written = touched
+                    .as_ref()
+                    .map_or(one.kernel.interface.bindings[number].writes, |w| w.contains(&number));
+                let parts = |&(from, to): &(u64, u64)| {
+                    [(from, to.min(arg.offset)), (from.max(arg.offset + arg.len), to)]
+                };
+                if is_written {
+                    left = left.iter().flat_map(parts).filter(|(from, to)| from < to).collect();
+                }
+            }
+        }
+    }
+    (!left.is_empty()).then(|| "not all of it is overwritten".to_owned())
 }
 
 impl<'a> Group<'a> {

@@ -50,7 +50,8 @@ impl Positions<'_> {
     }
 
     fn report(&self, report: &mut Report) {
-        let Report { groups, splits, buffers, trusted, rewrites, inlined, reordered: _ } = report;
+        // Values are renamed before a list is put in another order.
+        let Report { groups, splits, buffers, trusted, rewrites, inlined, reordered: _, renamed: _ } = report;
         for group in groups {
             group.members = group.members.renumbered(self.0);
             group.barriers.iter_mut().for_each(|barrier| self.of(&mut barrier.after));

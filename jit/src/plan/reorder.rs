@@ -49,8 +49,8 @@ pub(crate) struct Dependences {
 #[derive(Clone, Copy)]
 pub(crate) struct Touched {
     pub(crate) buffer: BufferId,
-    start: u64,
-    end: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
     pub(crate) reads: bool,
     pub(crate) writes: bool,
 }
@@ -378,15 +378,22 @@ fn fits(list: &[Submission], earlier: usize, later: usize, options: &FuseOptions
         .is_ok_and(|mut group| group.join(&pair, &uses, &options, limits).is_ok())
 }
 
-/// Whether a plan is better than another of the same list: fewer dispatches that move no more bytes, or as many that move fewer.
-pub(crate) fn is_better(plan: &Plan, than: &Plan) -> bool {
-    let cost = |plan: &Plan| {
-        let bounds = plan.steps.iter().flat_map(|step| &step.bindings);
-        let bytes = |n: &Bound| u128::from(n.len) * (u128::from(n.reads) + u128::from(n.writes));
-        (plan.steps.len(), bounds.map(bytes).sum::<u128>())
-    };
+/// What a plan costs: dispatches, and the bytes that they bind.
+fn cost(plan: &Plan) -> (usize, u128) {
+    let bounds = plan.steps.iter().flat_map(|step| &step.bindings);
+    let bytes = |n: &Bound| u128::from(n.len) * (u128::from(n.reads) + u128::from(n.writes));
+    (plan.steps.len(), bounds.map(bytes).sum())
+}
+
+/// Whether a plan has no more dispatches than another of the same list, and binds no more bytes.
+pub(crate) fn is_no_worse(plan: &Plan, than: &Plan) -> bool {
     let (own, other) = (cost(plan), cost(than));
-    own.0 <= other.0 && own.1 <= other.1 && own != other
+    own.0 <= other.0 && own.1 <= other.1
+}
+
+/// Whether it moreover has fewer dispatches, or binds fewer bytes.
+pub(crate) fn is_better(plan: &Plan, than: &Plan) -> bool {
+    is_no_worse(plan, than) && cost(plan) != cost(than)
 }
 
 #[cfg(test)]

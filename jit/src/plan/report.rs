@@ -1,7 +1,11 @@
 //! What a plan decided, as data: the same object for users, logs and tests.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use super::members::Members;
-use super::submission::{BufferId, Internalization, Promote};
+use super::rename::Renamed;
+use super::submission::{BufferId, Internalization, Promote, Submission};
 use crate::analysis::interleave::Alone;
 use crate::kernel::SetBinding;
 use crate::{Reason, RewriteReason};
@@ -23,6 +27,54 @@ pub struct Report {
     pub inlined: Vec<InlineReport>,
     /// In which order the submissions are done, if not in their own.
     pub reordered: Option<ReorderReport>,
+    /// Values that stay inside because something else is written over them later in the list.
+    pub renamed: Vec<RenameReport>,
+}
+
+impl Report {
+    /// The list that the plan is of: the one that was submitted, with a buffer of its own for each value that was renamed.
+    ///
+    /// These buffers have the largest numbers there are, in the order of the values, and no dispatch binds one.
+    pub fn renamed_list<'a>(&self, list: &'a [Submission]) -> Cow<'a, [Submission]> {
+        let values = self.renamed.iter().map(|one| &*one.arguments);
+        match Renamed::of(list, values) {
+            Some(renamed) if !self.renamed.is_empty() => Cow::Owned(renamed.list),
+            _ => Cow::Borrowed(list),
+        }
+    }
+}
+
+/// A value that needs no memory, because a later submission of the list writes over it.
+///
+/// Behind its last use, each of its bytes is certainly written before it is read, so nobody can tell that it was never there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenameReport {
+    /// The buffer in which it would be.
+    pub buffer: BufferId,
+    /// Who writes and reads it: submissions, and which of their arguments it is.
+    pub arguments: Vec<(usize, usize)>,
+    /// Its bytes in the memory object, in order.
+    pub bytes: Vec<Range<u64>>,
+    /// Submissions that write over it.
+    pub overwritten_by: Vec<usize>,
+    /// Where it is instead.
+    pub got: Internalization,
+}
+
+impl std::fmt::Display for RenameReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let listed = |mut all: Vec<usize>| {
+            all.dedup();
+            all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        let place = match self.got {
+            Internalization::Local => "shared memory",
+            Internalization::Private | Internalization::None => "registers",
+        };
+        let users = listed(self.arguments.iter().map(|one| one.0).collect());
+        let by = listed(self.overwritten_by.clone());
+        write!(f, "value of submissions {users} in {place}, overwritten by {by}")
+    }
 }
 
 /// A list that is done in another order than its own, in which more of it is next to each other.

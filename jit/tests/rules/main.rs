@@ -26,6 +26,7 @@ mod numbers;
 mod order;
 mod placement;
 mod promotion;
+mod rename;
 mod rounds;
 mod rows;
 mod side_by_side;

@@ -30,6 +30,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("kinds", super::kinds::ALL),
     ("blocks", super::blocks::ALL),
     ("promotion", super::promotion::ALL),
+    ("rename", super::rename::ALL),
     ("rounds", super::rounds::ALL),
     ("limits", super::limits::ALL),
     ("floats", super::floats::ALL),

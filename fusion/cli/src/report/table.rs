@@ -56,6 +56,10 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     let mut rewrites = Table::new(&["runs in the order of", "submission", "items"]);
     let mut inlined = Table::new(&["works out", "submission", "what it costs"]);
     for one in &report.rewrites {
+        if let Some(value) = &one.value {
+            writeln!(out, "  `{}`: {}\n", value.buffer.as_deref().unwrap_or("a buffer"), one.detail)?;
+            continue;
+        }
         let table = if one.kind == "place" { &mut rewrites } else { &mut inlined };
         match (one.partner, one.kernel) {
             (Some(partner), Some(kernel)) => {

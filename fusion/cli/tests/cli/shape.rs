@@ -136,7 +136,20 @@ fn rewrite(value: &Value, path: &str) {
         ("pi", |value, path| or_null(value, path, pi)),
         ("again", |value, path| or_null(value, path, again)),
         ("order", |value, path| or_null(value, path, |value, path| each(value, path, count))),
+        ("value", |value, path| or_null(value, path, renamed)),
         ("detail", text),
+    ];
+    object(value, path, fields);
+}
+
+fn renamed(value: &Value, path: &str) {
+    let pair: Check = |value, path| each(value, path, count);
+    let fields: &[(&str, Check)] = &[
+        ("buffer", text_or_null),
+        ("arguments", |value, path| each(value, path, |value, path| each(value, path, count))),
+        ("overwritten_by", pair),
+        ("bytes", count),
+        ("got", promotion),
     ];
     object(value, path, fields);
 }

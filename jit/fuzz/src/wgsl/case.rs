@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::pool::PoolKernel;
+use super::pool::{Kind, PoolKernel};
+use super::random::Random;
+use super::text::ORDERS;
 use vkfuse_jit::plan::Submission;
 
 /// What kind of kernels a list is made of.
@@ -23,14 +25,24 @@ pub enum Family {
     Mixed,
     /// Two lists of the others, by turns.
     Turns,
+    /// One of the others, with buffers that are used again.
+    Reused,
     /// Kernels by elements and by rows ([`Seams`](super::Seams)).
     Seams,
 }
 
 impl Family {
     /// All of a [`Generator`](super::Generator).
-    pub const ALL: [Self; 7] =
-        [Self::Elementwise, Self::Tile, Self::Rows, Self::Access, Self::Views, Self::Mixed, Self::Turns];
+    pub const ALL: [Self; 8] = [
+        Self::Elementwise,
+        Self::Tile,
+        Self::Rows,
+        Self::Access,
+        Self::Views,
+        Self::Mixed,
+        Self::Turns,
+        Self::Reused,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -42,6 +54,7 @@ impl Family {
             Self::Views => "views",
             Self::Mixed => "mixed",
             Self::Turns => "turns",
+            Self::Reused => "reused",
             Self::Seams => "seams",
         }
     }
@@ -120,6 +133,19 @@ impl Case {
             );
         }
         text
+    }
+
+    /// The same list with other factors among its push constants, some of which are equal: sizes stay what they are.
+    pub fn with_other_values(&self, random: &mut Random) -> Case {
+        let mut case = self.clone();
+        for (submission, kernel) in case.submissions.iter_mut().zip(&self.kernels) {
+            let Kind::Known { recipe, .. } = &kernel.kind else { continue };
+            let Some(at) = ORDERS[recipe.order].iter().position(|&field| field == 'k') else { continue };
+            if let Some(word) = submission.push.get_mut(4 * at..4 * at + 4) {
+                word.copy_from_slice(&(1 + random.below(4) as u32).to_le_bytes());
+            }
+        }
+        case
     }
 
     /// A shorter case that is still wrong, if `wrong` says so of any: submissions and promotions left out one by one.

@@ -4,7 +4,9 @@ use ahash::AHashSet;
 
 use super::case::{Case, Family, Legality};
 use super::tally::Verdict;
-use vkfuse_interp::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, execute};
+use vkfuse_interp::{
+    Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, Trace, execute, execute_traced,
+};
 use vkfuse_jit::plan::{
     BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, Plan, Promote, ShapeFacts,
     Step, plan, plan_unfused,
@@ -113,9 +115,9 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
         && plan.steps[0].groups == [1; 3]
         && (plan.steps[0].work_groups_side_by_side() == 1
             || case.submissions.iter().all(|s| s.groups == [1; 3]));
-    // What is illegal while every kernel runs in its own order may be legal in another.
+    // What is illegal while every kernel runs in its own order, and every value is in memory, may be legal otherwise.
     let is_placed = case.family != Family::Seams && !plan.report.rewrites.is_empty();
-    let in_order = !is_placed && plan.report.inlined.is_empty();
+    let in_order = !is_placed && plan.report.inlined.is_empty() && plan.report.renamed.is_empty();
     let illegal = case.legality == Legality::Illegal && in_order && !one_group;
     if illegal && plan.steps.len() == 1 && case.submissions.len() > 1 {
         return Err(fail("an illegal list was fused as a whole".into(), Some(&plan)));
@@ -129,6 +131,7 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
         barriers: plan.report.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
         split: plan.report.splits.first().map(|s| s.reason.to_string()),
         reordered: plan.report.reordered.is_some(),
+        renamed: plan.report.renamed.len(),
     })
 }
 
@@ -149,7 +152,28 @@ pub fn run_unfused(case: &Case) -> Result<Outcome, String> {
     run(case, &steps.map_err(|e| e.to_string())?, Order::Forward)
 }
 
+/// Who touches what in a list that runs unfused.
+///
+/// # Errors
+/// What the interpreter cannot run, as text.
+pub(super) fn trace(case: &Case) -> Result<Trace, String> {
+    let step = |s| plan_unfused(s, FloatMode::Strict, &limits(case));
+    let steps: Result<Vec<Step>, _> = case.submissions.iter().map(step).collect();
+    let mut trace = Trace::default();
+    run_traced(case, &steps.map_err(|e| e.to_string())?, Order::Forward, Some(&mut trace))?;
+    Ok(trace)
+}
+
 fn run(case: &Case, steps: &[Step], order: Order) -> Result<Outcome, String> {
+    run_traced(case, steps, order, None)
+}
+
+fn run_traced(
+    case: &Case,
+    steps: &[Step],
+    order: Order,
+    trace: Option<&mut Trace>,
+) -> Result<Outcome, String> {
     let mut memory = Memory::new();
     let objects: Vec<ObjectId> = case.buffers.iter().map(|bytes| memory.add(bytes.clone())).collect();
     let programs: Vec<Program> = steps
@@ -180,6 +204,10 @@ fn run(case: &Case, steps: &[Step], order: Order) -> Result<Outcome, String> {
         })
         .collect();
     let options = Options { order, seed: 1, ..Options::default() };
-    let findings = execute(&dispatches, &mut memory, &options).map_err(|e| e.to_string())?;
+    let findings = match trace {
+        Some(trace) => execute_traced(&dispatches, &mut memory, &options, trace),
+        None => execute(&dispatches, &mut memory, &options),
+    };
+    let findings = findings.map_err(|e| e.to_string())?;
     Ok((objects.iter().map(|&id| memory.bytes(id).to_vec()).collect(), findings))
 }

@@ -5,8 +5,9 @@ use super::list::Builder;
 use super::mixed::mixed;
 use super::pool::{Load, Pool, PoolKernel, load};
 use super::random::Random;
+use super::reused::reused;
 use super::soup::soup;
-use super::turns::turns;
+use super::turns::{after, turns};
 use std::sync::Arc;
 
 /// Makes cases. Equal seeds and sizes give equal pools, and equal numbers equal cases.
@@ -51,11 +52,14 @@ impl Generator {
         Random::new(seeds.bits() ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// The list of that number. One in eight is two lists by turns.
+    /// The list of that number. One in eight is two lists by turns, and one in eight has buffers that are used again, if that is possible.
     pub fn case(&self, number: usize) -> Case {
         let mut random = self.stream(0x7042_4e5e, number / self.sizes);
         if !random.one_in(8) {
-            return self.single(number);
+            let case = self.single(number);
+            let mut random = self.stream(0x7e05_ed00, number / self.sizes);
+            let reused = random.one_in(8).then(|| reused(&mut random, case.clone())).flatten();
+            return reused.unwrap_or(case);
         }
         let other = number + self.sizes * (1 + random.below(1000));
         turns(&mut random, self.single(number), self.single(other))
@@ -70,6 +74,18 @@ impl Generator {
             case = turns(&mut random, case, self.single(other));
         }
         case
+    }
+
+    /// Two lists, one after the other or by turns, from the one of that number on, with buffers that are used again; nothing if none can be.
+    pub fn of_pool(&self, number: usize) -> Option<Case> {
+        let mut random = self.stream(0x7e05_ed01, number);
+        let (one, other) = (self.single(number), self.single(number + 1 + random.below(1000)));
+        let case = match random.below(3) {
+            0 => one,
+            1 => after(one, other),
+            _ => turns(&mut random, one, other),
+        };
+        reused(&mut random, case)
     }
 
     /// The list of that number by itself.

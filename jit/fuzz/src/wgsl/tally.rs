@@ -26,6 +26,8 @@ pub enum Verdict {
         barriers: usize,
         /// Whether it was done in another order than its own.
         reordered: bool,
+        /// Values that stay inside because they are overwritten later.
+        renamed: usize,
         /// Why the list was split first, if it was.
         split: Option<String>,
     },
@@ -81,6 +83,8 @@ pub struct Tally {
     pub barriers: usize,
     /// Lists done in another order than their own.
     pub reordered: usize,
+    /// Lists in which a value stays inside because it is overwritten later.
+    pub renamed: usize,
 }
 
 impl Tally {
@@ -99,6 +103,7 @@ impl Tally {
                 barriers,
                 split,
                 reordered,
+                renamed,
             } => {
                 counts.limited +=
                     usize::from(split.as_ref().is_some_and(|why| why.starts_with("device limit")));
@@ -118,6 +123,7 @@ impl Tally {
                 self.promotions_refused += refused;
                 self.barriers += barriers;
                 self.reordered += usize::from(reordered);
+                self.renamed += usize::from(renamed > 0);
             }
         }
     }
@@ -134,6 +140,7 @@ impl Tally {
         self.promotions_refused += other.promotions_refused;
         self.barriers += other.barriers;
         self.reordered += other.reordered;
+        self.renamed += other.renamed;
     }
 
     /// The lists of a family, or of all, that are of this legality, or of any.
@@ -195,8 +202,8 @@ impl fmt::Display for Tally {
         }
         write!(
             f,
-            "{} buffers internalized, {} promotions refused, {} barriers, {} lists in another order",
-            self.internalized, self.promotions_refused, self.barriers, self.reordered
+            "{} buffers internalized, {} promotions refused, {} barriers, {} lists in another order, {} with values renamed",
+            self.internalized, self.promotions_refused, self.barriers, self.reordered, self.renamed
         )
     }
 }

@@ -5,6 +5,20 @@ use super::pool::Kind;
 use super::random::Random;
 use vkfuse_jit::plan::BufferId;
 
+/// One list behind the other, on buffers of its own.
+pub(super) fn after(first: Case, second: Case) -> Case {
+    let own = first.buffers.len() as u64;
+    let Case { mut submissions, mut kernels, mut buffers, .. } = first;
+    buffers.extend(second.buffers);
+    kernels.extend(second.kernels);
+    submissions.extend(second.submissions.into_iter().map(|mut submission| {
+        submission.args.iter_mut().for_each(|arg| arg.buffer = BufferId(own + arg.buffer.0));
+        submission
+    }));
+    let (family, legality) = (Family::Turns, Legality::Unlabelled);
+    Case { family, legality, violation: "", submissions, kernels, buffers }
+}
+
 /// One list of two.
 pub(super) fn turns(random: &mut Random, first: Case, second: Case) -> Case {
     let own = first.buffers.len();

@@ -146,7 +146,7 @@ impl ContextInner {
         let (mut report, planned) = (prepared.report, prepared.planned);
         report.names = list.names();
         report.kernels = list.kernels();
-        let writes = list.kept_inside(&prepared.pieces);
+        let writes = list.kept_inside(&prepared.pieces, &report.plan.renamed);
         let mut schedule = self.locked_for(kept)?;
         let readies = self.ready(&mut schedule, prepared.pieces, kept.buffers.iter())?;
         let ran = (&*entries, &*writes);
