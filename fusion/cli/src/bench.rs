@@ -1,5 +1,7 @@
 //! `vkfuse bench`: how long lists take warm, unfused and fused.
 
+mod predicted;
+
 use crate::args::BenchArgs;
 use crate::bench_page;
 use crate::gather;
@@ -8,10 +10,11 @@ use crate::pipeline::check;
 use crate::pipeline::{self, Pipeline, contents};
 use crate::progress::Bar;
 use crate::report::json::{FORMAT, Group, Run, Split, Times};
-use crate::report::{print_groups, print_json, print_splits, print_times};
+use crate::report::{Table, print_groups, print_json, print_splits, print_times};
 use crate::run::{labels, medians, micros};
 use crate::session::Session;
 use crate::stop::{Status, Stop};
+use predicted::{Model, Predicted, Summary};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -75,6 +78,15 @@ pub(crate) struct Bench {
     pub(crate) time_us: Times,
     /// Wall time of the first fused run, in microseconds: with JIT and driver.
     pub(crate) cold_wall_us: f64,
+    /// What the planner's cost model says of the times on the device; nothing where the device does not tell times.
+    pub(crate) predicted: Option<Predicted>,
+}
+
+impl Bench {
+    /// What was predicted, and the times on the device, unfused and fused.
+    fn compared(&self) -> Option<(Predicted, f64, f64)> {
+        Some((self.predicted?, self.time_us.unfused_gpu?, self.time_us.fused_gpu?))
+    }
 }
 
 /// What is printed for several files.
@@ -82,6 +94,7 @@ pub(crate) struct Bench {
 struct Benches<'a> {
     format: u32,
     benches: &'a [Bench],
+    prediction: Option<Summary>,
 }
 
 /// Times the files and prints medians.
@@ -103,11 +116,24 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
         }
         benches.push(bench);
     }
+    let compared: Vec<_> = benches.iter().map(Bench::compared).collect();
+    let prediction = Summary::of(&compared);
     if args.json {
         match benches.as_slice() {
             [bench] => print_json(out, bench)?,
-            benches => print_json(out, &Benches { format: FORMAT, benches })?,
+            benches => print_json(out, &Benches { format: FORMAT, benches, prediction })?,
         }
+    } else if let Some(summary) = prediction {
+        let title = |number: usize| benches[number].name.as_deref().unwrap_or("fusion list");
+        let slower: Vec<&str> = summary.slower.iter().map(|&number| title(number)).collect();
+        writeln!(
+            out,
+            "predictions: median error {:.0} %, worst {:.0} % ({}); slower fused than unfused by more than 5 %: {}",
+            100.0 * summary.median_error,
+            100.0 * summary.worst_error,
+            title(summary.worst),
+            if slower.is_empty() { "none".to_owned() } else { slower.join(", ") },
+        )?;
     }
     if let Some(page) = &args.html {
         let names: Vec<&Path> = args.files[..benches.len()].iter().map(|file| file.as_path()).collect();
@@ -124,6 +150,19 @@ fn print(bench: &Bench, labels: &[String], out: &mut dyn Write) -> Result<(), St
     print_groups(out, &bench.groups, labels)?;
     print_splits(out, &bench.splits, labels)?;
     print_times(out, &bench.time_us)?;
+    if let Some((predicted, unfused, fused)) = bench.compared() {
+        let mut table = Table::new(&["predicted", "µs", "measured", "error", "bytes", "dispatches"]);
+        let sides = [
+            ("unfused", predicted.unfused_gpu, unfused, predicted.unfused_bytes, bench.submissions),
+            ("fused", predicted.fused_gpu, fused, predicted.fused_bytes, bench.groups.len()),
+        ];
+        for (name, time, measured, bytes, dispatches) in sides {
+            let error = format!("{:.0} %", 100.0 * Predicted::error(time, measured));
+            let [time, measured] = [time, measured].map(|time| format!("{time:.1}"));
+            table.row([name.to_owned(), time, measured, error, bytes.to_string(), dispatches.to_string()]);
+        }
+        table.print(out)?;
+    }
     Ok(())
 }
 
@@ -150,7 +189,9 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
         splits: Vec::new(),
         time_us: Times::default(),
         cold_wall_us: 0.0,
+        predicted: None,
     };
+    let mut report = None;
     let mut first: Option<Times> = None;
     let mut runs = Vec::with_capacity(args.iters as usize);
     let mut warm_up = WarmUp::new();
@@ -159,13 +200,15 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
     while runs.len() < args.iters as usize && !interrupt::is_asked() {
         let unfused = session.run_unfused(&unfused_buffers)?;
         let fused = session.run_fused(&fused_buffers)?;
-        if let Some(report) = &fused.fusion {
-            let gathered = gather::fused(&pipeline, &fused_buffers.ids(), report);
+        if let Some(fused_report) = &fused.fusion {
+            let gathered = gather::fused(&pipeline, &fused_buffers.ids(), fused_report);
             bench.bytes = moved(&pipeline, &gathered.internalized);
             (bench.groups, bench.splits) = (gathered.groups, gathered.splits);
+            report = Some(fused_report.clone());
             first.get_or_insert_with(|| {
                 bench.cold_wall_us = micros(fused.wall);
-                Times { jit: Some(report.jit_us), driver: Some(report.driver_us), ..Times::default() }
+                let (jit, driver) = (Some(fused_report.jit_us), Some(fused_report.driver_us));
+                Times { jit, driver, ..Times::default() }
             });
         }
         if !is_warm {
@@ -186,6 +229,9 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
     bench.iters = runs.len() as u32;
     let first = first.unwrap_or_default();
     bench.time_us = Times { jit: first.jit, driver: first.driver, ..medians(&runs) };
+    if let (Some(report), Some(_)) = (report, bench.time_us.fused_gpu) {
+        bench.predicted = Model::of(session.context()).map(|model| model.predict(&report));
+    }
     Ok(Some((bench, labels(&pipeline))))
 }
 

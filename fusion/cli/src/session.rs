@@ -86,6 +86,11 @@ impl<'p> Session<'p> {
         (info.name.clone(), driver(info))
     }
 
+    /// The device.
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// Fresh buffers with the initial contents.
     pub(crate) fn buffers(&self) -> Result<Buffers, Stop> {
         let mut buffers = Vec::with_capacity(self.contents.len());

@@ -247,6 +247,18 @@ pub(crate) fn check_run(report: &Value) {
     );
 }
 
+fn predicted(value: &Value, path: &str) {
+    let fields: &[(&str, Check)] = &[
+        ("dispatch_us", number),
+        ("bytes_per_us", number),
+        ("unfused_bytes", count),
+        ("fused_bytes", count),
+        ("unfused_gpu", number),
+        ("fused_gpu", number),
+    ];
+    object(value, path, fields);
+}
+
 /// Checks the report of `vkfuse bench`.
 pub(crate) fn check_bench(report: &Value) {
     object(
@@ -265,6 +277,7 @@ pub(crate) fn check_bench(report: &Value) {
             ("splits", |value, path| each(value, path, split)),
             ("time_us", times),
             ("cold_wall_us", number),
+            ("predicted", |value, path| or_null(value, path, predicted)),
         ],
     );
 }
