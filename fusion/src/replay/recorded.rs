@@ -61,6 +61,8 @@ pub(crate) struct Take {
 pub(crate) struct TakeState {
     /// Whether there was a run: the next one is worth a tape.
     ran: bool,
+    /// Push constants of every run on these buffers, where they are others than the script's.
+    own: Option<Pushes>,
     /// The hardware queue of the tapes.
     lane: Option<u32>,
     /// By the barrier that comes first.
@@ -76,9 +78,18 @@ pub(crate) struct TakeState {
 impl Take {
     /// Nothing is known but whether there was a run on these buffers.
     pub(crate) fn of(buffers: &Buffers, ran: bool) -> Take {
+        Take::with(buffers, TakeState { ran, ..TakeState::default() })
+    }
+
+    /// Of runs whose dispatches all are passed this instead of the script's push constants.
+    pub(crate) fn passing(buffers: &Buffers, own: Option<Pushes>) -> Take {
+        Take::with(buffers, TakeState { own, ..TakeState::default() })
+    }
+
+    fn with(buffers: &Buffers, state: TakeState) -> Take {
         buffers.iter().for_each(|buffer| buffer.make_known());
         let handles = buffers.iter().map(|buffer| buffer.handle).collect();
-        let state = Mutex::new(TakeState { ran, ..TakeState::default() });
+        let state = Mutex::new(state);
         Take { buffers: handles, settled: AtomicU64::new(0), state }
     }
 
@@ -167,11 +178,11 @@ impl Replay {
         &self,
         device: &Device,
         graph: &mut Graph,
-        buffers: &Buffers,
+        (buffers, take): (&Buffers, &TakeState),
     ) -> Result<Arc<CallerWork>, Error> {
         let memory = |(place, _): &(u32, bool)| buffers[*place as usize].resource(graph);
         let on = self.bound.iter().map(memory).collect::<Result<_, _>>()?;
-        Ok(device.gpu.caller_work(&self.script, on)?)
+        Ok(device.gpu.caller_work(&self.script, take.own.as_ref(), on)?)
     }
 
     /// Makes the submission on certain buffers, of which this is known.
@@ -209,6 +220,7 @@ impl Replay {
             tape.and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits, profile)?))
         } else {
             let queue = device.gpu.queue(lane as usize);
+            let pushes = pushes.or(take.own.as_ref());
             let played = Played { script: &self.script, first: needs.barrier, pushes };
             queue.submit_script(played, &memories, &needs.waits, profile).map_err(Error::from)
         };
@@ -247,7 +259,8 @@ impl Replay {
             None => {
                 let memories = self.memories(buffers, graph)?;
                 let queue = device.gpu.queue(lane as usize);
-                let played = Played { script: &self.script, first: barrier, pushes: None };
+                let pushes = take.own.as_ref();
+                let played = Played { script: &self.script, first: barrier, pushes };
                 Arc::new(queue.record_script(played, &memories)?)
             }
         };

@@ -64,6 +64,11 @@ impl Structure {
         &self.listed[at].entry.submission.push
     }
 
+    /// A submission, without its buffers.
+    pub(crate) fn unbound(&self, at: usize) -> Option<&Entry> {
+        self.listed.get(at).map(|listed| &listed.entry)
+    }
+
     /// A submission, on buffers.
     pub(crate) fn entry(&self, at: usize, buffers: &Buffers) -> Entry {
         let Listed { entry, places, .. } = &self.listed[at];

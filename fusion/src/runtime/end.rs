@@ -43,8 +43,18 @@ pub(crate) enum End {
     Keep(FusionProperties),
 }
 
-/// What is known of a kept list, for buffers of which somebody was told the address so often.
-pub(crate) type KeptRoutine = OnceLock<(Routine, Told)>;
+/// What is known of a kept list.
+#[derive(Debug)]
+pub(crate) struct KeptRun {
+    pub(crate) routine: Routine,
+    /// It is for buffers of which somebody was told the address so often.
+    pub(crate) told: Told,
+    /// Which push constants it is for besides its own.
+    pub(crate) flow: Arc<PushFlow>,
+}
+
+/// How to run a kept list again, once that was found out.
+pub(crate) type KeptRoutine = OnceLock<KeptRun>;
 
 /// How often somebody was told an address in each buffer of a list.
 pub(crate) type Told = SmallVec<[u64; 8]>;
@@ -96,11 +106,13 @@ impl Remember<'_> {
     }
 
     /// Keeps what was noted, now that it has run.
-    pub(crate) fn keep(self, schedule: &mut Schedule, noted: Noted) {
+    pub(crate) fn keep(self, schedule: &mut Schedule, noted: Noted, flow: Arc<PushFlow>) {
         match (noted, self) {
             (Noted::Known(known, buffers), _) => schedule.known.put(*known, &buffers),
             // Another thread may have been faster.
-            (Noted::Kept(routine), Remember::Kept(slot, _, told)) => drop(slot.set((*routine, told))),
+            (Noted::Kept(routine), Remember::Kept(slot, _, told)) => {
+                drop(slot.set(KeptRun { routine: *routine, told, flow }));
+            }
             (Noted::Kept(_), _) => {}
         }
     }
@@ -286,12 +298,13 @@ impl ContextInner {
             let kept = list.kept_inside(&pieces, &report.plan.renamed);
             let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
             let readies = self.ready(schedule, pieces, buffers)?;
-            let again = planned.is_some() && waits.is_empty() && self.programs.keeps();
+            let flow = planned.filter(|_| waits.is_empty() && self.programs.keeps());
             // What follows from numbers that the plan does not depend on would not hold with others.
             let entries =
                 if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(list.without_numbers()) };
             let ran = (&**entries, &*kept);
-            let noted = again.then(|| remember.note(self, schedule, ran, &readies, Some(&report))).flatten();
+            let noted = flow
+                .and_then(|flow| Some((remember.note(self, schedule, ran, &readies, Some(&report))?, flow)));
             let submitted = self.commit(schedule, lane, Work { readies, waits: &waits, profile })?;
             for &(entry, position, is_kept) in &kept {
                 let entry = &list.entries[entry];
@@ -302,8 +315,8 @@ impl ContextInner {
                     entry.note_written_at(self, position);
                 }
             }
-            if let Some(noted) = noted {
-                remember.keep(schedule, noted);
+            if let Some((noted, flow)) = noted {
+                remember.keep(schedule, noted, flow);
             }
             schedule.queue(queue).ran(submitted.point);
             Done::Gpu(submitted)

@@ -52,12 +52,12 @@ impl Shape {
         (Shape { asked }, buffers)
     }
 
-    /// The buffers after changes that leave everything else as it is: no scalar, none over the user's memory, which has
+    /// The buffers after changes of buffers that leave everything else as it is: none over the user's memory, which has
     /// bytes in common with others and starts anywhere. Nothing where it is not as simple as that.
     pub(crate) fn exchange(&self, buffers: &Buffers, changes: &[Change]) -> Option<Buffers> {
         let mut with = buffers.clone();
         for change in changes {
-            let Change::Buffer { old, new } = change else { return None };
+            let Change::Buffer { old, new } = change else { continue };
             let place = place(buffers, old)?;
             let promote = new.promote();
             let fits = !old.imported
@@ -73,7 +73,7 @@ impl Shape {
         let is_once = |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).count() == 1;
         let all_once = changes.iter().all(|change| match change {
             Change::Buffer { new, .. } => is_once(new),
-            Change::Push { .. } => false,
+            Change::Push { .. } => true,
         });
         all_once.then_some(with)
     }
@@ -86,11 +86,14 @@ impl Shape {
         entries: &mut [Entry],
         changes: &[Change],
     ) -> Result<(), Error> {
-        let mut with = buffers.clone();
+        let (mut with, count) = (buffers.clone(), entries.len());
         for change in changes {
             match change {
                 Change::Buffer { old, new } => self.replace(context, (buffers, &mut with), old, new)?,
-                Change::Push { submission, bytes } => push(context, entries, *submission, bytes)?,
+                Change::Push { submission, bytes } => {
+                    let push = checked_push(context, entries.get(*submission), (*submission, count), bytes)?;
+                    entries[*submission].submission.push = SmallVec::from_slice(push);
+                }
             }
         }
         same_overlaps(buffers, &with)?;
@@ -179,17 +182,21 @@ fn share(a: &BufferInner, b: &BufferInner) -> Option<i128> {
     whole_a.overlaps(&whole_b).then_some(distance)
 }
 
-fn push(context: &ContextInner, entries: &mut [Entry], submission: usize, bytes: &[u8]) -> Result<(), Error> {
-    let count = entries.len();
-    let Some(entry) = entries.get_mut(submission) else {
-        return refuse(format!("there is no submission {submission} in a list of {count}"));
+/// Of bytes for a submission, those that its kernel takes. It is the one `at` a place of a list of so many.
+pub(crate) fn checked_push<'a>(
+    context: &ContextInner,
+    entry: Option<&Entry>,
+    (at, count): (usize, usize),
+    bytes: &'a [u8],
+) -> Result<&'a [u8], Error> {
+    let Some(entry) = entry else {
+        return refuse(format!("there is no submission {at} in a list of {count}"));
     };
     let pushed = check::push(context, &entry.submission.kernel, bytes.len())
         .map_err(|problem| Error::submit(&entry.label, problem))?;
-    entry.submission.push = SmallVec::from_slice(&bytes[..pushed]);
-    Ok(())
+    Ok(&bytes[..pushed])
 }
 
-fn refuse(problem: String) -> Result<(), Error> {
+fn refuse<T>(problem: String) -> Result<T, Error> {
     Err(FusionError::Rebind { problem }.into())
 }

@@ -12,7 +12,7 @@ use super::{
     DeviceError, Gpu, Resource, Script,
     check::Needs,
     record::record_into,
-    script::{Played, Recordable},
+    script::{Played, Pushes, Recordable},
     sheet::SetPool,
 };
 
@@ -115,6 +115,8 @@ impl RawCommandBuffer {
 #[derive(Debug)]
 pub(crate) struct CallerWork {
     script: Arc<Script>,
+    /// Push constants instead of its own.
+    pushes: Option<Pushes>,
     on: SmallVec<[Resource; 8]>,
     needs: Needs,
     gpu: Gpu,
@@ -140,10 +142,12 @@ impl Gpu {
     pub(crate) fn caller_work(
         &self,
         script: &Arc<Script>,
+        pushes: Option<&Pushes>,
         on: SmallVec<[Resource; 8]>,
     ) -> Result<Arc<CallerWork>, DeviceError> {
-        let needs = Recordable::Script(Played { script, first: None, pushes: None }, &on).check(&self.0)?;
-        Ok(Arc::new(CallerWork { script: script.clone(), on, needs, gpu: self.clone() }))
+        let needs = Recordable::Script(Played { script, first: None, pushes }, &on).check(&self.0)?;
+        let (script, pushes) = (script.clone(), pushes.cloned());
+        Ok(Arc::new(CallerWork { script, pushes, on, needs, gpu: self.clone() }))
     }
 
     /// Records them.
@@ -164,7 +168,8 @@ impl Gpu {
             sets.prepare(gpu, work.needs)?;
         }
         let around = [into.earlier.map(|e| e.before(Scope::LIST)), into.later.map(|l| Scope::LIST.before(l))];
-        record_into(gpu, into.handle, &mut sets, (&work.script, &work.on), &around)?;
+        let played = Played { script: &work.script, first: None, pushes: work.pushes.as_ref() };
+        record_into(gpu, into.handle, &mut sets, (played, &work.on), &around)?;
         Ok(Written { _sets: sets, _work: work.clone() })
     }
 }

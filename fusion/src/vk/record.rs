@@ -1,7 +1,5 @@
 //! Commands into a command buffer.
 
-use std::sync::Arc;
-
 use ash::vk;
 use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::DeviceFunctions};
@@ -10,7 +8,7 @@ use super::{
     Barrier, Command, Dependency, DeviceError, Dispatch, Pipeline, Resource, Texture,
     check::{self, Needs},
     gpu::GpuInner,
-    script::{Part, Played, Recordable, Script},
+    script::{Part, Played, Recordable},
     sheet::{SetPool, Sheet},
     stats::Recorded,
 };
@@ -99,7 +97,7 @@ pub(super) fn record_into(
     gpu: &GpuInner,
     to: vk::CommandBuffer,
     sets: &mut SetPool,
-    (script, on): (&Arc<Script>, &[Resource]),
+    (played, on): (Played<'_>, &[Resource]),
     around: &[Option<Dependency>; 2],
 ) -> Result<(), DeviceError> {
     let (fns, bound, counts) = (gpu.device.fns(), vk::Pipeline::null(), Recorded::default());
@@ -108,7 +106,7 @@ pub(super) fn record_into(
     if let Some(before) = before {
         recorder.dependency(&before.info());
     }
-    recorder.script(sets, Played { script, first: None, pushes: None }, on)?;
+    recorder.script(sets, played, on)?;
     if let Some(after) = after {
         recorder.dependency(&after.info());
     }

@@ -135,6 +135,102 @@ fn runs_with_other_scalars() {
     six.assert(&six.out, 6);
 }
 
+/// What a list is run as: as one that ran before, or planned.
+fn is_made_again(rig: &Rig, list: &FusedList) -> bool {
+    let before = rig.context.stats().made_again;
+    list.run().unwrap().wait().unwrap();
+    rig.context.stats().made_again > before
+}
+
+fn scaled(six: &Six, list: &FusedList, factors: [i32; 2]) -> FusedList {
+    let [first, second] = factors.map(|factor| [N as i32, factor]);
+    let list = list.rebind().push(0, &first).push(1, &second).finish().unwrap();
+    six.out.fill(-1).unwrap();
+    list
+}
+
+#[test]
+fn other_scalars_are_passed_on_without_planning() {
+    let rig = rig!();
+    let six = Six::new(&rig);
+    assert!(!is_made_again(&rig, &six.list));
+    let others = [[7, 3], [2, 5], [11, 13]].map(|factors| (factors, scaled(&six, &six.list, factors)));
+    for _ in 0..3 {
+        for (factors, list) in &others {
+            six.out.fill(-1).unwrap();
+            assert!(is_made_again(&rig, list), "{factors:?}");
+            six.assert(&six.out, factors[0] * factors[1]);
+        }
+        // It has its own still.
+        assert!(is_made_again(&rig, &six.list));
+        six.assert(&six.out, 6);
+    }
+    // One that is rebound from one of those, on other buffers, and then to what the first list has.
+    let (x, out) = (iota(&rig, 5), rig.context.buffer_from(&[-1; N]).unwrap());
+    let elsewhere = others[0].1.rebind().buffer(&six.x, &x).push(1, &[N as i32, 9]).buffer(&six.out, &out);
+    let elsewhere = elsewhere.finish().unwrap();
+    assert!(is_made_again(&rig, &elsewhere));
+    six.assert(&out, 5 * 7 * 9);
+    let back = elsewhere.rebind().push(0, &[N as i32, 1]).push(0, &[N as i32, 2]).push(1, &[N as i32, 3]);
+    assert!(is_made_again(&rig, &back.finish().unwrap()));
+    six.assert(&out, 30);
+    let moved = elsewhere.rebind().buffer(&out, &six.out).finish().unwrap();
+    assert!(is_made_again(&rig, &moved));
+    six.assert(&six.out, 5 * 7 * 9);
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn other_scalars_of_a_list_that_never_ran_again_are_planned_once() {
+    let rig = rig!();
+    let six = Six::new(&rig);
+    for (factor, again) in [(7, false), (9, true), (5, true)] {
+        let list = six.list.rebind().push(0, &[N as i32, factor]).finish().unwrap();
+        assert_eq!(is_made_again(&rig, &list), again, "{factor}");
+        six.assert(&six.out, factor * 3);
+    }
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn scalars_that_become_equal_or_decide_the_plan_are_planned() {
+    let rig = rig!();
+    let six = Six::new(&rig);
+    assert!(!is_made_again(&rig, &six.list));
+    // Equal arguments share a slot of the fused block.
+    let equal = scaled(&six, &six.list, [4, 4]);
+    assert!(!is_made_again(&rig, &equal));
+    six.assert(&six.out, 16);
+    let equal = scaled(&six, &six.list, [5, 5]);
+    assert!(is_made_again(&rig, &equal));
+    six.assert(&six.out, 25);
+    // The first kernel now writes half of what the second reads: the temporary cannot stay inside.
+    for (factor, again) in [(2, false), (7, true)] {
+        six.tmp.fill(1).unwrap();
+        let half = six.list.rebind().push(0, &[N as i32 / 2, factor]).finish().unwrap();
+        assert_eq!(is_made_again(&rig, &half), again, "{factor}");
+        let expected = (0..N as i32).map(|i| if i < N as i32 / 2 { factor * 3 * i } else { 3 });
+        assert_eq!(six.out.download().unwrap(), expected.collect::<Vec<i32>>());
+    }
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn other_scalars_inside_another_list() {
+    let rig = rig!();
+    let six = Six::new(&rig);
+    six.list.run().unwrap();
+    let sevens = six.list.rebind().push(0, &[N as i32, 7]).finish().unwrap();
+    let last = rig.context.buffer::<i32>(N).unwrap();
+    let event = rig.queue.fuse(|queue| {
+        sevens.run()?;
+        scale(&rig, queue, &six.out, 10, &last, N as u32).map(drop)
+    });
+    event.unwrap().wait().unwrap();
+    six.assert(&six.out, 21);
+    six.assert(&last, 210);
+}
+
 #[test]
 fn plans_again_where_a_scalar_decides() {
     let rig = rig!();

@@ -228,6 +228,49 @@ fn other_buffers_are_recorded_without_planning() {
     own.close(all, &[]);
 }
 
+#[test]
+fn other_scalars_are_recorded_without_planning() {
+    let own = own!();
+    let context = own.context();
+    let queue = fusing(&context);
+    let scale = context.load_spirv(super::support::shader("pair/scale")).unwrap();
+    let data: Vec<i32> = (0..N as i32).collect();
+    let (x, out) = (context.buffer_from(&data).unwrap(), context.buffer::<i32>(N as usize).unwrap());
+    let between = context.scratch::<i32>(N as usize).unwrap();
+    let fusion = FusionWrapper::new(&queue).unwrap();
+    fusion.start_fusion().unwrap();
+    for (from, to, factor) in [(&x, &between, 2_i32), (&between, &out, 3)] {
+        let scaled = queue.submit(|h| {
+            h.arg(0, from.read()).arg(1, to.write()).push(&N).push(&factor);
+            h.dispatch_items(&scale, [N, 1, 1]);
+        });
+        scaled.unwrap();
+    }
+    let (_, list) = fusion.complete_and_keep(&FusionProperties::default()).unwrap();
+    list.run().unwrap().wait().unwrap();
+    let mut kept = Vec::new();
+    // The last is equal to the other factor, so that both are one argument of the fused code.
+    for (factor, is_planned) in [(5, false), (7, false), (3, true)] {
+        let rebound = list.rebind().push(0, &[N as i32, factor]).finish().unwrap();
+        for round in 0..2 {
+            let (mut waits, before) = (Vec::new(), context.stats().jit_builds);
+            let commands = own.recorded(|commands| {
+                let recorded = rebound.record(&recording(commands).before(Scope::ALL)).unwrap();
+                waits.extend_from_slice(recorded.waits());
+                kept.push(recorded);
+            });
+            let built = context.stats().jit_builds - before;
+            assert_eq!(built, u64::from(is_planned && round == 0), "{factor}");
+            own.submit(commands, &waits, &[]);
+            own.wait_idle();
+            let got = out.download().unwrap();
+            assert!(got.iter().zip(0..N as i32).all(|(got, x)| *got == x * factor * 3), "{factor}");
+        }
+    }
+    drop((kept, list, x, between, out, scale, fusion, queue, context));
+    own.close(vec![], &[]);
+}
+
 /// A list that was never run by this crate: its code is built for the recording, and found by the next.
 #[test]
 fn a_list_is_recorded_before_it_ever_ran() {

@@ -2,7 +2,7 @@
 
 use std::{
     ops::Range,
-    sync::{Arc, OnceLock, atomic::Ordering},
+    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::Ordering},
 };
 
 use bytemuck::{NoUninit, Pod};
@@ -20,9 +20,9 @@ use crate::{
         again::Run,
         check::readable,
         context::ContextInner,
-        end::{End, Ended, KeptRoutine, Remember},
+        end::{End, Ended, KeptRoutine, KeptRun, Remember},
         event::{Event, EventInner},
-        rebind::{Change, Shape},
+        rebind::{Change, Shape, checked_push},
         schedule::{List, Mode, QueueId, Rule},
     },
     submission::{
@@ -80,11 +80,21 @@ pub(crate) struct Kept {
     pub(crate) properties: FusionProperties,
     list: Arc<KeptList>,
     buffers: Buffers,
+    /// The push constants of submissions that have others than the list.
+    pushes: OtherPushes,
     /// What is known of its runs.
     take: Take,
+    relatives: Relatives,
 }
 
-/// What lists share that differ in buffers alone.
+/// Push constants, as kernels take them, by place.
+type OtherPushes = SmallVec<[(usize, SmallVec<[u8; 32]>); 1]>;
+
+/// Of the lists that were rebound from one another, the latest that had to be planned by itself: one that is rebound now may
+/// differ from it in what a plan passes on.
+type Relatives = Arc<Mutex<Option<Arc<KeptList>>>>;
+
+/// What lists share that differ in buffers, and in push constants that the plan passes on.
 #[derive(Debug)]
 struct KeptList {
     structure: Structure,
@@ -93,9 +103,61 @@ struct KeptList {
     routine: KeptRoutine,
 }
 
+impl KeptList {
+    /// The push constants of a submission, as its kernel takes them, where some have others than this list.
+    fn push<'a>(&'a self, others: &'a OtherPushes, at: usize) -> &'a [u8] {
+        let other = others.iter().find(|(place, _)| *place == at);
+        other.map_or_else(|| self.structure.push(at), |(_, push)| push)
+    }
+}
+
 impl Kept {
     pub(crate) fn entries(&self) -> Vec<Entry> {
-        (0..self.list.structure.len()).map(|at| self.list.structure.entry(at, &self.buffers)).collect()
+        let mut entries: Vec<Entry> =
+            (0..self.list.structure.len()).map(|at| self.list.structure.entry(at, &self.buffers)).collect();
+        for (at, push) in &self.pushes {
+            // It is not what was asked for any more.
+            entries[*at].given = None;
+            entries[*at].submission.push = SmallVec::from_slice(push);
+        }
+        entries
+    }
+
+    /// The push constants that changes give to submissions; the last of each.
+    fn pushed<'a>(&self, changes: &'a [Change]) -> Result<Vec<(usize, &'a [u8])>, Error> {
+        let (context, structure) = (&self.queue.inner.context, &self.list.structure);
+        let mut pushed: Vec<(usize, &[u8])> = Vec::new();
+        for change in changes {
+            let Change::Push { submission, bytes } = change else { continue };
+            let at = (*submission, structure.len());
+            let push = checked_push(context, structure.unbound(*submission), at, bytes)?;
+            pushed.retain(|(place, _)| place != submission);
+            pushed.push((*submission, push));
+        }
+        Ok(pushed)
+    }
+
+    /// A list that is run in the same way with these push constants in place of its own, and which of that one's they are in
+    /// place of.
+    fn run_as(&self, pushed: &[(usize, &[u8])]) -> Option<(Arc<KeptList>, OtherPushes)> {
+        let now = |at: usize| {
+            let other = pushed.iter().find(|(place, _)| *place == at);
+            other.map_or_else(|| self.list.push(&self.pushes, at), |(_, push)| push)
+        };
+        let latest = self.relatives.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        [Some(self.list.clone()), latest].into_iter().flatten().find_map(|list| {
+            let differs = |at: &usize| list.structure.push(*at) != now(*at);
+            let others = (0..list.structure.len()).filter(differs);
+            let others: OtherPushes = others.map(|at| (at, SmallVec::from_slice(now(at)))).collect();
+            let holds = || {
+                let run = list.routine.get().filter(|run| !run.routine.has_numbers());
+                run.is_some_and(|run| {
+                    run.flow.holds_with(|at| list.structure.push(at), |at| list.push(&others, at))
+                })
+            };
+            let is_run_as = others.is_empty() || holds();
+            is_run_as.then(|| (list.clone(), others))
+        })
     }
 
     fn touches(&self) -> Touches {
@@ -144,12 +206,19 @@ impl FusedList {
         let entries: Vec<Entry> = entries.iter().cloned().map(Entry::without_numbers).collect();
         let structure = Structure::of(&queue.inner.context, &entries, &buffers);
         let list = Arc::new(KeptList { structure, shape, routine: OnceLock::new() });
-        FusedList::on(queue, properties, list, buffers)
+        FusedList::on((queue, properties), (list, OtherPushes::new()), buffers, Relatives::default())
     }
 
-    fn on(queue: &Queue, properties: FusionProperties, list: Arc<KeptList>, buffers: Buffers) -> FusedList {
-        let (queue, take) = (queue.clone(), Take::of(&buffers, false));
-        FusedList { inner: Arc::new(Kept { queue, properties, list, buffers, take }) }
+    fn on(
+        (queue, properties): (&Queue, FusionProperties),
+        (list, pushes): (Arc<KeptList>, OtherPushes),
+        buffers: Buffers,
+        relatives: Relatives,
+    ) -> FusedList {
+        let passed = |run: &KeptRun| run.flow.pushes(|at| list.push(&pushes, at)).collect();
+        let own = list.routine.get().filter(|_| !pushes.is_empty()).map(passed);
+        let (queue, take) = (queue.clone(), Take::passing(&buffers, own));
+        FusedList { inner: Arc::new(Kept { queue, properties, list, buffers, pushes, take, relatives }) }
     }
 
     /// How many submissions it has.
@@ -201,6 +270,9 @@ impl FusedList {
     }
 
     /// Starts a list that differs from this one in buffers or scalars. This one stays as it is.
+    ///
+    /// Other buffers are not planned for again, and other scalars only where indices, conditions or numbers of rounds are made of
+    /// them, or where others than before are equal.
     #[must_use]
     pub fn rebind(&self) -> Rebind {
         Rebind { list: self.clone(), changes: SmallVec::new() }
@@ -247,13 +319,25 @@ impl Rebind {
     /// that it does not have; not exactly as many bytes as the block has.
     pub fn finish(self) -> Result<FusedList, Error> {
         let kept = &*self.list.inner;
-        let Kept { queue, properties, list, buffers, take: _ } = kept;
-        if let Some(with) = list.shape.exchange(buffers, &self.changes) {
-            return Ok(FusedList::on(queue, properties.clone(), list.clone(), with));
+        let Kept { queue, properties, list, buffers, pushes: _, take: _, relatives } = kept;
+        let simple = list.shape.exchange(buffers, &self.changes);
+        if let Some(with) = &simple
+            && let Some(as_list) = kept.run_as(&kept.pushed(&self.changes)?)
+        {
+            let of = (queue, properties.clone());
+            return Ok(FusedList::on(of, as_list, with.clone(), relatives.clone()));
         }
         let mut entries = kept.entries();
         list.shape.apply(&queue.inner.context, buffers, &mut entries, &self.changes)?;
-        Ok(FusedList::new(queue, properties.clone(), &entries))
+        let mut planned = FusedList::new(queue, properties.clone(), &entries);
+        if simple.is_some()
+            && let Some(kept) = Arc::get_mut(&mut planned.inner)
+        {
+            // Its buffers have the same numbers.
+            kept.relatives = relatives.clone();
+            *relatives.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept.list.clone());
+        }
+        Ok(planned)
     }
 }
 
@@ -298,7 +382,7 @@ impl ContextInner {
 
     /// Runs a kept list as it was run before. `None` where that is not known, or something is in the way.
     fn run_kept_again(self: &Arc<Self>, id: QueueId, kept: &Kept) -> Option<Event> {
-        let (routine, told) = kept.list.routine.get()?;
+        let KeptRun { routine, told, flow: _ } = kept.list.routine.get()?;
         if self.judged.any_dropped() {
             return None;
         }

@@ -146,7 +146,7 @@ impl Queue {
             let state = schedule.queue(self.inner.id);
             let (lane, profile) = (state.lane, state.profiling || context.profiling);
             let readies = context.ready(&mut schedule, vec![piece], entry.buffers.iter())?;
-            let remember = Remember::Known(None, flow);
+            let remember = Remember::Known(None, flow.clone());
             let again = entry.after.points.is_empty() && context.programs.keeps();
             let ran = (slice::from_ref(&entry), &*entry.writes());
             let noted = again.then(|| remember.note(context, &mut schedule, ran, &readies, None)).flatten();
@@ -154,7 +154,7 @@ impl Queue {
             let submitted = context.commit(&mut schedule, lane, work)?;
             entry.note_written(context);
             if let Some(noted) = noted {
-                remember.keep(&mut schedule, noted);
+                remember.keep(&mut schedule, noted, flow);
             }
             schedule.queue(self.inner.id).ran(submitted.point);
             return Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)));

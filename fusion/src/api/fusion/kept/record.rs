@@ -20,7 +20,7 @@ use crate::{
         again::Run,
         check::readable,
         context::ContextInner,
-        end::{End, Told},
+        end::{End, KeptRun, Told},
         event::EventInner,
         schedule::{List, Mode, Rule, Schedule},
     },
@@ -86,7 +86,7 @@ impl FusedList {
 
 impl ContextInner {
     fn record_kept(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
-        if let Some((routine, told)) = self.routine_of(kept) {
+        if let Some(KeptRun { routine, told, flow: _ }) = self.routine_of(kept) {
             let mut schedule = self.locked_for(kept)?;
             let mut take = kept.take.state();
             let in_force = kept.take.is_in_force(self.contents.load(Ordering::Acquire));
@@ -94,7 +94,8 @@ impl ContextInner {
                 let work = match &take.for_caller {
                     Some(work) => work.clone(),
                     None => {
-                        let work = routine.replay.for_caller(self, &mut schedule.graph, &kept.buffers)?;
+                        let on = (&kept.buffers, &*take);
+                        let work = routine.replay.for_caller(self, &mut schedule.graph, on)?;
                         take.for_caller.insert(work).clone()
                     }
                 };
@@ -107,8 +108,8 @@ impl ContextInner {
     }
 
     /// How to run the list again, if that is known.
-    fn routine_of<'a>(&self, kept: &'a Kept) -> Option<&'a (Routine, Told)> {
-        kept.list.routine.get().filter(|(routine, _)| !self.judged.any_dropped() && !routine.has_numbers())
+    fn routine_of<'a>(&self, kept: &'a Kept) -> Option<&'a KeptRun> {
+        kept.list.routine.get().filter(|run| !self.judged.any_dropped() && !run.routine.has_numbers())
     }
 
     /// The schedule, with no list and no host in the way of this one.
@@ -154,11 +155,11 @@ impl ContextInner {
         let Some(routine) = routine else {
             return Err(not_recordable("a kernel of it follows device addresses, or has images"));
         };
-        let work = routine.replay.for_caller(self, &mut schedule.graph, &kept.buffers)?;
+        // Effects are of this run, and push constants those that were planned with; a take goes with what is kept.
+        let (mut once, buffers) = (TakeState::default(), &kept.buffers);
+        let work = routine.replay.for_caller(self, &mut schedule.graph, (buffers, &once))?;
         let points = entries.iter().flat_map(|entry| entry.after.points.iter().copied());
         let points: SmallVec<[Point; 2]> = points.collect();
-        // Effects are of this run; a take goes with what is kept.
-        let (mut once, buffers) = (TakeState::default(), &kept.buffers);
         let run = Run { routine: &routine, views: &[], buffers, pushes: None, take: None };
         let mut recorded = self.write_down(&mut schedule, run, (&work, &mut once), into)?;
         recorded.waits.extend(points.iter().map(|point| self.gpu.semaphore(*point)));
@@ -167,9 +168,14 @@ impl ContextInner {
             let mut places = 0..entry.submission.args.len();
             places.any(|at| entry.submission.kernel.number_places(at).next().is_some())
         };
-        if planned.is_some() && points.is_empty() && self.programs.keeps() && !entries.iter().any(depends) {
+        if let Some(flow) = planned
+            && points.is_empty()
+            && self.programs.keeps()
+            && kept.pushes.is_empty()
+            && !entries.iter().any(depends)
+        {
             // Another thread may have been faster.
-            let _ = kept.list.routine.set((routine, told));
+            let _ = kept.list.routine.set(KeptRun { routine, told, flow });
         }
         Ok(recorded)
     }
