@@ -17,7 +17,7 @@ const SETS: usize = 400;
 const MEBIBYTE: usize = 1 << 18;
 
 /// Every case.
-pub(crate) const NAMES: [&str; 8] = [
+pub(crate) const NAMES: [&str; 9] = [
     "same_buffers",
     "profiled",
     "other_scalars",
@@ -25,6 +25,7 @@ pub(crate) const NAMES: [&str; 8] = [
     "fresh_buffers",
     "kept",
     "kept_other_buffers",
+    "kept_other_scalars",
     "unfused",
 ];
 
@@ -45,27 +46,36 @@ impl Scaled {
         Scaled { queue: queue.clone(), scale, buffers, factor: 0 }
     }
 
+    fn submit(&self, queue: &Queue) -> Result<(), vkfuse::Error> {
+        for (at, pair) in self.buffers.windows(2).enumerate() {
+            queue.submit(|h| {
+                h.arg(0, pair[0].read()).arg(1, pair[1].write());
+                h.push(&(ELEMENTS as u32)).push(&(self.factor + at as i32));
+                h.dispatch_items(&self.scale, [ELEMENTS as u32, 1, 1]);
+            })?;
+        }
+        Ok(())
+    }
+
     fn submit_fused(&mut self) -> Event {
         self.factor += 4;
-        let list = |queue: &Queue| {
-            for (at, pair) in self.buffers.windows(2).enumerate() {
-                queue.submit(|h| {
-                    h.arg(0, pair[0].read()).arg(1, pair[1].write());
-                    h.push(&(ELEMENTS as u32)).push(&(self.factor + at as i32));
-                    h.dispatch_items(&self.scale, [ELEMENTS as u32, 1, 1]);
-                })?;
-            }
-            Ok(())
-        };
-        self.queue.fuse(list).expect("a fused dispatch")
+        self.queue.fuse(|queue| self.submit(queue)).expect("a fused dispatch")
+    }
+
+    /// The list, kept, with other factors.
+    fn rebound(&mut self, list: &vkfuse::FusedList) -> vkfuse::FusedList {
+        self.factor += 4;
+        let with =
+            (0..4).fold(list.rebind(), |with, at| with.push(at, &[ELEMENTS as i32, self.factor + at as i32]));
+        with.finish().expect("another list")
     }
 }
 
-/// Runs the chain in fusion mode and keeps the list.
-fn keep(queue: &Queue, chain: &Chain) -> vkfuse::FusedList {
+/// Runs a list in fusion mode and keeps it.
+fn keep(queue: &Queue, submit: impl FnOnce()) -> vkfuse::FusedList {
     let fusion = FusionWrapper::new(queue).expect("the queue enables fusion");
     fusion.start_fusion().expect("fusion mode");
-    chain.submit();
+    submit();
     fusion.complete_and_keep(&FusionProperties::default()).expect("a fused dispatch").1
 }
 
@@ -73,7 +83,8 @@ fn keep(queue: &Queue, chain: &Chain) -> vkfuse::FusedList {
 #[allow(unsafe_code)]
 pub(crate) fn recording(context: &Context) -> impl FnMut() {
     let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
-    let list = keep(&queue, &Chain::of(Chain::kernels(context), context, &queue, ELEMENTS, true));
+    let chain = Chain::of(Chain::kernels(context), context, &queue, ELEMENTS, true);
+    let list = keep(&queue, || drop(chain.submit()));
     // SAFETY: the functions that would follow the handle are empty.
     let into = unsafe { RawCommandBuffer::recording(Handle::from_raw(1)) };
     move || drop(list.record(&into).expect("a recording"))
@@ -89,6 +100,7 @@ pub(crate) fn recording(context: &Context) -> impl FnMut() {
 ///   before the next time;
 /// - `kept`: a kept list is run again;
 /// - `kept_other_buffers`: a kept list gets another input and output, and is run;
+/// - `kept_other_scalars`: a kept list of four kernels with an input and a factor each gets other factors, and is run;
 /// - `unfused`: the four submissions by themselves.
 pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event + Send> {
     let options = QueueOptions::new().enable_fusion(true).profiling(name == "profiled");
@@ -121,13 +133,14 @@ pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event + 
             })
         }
         "kept" => {
-            let list = keep(&queue, &chain(&queue));
+            let chain = chain(&queue);
+            let list = keep(&queue, || drop(chain.submit()));
             Box::new(move || list.run().expect("a run"))
         }
         "kept_other_buffers" => {
             let (first, others): (Chain, Vec<Chain>) =
                 (chain(&queue), (0..SETS).map(|_| chain(&queue)).collect());
-            let list = keep(&queue, &first);
+            let list = keep(&queue, || drop(first.submit()));
             let mut at = 0;
             Box::new(move || {
                 at = (at + 1) % SETS;
@@ -136,6 +149,11 @@ pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event + 
                     list.rebind().buffer(first.input(), other.input()).buffer(first.out(), other.out());
                 list.finish().and_then(|list| list.run()).expect("a run")
             })
+        }
+        "kept_other_scalars" => {
+            let mut scaled = Scaled::new(context, &queue);
+            let list = keep(&queue, || scaled.submit(&queue).expect("four submissions"));
+            Box::new(move || scaled.rebound(&list).run().expect("a run"))
         }
         "unfused" => {
             let chain = chain(&queue);
