@@ -9,7 +9,8 @@
 //! - The lock is never held while a kernel is built, a closure runs, or the device is waited for.
 
 use std::{
-    sync::{Arc, MutexGuard, PoisonError},
+    hint::spin_loop,
+    sync::{Arc, MutexGuard, PoisonError, TryLockError},
     thread::{self, ThreadId},
 };
 
@@ -178,7 +179,29 @@ impl Schedule {
 impl ContextInner {
     /// The schedule. A panic while it was locked cannot leave it half-changed in a way that matters more than
     /// a deadlock of everybody else, so poisoning is ignored.
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Schedule> {
+        match self.schedule.try_lock() {
+            Ok(schedule) => schedule,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => self.lock_soon(),
+        }
+    }
+
+    /// The schedule, which another thread has. What is done under the lock mostly takes less time than to fall asleep and be
+    /// woken, and once a thread sleeps, the next ones do too: so it is asked for again for a few microseconds first, after longer
+    /// and longer pauses.
+    #[cold]
+    fn lock_soon(&self) -> MutexGuard<'_, Schedule> {
+        const PAUSES: [u32; 10] = [4, 8, 16, 32, 32, 32, 32, 32, 32, 32];
+        for pauses in PAUSES {
+            (0..pauses).for_each(|_| spin_loop());
+            match self.schedule.try_lock() {
+                Ok(schedule) => return schedule,
+                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => {}
+            }
+        }
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
