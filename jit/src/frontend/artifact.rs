@@ -36,6 +36,9 @@ impl KernelArtifact {
         let name = module.name();
         let source = Source { module: name, words: module.words(), entry, entry_id };
         let specialised = specialize::apply(&source, values)?;
+        if module.needs_constants() {
+            tools::validate(&specialised.words).map_err(|complaint| complaint.into_error(name))?;
+        }
         if let Some(newer) = module.newer() {
             let decode = |detail| KernelError::Decode { module: name.to_owned(), detail };
             let (known, lacks) = newer::known_part(&specialised.words).map_err(decode)?;

@@ -24,13 +24,21 @@ pub struct Module {
 struct Inner {
     name: String,
     words: Vec<u32>,
+    standing: Standing,
+    contents: Contents,
+    /// Where its accesses are in the source text. Looked for when it is first asked for.
+    lines: OnceLock<Lines>,
+}
+
+/// What the tools said of a module.
+#[derive(Default)]
+struct Standing {
     /// Whether something was put right in the words.
     repaired: bool,
     /// What the tools do not know of it, if they do not know all of it: then nobody has validated it.
     newer: Option<Newer>,
-    contents: Contents,
-    /// Where its accesses are in the source text. Looked for when it is first asked for.
-    lines: OnceLock<Lines>,
+    /// Whether it is not valid with the defaults of its constants.
+    needs_constants: bool,
 }
 
 /// What is read off the words as they were given, valid or not.
@@ -110,6 +118,10 @@ impl Module {
         let newer = match load::module(&load::decodable(&words)) {
             Ok(_) => match validate(&words) {
                 Ok(valid) => return Ok(Module::known(name, words, valid, contents)),
+                Err(complaint) if complaint.is_of_defaults() => {
+                    let standing = Standing { needs_constants: true, ..Standing::default() };
+                    return Ok(Module::made(name, words, standing, contents));
+                }
                 Err(complaint) => {
                     Newer::than_validator(&words, &complaint).ok_or_else(|| complaint.into_error(name))?
                 }
@@ -118,7 +130,8 @@ impl Module {
                 .ok_or_else(|| decode(format!("{detail} (by the grammar of {})", load::GRAMMAR)))?,
         };
         newer::known_part(&words).map_err(decode)?;
-        Ok(Module::made(name, words, (false, Some(newer)), contents))
+        let standing = Standing { newer: Some(newer), ..Standing::default() };
+        Ok(Module::made(name, words, standing, contents))
     }
 
     /// A module of words that are known to be valid, or to be so with what was put right in them.
@@ -128,18 +141,13 @@ impl Module {
         repaired: Option<Vec<u32>>,
         contents: Contents,
     ) -> Module {
-        let (is_repaired, words) = (repaired.is_some(), repaired.unwrap_or(words));
-        Module::made(name, words, (is_repaired, None), contents)
+        let (repaired, words) = (repaired.is_some(), repaired.unwrap_or(words));
+        Module::made(name, words, Standing { repaired, ..Standing::default() }, contents)
     }
 
-    fn made(
-        name: &str,
-        words: Vec<u32>,
-        (repaired, newer): (bool, Option<Newer>),
-        contents: Contents,
-    ) -> Module {
+    fn made(name: &str, words: Vec<u32>, standing: Standing, contents: Contents) -> Module {
         let (name, lines) = (name.to_owned(), OnceLock::new());
-        Module { inner: Arc::new(Inner { name, words, repaired, newer, contents, lines }) }
+        Module { inner: Arc::new(Inner { name, words, standing, contents, lines }) }
     }
 
     /// The name it was loaded under.
@@ -173,18 +181,23 @@ impl Module {
 
     /// Whether something was put right in its words.
     pub(crate) fn is_repaired(&self) -> bool {
-        self.inner.repaired
+        self.inner.standing.repaired
     }
 
     /// What the tools do not know of it.
     pub(crate) fn newer(&self) -> Option<&Newer> {
-        self.inner.newer.as_ref()
+        self.inner.standing.newer.as_ref()
+    }
+
+    /// Whether nobody has found it valid yet: it is not with the defaults of its constants.
+    pub(crate) fn needs_constants(&self) -> bool {
+        self.inner.standing.needs_constants
     }
 
     /// Whether the tools know everything that it declares. If not, it was neither validated nor analysed: it can run by itself, on devices that
     /// have what it declares.
     pub fn is_checked(&self) -> bool {
-        self.inner.newer.is_none()
+        self.inner.standing.newer.is_none()
     }
 
     /// The capabilities that it declares and the parser does not know, by number. Those that it knows are in

@@ -92,6 +92,11 @@ impl Complaint {
         self.detail.contains(LAYOUT_OUTSIDE_BUFFERS)
     }
 
+    /// Whether the module may be valid with other values for its constants than their defaults: one of them is the length of an array, and zero.
+    pub(super) fn is_of_defaults(&self) -> bool {
+        self.detail.contains("default value must be at least 1")
+    }
+
     /// The error for a module with this name.
     pub(super) fn into_error(self, module: &str) -> KernelError {
         let (module, mut detail) = (module.to_owned(), self.detail);

@@ -128,3 +128,27 @@ fn survives_damage_to_modules_that_nobody_has_validated() {
         }
     }
 }
+
+/// An array as long as a constant says, whose default is zero, has a length once the constant is given.
+#[test]
+fn constants_that_are_given_make_a_module_valid() {
+    let mut words = corpus::module("spec").words().to_vec();
+    let decorated = places(&words, 71).into_iter().find(|&at| words[at + 2] == 1 && words[at + 3] == 2);
+    let count = words[decorated.expect("constant 2") + 1];
+    let default = places(&words, 50).into_iter().find(|&at| words[at + 2] == count).expect("its default");
+    words[default + 3] = 0;
+    let computed: Vec<u32> = places(&words, 52).into_iter().map(|at| words[at + 2]).collect();
+    let arrays = places(&words, 28).into_iter().filter(|&at| computed.contains(&words[at + 3]));
+    for array in arrays.collect::<Vec<_>>() {
+        words[array + 3] = count;
+    }
+    let module = Module::from_words("empty", &words).unwrap();
+    let kernel = Kernel::new(&module, None).unwrap();
+    let with = |count: u32| kernel.specialize(&[(2, vkfuse_jit::kernel::SpecValue::U32(count))]);
+    assert!(matches!(kernel.specialize(&[]), Err(KernelError::Invalid { .. })));
+    assert!(matches!(with(0), Err(KernelError::Invalid { .. })));
+    let usual = with(8).unwrap();
+    assert!(usual.normal.is_ok());
+    assert_eq!(usual.interface.workgroup_bytes, 32);
+    corpus::assert_valid("the module with its constants", &usual.plain.strict);
+}
