@@ -63,6 +63,7 @@ mod import;
 mod instance;
 mod memory;
 mod module;
+mod passed;
 mod pipeline;
 mod queue;
 mod raw;

@@ -55,7 +55,7 @@ pub(crate) fn emit(
     floats: FloatControls,
 ) -> Result<Vec<u32>, JitError> {
     let mut builder = builder::Builder::new();
-    let push = push::PushVariable::new(&mut builder);
+    let push = push::PushVariable::new(&mut builder, recipe);
     let mut shared = Shared {
         builder,
         inputs: ids::Inputs::default(),
@@ -122,7 +122,7 @@ fn finish(
     let ordered = entry::ordered(recipe, kernels);
     let coherent = bindings.decorate(&mut builder, &recipe.bindings, &ordered, by_decoration);
     visible::make(&mut builder, &coherent);
-    push.declare(&mut builder, &recipe.push)?;
+    push.declare(&mut builder, recipe)?;
     let all = version >= (1, 4);
     let globals = builder.module.types_global_values.iter().filter(|inst| {
         let input = inst.operands.first() == Some(&Operand::StorageClass(StorageClass::Input));

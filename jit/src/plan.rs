@@ -326,5 +326,5 @@ fn plan_unfused_at(
         reason => failed(reason),
     })?;
     let options = FuseOptions { float, ..FuseOptions::default() };
-    Ok(assemble::folded(list, &group, &options))
+    Ok(assemble::folded(list, &group, &options, limits))
 }

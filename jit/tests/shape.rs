@@ -60,12 +60,15 @@ fn run(steps: &[Step], buffers: usize, words: usize, order: Order) -> Vec<Vec<u8
             offset: b.offset,
             len: b.len,
         });
-        let dispatch = Dispatch {
+        let mut dispatch = Dispatch {
             program: &program,
             groups: step.groups,
             bindings: bindings.collect(),
             push: step.push.to_vec(),
         };
+        if let Some(at) = step.push_buffer() {
+            dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
+        }
         let options = Options { order, ..Options::default() };
         let findings = execute(&[dispatch], &mut memory, &options).expect("runs");
         assert!(findings.is_clean(), "{findings:#?}");

@@ -57,6 +57,7 @@ pub(crate) fn unfused(pipeline: &Pipeline, local_sizes: &[[u32; 3]]) -> Gathered
         items_per_invocation: 1,
         loads_kept: 0,
         work_groups: 1,
+        push_buffer_bytes: 0,
         alone: None,
         barriers: Vec::new(),
         key: None,

@@ -108,7 +108,7 @@ impl Context {
         let [int8, int16, float16] = [39, 22, 9].map(|capability| gpu.caps().supports(capability));
         let limits = gpu.caps().limits();
         let limits = Limits {
-            max_push_bytes: limits.max_push_bytes,
+            max_push_bytes: options.push_bytes.unwrap_or(u32::MAX).min(limits.max_push_bytes),
             max_shared_bytes: limits.max_shared_bytes,
             max_storage_buffers: limits.max_storage_bindings.min(limits.max_bindings),
             max_uniform_buffers: limits.max_uniform_bindings.min(limits.max_bindings),

@@ -427,7 +427,8 @@ impl Programs {
             words,
             entry: c"main",
             bindings: &bindings,
-            push_bytes: step.push.len() as u32,
+            push_bytes: step.push_bytes(),
+            push_buffer: step.push.len() as u32 - step.push_bytes(),
             subgroups: uses_subgroups(words),
             blob: load.as_ref().map(|load| load.bytes()),
         };
@@ -537,7 +538,8 @@ fn bindings_of(step: &Step) -> SmallVec<[(SetBinding, vk::BindingKind); 8]> {
         (BindingKind::UniformBuffer, _) => vk::BindingKind::Uniform,
         _ => vk::BindingKind::Storage,
     };
-    step.bindings.iter().map(|bound| (bound.at, kind(bound.kind))).collect()
+    let given = step.bindings.iter().map(|bound| (bound.at, kind(bound.kind)));
+    given.chain(step.push_buffer().map(|at| (at, vk::BindingKind::Uniform))).collect()
 }
 
 /// Whether an error comes again. The same recipe fails the same way every time, and what a driver refuses it was asked for twice;

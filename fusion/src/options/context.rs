@@ -21,6 +21,7 @@ pub struct ContextOptions {
     pub(crate) shape: Option<ShapeFacts>,
     pub(crate) interleave: Option<InterleaveFacts>,
     pub(crate) kept_bytes: Option<u32>,
+    pub(crate) push_bytes: Option<u32>,
     pub(crate) guard: CompileGuard,
 }
 
@@ -45,6 +46,7 @@ impl ContextOptions {
             shape: environment::shape(),
             interleave: environment::interleave(),
             kept_bytes: environment::kept_bytes(),
+            push_bytes: environment::push_bytes(),
             guard: environment::compile_guard(),
         }
     }
@@ -133,6 +135,14 @@ impl ContextOptions {
     #[must_use]
     pub fn kept_bytes(mut self, bytes: u32) -> ContextOptions {
         self.kept_bytes = Some(bytes);
+        self
+    }
+
+    /// Most bytes of push constants that a fused kernel has, if that is less than the device's `maxPushConstantsSize`. What does not
+    /// fit goes into a uniform buffer of the engine's own. It changes how fast a fused list runs, and never what comes out.
+    #[must_use]
+    pub fn push_bytes(mut self, bytes: u32) -> ContextOptions {
+        self.push_bytes = Some(bytes);
         self
     }
 }

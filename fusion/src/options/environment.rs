@@ -10,6 +10,7 @@
 //! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses) |
 //! | `VKFUSE_INTERLEAVE` | how many work-groups of a fused kernel with barriers one work-group does side by side, instead of what is known to be best for the device: `GROUPS` or `GROUPSxLEAST` (how many work-groups are to be left of a dispatch, 1 if it is not said) |
 //! | `VKFUSE_KEEP` | most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is known to be best for the device |
+//! | `VKFUSE_PUSH` | most bytes of push constants that a fused kernel has, if that is less than the device's limit; what does not fit is in a uniform buffer |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
 //! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code) |
 //! | `VKFUSE_COMPILE_GUARD` | `1` has new code compiled in a child process first, by the `vkfuse` command that lies beside the running program or in the `PATH`; or the path of such a command: [`ContextOptions::compile_guard`](crate::ContextOptions::compile_guard). The `vkfuse` command itself does so unless it is `0` |
@@ -118,6 +119,16 @@ pub(crate) fn kept_bytes() -> Option<u32> {
     let bytes = value.to_str().and_then(|text| text.parse().ok());
     if bytes.is_none() {
         tracing::warn!(?value, "VKFUSE_KEEP is not a number of bytes: it is left aside");
+    }
+    bytes
+}
+
+/// `VKFUSE_PUSH`; what cannot be read counts as unset, with a warning.
+pub(crate) fn push_bytes() -> Option<u32> {
+    let value = variable("VKFUSE_PUSH")?;
+    let bytes = value.to_str().and_then(|text| text.parse().ok());
+    if bytes.is_none() {
+        tracing::warn!(?value, "VKFUSE_PUSH is not a number of bytes: it is left aside");
     }
     bytes
 }

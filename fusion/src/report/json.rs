@@ -61,6 +61,8 @@ pub struct Group {
     pub loads_kept: u32,
     /// Work-groups of the kernels that one of the dispatch does side by side.
     pub work_groups: u32,
+    /// Bytes of push constants that are in a uniform buffer of the engine's own, for want of room for them.
+    pub push_buffer_bytes: u32,
     /// Why it does its own alone, if several might be worth it.
     pub alone: Option<String>,
     /// Places where a barrier could stand.
@@ -295,6 +297,7 @@ impl Group {
             items_per_invocation: group.items_per_invocation,
             loads_kept: group.loads_kept,
             work_groups: group.work_groups,
+            push_buffer_bytes: group.push_buffer_bytes,
             alone: group.alone.map(|why| why.to_string()),
             barriers: barriers.collect(),
             key: step.map(|step| blake3::Hash::from_bytes(step.key).to_hex().to_string()),

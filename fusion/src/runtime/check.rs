@@ -129,7 +129,7 @@ fn groups_of(kernel: &Specialized, size: Size) -> Result<[u32; 3], SubmitError> 
 /// the block that it does not use.
 pub(crate) fn push(context: &ContextInner, kernel: &Specialized, given: usize) -> Result<usize, SubmitError> {
     let needed = kernel.interface.push.as_ref().map_or(0, |push| push.size);
-    let most = needed.next_multiple_of(4).max(context.limits.max_push_bytes);
+    let most = needed.next_multiple_of(4).max(context.gpu.caps().limits().max_push_bytes);
     if (needed as usize..=most as usize).contains(&given) {
         Ok(given.min(needed.next_multiple_of(4) as usize))
     } else {

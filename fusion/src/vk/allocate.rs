@@ -32,6 +32,8 @@ pub(crate) enum MemoryKind {
     Upload,
     /// Mapped, read by the host in any order.
     Readback,
+    /// Mapped, written by the host and read by kernels; the device's own where the host reaches that.
+    Passed,
 }
 
 impl Gpu {
@@ -127,6 +129,11 @@ impl Gpu {
                 preferred_flags: F::empty(),
                 not_preferred_flags: F::HOST_CACHED | F::DEVICE_LOCAL,
             },
+            MemoryKind::Passed => MemoryTypeFilter {
+                required_flags: mapped,
+                preferred_flags: F::DEVICE_LOCAL,
+                not_preferred_flags: F::HOST_CACHED,
+            },
             MemoryKind::Readback => MemoryTypeFilter {
                 required_flags: mapped,
                 preferred_flags: F::HOST_CACHED,
@@ -156,6 +163,7 @@ fn allocation_error(kind: MemoryKind, bytes: u64, error: &Validated<AllocateBuff
             MemoryKind::Device => "device",
             MemoryKind::Upload => "upload",
             MemoryKind::Readback => "readback",
+            MemoryKind::Passed => "argument",
         };
         DeviceError::OutOfMemory { kind, bytes, reason: error.to_string() }
     } else {

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::{
     DeviceError, Gpu, Resource, Script,
     check::Needs,
+    passed::Passed,
     record::record_into,
     script::{Played, Pushes, Recordable},
     sheet::SetPool,
@@ -127,6 +128,7 @@ pub(crate) struct CallerWork {
 pub(crate) struct Written {
     /// Before what it is of.
     _sets: SetPool,
+    _passed: Passed,
     _work: Arc<CallerWork>,
 }
 
@@ -167,9 +169,10 @@ impl Gpu {
         if work.needs.sets > 0 {
             sets.prepare(gpu, work.needs)?;
         }
-        let around = [into.earlier.map(|e| e.before(Scope::LIST)), into.later.map(|l| Scope::LIST.before(l))];
         let played = Played { script: &work.script, first: None, pushes: work.pushes.as_ref() };
-        record_into(gpu, into.handle, &mut sets, (played, &work.on), &around)?;
-        Ok(Written { _sets: sets, _work: work.clone() })
+        let passed = work.gpu.passed(Recordable::Script(played, &work.on))?;
+        let around = [into.earlier.map(|e| e.before(Scope::LIST)), into.later.map(|l| Scope::LIST.before(l))];
+        record_into(gpu, into.handle, &mut sets, (played, &work.on, &passed), &around)?;
+        Ok(Written { _sets: sets, _passed: passed, _work: work.clone() })
     }
 }

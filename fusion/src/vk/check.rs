@@ -110,17 +110,18 @@ pub(super) fn dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -
             });
         }
     }
-    if push.len() != pipeline.push_bytes() as usize {
-        return Err(DeviceError::PushSize { given: push.len(), needed: pipeline.push_bytes() });
+    let needed = pipeline.push_bytes() + pipeline.push_buffer().unwrap_or(0);
+    if push.len() != needed as usize {
+        return Err(DeviceError::PushSize { given: push.len(), needed });
     }
-    for (number, (at, kind)) in pipeline.bindings().iter().enumerate() {
+    for (number, (at, kind)) in pipeline.given().iter().enumerate() {
         let Some(bound) = find(bindings, number, *at) else {
             let problem = "is declared by the pipeline and was not given";
             return Err(DeviceError::Binding { at: *at, problem });
         };
         needs.host |= self::bound(gpu, (*at, *kind), &bound.resource, (bound.offset, bound.len))?;
     }
-    if bindings.len() != pipeline.bindings().len() {
+    if bindings.len() != pipeline.given().len() {
         return Err(superfluous(pipeline, bindings));
     }
     for memory in keeps {
@@ -150,7 +151,7 @@ pub(super) fn find(bindings: &[BoundMemory], number: usize, at: SetBinding) -> O
 }
 
 fn superfluous(pipeline: &Pipeline, bindings: &[BoundMemory]) -> DeviceError {
-    let declared = |bound: &BoundMemory| pipeline.bindings().iter().any(|b| b.0 == bound.at);
+    let declared = |bound: &BoundMemory| pipeline.given().iter().any(|b| b.0 == bound.at);
     // Every declared one was found, so either one is not declared or one is given twice.
     match bindings.iter().find(|bound| !declared(bound)) {
         Some(extra) => {

@@ -78,9 +78,9 @@ pub(crate) struct BoundMemory {
 #[derive(Debug, Clone)]
 pub(crate) struct Dispatch {
     pub(crate) pipeline: Arc<Pipeline>,
-    /// Exactly the bindings that the pipeline declares, in any order.
+    /// Exactly the bindings that the pipeline declares, in any order, but for that of its push buffer.
     pub(crate) bindings: SmallVec<[BoundMemory; 8]>,
-    /// Exactly as many bytes as the pipeline declares.
+    /// Exactly as many bytes as the pipeline declares, those of its push buffer behind its push constants.
     pub(crate) push: SmallVec<[u8; 64]>,
     /// Work-group counts, none 0.
     pub(crate) groups: [u32; 3],

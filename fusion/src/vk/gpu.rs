@@ -24,6 +24,7 @@ use super::{
     features,
     instance::{self, Messages},
     memory::Spares,
+    passed::PassedBuffers,
     queue::QueueShared,
     raw::LockedQueue,
     stats::Counters,
@@ -64,6 +65,7 @@ pub(super) struct GpuInner {
     pub(super) lost: AtomicBool,
     pub(super) counters: Counters,
     pub(super) staging: Staging,
+    pub(super) passed: PassedBuffers,
     /// Most bindings of a pushed set; 0 where the device has no push descriptors.
     pub(super) push_descriptors: u32,
     /// Whether mapped device memory is written and read in place.
@@ -177,6 +179,7 @@ impl Gpu {
             lost: AtomicBool::new(false),
             counters: Counters::default(),
             staging: Staging::default(),
+            passed: PassedBuffers::default(),
             push_descriptors,
             direct: !plain,
             recording: AtomicBool::new(false),

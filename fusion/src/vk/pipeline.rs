@@ -42,6 +42,8 @@ pub(crate) struct PipelineSource<'a> {
     pub(crate) bindings: &'a [(SetBinding, BindingKind)],
     /// Bytes of push constants; 0 for none. A multiple of 4.
     pub(crate) push_bytes: u32,
+    /// Bytes of arguments behind the push constants, which are read through the last of `bindings`, a uniform buffer; 0 for none.
+    pub(crate) push_buffer: u32,
     /// Whether the module does sub-group operations: then the sub-group size is pinned to the device's default where
     /// it could vary, so that fused and unfused code see the same one.
     pub(crate) subgroups: bool,
@@ -75,6 +77,7 @@ pub(crate) struct Pipeline {
     /// Sorted by set and binding.
     bindings: Bindings,
     push_bytes: u32,
+    push_buffer: u32,
     device: Arc<Device>,
     _alive: Alive,
 }
@@ -118,8 +121,18 @@ impl Pipeline {
         &self.bindings
     }
 
+    /// The bindings that a dispatch gives memory to.
+    pub(super) fn given(&self) -> &[(SetBinding, BindingKind)] {
+        &self.bindings[..self.bindings.len() - usize::from(self.push_buffer > 0)]
+    }
+
     pub(super) fn push_bytes(&self) -> u32 {
         self.push_bytes
+    }
+
+    /// How many bytes behind the push constants are read through the last binding.
+    pub(super) fn push_buffer(&self) -> Option<u32> {
+        (self.push_buffer > 0).then_some(self.push_buffer)
     }
 }
 
@@ -165,6 +178,7 @@ impl Gpu {
             sets: SmallVec::new(),
             bindings,
             push_bytes: source.push_bytes,
+            push_buffer: source.push_buffer,
             device: self.device().clone(),
             _alive: self.0.counters.live_pipelines.one_more(),
         };
@@ -204,6 +218,14 @@ impl Gpu {
         bindings.sort_unstable();
         if let Some(pair) = bindings.windows(2).find(|p| p[0].0 == p[1].0) {
             return Err(DeviceError::Binding { at: pair[0].0, problem: "is declared twice" });
+        }
+        if source.push_buffer > 0 {
+            let (at, kind) = bindings.last().map_or_else(Default::default, |last| (last.0, Some(last.1)));
+            if kind != Some(BindingKind::Uniform) {
+                return Err(DeviceError::Binding { at, problem: "is no buffer of arguments" });
+            }
+            let (asked, limit) = (u64::from(source.push_buffer), limits.max_uniform_range);
+            over("a buffer of arguments", asked, limit, "maxUniformBufferRange")?;
         }
         let count = |kind| bindings.iter().filter(|b| b.1 == kind).count() as u64;
         over(

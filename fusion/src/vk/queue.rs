@@ -434,13 +434,15 @@ impl GpuQueue {
             return Err(DeviceError::Lost);
         }
         let needs = what.check(gpu)?;
+        let passed = self.gpu.passed(what)?;
         let (entry_barrier, semaphores) = self.gpu.resolve(self.index, waits)?;
         let shared = self.shared();
         self.gpu.make_room(self.index)?;
         let clock = shared.clock(gpu, profile)?;
         let mut frame = shared.take_frame(gpu)?;
         frame.prepare(gpu, needs)?;
-        let (recorded, lines) = record(gpu, &mut frame.sheet, what, needs.surroundings(entry_barrier))?;
+        let (recorded, lines) =
+            record(gpu, &mut frame.sheet, (what, passed), needs.surroundings(entry_barrier))?;
         let (flight, ordered) = (FlightRef::Frame(frame), (&*semaphores, &[][..]));
         shared.send(gpu, shared.lock(), flight, ordered, clock, (recorded, &lines))
     }

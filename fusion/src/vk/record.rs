@@ -1,13 +1,16 @@
 //! Commands into a command buffer.
 
+use std::sync::Arc;
+
 use ash::vk;
 use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::DeviceFunctions};
 
 use super::{
-    Barrier, Command, Dependency, DeviceError, Dispatch, Pipeline, Resource, Texture,
+    Barrier, Command, Dependency, DeviceError, Dispatch, Memory, Pipeline, Resource, Texture,
     check::{self, Needs},
     gpu::GpuInner,
+    passed::Passed,
     script::{Part, Played, Recordable},
     sheet::{SetPool, Sheet},
     stats::Recorded,
@@ -24,12 +27,14 @@ pub(super) union Descriptor {
     image: vk::DescriptorImageInfo,
 }
 
+fn buffer_descriptor(memory: &Memory, offset: u64, len: u64) -> Descriptor {
+    let buffer = vk::DescriptorBufferInfo::default().buffer(memory.handle());
+    Descriptor { buffer: buffer.offset(memory.base() + offset).range(len) }
+}
+
 fn descriptor(resource: &Resource, offset: u64, len: u64) -> Descriptor {
     match resource {
-        Resource::Buffer(memory) => {
-            let buffer = vk::DescriptorBufferInfo::default().buffer(memory.handle());
-            Descriptor { buffer: buffer.offset(memory.base() + offset).range(len) }
-        }
+        Resource::Buffer(memory) => buffer_descriptor(memory, offset, len),
         Resource::Texture(texture) => Descriptor { image: texture.descriptor() },
     }
 }
@@ -45,11 +50,11 @@ pub(super) struct Surroundings {
     pub(super) again: bool,
 }
 
-/// Records checked commands into a prepared sheet. The description is empty unless a test asked for it.
+/// Records checked commands into a prepared sheet, with the buffers of arguments that they need. The description is empty unless a test asked for it.
 pub(super) fn record(
     gpu: &GpuInner,
     sheet: &mut Sheet,
-    what: Recordable<'_>,
+    (what, passed): (Recordable<'_>, Passed),
     around: Surroundings,
 ) -> Result<(Recorded, Vec<String>), DeviceError> {
     let mut recorder = Recorder {
@@ -57,6 +62,7 @@ pub(super) fn record(
         fns: gpu.device.fns(),
         to: sheet.commands(),
         bound: vk::Pipeline::null(),
+        passed: passed.iter(),
         counts: Recorded::default(),
         lines: gpu.is_recording().then(Vec::new),
     };
@@ -87,8 +93,9 @@ pub(super) fn record(
         recorder.host_barrier();
     }
     recorder.end()?;
-    sheet.keep(what);
-    Ok((recorder.counts, recorder.lines.unwrap_or_default()))
+    let recorded = (recorder.counts, recorder.lines.unwrap_or_default());
+    sheet.keep(what, passed);
+    Ok(recorded)
 }
 
 /// Records a checked script into a command buffer of the program's, which is being recorded, between two dependencies. The
@@ -97,11 +104,11 @@ pub(super) fn record_into(
     gpu: &GpuInner,
     to: vk::CommandBuffer,
     sets: &mut SetPool,
-    (played, on): (Played<'_>, &[Resource]),
+    (played, on, passed): (Played<'_>, &[Resource], &Passed),
     around: &[Option<Dependency>; 2],
 ) -> Result<(), DeviceError> {
     let (fns, bound, counts) = (gpu.device.fns(), vk::Pipeline::null(), Recorded::default());
-    let mut recorder = Recorder { gpu, fns, to, bound, counts, lines: None };
+    let mut recorder = Recorder { gpu, fns, to, bound, passed: passed.iter(), counts, lines: None };
     let [before, after] = around;
     if let Some(before) = before {
         recorder.dependency(&before.info());
@@ -124,6 +131,8 @@ struct Recorder<'a> {
     fns: &'a DeviceFunctions,
     to: vk::CommandBuffer,
     bound: vk::Pipeline,
+    /// The buffers of arguments of what is left.
+    passed: std::slice::Iter<'a, Arc<Memory>>,
     counts: Recorded,
     lines: Option<Vec<String>>,
 }
@@ -183,10 +192,10 @@ impl Recorder<'_> {
 
     fn one(&mut self, sets: &mut SetPool, dispatch: &Dispatch) -> Result<(), DeviceError> {
         let Dispatch { pipeline, bindings, push, groups, keeps: _ } = dispatch;
-        let bound = pipeline.bindings().iter().enumerate();
+        let bound = pipeline.given().iter().enumerate();
         let bound = bound.filter_map(|(number, (at, _))| check::find(bindings, number, *at));
         let buffers = bound.map(|bound| descriptor(&bound.resource, bound.offset, bound.len));
-        self.dispatch(sets, pipeline, &buffers.collect(), push, *groups)
+        self.dispatch(sets, pipeline, buffers.collect(), push, *groups)
     }
 
     fn script(&mut self, sets: &mut SetPool, played: Played<'_>, on: &[Resource]) -> Result<(), DeviceError> {
@@ -204,7 +213,7 @@ impl Recorder<'_> {
             self.barrier(*barrier);
         }
         let bound = bindings.iter().map(|bound| descriptor(&on[bound.place], bound.offset, bound.len));
-        self.dispatch(sets, pipeline, &bound.collect(), push, *groups)
+        self.dispatch(sets, pipeline, bound.collect(), push, *groups)
     }
 
     /// Records a dispatch with its buffers in the order of the pipeline's bindings.
@@ -212,10 +221,18 @@ impl Recorder<'_> {
         &mut self,
         sets: &mut SetPool,
         pipeline: &Pipeline,
-        buffers: &Ranges,
+        mut buffers: Ranges,
         push: &[u8],
         groups: [u32; 3],
     ) -> Result<(), DeviceError> {
+        let mut push = push;
+        if let Some(len) = pipeline.push_buffer() {
+            let Some(memory) = self.passed.next() else {
+                return Err(DeviceError::Foreign { what: "buffer of arguments" });
+            };
+            buffers.push(buffer_descriptor(memory, 0, len.into()));
+            push = &push[..pipeline.push_bytes() as usize];
+        }
         self.note(|| format!("dispatch {groups:?} pipeline {}", pipeline.id()));
         self.counts.dispatches += 1;
         if self.bound != pipeline.handle() {
@@ -225,7 +242,7 @@ impl Recorder<'_> {
             }
             self.bound = pipeline.handle();
         }
-        self.bind(sets, pipeline, buffers)?;
+        self.bind(sets, pipeline, &buffers)?;
         if !push.is_empty() {
             // SAFETY: the layout declares exactly these bytes for this stage (checked), and `push` outlives the call.
             unsafe {

@@ -125,7 +125,7 @@ impl Gpu {
             check::dispatch(&self.0, dispatch, &mut needs)?;
             let Dispatch { pipeline, bindings: given, push, groups, keeps } = dispatch;
             let mut bindings = SmallVec::with_capacity(given.len());
-            for (number, (at, kind)) in pipeline.bindings().iter().enumerate() {
+            for (number, (at, kind)) in pipeline.given().iter().enumerate() {
                 let bound = check::find(given, number, *at);
                 let Some((bound, place)) = bound.and_then(|bound| Some((bound, place(&bound.resource)?)))
                 else {

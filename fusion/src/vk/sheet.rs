@@ -8,7 +8,7 @@ use vulkano::{VulkanObject, device::Device};
 
 use super::{
     Command, DeviceError, Memory, Pipeline, Resource, Script, Texture, check::Needs, gpu::GpuInner,
-    script::Recordable,
+    passed::Passed, script::Recordable,
 };
 
 /// What the commands keep alive.
@@ -67,7 +67,8 @@ impl Sheet {
     }
 
     /// Keeps everything that what is recorded refers to.
-    pub(super) fn keep(&mut self, what: Recordable<'_>) {
+    pub(super) fn keep(&mut self, what: Recordable<'_>, passed: Passed) {
+        self.keeps.extend(passed.into_iter().map(|memory| Keep::Memory { _memory: memory }));
         let memory = |memory: &Arc<Memory>| Keep::Memory { _memory: memory.clone() };
         let texture = |texture: &Arc<Texture>| Keep::Texture { _texture: texture.clone() };
         let resource = |resource: &Resource| match resource {

@@ -10,9 +10,8 @@ use ash::vk;
 use vulkano::{VulkanObject, device::Device};
 
 use super::{
-    DeviceError, GpuQueue,
+    DeviceError, Gpu, GpuQueue,
     frame::{command_pool, destroy_command_pool},
-    gpu::GpuInner,
     record::{Surroundings, record},
     script::Recordable,
     sheet::Sheet,
@@ -46,12 +45,14 @@ impl TapePool {
 
     fn record(
         self: &Arc<Self>,
-        gpu: &GpuInner,
+        gpu: &Gpu,
         family: u32,
         lane: u32,
         what: Recordable<'_>,
     ) -> Result<Tape, DeviceError> {
-        let needs = what.check(gpu)?;
+        let needs = what.check(&gpu.0)?;
+        let passed = gpu.passed(what)?;
+        let gpu = &*gpu.0;
         let mut pool = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if *pool == vk::CommandPool::null() {
             *pool = command_pool(gpu, family, vk::CommandPoolCreateFlags::empty())?;
@@ -67,8 +68,10 @@ impl TapePool {
             pool: self.clone(),
         };
         let around = Surroundings { again: true, ..needs.surroundings(false) };
-        let recorded =
-            tape.sheet.prepare(gpu, needs).and_then(|()| record(gpu, &mut tape.sheet, what, around));
+        let recorded = tape
+            .sheet
+            .prepare(gpu, needs)
+            .and_then(|()| record(gpu, &mut tape.sheet, (what, passed), around));
         // Freeing the command buffer of a tape that failed takes the lock.
         drop(pool);
         (tape.counts, tape.lines) = recorded?;
@@ -113,6 +116,6 @@ impl GpuQueue {
             return Err(DeviceError::Lost);
         }
         let queue = &gpu.queues[self.index as usize];
-        queue.tapes.record(gpu, queue.family(), self.index, what)
+        queue.tapes.record(&self.gpu, queue.family(), self.index, what)
     }
 }

@@ -7,6 +7,7 @@
 mod import;
 mod latency;
 mod loss;
+mod passed;
 mod pipeline;
 mod profile;
 mod refuse;
@@ -89,6 +90,7 @@ fn add_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
         entry: c"main",
         bindings: &ADD_BINDINGS,
         push_bytes: 8,
+        push_buffer: 0,
         subgroups: false,
         blob: None,
     };
@@ -103,6 +105,7 @@ fn busy_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
         entry: c"main",
         bindings: &[(at(0, 0), BindingKind::Storage)],
         push_bytes: 4,
+        push_buffer: 0,
         subgroups: false,
         blob: None,
     };

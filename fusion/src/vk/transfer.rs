@@ -35,7 +35,7 @@ impl Staging {
     fn pool(&self, kind: MemoryKind) -> &Mutex<Vec<Arc<Memory>>> {
         match kind {
             MemoryKind::Readback => &self.readback,
-            MemoryKind::Upload | MemoryKind::Device => &self.upload,
+            MemoryKind::Upload | MemoryKind::Device | MemoryKind::Passed => &self.upload,
         }
     }
 

@@ -42,6 +42,10 @@ impl Device {
             shared_bytes: 0,
         });
         let options = options.kept_bytes([0, 64][seed as usize % 2]);
+        // What is beyond goes through a buffer; the environment's word counts for all seeds.
+        let push_bytes = [256, 8, 16, 0, 64].get(seed as usize % 5);
+        let push_bytes = push_bytes.filter(|_| std::env::var_os("VKFUSE_PUSH").is_none());
+        let options = push_bytes.into_iter().fold(options, |options, &bytes| options.push_bytes(bytes));
         let options = interleave.into_iter().fold(options, ContextOptions::interleave);
         let context = match Context::with(options) {
             Ok(context) => context,

@@ -21,6 +21,7 @@ mod library_chains;
 mod library_kernels;
 mod numbers;
 mod order;
+mod push_buffers;
 mod rename;
 mod seams;
 mod shaders_load;

@@ -21,11 +21,19 @@ pub struct Made {
     pub timeline: bool,
     pub synchronization2: bool,
     pub push_descriptors: bool,
+    /// Most bytes of push constants of fused kernels.
+    pub push_bytes: Option<u32>,
 }
 
 impl Default for Made {
     fn default() -> Made {
-        Made { version: vk::API_VERSION_1_3, timeline: true, synchronization2: true, push_descriptors: true }
+        Made {
+            version: vk::API_VERSION_1_3,
+            timeline: true,
+            synchronization2: true,
+            push_descriptors: true,
+            push_bytes: None,
+        }
     }
 }
 
@@ -40,6 +48,7 @@ pub struct Own {
     pub pool: vk::CommandPool,
     /// Without a queue.
     pub raw: RawDevice,
+    push_bytes: Option<u32>,
     messages: &'static AtomicU64,
     messenger: Option<(ash::ext::debug_utils::Instance, vk::DebugUtilsMessengerEXT)>,
 }
@@ -145,7 +154,20 @@ impl Own {
                 device: device.handle(),
                 create_info: &info,
             });
-            Some(Own { entry, instance, physical, device, family, queue, pool, raw, messages, messenger })
+            let push_bytes = made.push_bytes;
+            Some(Own {
+                entry,
+                instance,
+                physical,
+                device,
+                family,
+                queue,
+                pool,
+                raw,
+                push_bytes,
+                messages,
+                messenger,
+            })
         }
     }
 
@@ -154,7 +176,8 @@ impl Own {
     }
 
     pub fn context_on(&self, raw: &RawDevice) -> Result<Context, vkfuse::Error> {
-        Context::from_raw(raw, ContextOptions::new().cache(CacheOptions::default().no_disk()))
+        let options = ContextOptions::new().cache(CacheOptions::default().no_disk());
+        Context::from_raw(raw, self.push_bytes.into_iter().fold(options, ContextOptions::push_bytes))
     }
 
     /// A buffer of so many words, each with a value.

@@ -187,6 +187,14 @@ fn without_push_descriptors_the_sets_live_as_long_as_what_was_recorded() {
     interleaved(Made { push_descriptors: false, ..Made::default() });
 }
 
+/// Without room for push constants, the number of elements is in a buffer of the engine's own, which lives as long as what was recorded.
+#[test]
+fn arguments_in_a_buffer_live_as_long_as_what_was_recorded() {
+    for push_descriptors in [true, false] {
+        interleaved(Made { push_descriptors, push_bytes: Some(0), ..Made::default() });
+    }
+}
+
 #[test]
 fn other_buffers_are_recorded_without_planning() {
     let own = own!();

@@ -106,7 +106,7 @@ pub(crate) fn limits(list: &List) -> Limits {
         kept_bytes: [0, 16, 64][list.shape as usize % 3],
         kept_result_bytes: [0, 16, 64][list.shape as usize / 3 % 3],
         interleave: InterleaveFacts { work_groups, least: 1, private_bytes: 256, shared_bytes: 0 },
-        max_push_bytes: 256,
+        max_push_bytes: [256, 16, 32, 4, 0][list.shape as usize / 2 % 5],
         max_shared_bytes: 32 << 10,
         max_storage_buffers: 16,
         max_work_group_size: [256, 256, 64],

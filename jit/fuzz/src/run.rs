@@ -35,7 +35,7 @@ pub(crate) fn run(
 ) -> Result<Outcome, String> {
     let mut memory = Memory::new();
     let objects: Vec<ObjectId> = contents.iter().map(|bytes| memory.add(bytes.clone())).collect();
-    let dispatches: Vec<Dispatch<'_>> = steps
+    let mut dispatches: Vec<Dispatch<'_>> = steps
         .iter()
         .zip(built)
         .map(|(step, built)| Dispatch {
@@ -55,6 +55,11 @@ pub(crate) fn run(
             push: step.push.to_vec(),
         })
         .collect();
+    for (dispatch, step) in dispatches.iter_mut().zip(steps) {
+        if let Some(at) = step.push_buffer() {
+            dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
+        }
+    }
     // A list is small: what takes longer does not end.
     let options = Options { order, seed: 1, max_steps: 1 << 21, max_findings: 4, ..Options::default() };
     let findings = match trace {

@@ -107,6 +107,15 @@ pub struct Dispatch<'a> {
     pub push: Vec<u8>,
 }
 
+impl Dispatch<'_> {
+    /// Takes the push constants from byte `from` on, and binds them as a uniform buffer of their own.
+    pub fn move_push(&mut self, memory: &mut Memory, from: usize, (set, binding): (u32, u32)) {
+        let behind = self.push.split_off(from.min(self.push.len()));
+        let len = behind.len() as u64;
+        self.bindings.push(Bind { set, binding, object: memory.add(behind), offset: 0, len });
+    }
+}
+
 /// How to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {

@@ -1,4 +1,4 @@
-//! The one push-constant variable of a fused kernel.
+//! The arguments of a fused kernel: its push-constant variable, and the uniform buffer for what does not fit there.
 
 use ahash::AHashMap;
 use rspirv::dr::Operand;
@@ -6,17 +6,40 @@ use rspirv::spirv::{Decoration, Op, StorageClass, Word};
 
 use super::JitError;
 use super::builder::{Builder, Code};
-use crate::plan::recipe::PushSlot;
+use crate::plan::recipe::{PushSlot, Recipe};
 
-/// The variable; its type is known when every slot has been used once.
+/// The variables; their types are known when every slot has been used once.
 pub(crate) struct PushVariable {
-    pub(crate) id: Word,
+    push: Part,
+    behind: Part,
+    /// By slot: whether it is in the buffer, and which member.
+    places: Vec<(bool, u32)>,
     types: AHashMap<u16, Word>,
 }
 
+/// One of the two.
+#[derive(Clone, Copy)]
+struct Part {
+    id: Word,
+    class: StorageClass,
+    /// Its first byte among those of both.
+    from: u32,
+}
+
 impl PushVariable {
-    pub(crate) fn new(builder: &mut Builder) -> Self {
-        Self { id: builder.fresh(), types: AHashMap::new() }
+    pub(crate) fn new(builder: &mut Builder, recipe: &Recipe) -> Self {
+        let push = Part { id: builder.fresh(), class: StorageClass::PushConstant, from: 0 };
+        let from = recipe.behind.unwrap_or(u32::MAX);
+        let id = if recipe.behind.is_some() { builder.fresh() } else { push.id };
+        let behind = Part { id, class: StorageClass::Uniform, from };
+        let member = |slot: &PushSlot| {
+            let is_behind = slot.offset >= from;
+            let before =
+                |other: &&PushSlot| (other.offset >= from) == is_behind && other.offset < slot.offset;
+            (is_behind, recipe.push.iter().filter(before).count() as u32)
+        };
+        let places = recipe.push.iter().map(member).collect();
+        Self { push, behind, places, types: AHashMap::new() }
     }
 
     /// A pointer into a slot of type `ty`; `rest` are further indices that lead to type `leaf`.
@@ -30,9 +53,12 @@ impl PushVariable {
         leaf: Word,
     ) -> Word {
         self.types.insert(slot, ty);
-        let pointer = builder.pointer(StorageClass::PushConstant, leaf);
-        let index = builder.constant(u32::from(slot));
-        let operands = [self.id, index].iter().chain(rest).map(|&id| Operand::IdRef(id)).collect();
+        let (is_behind, member) =
+            self.places.get(usize::from(slot)).copied().unwrap_or((false, u32::from(slot)));
+        let part = if is_behind { self.behind } else { self.push };
+        let pointer = builder.pointer(part.class, leaf);
+        let index = builder.constant(member);
+        let operands = [part.id, index].iter().chain(rest).map(|&id| Operand::IdRef(id)).collect();
         code.value(builder, Op::AccessChain, pointer, operands)
     }
 
@@ -43,14 +69,24 @@ impl PushVariable {
         code.value(builder, Op::Load, ty, vec![Operand::IdRef(pointer)])
     }
 
-    /// Declares the variable. Returns whether there is one.
-    pub(crate) fn declare(self, builder: &mut Builder, slots: &[PushSlot]) -> Result<bool, JitError> {
-        if self.types.is_empty() {
-            return Ok(false);
+    /// Declares the variables.
+    pub(crate) fn declare(self, builder: &mut Builder, recipe: &Recipe) -> Result<(), JitError> {
+        self.declare_part(builder, recipe, false)?;
+        self.declare_part(builder, recipe, true)
+    }
+
+    fn declare_part(&self, builder: &mut Builder, recipe: &Recipe, is_behind: bool) -> Result<(), JitError> {
+        let here = |slot: usize| self.places[slot].0 == is_behind;
+        if !self.types.keys().any(|&slot| here(usize::from(slot))) {
+            return Ok(());
         }
+        let part = if is_behind { self.behind } else { self.push };
+        let mut slots: Vec<(usize, &PushSlot)> =
+            recipe.push.iter().enumerate().filter(|&(number, _)| here(number)).collect();
+        slots.sort_by_key(|&(number, _)| self.places[number].1);
         let mut members = Vec::new();
         let mut decorations = vec![vec![Operand::Decoration(Decoration::Block)]];
-        for (number, slot) in slots.iter().enumerate() {
+        for (number, slot) in slots {
             // A slot nobody reads still keeps its place.
             let ty = match self.types.get(&(number as u16)) {
                 Some(&ty) => ty,
@@ -59,16 +95,20 @@ impl PushVariable {
                     return Err(JitError::new("push", format!("slot {number} ({}) is never read", slot.ty)));
                 }
             };
-            members.push(Operand::IdRef(ty));
             decorations.push(vec![
-                Operand::LiteralBit32(number as u32),
+                Operand::LiteralBit32(members.len() as u32),
                 Operand::Decoration(Decoration::Offset),
-                Operand::LiteralBit32(slot.offset),
+                Operand::LiteralBit32(slot.offset - part.from),
             ]);
+            members.push(Operand::IdRef(ty));
         }
         let block = builder.global(Op::TypeStruct, None, members, decorations);
-        let pointer = builder.pointer(StorageClass::PushConstant, block);
-        builder.place_variable(self.id, StorageClass::PushConstant, pointer, None);
-        Ok(true)
+        let pointer = builder.pointer(part.class, block);
+        builder.place_variable(part.id, part.class, pointer, None);
+        if is_behind {
+            builder.decorate(part.id, Decoration::DescriptorSet, &[0]);
+            builder.decorate(part.id, Decoration::Binding, &[recipe.bindings.len() as u32]);
+        }
+        Ok(())
     }
 }

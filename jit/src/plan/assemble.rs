@@ -89,9 +89,11 @@ impl<'a> Budget<'a> {
         // Members of different shapes get their counts as push constants: three and a total each.
         let counts = if self.shapes.len() > 1 { self.shapes.len() as u32 * 16 } else { 0 };
         let zero = if seam::may_hide(self.members.iter().copied(), float) { 4 } else { 0 };
-        let needed = self.push.size() + counts + zero;
-        if needed > limits.max_push_bytes {
-            return Err(Reason::PushConstants { needed, limit: limits.max_push_bytes });
+        let (needed, limit) = (self.push.size() + counts + zero, limits.max_push_bytes);
+        // What does not fit goes into a uniform buffer, if one more can be bound.
+        let is_bound = count(BindingKind::UniformBuffer) < limits.max_uniform_buffers;
+        if needed > limit && !(is_bound && self.push.fits_with_buffer(counts + zero, limit)) {
+            return Err(Reason::PushConstants { needed, limit });
         }
         if self.shared > limits.max_shared_bytes {
             return Err(Reason::SharedMemory { needed: self.shared, limit: limits.max_shared_bytes });
@@ -135,8 +137,8 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
 }
 
 /// One submission through the emitter, because its group counts have to be folded.
-pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions) -> Step {
-    step(list, group, options, Parts::default()).0
+pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions, limits: &Limits) -> Step {
+    step(list, group, options, limits, Parts::default()).0
 }
 
 /// A group of several submissions: internalizes, emits the step and reports.
@@ -192,10 +194,9 @@ pub(crate) fn fused(
         None => interleave::choose(list, &group, (&granted, &kept), !barriers.is_empty(), limits),
     };
     let (together, alone) = together.map_or_else(|why| (None, Some(why)), |together| (together, None));
-    let together = together.map(|together| (together, limits.max_push_bytes));
     let loads_kept = kept.iter().flat_map(|one| &one.loads).filter(|load| load.again).count() as u32;
     let parts = Parts { granted: &granted, barriers, chosen, unrolled, kept, together };
-    let (step, full) = step(list, &group, options, parts);
+    let (step, full) = step(list, &group, options, limits, parts);
     plan.report.groups.push(GroupReport {
         members: members.into(),
         fused: true,
@@ -203,6 +204,7 @@ pub(crate) fn fused(
         items_per_invocation,
         loads_kept,
         work_groups: step.work_groups_side_by_side(),
+        push_buffer_bytes: step.push_buffer().map_or(0, |_| step.push.len() as u32 - step.push_bytes()),
         alone: alone.or(full),
         barriers: barrier_reports,
     });
@@ -218,6 +220,7 @@ pub(crate) fn report_unfused(list: &[Submission], position: usize, _limits: &Lim
         items_per_invocation: 1,
         loads_kept: 0,
         work_groups: 1,
+        push_buffer_bytes: 0,
         alone: None,
         barriers: Vec::new(),
     });
@@ -272,8 +275,7 @@ struct Parts<'a> {
     chosen: Option<Chosen>,
     unrolled: Vec<Vec<(u32, u32)>>,
     kept: Vec<Kept>,
-    /// Work-groups side by side, and the most bytes of push constants.
-    together: Option<(SideBySide, u32)>,
+    together: Option<SideBySide>,
 }
 
 /// The step of a group, and why its work-groups are not side by side if there is no room for their number.
@@ -281,6 +283,7 @@ fn step(
     list: &[Submission],
     group: &Group,
     options: &FuseOptions,
+    limits: &Limits,
     parts: Parts<'_>,
 ) -> (Step, Option<AloneReason>) {
     let Parts { granted, barriers, chosen, unrolled, kept, together } = parts;
@@ -317,9 +320,14 @@ fn step(
     }
     let mut groups = group.layout.shape.groups;
     let (mut interleave, mut alone) = (None, None);
-    if let Some((SideBySide { groups: several, axis, count }, limit)) = together {
+    let limit = limits.max_push_bytes;
+    let uniform = unified.iter().filter(|binding| binding.kind == BindingKind::UniformBuffer).count() as u32;
+    let has_buffer = uniform < limits.max_uniform_buffers;
+    if let Some(SideBySide { groups: several, axis, count }) = together {
         let needed = push.size() + 4;
-        if count.is_multiple_of(several) || needed <= limit {
+        // A buffer that is needed anyway takes this number, too.
+        let fits = needed <= limit || has_buffer && push.size() > limit;
+        if count.is_multiple_of(several) || fits {
             let total = (!count.is_multiple_of(several)).then(|| push.add_total(count));
             interleave = Some(Interleave { groups: several, axis, total });
             groups[usize::from(axis)] = count.div_ceil(several);
@@ -327,6 +335,7 @@ fn step(
             alone = Some(AloneReason::PushConstants { needed, limit });
         }
     }
+    let behind = if has_buffer && push.size() > limit { push.move_behind(limit) } else { None };
     let mut recipe = Recipe {
         float: options.float,
         mapping: group.layout.mapping,
@@ -335,6 +344,7 @@ fn step(
         bindings: unified,
         internal: granted.iter().map(|g| g.internal.clone()).collect(),
         push: push.slots.clone(),
+        behind,
         zero,
         barriers: barriers.iter().map(|b| b - group.start).collect(),
         coarsening: chosen.as_ref().and_then(|c| c.coarsening),

@@ -70,6 +70,9 @@ fn describe(recipe: &Recipe) -> Vec<(String, String)> {
     for (number, variable) in recipe.internal.iter().enumerate() {
         fields.push((format!("variable {number}"), format!("{variable:?}")));
     }
+    if let Some(from) = recipe.behind {
+        fields.push(("push constants in a buffer".to_owned(), format!("from byte {from}")));
+    }
     for (number, slot) in recipe.push.iter().enumerate() {
         fields.push((format!("push constant {number}"), format!("{slot:?}")));
     }

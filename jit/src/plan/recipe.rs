@@ -31,6 +31,8 @@ pub(crate) struct Recipe {
     pub(crate) bindings: Vec<UnifiedBinding>,
     pub(crate) internal: Vec<Internal>,
     pub(crate) push: Vec<PushSlot>,
+    /// Slots from this byte on are in a uniform buffer of the engine's own, which is bound behind `bindings`.
+    pub(crate) behind: Option<u32>,
     /// Slot of the zero that hides floats; `None`: nothing is hidden.
     pub(crate) zero: Option<u16>,
     /// Members after which a barrier stands.
@@ -201,6 +203,7 @@ impl Recipe {
             bindings,
             internal,
             push,
+            behind,
             zero,
             barriers,
             coarsening,
@@ -287,6 +290,10 @@ impl Recipe {
             out.u32(*groups);
             out.u32(u32::from(*axis));
             out.u32(total.map_or(u32::MAX, u32::from));
+        }
+        if let Some(from) = behind {
+            out.0.extend_from_slice(b"in a buffer");
+            out.u32(*from);
         }
         out.0
     }

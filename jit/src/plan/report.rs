@@ -110,6 +110,8 @@ pub struct GroupReport {
     pub loads_kept: u32,
     /// Work-groups of the kernels that one work-group of the dispatch does side by side.
     pub work_groups: u32,
+    /// Bytes of the kernels' push constants that are in a uniform buffer of the engine's own, for want of room for them.
+    pub push_buffer_bytes: u32,
     /// Why it does its own alone, if several might be worth it on the device.
     pub alone: Option<AloneReason>,
     /// One entry between each two members.

@@ -115,17 +115,22 @@ fn is_free(members: &[Submission], group: &Group, granted: &[Granted]) -> bool {
         })
 }
 
-/// Whether the push constants have room for the members' totals, and for the zero that hides floats.
+/// Whether the push constants have room for the members' totals, and for the zero that hides floats; or a buffer has, which
+/// is needed without the totals, too.
 fn totals_fit(members: &[Submission], options: &FuseOptions, limits: &Limits) -> bool {
     let mut push = PushBlock::default();
     if seam::may_hide(members, options.float) {
         push.add_zero();
     }
+    let mut own = push.clone();
     for member in members {
         let _ = push.add_member(member, 0);
         push.add_total(total(member) as u32);
+        let _ = own.add_member(member, 0);
     }
-    push.size() <= limits.max_push_bytes
+    let limit = limits.max_push_bytes;
+    // The group has been let grow beyond the limit, so there is a buffer.
+    push.size() <= limit || own.size() > limit && push.fits_with_buffer(0, limit)
 }
 
 /// Items of a member, whole work-groups counted.

@@ -38,7 +38,7 @@ pub struct Step {
     pub recipe: Vec<u8>,
     /// Buffers left in memory; internalized ones are not among them.
     pub bindings: SmallVec<[Bound; 8]>,
-    /// Push-constant bytes.
+    /// Push-constant bytes, and those of [`Step::push_buffer`] behind them.
     pub push: SmallVec<[u8; 64]>,
     /// Work-group counts.
     pub groups: [u32; 3],
@@ -84,6 +84,22 @@ impl Step {
     /// Whether this step runs several kernels as one.
     pub fn is_fused(&self) -> bool {
         self.members.len() > 1
+    }
+
+    /// How many bytes of [`Step::push`] are push constants. There are more where the kernels' arguments do not fit together into the
+    /// push constants that the device has.
+    pub fn push_bytes(&self) -> u32 {
+        match &self.source {
+            Source::Fused { recipe, .. } => recipe.behind.unwrap_or(self.push.len() as u32),
+            Source::Plain { .. } => self.push.len() as u32,
+        }
+    }
+
+    /// Where the bytes of [`Step::push`] behind the push constants have to be bound, as a uniform buffer that nobody writes;
+    /// `None` if there are none.
+    pub fn push_buffer(&self) -> Option<SetBinding> {
+        let Source::Fused { recipe, .. } = &self.source else { return None };
+        recipe.behind.map(|_| (recipe.bindings.len() as u32).into())
     }
 
     /// Byte offset in [`Step::push`] of the zero that hides floats of one member from the driver's compiler where it

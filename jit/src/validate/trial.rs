@@ -185,7 +185,7 @@ impl<'a> Trial<'a> {
         order: Order,
     ) -> Result<(Bytes, Findings), OracleError> {
         let mut memory = before.clone();
-        let dispatches: Vec<Dispatch<'_>> = steps
+        let mut dispatches: Vec<Dispatch<'_>> = steps
             .iter()
             .map(|(step, program)| Dispatch {
                 program,
@@ -204,6 +204,11 @@ impl<'a> Trial<'a> {
                 push: step.push.to_vec(),
             })
             .collect();
+        for (dispatch, (step, _)) in dispatches.iter_mut().zip(steps) {
+            if let Some(at) = step.push_buffer() {
+                dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
+            }
+        }
         let options = Options { order, seed: 1, max_steps: MAX_STEPS, ..Options::default() };
         let findings = execute(&dispatches, &mut memory, &options)?;
         Ok((self.numbered(&memory), findings))

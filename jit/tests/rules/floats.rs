@@ -237,12 +237,12 @@ probes! {
         let push = "struct Q { s: vec4<f32> }\nvar<immediate> q: Q;\n---";
         let first = kernel("a t:f32", "64", &format!("{push} t[gid.x] = sqrt(f32(a[gid.x])) + q.s.x + q.s.y + q.s.z + q.s.w;"));
         let second = kernel("t:f32 o:f32", "64", DIVIDE);
-        for (room, dispatches) in [(16, 2), (20, 1)] {
+        for (room, buffers, dispatches) in [(16, 0, 2), (16, 1, 1), (20, 0, 1)] {
             let mut lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[1, 2, 3, 4]);
             lab = lab.submit(&second, GROUPS, &[1, 2], &[]);
-            lab.limits.max_push_bytes = room;
+            (lab.limits.max_push_bytes, lab.limits.max_uniform_buffers) = (room, buffers);
             let plan = lab.check().plan;
-            assert_eq!(plan.steps.len(), dispatches, "{room} bytes");
+            assert_eq!(plan.steps.len(), dispatches, "{room} bytes, {buffers} uniform buffers");
             if let Some(split) = plan.report.splits.first() {
                 assert_eq!(split.reason, Reason::PushConstants { needed: 20, limit: 16 });
             }

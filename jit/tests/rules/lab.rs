@@ -424,7 +424,7 @@ fn run(contents: &[Vec<u8>], steps: &[Step], order: Order) -> Result<(Vec<Vec<u8
         .iter()
         .map(|step| Program::decode(&step.build().map_err(|e| e.to_string())?).map_err(|e| e.to_string()))
         .collect::<Result<_, String>>()?;
-    let dispatches: Vec<Dispatch<'_>> = steps
+    let mut dispatches: Vec<Dispatch<'_>> = steps
         .iter()
         .zip(&programs)
         .map(|(step, program)| Dispatch {
@@ -434,6 +434,11 @@ fn run(contents: &[Vec<u8>], steps: &[Step], order: Order) -> Result<(Vec<Vec<u8
             push: step.push.to_vec(),
         })
         .collect();
+    for (dispatch, step) in dispatches.iter_mut().zip(steps) {
+        if let Some(at) = step.push_buffer() {
+            dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
+        }
+    }
     let options = Options { order, seed: 1, ..Options::default() };
     let findings = execute(&dispatches, &mut memory, &options).map_err(|e| e.to_string())?;
     Ok((objects.iter().map(|&id| memory.bytes(id).to_vec()).collect(), findings))

@@ -1,8 +1,9 @@
 //! Limits of the device and what modules declare: each ends a group, and says so.
 
 use vkfuse_jit::Reason;
-use vkfuse_jit::plan::{Limits, Promote};
+use vkfuse_jit::plan::{Limits, Promote, ShapeFacts};
 
+use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
 
 fn copy() -> String {
@@ -30,11 +31,83 @@ probes! {
 
     fn push_constants_are_limited() {
         let text = kernel("a z", "8", "z[gid.x] = a[gid.x] + p.x * p.y * p.z * p.w;");
-        let limit = |n| move |l| Limits { max_push_bytes: n, ..l };
+        let limit = |n| move |l| Limits { max_push_bytes: n, max_uniform_buffers: 0, ..l };
         // Equal values share a slot, others do not.
         limited(limit(16), &text, [&[1, 2, 3, 4], &[4, 3, 2, 1]]).fused(0);
         let checked = limited(limit(16), &text, [&[1, 2, 3, 4], &[1, 2, 3, 5]]);
         ended_by(&checked, &Reason::PushConstants { needed: 20, limit: 16 });
+    }
+
+    /// What does not fit goes into a uniform buffer, if the device binds one more.
+    fn push_constants_beyond_the_limit_are_in_a_buffer() {
+        let text = kernel("a z", "8", "z[gid.x] = a[gid.x] + p.x * p.y * p.z * p.w;");
+        let limit = |n| move |l| Limits { max_push_bytes: n, max_uniform_buffers: 1, ..l };
+        for (room, bytes, behind) in [(20, 20, 0), (16, 16, 16), (8, 8, 16), (3, 0, 32), (0, 0, 32)] {
+            let checked = limited(limit(room), &text, [&[1, 2, 3, 4], &[1, 2, 3, 5]]).fused(0);
+            let step = &checked.plan.steps[0];
+            assert_eq!((step.push_bytes(), step.push.len() as u32 - step.push_bytes()), (bytes, behind), "{room}");
+            assert_eq!(step.push_buffer().map(|at| at.binding), (behind > 0).then_some(4));
+            assert_eq!(checked.plan.report.groups[0].push_buffer_bytes, behind);
+        }
+        let uniform = kernel("a u_k z", "8", "z[gid.x] = a[gid.x] + p.x * u_k.n;");
+        let with_uniform = |most| {
+            let mut lab = Lab::new(64);
+            (lab.limits.max_push_bytes, lab.limits.max_uniform_buffers) = (4, most);
+            lab.submit(&uniform, [4, 1, 1], &[0, 1, 2], &[7]).submit(&uniform, [4, 1, 1], &[3, 1, 4], &[8]).check()
+        };
+        with_uniform(2).fused(0);
+        ended_by(&with_uniform(1), &Reason::PushConstants { needed: 8, limit: 4 });
+    }
+
+    /// However many there are, and whatever the planner adds of its own: counts, totals, the number of work-groups.
+    fn arguments_of_long_chains_are_in_a_buffer() {
+        let text = kernel("z", "8", "if gid.x < p.y { z[gid.x] = z[gid.x] * p.x + p.z; }");
+        for (group_size, items, work_groups) in [(0, 1, 1), (64, 4, 1), (0, 1, 2)] {
+            let mut lab = Lab::new(60);
+            lab.limits.max_push_bytes = 128;
+            lab.limits.shape = ShapeFacts { group_size, items, vectors: items > 1 };
+            lab.limits.interleave.work_groups = work_groups;
+            for n in 0..64 {
+                lab = lab.submit(&text, [8 - n % 2, 1, 1], &[0], &[2 * n + 1, 50 + n % 7, n]);
+            }
+            let checked = lab.check();
+            assert_eq!(checked.plan.steps.len(), 1, "{:#?}", checked.plan.report.splits);
+            assert!(checked.plan.report.groups[0].push_buffer_bytes > 128);
+        }
+    }
+
+    /// A block that a kernel needs as it is, and scalars narrower than 32 bits, stay push constants.
+    fn what_is_laid_out_otherwise_in_a_buffer_stays() {
+        if !is_possible() {
+            return;
+        }
+        let limit = |n| move |l| Limits { max_push_bytes: n, ..l };
+        let words = kernel("a z", "8", "z[gid.x] = a[gid.x] + p.x * p.y * p.z * p.w;");
+        let block = glsl(
+            "",
+            "a z",
+            "8",
+            "layout(push_constant) uniform Q { uint k[4]; } q;---z[i] = a[i] * q.k[l & 3u];",
+        );
+        let small = glsl(
+            "",
+            "a z",
+            "8",
+            "layout(push_constant) uniform Q { uint8_t k, n; } q;---z[i] = a[i] * uint(q.k) + uint(q.n);",
+        );
+        let mixed = |first: &str, then: &str, room| {
+            let mut lab = Lab::new(64);
+            lab.limits = limit(room)(lab.limits);
+            lab.submit(then, [4, 1, 1], &[0, 1], &[5, 6, 7, 8])
+                .submit(first, [4, 1, 1], &[2, 3], &[0x0201, 2, 3, 4])
+                .check()
+        };
+        let behind = |checked: &Checked| checked.plan.report.groups[0].push_buffer_bytes;
+        assert_eq!(behind(&mixed(&block, &words, 16).fused(0)), 16);
+        ended_by(&mixed(&block, &block, 16), &Reason::PushConstants { needed: 32, limit: 16 });
+        assert_eq!(behind(&mixed(&small, &words, 16).fused(0)), 16);
+        assert_eq!(behind(&mixed(&small, &words, 4).fused(0)), 16);
+        ended_by(&mixed(&small, &words, 3), &Reason::PushConstants { needed: 20, limit: 3 });
     }
 
     fn shared_memory_is_limited() {

@@ -163,6 +163,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::ComputedIsPassedOn,
     Mutant::NoValueIsPlanned,
     Mutant::IgnoreLimits,
+    Mutant::SmallArgumentsMove,
     Mutant::EffectsComeAfterGuards,
     Mutant::NothingIsHidden,
     Mutant::EveryFloatIsPlain,

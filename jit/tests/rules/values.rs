@@ -46,6 +46,19 @@ probes! {
         assert!(!lab.holds_with(&[&[7], &[7]]));
     }
 
+    /// Where arguments are passed does not change what is passed on.
+    fn arguments_in_a_buffer_are_passed_on() {
+        let text = kernel("a z", "8", "if gid.x < p.x { z[gid.x] = a[gid.x] * p.y + p.z; }");
+        for room in [0, 4, 8, 256] {
+            let mut lab = twice(&text, [&[60, 2, 3], &[60, 4, 3]]);
+            lab.limits.max_push_bytes = room;
+            assert!(lab.holds_with(&[&[60, 7, 8], &[60, 9, 8]]));
+            assert!(!lab.holds_with(&[&[60, 7, 8], &[60, 9, 9]]));
+            assert!(!lab.holds_with(&[&[60, 7, 8], &[60, 7, 8]]));
+            assert!(!lab.holds_with(&[&[59, 2, 3], &[59, 4, 3]]));
+        }
+    }
+
     /// A number of the planner's that an argument happens to be is not passed on.
     fn what_is_worked_out_is_not_passed_on() {
         let text = kernel("a z", "8", "z[gid.x] = a[gid.x] * p.x;");

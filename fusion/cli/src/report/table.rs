@@ -120,7 +120,11 @@ pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String
         groups.row([
             index.to_string(),
             members.collect::<Vec<_>>().join(", "),
-            if group.fused { "yes" } else { "no" }.to_owned(),
+            match (group.fused, group.push_buffer_bytes) {
+                (false, _) => "no".to_owned(),
+                (true, 0) => "yes".to_owned(),
+                (true, bytes) => format!("yes ({bytes} bytes of push constants in a buffer)"),
+            },
             group.work_group.map(|size| size.to_string()).join("x"),
             group.items_per_invocation.to_string(),
             group.work_groups.to_string()

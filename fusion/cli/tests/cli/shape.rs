@@ -109,6 +109,7 @@ fn group(value: &Value, path: &str) {
             ("items_per_invocation", count),
             ("loads_kept", count),
             ("work_groups", count),
+            ("push_buffer_bytes", count),
             ("alone", text_or_null),
             ("barriers", |value, path| each(value, path, barrier)),
             ("key", |value, path| or_null(value, path, hash)),

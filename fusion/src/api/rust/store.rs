@@ -61,5 +61,6 @@ fn check_signature(lowered: &Lowered, interface: &Interface) -> Result<(), Strin
 
 /// Where plain values of so many bytes go on a device.
 pub(crate) fn plain_in(context: &ContextInner, bytes: usize) -> PlainIn {
-    if bytes <= context.limits.max_push_bytes as usize { PlainIn::Push } else { PlainIn::Uniform }
+    let most = context.gpu.caps().limits().max_push_bytes;
+    if bytes <= most as usize { PlainIn::Push } else { PlainIn::Uniform }
 }

@@ -102,6 +102,8 @@ impl Question {
             entry: c"main",
             bindings: &self.bindings,
             push_bytes: self.push_bytes,
+            // Nothing is dispatched.
+            push_buffer: 0,
             subgroups: self.subgroups,
             blob: None,
         }
@@ -177,6 +179,7 @@ mod tests {
             entry: c"main",
             bindings: &bindings,
             push_bytes: 12,
+            push_buffer: 0,
             subgroups: true,
             blob: None,
         };

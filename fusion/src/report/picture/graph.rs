@@ -147,6 +147,9 @@ fn title(picture: &Picture<'_>, number: usize, members: &Members) -> String {
         if group.work_groups > 1 {
             title += &format!(" · {} work-groups side by side", group.work_groups);
         }
+        if group.push_buffer_bytes > 0 {
+            title += &format!(" · {} bytes of push constants in a buffer", group.push_buffer_bytes);
+        }
     }
     let whole = picture.fused_us.filter(|_| report.dispatches == 1);
     let own = picture.dispatches_us.get(number).filter(|_| picture.dispatches_us.len() == report.dispatches);

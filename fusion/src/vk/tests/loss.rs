@@ -49,6 +49,7 @@ fn what_was_pending_is_kept_and_nothing_more_is_taken() {
         entry: c"main",
         bindings: &ADD_BINDINGS,
         push_bytes: 8,
+        push_buffer: 0,
         subgroups: false,
         blob: None,
     };

@@ -3,7 +3,15 @@
 use super::*;
 
 fn source<'a>(words: &'a [u32], blob: Option<&'a [u8]>) -> PipelineSource<'a> {
-    PipelineSource { words, entry: c"main", bindings: &ADD_BINDINGS, push_bytes: 8, subgroups: false, blob }
+    PipelineSource {
+        words,
+        entry: c"main",
+        bindings: &ADD_BINDINGS,
+        push_bytes: 8,
+        push_buffer: 0,
+        subgroups: false,
+        blob,
+    }
 }
 
 #[test]

@@ -61,6 +61,7 @@ fn uniform_buffers_and_sets_with_a_gap_work() {
                 (at(2, 0), BindingKind::Storage),
             ],
             push_bytes: 0,
+            push_buffer: 0,
             subgroups: true,
             blob: None,
         };

@@ -55,7 +55,7 @@ pub fn limits(case: &Case) -> Limits {
             private_bytes: 256,
             shared_bytes: 0,
         },
-        max_push_bytes: 256,
+        max_push_bytes: [256, 16, 0, 8, 256, 4, 32][turn % 7],
         max_shared_bytes: 32 << 10,
         max_storage_buffers: 16,
         max_work_group_size: [256, 256, 64],
@@ -183,7 +183,7 @@ fn run_traced(
             Program::decode(&words).map_err(|e| e.to_string())
         })
         .collect::<Result<_, String>>()?;
-    let dispatches: Vec<Dispatch<'_>> = steps
+    let mut dispatches: Vec<Dispatch<'_>> = steps
         .iter()
         .zip(&programs)
         .map(|(step, program)| Dispatch {
@@ -203,6 +203,11 @@ fn run_traced(
             push: step.push.to_vec(),
         })
         .collect();
+    for (dispatch, step) in dispatches.iter_mut().zip(steps) {
+        if let Some(at) = step.push_buffer() {
+            dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
+        }
+    }
     let options = Options { order, seed: 1, ..Options::default() };
     let findings = match trace {
         Some(trace) => execute_traced(&dispatches, &mut memory, &options, trace),

@@ -1,0 +1,89 @@
+//! Arguments that do not fit into push constants: bytes in uniform buffers of the engine's own.
+//!
+//! A buffer has the bytes of one recording, or of several that pass the same, and nobody writes it while one of them may still be
+//! submitted or is pending: what is recorded keeps it, as it keeps all memory. Then it takes other bytes. Submitting makes what
+//! the host wrote before visible to the device, so there is nothing to wait for and no barrier.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smallvec::SmallVec;
+
+use super::{Command, DeviceError, Gpu, Memory, MemoryKind, Pipeline, script::Recordable};
+
+/// One for each dispatch that needs one, in order.
+pub(super) type Passed = SmallVec<[Arc<Memory>; 1]>;
+
+/// Buffers that are kept to be used again.
+const MOST: usize = 64;
+
+/// The buffers of a device, the latest used last.
+#[derive(Debug, Default)]
+pub(super) struct PassedBuffers(Mutex<Vec<Buffer>>);
+
+#[derive(Debug)]
+struct Buffer {
+    memory: Arc<Memory>,
+    bytes: Vec<u8>,
+}
+
+impl PassedBuffers {
+    /// A buffer with these bytes at its start.
+    pub(super) fn with(&self, gpu: &Gpu, bytes: &[u8]) -> Result<Arc<Memory>, DeviceError> {
+        let mut buffers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = buffers.iter().position(|buffer| buffer.bytes == bytes) {
+            buffers[same..].rotate_left(1);
+            return Ok(buffers[buffers.len() - 1].memory.clone());
+        }
+        // Exclusive means that nothing recorded keeps it any more.
+        let idle = buffers.iter_mut().position(|buffer| {
+            buffer.memory.size() >= bytes.len() as u64 && Arc::get_mut(&mut buffer.memory).is_some()
+        });
+        let memory = match idle {
+            Some(idle) => buffers.remove(idle).memory,
+            None => {
+                let size = bytes.len().next_power_of_two().max(256) as u64;
+                gpu.allocate(size, MemoryKind::Passed)?
+            }
+        };
+        if !memory.write_mapped(0, bytes) {
+            return Err(DeviceError::OutOfMemory {
+                kind: "argument",
+                bytes: bytes.len() as u64,
+                reason: "the host does not reach it".to_owned(),
+            });
+        }
+        // Of those that are in use whoever keeps them frees them.
+        if buffers.len() >= MOST {
+            buffers.remove(0);
+        }
+        buffers.push(Buffer { memory: memory.clone(), bytes: bytes.to_vec() });
+        Ok(memory)
+    }
+}
+
+impl Gpu {
+    /// The buffers that what is to be recorded needs. It is checked.
+    pub(super) fn passed(&self, what: Recordable<'_>) -> Result<Passed, DeviceError> {
+        let mut passed = Passed::new();
+        let mut pass = |pipeline: &Pipeline, push: &[u8]| -> Result<(), DeviceError> {
+            if pipeline.push_buffer().is_some() {
+                let behind = &push[pipeline.push_bytes() as usize..];
+                passed.push(self.0.passed.with(self, behind)?);
+            }
+            Ok(())
+        };
+        match what {
+            Recordable::Commands(commands) => {
+                for command in commands {
+                    if let Command::Dispatch(dispatch) = command {
+                        pass(&dispatch.pipeline, &dispatch.push)?;
+                    }
+                }
+            }
+            Recordable::Script(played, _) => {
+                played.parts().try_for_each(|(part, push)| pass(&part.pipeline, push))?;
+            }
+        }
+        Ok(passed)
+    }
+}
