@@ -16,6 +16,8 @@
 //! # Refuses
 //! - what would not pay: few long rows, no buffer that both sides go through element by element
 
+use std::cell::OnceCell;
+
 use smallvec::SmallVec;
 
 use super::assemble::Budget;
@@ -100,11 +102,20 @@ pub(crate) fn across(
             && rewrite::why_not_free(&list[position].kernel).is_none()
             && analysis_of(&list[position]).is_ok()
     };
-    let views: Vec<Option<View>> = members.clone().map(|at| View::of(list, uses, at)).collect();
-    let view = |at: usize| views[at - group.start].as_ref();
-    let goes: Vec<(usize, bool)> = members
-        .clone()
-        .filter(|&at| is_free(at))
+    // Worth a word where a kernel that goes by elements is not free.
+    let why_none = || {
+        let tied = rewrite::why_not_free(&list[next].kernel).filter(|_| !is_placed(next))?;
+        let is_flat = View::of(list, uses, next).is_some_and(|view| view.is_flat());
+        is_flat.then_some(RewriteReason::NotFree { what: tied })
+    };
+    let free: Vec<usize> = members.clone().filter(|&at| is_free(at)).collect();
+    if free.is_empty() {
+        return Err(why_none());
+    }
+    let views: Vec<OnceCell<Option<View>>> = members.clone().map(|_| OnceCell::new()).collect();
+    let view = |at: usize| views[at - group.start].get_or_init(|| View::of(list, uses, at)).as_ref();
+    let goes: Vec<(usize, bool)> = free
+        .into_iter()
         .filter_map(|at| {
             let view = view(at)?;
             let flat = view.is_flat();
@@ -112,10 +123,7 @@ pub(crate) fn across(
         })
         .collect();
     if goes.is_empty() {
-        // Worth a word where a kernel that goes by elements is not free.
-        let tied = rewrite::why_not_free(&list[next].kernel);
-        let flat = view(next).is_some_and(View::is_flat) && !is_placed(next);
-        return Err(tied.filter(|_| flat).map(|what| RewriteReason::NotFree { what }));
+        return Err(why_none());
     }
     let mut why = None;
     let proposals = proposals(list, &members, &goes, &view, &is_free);
@@ -271,7 +279,14 @@ fn proposals<'a>(
     is_free: &impl Fn(usize) -> bool,
 ) -> SmallVec<[Proposal; 2]> {
     let mut found: SmallVec<[Proposal; 2]> = SmallVec::new();
+    let shares = |partner: usize, at: usize| {
+        let mut theirs = list[partner].args.iter();
+        at != partner && theirs.any(|arg| list[at].args.iter().any(|own| own.buffer == arg.buffer))
+    };
     for partner in members.clone().rev() {
+        if !goes.iter().any(|&(at, _)| shares(partner, at)) {
+            continue;
+        }
         let Some(theirs) = view(partner) else { continue };
         let one = &list[partner];
         let local = one.kernel.interface.local_size;
