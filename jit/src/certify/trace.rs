@@ -152,6 +152,8 @@ pub(super) struct Trace<'a> {
     bare: AHashMap<(FrameId, usize, Term), FrameId>,
     /// What holds of this invocation whatever it does.
     facts: Vec<Term>,
+    /// What it is told of its sub-group.
+    of_subgroup: AHashMap<BuiltIn, Term>,
     pub(super) depth: u32,
 }
 
@@ -174,6 +176,7 @@ impl<'a> Trace<'a> {
             some: AHashMap::new(),
             bare: AHashMap::new(),
             facts: Vec::new(),
+            of_subgroup: AHashMap::new(),
             depth: 0,
         }
     }
@@ -211,6 +214,24 @@ impl<'a> Trace<'a> {
     pub(super) fn unknown(&self, w: &mut World, width: u8, origin: Origin, what: &str, id: u32) -> Term {
         let name = format!("{}, submission {}: {what} %{id}", self.who, self.member.position);
         w.terms.fresh(width, origin, name)
+    }
+
+    /// What the invocation is told of its sub-group: any number that a device may say.
+    pub(super) fn of_subgroup(&mut self, w: &mut World, which: BuiltIn) -> Option<Term> {
+        /// As many bits as a ballot has.
+        const LANES: u64 = 128;
+        let size = self.member.submission.kernel.interface.local_size;
+        let invocations: u64 = size.iter().map(|&n| u64::from(n)).product();
+        let most = match which {
+            BuiltIn::SubgroupId => invocations - 1,
+            BuiltIn::NumSubgroups => invocations,
+            BuiltIn::SubgroupSize => LANES,
+            BuiltIn::SubgroupLocalInvocationId => LANES - 1,
+            _ => return None,
+        };
+        let name = format!("{}, submission {}: {which:?}", self.who, self.member.position);
+        let symbol = || w.terms.symbol(32, most, Origin::Input, name);
+        Some(*self.of_subgroup.entry(which).or_insert_with(symbol))
     }
 
     /// All rounds of a loop, if their number shows.

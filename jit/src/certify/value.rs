@@ -500,7 +500,11 @@ impl Trace<'_> {
         match variable.class {
             StorageClass::Input => {
                 let place = inner?;
-                let ids = self.ids.builtin(variable.builtin?)?;
+                let builtin = variable.builtin?;
+                if let Some(told) = self.of_subgroup(w, builtin) {
+                    return Some(told);
+                }
+                let ids = self.ids.builtin(builtin)?;
                 let which = place.steps.first().copied().unwrap_or(Some(0))?;
                 ids.get(which as usize).copied()
             }
