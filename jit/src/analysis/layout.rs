@@ -183,6 +183,8 @@ impl Types {
     /// Byte offset of what constant indices lead to, from the start of a block.
     pub(crate) fn constant_offset(&self, block: u32, indices: &[u32]) -> Option<u32> {
         let (mut ty, mut offset, mut matrix) = (block, 0u64, MatrixLayout::default());
+        // Between the elements of a column that is not in one piece.
+        let mut row = None;
         for &index in indices {
             let value = self.constant(index)?.0;
             let (next, stride) = match self.get(ty) {
@@ -197,7 +199,14 @@ impl Types {
                 }
                 Type::Array { element, stride, .. } => (*element, u64::from(*stride)),
                 Type::Matrix { column, .. } if !matrix.row_major => (*column, u64::from(matrix.stride)),
-                Type::Vector { element, .. } => (*element, self.span(*element, matrix)),
+                Type::Matrix { column, .. } => {
+                    let Type::Vector { element, .. } = self.get(*column) else { return None };
+                    row = Some(u64::from(matrix.stride));
+                    (*column, self.span(*element, matrix))
+                }
+                Type::Vector { element, .. } => {
+                    (*element, row.take().unwrap_or_else(|| self.span(*element, matrix)))
+                }
                 _ => return None,
             };
             offset += value * stride;

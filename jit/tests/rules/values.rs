@@ -2,6 +2,7 @@
 
 use vkfuse_jit::plan::Promote;
 
+use super::glsl::{glsl, is_possible};
 use super::lab::{Lab, kernel};
 
 /// Two kernels that do the same, over a promoted buffer.
@@ -15,6 +16,21 @@ fn twice(text: &str, push: [&[u32]; 2]) -> Lab {
 }
 
 probes! {
+    /// The elements of a column lie apart in a matrix by rows, wherever the index comes from.
+    fn a_matrix_by_rows_is_an_argument() {
+        if !is_possible() {
+            return;
+        }
+        let block = "layout(push_constant) uniform Q { layout(row_major) mat2x3 m; uint n; } q;---";
+        let words: Vec<u32> = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0].map(f32::to_bits).into_iter().chain([30]).collect();
+        for index in ["q.m[1].z", "q.m[0].y", "q.m[i & 1].y", "q.m[1][i & 1]", "(q.m[1] * 2.0).x"] {
+            let body = format!("{block} if (i < q.n) z[i] = a[i] + uint({index});");
+            let text = glsl("", "a z", "8", &body);
+            let lab = Lab::new(64).submit(&text, [4, 1, 1], &[0, 1], &words);
+            lab.submit(&text, [4, 1, 1], &[1, 2], &words).check().fused(0);
+        }
+    }
+
     /// What a condition or an index is made of has to be the same, and nothing else.
     fn numbers_have_to_be_the_same() {
         let text = kernel("a z", "8", "if gid.x < p.x { z[gid.x] = a[gid.x] * p.y + p.z; }");
