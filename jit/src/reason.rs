@@ -91,7 +91,7 @@ pub enum Reason {
     PushConstants {
         /// Bytes the group would need.
         needed: u32,
-        /// What the device has.
+        /// What the device has, or what it has with a buffer beside them.
         limit: u32,
     },
     /// More shared memory than the device has.

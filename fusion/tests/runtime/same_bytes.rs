@@ -87,7 +87,7 @@ fn check(
 fn whatever_ends_a_list_gives_the_same_bytes() {
     use CancelCause::*;
     ends("completion", None, |_, _, wrapper, _, _| {
-        drop(wrapper.complete_fusion(&FusionProperties::default()).unwrap());
+        drop(wrapper.complete_fusion(&FusionProperties::default().no_rewrites()).unwrap());
     });
     ends("cancel", Some(Explicit), |_, _, wrapper, _, _| wrapper.cancel_fusion().unwrap());
     ends("wait for the queue", Some(QueueWait), |_, queue, _, _, _| queue.wait().unwrap());

@@ -11,7 +11,7 @@ use super::interleave::{self, SideBySide};
 use super::internalize::{self, Granted, Room};
 use super::load_once::{self, Kept};
 use super::mapping::Layout;
-use super::push::PushBlock;
+use super::push::{MOST_WITH_BUFFER, PushBlock};
 use super::recipe::{
     Hidden, Interleave, Internal, KeptLoad, Mapping, Member, Recipe, Remap, Target, UnifiedBinding,
 };
@@ -93,6 +93,7 @@ impl<'a> Budget<'a> {
         // What does not fit goes into a uniform buffer, if one more can be bound.
         let is_bound = count(BindingKind::UniformBuffer) < limits.max_uniform_buffers;
         if needed > limit && !(is_bound && self.push.fits_with_buffer(counts + zero, limit)) {
+            let limit = if is_bound && needed > MOST_WITH_BUFFER { MOST_WITH_BUFFER } else { limit };
             return Err(Reason::PushConstants { needed, limit });
         }
         if self.shared > limits.max_shared_bytes {

@@ -17,6 +17,9 @@ use crate::analysis::access::{PushLeaf, PushUse};
 /// Bytes of a uniform buffer that every device binds (`maxUniformBufferRange`).
 const MOST_BEHIND: u32 = 16 << 10;
 
+/// Most bytes of all arguments together where some are in a buffer: however they lie there, they fit.
+pub(crate) const MOST_WITH_BUFFER: u32 = MOST_BEHIND / 3;
+
 /// What the bytes of a uniform buffer are a multiple of.
 const GRANULE: usize = 16;
 
@@ -108,7 +111,7 @@ impl PushBlock {
         let end =
             fixed.fold(0, |end: u32, slot| end.next_multiple_of(self.places[slot].0) + self.slots[slot].size);
         // Gaps are no longer than what is behind them, or hardly.
-        end <= room & !3 && self.size() + more <= MOST_BEHIND / 3
+        end <= room & !3 && self.size() + more <= MOST_WITH_BUFFER
     }
 
     /// Lays the slots out anew: as many as there is room for as push constants, and the rest in a uniform buffer. Returns how
