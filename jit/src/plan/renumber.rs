@@ -91,7 +91,7 @@ impl Plan {
         for step in &mut self.steps {
             step.members = step.members.renumbered(order);
             let passed = step.origins.iter_mut().flat_map(|origin| origin.passed());
-            passed.for_each(|(at, _)| positions.of(at));
+            passed.for_each(|part| positions.of(&mut part.submission));
         }
         positions.report(&mut self.report);
         self.values.sort(|words| positions.sort(words));

@@ -14,6 +14,8 @@
 //! - plans for which a kernel was worked out again inside of another, or that was tried: values become indices there
 //! - plans of which a group ended for want of room for push constants
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use super::push::padded;
@@ -23,6 +25,7 @@ use super::submission::Submission;
 use super::{Plan, shape};
 use crate::Reason;
 use crate::kernel::Specialized;
+use crate::rewrite::words_at;
 
 /// What a plan depends on.
 #[derive(Clone, Debug, Default)]
@@ -36,10 +39,19 @@ pub(crate) struct Values {
 /// Where the value of a slot is from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlotOrigin {
-    /// Submissions and offsets in their push constants, of which all are equal.
-    passed: SmallVec<[(usize, u32); 2]>,
+    /// Parts of submissions' push constants, of which all are equal.
+    passed: SmallVec<[Part; 2]>,
     /// The planner, too.
     computed: bool,
+}
+
+/// Bytes that a submission passes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) submission: usize,
+    offset: u32,
+    /// How many there are at the most. A whole block of a kernel that was rewritten ends in words of the planner's.
+    bytes: u32,
 }
 
 impl Values {
@@ -50,14 +62,13 @@ impl Values {
 }
 
 impl SlotOrigin {
-    /// Submissions and offsets in their push constants.
-    pub(super) fn passed(&mut self) -> impl Iterator<Item = &mut (usize, u32)> {
+    pub(super) fn passed(&mut self) -> impl Iterator<Item = &mut Part> {
         self.passed.iter_mut()
     }
 
     pub(crate) fn add(&mut self, origin: Option<(usize, u32)>) {
         match origin {
-            Some(origin) => self.passed.push(origin),
+            Some((submission, offset)) => self.passed.push(Part { submission, offset, bytes: u32::MAX }),
             None => self.computed = true,
         }
     }
@@ -88,13 +99,20 @@ impl Plan {
         // A kernel that was rewritten has words behind those of the caller.
         for origin in steps.iter_mut().flat_map(|step| &mut step.origins) {
             let SlotOrigin { passed, computed } = origin;
-            passed.retain(|(at, offset)| {
-                let is_own =
-                    list[*at].push.len() > asked[*at].push.len() && *offset as usize >= asked[*at].push.len();
-                *computed |= is_own;
-                !is_own
+            passed.retain(|part| {
+                let (asked, list) = (&asked[part.submission], &list[part.submission]);
+                if !Arc::ptr_eq(&asked.kernel, &list.kernel) {
+                    part.bytes = words_at(&asked.kernel).saturating_sub(part.offset);
+                }
+                *computed |= part.bytes == 0;
+                part.bytes > 0
             });
         }
+        let is_same = |step: &Step| Passed::of(step).with(&|at: usize| asked[at].push.as_ref()) == step.push;
+        debug_assert!(
+            mutant!(ComputedIsPassedOn) || steps.iter().all(is_same),
+            "with the push constants of the list, its plan passes on others"
+        );
     }
 
     /// Whether every byte of the push constants has to be the same for this to be the plan.
@@ -191,6 +209,14 @@ fn words(asked: &Submission, list: &Submission) -> Vec<(u32, u32)> {
     own.iter().chain(rewritten).map(|&(offset, width)| (offset, u32::from(width) / 8)).collect()
 }
 
+impl Part {
+    /// The bytes themselves, of those of its submission: no more than a slot has.
+    fn of<'a>(&self, push: &'a [u8], size: u32) -> &'a [u8] {
+        let (from, bytes) = (self.offset as usize, self.bytes.min(size) as usize);
+        push.get(from..push.len().min(from + bytes)).unwrap_or_default()
+    }
+}
+
 impl Passed {
     fn of(step: &Step) -> Passed {
         let from = match &step.source {
@@ -213,9 +239,11 @@ impl Passed {
             From::One(at) => push = padded(now(*at), 0, push.len()).into_iter().collect(),
             From::Slots(slots) => {
                 for Slot { offset, size, ty: _, origin } in slots {
-                    let (from, to) = (*offset as usize, (offset + size) as usize);
-                    if let (false, Some(&(at, offset))) = (origin.computed, origin.passed.first()) {
-                        push[from..to].copy_from_slice(&padded(now(at), offset as usize, to - from));
+                    let bytes = origin.passed.iter().map(|part| part.bytes).min().unwrap_or(0);
+                    if let (false, Some(part)) = (origin.computed, origin.passed.first()) {
+                        let given = part.of(now(part.submission), bytes.min(*size));
+                        let offset = *offset as usize;
+                        push[offset..offset + given.len()].copy_from_slice(given);
                     }
                 }
             }
@@ -229,12 +257,13 @@ impl Passed {
         let push = self.with(now);
         let bytes = |slot: &Slot| &push[slot.offset as usize..(slot.offset + slot.size) as usize];
         let together = slots.iter().all(|slot| {
-            let size = slot.size as usize;
-            slot.origin.passed.iter().all(|&(at, offset)| {
-                let value = padded(now(at), offset as usize, size);
+            slot.origin.passed.iter().all(|part| {
+                let value = part.of(now(part.submission), slot.size);
                 match slot.origin.computed {
-                    true => value == padded(before(at), offset as usize, size) || mutant!(ComputedIsPassedOn),
-                    false => &*value == bytes(slot) || mutant!(EqualOnceIsEqual),
+                    true => {
+                        value == part.of(before(part.submission), slot.size) || mutant!(ComputedIsPassedOn)
+                    }
+                    false => bytes(slot).starts_with(value) || mutant!(EqualOnceIsEqual),
                 }
             })
         });

@@ -4,6 +4,7 @@ use vkfuse_jit::plan::Promote;
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Lab, kernel};
+use super::rows::{reduce, spread};
 
 /// Two kernels that do the same, over a promoted buffer.
 fn twice(text: &str, push: [&[u32]; 2]) -> Lab {
@@ -89,6 +90,24 @@ probes! {
         for n in shared {
             assert!(!lab(7).holds_with(&[&[n], &[1000]]));
         }
+    }
+
+    /// A kernel that goes by the rows of another has numbers of the planner behind its own push constants, and hands all of
+    /// them on as one where it takes an index into them.
+    fn a_block_of_a_placed_kernel_is_passed_on_but_for_the_planners_numbers() {
+        if !is_possible() {
+            return;
+        }
+        let block = "layout(push_constant) uniform Q { uint m[3]; uint n; } q;---";
+        let flat = glsl("", "a z", "16", &format!("{block} if (i < q.n) z[i] = a[i] + q.m[i % 3u];"));
+        let lab = Lab::rewriting(80)
+            .submit(&reduce("own + v", "x + y"), [4, 1, 1], &[0, 1], &[20])
+            .submit(&spread("a[at] * 3u + b[wid.x]"), [4, 1, 1], &[0, 1, 2], &[20])
+            .submit(&flat, [5, 1, 1], &[2, 3], &[5, 6, 7, 80]);
+        assert!(lab.holds_with(&[&[20], &[20], &[8, 9, 10, 80]]));
+        assert!(!lab.holds_with(&[&[20], &[20], &[8, 9, 10, 79]]));
+        let checked = lab.check();
+        assert_eq!((checked.plan.steps.len(), checked.plan.report.rewrites.len()), (1, 1));
     }
 
     /// Where a kernel is worked out again inside of another, values become indices.
