@@ -89,7 +89,14 @@ fn types_that_are_made_of_themselves_are_refused_whatever_is_declared() {
 /// Whether the validator knows cooperative matrices depends on its version; that it can be used does not.
 #[test]
 fn a_capability_that_the_validator_does_not_know_is_named_with_its_version() {
-    let module = Module::from_words("matrices", &declaring("chain", 6022)).unwrap();
+    let module = match Module::from_words("matrices", &declaring("chain", 6022)) {
+        Ok(module) => module,
+        // One that knows them knows as well that they need an extension, which is not declared.
+        Err(KernelError::Invalid { detail, .. }) => {
+            return assert!(detail.contains("CooperativeMatrixKHR"), "{detail}");
+        }
+        Err(other) => panic!("{other}"),
+    };
     let kernel = Kernel::new(&module, None).unwrap().specialize(&[]).unwrap();
     let Err(Reason::Kernel(reason)) = &kernel.normal else { panic!("it has a normal form") };
     match reason {
