@@ -14,6 +14,7 @@ pub(crate) mod build;
 mod bytes;
 pub(crate) mod cfg;
 mod condition;
+mod counters;
 pub mod dependence;
 pub(crate) mod evaluate;
 pub mod expr;
