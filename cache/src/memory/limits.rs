@@ -28,8 +28,7 @@ impl Default for MemoryLimits {
 ///
 /// It lives as long as one of these does, also when the cache lets go of it. Clones of what one thread got are counted apart
 /// from those of other threads, so that threads that use one value write to no memory in common.
-// The outer count is a thread's, the inner one everybody's.
-#[allow(clippy::redundant_allocation)]
+#[expect(clippy::redundant_allocation, reason = "the outer count is a thread's, the inner one everybody's")]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cached<V>(Arc<Arc<V>>);
 
