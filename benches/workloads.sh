@@ -18,10 +18,11 @@ begin() { # begin FILE TITLE
     known=
 }
 
-buffer() { # buffer NAME ELEMENTS [INIT-OR-PROMOTE]
-    printf '\n[buffers.%s]\ntype = "f32"\nlen = %s\n' "$1" "$2" >>"$file"
+buffer() { # buffer NAME ELEMENTS [INIT-OR-PROMOTE]   (f32, or as $type says)
+    printf '\n[buffers.%s]\ntype = "%s"\nlen = %s\n' "$1" "${type:-f32}" "$2" >>"$file"
     case "${3:-}" in
         random) printf 'init = "random"\nseed = %s\n' "$(printf %s "$1" | cksum | cut -c1-4)" >>"$file" ;;
+        iota) printf 'init = "iota"\n' >>"$file" ;;
         private | local | auto) printf 'promote = "%s"\n' "$3" >>"$file" ;;
     esac
 }
@@ -345,6 +346,67 @@ seams() {
     submit seams/half.spv "global = [$less]" "$(u $less), $(u 0)" x t
     submit seams/half.spv "global = [$less]" "$(u $less), $(u $less)" y t
     submit seams/gain.spv "global = [$((2 * less))]" "$(u $((2 * less))), $(f 0.75)" t out
+    end
+
+    # A matrix product over an inner dimension of 256, and what follows it; two of them, and a gate.
+    inner=256
+    product="$(u "$side"), $(u "$side"), $(u $inner)"
+    begin 18-matmul-gelu "matrix product, bias, GELU"
+    buffer a $((side * inner)) random
+    buffer b $((inner * side)) random
+    buffer bias "$side" random
+    for name in c d; do buffer $name $pixels auto; done
+    buffer out $pixels
+    submit seams/matmul.spv "$area" "$product" a b c
+    submit seams/bias.spv "$flat" "$(u $pixels), $(u "$side")" c bias d
+    submit seams/gelu.spv "$flat" "$(u $pixels)" d out
+    end
+
+    begin 19-swiglu "SwiGLU of two matrix products"
+    buffer a $((side * inner)) random
+    for name in gate up; do buffer $name $((inner * side)) random; done
+    for name in c d; do buffer $name $pixels auto; done
+    buffer out $pixels
+    submit seams/matmul.spv "$area" "$product" a gate c
+    submit seams/matmul.spv "$area" "$product" a up d
+    submit seams/silu_up.spv "$flat" "$(u $pixels)" c d out
+    end
+
+    begin 20-product-gather "product, gather"
+    for name in x y; do buffer $name "$n" random; done
+    type=u32 buffer from "$n" iota
+    buffer t "$n" auto
+    buffer out "$n"
+    submit seams/product.spv "$line" "$(u "$n")" x y t
+    submit access/gather.spv "$line" "$(u "$n")" t from out
+    end
+
+    begin 21-bias-softmax "bias, softmax of rows"
+    buffer x $elements random
+    buffer bias $columns random
+    buffer t $elements auto
+    buffer most "$rows" local
+    buffer powers $elements auto
+    buffer sum "$rows" local
+    buffer out $elements
+    submit seams/bias.spv "$over" "$(u $elements), $(u $columns)" x bias t
+    submit softmax/row_max.spv "$groups" "$(u $columns)" t most
+    submit softmax/exp_sub.spv "$groups" "$(u $columns)" t most powers
+    submit softmax/row_sum.spv "$groups" "$(u $columns)" powers sum
+    submit softmax/divide.spv "$groups" "$(u $columns)" powers sum out
+    end
+
+    begin 22-cross-entropy "cross-entropy of rows"
+    buffer x $elements random
+    type=u32 buffer label "$rows" iota
+    buffer most "$rows" auto
+    buffer powers $elements auto
+    buffer sum "$rows" auto
+    buffer out "$rows"
+    submit softmax/row_max.spv "$groups" "$(u $columns)" x most
+    submit softmax/exp_sub.spv "$groups" "$(u $columns)" x most powers
+    submit softmax/row_sum.spv "$groups" "$(u $columns)" powers sum
+    submit seams/row_loss.spv "global = [$rows]" "$(u "$rows"), $(u $columns)" x label most sum out
     end
 }
 

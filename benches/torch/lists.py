@@ -39,6 +39,15 @@ def lists(n, columns, device):
         powers = torch.exp(x - x.amax(dim=1, keepdim=True))
         return powers / powers.sum(dim=1, keepdim=True)
 
+    def softmax_bias(x, bias):
+        return functional.softmax(x + bias, dim=1)
+
+    def layer_norm(x, scale, shift):
+        return functional.layer_norm(x, (columns,), scale, shift)
+
+    def cross_entropy(x, label):
+        return functional.cross_entropy(x, label, reduction="none")
+
     def residual_norm(x, y, w):
         h = x + y
         return h, h * torch.rsqrt(h.square().mean(dim=1, keepdim=True) + 1e-5) * w
@@ -81,16 +90,21 @@ def lists(n, columns, device):
     by_row, square, half = (rows, columns), (side, side), side // 2
     # A product of 4,096 x 4,096 x 256 has 16 M results; others as many as there are elements.
     inner = 256
+    labels = torch.arange(rows, device=device) % columns
+    yield "03-softmax", "softmax of rows", lambda x: functional.softmax(x, dim=1), [random(*by_row)]
+    yield "04-layer-norm", "layer normalization", layer_norm, [random(*by_row), random(columns), random(columns)]
+    yield "21-bias-softmax", "bias, softmax", softmax_bias, [random(*by_row), random(columns)]
+    yield "22-cross-entropy", "cross-entropy of rows", cross_entropy, [random(*by_row), labels]
     yield "10-flat-softmax", "flat softmax", softmax, [random(*by_row)]
     yield "11-residual-norm", "add, RMS norm, weight; the sum is kept", residual_norm, [random(*by_row), random(*by_row), random(columns)]
     yield "09-rms-weight", "RMS norm, weight", rms_weight, [random(*by_row), random(columns)]
-    yield None, "matmul, bias, GELU", matmul_bias_gelu, [random(side, inner), random(inner, side), random(side)]
-    yield None, "SwiGLU of two matmuls", swiglu, [random(side, inner), random(inner, side), random(inner, side)]
+    yield "18-matmul-gelu", "matmul, bias, GELU", matmul_bias_gelu, [random(side, inner), random(inner, side), random(side)]
+    yield "19-swiglu", "SwiGLU of two matmuls", swiglu, [random(side, inner), random(inner, side), random(inner, side)]
     yield "12-gain-blur-gain", "gain, blur, gain", gain_blur_gain, [random(*square)]
     yield "13-product-reversed", "product, reversal", product_reversed, [random(n), random(n)]
     yield "14-gain-transpose-sum", "gain, transposition, sum", product_transpose_sum, [random(*square), random(*square)]
     yield "15-gain-rotary", "scale, rotary pairs", rotary, [random(*by_row), random(columns // 2), random(columns // 2)]
-    yield None, "gather of a product", gather, [random(n), random(n), torch.randint(n, (n,), device=device)]
+    yield "20-product-gather", "gather of a product", gather, [random(n), random(n), torch.arange(n, device=device)]
     yield "16-gain-upsample", "scale, up-sampling", upsample, [random(half, half)]
     yield "17-halves", "concatenation, gain", concatenation, [random(n // 2), random(n // 2)]
 

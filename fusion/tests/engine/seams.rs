@@ -107,6 +107,40 @@ fn residual_add_and_rms_norm_and_weight() {
     }
 }
 
+/// A value a row, after reductions of the rows: one invocation of each work-group takes the row's.
+#[test]
+fn cross_entropy_of_rows() {
+    let rig = rig!();
+    for (columns, rows_of) in [(1000, ROWS), (1024, 600), (64, 40)] {
+        let n = rows_of * columns;
+        let mut list = Workload::default();
+        let x = list.floats("x", values(n));
+        let label = list.words("label", (0..rows_of).map(|row| row * 7 % columns));
+        let [most, sum] = ["most", "sum"].map(|name| list.poisoned(name, rows_of as usize));
+        let exp = list.poisoned("exp", n as usize);
+        [most, exp, sum].into_iter().for_each(|buffer| list.promote(buffer, Auto));
+        let loss = list.poisoned("loss", rows_of as usize);
+        list.submit(Submit::new("softmax/row_max", rows(rows_of)).read(0, x).write(1, most).push(columns));
+        let flat = Submit::new("seams/exp_sub", items(n)).push(n).push(columns);
+        list.submit(flat.read(0, x).read(1, most).write(2, exp));
+        list.submit(Submit::new("softmax/row_sum", rows(rows_of)).read(0, exp).write(1, sum).push(columns));
+        let last = Submit::new("seams/row_loss", items(rows_of)).push(rows_of).push(columns);
+        list.submit(last.read(0, x).read(1, label).read(2, most).read(3, sum).write(4, loss));
+        let ran = list.check_fused(&rig);
+        let placed =
+            ran.report().plan.rewrites.iter().map(|one| (one.submission, one.places)).collect::<Vec<_>>();
+        assert!(placed.contains(&(3, Places::Rows { length: 1 })), "{:#?}", ran.report().plan);
+        assert!(placed.contains(&(1, Places::Rows { length: columns })), "{:#?}", ran.report().plan);
+        for buffer in [most, exp, sum] {
+            assert!(
+                ran.buffer_report(buffer).is_some_and(|one| one.got != vkfuse::Internalization::None),
+                "{:#?}",
+                ran.report()
+            );
+        }
+    }
+}
+
 #[test]
 fn rms_norm_and_weight() {
     let rig = rig!();

@@ -237,7 +237,8 @@ impl View {
                 }
                 _ => whole(self.step(form, self.group_digits())?)?,
             };
-            return (inside != 0).then_some(Places::Rows { length });
+            // One element a row is one invocation's.
+            return (inside != 0 || length == 1).then_some(Places::Rows { length });
         }
         if local[2] != 1 || of.groups[2] != 1 {
             return None;
