@@ -70,6 +70,7 @@
 //! | `VKFUSE_SHAPE` | `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv`: the shape of dispatches whose kernels do not care for it |
 //! | `VKFUSE_INTERLEAVE` | `GROUPS` or `GROUPSxLEAST`: how many work-groups of kernels with barriers one work-group does side by side |
 //! | `VKFUSE_KEEP` | bytes of elements that an invocation keeps in registers once it has loaded them |
+//! | `VKFUSE_UNROLL` | `ROUNDS` or `ROUNDSxAT_ONCE`: which loops of fused kernels are written out |
 //! | `VKFUSE_PUSH` | bytes of push constants that a fused kernel has at the most; the rest is in a uniform buffer |
 //! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which modules are printed to the standard error, or `all` |
 //! | `VKFUSE_CACHE_PERSISTENT` | `0` keeps nothing on disk |
@@ -144,7 +145,7 @@ pub mod device {
     //! What there is to run on.
 
     pub use crate::{
-        jit::{InterleaveFacts, ShapeFacts},
+        jit::{InterleaveFacts, LoopFacts, ShapeFacts},
         vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer},
     };
 }
@@ -192,7 +193,7 @@ pub use crate::{
         Artifact, CacheStats, Difference, Event as CacheEvent, Explanation, NotCacheable, RecordedList,
         Recording, RecordingError,
     },
-    device::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, InterleaveFacts, ShapeFacts},
+    device::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, InterleaveFacts, LoopFacts, ShapeFacts},
     error::{
         BindingName, BufferError, BuildError, DeviceError, FusionError, JitError, KernelError, KernelReason,
         PlanError, SubmitError, Unreadable,

@@ -31,7 +31,7 @@ pub use text::Question;
 use crate::analysis::AccessKind;
 use crate::analysis::dependence::Relation;
 use crate::plan::again::Again;
-use crate::plan::recipe::{Recipe, Target};
+use crate::plan::recipe::{Recipe, Target, Unroll};
 use crate::plan::step::Source;
 use crate::plan::{BufferId, Internalization, Plan, RenameReport, Step, Submission};
 use group::{Access, Group, Traces};
@@ -230,10 +230,16 @@ impl Checker<'_, '_> {
             self.internal(&group, &mut world, &mut traces, &known, number, internal);
         }
         for (member, one) in recipe.members.iter().enumerate() {
-            for &(of, rounds) in &one.unroll {
-                let subject =
-                    format!("submission {}, loop {of}: {rounds} rounds", group.members[member].position);
-                let mut make = |_| group.rounds(&mut world, &mut traces, member, (of as usize, rounds));
+            for how in &one.unroll {
+                let (rounds, what) = match *how {
+                    Unroll::Whole { sure, most, .. } if sure == most => ((sure, Some(most)), "rounds"),
+                    Unroll::Whole { sure, most, .. } => ((sure, Some(most)), "rounds or one more"),
+                    Unroll::Part { times, at_once, .. } => ((times * at_once, None), "rounds at least"),
+                };
+                let of = how.index();
+                let position = group.members[member].position;
+                let subject = format!("submission {position}, loop {of}: {} {what}", rounds.0);
+                let mut make = |_| group.rounds(&mut world, &mut traces, member, of as usize, rounds);
                 self.ask(Claim::Rounds, subject, &mut make);
             }
         }

@@ -168,6 +168,10 @@ mutants! {
     SharedMemoryIsOne: "work-groups that are done side by side share their variables",
     LastGroupIsFull: "the last work-group has as many to do as the others",
     LastGroupsNeedNoBarrier: "work-groups that are done one by one need no barrier between them",
+    // Loops that are written out.
+    TailIsFull: "all invocations go round as often as one does",
+    RoundsOfOneAreOfAll: "what rounds of a loop one invocation does all do, where several stand one after another",
+    #[load = true] TestsHaveNoEffects: "what a loop does before its test may be done twice",
     // Loads that are done once.
     KeptWhateverIsWritten: "what somebody writes is what it was when it was loaded",
     KeptOfSomeRounds: "a loop has loaded an element in every round, whatever its rounds pass",

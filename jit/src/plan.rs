@@ -49,6 +49,7 @@ pub use submission::{
     Arg, BufferId, FloatMode, FuseOptions, ImageSize, Internalization, Limits, Number, Numbers, Policy,
     Promote, ShapeFacts, SmallScalars, Submission,
 };
+pub use unroll::LoopFacts;
 pub use values::PushFlow;
 
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 use vkfuse_cache::{Key, Part, PartKind};
 
 use crate::{
-    jit::{InterleaveFacts, Limits, Origin, ShapeFacts, Step},
+    jit::{InterleaveFacts, Limits, LoopFacts, Origin, ShapeFacts, Step},
     options::environment,
     vk::Gpu,
 };
@@ -114,6 +114,7 @@ fn device(limits: &Limits) -> Part {
         max_loop_rounds,
         shape,
         interleave,
+        loops,
         kept_bytes,
         kept_result_bytes,
         // It decides what is fused with what, and each fused list is a recipe of its own.
@@ -123,6 +124,7 @@ fn device(limits: &Limits) -> Part {
     } = limits;
     let ShapeFacts { group_size, items, vectors } = shape;
     let InterleaveFacts { work_groups, least, private_bytes, shared_bytes } = interleave;
+    let LoopFacts { rounds, at_once } = loops;
     Part::new()
         .u32("push-constant bytes", *max_push_bytes)
         .u32("shared bytes", *max_shared_bytes)
@@ -142,6 +144,8 @@ fn device(limits: &Limits) -> Part {
         .u32("side by side: left", *least)
         .u32("side by side: private bytes", *private_bytes)
         .u32("side by side: shared bytes", *shared_bytes)
+        .u32("written out: rounds", *rounds)
+        .u32("written out: rounds at once", *at_once)
         .str("small scalars", &format!("{small_scalars:?}"))
         .str("float controls", &format!("{float_controls:?}"))
 }
@@ -166,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 24] = [
+        let changes: [fn(&mut Limits); 26] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -174,6 +178,8 @@ mod tests {
             |l| l.interleave.least += 1,
             |l| l.interleave.private_bytes += 4,
             |l| l.interleave.shared_bytes += 4,
+            |l| l.loops.rounds += 1,
+            |l| l.loops.at_once += 1,
             |l| l.kept_bytes += 4,
             |l| l.kept_result_bytes += 4,
             |l| l.max_push_bytes += 4,

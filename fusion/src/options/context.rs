@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    jit::{InterleaveFacts, Pass, ShapeFacts},
+    jit::{InterleaveFacts, LoopFacts, Pass, ShapeFacts},
     options::{cache::CacheOptions, environment, guard::CompileGuard},
     vk::DeviceSelector,
 };
@@ -20,6 +20,7 @@ pub struct ContextOptions {
     pub(crate) print_after: Vec<Pass>,
     pub(crate) shape: Option<ShapeFacts>,
     pub(crate) interleave: Option<InterleaveFacts>,
+    pub(crate) loops: Option<LoopFacts>,
     pub(crate) kept_bytes: Option<u32>,
     pub(crate) push_bytes: Option<u32>,
     pub(crate) guard: CompileGuard,
@@ -45,6 +46,7 @@ impl ContextOptions {
             print_after: environment::print_after(),
             shape: environment::shape(),
             interleave: environment::interleave(),
+            loops: environment::loops(),
             kept_bytes: environment::kept_bytes(),
             push_bytes: environment::push_bytes(),
             guard: environment::compile_guard(),
@@ -127,6 +129,14 @@ impl ContextOptions {
     #[must_use]
     pub fn interleave(mut self, interleave: InterleaveFacts) -> ContextOptions {
         self.interleave = Some(interleave);
+        self
+    }
+
+    /// Which loops of a fused kernel are written out, instead of what is known to be best for the device. It changes how fast a fused
+    /// list runs, and never what comes out.
+    #[must_use]
+    pub fn loops(mut self, loops: LoopFacts) -> ContextOptions {
+        self.loops = Some(loops);
         self
     }
 

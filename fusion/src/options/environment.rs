@@ -10,6 +10,7 @@
 //! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses) |
 //! | `VKFUSE_INTERLEAVE` | how many work-groups of a fused kernel with barriers one work-group does side by side, instead of what is known to be best for the device: `GROUPS` or `GROUPSxLEAST` (how many work-groups are to be left of a dispatch, 1 if it is not said) |
 //! | `VKFUSE_KEEP` | most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is known to be best for the device |
+//! | `VKFUSE_UNROLL` | which loops of a fused kernel are written out, instead of what is known to be best for the device: `ROUNDS` or `ROUNDSxAT_ONCE` (most rounds of a loop that is written out as a whole; rounds of a longer one that stand one after another, 1 if it is not said) |
 //! | `VKFUSE_PUSH` | most bytes of push constants that a fused kernel has, if that is less than the device's limit; what does not fit is in a uniform buffer |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
 //! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code) |
@@ -29,7 +30,7 @@ use std::{
 };
 
 use crate::{
-    jit::{InterleaveFacts, Pass, ShapeFacts},
+    jit::{InterleaveFacts, LoopFacts, Pass, ShapeFacts},
     options::guard::CompileGuard,
     vk::{DeviceSelector, PRIVATE_BYTES},
 };
@@ -111,6 +112,16 @@ pub(crate) fn interleave() -> Option<InterleaveFacts> {
 fn parse_interleave(text: &str) -> Option<InterleaveFacts> {
     let (work_groups, least) = most_and_least(text)?;
     Some(InterleaveFacts { work_groups, least, private_bytes: PRIVATE_BYTES, shared_bytes: 0 })
+}
+
+/// `VKFUSE_UNROLL`; what cannot be read counts as unset, with a warning.
+pub(crate) fn loops() -> Option<LoopFacts> {
+    let value = variable("VKFUSE_UNROLL")?;
+    let facts = value.to_str().and_then(most_and_least);
+    if facts.is_none() {
+        tracing::warn!(?value, "VKFUSE_UNROLL is not ROUNDS or ROUNDSxAT_ONCE: it is left aside");
+    }
+    facts.map(|(rounds, at_once)| LoopFacts { rounds, at_once })
 }
 
 /// `VKFUSE_KEEP`; what cannot be read counts as unset, with a warning.

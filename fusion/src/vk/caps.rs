@@ -2,7 +2,7 @@
 //!
 //! Copied once when the device is opened, so that planning asks plain fields and never the driver.
 
-use crate::jit::{FloatControls, InterleaveFacts, ShapeFacts};
+use crate::jit::{FloatControls, InterleaveFacts, LoopFacts, ShapeFacts};
 use vulkano::{
     Version,
     device::{
@@ -283,6 +283,11 @@ impl Caps {
             private_bytes: PRIVATE_BYTES,
             shared_bytes: SHARED_BYTES,
         }
+    }
+
+    /// Which loops of kernels with barriers are written out.
+    pub(crate) fn loops(&self) -> LoopFacts {
+        LoopFacts::default()
     }
 
     /// See [`Limits::kept_bytes`](crate::jit::Limits::kept_bytes). What is loaded again comes from a cache, and registers cost as

@@ -5,8 +5,8 @@ use std::io::Write as _;
 
 use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, Event, FusionProperties,
-    FusionWrapper, InterleaveFacts, Internalization, Kernel, Outcome, Promote, Queue, QueueOptions,
-    ShapeFacts,
+    FusionWrapper, InterleaveFacts, Internalization, Kernel, LoopFacts, Outcome, Promote, Queue,
+    QueueOptions, ShapeFacts,
 };
 use vkfuse_fuzz::wgsl::{Case, Generator, Legality, Random, Verdict, run_unfused};
 use vkfuse_jit::plan;
@@ -42,6 +42,8 @@ impl Device {
             shared_bytes: 0,
         });
         let options = options.kept_bytes([0, 64][seed as usize % 2]);
+        let written_out = [(16, 1), (2, 2), (64, 4), (0, 2), (4, 3)][seed as usize % 5];
+        let options = options.loops(LoopFacts { rounds: written_out.0, at_once: written_out.1 });
         // What is beyond goes through a buffer; the environment's word counts for all seeds.
         let push_bytes = [256, 8, 16, 0, 64].get(seed as usize % 5);
         let push_bytes = push_bytes.filter(|_| std::env::var_os("VKFUSE_PUSH").is_none());

@@ -63,8 +63,7 @@ fn softmax_whose_exp_and_divide_are_flat() {
             assert_placed(&ran, Places::Rows { length: columns }, &[1, 3]);
             assert_eq!(ran.barriers_kept(), 2);
             if promote == Auto {
-                let kind = if columns == 1024 { Promote::Private } else { Promote::Local };
-                ran.assert_internalized(exp, kind);
+                ran.assert_internalized(exp, Promote::Private);
             }
         }
     }
@@ -103,7 +102,7 @@ fn residual_add_and_rms_norm_and_weight() {
         assert_placed(&ran, Places::Rows { length: columns }, &[0, 2]);
         assert_eq!(ran.barriers_kept(), 0);
         ran.assert_in_memory(h);
-        ran.assert_internalized(t, if columns == 1024 { Promote::Private } else { Promote::Local });
+        ran.assert_internalized(t, Promote::Private);
     }
 }
 

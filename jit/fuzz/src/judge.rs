@@ -6,8 +6,8 @@ use rspirv::binary::Assemble as _;
 use vkfuse_interp::{AccessKind, Order, Program, Trace};
 use vkfuse_jit::kernel::BindingKind;
 use vkfuse_jit::plan::{
-    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, Plan, Promote, ShapeFacts,
-    Step, Submission, overwrites, plan, plan_unfused,
+    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, LoopFacts, Plan, Promote,
+    ShapeFacts, Step, Submission, overwrites, plan, plan_unfused,
 };
 
 use crate::again;
@@ -97,6 +97,15 @@ const SHAPES: [(u32, u32, bool); 8] = [
 /// Work-groups that one does side by side, under each of these shapes.
 const SIDE_BY_SIDE: [u32; 8] = [1, 2, 4, 1, 3, 2, 1, 2];
 
+/// Loops that are written out.
+const WRITTEN_OUT: [LoopFacts; 5] = [
+    LoopFacts { rounds: 16, at_once: 1 },
+    LoopFacts { rounds: 2, at_once: 2 },
+    LoopFacts { rounds: 64, at_once: 4 },
+    LoopFacts { rounds: 0, at_once: 2 },
+    LoopFacts { rounds: 4, at_once: 3 },
+];
+
 /// What the device of a list can do.
 pub(crate) fn limits(list: &List) -> Limits {
     let (group_size, items, vectors) = SHAPES[list.shape as usize % SHAPES.len()];
@@ -106,6 +115,7 @@ pub(crate) fn limits(list: &List) -> Limits {
         kept_bytes: [0, 16, 64][list.shape as usize % 3],
         kept_result_bytes: [0, 16, 64][list.shape as usize / 3 % 3],
         interleave: InterleaveFacts { work_groups, least: 1, private_bytes: 256, shared_bytes: 0 },
+        loops: WRITTEN_OUT[list.shape as usize % WRITTEN_OUT.len()],
         max_push_bytes: [256, 16, 32, 4, 0][list.shape as usize / 2 % 5],
         max_shared_bytes: 32 << 10,
         max_storage_buffers: 16,

@@ -31,13 +31,14 @@ impl Evaluator<'_> {
         Some(total)
     }
 
-    /// Rounds of a loop that goes round equally often in every invocation, and the atom that counts them.
-    pub(crate) fn exact_rounds(&mut self, atoms: &mut Atoms, index: usize) -> Option<(AtomId, u32)> {
+    /// Fewest and most rounds that any invocation does of a loop that nothing but its test ends, and the atom that counts them.
+    pub(crate) fn rounds_between(&mut self, atoms: &mut Atoms, index: usize) -> Option<(AtomId, u32, u32)> {
         self.leave();
         let (least, most) = self.rounds_of(atoms, index)?;
         let (node, bound) = self.counted(index)?;
         let counter = atoms.find(&self.round(node))?;
-        (bound.only_exit && least == most).then_some((counter, u32::try_from(most).ok()?))
+        bound.only_exit.then_some(())?;
+        Some((counter, u32::try_from(least).ok()?, u32::try_from(most).ok()?))
     }
 
     /// The counter of a loop, and what it is tested against.

@@ -9,7 +9,7 @@ use super::access::Guard;
 use super::build::{Builder, Definition, id_at};
 use super::cfg::Edge;
 use super::expr::{Node, NodeId, sign_extend};
-use super::unroll::Unrollable;
+use super::unroll::{Round, Unrollable};
 
 /// The loops of a kernel, outermost first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub(crate) struct LoopRounds {
     /// Under which conditions it is not left but by its test; `None` if something other than a condition of its own rounds
     /// leads out of it.
     pub(crate) exits: Option<Vec<Guard>>,
-    /// Instructions of one round, if its rounds can be written out one after the other.
-    pub(crate) weight: Option<u32>,
+    /// What a round is made of, if its rounds can be written out one after the other.
+    pub(crate) round: Option<Round>,
 }
 
 /// Most rounds of one loop, each time it is entered.
@@ -45,7 +45,7 @@ impl Builder<'_> {
                     rounds: if tested.is_empty() { self.by_factors(index) } else { Rounds::Counted },
                     tested,
                     exits: self.other_exits(index),
-                    weight: Unrollable::of(self.function, self.cfg, index).map(|parts| parts.weight),
+                    round: Unrollable::of(self.function, self.cfg, index).map(|parts| parts.round),
                 }
             })
             .collect()

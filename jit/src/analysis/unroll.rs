@@ -7,10 +7,11 @@
 //! - the loop is left only by its test, which stands before everything a round does
 //! - without the loop around it, what a round does is structured control flow still
 
-use rspirv::dr::{Function, Operand};
+use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::Op;
 
 use super::cfg::Cfg;
+use crate::frontend::opcodes;
 
 /// Where the parts of such a loop are: blocks by their index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +26,37 @@ pub(crate) struct Unrollable {
     pub(crate) inside: u32,
     /// Label that is next if it says to stop.
     pub(crate) out: u32,
-    /// Instructions of one round.
+    /// What a round is made of.
+    pub(crate) round: Round,
+}
+
+/// What one round of a loop is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Round {
+    /// Its instructions.
     pub(crate) weight: u32,
+    /// It loads something.
+    pub(crate) loads: bool,
+    /// Up to the test it has no effects: it may come there twice.
+    pub(crate) repeatable: bool,
+}
+
+/// Whether an instruction does the same each time, and nothing else.
+fn is_repeatable(inst: &Instruction) -> bool {
+    let op = inst.class.opcode;
+    let moves = matches!(
+        op,
+        Op::Phi
+            | Op::Load
+            | Op::AccessChain
+            | Op::InBoundsAccessChain
+            | Op::ArrayLength
+            | Op::LoopMerge
+            | Op::SelectionMerge
+            | Op::Branch
+            | Op::BranchConditional
+    );
+    moves || opcodes::has(op, opcodes::PURE) || mutant!(TestsHaveNoEffects)
 }
 
 impl Unrollable {
@@ -89,7 +119,11 @@ impl Unrollable {
             return None;
         }
         let blocks: Vec<usize> = (0..function.blocks.len()).filter(|&block| inside(block)).collect();
-        let weight = blocks.iter().map(|&block| instructions(block).len() as u32).sum();
-        Some(Self { blocks, prefix, latch, inside: goes_on, out, weight })
+        let round = Round {
+            weight: blocks.iter().map(|&block| instructions(block).len() as u32).sum(),
+            loads: blocks.iter().flat_map(|&b| instructions(b)).any(|inst| inst.class.opcode == Op::Load),
+            repeatable: prefix.iter().flat_map(|&block| instructions(block)).all(is_repeatable),
+        };
+        Some(Self { blocks, prefix, latch, inside: goes_on, out, round })
     }
 }

@@ -171,13 +171,14 @@ impl<'a> Group<'a> {
         Some(ask(w, assertions, &facts))
     }
 
-    /// Asks for an invocation that goes round a loop another number of times than it was written out for.
+    /// Asks for an invocation that goes round a loop less often than `sure`, or more often than `most`, if that is known.
     pub(super) fn rounds(
         &'a self,
         w: &mut World,
         traces: &mut Traces<'a>,
         member: usize,
-        (of, rounds): (usize, u32),
+        of: usize,
+        (sure, most): (u32, Option<u32>),
     ) -> Option<Question> {
         let reader = actor(self, w, "t");
         let trace = self.trace(w, traces, member, &reader, true);
@@ -187,17 +188,18 @@ impl<'a> Group<'a> {
         let frames = trace.rounds(w, ROOT, of)?;
         let enters = trace.entry(w, frames[0]);
         // The test is passed once more than the loop goes round.
-        let ends = match frames.get(rounds as usize) {
-            Some(&last) => {
-                let reaches = trace.entry(w, last);
-                let more = match frames.get(rounds as usize + 1) {
-                    Some(&further) => trace.entry(w, further),
-                    None => w.terms.truth(false),
-                };
+        let mut passes = |w: &mut World, round: u32| match frames.get(round as usize) {
+            Some(&frame) => trace.entry(w, frame),
+            None => w.terms.truth(false),
+        };
+        let reaches = passes(w, sure);
+        let ends = match most {
+            Some(most) => {
+                let more = passes(w, most + 1);
                 let no_more = w.terms.not(more);
                 w.terms.both(reaches, no_more)
             }
-            None => w.terms.truth(false),
+            None => reaches,
         };
         let other = w.terms.not(ends);
         let facts = trace.facts().to_vec();

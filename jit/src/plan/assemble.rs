@@ -13,7 +13,7 @@ use super::load_once::{self, Kept};
 use super::mapping::Layout;
 use super::push::{MOST_WITH_BUFFER, PushBlock};
 use super::recipe::{
-    Hidden, Interleave, Internal, KeptLoad, Mapping, Member, Recipe, Remap, Target, UnifiedBinding,
+    Hidden, Interleave, Internal, KeptLoad, Mapping, Member, Recipe, Remap, Target, UnifiedBinding, Unroll,
 };
 use super::report::{AloneReason, BufferReport, GroupReport};
 use super::seam;
@@ -154,7 +154,7 @@ pub(crate) fn fused(
     let members = group.start..group.end();
     let own: u64 = list[members.clone()].iter().map(|s| u64::from(s.kernel.interface.workgroup_bytes)).sum();
     let shared = u64::from(limits.max_shared_bytes).saturating_sub(own);
-    let mut room = Room { shared, small: limits.small_scalars };
+    let mut room = Room { shared, facts: limits.into() };
     let mut granted = Vec::new();
     let reported: AHashSet<BufferId> = plan.report.buffers.iter().map(|r| r.buffer).collect();
     for buffer in buffers_of(&list[members.clone()]) {
@@ -185,8 +185,9 @@ pub(crate) fn fused(
         Some(_) => Vec::new(),
         None => load_once::choose(list, uses, &mut group, &granted, limits),
     };
-    let unrolled = if granted.iter().any(Granted::is_unrolled) || kept.iter().any(Kept::is_unrolled) {
-        unroll::all(list, uses, &mut group)
+    let whole = granted.iter().any(Granted::is_unrolled) || kept.iter().any(Kept::is_unrolled);
+    let unrolled = if whole || limits.loops.at_once > 1 {
+        unroll::all(list, uses, &mut group, limits.loops, whole)
     } else {
         Vec::new()
     };
@@ -274,7 +275,7 @@ struct Parts<'a> {
     granted: &'a [Granted],
     barriers: Vec<usize>,
     chosen: Option<Chosen>,
-    unrolled: Vec<Vec<(u32, u32)>>,
+    unrolled: Vec<Vec<Unroll>>,
     kept: Vec<Kept>,
     together: Option<SideBySide>,
 }

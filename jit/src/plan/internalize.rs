@@ -17,8 +17,10 @@ use super::group::{Group, analysis_of, needs_glsl_memory_model, site};
 use super::reaching_definitions::check_covered;
 use super::recipe::{Internal, SlotOf};
 use super::report::{BufferReport, TrustedReport};
-use super::submission::{BufferId, FuseOptions, Internalization, Policy, Promote, SmallScalars, Submission};
-use super::unroll::{self, Written};
+use super::submission::{
+    BufferId, FuseOptions, Internalization, Limits, Policy, Promote, SmallScalars, Submission,
+};
+use super::unroll::{self, LoopFacts, Written};
 use super::uses::Uses;
 use crate::Reason;
 use crate::analysis::access::AccessKind;
@@ -28,15 +30,28 @@ use crate::analysis::evaluate::{AccessForm, Evaluator};
 use crate::kernel::BindingKind;
 use crate::reason::AccessPair;
 
-/// Most elements of one buffer that one invocation keeps in registers.
-const MAX_PRIVATE_SLOTS: i128 = 64;
+/// Most elements of one buffer that one invocation keeps in registers, unless loops of more rounds are written out.
+const MAX_PRIVATE_SLOTS: u32 = 64;
 
 /// What the device has left for internalized buffers.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
     /// Shared memory in bytes.
     pub(crate) shared: u64,
-    pub(crate) small: SmallScalars,
+    pub(crate) facts: Facts,
+}
+
+/// What the device has for elements that are not in memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Facts {
+    small: SmallScalars,
+    loops: LoopFacts,
+}
+
+impl From<&Limits> for Facts {
+    fn from(limits: &Limits) -> Self {
+        Self { small: limits.small_scalars, loops: limits.loops }
+    }
 }
 
 /// A buffer that stays inside.
@@ -177,9 +192,10 @@ fn grant(
         return Err(Reason::SeveralGroups);
     }
     let Owned { elements, size: element_size, stride, slots, places, widen } =
-        owned(list, uses, group, buffer, kind, options, room.small)?;
-    if kind == Internalization::Private && i128::from(slots) > MAX_PRIVATE_SLOTS {
-        return Err(Reason::TooManySlots { slots: u64::from(slots), limit: MAX_PRIVATE_SLOTS as u64 });
+        owned(list, uses, group, buffer, kind, options, room.facts)?;
+    let limit = MAX_PRIVATE_SLOTS.max(room.facts.loops.rounds);
+    if kind == Internalization::Private && slots > limit {
+        return Err(Reason::TooManySlots { slots: u64::from(slots), limit: u64::from(limit) });
     }
     // Bytes without layout are at most those with it.
     let bytes = u64::from(slots) * element_size.next_multiple_of(16).min(stride.max(element_size));
@@ -224,9 +240,9 @@ pub(super) fn owned(
     buffer: BufferId,
     kind: Internalization,
     options: &FuseOptions,
-    small: SmallScalars,
+    facts: Facts,
 ) -> Result<Owned, Reason> {
-    let (elements, joint, size, stride) = elements(list, uses, group, buffer, small)?;
+    let (elements, joint, size, stride) = elements(list, uses, group, buffer, facts)?;
     let private = kind == Internalization::Private && !mutant!(LocalIsPrivate);
     let needed = if private { Relation::SameInvocation } else { Relation::SameGroup };
     let mut widen = AHashSet::new();
@@ -244,7 +260,7 @@ pub(super) fn elements(
     uses: &Uses,
     group: &mut Group,
     buffer: BufferId,
-    small: SmallScalars,
+    Facts { small, loops: facts }: Facts,
 ) -> Result<(Vec<Element>, Vec<Element>, u64, u64), Reason> {
     let mut found = Vec::new();
     let mut joint = Vec::new();
@@ -263,7 +279,7 @@ pub(super) fn elements(
             .environment(&mut group.atoms, position, submission, &sizes, &constants)
             .ok_or(Reason::RangeTooLarge)?;
         let mut evaluator = Evaluator::new(&group.atoms, analysis, &env);
-        let loops: Rc<[Written]> = unroll::loops(&mut group.atoms, analysis, &mut evaluator).into();
+        let loops: Rc<[Written]> = unroll::loops(&mut group.atoms, analysis, &mut evaluator, facts).into();
         let normal = submission.kernel.normal.as_ref().map_err(Clone::clone)?;
         for (number, access) in analysis.accesses.iter().enumerate() {
             let arg = &submission.args[access.binding];

@@ -108,7 +108,7 @@ fn of_results(
     // As if it were to stay inside, and nothing is believed.
     let (kind, options) = (Internalization::Private, FuseOptions::default());
     let Owned { elements, size, slots, places, .. } =
-        internalize::owned(list, uses, group, buffer, kind, &options, limits.small_scalars).ok()?;
+        internalize::owned(list, uses, group, buffer, kind, &options, limits.into()).ok()?;
     let all = elements.iter().zip(places).filter(|(one, _)| !one.form.never);
     let (elements, places): (Vec<&Element>, Vec<SlotOf>) = all.unzip();
     let is_read = elements.iter().any(|one| one.kind == AccessKind::Read);
@@ -156,7 +156,7 @@ fn of_buffer(
     buffer: BufferId,
     limits: &Limits,
 ) -> Option<Kept> {
-    let (mut elements, _, size, stride) = elements(list, uses, group, buffer, limits.small_scalars).ok()?;
+    let (mut elements, _, size, stride) = elements(list, uses, group, buffer, limits.into()).ok()?;
     elements.retain(|one| !one.form.never && one.kind == AccessKind::Read);
     if !(2..=MAX_LOADS).contains(&elements.len()) || !are_whole(list, elements.iter(), size) {
         return None;
@@ -200,7 +200,7 @@ fn is_behind(list: &[Submission], group: &Group, read: &Element, first: &[&Eleme
         .filter_map(|one| {
             let written = done(one)?;
             let mut all = instances(list, &group.atoms, one)?;
-            all.retain(|instance| instance.is_within(written.counter, i128::from(written.rounds)));
+            all.retain(|instance| instance.is_within(written.counter, i128::from(written.sure)));
             Some(all)
         })
         .flatten()

@@ -8,7 +8,7 @@ use super::submission::{FloatMode, Internalization};
 use crate::kernel::BindingKind;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 12;
+pub(crate) const CODE_VERSION: u32 = 13;
 
 /// How the ids of the members follow from those of the fused kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,12 +81,30 @@ pub(crate) struct Member {
     pub(crate) widen_barriers: bool,
     /// Accesses that take the elements of all items at once, in the order of the kernel's accesses; empty if none does.
     pub(crate) wide: Vec<bool>,
-    /// Loops of the kernel that are written out, and their rounds.
-    pub(crate) unroll: Vec<(u32, u32)>,
+    /// Loops of the kernel that are written out.
+    pub(crate) unroll: Vec<Unroll>,
     /// Where floats come in that the driver's compiler must not see through.
     pub(crate) hidden: Hidden,
     /// Loads and stores of which the element is kept, in the order of the kernel's accesses.
     pub(crate) kept: Vec<KeptLoad>,
+}
+
+/// How a loop is written out; `index` is its number among the kernel's loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unroll {
+    /// All of its rounds. The first `sure` are done by every invocation; the one that is left, if any, after its test.
+    Whole { index: u32, sure: u32, most: u32 },
+    /// `times` by `at_once` rounds, which every invocation does. Then the loop follows as it is.
+    Part { index: u32, times: u32, at_once: u32 },
+}
+
+impl Unroll {
+    /// Which loop it is.
+    pub(crate) fn index(&self) -> u32 {
+        match *self {
+            Self::Whole { index, .. } | Self::Part { index, .. } => index,
+        }
+    }
 }
 
 /// A load or store of which the element is kept, or was.
@@ -239,9 +257,12 @@ impl Recipe {
             }
             out.u32(u32::from(*widen_barriers));
             out.list(wide, |out, &wide| out.u32(u32::from(wide)));
-            out.list(unroll, |out, &(which, rounds)| {
-                out.u32(which);
-                out.u32(rounds);
+            out.list(unroll, |out, &how| {
+                let numbers = match how {
+                    Unroll::Whole { index, sure, most } => [0, index, sure, most],
+                    Unroll::Part { index, times, at_once } => [1, index, times, at_once],
+                };
+                numbers.into_iter().for_each(|n| out.u32(n));
             });
             let Hidden { bindings, push, numbers } = hidden;
             out.list(bindings, |out, &hidden| out.u32(u32::from(hidden)));

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::interleave::InterleaveFacts;
 pub use super::shape::ShapeFacts;
+use super::unroll::LoopFacts;
 pub use crate::analysis::layout::SmallScalars;
 pub use crate::analysis::numbers::{Number, Numbers};
 use crate::analysis::size::BoundSize;
@@ -150,6 +151,8 @@ pub struct Limits {
     pub kept_result_bytes: u32,
     /// What work-groups side by side are worth.
     pub interleave: InterleaveFacts,
+    /// Which loops are written out.
+    pub loops: LoopFacts,
     /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory:
     /// more is slower fused than not. `None` if that is never so.
     pub max_broadcast_bytes: Option<u64>,
@@ -177,6 +180,7 @@ impl Default for Limits {
             kept_bytes: 0,
             kept_result_bytes: 0,
             interleave: InterleaveFacts::default(),
+            loops: LoopFacts::default(),
             max_broadcast_bytes: None,
             small_scalars: SmallScalars::default(),
             float_controls: FloatControls::default(),

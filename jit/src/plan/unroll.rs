@@ -1,54 +1,111 @@
 //! Which loops are written out.
 //!
 //! An array that one invocation keeps to itself is registers only if every index into it is known when the kernel is
-//! built. In a loop that goes round equally often for everyone, and not very often, it is, once the rounds stand one
-//! after the other.
+//! built. In a loop that does not go round very often it is, once the rounds stand one after the other. Those that every invocation
+//! does need no test any more; where some invocations do one more than others, that one keeps it.
+//!
+//! Longer loops are written out in part: several rounds stand one after another in each round of what is left of the loop, without
+//! tests between them, so that what they load is in flight together.
+//!
+//! # Requires
+//! - numbers of rounds that the analysis has proven: fewest and most of any invocation
+//!
+//! # Guarantees
+//! - who does a round did it before, and in the same order
 
 use super::group::{Group, analysis_of};
+use super::recipe::Unroll;
 use super::submission::Submission;
 use super::uses::Uses;
 use crate::analysis::access::KernelAnalysis;
 use crate::analysis::affine::{AtomId, Atoms};
 use crate::analysis::evaluate::Evaluator;
+use crate::analysis::unroll::Round;
 
-/// Most rounds of a loop that is written out.
-const MAX_ROUNDS: u32 = 16;
+/// What a device gains from loops that are written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LoopFacts {
+    /// Most rounds of a loop that is written out as a whole, so that elements that an invocation keeps are registers.
+    pub rounds: u32,
+    /// Rounds of a longer loop that stand one after another in each round of what is left of it; 0 and 1: it stays as it is.
+    pub at_once: u32,
+}
 
-/// Most instructions the rounds of one loop may make.
-const MAX_INSTRUCTIONS: u32 = 1 << 10;
+impl Default for LoopFacts {
+    fn default() -> Self {
+        Self { rounds: 16, at_once: 1 }
+    }
+}
 
-/// A loop that can be written out.
+/// Most instructions that written out rounds may have on average: of so many rounds as many as may be written out.
+const MAX_INSTRUCTIONS: u32 = 64;
+
+/// Fewest rounds that are to be left of a loop that is written out in part.
+const LEAST_TIMES: u32 = 2;
+
+/// A loop that can be written out as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
     /// Its number among the kernel's loops.
     pub(crate) index: u32,
     /// What counts its rounds.
     pub(crate) counter: AtomId,
-    pub(crate) rounds: u32,
+    /// Rounds that every invocation does.
+    pub(crate) sure: u32,
+    /// Rounds that some invocation does: as many, or one more.
+    pub(crate) most: u32,
 }
 
-/// The loops of one member that can be written out; none lies in another loop.
-pub(crate) fn loops(
-    atoms: &mut Atoms,
-    analysis: &KernelAnalysis,
-    evaluator: &mut Evaluator<'_>,
-) -> Vec<Written> {
+/// A loop whose rounds are known.
+struct Counted {
+    written: Written,
+    round: Round,
+}
+
+/// The loops of one member of which the rounds can stand one after another; none lies in another loop.
+fn counted(atoms: &mut Atoms, analysis: &KernelAnalysis, evaluator: &mut Evaluator<'_>) -> Vec<Counted> {
     let outer = analysis.loops.iter().enumerate().filter(|(_, l)| l.parent.is_none());
-    let candidates: Vec<(usize, u32)> = outer.filter_map(|(n, l)| Some((n, l.weight?))).collect();
+    let candidates: Vec<_> = outer.filter_map(|(n, l)| Some((n, l.round?))).collect();
     let mut found = Vec::new();
-    for (index, weight) in candidates {
-        let Some((counter, rounds)) = evaluator.exact_rounds(atoms, index) else { continue };
-        let few = (1..=MAX_ROUNDS).contains(&rounds) && weight.saturating_mul(rounds) <= MAX_INSTRUCTIONS;
-        if few {
-            found.push(Written { index: index as u32, counter, rounds });
-        }
+    for (index, round) in candidates {
+        let Some((counter, sure, most)) = evaluator.rounds_between(atoms, index) else { continue };
+        let written = Written { index: index as u32, counter, sure, most };
+        found.push(Counted { written, round });
     }
     found
 }
 
-/// All such loops of a group, with their rounds. Loops that fill no register gain too: their loads are in flight
-/// together, and the driver sees which of them are the same.
-pub(crate) fn all(list: &[Submission], uses: &Uses, group: &mut Group) -> Vec<Vec<(u32, u32)>> {
+impl Counted {
+    /// Whether all of its rounds can be written out.
+    fn is_short(&self, facts: LoopFacts) -> bool {
+        let Written { sure, most, .. } = self.written;
+        let writable = most == sure || most == sure + 1 && self.round.repeatable;
+        (1..=facts.rounds).contains(&most)
+            && self.round.weight.saturating_mul(most) <= facts.rounds.saturating_mul(MAX_INSTRUCTIONS)
+            && writable
+    }
+}
+
+/// The loops of one member that can be written out as a whole; none lies in another loop.
+pub(crate) fn loops(
+    atoms: &mut Atoms,
+    analysis: &KernelAnalysis,
+    evaluator: &mut Evaluator<'_>,
+    facts: LoopFacts,
+) -> Vec<Written> {
+    let all = counted(atoms, analysis, evaluator);
+    all.into_iter().filter(|one| one.is_short(facts)).map(|one| one.written).collect()
+}
+
+/// All loops of a group that are written out, by member; `whole` says whether some are as a whole, because places depend on it. Those
+/// that fill no register gain too: their loads are in flight together, and the driver sees which of them are the same.
+pub(crate) fn all(
+    list: &[Submission],
+    uses: &Uses,
+    group: &mut Group,
+    facts: LoopFacts,
+    whole: bool,
+) -> Vec<Vec<Unroll>> {
     (group.start..group.end())
         .map(|position| {
             let submission = &list[position];
@@ -60,8 +117,24 @@ pub(crate) fn all(list: &[Submission], uses: &Uses, group: &mut Group) -> Vec<Ve
                 return Vec::new();
             };
             let mut evaluator = Evaluator::new(&group.atoms, analysis, &env);
-            let found = loops(&mut group.atoms, analysis, &mut evaluator);
-            found.iter().map(|l| (l.index, l.rounds)).collect()
+            let found = counted(&mut group.atoms, analysis, &mut evaluator);
+            found.iter().filter_map(|one| how(one, facts, whole)).collect()
         })
         .collect()
+}
+
+/// How a loop is written out, if it is.
+fn how(one: &Counted, facts: LoopFacts, whole: bool) -> Option<Unroll> {
+    let Written { index, sure, most, .. } = one.written;
+    if whole && one.is_short(facts) {
+        return Some(Unroll::Whole { index, sure, most });
+    }
+    let at_once = facts.at_once;
+    let sure = if mutant!(RoundsOfOneAreOfAll) { most } else { sure };
+    let gains = at_once > 1 && sure / at_once >= LEAST_TIMES && one.round.loads;
+    (gains && one.round.weight <= MAX_INSTRUCTIONS).then(|| Unroll::Part {
+        index,
+        times: sure / at_once,
+        at_once,
+    })
 }

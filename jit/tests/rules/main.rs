@@ -34,6 +34,7 @@ mod splits;
 mod values;
 mod views;
 mod weaknesses;
+mod written_out;
 
 #[cfg(feature = "mutation")]
 mod mutation;

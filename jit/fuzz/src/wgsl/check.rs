@@ -8,8 +8,8 @@ use vkfuse_interp::{
     Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, Trace, execute, execute_traced,
 };
 use vkfuse_jit::plan::{
-    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, Plan, Promote, ShapeFacts,
-    Step, plan, plan_unfused,
+    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, LoopFacts, Plan, Promote,
+    ShapeFacts, Step, plan, plan_unfused,
 };
 
 /// A wrong result.
@@ -39,6 +39,15 @@ const SHAPES: [(u32, u32, bool); 8] = [
 /// Work-groups that one does side by side.
 const SIDE_BY_SIDE: [u32; 5] = [2, 1, 4, 3, 2];
 
+/// Loops that are written out.
+const WRITTEN_OUT: [LoopFacts; 5] = [
+    LoopFacts { rounds: 16, at_once: 1 },
+    LoopFacts { rounds: 2, at_once: 2 },
+    LoopFacts { rounds: 64, at_once: 4 },
+    LoopFacts { rounds: 0, at_once: 2 },
+    LoopFacts { rounds: 4, at_once: 3 },
+];
+
 /// Limits of a middling device.
 pub fn limits(case: &Case) -> Limits {
     // Any number that follows from the case will do.
@@ -55,6 +64,7 @@ pub fn limits(case: &Case) -> Limits {
             private_bytes: 256,
             shared_bytes: 0,
         },
+        loops: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
         max_push_bytes: [256, 16, 0, 8, 256, 4, 32][turn % 7],
         max_shared_bytes: 32 << 10,
         max_storage_buffers: 16,

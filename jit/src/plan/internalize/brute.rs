@@ -91,7 +91,7 @@ fn list(seed: u64) -> bool {
         let loops = if random.below(2) == 0 {
             Vec::new()
         } else {
-            vec![Written { index: 0, counter, rounds: ROUNDS }]
+            vec![Written { index: 0, counter, sure: ROUNDS, most: ROUNDS }]
         };
         indices.push(index);
         elements.push(Element {

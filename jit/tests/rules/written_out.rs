@@ -1,0 +1,113 @@
+//! Loops whose rounds are written out, as a whole or in part: which, and that they do what they did.
+
+use vkfuse_jit::plan::{InterleaveFacts, Internalization, LoopFacts, Promote};
+
+use super::lab::{Lab, kernel};
+use super::rows::{reduce, spread};
+
+/// Five rows of `w` elements: a maximum and a sum of each, and what is made of them.
+fn softmax(w: u32, rounds: u32, at_once: u32) -> Lab {
+    let mut lab = Lab::new(u64::from(5 * w))
+        .promote(1, Promote::Local)
+        .promote(2, Promote::Auto)
+        .promote(3, Promote::Local)
+        .submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[w])
+        .submit(&spread("b[wid.x] - a[at]"), [5, 1, 1], &[0, 1, 2], &[w])
+        .submit(&reduce("own + v", "x + y"), [5, 1, 1], &[2, 3], &[w])
+        .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [5, 1, 1], &[2, 3, 4], &[w]);
+    lab.limits.loops = LoopFacts { rounds, at_once };
+    lab.limits.interleave =
+        InterleaveFacts { work_groups: 2, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
+    lab
+}
+
+probes! {
+    fn rows_are_registers_whatever_their_length() {
+        // Of 8 invocations, whose rounds are as many, or one more for some.
+        for w in [2, 3, 8, 9, 15, 16, 17, 31, 40, 64, 127, 128] {
+            softmax(w, 16, 1).check().fused(2).inside(2, Internalization::Private);
+        }
+        softmax(129, 16, 1).check().fused(2).inside(2, Internalization::Local);
+        softmax(129, 17, 1).check().fused(2).inside(2, Internalization::Private);
+    }
+
+    fn longer_loops_are_written_out_in_part() {
+        for w in [7, 40, 64, 65, 71, 100, 127] {
+            for at_once in [2, 3, 4, 8] {
+                softmax(w, 0, at_once).check().fused(2).inside(2, Internalization::Local);
+                softmax(w, 4, at_once).check().fused(2);
+            }
+        }
+    }
+
+    // `z` counts how often each invocation has come to the test.
+    fn what_is_done_before_a_test_is_done_as_often() {
+        for w in [16, 20] {
+            let counting = kernel(
+                "a y z",
+                "8",
+                "var c = lid.x;
+                 loop {
+                     z[gid.x] = z[gid.x] + 1u;
+                     if (c >= p.x) { break; }
+                     y[wid.x * p.x + c] = a[wid.x * p.x + c] * 3u;
+                     continuing { c += 8u; }
+                 }",
+            );
+            for at_once in [1, 2] {
+                let mut lab = Lab::new(5 * w)
+                    .promote(1, Promote::Auto)
+                    .submit(&spread("a[at] * 7u"), [5, 1, 1], &[0, 3, 1], &[w as u32])
+                    .submit(&counting, [5, 1, 1], &[1, 4, 5], &[w as u32]);
+                lab.limits.loops = LoopFacts { rounds: 16 / at_once / at_once / at_once, at_once };
+                lab.check().fused(0);
+            }
+        }
+    }
+
+    // Of a counter, and of what the test is made of.
+    fn values_of_a_loop_are_used_after_it() {
+        let last = kernel(
+            "a z",
+            "8",
+            "var c = lid.x; var own = 0u; var before = 7u; var asked = 1u;
+             loop {
+                 asked = c * 3u + own;
+                 if (c >= p.x) { break; }
+                 let v = a[wid.x * p.x + c];
+                 z[wid.x * p.x + c] = v + before;
+                 before = own;
+                 own += v;
+                 continuing { c += 8u; }
+             }
+             z[p.y + gid.x] = own * 5u + before + c + asked * 7u;",
+        );
+        for w in [5, 16, 20, 33] {
+            for (rounds, at_once) in [(16, 1), (0, 2), (0, 3), (2, 2)] {
+                let mut lab = Lab::new(u64::from(5 * w + 40))
+                    .promote(1, Promote::Auto)
+                    .submit(&spread("a[at] * 7u"), [5, 1, 1], &[0, 3, 1], &[w])
+                    .submit(&last, [5, 1, 1], &[1, 4], &[w, 5 * w]);
+                lab.limits.loops = LoopFacts { rounds, at_once };
+                lab.check().fused(0);
+            }
+        }
+    }
+
+    // Two rounds apart: the limit is an invocation's own.
+    fn rounds_that_differ_by_more_are_a_loop() {
+        let uneven = kernel(
+            "a z",
+            "8",
+            "for (var c = lid.x; c < lid.x * 8u + 3u; c += 8u) { z[wid.x * 80u + c] = a[wid.x * 80u + c] + 1u; }",
+        );
+        for (rounds, at_once) in [(16, 1), (2, 2)] {
+            let mut lab = Lab::new(5 * 80)
+                .promote(1, Promote::Auto)
+                .submit(&uneven, [5, 1, 1], &[0, 1], &[])
+                .submit(&uneven, [5, 1, 1], &[1, 2], &[]);
+            lab.limits.loops = LoopFacts { rounds, at_once };
+            lab.check();
+        }
+    }
+}
