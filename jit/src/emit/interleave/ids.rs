@@ -1,0 +1,171 @@
+//! Which work-groups an invocation does: their ids, and the last ones of the dispatch.
+
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, Word};
+
+use super::{Body, One, Weaver};
+use crate::emit::builder::{Builder, Code};
+use crate::emit::entry::{self, Blocks};
+use crate::emit::link::Shared;
+
+impl Weaver<'_> {
+    /// The id that a pointer leads to, and which component.
+    pub(super) fn id_at(&self, body: &Body<'_>, pointer: Word) -> Option<(Word, Option<Word>)> {
+        let chain = body.chains.get(&pointer).copied();
+        chain.or_else(|| self.globals.ids.contains_key(&pointer).then_some((pointer, None)))
+    }
+
+    /// Loads an id of one of the work-groups.
+    pub(super) fn load_id(
+        &mut self,
+        body: &mut Body<'_>,
+        inst: &Instruction,
+        at: (Word, Option<Word>),
+        place: usize,
+    ) {
+        let (variable, component) = at;
+        let axis = usize::from(self.how.axis);
+        let (Some(result), Some(ty)) = (inst.result_id, inst.result_type) else { return };
+        let result = body.values.get(&result).map_or(result, |value| value.of(place));
+        let group = body.groups[place];
+        let code = &mut body.blocks.code;
+        let builtin = self.globals.ids[&variable];
+        let all = self.components(code, builtin);
+        let Shared { builder, inputs, push, .. } = &mut *self.shared;
+        let groups = builder.constant(self.how.groups);
+        let local = builder.constant(self.local);
+        let variable_of_rest = self.rest.unwrap_or(0);
+        let rest = |builder: &mut Builder, code: &mut Code| {
+            let number = builder.u32();
+            code.value(builder, Op::Load, number, vec![Operand::IdRef(variable_of_rest)])
+        };
+        let own = match (builtin, group) {
+            (BuiltIn::NumWorkgroups, _) => match self.how.total {
+                Some(total) => push.load_u32(builder, code, total),
+                None => code.math(builder, Op::IMul, all[axis], groups),
+            },
+            (BuiltIn::WorkgroupId, One::Rest) => rest(builder, code),
+            (_, One::Rest) => {
+                let number = rest(builder, code);
+                let start = code.math(builder, Op::IMul, number, local);
+                let inside = inputs.component(builder, code, BuiltIn::LocalInvocationId, axis);
+                code.math(builder, Op::IAdd, start, inside)
+            }
+            (_, One::Numbered(number)) => {
+                let first = inputs.component(builder, code, BuiltIn::WorkgroupId, axis);
+                let first = code.math(builder, Op::IMul, first, groups);
+                let number = builder.constant(number);
+                let group = code.math(builder, Op::IAdd, first, number);
+                if builtin == BuiltIn::WorkgroupId {
+                    group
+                } else {
+                    let start = code.math(builder, Op::IMul, group, local);
+                    let inside = inputs.component(builder, code, BuiltIn::LocalInvocationId, axis);
+                    code.math(builder, Op::IAdd, start, inside)
+                }
+            }
+        };
+        let mut parts = all;
+        parts[axis] = own;
+        self.made(code, parts, (variable, component), (result, ty));
+    }
+
+    /// The three numbers of a built-in of the dispatch.
+    fn components(&mut self, code: &mut Code, builtin: BuiltIn) -> [Word; 3] {
+        let Shared { builder, inputs, .. } = &mut *self.shared;
+        std::array::from_fn(|d| inputs.component(builder, code, builtin, d))
+    }
+
+    /// A built-in made of three numbers, or a component of it, under the id `result`.
+    fn made(
+        &mut self,
+        code: &mut Code,
+        parts: [Word; 3],
+        at: (Word, Option<Word>),
+        (result, ty): (Word, Word),
+    ) {
+        let builder = &mut self.shared.builder;
+        let (variable, component) = at;
+        let uvec3 = builder.uvec3();
+        let operands = parts.into_iter().map(Operand::IdRef).collect();
+        let mut whole = code.value(builder, Op::CompositeConstruct, uvec3, operands);
+        let pointer = builder.definitions.get(&variable).and_then(|inst| inst.result_type);
+        let pointer = pointer.and_then(|ty| builder.definitions.get(&ty)).cloned();
+        let vector = pointer.and_then(|inst| inst.operands.get(1)?.id_ref_any()).unwrap_or(uvec3);
+        if vector != uvec3 {
+            whole = code.value(builder, Op::Bitcast, vector, vec![Operand::IdRef(whole)]);
+        }
+        let last = match component {
+            None => Instruction::new(Op::CopyObject, Some(ty), Some(result), vec![Operand::IdRef(whole)]),
+            Some(index) => {
+                let operands = vec![Operand::IdRef(whole), Operand::IdRef(index)];
+                match builder.definitions.get(&index).map(|inst| (inst.class.opcode, inst.operands.first())) {
+                    Some((Op::Constant, Some(number @ Operand::LiteralBit32(_)))) => {
+                        let operands = vec![Operand::IdRef(whole), number.clone()];
+                        Instruction::new(Op::CompositeExtract, Some(ty), Some(result), operands)
+                    }
+                    _ => Instruction::new(Op::VectorExtractDynamic, Some(ty), Some(result), operands),
+                }
+            }
+        };
+        code.0.push(last);
+    }
+
+    /// The entry point that does `G` work-groups side by side, or the last ones one by one.
+    pub(super) fn choose(&mut self, together: Word, alone: Word, total: u16) -> Word {
+        let Shared { builder, inputs, push, .. } = &mut *self.shared;
+        let mut blocks = Blocks::new(builder);
+        let [side_by_side, before, header, body, next, done, end] = std::array::from_fn(|_| builder.fresh());
+        let (boolean, void, number) = (builder.bool(), builder.void(), builder.u32());
+        let (groups, one) = (builder.constant(self.how.groups), builder.constant(1));
+        let total = push.load_u32(builder, &mut blocks.code, total);
+        let axis = usize::from(self.how.axis);
+        let group = inputs.component(builder, &mut blocks.code, BuiltIn::WorkgroupId, axis);
+        let first = blocks.code.math(builder, Op::IMul, group, groups);
+        let behind = blocks.code.math(builder, Op::IAdd, first, groups);
+        let operands = [behind, total].map(Operand::IdRef).to_vec();
+        let mut full = blocks.code.value(builder, Op::ULessThanEqual, boolean, operands);
+        if mutant!(LastGroupIsFull) {
+            full = builder.truth(true);
+        }
+        let merge = vec![Operand::IdRef(end), Operand::SelectionControl(SelectionControl::NONE)];
+        blocks.code.effect(Op::SelectionMerge, merge);
+        let sides = [full, side_by_side, before].map(Operand::IdRef).to_vec();
+        blocks.code.effect(Op::BranchConditional, sides);
+        let branch = |blocks: &mut Blocks, to: Word| blocks.code.effect(Op::Branch, vec![Operand::IdRef(to)]);
+
+        blocks.next(side_by_side);
+        blocks.code.value(builder, Op::FunctionCall, void, vec![Operand::IdRef(together)]);
+        branch(&mut blocks, end);
+
+        blocks.next(before);
+        branch(&mut blocks, header);
+        blocks.next(header);
+        let (count, following) = (builder.fresh(), builder.fresh());
+        let incoming = [first, before, following, next].map(Operand::IdRef).to_vec();
+        blocks.code.0.push(Instruction::new(Op::Phi, Some(number), Some(count), incoming));
+        let operands = [count, total].map(Operand::IdRef).to_vec();
+        let more = blocks.code.value(builder, Op::ULessThan, boolean, operands);
+        let merge =
+            vec![Operand::IdRef(done), Operand::IdRef(next), Operand::LoopControl(LoopControl::DONT_UNROLL)];
+        blocks.code.effect(Op::LoopMerge, merge);
+        blocks.code.effect(Op::BranchConditional, [more, body, done].map(Operand::IdRef).to_vec());
+        blocks.next(body);
+        let store = [self.rest.unwrap_or(0), count].map(Operand::IdRef).to_vec();
+        blocks.code.effect(Op::Store, store);
+        blocks.code.value(builder, Op::FunctionCall, void, vec![Operand::IdRef(alone)]);
+        if !mutant!(LastGroupsNeedNoBarrier) {
+            // Never with images: those of several work-groups are not done side by side.
+            entry::barrier(builder, &mut blocks.code, false);
+        }
+        branch(&mut blocks, next);
+        blocks.next(next);
+        let operands = [count, one].map(Operand::IdRef).to_vec();
+        blocks.code.0.push(Instruction::new(Op::IAdd, Some(number), Some(following), operands));
+        branch(&mut blocks, header);
+        blocks.next(done);
+        branch(&mut blocks, end);
+        blocks.next(end);
+        entry::finish(self.shared, blocks)
+    }
+}
