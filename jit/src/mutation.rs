@@ -147,6 +147,7 @@ mutants! {
     #[load = true] RowsGoOn: "a placed grid that is wider than its rows does what is behind them",
     TailsAreIdle: "items of a placed kernel that its partner has no place for have nothing to do",
     MoreItemsThanThereAre: "a placed kernel does as many items as its partner has places",
+    AnyWordIsTheLength: "what a placed kernel divides its item's number by is the length of a row",
     NarrowGridsCover: "a grid that is narrower than its rows has all items",
     #[load = true] GroupsAreALine: "the work-groups of a placed kernel are numbered in one dimension",
     OtherDimensionsAreOne: "a placed kernel has the items of its first dimension",

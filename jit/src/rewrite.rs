@@ -11,6 +11,7 @@
 mod definition;
 mod free;
 mod inline;
+mod quotient;
 mod wrap;
 mod writer;
 
@@ -80,20 +81,23 @@ pub(crate) fn line_of(local: [u32; 3]) -> Option<usize> {
     long.next().is_none().then_some(first)
 }
 
-/// A free kernel in another order and with another local size; made once for each.
+/// A free kernel in another order and with another local size; made once for each. `widths` are the first bytes of words of its
+/// push constants that are the `w` of the order.
 pub(crate) fn place(
     kernel: &Specialized,
     spread: Spread,
     order: Order,
     local: [u32; 3],
+    widths: &[u32],
 ) -> Result<Arc<Specialized>, RewriteReason> {
     if let Some(what) = why_not_free(kernel) {
         return Err(RewriteReason::NotFree { what });
     }
     let key = [order as u32, local[0], local[1], local[2]];
     let key = key.iter().flat_map(|n| n.to_le_bytes()).chain(spread.0.map(u8::from));
+    let key = key.chain(widths.iter().flat_map(|n| n.to_le_bytes()));
     kernel.variants.get(kernel.hash.into_iter().chain(key).collect(), || {
-        wrapped(kernel, spread, order, local).map(Arc::new)
+        wrapped(kernel, spread, order, local, widths).map(Arc::new)
     })
 }
 
@@ -102,9 +106,10 @@ fn wrapped(
     spread: Spread,
     order: Order,
     local: [u32; 3],
+    widths: &[u32],
 ) -> Result<Specialized, RewriteReason> {
     let failed = |what: String| RewriteReason::Failed { what };
-    let module = wrap::wrap(kernel, spread, order, local).map_err(|what| failed(what.to_owned()))?;
+    let module = wrap::wrap(kernel, spread, order, local, widths).map_err(|what| failed(what.to_owned()))?;
     let mut placed = kernel.rewritten(module, local, None).map_err(|error| failed(error.to_string()))?;
     placed.is_repeated |= order == Order::Rows;
     // Arguments are told apart by their number.

@@ -304,7 +304,7 @@ fn proposals<'a>(
                 Pace::Groups(step) => {
                     let places = theirs.places(form, form.size, one)?;
                     let row = theirs.step(form, theirs.group_digits())?;
-                    let is_rows = matches!(places, Places::Rows { .. });
+                    let is_rows = matches!(places, Places::Rows { length } if length > 1);
                     (is_rows && row % step == 0).then_some((places, true))
                 }
             });
@@ -358,7 +358,7 @@ fn place(
         Places::Grid { width } => (Order::Grid, [width, items as u32].into_iter().collect()),
     };
     let spread = Spread::of(one.groups);
-    let kernel = rewrite::place(&one.kernel, spread, order, local)?;
+    let kernel = rewrite::place(&one.kernel, spread, order, local, &widths(one, words[0]))?;
     let mut push = one.push.clone();
     push.resize(rewrite::words_at(&one.kernel) as usize, 0);
     let words = words.into_iter().chain(spread.counts(one.groups));
@@ -367,6 +367,15 @@ fn place(
     let groups = if line { [groups.iter().product(), 1, 1] } else { groups };
     let report = RewriteReport { submission: at, partner, places, work_group: local, groups, items };
     Ok((Submission { kernel, base: [0; 3], groups, args: one.args.clone(), push }, report))
+}
+
+/// First bytes of the words of a submission's push constants that are the length of the rows it is placed on. Only of those that
+/// are numbers to the planner: with others the list is planned again.
+fn widths(one: &Submission, length: u32) -> SmallVec<[u32; 2]> {
+    let words = one.kernel.planned_push().iter().filter(|&&(_, bits)| bits == 32);
+    let value = |at: u32| one.push.get(at as usize..at as usize + 4);
+    let is_length = |at: &u32| value(*at) == Some(&length.to_le_bytes()[..]) || mutant!(AnyWordIsTheLength);
+    words.map(|&(at, _)| at).filter(is_length).collect()
 }
 
 /// Whether a kernel is not slower where it is placed: long rows that few work-groups do leave the device idle.

@@ -6,7 +6,8 @@
 //! # Guarantees
 //! - the body runs for an item exactly as in an invocation of the kernel's own dispatch: local variables are as at the start of
 //!   one, and a return ends that item alone
-//! - which items an invocation does is what [`Order`] says; the rest of the module is as it was
+//! - which items an invocation does is what [`Order`] says; the rest of the module is as it was, but for an item's number that is divided
+//!   by `w`: quotient and remainder are there already
 //!
 //! # Refuses
 //! - ids used otherwise than by loads; push constants whose block is a buffer's as well
@@ -18,7 +19,7 @@ use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, Word};
 
 use super::free::VIRTUAL;
 use super::writer::{Pushed, Result, Writer};
-use super::{Order, Spread, line_of, words_at};
+use super::{Order, Spread, line_of, quotient, words_at};
 use crate::analysis::cfg::Cfg;
 use crate::frontend::{
     defs::Defs,
@@ -27,7 +28,15 @@ use crate::frontend::{
 use crate::kernel::Specialized;
 
 /// The kernel in another order, as a module.
-pub(super) fn wrap(kernel: &Specialized, spread: Spread, order: Order, local: [u32; 3]) -> Result<Module> {
+///
+/// `widths` are the first bytes of words of its push constants that are `w`.
+pub(super) fn wrap(
+    kernel: &Specialized,
+    spread: Spread,
+    order: Order,
+    local: [u32; 3],
+    widths: &[u32],
+) -> Result<Module> {
     let normal = kernel.normal.as_ref().map_err(|_| "no normal form")?;
     let mut module = normal.module.clone();
     let [function] = module.functions.as_mut_slice() else { return Err("several functions") };
@@ -47,13 +56,15 @@ pub(super) fn wrap(kernel: &Specialized, spread: Spread, order: Order, local: [u
     for block in &mut function.blocks {
         ids.replace(&mut writer, block)?;
     }
+    let place = [writer.fresh(), writer.fresh()];
+    quotient::replace(&mut writer, &mut function, item, place, widths);
     let variables = variables(&mut writer, &mut function, &mut head)?;
     match order {
         Order::Rows => {
             let dim = line_of(local).ok_or("rows of work-groups that are no line")?;
-            rows(&mut writer, &mut function, (variables, head), item, words, (dim, local[dim]));
+            rows(&mut writer, &mut function, (variables, head), (item, place), words, (dim, local[dim]));
         }
-        Order::Grid => grid(&mut writer, &mut function, (variables, head), item, words),
+        Order::Grid => grid(&mut writer, &mut function, (variables, head), (item, place), words),
     }
     writer.shape(local);
     Ok(writer.finish(function))
@@ -113,7 +124,7 @@ fn rows(
     writer: &mut Writer,
     function: &mut Function,
     (variables, mut head): (Vec<Instruction>, Vec<Instruction>),
-    item: Word,
+    (item, [row, column]): (Word, [Word; 2]),
     words: &[Pushed],
     (dim, local): (usize, u32),
 ) {
@@ -122,30 +133,30 @@ fn rows(
     let [entry, header, test, next, exit] = std::array::from_fn(|_| writer.fresh());
     let body = label_of(function);
     let mut code = variables;
-    let group = writer.component(&mut code, BuiltIn::WorkgroupId, 0);
+    writer.component_as(&mut code, BuiltIn::WorkgroupId, 0, row);
     let start = writer.component(&mut code, BuiltIn::LocalInvocationId, dim as u32);
     let width = writer.load(&mut code, words[0]);
-    let base = writer.math(&mut code, Op::IMul, group, width);
+    let base = writer.math(&mut code, Op::IMul, row, width);
     code.push(writer.branch(header));
     let first = block(entry, code);
 
-    let (counter, stepped) = (writer.fresh(), writer.fresh());
+    let stepped = writer.fresh();
     let phi = [start, entry, stepped, next].map(Operand::IdRef).to_vec();
     let merge = vec![Operand::IdRef(exit), Operand::IdRef(next), Operand::LoopControl(LoopControl::NONE)];
     let opens = vec![
-        Instruction::new(Op::Phi, Some(u32), Some(counter), phi),
+        Instruction::new(Op::Phi, Some(u32), Some(column), phi),
         writer.effect(Op::LoopMerge, merge),
         writer.branch(test),
     ];
     let mut tests = Vec::new();
-    let goes_on = writer.compare(&mut tests, counter, width);
+    let goes_on = writer.compare(&mut tests, column, width);
     tests.push(writer.choose(goes_on, body, exit));
 
     let joins = returns(writer, function, next);
-    let sum = [base, counter].map(Operand::IdRef).to_vec();
+    let sum = [base, column].map(Operand::IdRef).to_vec();
     head.insert(0, Instruction::new(Op::IAdd, Some(u32), Some(item), sum));
     begin(function, head);
-    let steps = [counter, step].map(Operand::IdRef).to_vec();
+    let steps = [column, step].map(Operand::IdRef).to_vec();
     let ends = vec![Instruction::new(Op::IAdd, Some(u32), Some(stepped), steps), writer.branch(header)];
     let before = [first, block(header, opens), block(test, tests)];
     function.blocks.splice(0..0, before);
@@ -230,15 +241,15 @@ fn grid(
     writer: &mut Writer,
     function: &mut Function,
     (variables, head): (Vec<Instruction>, Vec<Instruction>),
-    item: Word,
+    (item, [y, x]): (Word, [Word; 2]),
     words: &[Pushed],
 ) {
     let u32 = writer.u32();
     let [entry, exit] = std::array::from_fn(|_| writer.fresh());
     let body = label_of(function);
     let mut code = variables;
-    let x = writer.component(&mut code, BuiltIn::GlobalInvocationId, 0);
-    let y = writer.component(&mut code, BuiltIn::GlobalInvocationId, 1);
+    writer.component_as(&mut code, BuiltIn::GlobalInvocationId, 0, x);
+    writer.component_as(&mut code, BuiltIn::GlobalInvocationId, 1, y);
     let width = writer.load(&mut code, words[0]);
     let total = writer.load(&mut code, words[1]);
     let row = writer.math(&mut code, Op::IMul, y, width);

@@ -188,6 +188,23 @@ impl Writer {
         }
     }
 
+    /// The members of the push-constant block that begin at these bytes: the block's variable, and their numbers.
+    pub(super) fn members_at(&self, at: &[u32]) -> Option<(Word, Vec<u32>)> {
+        let defs = Defs::new(&self.module);
+        let block = resource::variables(&self.module, &defs).into_iter().find(|v| v.role == Role::Push)?;
+        let offsets = self.module.annotations.iter().filter_map(|inst| match inst.operands.as_slice() {
+            [
+                Operand::IdRef(ty),
+                Operand::LiteralBit32(number),
+                Operand::Decoration(Decoration::Offset),
+                offset,
+            ] => (*ty == block.ty && at.iter().any(|&at| *offset == Operand::LiteralBit32(at)))
+                .then_some(*number),
+            _ => None,
+        });
+        Some((block.id, offsets.collect()))
+    }
+
     pub(super) fn load(&mut self, code: &mut Vec<Instruction>, of: Pushed) -> Word {
         let (pointer, value) = (self.fresh(), self.fresh());
         let path = [of.variable, of.member].map(Operand::IdRef).to_vec();
@@ -198,14 +215,26 @@ impl Writer {
 
     /// Component `dim` of an id of the invocation.
     pub(super) fn component(&mut self, code: &mut Vec<Instruction>, builtin: BuiltIn, dim: u32) -> Word {
+        let one = self.fresh();
+        self.component_as(code, builtin, dim, one);
+        one
+    }
+
+    /// The same, as an id that is known already.
+    pub(super) fn component_as(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        builtin: BuiltIn,
+        dim: u32,
+        one: Word,
+    ) {
         let (u32, vector) = (self.u32(), self.uvec3());
         let pointer = self.pointer(StorageClass::Input, vector);
         let variable = self.builtin(builtin, pointer);
-        let (all, one) = (self.fresh(), self.fresh());
+        let all = self.fresh();
         code.push(Instruction::new(Op::Load, Some(vector), Some(all), vec![Operand::IdRef(variable)]));
         let part = vec![Operand::IdRef(all), Operand::LiteralBit32(dim)];
         code.push(Instruction::new(Op::CompositeExtract, Some(u32), Some(one), part));
-        one
     }
 
     pub(super) fn builtin(&mut self, builtin: BuiltIn, pointer: Word) -> Word {

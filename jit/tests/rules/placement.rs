@@ -110,6 +110,33 @@ probes! {
         }
     }
 
+    /// Where it is placed, an item has its row and column at hand; those of rows of another length it has not.
+    fn items_are_divided_by_the_length_of_a_row_and_by_others() {
+        let both = "a[i] + 10u * b[i % p.x] + 100u * b[i / p.x] + 1000u * b[i % p.z] + 10000u * b[i / p.z]";
+        let signed = "a[i] + b[u32(i32(i) % i32(p.x))] + 10u * b[u32(i32(i) / i32(p.x))]";
+        for (w, other) in [(16, 7), (20, 40), (5, 5)] {
+            for value in [both, signed] {
+                let n = 5 * w;
+                Lab::rewriting(u64::from(n))
+                    .submit(&norm(), [5, 1, 1], &[0, 1], &[w])
+                    .submit(&flat("a b z", value), over(n), &[1, 3, 2], &[w, n, other])
+                    .check()
+                    .fused(0)
+                    .on_rows(w, &[1]);
+            }
+        }
+    }
+
+    /// A length that is only a value is another one the next time: that list is planned again, or its plan has the value.
+    fn a_length_that_is_only_a_value_may_be_another() {
+        let (w, n) = (16, 80);
+        let list = Lab::rewriting(u64::from(n))
+            .submit(&norm(), [5, 1, 1], &[0, 1], &[w])
+            .submit(&flat("a z", "a[i] + i % p.x"), over(n), &[1, 2], &[w, n]);
+        list.holds_with(&[&[w], &[7, n]]);
+        list.check().fused(0).on_rows(w, &[1]);
+    }
+
     fn chains_on_both_sides_take_the_rows() {
         let (w, n) = (16, 80);
         let step = |value: &str| flat("a z", value);
@@ -359,7 +386,7 @@ probes! {
                     .promote(1, promote)
                     .promote(2, promote)
                     .submit(&tile, groups, &[0, 1], &[w, n, h])
-                    .submit(&flat("a b z", "a[i] + b[i % p.x]"), over(n), &[1, 4, 2], &[w, n])
+                    .submit(&flat("a b z", "a[i] + b[i % p.x] + 7u * b[i / p.x]"), over(n), &[1, 4, 2], &[w, n])
                     .submit(&flat("a z", "a[i] * 3u"), over(n), &[2, 3], &[w, n])
                     .check()
                     .fused(0);

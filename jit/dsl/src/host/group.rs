@@ -18,10 +18,13 @@ pub struct Group {
 }
 
 /// Where the items of a group, or of a sub-group, meet. Items that have ended are not waited for.
+///
+/// Each item that goes on wakes the next one: hundreds of threads that are woken together would stand in each other's way.
 #[derive(Debug)]
 struct Meeting {
     state: Mutex<State>,
-    changed: Condvar,
+    /// The ends of even rounds and of odd ones: a round does not end before all have gone on from the last.
+    ended: [Condvar; 2],
 }
 
 #[derive(Debug)]
@@ -38,7 +41,7 @@ struct State {
 impl Meeting {
     fn new(alive: u32) -> Meeting {
         let state = State { alive, waiting: 0, round: 0, brought: BTreeMap::new(), last: BTreeMap::new() };
-        Meeting { state: Mutex::new(state), changed: Condvar::new() }
+        Meeting { state: Mutex::new(state), ended: Default::default() }
     }
 
     /// Brings a value, waits for the others, and looks at what they brought.
@@ -52,20 +55,29 @@ impl Meeting {
         state.waiting += 1;
         let round = state.round;
         state.end_round_if_all();
-        if state.round != round {
-            self.changed.notify_all();
-        }
         while state.round == round {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.end_of(round).wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        look(&state.last)
+        let seen = look(&state.last);
+        drop(state);
+        self.end_of(round).notify_one();
+        seen
     }
 
     fn leave(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.alive -= 1;
+        let round = state.round;
         state.end_round_if_all();
-        self.changed.notify_all();
+        let ended = state.round != round;
+        drop(state);
+        if ended {
+            self.end_of(round).notify_one();
+        }
+    }
+
+    fn end_of(&self, round: u64) -> &Condvar {
+        &self.ended[(round % 2) as usize]
     }
 }
 
