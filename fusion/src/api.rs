@@ -10,5 +10,6 @@ pub(crate) mod kernel;
 pub(crate) mod queue;
 pub(crate) mod recording;
 pub mod rust;
+pub(crate) mod texels;
 #[cfg(feature = "wgpu")]
 pub(crate) mod wgpu;

@@ -106,6 +106,7 @@ pub use api::{
     kernel::Kernel,
     queue::{HostScope, Queue},
     rust,
+    texels::Texels,
 };
 pub use ash;
 pub use error::Error;

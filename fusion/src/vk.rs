@@ -77,6 +77,7 @@ mod stats;
 mod tape;
 #[cfg(test)]
 mod tests;
+mod texels;
 mod texture;
 mod transfer;
 mod wait;

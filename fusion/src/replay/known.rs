@@ -307,7 +307,7 @@ impl KnownLists {
     /// Keeps a list that ran on these buffers.
     pub(crate) fn put(&mut self, known: Known, buffers: &Buffers) {
         // One that stands for itself takes the list with it.
-        let own = buffers.iter().filter(|buffer| buffer.imported);
+        let own = buffers.iter().filter(|buffer| buffer.stands_alone());
         own.for_each(|buffer| buffer.make_known());
         let Some(hash) = self.hash_of(&known.signature) else { return };
         let all = self.kept.entry(hash).or_default();

@@ -149,7 +149,7 @@ fn texture(kernel: &Specialized, binding: &Binding, accessor: &Accessor) -> Resu
     match (binding.kind.texture(), &buffer.texture) {
         (None, None) => Ok(()),
         (None, Some(_)) => {
-            Err(wrong("it is a buffer, and what is passed is an image or a sampler".to_owned()))
+            Err(wrong("it is a buffer, and what is passed is an image, a sampler or texels".to_owned()))
         }
         (Some(kind), None) => Err(wrong(format!("it is a {kind:?}, and what is passed is a buffer"))),
         (Some(kind), Some(texture)) => {
@@ -161,13 +161,15 @@ fn texture(kernel: &Specialized, binding: &Binding, accessor: &Accessor) -> Resu
                 Some(true) => NumericClass::Int,
                 Some(false) => NumericClass::Uint,
             };
-            let wanted =
-                kernel.image_at(at).map(|ImageDeclaration { dim, arrayed, multisampled, integers }| Wanted {
+            let wanted = kernel.image_at(at).map(
+                |ImageDeclaration { dim, arrayed, multisampled, integers, format }| Wanted {
                     dim,
                     arrayed,
                     multisampled,
                     class: class(integers),
-                });
+                    format,
+                },
+            );
             match wanted.and_then(|wanted| texture.misfit(&wanted)) {
                 Some(problem) => Err(wrong(problem)),
                 None => Ok(()),

@@ -9,10 +9,11 @@ use super::schedule::Schedule;
 use crate::{
     code::programs::Program,
     error::{Error, SubmitError},
-    jit::{BindingKind, Bound, Members, Step},
+    jit::{BindingKind, Bound, Members, Step, TextureKind},
     runtime::context::ContextInner,
     submission::{
         buffer::BufferInner,
+        entry::Entry,
         graph::{Stage, Touch, Touches},
         identity::{MemoryId, Span},
         ready::{Readies, Ready},
@@ -88,12 +89,15 @@ fn named<'a>(
 impl ContextInner {
     /// Gives dispatches the memory that they name by number, which `buffers` has.
     ///
+    /// `entries` are the submissions that the dispatches do; or the only one.
+    ///
     /// What is allocated here is filled with zeros by a submission of its own, so this comes before the dispatches' own.
     pub(crate) fn ready<'a>(
         &self,
         schedule: &mut Schedule,
         pieces: Vec<Piece>,
         buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
+        entries: &'a [Entry],
     ) -> Result<Readies, Error> {
         let mut readies = Readies::with_capacity(pieces.len());
         for piece in pieces {
@@ -101,7 +105,16 @@ impl ContextInner {
             let mut touches = Touches::with_capacity(piece.bindings.len());
             for bound in &piece.bindings {
                 let touch = touched(bound);
-                let (buffer, range) = named(bound, &touch, buffers.clone())
+                let is_texels = bound.kind.texture().is_some_and(TextureKind::is_texels);
+                let named = if is_texels {
+                    // By its place, because bytes do not say which of several views of them is meant.
+                    let first = piece.members.first().and_then(|member| entries.get(*member));
+                    let of = if let [only] = entries { Some(only) } else { first };
+                    of.and_then(|entry| entry.texels_at(bound.at)).map(|buffer| (buffer, 0..bound.len))
+                } else {
+                    named(bound, &touch, buffers.clone())
+                };
+                let (buffer, range) = named
                     .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: "buffer" }))?;
                 let resource = buffer.resource(&mut schedule.graph)?;
                 bindings.push(BoundMemory { at: bound.at, resource, offset: range.start, len: bound.len });

@@ -297,7 +297,7 @@ impl ContextInner {
                 list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
             let kept = list.kept_inside(&pieces, &report.plan.renamed);
             let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
-            let readies = self.ready(schedule, pieces, buffers)?;
+            let readies = self.ready(schedule, pieces, buffers, &list.entries)?;
             let flow = planned.filter(|_| waits.is_empty() && self.programs.keeps());
             // What follows from numbers that the plan does not depend on would not hold with others.
             let entries =

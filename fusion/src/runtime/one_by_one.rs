@@ -5,7 +5,7 @@
 //! - an error is that of the submissions it concerns: the one that failed, and those that come after it by an event or
 //!   read what it should have written
 
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 use crate::{
     code::build::caught,
@@ -113,7 +113,7 @@ impl ContextInner {
         readable(entry, None)?;
         let state = schedule.queue(queue);
         let (lane, profile) = (state.lane, state.profiling || self.profiling);
-        let readies = self.ready(&mut schedule, vec![piece], entry.buffers.iter())?;
+        let readies = self.ready(&mut schedule, vec![piece], entry.buffers.iter(), slice::from_ref(entry))?;
         let submitted =
             self.commit(&mut schedule, lane, Work { readies, waits: &entry.after.points, profile })?;
         entry.note_written(self);

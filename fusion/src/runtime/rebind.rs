@@ -60,8 +60,8 @@ impl Shape {
             let Change::Buffer { old, new } = change else { continue };
             let place = place(buffers, old)?;
             let promote = new.promote();
-            let fits = !old.imported
-                && !new.imported
+            let fits = !old.stands_alone()
+                && !new.stands_alone()
                 && Arc::ptr_eq(&new.device, &old.device)
                 && new.size == old.size
                 && self.asked[place].iter().all(|asked| *asked == promote);
@@ -113,9 +113,13 @@ impl Shape {
         old: &Arc<BufferInner>,
         new: &Arc<BufferInner>,
     ) -> Result<(), Error> {
-        let Some(place) = place(buffers, old) else {
+        let place = place(buffers, old);
+        let views = buffers.iter().enumerate().filter_map(|(number, buffer)| Some((number, buffer.view()?)));
+        let views = views.filter(|(_, (viewed, ..))| viewed.handle == old.handle);
+        let mut views = views.map(|(number, (_, format, range))| (number, format, range)).peekable();
+        if place.is_none() && views.peek().is_none() {
             return refuse(format!("buffer `{}` is not in the list", old.name()));
-        };
+        }
         if !Arc::ptr_eq(&new.device, &context.device) {
             return refuse(format!("buffer `{}` belongs to another context", new.name()));
         }
@@ -126,6 +130,11 @@ impl Shape {
                 new.size, old.size
             ));
         }
+        // What sees the old one through a format sees the new one through it.
+        for (number, format, range) in views {
+            with[number] = new.texels(&mut context.lock().graph, format, range)?;
+        }
+        let Some(place) = place else { return Ok(()) };
         // What is asked of the old one now does not matter: the list has what it was recorded with.
         let asks = new.promote();
         if self.asked[place].iter().any(|asked| *asked != asks) {

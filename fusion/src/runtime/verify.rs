@@ -83,7 +83,7 @@ impl ContextInner {
             let state = schedule.queue(queue);
             let (lane, profile) = (state.lane, state.profiling || self.profiling);
             let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
-            let readies = self.ready(&mut schedule, plain.pieces, buffers)?;
+            let readies = self.ready(&mut schedule, plain.pieces, buffers, &list.entries)?;
             let submitted = self.commit(&mut schedule, lane, Work { readies, waits: &[], profile })?;
             schedule.queue(queue).ran(submitted.point);
             submitted
@@ -197,7 +197,7 @@ impl ContextInner {
             self.transfer(&mut schedule.graph, lane, &Arc::from("first run"), &commands, &touches)?;
         }
         let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
-        let mut readies = self.ready(&mut schedule, pieces, buffers)?;
+        let mut readies = self.ready(&mut schedule, pieces, buffers, &list.entries)?;
         for ready in &mut readies {
             for (bound, touch) in ready.dispatch.bindings.iter_mut().zip(&mut ready.touches) {
                 if let Some(copy) = copies.iter().find(|copy| copy.memory == touch.memory) {

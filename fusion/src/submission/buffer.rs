@@ -11,6 +11,8 @@ use std::{
     },
 };
 
+use vulkano::format::Format;
+
 use crate::{
     error::{BufferError, Error, Unreadable},
     jit::{ImageSize, Promote},
@@ -44,6 +46,10 @@ pub(crate) struct BufferInner {
     memory: OnceLock<Arc<Memory>>,
     /// What it is if it is no buffer: an image, a sampler, or both. It has no bytes then, but is ordered and named as buffers are.
     pub(crate) texture: Option<Arc<Texture>>,
+    /// What it is a view of, if it is a buffer seen through a format.
+    viewed: Option<Arc<BufferInner>>,
+    /// Whether there are, or were, such views of it.
+    is_viewed: AtomicBool,
     /// Whether the zeros that a new buffer has are still to be written.
     is_blank: AtomicBool,
     /// Whether it is over the user's memory, which other buffers may be over too.
@@ -74,6 +80,8 @@ impl BufferInner {
             imported: memory.get().is_some(),
             memory,
             texture: None,
+            viewed: None,
+            is_viewed: AtomicBool::new(false),
             promote: AtomicU8::new(0),
             is_named: AtomicBool::new(false),
             name: Mutex::default(),
@@ -118,6 +126,41 @@ impl BufferInner {
         // It stands for itself alone, as what is the user's does.
         (made.imported, made.texture) = (true, Some(texture.clone()));
         inner
+    }
+
+    /// A range of a buffer seen through a format: the same bytes of the same memory.
+    pub(crate) fn texels(
+        self: &Arc<Self>,
+        graph: &mut Graph,
+        format: Format,
+        range: Range<u64>,
+    ) -> Result<Arc<BufferInner>, Error> {
+        let memory = self.memory(graph)?.clone();
+        let texture = self.device.gpu.make_texels(&memory, format, range.clone())?;
+        // Runs that are known take it for any buffer of its size.
+        if !self.is_viewed.swap(true, SeqCst) {
+            self.changed();
+        }
+        let (size, start) = (range.end - range.start, self.base + range.start);
+        let at = (start, self.reach);
+        let mut inner = BufferInner::with(&self.device, self.shared.clone(), at, size, OnceLock::new());
+        let made = Arc::get_mut(&mut inner).expect("invariant: it was made here");
+        (made.imported, made.texture, made.viewed) = (true, Some(texture), Some(self.clone()));
+        made.is_blank = AtomicBool::new(false);
+        Ok(inner)
+    }
+
+    /// Of a buffer seen through a format: the buffer, the format and the bytes of it.
+    pub(crate) fn view(&self) -> Option<(&Arc<BufferInner>, Format, Range<u64>)> {
+        let (viewed, format) = (self.viewed.as_ref()?, self.texture.as_ref()?.texel_format()?);
+        let start = self.base - viewed.base;
+        Some((viewed, format, start..start + self.size))
+    }
+
+    /// Whether no other buffer can be in its place without a look at what it has bytes in common with: it is over the user's
+    /// memory, or there are views of it.
+    pub(crate) fn stands_alone(&self) -> bool {
+        self.imported || self.is_viewed.load(SeqCst)
     }
 
     /// What it is bound as; memory is allocated and filled with zeros now if it was not yet.
@@ -230,7 +273,8 @@ impl BufferInner {
     }
 
     pub(crate) fn name(&self) -> Arc<str> {
-        self.given_name().unwrap_or_else(|| default_name(self.shared.id.planned()))
+        let viewed = || self.viewed.as_ref().map(|viewed| viewed.name());
+        self.given_name().or_else(viewed).unwrap_or_else(|| default_name(self.shared.id.planned()))
     }
 
     /// Whether a kernel may find any of it by an address.

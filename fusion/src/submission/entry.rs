@@ -123,13 +123,19 @@ impl Entry {
         }
     }
 
+    /// The view that is bound at a place, of a buffer that is seen through a format.
+    pub(crate) fn texels_at(&self, at: jit::SetBinding) -> Option<&Arc<BufferInner>> {
+        let number = self.submission.args.iter().position(|arg| arg.at == at)?;
+        self.buffers.get(number).filter(|buffer| buffer.view().is_some())
+    }
+
     /// As reports name it.
     pub(crate) fn report(&self) -> SubmissionReport {
         let all = self.submission.args.iter().zip(&self.touches).zip(&self.buffers);
         let arguments = all.map(|((arg, touch), buffer)| ArgumentReport {
             buffer: arg.buffer,
             offset: arg.offset,
-            bytes: if buffer.texture.is_some() { 0 } else { arg.len },
+            bytes: if buffer.texture.is_some() && buffer.view().is_none() { 0 } else { arg.len },
             reads: touch.reads,
             writes: touch.writes,
         });

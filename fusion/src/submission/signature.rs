@@ -89,7 +89,13 @@ impl View {
     /// A buffer as it is now.
     pub(crate) fn of(buffer: &BufferInner) -> View {
         let (size, asks, told) = (buffer.size, buffer.promote(), buffer.shared.tellings());
-        View { size, asks, told, image: buffer.image_size(), only: buffer.imported.then_some(buffer.handle) }
+        View {
+            size,
+            asks,
+            told,
+            image: buffer.image_size(),
+            only: buffer.stands_alone().then_some(buffer.handle),
+        }
     }
 }
 

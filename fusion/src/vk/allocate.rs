@@ -80,6 +80,8 @@ impl Gpu {
         let layout = layout.ok_or(DeviceError::ZeroSize)?;
         let mut usage = BufferUsage::STORAGE_BUFFER
             | BufferUsage::UNIFORM_BUFFER
+            | BufferUsage::UNIFORM_TEXEL_BUFFER
+            | BufferUsage::STORAGE_TEXEL_BUFFER
             | BufferUsage::TRANSFER_SRC
             | BufferUsage::TRANSFER_DST;
         if self.caps().device_addresses {

@@ -21,8 +21,8 @@ pub(super) struct Needs {
     pub(super) sets: u32,
     pub(super) storage: u32,
     pub(super) uniform: u32,
-    /// Storage images, sampled images, combined ones and samplers.
-    pub(super) textures: [u32; 4],
+    /// Storage images, sampled images, combined ones, samplers, uniform and storage texel buffers.
+    pub(super) textures: [u32; 6],
     /// Whether the host may look at something that is written.
     pub(super) host: bool,
 }
@@ -138,6 +138,8 @@ pub(super) fn dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -
                 BindingKind::SampledImage => needs.textures[1] += 1,
                 BindingKind::CombinedSampler => needs.textures[2] += 1,
                 BindingKind::Sampler => needs.textures[3] += 1,
+                BindingKind::UniformTexels => needs.textures[4] += 1,
+                BindingKind::StorageTexels => needs.textures[5] += 1,
             }
         }
     }
@@ -181,7 +183,9 @@ pub(super) fn bound(
             binding(gpu, (at, kind), memory, range)?;
             Ok(kind == BindingKind::Storage && memory.host_may_look())
         }
-        (Resource::Texture(texture), true) if texture.serves(kind) => Ok(false),
+        (Resource::Texture(texture), true) if texture.serves(kind) => {
+            Ok(kind == BindingKind::StorageTexels && texture.host_may_look())
+        }
         _ => {
             let problem = "is given another resource than the pipeline declares";
             Err(DeviceError::Binding { at, problem })

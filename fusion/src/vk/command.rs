@@ -26,16 +26,22 @@ pub(crate) enum BindingKind {
     CombinedSampler,
     /// A sampler.
     Sampler,
+    /// A buffer that is read through a format.
+    UniformTexels,
+    /// A buffer that is read and written through a format.
+    StorageTexels,
 }
 
 impl BindingKind {
-    const ALL: [BindingKind; 6] = [
+    const ALL: [BindingKind; 8] = [
         BindingKind::Storage,
         BindingKind::Uniform,
         BindingKind::StorageImage,
         BindingKind::SampledImage,
         BindingKind::CombinedSampler,
         BindingKind::Sampler,
+        BindingKind::UniformTexels,
+        BindingKind::StorageTexels,
     ];
 
     /// A number that says which it is, to a process of the same build.
@@ -54,6 +60,8 @@ impl BindingKind {
             TextureKind::SampledImage => BindingKind::SampledImage,
             TextureKind::CombinedSampler => BindingKind::CombinedSampler,
             TextureKind::Sampler => BindingKind::Sampler,
+            TextureKind::UniformTexels => BindingKind::UniformTexels,
+            TextureKind::StorageTexels => BindingKind::StorageTexels,
         }
     }
 

@@ -63,6 +63,12 @@ pub enum DeviceError {
         /// Why.
         reason: String,
     },
+    /// A buffer that cannot be seen through a format.
+    #[error("a buffer cannot be seen as texels: {reason}")]
+    Texels {
+        /// Why.
+        reason: String,
+    },
     /// A queue that belongs to another device was handed in.
     #[error("queue {index} of the given list belongs to another device")]
     ForeignQueue {

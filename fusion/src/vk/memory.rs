@@ -261,6 +261,11 @@ impl Memory {
         self.base
     }
 
+    /// A part of it as vulkano has it. The range lies inside.
+    pub(super) fn part(&self, range: Range<u64>) -> Subbuffer<[u8]> {
+        self.buffer.clone().slice(range)
+    }
+
     pub(super) fn capacity(&self) -> u64 {
         self.capacity
     }

@@ -426,6 +426,8 @@ impl BindingKind {
             BindingKind::SampledImage => vk::DescriptorType::SAMPLED_IMAGE,
             BindingKind::CombinedSampler => vk::DescriptorType::COMBINED_IMAGE_SAMPLER,
             BindingKind::Sampler => vk::DescriptorType::SAMPLER,
+            BindingKind::UniformTexels => vk::DescriptorType::UNIFORM_TEXEL_BUFFER,
+            BindingKind::StorageTexels => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
         }
     }
 }

@@ -25,6 +25,7 @@ type Ranges = SmallVec<[Descriptor; 8]>;
 pub(super) union Descriptor {
     buffer: vk::DescriptorBufferInfo,
     image: vk::DescriptorImageInfo,
+    texels: vk::BufferView,
 }
 
 fn buffer_descriptor(memory: &Memory, offset: u64, len: u64) -> Descriptor {
@@ -35,7 +36,10 @@ fn buffer_descriptor(memory: &Memory, offset: u64, len: u64) -> Descriptor {
 fn descriptor(resource: &Resource, offset: u64, len: u64) -> Descriptor {
     match resource {
         Resource::Buffer(memory) => buffer_descriptor(memory, offset, len),
-        Resource::Texture(texture) => Descriptor { image: texture.descriptor() },
+        Resource::Texture(texture) => match texture.texels() {
+            Some(texels) => Descriptor { texels },
+            None => Descriptor { image: texture.descriptor() },
+        },
     }
 }
 

@@ -150,10 +150,11 @@ impl SetPool {
             sets: needs.sets.max(have.sets).next_power_of_two(),
             storage: needs.storage.max(have.storage).next_power_of_two(),
             uniform: needs.uniform.max(have.uniform).next_power_of_two(),
-            textures: [0, 1, 2, 3].map(|kind| needs.textures[kind].max(have.textures[kind])),
+            textures: [0, 1, 2, 3, 4, 5].map(|kind| needs.textures[kind].max(have.textures[kind])),
             host: false,
         };
-        let [storage_images, sampled_images, combined, samplers] = capacity.textures;
+        let [storage_images, sampled_images, combined, samplers, uniform_texels, storage_texels] =
+            capacity.textures;
         let counts = [
             (vk::DescriptorType::STORAGE_BUFFER, capacity.storage),
             (vk::DescriptorType::UNIFORM_BUFFER, capacity.uniform),
@@ -161,9 +162,11 @@ impl SetPool {
             (vk::DescriptorType::SAMPLED_IMAGE, sampled_images),
             (vk::DescriptorType::COMBINED_IMAGE_SAMPLER, combined),
             (vk::DescriptorType::SAMPLER, samplers),
+            (vk::DescriptorType::UNIFORM_TEXEL_BUFFER, uniform_texels),
+            (vk::DescriptorType::STORAGE_TEXEL_BUFFER, storage_texels),
         ];
         let size = |(ty, count)| vk::DescriptorPoolSize::default().ty(ty).descriptor_count(count);
-        let sizes: SmallVec<[_; 6]> = counts.into_iter().filter(|(_, count)| *count > 0).map(size).collect();
+        let sizes: SmallVec<[_; 8]> = counts.into_iter().filter(|(_, count)| *count > 0).map(size).collect();
         let info = vk::DescriptorPoolCreateInfo::default().max_sets(capacity.sets).pool_sizes(&sizes);
         // SAFETY: the device is alive, `info` and the sizes outlive the call, no count is 0.
         let result =

@@ -3,7 +3,7 @@
 //! The table of the Vulkan specification's appendix "Vulkan Environment for SPIR-V", as far as it concerns compute
 //! kernels, read against the features a device was *opened* with: a module that names a capability whose
 //! feature is off is invalid usage, and drivers may crash on it. What is not listed is not supported: of images, what
-//! no binding here can hold, such as those of several samples and texel buffers.
+//! no binding here can hold, such as those of several samples.
 
 use vulkano::device::{Device, physical::SubgroupFeatures};
 
@@ -54,6 +54,8 @@ pub(super) fn supported(device: &Device) -> Vec<u32> {
         (43, "Sampled1D", true),
         (44, "Image1D", true),
         (45, "SampledCubeArray", f.image_cube_array),
+        (46, "SampledBuffer", true),
+        (47, "ImageBuffer", true),
         (49, "StorageImageExtendedFormats", f.shader_storage_image_extended_formats),
         (50, "ImageQuery", true),
         (55, "StorageImageReadWithoutFormat", f.shader_storage_image_read_without_format),

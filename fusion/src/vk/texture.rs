@@ -21,14 +21,15 @@ use vulkano::{
 
 use crate::jit::ImageSize;
 
-use super::{BindingKind, DeviceError, Gpu, Memory};
+use super::{BindingKind, DeviceError, Gpu, Memory, texels::Texels};
 
-/// What is bound where a kernel has a texture: an image, a sampler, or both.
+/// What is bound where a kernel has a texture: an image, a sampler, or both; or a buffer through a format.
 #[derive(Debug)]
 pub(crate) struct Texture {
     gpu: u64,
     view: Option<Arc<ImageView>>,
     sampler: Option<Arc<Sampler>>,
+    texels: Option<Texels>,
 }
 
 /// The shape of a new image.
@@ -53,19 +54,44 @@ impl Texture {
 
     /// Whether it has what a kind of binding needs, and the image was made for that use.
     pub(crate) fn serves(&self, kind: BindingKind) -> bool {
+        if let Some(texels) = &self.texels {
+            return texels.serves(kind);
+        }
         let can = |usage: ImageUsage| self.view.as_ref().is_some_and(|view| view.usage().contains(usage));
         match kind {
             BindingKind::StorageImage => can(ImageUsage::STORAGE),
             BindingKind::SampledImage => can(ImageUsage::SAMPLED),
             BindingKind::CombinedSampler => can(ImageUsage::SAMPLED) && self.sampler.is_some(),
             BindingKind::Sampler => self.sampler.is_some(),
-            BindingKind::Storage | BindingKind::Uniform => false,
+            BindingKind::Storage
+            | BindingKind::Uniform
+            | BindingKind::UniformTexels
+            | BindingKind::StorageTexels => false,
         }
     }
 
     /// The same image with a sampler.
     pub(crate) fn with(&self, sampler: &Texture) -> Texture {
-        Texture { gpu: self.gpu, view: self.view.clone(), sampler: sampler.sampler.clone() }
+        Texture { gpu: self.gpu, view: self.view.clone(), sampler: sampler.sampler.clone(), texels: None }
+    }
+
+    /// A buffer seen through a format.
+    pub(super) fn over_texels(gpu: u64, texels: Texels) -> Texture {
+        Texture { gpu, view: None, sampler: None, texels: Some(texels) }
+    }
+
+    /// The view, of a buffer that is seen through a format.
+    pub(super) fn texels(&self) -> Option<vk::BufferView> {
+        self.texels.as_ref().map(Texels::handle)
+    }
+
+    /// The format that a buffer is seen through.
+    pub(crate) fn texel_format(&self) -> Option<Format> {
+        self.texels.as_ref().map(Texels::format)
+    }
+
+    pub(super) fn host_may_look(&self) -> bool {
+        self.texels.as_ref().is_some_and(Texels::host_may_look)
     }
 
     pub(super) fn descriptor(&self) -> vk::DescriptorImageInfo {
@@ -100,6 +126,10 @@ impl Texture {
 
     /// What kernels are told of the size of the image, if there is one.
     pub(crate) fn size(&self) -> Option<ImageSize> {
+        if let Some(texels) = &self.texels {
+            let count = u32::try_from(texels.count()).ok()?;
+            return Some(ImageSize { extent: [count, 0, 0], levels: 1, samples: 1 });
+        }
         let view = self.view.as_ref()?;
         let (image, levels) = (view.image(), &view.subresource_range().mip_levels);
         let [width, height, depth] = image.extent();
@@ -134,6 +164,8 @@ pub(crate) struct Wanted {
     pub(crate) multisampled: bool,
     /// Whether texels are floats, signed or unsigned integers.
     pub(crate) class: NumericClass,
+    /// `ImageFormat` of SPIR-V; 0 where the kernel does not say.
+    pub(crate) format: u32,
 }
 
 /// What texels are to a kernel.
@@ -147,6 +179,9 @@ pub(crate) enum NumericClass {
 impl Texture {
     /// What does not agree between the image and what a kernel declares.
     pub(crate) fn misfit(&self, wanted: &Wanted) -> Option<String> {
+        if let Some(texels) = &self.texels {
+            return format_misfit(texels.format(), wanted);
+        }
         let view = self.view.as_ref()?;
         // `1D`, `2D`, `3D` and `Cube`, as SPIR-V numbers them.
         let kind = match (wanted.dim, wanted.arrayed) {
@@ -165,15 +200,75 @@ impl Texture {
         if wanted.multisampled != (view.image().samples() != SampleCount::Sample1) {
             return Some("one of the two is multisampled".to_owned());
         }
-        let class = match view.format().numeric_format_color().map(|format| format.numeric_type()) {
-            Some(NumericType::Int) => NumericClass::Int,
-            Some(NumericType::Uint) => NumericClass::Uint,
-            _ => NumericClass::Float,
-        };
-        (class != wanted.class).then(|| {
-            format!("it is declared with texels of {:?}, and the format is {:?}", wanted.class, view.format())
-        })
+        format_misfit(view.format(), wanted)
     }
+}
+
+/// What does not agree between a format and what a kernel declares.
+fn format_misfit(format: Format, wanted: &Wanted) -> Option<String> {
+    let class = match format.numeric_format_color().map(|format| format.numeric_type()) {
+        Some(NumericType::Int) => NumericClass::Int,
+        Some(NumericType::Uint) => NumericClass::Uint,
+        _ => NumericClass::Float,
+    };
+    if class != wanted.class {
+        return Some(format!(
+            "it is declared with texels of {:?}, and the format is {format:?}",
+            wanted.class
+        ));
+    }
+    let declared = format_of(wanted.format)?;
+    (declared != format)
+        .then(|| format!("it is declared with the format {declared:?}, and the format is {format:?}"))
+}
+
+/// The format that `ImageFormat` of SPIR-V stands for; nothing for `Unknown`.
+fn format_of(number: u32) -> Option<Format> {
+    /// In the order of their numbers, from 1 on.
+    const FORMATS: [Format; 41] = [
+        Format::R32G32B32A32_SFLOAT,
+        Format::R16G16B16A16_SFLOAT,
+        Format::R32_SFLOAT,
+        Format::R8G8B8A8_UNORM,
+        Format::R8G8B8A8_SNORM,
+        Format::R32G32_SFLOAT,
+        Format::R16G16_SFLOAT,
+        Format::B10G11R11_UFLOAT_PACK32,
+        Format::R16_SFLOAT,
+        Format::R16G16B16A16_UNORM,
+        Format::A2B10G10R10_UNORM_PACK32,
+        Format::R16G16_UNORM,
+        Format::R8G8_UNORM,
+        Format::R16_UNORM,
+        Format::R8_UNORM,
+        Format::R16G16B16A16_SNORM,
+        Format::R16G16_SNORM,
+        Format::R8G8_SNORM,
+        Format::R16_SNORM,
+        Format::R8_SNORM,
+        Format::R32G32B32A32_SINT,
+        Format::R16G16B16A16_SINT,
+        Format::R8G8B8A8_SINT,
+        Format::R32_SINT,
+        Format::R32G32_SINT,
+        Format::R16G16_SINT,
+        Format::R8G8_SINT,
+        Format::R16_SINT,
+        Format::R8_SINT,
+        Format::R32G32B32A32_UINT,
+        Format::R16G16B16A16_UINT,
+        Format::R8G8B8A8_UINT,
+        Format::R32_UINT,
+        Format::A2B10G10R10_UINT_PACK32,
+        Format::R32G32_UINT,
+        Format::R16G16_UINT,
+        Format::R8G8_UINT,
+        Format::R16_UINT,
+        Format::R8_UINT,
+        Format::R64_UINT,
+        Format::R64_SINT,
+    ];
+    FORMATS.get((number as usize).checked_sub(1)?).copied()
 }
 
 impl Gpu {
@@ -216,7 +311,7 @@ impl Gpu {
         self.0.counters.allocation();
         let info = ImageViewCreateInfo { view_type: kind, ..ImageViewCreateInfo::from_image(&image) };
         let view = ImageView::new(image, info).map_err(|problem| error(problem.to_string()))?;
-        Ok(Arc::new(Texture { gpu: self.0.id, view: Some(view), sampler: None }))
+        Ok(Arc::new(Texture { gpu: self.0.id, view: Some(view), sampler: None, texels: None }))
     }
 
     /// Takes an image of the user's, which is in the layout `GENERAL`.
@@ -240,14 +335,14 @@ impl Gpu {
                 return Err(DeviceError::MissingUsage { usage: name });
             }
         }
-        Ok(Arc::new(Texture { gpu: self.0.id, view: Some(view), sampler: None }))
+        Ok(Arc::new(Texture { gpu: self.0.id, view: Some(view), sampler: None, texels: None }))
     }
 
     /// A new sampler.
     pub(crate) fn make_sampler(&self, info: SamplerCreateInfo) -> Result<Arc<Texture>, DeviceError> {
         let sampler = Sampler::new(self.device().clone(), info);
         let sampler = sampler.map_err(|problem| DeviceError::Image { reason: problem.to_string() })?;
-        Ok(Arc::new(Texture { gpu: self.0.id, view: None, sampler: Some(sampler) }))
+        Ok(Arc::new(Texture { gpu: self.0.id, view: None, sampler: Some(sampler), texels: None }))
     }
 }
 

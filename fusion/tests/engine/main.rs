@@ -25,5 +25,6 @@ mod push_buffers;
 mod rename;
 mod seams;
 mod shaders_load;
+mod texels;
 mod verified;
 mod weaknesses;

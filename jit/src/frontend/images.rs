@@ -17,6 +17,8 @@ pub struct ImageDeclaration {
     pub multisampled: bool,
     /// Whether texels are integers, and if so whether they have signs.
     pub integers: Option<bool>,
+    /// `ImageFormat`, as SPIR-V numbers it; 0 where none is said.
+    pub format: u32,
 }
 
 /// The image at a binding of a module; nothing where there is none.
@@ -58,5 +60,6 @@ pub(crate) fn image_at(module: &[u32], at: SetBinding) -> Option<ImageDeclaratio
         arrayed: image.at(4) == 1,
         multisampled: image.at(5) == 1,
         integers: texel.map(|texel| texel.at(2) == 1),
+        format: image.at(7),
     })
 }

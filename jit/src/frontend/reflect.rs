@@ -114,6 +114,18 @@ pub enum TextureKind {
     CombinedSampler,
     /// A sampler.
     Sampler,
+    /// A buffer that is read through a format.
+    UniformTexels,
+    /// A buffer that is read and written through a format.
+    StorageTexels,
+}
+
+impl TextureKind {
+    /// Whether it is a buffer seen through a format.
+    #[must_use]
+    pub fn is_texels(self) -> bool {
+        matches!(self, Self::UniformTexels | Self::StorageTexels)
+    }
 }
 
 impl BindingKind {
@@ -124,13 +136,18 @@ impl BindingKind {
             Self::Other(resource::SAMPLED_IMAGE) => Some(TextureKind::SampledImage),
             Self::Other(resource::SAMPLED) => Some(TextureKind::CombinedSampler),
             Self::Other(resource::SAMPLER) => Some(TextureKind::Sampler),
+            Self::Other(resource::UNIFORM_TEXELS) => Some(TextureKind::UniformTexels),
+            Self::Other(resource::STORAGE_TEXELS) => Some(TextureKind::StorageTexels),
             _ => None,
         }
     }
 
-    /// Whether it is an image whose texels are read through caches that see no writes of the same dispatch.
+    /// Whether it is an image, or a buffer of texels, that is read through caches that see no writes of the same dispatch.
     pub(crate) fn is_sampled(self) -> bool {
-        matches!(self.texture(), Some(TextureKind::SampledImage | TextureKind::CombinedSampler))
+        matches!(
+            self.texture(),
+            Some(TextureKind::SampledImage | TextureKind::CombinedSampler | TextureKind::UniformTexels)
+        )
     }
 }
 

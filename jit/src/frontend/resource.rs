@@ -40,8 +40,8 @@ pub(super) const SAMPLER: &str = "sampler";
 pub(super) const SAMPLED: &str = "combined image sampler";
 const ACCELERATION: &str = "acceleration structure";
 const OPAQUE: &str = "opaque resource";
-const STORAGE_TEXELS: &str = "storage texel buffer";
-const UNIFORM_TEXELS: &str = "uniform texel buffer";
+pub(super) const STORAGE_TEXELS: &str = "storage texel buffer";
+pub(super) const UNIFORM_TEXELS: &str = "uniform texel buffer";
 pub(super) const STORAGE_IMAGE: &str = "storage image";
 pub(super) const SAMPLED_IMAGE: &str = "sampled image";
 
@@ -116,11 +116,20 @@ fn kind(class: StorageClass, ty: u32, defs: &Defs<'_>) -> Kind {
         StorageClass::Uniform => Kind::UniformBuffer,
         _ => Kind::Other(match defs.op(ty) {
             Some(Op::TypeSampler) => SAMPLER,
-            Some(Op::TypeSampledImage) => SAMPLED,
+            Some(Op::TypeSampledImage) => combined_kind(ty, defs),
             Some(Op::TypeAccelerationStructureKHR) => ACCELERATION,
             Some(Op::TypeImage) => image_kind(ty, defs),
             _ => OPAQUE,
         }),
+    }
+}
+
+/// What compilers make of a `samplerBuffer`, of which nothing is sampled, is a combined type too.
+fn combined_kind(ty: u32, defs: &Defs<'_>) -> &'static str {
+    let image = defs.get(ty).and_then(|inst| inst.operands.first()?.id_ref_any());
+    match image.map(|image| image_kind(image, defs)) {
+        Some(UNIFORM_TEXELS) => UNIFORM_TEXELS,
+        _ => SAMPLED,
     }
 }
 

@@ -145,7 +145,8 @@ impl Queue {
             };
             let state = schedule.queue(self.inner.id);
             let (lane, profile) = (state.lane, state.profiling || context.profiling);
-            let readies = context.ready(&mut schedule, vec![piece], entry.buffers.iter())?;
+            let readies =
+                context.ready(&mut schedule, vec![piece], entry.buffers.iter(), slice::from_ref(&entry))?;
             let remember = Remember::Known(None, flow.clone());
             let again = entry.after.points.is_empty() && context.programs.keeps();
             let ran = (slice::from_ref(&entry), &*entry.writes());

@@ -159,9 +159,10 @@ fn execution_mode(inst: &Instruction) -> Result<(), KernelReason> {
 fn resource(variable: &Variable, memory: MemoryModel) -> Result<(), KernelReason> {
     match variable.role {
         Role::Resource { at, array: true, .. } => Err(KernelReason::DescriptorArray { at }),
-        // Under the Vulkan memory model each read and write of a texel says for itself that others see it.
+        // What is a buffer to one kernel and texels to another has no common unit of places. Under the Vulkan memory model each read and write of a texel says for itself that others see it.
         Role::Resource { kind: Kind::Other(kind), .. }
-            if memory == MemoryModel::GLSL450 && BindingKind::Other(kind).texture().is_some() =>
+            if memory == MemoryModel::GLSL450
+                && BindingKind::Other(kind).texture().is_some_and(|kind| !kind.is_texels()) =>
         {
             Ok(())
         }

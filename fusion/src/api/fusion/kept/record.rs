@@ -149,7 +149,7 @@ impl ContextInner {
         report.kernels = list.kernels();
         let writes = list.kept_inside(&prepared.pieces, &report.plan.renamed);
         let mut schedule = self.locked_for(kept)?;
-        let readies = self.ready(&mut schedule, prepared.pieces, kept.buffers.iter())?;
+        let readies = self.ready(&mut schedule, prepared.pieces, kept.buffers.iter(), &entries)?;
         let ran = (&*entries, &*writes);
         let routine = Routine::of(self, &readies, ran, &kept.buffers, Some(&report));
         let Some(routine) = routine else {

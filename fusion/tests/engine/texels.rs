@@ -1,0 +1,218 @@
+//! Kernels that see buffers through a format: in order with everything else that uses the buffers, alone, in lists and in kept ones.
+
+use crate::support::Rig;
+use vkfuse::error::{DeviceError, SubmitError};
+use vkfuse::vulkano::format::Format;
+use vkfuse::{Buffer, Error, Event, FusionProperties, FusionWrapper, Outcome, Texels};
+
+/// No multiple of what a work-group has.
+const N: u32 = 1000;
+
+fn numbers() -> Vec<f32> {
+    (0..N).map(|i| (i.wrapping_mul(2_654_435_761) >> 20) as f32).collect()
+}
+
+fn turned(numbers: &[f32]) -> Vec<f32> {
+    numbers.iter().rev().map(|x| x * 2.0 + 1.0).collect()
+}
+
+fn line(rig: &Rig, from: &Buffer<f32>, to: &Buffer<f32>) {
+    let kernel = rig.kernel("library/line");
+    let submitted = rig.queue.submit(|h| {
+        h.arg(0, from.read()).arg(1, to.write()).push(&N).dispatch_items(&kernel, [N, 1, 1]);
+    });
+    submitted.unwrap();
+}
+
+fn turn(rig: &Rig, from: &Texels, to: &Texels) -> Result<Event, Error> {
+    let kernel = rig.kernel("texels/turn");
+    rig.queue.submit(|h| {
+        h.arg(0, from.read()).arg(1, to.write()).dispatch_items(&kernel, [N, 1, 1]);
+    })
+}
+
+fn buffer(rig: &Rig) -> Buffer<f32> {
+    rig.context.buffer_from(&vec![-1.0f32; N as usize]).unwrap()
+}
+
+/// Written through the format and read without, and the other way round, also where a run is known.
+#[test]
+fn buffers_are_read_and_written_through_a_format() {
+    let rig = rig!();
+    let [a, b, c, d] = [(); 4].map(|()| buffer(&rig));
+    let [from, to] = [&b, &c].map(|buffer| buffer.texels(Format::R32_SFLOAT).unwrap());
+    for round in 0..5 {
+        let start: Vec<f32> = numbers().iter().map(|x| x + round as f32).collect();
+        a.upload(&start).unwrap();
+        line(&rig, &a, &b);
+        turn(&rig, &from, &to).unwrap();
+        line(&rig, &c, &d);
+        let wanted: Vec<f32> = turned(&start.iter().map(|x| x + 1.0).collect::<Vec<_>>());
+        assert_eq!(c.download().unwrap(), wanted, "round {round}");
+        let wanted: Vec<f32> = wanted.iter().map(|x| x + 1.0).collect();
+        assert_eq!(d.download().unwrap(), wanted, "round {round}");
+    }
+    rig.assert_no_validation_messages();
+}
+
+/// A format converts, texels are changed in place by atomics, and parts of a buffer are seen.
+#[test]
+fn formats_and_ranges() {
+    let rig = rig!();
+    let bytes: Vec<u8> = (0..2048u32).map(|i| (i * 7 + i / 5) as u8).collect();
+    let from = rig.context.buffer_from(&bytes).unwrap();
+    let counts = rig.context.buffer_from(&[5u32; 192]).unwrap();
+    let kernel = rig.kernel("texels/count");
+    // Two views of the same bytes with different formats, in one list.
+    let views = [
+        (from.texels_of(Format::R8_UINT, 1024..2048).unwrap(), bytes[1024..].to_vec()),
+        (
+            from.texels_of(Format::R8G8B8A8_UINT, 1024..2048).unwrap(),
+            bytes[1024..].chunks(4).map(|texel| texel[0]).collect(),
+        ),
+    ];
+    let part = counts.texels_of(Format::R32_UINT, 64..128).unwrap();
+    let mut wanted = vec![5u32; 192];
+    for round in 0..3 {
+        let fusion = FusionWrapper::new(&rig.queue).unwrap();
+        fusion.start_fusion().unwrap();
+        for (view, seen) in &views {
+            rig.queue
+                .submit(|h| {
+                    h.arg(0, view.read()).arg(1, &part).dispatch_items(&kernel, [1024, 1, 1]);
+                })
+                .unwrap();
+            seen.iter().for_each(|x| wanted[64 + usize::from(*x % 64)] += 1);
+        }
+        fusion.complete_fusion(&FusionProperties::default()).unwrap().wait().unwrap();
+        assert_eq!(counts.download().unwrap(), wanted, "round {round}");
+    }
+    rig.assert_no_validation_messages();
+}
+
+/// Two kernels, one that sees the buffer through a format, two more.
+fn list(rig: &Rig, [a, b, c, d, e]: &[Buffer<f32>; 5], [from, to]: &[Texels; 2]) {
+    line(rig, a, b);
+    line(rig, b, c);
+    turn(rig, from, to).unwrap();
+    line(rig, d, e);
+    line(rig, e, a);
+}
+
+fn listed(numbers: &[f32]) -> Vec<f32> {
+    let before: Vec<f32> = numbers.iter().map(|x| x + 2.0).collect();
+    turned(&before).iter().map(|x| x + 2.0).collect()
+}
+
+#[test]
+fn lists_fuse_around_them_and_are_kept_and_rebound() {
+    let rig = rig!();
+    let make = || [(); 5].map(|()| buffer(&rig));
+    let buffers = make();
+    let see = |buffers: &[Buffer<f32>; 5]| {
+        [&buffers[2], &buffers[3]].map(|buffer| buffer.texels(Format::R32_SFLOAT).unwrap())
+    };
+    let texels = see(&buffers);
+    let check = |event: &Event, buffers: &[Buffer<f32>; 5], what: &str| {
+        event.wait().unwrap();
+        assert_eq!(buffers[0].download().unwrap(), listed(&numbers()), "{what}");
+        assert_eq!(event.outcome(), Outcome::Split, "{what}");
+        let report = event.report().unwrap();
+        let groups: Vec<_> =
+            report.plan.groups.iter().map(|group| (group.members.as_range().unwrap(), group.fused)).collect();
+        assert_eq!(groups, [(0..2, true), (2..3, false), (3..5, true)], "{what}: {:#?}", report.plan);
+    };
+    for round in 0..3 {
+        buffers[0].upload(&numbers()).unwrap();
+        let fusion = FusionWrapper::new(&rig.queue).unwrap();
+        fusion.start_fusion().unwrap();
+        list(&rig, &buffers, &texels);
+        let event = fusion.complete_fusion(&FusionProperties::default()).unwrap();
+        check(&event, &buffers, &format!("round {round}"));
+    }
+    // The same list on other buffers, with the views as they were: they are other bytes now.
+    let others = make();
+    let before: Vec<f32> = buffers[3].download().unwrap();
+    others[0].upload(&numbers()).unwrap();
+    let fusion = FusionWrapper::new(&rig.queue).unwrap();
+    fusion.start_fusion().unwrap();
+    list(&rig, &others, &texels);
+    fusion.complete_fusion(&FusionProperties::default()).unwrap().wait().unwrap();
+    assert_eq!(others[0].download().unwrap(), vec![1.0; N as usize]);
+    assert_eq!(buffers[3].download().unwrap(), before);
+
+    buffers[0].upload(&numbers()).unwrap();
+    let fusion = FusionWrapper::new(&rig.queue).unwrap();
+    fusion.start_fusion().unwrap();
+    list(&rig, &buffers, &texels);
+    let (event, kept) = fusion.complete_and_keep(&FusionProperties::default()).unwrap();
+    check(&event, &buffers, "kept");
+    for round in 0..3 {
+        buffers[0].upload(&numbers()).unwrap();
+        check(&kept.run().unwrap(), &buffers, &format!("kept, round {round}"));
+    }
+    // Other buffers take their views with them.
+    let others = make();
+    let mut rebind = kept.rebind();
+    for (old, new) in buffers.iter().zip(&others) {
+        rebind = rebind.buffer(old, new);
+    }
+    let rebound = rebind.finish().unwrap();
+    for round in 0..3 {
+        others[0].upload(&numbers()).unwrap();
+        buffers.iter().for_each(|buffer| buffer.upload(&vec![7.0; N as usize]).unwrap());
+        check(&rebound.run().unwrap(), &others, &format!("rebound, round {round}"));
+        assert_eq!(buffers[3].download().unwrap(), vec![7.0; N as usize]);
+    }
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn what_does_not_fit_is_an_error() {
+    let rig = rig!();
+    let [a, b] = [(); 2].map(|()| buffer(&rig));
+    let see = |format| a.texels(format);
+    // Formats, ranges and limits.
+    assert!(matches!(see(Format::BC1_RGB_UNORM_BLOCK), Err(Error::Device(DeviceError::Texels { .. }))));
+    assert!(matches!(see(Format::D32_SFLOAT_S8_UINT), Err(Error::Device(DeviceError::Texels { .. }))));
+    let odd = rig.context.buffer_from(&[0u8; 6]).unwrap();
+    assert!(matches!(odd.texels(Format::R32_SFLOAT), Err(Error::Device(DeviceError::Texels { .. }))));
+    assert!(matches!(a.texels_of(Format::R32_SFLOAT, 4..4), Err(Error::Buffer { .. })));
+    assert!(matches!(a.texels_of(Format::R32_SFLOAT, 4..N as usize + 1), Err(Error::Buffer { .. })));
+    // The limit of lavapipe; a device may take more.
+    let large = rig.context.buffer::<u8>((1 << 27) + 16).unwrap().texels(Format::R8_UINT);
+    match large {
+        Err(error) => assert!(error.to_string().contains("maxTexelBufferElements"), "{error}"),
+        Ok(_) => assert!(!rig.context.device_info().name.contains("llvmpipe")),
+    }
+    // A buffer where a view is due, and the other way round; an image's texels; another format; too few; a write through a read.
+    let floats = b.texels(Format::R32_SFLOAT).unwrap();
+    let ints = b.texels(Format::R32_UINT).unwrap();
+    let pairs = b.texels(Format::R32G32_SFLOAT).unwrap();
+    let turn = rig.kernel("texels/turn");
+    let line = rig.kernel("library/line");
+    let problem = |of: Result<Event, Error>| of.unwrap_err().to_string();
+    let submit = |from: vkfuse::Accessor, to: vkfuse::Accessor| {
+        problem(rig.queue.submit(|h| {
+            h.arg(0, from).arg(1, to).dispatch_items(&turn, [N, 1, 1]);
+        }))
+    };
+    let from = a.texels(Format::R32_SFLOAT).unwrap();
+    for (message, part) in [
+        (submit(a.read(), floats.write()), "what is passed is a buffer"),
+        (submit(ints.read(), floats.write()), "declared with texels of Float"),
+        (submit(from.read(), pairs.write()), "declared with the format R32_SFLOAT"),
+        (submit(from.read(), floats.read()), "read"),
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    let missing = rig.queue.submit(|h| {
+        h.arg(0, from.read()).dispatch_items(&turn, [N, 1, 1]);
+    });
+    assert!(matches!(missing, Err(Error::Submit { problem: SubmitError::MissingBinding { .. }, .. })));
+    let message = problem(rig.queue.submit(|h| {
+        h.arg(0, from.read()).arg(1, b.write()).push(&N).dispatch_items(&line, [N, 1, 1]);
+    }));
+    assert!(message.contains("it is a buffer"), "{message}");
+    rig.assert_no_validation_messages();
+}
