@@ -170,6 +170,7 @@ mutants! {
     LastGroupIsFull: "the last work-group has as many to do as the others",
     LastGroupsNeedNoBarrier: "work-groups that are done one by one need no barrier between them",
     // Loops that are written out.
+    #[load = true] OneHalvingLess: "a loop that halves a constant ends one round before it does",
     TailIsFull: "all invocations go round as often as one does",
     RoundsOfOneAreOfAll: "what rounds of a loop one invocation does all do, where several stand one after another",
     #[load = true] TestsHaveNoEffects: "what a loop does before its test may be done twice",

@@ -124,7 +124,7 @@ fn device(limits: &Limits) -> Part {
     } = limits;
     let ShapeFacts { group_size, items, vectors } = shape;
     let InterleaveFacts { work_groups, least, private_bytes, shared_bytes } = interleave;
-    let LoopFacts { rounds, at_once } = loops;
+    let LoopFacts { rounds, at_once, private_bytes: kept_private } = loops;
     Part::new()
         .u32("push-constant bytes", *max_push_bytes)
         .u32("shared bytes", *max_shared_bytes)
@@ -146,6 +146,7 @@ fn device(limits: &Limits) -> Part {
         .u32("side by side: shared bytes", *shared_bytes)
         .u32("written out: rounds", *rounds)
         .u32("written out: rounds at once", *at_once)
+        .u32("written out: private bytes", *kept_private)
         .str("small scalars", &format!("{small_scalars:?}"))
         .str("float controls", &format!("{float_controls:?}"))
 }
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 26] = [
+        let changes: [fn(&mut Limits); 27] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -180,6 +181,7 @@ mod tests {
             |l| l.interleave.shared_bytes += 4,
             |l| l.loops.rounds += 1,
             |l| l.loops.at_once += 1,
+            |l| l.loops.private_bytes += 4,
             |l| l.kept_bytes += 4,
             |l| l.kept_result_bytes += 4,
             |l| l.max_push_bytes += 4,

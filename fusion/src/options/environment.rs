@@ -121,7 +121,7 @@ pub(crate) fn loops() -> Option<LoopFacts> {
     if facts.is_none() {
         tracing::warn!(?value, "VKFUSE_UNROLL is not ROUNDS or ROUNDSxAT_ONCE: it is left aside");
     }
-    facts.map(|(rounds, at_once)| LoopFacts { rounds, at_once })
+    facts.map(|(rounds, at_once)| LoopFacts { rounds, at_once, private_bytes: 4 * rounds.max(64) })
 }
 
 /// `VKFUSE_KEEP`; what cannot be read counts as unset, with a warning.

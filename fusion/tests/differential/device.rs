@@ -43,7 +43,8 @@ impl Device {
         });
         let options = options.kept_bytes([0, 64][seed as usize % 2]);
         let written_out = [(16, 1), (2, 2), (64, 4), (0, 2), (4, 3)][seed as usize % 5];
-        let options = options.loops(LoopFacts { rounds: written_out.0, at_once: written_out.1 });
+        let options =
+            options.loops(LoopFacts { rounds: written_out.0, at_once: written_out.1, private_bytes: 256 });
         // What is beyond goes through a buffer; the environment's word counts for all seeds.
         let push_bytes = [256, 8, 16, 0, 64].get(seed as usize % 5);
         let push_bytes = push_bytes.filter(|_| std::env::var_os("VKFUSE_PUSH").is_none());

@@ -99,11 +99,11 @@ const SIDE_BY_SIDE: [u32; 8] = [1, 2, 4, 1, 3, 2, 1, 2];
 
 /// Loops that are written out.
 const WRITTEN_OUT: [LoopFacts; 5] = [
-    LoopFacts { rounds: 16, at_once: 1 },
-    LoopFacts { rounds: 2, at_once: 2 },
-    LoopFacts { rounds: 64, at_once: 4 },
-    LoopFacts { rounds: 0, at_once: 2 },
-    LoopFacts { rounds: 4, at_once: 3 },
+    LoopFacts { rounds: 16, at_once: 1, private_bytes: 256 },
+    LoopFacts { rounds: 2, at_once: 2, private_bytes: 64 },
+    LoopFacts { rounds: 64, at_once: 4, private_bytes: 256 },
+    LoopFacts { rounds: 0, at_once: 2, private_bytes: 256 },
+    LoopFacts { rounds: 4, at_once: 3, private_bytes: 16 },
 ];
 
 /// What the device of a list can do.

@@ -24,6 +24,8 @@ pub(crate) struct LoopRounds {
     pub(crate) exits: Option<Vec<Guard>>,
     /// What a round is made of, if its rounds can be written out one after the other.
     pub(crate) round: Option<Round>,
+    /// How often it goes round each time, if constants say so, such as a half that is halved until it is zero, and it can be written out.
+    pub(crate) fixed: Option<u32>,
 }
 
 /// Most rounds of one loop, each time it is entered.
@@ -40,12 +42,14 @@ impl Builder<'_> {
         (0..self.cfg.loops.len())
             .map(|index| {
                 let tested = self.tested(index);
+                let parts = Unrollable::of(self.function, self.cfg, index);
                 LoopRounds {
                     parent: self.cfg.loops[index].parent,
                     rounds: if tested.is_empty() { self.by_factors(index) } else { Rounds::Counted },
                     tested,
                     exits: self.other_exits(index),
-                    round: Unrollable::of(self.function, self.cfg, index).map(|parts| parts.round),
+                    round: parts.as_ref().map(|parts| parts.round),
+                    fixed: parts.and_then(|parts| self.fixed(index, &parts)),
                 }
             })
             .collect()
@@ -156,6 +160,72 @@ impl Builder<'_> {
             }
         }
         Some(rounds)
+    }
+
+    /// Rounds of a loop that begins with a constant, makes the next one of it by another constant, and compares it with a third: they are
+    /// counted out.
+    fn fixed(&mut self, index: usize, parts: &Unrollable) -> Option<u32> {
+        let test = self.cfg.test_of(self.function, index)?;
+        let &Definition::Local { inst, block } = self.definitions.get(&test.condition)? else { return None };
+        let (op, a, b) = (inst.class.opcode, id_at(inst, 0)?, id_at(inst, 1)?);
+        if parts.prefix.last() != Some(&test.block()) {
+            return None;
+        }
+        let phi = self.phis(index).into_iter().find(|&phi| (phi == a) != (phi == b))?;
+        let (limit, width) = self.const_word(if phi == a { b } else { a }, block)?;
+        let &Definition::Local { inst, .. } = self.definitions.get(&phi)? else { return None };
+        let (mut first, mut next) = (None, None);
+        for pair in inst.operands.chunks(2) {
+            let value = pair.first()?.id_ref_any()?;
+            let from = self.cfg.block_of_label(pair.get(1)?.id_ref_any()?)?;
+            match from == parts.latch {
+                true => next = Some(value),
+                false => first = Some(self.const_word(value, from)?),
+            }
+        }
+        let (mut value, first_width) = first?;
+        let &Definition::Local { inst: step, block } = self.definitions.get(&next?)? else { return None };
+        let (by, _) = self.const_word(id_at(step, 1)?, block)?;
+        if id_at(step, 0) != Some(phi) || first_width != width {
+            return None;
+        }
+        let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
+        let goes_on = |value: u64| {
+            let (x, y) = if phi == a { (value, limit) } else { (limit, value) };
+            let signed = [x, y].map(|word| sign_extend(word, width));
+            let holds = match op {
+                Op::ULessThan => x < y,
+                Op::ULessThanEqual => x <= y,
+                Op::UGreaterThan => x > y,
+                Op::UGreaterThanEqual => x >= y,
+                Op::SLessThan => signed[0] < signed[1],
+                Op::SLessThanEqual => signed[0] <= signed[1],
+                Op::SGreaterThan => signed[0] > signed[1],
+                Op::SGreaterThanEqual => signed[0] >= signed[1],
+                Op::IEqual => x == y,
+                Op::INotEqual => x != y,
+                _ => return None,
+            };
+            Some(holds == test.stays)
+        };
+        let mut rounds = 0;
+        while goes_on(value)? {
+            let is_positive = sign_extend(value, width) >= 0 && sign_extend(by, width) > 0;
+            value = match step.class.opcode {
+                Op::UDiv => value.checked_div(by)?,
+                Op::SDiv if is_positive => value / by,
+                Op::ShiftRightLogical if by < u64::from(width) => value >> by,
+                Op::ShiftRightArithmetic if is_positive && by < u64::from(width) => value >> by,
+                Op::ShiftLeftLogical if by < u64::from(width) => (value << by) & mask,
+                Op::IMul => value.wrapping_mul(by) & mask,
+                _ => return None,
+            };
+            rounds += 1;
+            if rounds > u32::from(width) {
+                return None;
+            }
+        }
+        Some(if mutant!(OneHalvingLess) { rounds.max(1) - 1 } else { rounds })
     }
 
     /// What `value` is `phi` times, if that is a constant.

@@ -185,15 +185,15 @@ pub(crate) fn fused(
         Some(_) => Vec::new(),
         None => load_once::choose(list, uses, &mut group, &granted, limits),
     };
-    let whole = granted.iter().any(Granted::is_unrolled) || kept.iter().any(Kept::is_unrolled);
-    let unrolled = if whole || limits.loops.at_once > 1 {
-        unroll::all(list, uses, &mut group, limits.loops, whole)
+    let needed = granted.iter().any(Granted::is_unrolled) || kept.iter().any(Kept::is_unrolled);
+    let unrolled = if needed || limits.loops.at_once > 1 {
+        unroll::all(list, uses, &mut group, limits.loops, needed)
     } else {
         Vec::new()
     };
     let together = match &chosen {
         Some(_) => Ok(None),
-        None => interleave::choose(list, &group, (&granted, &kept), !barriers.is_empty(), limits),
+        None => interleave::choose(list, &group, (&granted, &kept, &unrolled), !barriers.is_empty(), limits),
     };
     let (together, alone) = together.map_or_else(|why| (None, Some(why)), |together| (together, None));
     let loads_kept = kept.iter().flat_map(|one| &one.loads).filter(|load| load.again).count() as u32;

@@ -14,7 +14,7 @@ use super::group::{Group, needs_glsl_memory_model};
 use super::internalize::Granted;
 use super::load_once::Kept;
 use super::mapping::Layout;
-use super::recipe::Mapping;
+use super::recipe::{Mapping, Unroll};
 use super::report::AloneReason;
 use super::submission::{Internalization, Limits, Submission};
 
@@ -47,7 +47,7 @@ pub(crate) struct SideBySide {
 pub(crate) fn choose(
     list: &[Submission],
     group: &Group,
-    (granted, kept): (&[Granted], &[Kept]),
+    (granted, kept, unrolled): (&[Granted], &[Kept], &[Vec<Unroll>]),
     barriers: bool,
     limits: &Limits,
 ) -> Result<Option<SideBySide>, AloneReason> {
@@ -81,12 +81,17 @@ pub(crate) fn choose(
     let shared = members.iter().map(|m| u64::from(m.kernel.interface.workgroup_bytes)).sum::<u64>()
         + bytes(granted, Internalization::Local);
     let private = bytes(granted, Internalization::Private) + kept.iter().map(|one| one.bytes).sum::<u64>();
+    // Behind a guard the loads of several work-groups are in flight together, and take registers of their own.
+    let guarded = unrolled.iter().flatten().any(Unroll::is_guarded);
+    let private = if guarded { 2 * private } else { private };
     let mut why = AloneReason::Few { work_groups: all, least: facts.least };
     let most_shared = match facts.shared_bytes {
         0 => limits.max_shared_bytes,
         bytes => bytes.min(limits.max_shared_bytes),
     };
-    let mut groups = facts.work_groups.min(MOST);
+    let nested = members.iter().filter_map(|member| member.kernel.normal.as_ref().ok());
+    let nested = nested.flat_map(|normal| &normal.analysis.loops).any(|one| one.parent.is_some());
+    let mut groups = facts.work_groups.min(if nested { MOST_OF_TILES } else { MOST });
     while groups > 1 {
         let left = all / u64::from(count.max(1)) * u64::from(count.div_ceil(groups));
         let taken = |one: u64| one * u64::from(groups);
@@ -116,6 +121,10 @@ fn fits(group: &Group, groups: u32, limit: u64) -> bool {
 
 /// Most work-groups that are written side by side: the code grows with them.
 const MOST: u32 = 16;
+
+/// Most work-groups of kernels with loops in loops, as those of matrix products in tiles are, whose invocations have enough to do
+/// between two barriers.
+const MOST_OF_TILES: u32 = 4;
 
 fn bytes(granted: &[Granted], kind: Internalization) -> u64 {
     granted.iter().filter(|one| one.internal.kind == kind).map(|one| one.bytes).sum()

@@ -70,6 +70,11 @@ impl Granted {
         self.uses.iter().flat_map(|u| &u.slots).any(|slot| matches!(slot, SlotOf::Unrolled { .. }))
     }
 
+    /// Whether it is more than an invocation has registers for.
+    fn is_too_much(&self, kind: Internalization, facts: LoopFacts) -> bool {
+        kind == Internalization::Private && self.bytes > u64::from(facts.private_bytes)
+    }
+
     /// Whether some slot is computed at run time.
     fn is_indexed(&self) -> bool {
         self.uses.iter().flat_map(|u| &u.slots).any(|slot| matches!(slot, SlotOf::Relative { .. }))
@@ -161,6 +166,13 @@ pub(crate) fn decide(
             {
                 group.trusted.truncate(trusted);
                 first_reason.get_or_insert(Reason::IndexedRegisters);
+            }
+            Ok(granted) if asked == Promote::Auto && granted.is_too_much(kind, room.facts.loops) => {
+                group.trusted.truncate(trusted);
+                let (slots, most) = (granted.internal.slots, room.facts.loops.private_bytes);
+                let size = (granted.bytes / u64::from(slots.max(1))).max(1);
+                let limit = u64::from(most) / size;
+                first_reason.get_or_insert(Reason::TooManySlots { slots: u64::from(slots), limit });
             }
             Ok(granted) => {
                 report.got = kind;

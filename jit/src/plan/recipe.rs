@@ -99,6 +99,19 @@ pub(crate) enum Unroll {
 }
 
 impl Unroll {
+    /// Whether its last round has a test.
+    pub(crate) fn is_guarded(&self) -> bool {
+        matches!(self, Self::Whole { sure, most, .. } if sure < most)
+    }
+
+    /// How many rounds stand one after another.
+    pub(crate) fn copies(&self) -> u32 {
+        match *self {
+            Self::Whole { most, .. } => most,
+            Self::Part { at_once, .. } => at_once,
+        }
+    }
+
     /// Which loop it is.
     pub(crate) fn index(&self) -> u32 {
         match *self {

@@ -27,18 +27,24 @@ use crate::analysis::unroll::Round;
 pub struct LoopFacts {
     /// Most rounds of a loop that is written out as a whole, so that elements that an invocation keeps are registers.
     pub rounds: u32,
-    /// Rounds of a longer loop that stand one after another in each round of what is left of it; 0 and 1: it stays as it is.
+    /// Rounds of a longer loop that stand one after another in each round of what is left of it; 0 and 1: it stays as it is, and
+    /// loops are written out as a whole only where elements become registers by it.
     pub at_once: u32,
+    /// Most bytes that an invocation keeps of one buffer, so that they are registers.
+    pub private_bytes: u32,
 }
 
 impl Default for LoopFacts {
     fn default() -> Self {
-        Self { rounds: 16, at_once: 1 }
+        Self { rounds: 16, at_once: 1, private_bytes: 256 }
     }
 }
 
 /// Most instructions that written out rounds may have on average: of so many rounds as many as may be written out.
 const MAX_INSTRUCTIONS: u32 = 64;
+
+/// Most instructions that rounds of a group may have which need not be written out.
+const MAX_OF_ALL: u32 = 1 << 13;
 
 /// Fewest rounds that are to be left of a loop that is written out in part.
 const LEAST_TIMES: u32 = 2;
@@ -97,15 +103,16 @@ pub(crate) fn loops(
     all.into_iter().filter(|one| one.is_short(facts)).map(|one| one.written).collect()
 }
 
-/// All loops of a group that are written out, by member; `whole` says whether some are as a whole, because places depend on it. Those
-/// that fill no register gain too: their loads are in flight together, and the driver sees which of them are the same.
+/// All loops of a group that are written out, by member; `needed` says whether places depend on those that are as a whole. Those that fill no register gain too: their loads are in flight together, and
+/// the driver sees which of them are the same.
 pub(crate) fn all(
     list: &[Submission],
     uses: &Uses,
     group: &mut Group,
     facts: LoopFacts,
-    whole: bool,
+    needed: bool,
 ) -> Vec<Vec<Unroll>> {
+    let mut room = MAX_OF_ALL;
     (group.start..group.end())
         .map(|position| {
             let submission = &list[position];
@@ -118,15 +125,39 @@ pub(crate) fn all(
             };
             let mut evaluator = Evaluator::new(&group.atoms, analysis, &env);
             let found = counted(&mut group.atoms, analysis, &mut evaluator);
-            found.iter().filter_map(|one| how(one, facts, whole)).collect()
+            let counted = found.iter().filter_map(|one| how(one, facts));
+            let mut all: Vec<Unroll> = counted.chain(fixed(analysis, facts)).collect();
+            all.retain(|how| {
+                let weight = analysis.loops[how.index() as usize].round.map_or(0, |round| round.weight);
+                let places =
+                    needed && found.iter().any(|one| one.written.index == how.index() && one.is_short(facts));
+                let fits = weight.saturating_mul(how.copies()) <= room;
+                if fits {
+                    room -= weight * how.copies();
+                }
+                places || fits
+            });
+            all
         })
         .collect()
 }
 
+/// Loops whose rounds constants say, such as those of a reduction tree: the driver then knows in each round who takes part.
+fn fixed(analysis: &KernelAnalysis, facts: LoopFacts) -> impl Iterator<Item = Unroll> + '_ {
+    let outer = analysis.loops.iter().enumerate().filter(|(_, one)| one.parent.is_none());
+    outer.filter_map(move |(index, one)| {
+        let (round, rounds) = (one.round?, one.fixed?);
+        let short = facts.at_once > 1
+            && (1..=facts.rounds).contains(&rounds)
+            && round.weight.saturating_mul(rounds) <= facts.rounds.saturating_mul(MAX_INSTRUCTIONS);
+        short.then_some(Unroll::Whole { index: index as u32, sure: rounds, most: rounds })
+    })
+}
+
 /// How a loop is written out, if it is.
-fn how(one: &Counted, facts: LoopFacts, whole: bool) -> Option<Unroll> {
+fn how(one: &Counted, facts: LoopFacts) -> Option<Unroll> {
     let Written { index, sure, most, .. } = one.written;
-    if whole && one.is_short(facts) {
+    if one.is_short(facts) {
         return Some(Unroll::Whole { index, sure, most });
     }
     let at_once = facts.at_once;

@@ -70,6 +70,28 @@ probes! {
         }
     }
 
+    fn few_work_groups_with_loops_in_loops_are_together() {
+        let nested = kernel(
+            "a z",
+            "8",
+            "var own = 0u;
+             for (var c = lid.x; c < p.x; c += 8u) { for (var k = 0u; k < p.y; k++) { own += a[wid.x * p.x + c] * k; } }
+             z[gid.x] = own;",
+        );
+        let lab = with_rows(Lab::new(8 * 16), 8).submit(&nested, [8, 1, 1], &[0, 2], &[16, 3]);
+        lab.several(8).check().together(4);
+        with_rows(Lab::new(8 * 16), 8).submit(&spread("a[at]"), [8, 1, 1], &[0, 1, 2], &[16]).several(8).check().together(8);
+    }
+
+    // Four bytes of one round for each work-group, and as much again where it is guarded.
+    fn guarded_rounds_take_registers() {
+        for (w, together) in [(8, 8), (7, 4)] {
+            let mut lab = softmax(8, w, Promote::Auto).several(8);
+            lab.limits.interleave.private_bytes = 32;
+            lab.check().together(together);
+        }
+    }
+
     fn each_work_group_has_its_own_shared_memory_and_variables() {
         let own = kernel(
             "a z",

@@ -15,7 +15,7 @@ fn softmax(w: u32, rounds: u32, at_once: u32) -> Lab {
         .submit(&spread("b[wid.x] - a[at]"), [5, 1, 1], &[0, 1, 2], &[w])
         .submit(&reduce("own + v", "x + y"), [5, 1, 1], &[2, 3], &[w])
         .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [5, 1, 1], &[2, 3, 4], &[w]);
-    lab.limits.loops = LoopFacts { rounds, at_once };
+    lab.limits.loops = LoopFacts { rounds, at_once, private_bytes: 256 };
     lab.limits.interleave =
         InterleaveFacts { work_groups: 2, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
     lab
@@ -40,6 +40,52 @@ probes! {
         }
     }
 
+    fn registers_of_an_invocation_are_limited() {
+        for (bytes, kind) in [(32, Internalization::Private), (28, Internalization::Local)] {
+            let mut lab = softmax(64, 16, 1);
+            lab.limits.loops.private_bytes = bytes;
+            lab.check().fused(2).inside(2, kind);
+        }
+    }
+
+    // Halves that are halved, counts that are doubled, and what never ends or is not for constants to say.
+    fn loops_over_constants_are_written_out() {
+        let steps = [
+            ("var s = 4u", "s > 0u", "s /= 2u"),
+            ("var s = 4u", "s != 0u", "s = s >> 1u"),
+            ("var s = 1u", "s < 8u", "s *= 2u"),
+            ("var s = 1u", "s <= 4u", "s = s << 1u"),
+            ("var s = 4u", "0u < s", "s /= 2u"),
+            ("var s = p.y", "s > 0u", "s /= 2u"),
+        ];
+        for (begin, test, step) in steps {
+            let tree = kernel(
+                "a z",
+                "8",
+                &format!(
+                    "var<workgroup> part: array<u32, 8>;---
+                     part[lid.x] = a[gid.x];
+                     workgroupBarrier();
+                     for ({begin}; {test}; {step}) {{
+                         let other = part[(lid.x + s) & 7u];
+                         workgroupBarrier();
+                         part[lid.x] = part[lid.x] * 3u + other + s;
+                         workgroupBarrier();
+                     }}
+                     z[gid.x] = part[lid.x];"
+                ),
+            );
+            for at_once in [1, 2] {
+                let mut lab = Lab::new(40)
+                    .promote(1, Promote::Auto)
+                    .submit(&kernel("a z", "8", "z[gid.x] = a[gid.x] * 5u;"), [5, 1, 1], &[0, 1], &[])
+                    .submit(&tree, [5, 1, 1], &[1, 2], &[0, 4]);
+                lab.limits.loops = LoopFacts { rounds: 16, at_once, private_bytes: 256 };
+                lab.check().fused(0);
+            }
+        }
+    }
+
     // `z` counts how often each invocation has come to the test.
     fn what_is_done_before_a_test_is_done_as_often() {
         for w in [16, 20] {
@@ -59,7 +105,7 @@ probes! {
                     .promote(1, Promote::Auto)
                     .submit(&spread("a[at] * 7u"), [5, 1, 1], &[0, 3, 1], &[w as u32])
                     .submit(&counting, [5, 1, 1], &[1, 4, 5], &[w as u32]);
-                lab.limits.loops = LoopFacts { rounds: 16 / at_once / at_once / at_once, at_once };
+                lab.limits.loops = LoopFacts { rounds: 16 / at_once / at_once / at_once, at_once, private_bytes: 256 };
                 lab.check().fused(0);
             }
         }
@@ -88,7 +134,7 @@ probes! {
                     .promote(1, Promote::Auto)
                     .submit(&spread("a[at] * 7u"), [5, 1, 1], &[0, 3, 1], &[w])
                     .submit(&last, [5, 1, 1], &[1, 4], &[w, 5 * w]);
-                lab.limits.loops = LoopFacts { rounds, at_once };
+                lab.limits.loops = LoopFacts { rounds, at_once, private_bytes: 256 };
                 lab.check().fused(0);
             }
         }
@@ -106,7 +152,7 @@ probes! {
                 .promote(1, Promote::Auto)
                 .submit(&uneven, [5, 1, 1], &[0, 1], &[])
                 .submit(&uneven, [5, 1, 1], &[1, 2], &[]);
-            lab.limits.loops = LoopFacts { rounds, at_once };
+            lab.limits.loops = LoopFacts { rounds, at_once, private_bytes: 256 };
             lab.check();
         }
     }
