@@ -125,7 +125,7 @@ pub(crate) fn all(
             };
             let mut evaluator = Evaluator::new(&group.atoms, analysis, &env);
             let found = counted(&mut group.atoms, analysis, &mut evaluator);
-            let counted = found.iter().filter_map(|one| how(one, facts));
+            let counted = found.iter().filter_map(|one| how(one, facts, needed));
             let mut all: Vec<Unroll> = counted.chain(fixed(analysis, facts)).collect();
             all.retain(|how| {
                 let weight = analysis.loops[how.index() as usize].round.map_or(0, |round| round.weight);
@@ -155,12 +155,12 @@ fn fixed(analysis: &KernelAnalysis, facts: LoopFacts) -> impl Iterator<Item = Un
 }
 
 /// How a loop is written out, if it is.
-fn how(one: &Counted, facts: LoopFacts) -> Option<Unroll> {
+fn how(one: &Counted, facts: LoopFacts, needed: bool) -> Option<Unroll> {
     let Written { index, sure, most, .. } = one.written;
-    if one.is_short(facts) {
+    let at_once = facts.at_once;
+    if one.is_short(facts) && (needed || most <= at_once) {
         return Some(Unroll::Whole { index, sure, most });
     }
-    let at_once = facts.at_once;
     let sure = if mutant!(RoundsOfOneAreOfAll) { most } else { sure };
     let gains = at_once > 1 && sure / at_once >= LEAST_TIMES && one.round.loads;
     (gains && one.round.weight <= MAX_INSTRUCTIONS).then(|| Unroll::Part {
