@@ -229,7 +229,7 @@ impl Replay {
                 (take.ran, take.lane) = (true, Some(lane));
                 let all = self.bound.iter().filter(|(_, all)| *all);
                 all.for_each(|(place, _)| buffers[*place as usize].filled());
-                take.mark = Some(graph.commit_repeatable(batch, submitted.point, !needs.waits.is_empty()));
+                take.mark = Some(graph.commit_repeatable(&batch, submitted.point, !needs.waits.is_empty()));
                 Ok(submitted)
             }
             Err(error) => {

@@ -164,7 +164,7 @@ impl ContextInner {
         }
         match self.gpu.queue(lane as usize).submit(&commands, &waits, work.profile) {
             Ok(submitted) => {
-                schedule.graph.commit(batch, submitted.point);
+                schedule.graph.commit(&batch, submitted.point);
                 Ok(submitted)
             }
             Err(error) => {

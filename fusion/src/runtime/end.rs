@@ -14,7 +14,11 @@ use crate::{
     error::{BuildError, Error, Unreadable},
     jit::PushFlow,
     options::fusion::FusionProperties,
-    replay::{known::Known, routine::Routine, structure::Structure},
+    replay::{
+        known::{Followed, Known},
+        routine::Routine,
+        structure::Structure,
+    },
     report::{
         list::{FusionReport, Reported},
         outcome::{CancelCause, Outcome},
@@ -251,19 +255,20 @@ impl ContextInner {
         }
         let mut followed = list.followed.take()?;
         let pushes = followed.passes();
-        let known = followed.known.clone();
-        let take = followed.take.take().or_else(|| known.take(&followed.buffers));
-        let (routine, views, buffers) = (&known.routine, &*known.signature.views, &followed.buffers);
+        let take = followed.take.take().or_else(|| followed.known.take(&followed.buffers));
+        let Followed { known, buffers, .. } = &followed;
+        let (routine, views) = (&known.routine, &*known.signature.views);
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take: take.as_deref() };
         let ran = self.perform(schedule, queue, run);
         let state = schedule.queues.get_mut(queue)?;
         match (mem::replace(&mut state.mode, Mode::Direct), ran) {
             (Mode::Recording(list), Ok(settled)) => {
+                let Followed { known, buffers, .. } = followed;
                 list.completion.settle(settled);
                 schedule.known.used(&known);
                 state.expects = take.map(|take| (known, take));
                 state.completion = Some(list.completion.clone());
-                Some((list.completion, followed.buffers))
+                Some((list.completion, buffers))
             }
             (Mode::Recording(list), Err(_)) => {
                 // What fails here fails again on the long way, and is dealt with there.

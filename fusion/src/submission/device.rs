@@ -60,7 +60,7 @@ impl Device {
         commands.extend(transfers.iter().cloned());
         match self.gpu.queue(lane as usize).submit(&commands, &needs.waits, false) {
             Ok(submitted) => {
-                graph.commit(batch, submitted.point);
+                graph.commit(&batch, submitted.point);
                 Ok(submitted)
             }
             Err(error) => {

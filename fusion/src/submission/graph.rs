@@ -7,7 +7,8 @@
 //!
 //! Two accesses conflict when their byte ranges of the same memory overlap and at least one of them writes.
 //!
-//! What is complete is not sought out: it is skipped, and dropped, where its memory is looked at again.
+//! What is complete is not sought out: it is skipped where its memory is looked at again, and dropped where something else
+//! is put in force there.
 //!
 //! The edges are implied by the accesses in force of each memory, and not kept: docs/architecture.md says why.
 //!
@@ -166,10 +167,11 @@ impl Graph {
         let mut needs = Needs::default();
         let mut from = [false; 2];
         for touch in touches {
-            if let Some(accesses) = self.live.get_mut(&touch.memory) {
-                drop_done(&mut self.works, &self.lanes, accesses);
-                for access in accesses.iter().filter(|access| access.conflicts(touch)) {
-                    self.works.get(access.work).order(lane, stage, &synced, &mut from, &mut needs);
+            let live = self.live.get(&touch.memory).into_iter().flatten();
+            for access in live.filter(|access| access.conflicts(touch)) {
+                let work = self.works.get(access.work);
+                if !is_done(&self.lanes, work.point) {
+                    work.order(lane, stage, &synced, &mut from, &mut needs);
                 }
             }
             for (work, earlier) in &batch.works {
@@ -223,36 +225,36 @@ impl Graph {
         for (work, _) in &batch.works {
             self.works.get_mut(*work).ordered = true;
         }
-        self.commit(batch, point);
+        self.commit(&batch, point);
     }
 
     /// Puts the work of a submission in force, at its point.
-    pub(crate) fn commit(&mut self, batch: Batch, point: Point) {
-        for (work, touches) in batch.works {
-            self.works.get_mut(work).point = point;
+    pub(crate) fn commit(&mut self, batch: &Batch, point: Point) {
+        for (work, touches) in &batch.works {
+            self.works.get_mut(*work).point = point;
             for touch in touches {
-                self.put(work, touch);
+                self.put(*work, touch);
             }
-            self.works.drop_unused(work);
+            self.works.drop_unused(*work);
         }
         if self.live.len() > self.sweep_at {
             self.sweep();
         }
     }
 
-    /// Puts an access in force, and drops those that it makes superfluous: whoever conflicts with those conflicts with it
+    /// Puts an access in force, and drops those that are complete and those that it makes superfluous: whoever conflicts with those conflicts with it
     /// too, and it is ordered after them. Without this a buffer that is used all the time and never waited for would
     /// collect accesses without end.
-    fn put(&mut self, work: WorkId, touch: Touch) {
-        self.forget(&touch);
-        let works = &mut self.works;
+    fn put(&mut self, work: WorkId, touch: &Touch) {
+        self.forget(touch);
+        let (works, lanes) = (&mut self.works, &self.lanes);
         let accesses = self.live.entry(touch.memory).or_default();
         accesses.retain(|old| {
             let covered = touch.span.covers(old.span);
+            let earlier = works.get(old.work);
             // A later read stands for an earlier one only where one barrier would order both.
-            let stays = old.work == work
-                || !covered
-                || !(touch.writes || (!old.writes && works.get(old.work).same_line(works.get(work))));
+            let stands_for = || touch.writes || (!old.writes && earlier.same_line(works.get(work)));
+            let stays = old.work == work || !(is_done(lanes, earlier.point) || (covered && stands_for()));
             if !stays {
                 works.release(old.work);
             }
@@ -320,7 +322,7 @@ fn drop_done(works: &mut Works, lanes: &[Lane], accesses: &mut SmallVec<[Access;
 /// Submissions that are made again and again.
 impl Graph {
     /// Puts in force, as [`commit`](Graph::commit) does, a submission of one piece of work that may be repeated.
-    pub(crate) fn commit_repeatable(&mut self, batch: Batch, point: Point, waited: bool) -> Mark {
+    pub(crate) fn commit_repeatable(&mut self, batch: &Batch, point: Point, waited: bool) -> Mark {
         let work = batch.works.first().map(|(work, touches)| (*work, touches.is_empty()));
         let (lane, single) = (batch.lane, batch.works.len() == 1);
         self.commit(batch, point);

@@ -140,6 +140,10 @@ impl Kept {
     /// A list that is run in the same way with these push constants in place of its own, and which of that one's they are in
     /// place of.
     fn run_as(&self, pushed: &[(usize, &[u8])]) -> Option<(Arc<KeptList>, OtherPushes)> {
+        // It is one already.
+        if pushed.is_empty() {
+            return Some((self.list.clone(), self.pushes.clone()));
+        }
         let now = |at: usize| {
             let other = pushed.iter().find(|(place, _)| *place == at);
             other.map_or_else(|| self.list.push(&self.pushes, at), |(_, push)| push)

@@ -65,7 +65,7 @@ mod tests {
         let touch = Touch { memory: memory.id, span, reads: !writes, writes };
         let mut batch = graph.begin(0);
         graph.add(&mut batch, &Arc::from("test"), Stage::Compute, &[touch]);
-        graph.commit(batch, Point { queue: 0, value: 1 });
+        graph.commit(&batch, Point { queue: 0, value: 1 });
     }
 
     #[test]

@@ -21,7 +21,7 @@ fn write(number: u64, range: Range<u64>) -> Touch {
 fn submit(graph: &mut Graph, lane: u32, value: u64, stage: Stage, touches: &[Touch]) -> Needs {
     let mut batch = graph.begin(lane);
     let needs = graph.add(&mut batch, &Arc::from("work"), stage, touches);
-    graph.commit(batch, Point { queue: lane, value });
+    graph.commit(&batch, Point { queue: lane, value });
     needs
 }
 
@@ -182,7 +182,7 @@ fn what_is_repeated_keeps_its_place() {
     let touches = [read(1, 0..16), write(2, 0..16)];
     let mut batch = graph.begin(0);
     graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &touches);
-    let mark = graph.commit_repeatable(batch, Point { queue: 0, value: 1 }, false);
+    let mark = graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, false);
     assert_eq!(graph.repeat(mark, 0), Some(true));
     assert_eq!(graph.repeat(mark, 1), None, "on another queue it is something else");
     graph.repeated(Point { queue: 0, value: 2 }, true);
@@ -194,11 +194,22 @@ fn what_is_repeated_keeps_its_place() {
 }
 
 #[test]
+fn what_is_done_orders_nothing_and_goes_with_the_next_access() {
+    let mut graph = Graph::default();
+    submit(&mut graph, 0, 1, Stage::Compute, &[write(1, 0..16)]);
+    submit(&mut graph, 0, 2, Stage::Compute, &[write(1, 16..32)]);
+    graph.seen(0, 2);
+    let needs = submit(&mut graph, 1, 1, Stage::Compute, &[read(1, 0..32)]);
+    assert!(needs.waits.is_empty());
+    assert_eq!(graph.works.iter().count(), 1, "a read stands for no write, but those are complete");
+}
+
+#[test]
 fn what_is_repeated_needs_its_barrier_until_it_is_complete() {
     let mut graph = Graph::default();
     let mut batch = graph.begin(0);
     graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &[write(2, 0..16)]);
-    let mark = graph.commit_repeatable(batch, Point { queue: 0, value: 1 }, false);
+    let mark = graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, false);
     graph.repeated(Point { queue: 0, value: 2 }, true);
     graph.seen(0, 1);
     assert_eq!(graph.repeat(mark, 0), Some(true));
@@ -219,6 +230,6 @@ fn dispatches_of_one_submission_see_each_other() {
     let second = graph.add(&mut batch, &label, Stage::Compute, &[read(1, 8..9), write(2, 0..4)]);
     assert_eq!(second.barrier, Some(Barrier::ComputeToCompute));
     assert_eq!(graph.add(&mut batch, &label, Stage::Compute, &[read(1, 0..4)]).barrier, None);
-    graph.commit(batch, Point { queue: 0, value: 1 });
+    graph.commit(&batch, Point { queue: 0, value: 1 });
     assert_eq!(graph.conflicts(&write(1, 0..16)).as_slice(), [Point { queue: 0, value: 1 }]);
 }
