@@ -94,7 +94,8 @@ impl Accessor {
         self
     }
 
-    /// Says that nothing writes these bytes before the submission, or the fusion list that it is in, has run. What they
+    /// Says that nothing writes these bytes before the submission, or the fusion list that it is in, has run (where a list is recorded
+    /// into a command buffer: before that is executed for the last time). What they
     /// hold then counts as numbers when it is planned, as push constants do: a row length in a uniform buffer, say.
     ///
     /// It is not needed for what the host wrote into a buffer of up to 4 KiB, which counts as numbers anyway until a

@@ -65,6 +65,13 @@ impl Entry {
         }
     }
 
+    /// Takes note of what those of its arguments hold that were declared to be constant, and of no other.
+    pub(crate) fn learn_declared(&mut self, graph: &Graph) {
+        self.learn(graph);
+        let others = self.submission.args.iter_mut().zip(&self.declared).filter(|(_, declared)| !**declared);
+        others.for_each(|(arg, _)| arg.numbers = None);
+    }
+
     /// As if nothing were known of what its arguments hold.
     pub(crate) fn without_numbers(mut self) -> Entry {
         self.submission.args.iter_mut().for_each(|arg| arg.numbers = None);

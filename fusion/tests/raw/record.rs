@@ -314,6 +314,55 @@ fn a_list_is_recorded_before_it_ever_ran() {
     own.close(vec![], &[]);
 }
 
+/// A line's length in a buffer is a number where the program says that it stays, and nowhere else: the commands may be executed any time.
+#[test]
+fn what_is_declared_constant_counts_where_a_list_is_recorded() {
+    const W: u32 = 64;
+    const H: u32 = 9;
+    let own = own!();
+    let context = own.context();
+    let queue = fusing(&context);
+    let floats = |start: f32| {
+        let all: Vec<f32> = (0..W * H).map(|i| start + i as f32).collect();
+        context.buffer_from(&all).unwrap()
+    };
+    let kernel = |name: &str| context.load_spirv(super::support::shader(name)).unwrap();
+    let (lines, grid) = (kernel("library/lines"), kernel("library/grid"));
+    for blocks in [1, 2000] {
+        let block = context.buffer_from(&vec![[0.5_f32.to_bits(), W]; blocks]).unwrap();
+        for declared in [true, false] {
+            let (a, b, c) = (floats(1.0), floats(2000.0), floats(0.0));
+            let fusion = FusionWrapper::new(&queue).unwrap();
+            fusion.start_fusion().unwrap();
+            queue
+                .submit(|h| {
+                    let block = if declared { block.constant() } else { block.read() }.range(0, 1);
+                    h.arg(0, a.read()).arg(1, b.write()).arg(2, block).dispatch_items(&lines, [W, H, 1]);
+                })
+                .unwrap();
+            queue
+                .submit(|h| {
+                    h.arg(0, b.read()).arg(1, c.write()).push(&W).dispatch_items(&grid, [W, H, 1]);
+                })
+                .unwrap();
+            let list = fusion.keep_unrun(&FusionProperties::default().no_rewrites()).unwrap();
+            let (mut kept, mut waits) = (Vec::new(), Vec::new());
+            let commands = own.recorded(|commands| {
+                let recorded = list.record(&recording(commands).before(Scope::ALL)).unwrap();
+                assert_eq!(recorded.dispatches(), if declared { 1 } else { 2 }, "{:?}", recorded.report());
+                waits.extend_from_slice(recorded.waits());
+                kept.push(recorded);
+            });
+            own.submit(commands, &waits, &[]);
+            own.wait_idle();
+            let wanted = |i: usize| (1.5 + i as f32) * 3.0;
+            assert!(c.download().unwrap().iter().enumerate().all(|(i, got)| *got == wanted(i)));
+        }
+    }
+    drop((lines, grid, queue, context));
+    own.close(vec![], &[]);
+}
+
 #[test]
 fn what_cannot_be_recorded_is_refused_and_nothing_was_recorded() {
     let own = own!();

@@ -74,6 +74,11 @@ impl FusedList {
     /// The list's buffers count as written from now on, and those that stay inside a fused kernel as unreadable, as after a
     /// run. On other buffers, rebind it first ([`FusedList::rebind`]), which plans nothing.
     ///
+    /// What a buffer holds that was handed over as constant ([`Accessor::constant`]) counts as numbers here, too: nothing may
+    /// write it before the commands are executed for the last time. Of no other buffer do contents count.
+    ///
+    /// [`Accessor::constant`]: crate::Accessor::constant
+    ///
     /// # Errors
     ///
     /// A null handle; a buffer that is read holds nothing readable; [`FusionError::NotRecordable`] for a list whose kernels
@@ -127,10 +132,12 @@ impl ContextInner {
     fn record_first(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
         // Before anything is planned: what changes later makes it another list.
         let told: Told = kept.told().collect();
-        // Nobody knows what buffers hold when the commands are executed.
-        let entries: Vec<Entry> = kept.entries().into_iter().map(Entry::without_numbers).collect();
+        let mut entries = kept.entries();
         let mut list = List::new(EventInner::listed(self, kept.queue.inner.id));
-        drop(self.locked_for(kept)?);
+        let schedule = self.locked_for(kept)?;
+        // What other buffers hold when the commands are executed nobody knows.
+        entries.iter_mut().for_each(|entry| entry.learn_declared(&schedule.graph));
+        drop(schedule);
         for entry in &entries {
             readable(entry, Some(&list))?;
             list.entries.push(entry.clone());
