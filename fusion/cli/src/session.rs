@@ -183,6 +183,16 @@ impl<'p> Session<'p> {
             samplers.extend(made.map(|made| (how, made)));
         }
         for (submit, checked) in which.of(&self.pipeline.submits).zip(which.of(&self.checked.submits)) {
+            let mut seen = Vec::new();
+            for index in &checked.args {
+                let arg = &submit.args[*index];
+                let (Some(texel), Held::Buffer(buffer)) = (arg.texels, &buffers.0[arg.buffer]) else {
+                    continue;
+                };
+                let (offset, len) = bind::bytes(self.pipeline, arg);
+                let view = buffer.texels_of(texel.format, offset as usize..(offset + len) as usize);
+                seen.push((*index, view.map_err(|error| located(self.pipeline, &arg.place, &error))?));
+            }
             let event = queue.submit(|handler| {
                 for index in &checked.args {
                     let arg = &submit.args[*index];
@@ -201,6 +211,10 @@ impl<'p> Session<'p> {
                         }
                     };
                     let (offset, len) = bind::bytes(self.pipeline, arg);
+                    if let Some((_, view)) = seen.iter().find(|(of, _)| of == index) {
+                        handler.arg(arg.at, view);
+                        continue;
+                    }
                     let accessor = buffer.read_write().range(offset as usize, len as usize);
                     let accessor = if arg.constant { accessor.constant() } else { accessor };
                     handler.arg(arg.at, accessor_promoted(arg.promote, accessor));

@@ -61,6 +61,16 @@ pub(super) fn arguments(
 fn misfit(pipeline: &Pipeline, arg: &Argument, kind: BindingKind) -> Option<String> {
     let declared = &pipeline.buffers[arg.buffer];
     let name = &declared.name;
+    if kind.texture().is_some_and(TextureKind::is_texels) {
+        return match (declared.image, arg.texels) {
+            (Some(_), _) => Some(format!("is a buffer of texels, and {name} is an image")),
+            (None, None) => Some(format!("takes a format: {{ buffer = \"{name}\", texels = \"r32f\" }}")),
+            (None, Some(_)) => None,
+        };
+    }
+    if arg.texels.is_some() {
+        return Some("has no texels".to_owned());
+    }
     match (kind.texture(), declared.image, arg.sampler) {
         (None, None, _) | (Some(TextureKind::CombinedSampler), Some(_), Some(_)) => None,
         (None, Some(_), _) => Some(format!("is a buffer, and {name} is an image")),

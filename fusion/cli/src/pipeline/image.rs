@@ -44,12 +44,19 @@ const FORMATS: [(&str, Format, ElementType, u64); 16] = [
     ("rgba32i", Format::R32G32B32A32_SINT, ElementType::I32, 4),
 ];
 
+impl Texel {
+    /// Reads the name of a format.
+    pub(super) fn read(format: &Node<'_>) -> Result<Texel, Problem> {
+        let known =
+            FORMATS.map(|(name, format, scalar, channels)| (name, Texel { format, scalar, channels }));
+        format.word(&known)
+    }
+}
+
 impl ImageDecl {
     /// Reads `format` and `size`; the second is how many scalars there are in all.
     pub(super) fn read(format: &Node<'_>, size: &Node<'_>) -> Result<(ImageDecl, u64), Problem> {
-        let known =
-            FORMATS.map(|(name, format, scalar, channels)| (name, Texel { format, scalar, channels }));
-        let texel = format.word(&known)?;
+        let texel = Texel::read(format)?;
         let sides = size.array("an array of one to three numbers of texels")?;
         let kind = match sides.len() {
             1 => ImageViewType::Dim1d,

@@ -3,7 +3,7 @@
 //! Everything that a later stage may complain about keeps the place it came from.
 
 use super::element::{ElementBytes, ElementType, Scalar};
-use super::image::{ImageDecl, Sampling};
+use super::image::{ImageDecl, Sampling, Texel};
 use super::problem::{Place, Problem};
 use super::steps::Step;
 use smallvec::SmallVec;
@@ -158,6 +158,8 @@ pub(crate) struct Argument {
     pub(crate) constant: bool,
     /// How it is sampled, where it is bound with a sampler.
     pub(crate) sampler: Option<Sampling>,
+    /// The format that a buffer is seen through, where it is bound as texels.
+    pub(crate) texels: Option<Texel>,
     pub(crate) place: Place,
 }
 

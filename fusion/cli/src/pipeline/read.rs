@@ -8,7 +8,7 @@
 //! - anything else, with the file, the key, the line and what would be right
 
 use super::element::{ElementType, Scalar};
-use super::image::{ImageDecl, Sampling};
+use super::image::{ImageDecl, Sampling, Texel};
 use super::model::{
     Argument, BufferDecl, Extent, Fusion, Init, KernelDecl, Pipeline, Promotion, SpecValue, Submit,
 };
@@ -404,13 +404,14 @@ fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<A
             len: buffers[buffer].len,
             constant: false,
             sampler: None,
+            texels: None,
             place: node.place(),
         });
     }
     if let Some(argument) = image_argument(node, at, buffers)? {
         return Ok(argument);
     }
-    let table = node.table(&["buffer", "promote", "offset", "len", "constant"])?;
+    let table = node.table(&["buffer", "promote", "offset", "len", "constant", "texels"])?;
     let buffer_node = table.require("buffer")?;
     let buffer = lookup(&buffer_node, "buffer", names)?;
     if buffers[buffer].image.is_some() {
@@ -429,6 +430,7 @@ fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<A
             None => false,
         },
         sampler: None,
+        texels: table.get("texels").map(|format| Texel::read(&format)).transpose()?,
         place: node.place(),
     })
 }
@@ -455,6 +457,7 @@ fn image_argument(
         len: buffers[buffer].len,
         constant: false,
         sampler: table.get("sampler").map(|sampler| Sampling::read(&sampler)).transpose()?,
+        texels: None,
         place: node.place(),
     }))
 }

@@ -99,6 +99,7 @@ impl Words {
             len: end - offset,
             constant: false,
             sampler: None,
+            texels: None,
             place: node.place(),
         }
     }

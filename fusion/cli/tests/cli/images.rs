@@ -76,3 +76,40 @@ fn what_is_wrong_with_images_is_said() {
         );
     }
 }
+
+/// Buffers that a kernel sees through a format, and what is wrong with them.
+#[test]
+fn buffers_are_bound_as_texels() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shaders = root().join("shaders/texels").display().to_string();
+    let text = |args: &str| {
+        format!(
+            "format = 1\n[kernels.turn]\npath = \"{shaders}/turn.spv\"\n[buffers.a]\ntype = \"f32\"\nlen = 4\ninit = \"iota\"\n\
+             [buffers.b]\ntype = \"f32\"\nlen = 4\n[images.i]\nformat = \"r32f\"\nsize = [4, 4]\n\
+             [[submit]]\nkernel = \"turn\"\nglobal = [4]\nargs = {{ {args} }}\n"
+        )
+    };
+    let file = folder.path().join("texels.toml").display().to_string();
+    let write = |args: &str| std::fs::write(&file, text(args)).expect("the folder can be written");
+    let from = "0 = { buffer = \"a\", texels = \"r32f\" }";
+    for (args, message) in [
+        (format!("{from}, 1 = \"b\""), "texels = \"r32f\""),
+        (format!("{from}, 1 = \"i\""), "is a buffer of texels, and i is an image"),
+        (format!("{from}, 1 = {{ buffer = \"b\", texels = \"rgb9\" }}"), "rgba8ui"),
+    ] {
+        write(&args);
+        let finished = vkfuse(&["run", &file]);
+        assert!(finished.status == 2 && finished.stderr.contains(message), "{message}: {}", finished.stderr);
+    }
+    if !has_device() {
+        return;
+    }
+    write(&format!("{from}, 1 = {{ buffer = \"b\", texels = \"r32f\" }}"));
+    let (status, report) = json(&["run", &file, "--no-cache"]);
+    assert_eq!(status, 0, "{report:#}");
+    assert_eq!(report["outputs"]["b"]["head"], json!([7.0, 5.0, 3.0, 1.0]), "{report:#}");
+    // The file's class of texels is another than the kernel's.
+    write(&format!("{from}, 1 = {{ buffer = \"b\", texels = \"r32ui\" }}"));
+    let finished = vkfuse(&["run", &file]);
+    assert!(finished.status == 2 && finished.stderr.contains("texels of Float"), "{}", finished.stderr);
+}
