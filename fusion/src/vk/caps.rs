@@ -286,7 +286,7 @@ impl Caps {
     }
 
     /// Which loops of fused kernels are written out. Measured on an H200 (`performance.md`): rows of 64 rounds are faster in registers
-    /// than in shared memory or memory; 128 are for softmax, but not for RMS norm, of which the driver then keeps registers in memory.
+    /// than in shared memory or memory; 128 are for softmax, and far slower for RMS norm.
     pub(crate) fn loops(&self) -> LoopFacts {
         match self.is_cpu {
             true => LoopFacts::default(),
