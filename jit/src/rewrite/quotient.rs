@@ -24,9 +24,10 @@ pub(super) fn replace(
     [row, column]: [Word; 2],
     widths: &[u32],
 ) {
-    let Some((block, members)) = writer.members_at(widths).filter(|(_, members)| !members.is_empty()) else {
+    if widths.is_empty() {
         return;
-    };
+    }
+    let Some((block, ty)) = writer.pushed() else { return };
     let u32 = writer.u32();
     let is_int = {
         let types = writer.module.types_global_values.iter();
@@ -46,10 +47,9 @@ pub(super) fn replace(
         ids.iter_mut().zip(&inst.operands).for_each(|(id, operand)| *id = operand.id_ref_any());
         let third = inst.operands.get(2).and_then(Operand::id_ref_any);
         match (inst.class.opcode, ids, inst.operands.len()) {
-            (Op::AccessChain | Op::InBoundsAccessChain, [Some(base), Some(member)], 2)
-                if base == block && writer.value(member).is_some_and(|member| members.contains(&member)) =>
-            {
-                pointers.insert(id);
+            (Op::AccessChain | Op::InBoundsAccessChain, [Some(base), _], _) if base == block => {
+                let offset = writer.offset_of(ty, &inst.operands[1..]);
+                offset.filter(|offset| widths.contains(offset)).map(|_| pointers.insert(id));
             }
             (Op::Load, [Some(pointer), _], 1) if pointers.contains(&pointer) && is_int(inst.result_type) => {
                 lengths.insert(id);

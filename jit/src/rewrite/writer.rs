@@ -188,21 +188,40 @@ impl Writer {
         }
     }
 
-    /// The members of the push-constant block that begin at these bytes: the block's variable, and their numbers.
-    pub(super) fn members_at(&self, at: &[u32]) -> Option<(Word, Vec<u32>)> {
+    /// The variable of the push constants and the type of its block, if there is one.
+    pub(super) fn pushed(&self) -> Option<(Word, Word)> {
         let defs = Defs::new(&self.module);
         let block = resource::variables(&self.module, &defs).into_iter().find(|v| v.role == Role::Push)?;
-        let offsets = self.module.annotations.iter().filter_map(|inst| match inst.operands.as_slice() {
-            [
-                Operand::IdRef(ty),
-                Operand::LiteralBit32(number),
-                Operand::Decoration(Decoration::Offset),
-                offset,
-            ] => (*ty == block.ty && at.iter().any(|&at| *offset == Operand::LiteralBit32(at)))
-                .then_some(*number),
-            _ => None,
-        });
-        Some((block.id, offsets.collect()))
+        Some((block.id, block.ty))
+    }
+
+    /// First byte of what constant indices lead to through structs and to a component of a vector of words.
+    pub(super) fn offset_of(&self, mut ty: Word, indices: &[Operand]) -> Option<u32> {
+        let mut offset = 0;
+        for index in indices {
+            let index = self.value(index.id_ref_any()?)?;
+            let inst = self.module.types_global_values.iter().find(|inst| inst.result_id == Some(ty))?;
+            let part = match inst.class.opcode {
+                Op::TypeStruct => index,
+                Op::TypeVector if self.words_of(ty)? == literal(inst.operands.get(1)?)? => 0,
+                _ => return None,
+            };
+            offset += match inst.class.opcode {
+                Op::TypeStruct => {
+                    let is = [
+                        Operand::IdRef(ty),
+                        Operand::LiteralBit32(index),
+                        Operand::Decoration(Decoration::Offset),
+                    ];
+                    let mut decorations = self.module.annotations.iter();
+                    let found = decorations.find(|inst| inst.operands.starts_with(&is))?;
+                    literal(found.operands.get(3)?)?
+                }
+                _ => 4 * index,
+            };
+            ty = inst.operands.get(part as usize)?.id_ref_any()?;
+        }
+        Some(offset)
     }
 
     pub(super) fn load(&mut self, code: &mut Vec<Instruction>, of: Pushed) -> Word {
@@ -304,5 +323,12 @@ impl Writer {
             mode.extend(local.map(Operand::LiteralBit32));
             self.module.execution_modes.push(Instruction::new(Op::ExecutionMode, None, None, mode));
         }
+    }
+}
+
+fn literal(operand: &Operand) -> Option<u32> {
+    match operand {
+        Operand::LiteralBit32(value) => Some(*value),
+        _ => None,
     }
 }

@@ -127,7 +127,7 @@ probes! {
         }
     }
 
-    /// A length that is only a value is another one the next time: that list is planned again, or its plan has the value.
+    /// A length that is only a value may be another one the next time: the list is planned again, or its plan passes it on.
     fn a_length_that_is_only_a_value_may_be_another() {
         let (w, n) = (16, 80);
         let list = Lab::rewriting(u64::from(n))
