@@ -13,6 +13,7 @@ mod interleave;
 mod internal;
 mod link;
 mod push;
+mod rounds;
 mod step;
 mod unroll;
 mod vectorize;

@@ -182,6 +182,7 @@ mutants! {
     #[load = true] EveryFloatIsPlain: "extended instructions, divisions and comparisons count as sums",
     #[load = true] ConstantsArePlain: "sums and products with constants count as those of values nobody knows",
     MemoryIsNotHidden: "floats handed over in memory are not hidden",
+    RoundsShowConstants: "constants of rounds that are written out are left to the compiler",
     NumbersAreNotHidden: "integers that become floats are not hidden",
     ArgumentsAreNotHidden: "arguments that two members share are not hidden",
     // Internalization.

@@ -87,6 +87,8 @@ pub(super) struct Linker<'a> {
     pub(super) value_types: AHashMap<Word, Word>,
     /// The zero that hides floats, if the body wants it.
     zero: Option<Word>,
+    /// Whether rounds are written whose counters are constants, and floats made of them are to be hidden.
+    pub(super) in_rounds: bool,
 }
 
 /// Links one member into the shared module.
@@ -115,6 +117,7 @@ pub(crate) fn link(
         copies: AHashMap::new(),
         value_types: AHashMap::new(),
         zero: None,
+        in_rounds: false,
     };
     linker.header();
     linker.globals()?;

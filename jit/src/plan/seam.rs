@@ -24,18 +24,17 @@ fn is_open(earlier: Floats, later: Floats) -> bool {
     later != Floats::None && earlier.max(later) == Floats::Any
 }
 
-/// Whether something may have to be hidden between these submissions.
-pub(crate) fn may_hide<'a>(list: impl IntoIterator<Item = &'a Submission>, float: FloatMode) -> bool {
-    if float != FloatMode::Strict || mutant!(NothingIsHidden) {
-        return false;
-    }
-    let mut before: Option<Floats> = None;
-    list.into_iter().any(|submission| {
-        let own = floats(&submission.kernel);
-        let open = before.is_some_and(|before| is_open(before, own));
-        before = before.max(Some(own));
-        open
-    })
+/// Whether a zero may be needed that hides floats: between these submissions, or in rounds of their loops that are written out.
+pub(crate) fn may_need_zero<'a>(list: impl IntoIterator<Item = &'a Submission>, float: FloatMode) -> bool {
+    float == FloatMode::Strict && !mutant!(NothingIsHidden) && { list }
+        .into_iter()
+        .any(|submission| computes(&submission.kernel))
+}
+
+/// Whether a kernel has to do with floats. In its loops that are written out, constants are hidden that were none before
+/// (`emit::rounds`).
+pub(crate) fn computes(kernel: &Specialized) -> bool {
+    floats(kernel) != Floats::None
 }
 
 /// What is hidden from each member.

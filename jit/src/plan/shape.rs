@@ -119,7 +119,7 @@ fn is_free(members: &[Submission], group: &Group, granted: &[Granted]) -> bool {
 /// is needed without the totals, too.
 fn totals_fit(members: &[Submission], options: &FuseOptions, limits: &Limits) -> bool {
     let mut push = PushBlock::default();
-    if seam::may_hide(members, options.float) {
+    if seam::may_need_zero(members, options.float) {
         push.add_zero();
     }
     let mut own = push.clone();

@@ -4,7 +4,7 @@
 //! another word there, the sign bit, and count the results that change: each hidden float has another sign then.
 
 use vkfuse_jit::Reason;
-use vkfuse_jit::plan::{FloatMode, Internalization, Promote, ShapeFacts};
+use vkfuse_jit::plan::{FloatMode, Internalization, LoopFacts, Promote, ShapeFacts};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Lab, kernel};
@@ -131,6 +131,31 @@ probes! {
             let list = || Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[0, 2], &[]);
             let changed = list().seen_through(SIGN).map_or(0, |words| words[2]);
             assert_eq!(changed, hidden, "{body}");
+            list().check().fused(0);
+        }
+    }
+
+    /// What a loop starts with, makes of its counter or chooses is no constant to the compiler where its rounds are written out, either.
+    fn constants_of_rounds_are_hidden() {
+        let first = kernel("a z", "64", "z[gid.x] = a[gid.x] | 1u;");
+        for (start, round) in [
+            ("1.5", "s = s * 0.5;"),
+            ("f32(a[gid.x])", "s += sqrt(f32(r) + 1.0);"),
+            ("f32(a[gid.x])", "s += select(0.25, 2.5, r == 1u);"),
+            ("f32(a[gid.x])", "s *= other; other = 2.5;"),
+            ("f32(a[gid.x])", "var part = array<f32, 4>(1.5, 2.5, 3.5, 4.5); s += part[r & 3u] * f32(a[gid.x]);"),
+        ] {
+            let body = format!(
+                "var s = {start}; var other = f32(a[gid.x]); for (var r = 0u; r < p.x; r++) {{ {round} }} o[gid.x] = s;"
+            );
+            let second = kernel("a o:f32", "64", &body);
+            let list = || {
+                let mut lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]);
+                lab.limits.loops = LoopFacts { rounds: 16, at_once: 4, private_bytes: 256 };
+                lab.submit(&second, GROUPS, &[1, 2], &[3])
+            };
+            let changed = list().seen_through(SIGN).map_or(0, |words| words[2]);
+            assert!(changed > 200, "{round}: {changed}");
             list().check().fused(0);
         }
     }

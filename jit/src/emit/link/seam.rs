@@ -85,7 +85,7 @@ impl Linker<'_> {
     pub(super) fn hide_number(&mut self, inst: &Instruction, operands: &mut [Operand], code: &mut Code) {
         let made = &self.normal.floats.numbers.made;
         let at = inst.result_id.and_then(|id| made.get(&id)).copied();
-        let Some(at) = at.filter(|_| self.member.hidden.numbers) else { return };
+        let Some(at) = at.filter(|_| self.member.hidden.numbers || self.in_rounds) else { return };
         let old = inst.operands.get(at).and_then(Operand::id_ref_any);
         let ty = old.and_then(|old| self.value_types.get(&old)).copied();
         let value = operands.get(at).and_then(Operand::id_ref_any);
@@ -97,7 +97,7 @@ impl Linker<'_> {
     }
 
     /// The zero, which is loaded where the body begins.
-    fn zero(&mut self) -> Word {
+    pub(in crate::emit) fn zero(&mut self) -> Word {
         *self.zero.get_or_insert_with(|| self.shared.builder.fresh())
     }
 
