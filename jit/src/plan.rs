@@ -28,6 +28,7 @@ pub(crate) mod reorder;
 mod report;
 mod seam;
 mod shape;
+mod squares;
 pub(crate) mod step;
 mod submission;
 mod unroll;
@@ -221,8 +222,13 @@ pub(crate) fn plan_in_order(
             }
         }
         let end = match group {
-            Some(group) if group.end() - start > 1 => {
+            Some(mut group) if group.end() - start > 1 => {
                 let end = group.end();
+                let rewrites = &mut plan.report.rewrites;
+                if let Some(placed) = squares::of(&list, &uses, &group, rewrites, options, limits) {
+                    rewrites.extend(placed.rewrites);
+                    (list, group) = (Cow::Owned(placed.list), placed.group);
+                }
                 assemble::report_gone(asked, start..end, &mut plan);
                 assemble::fused(&list, &uses, group, options, limits, &mut plan);
                 end

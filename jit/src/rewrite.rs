@@ -163,6 +163,11 @@ pub(crate) fn nothing(kernel: &Specialized, local: [u32; 3]) -> Result<Arc<Speci
     kernel.variants.get(key.collect(), make)
 }
 
+/// Whether a kernel has an empty body, as [`nothing`] makes it.
+pub(crate) fn is_nothing(kernel: &Specialized) -> bool {
+    kernel.normal.as_ref().is_ok_and(|normal| wrap::is_nothing(&normal.module))
+}
+
 /// Whether elements that the one loads from a binding have the bits of those that the other stores.
 pub(crate) fn fits(consumer: &Specialized, ty: u32, producer: &Specialized, definition: &Definition) -> bool {
     let (Ok(own), Ok(theirs)) = (&consumer.normal, &producer.normal) else { return false };

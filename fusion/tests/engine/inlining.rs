@@ -3,7 +3,7 @@
 
 use crate::support::{Buf, Ran, Size, Submit, Workload};
 use vkfuse::Promote::{self, Auto};
-use vkfuse::{FusionProperties, RewriteReason};
+use vkfuse::{FusionProperties, Places, RewriteReason};
 
 fn items(n: u32) -> Size {
     Size::Items([n, 1, 1])
@@ -64,6 +64,7 @@ fn gain_and_blur_and_gain() {
             let ran = list.check_fused(&rig);
             assert_worked_out(&ran, &[(1, 0)]);
             assert_eq!(ran.barriers_kept(), 0);
+            assert_in_lines(&ran);
             if promote == Auto {
                 ran.assert_internalized(t, Promote::Private);
                 ran.assert_internalized(u, Promote::Private);
@@ -83,6 +84,7 @@ fn product_and_reversal_over_all_groups() {
             let ran = list.check_fused(&rig);
             assert_worked_out(&ran, &[(1, 0)]);
             assert_eq!(ran.barriers_kept(), 0);
+            assert_in_lines(&ran);
             if promote == Auto {
                 ran.assert_internalized(t, Promote::Private);
             }
@@ -96,6 +98,7 @@ fn product_and_reversal_over_all_groups() {
         let ran = list.check_fused(&rig);
         assert_worked_out(&ran, &[(1, 0)]);
         ran.assert_internalized(t, Promote::Private);
+        assert_in_lines(&ran);
     }
 }
 
@@ -107,14 +110,17 @@ fn product_and_gather_by_an_index_buffer() {
         let (mut list, t, out) = product(n, promote);
         let from = list.words("from", (0..n).map(|i| i.wrapping_mul(2_654_435_761) % n));
         list.submit(Submit::new("access/gather", items(n)).read(0, t).read(1, from).write(2, out).push(n));
-        assert_worked_out(&list.check_fused(&rig), &[(1, 0)]);
+        let ran = list.check_fused(&rig);
+        assert_worked_out(&ran, &[(1, 0)]);
+        assert_in_lines(&ran);
     }
 }
 
 #[test]
 fn product_and_transpose_and_sum() {
     let rig = rig!();
-    for (width, height) in [(64, 48), (50, 37)] {
+    // Squares that are full, and some that are not at one side or at both.
+    for (width, height) in [(64, 48), (50, 37), (64, 45), (33, 64), (300, 31)] {
         let n = width * height;
         let (mut list, t, u) = product(n, Auto);
         let b = list.floats("b", values(n));
@@ -127,6 +133,80 @@ fn product_and_transpose_and_sum() {
         assert_eq!(ran.stats.dispatches, 1, "{:#?}", ran.report().plan);
         assert_eq!(ran.barriers_kept(), 0);
         [t, u].into_iter().for_each(|buffer| ran.assert_internalized(buffer, Promote::Private));
+        // Lines of the sum are columns of what it is made of.
+        assert_in_squares(&ran, 2, height);
+    }
+}
+
+/// That nothing is in squares, where lines were measured to be faster.
+#[track_caller]
+fn assert_in_lines(ran: &Ran) {
+    let rewrites = &ran.report().plan.rewrites;
+    assert!(rewrites.iter().all(|one| one.sectors.is_none()), "{rewrites:#?}");
+}
+
+/// That a submission does squares of lines so long, which touch fewer sectors.
+#[track_caller]
+fn assert_in_squares(ran: &Ran, submission: usize, width: u32) {
+    let rewrites = &ran.report().plan.rewrites;
+    let placed = rewrites.iter().find(|one| one.submission == submission);
+    let placed = placed.unwrap_or_else(|| panic!("in lines: {rewrites:#?}"));
+    assert_eq!((placed.places, placed.work_group), (Places::Grid { width }, [16, 16, 1]));
+    assert!(placed.sectors.is_some_and(|(lines, squares)| squares * 4 <= lines * 3), "{placed:?}");
+    assert!(placed.to_string().contains("in squares 1000 items touch"), "{placed}");
+}
+
+#[test]
+fn lines_that_squares_would_not_fill_stay_lines() {
+    let rig = rig!();
+    // Of three squares beside each other, one would have a single column.
+    let (width, height) = (50, 33);
+    let n = width * height;
+    let (mut list, t, u) = product(n, Auto);
+    let b = list.floats("b", values(n));
+    let out = list.poisoned("sum", n as usize);
+    list.promote(u, Auto);
+    let transpose = Submit::new("access/transpose", image(width, height)).push(width).push(height);
+    list.submit(transpose.read(0, t).write(1, u));
+    list.submit(Submit::new("seams/add", items(n)).read(0, u).read(1, b).write(2, out).push(n));
+    let ran = list.check_fused(&rig);
+    assert_eq!(ran.stats.dispatches, 1, "{:#?}", ran.report().plan);
+    assert_in_lines(&ran);
+}
+
+#[test]
+fn chains_by_elements_stay_lines() {
+    let rig = rig!();
+    let n = 64 * 48;
+    let (mut list, t, u) = product(n, Auto);
+    let b = list.floats("b", values(n));
+    let out = list.poisoned("sum", n as usize);
+    list.promote(u, Auto);
+    list.submit(Submit::new("seams/gain", items(n)).push(n).push_f32(0.7).read(0, t).write(1, u));
+    list.submit(Submit::new("seams/add", items(n)).read(0, u).read(1, b).write(2, out).push(n));
+    let ran = list.check_fused(&rig);
+    assert_eq!(ran.stats.dispatches, 1, "{:#?}", ran.report().plan);
+    assert_in_lines(&ran);
+}
+
+#[test]
+fn gain_and_transpose_go_by_the_squares_of_the_transposition() {
+    let rig = rig!();
+    for (width, height) in [(64, 48), (48, 80)] {
+        let n = width * height;
+        let mut list = Workload::default();
+        let x = list.floats("x", values(n));
+        let t = list.poisoned("t", n as usize);
+        let out = list.poisoned("out", n as usize);
+        list.promote(t, Auto);
+        let gain = Submit::new("seams/gain", items(n)).push(n).push_f32(0.7);
+        list.submit(gain.read(0, x).write(1, t));
+        let transpose = Submit::new("access/transpose", image(width, height)).push(width).push(height);
+        list.submit(transpose.read(0, t).write(1, out));
+        let ran = list.check_fused(&rig);
+        assert_eq!((ran.stats.dispatches, ran.barriers_kept()), (1, 0), "{:#?}", ran.report().plan);
+        ran.assert_internalized(t, Promote::Private);
+        assert_in_squares(&ran, 0, width);
     }
 }
 
@@ -147,6 +227,7 @@ fn up_sampling_of_a_scaled_image() {
         let ran = list.check_fused(&rig);
         assert_worked_out(&ran, &[(1, 0)]);
         ran.assert_internalized(t, Promote::Private);
+        assert_in_lines(&ran);
     }
 }
 
@@ -167,6 +248,8 @@ fn rotary_pairs_after_a_scale() {
         let ran = list.check_fused(&rig);
         assert_worked_out(&ran, &[(1, 0)]);
         ran.assert_internalized(t, Promote::Private);
+        // Quotients and remainders, and both sides go by lines.
+        assert!(ran.report().plan.rewrites.is_empty(), "{:#?}", ran.report().plan);
     }
 }
 
@@ -259,5 +342,6 @@ fn two_halves_written_by_two_kernels_and_read_by_one() {
         let ran = list.check_fused(&rig);
         assert_worked_out(&ran, &[(2, 1)]);
         assert_eq!(ran.barriers_kept(), 0);
+        assert_in_lines(&ran);
     }
 }

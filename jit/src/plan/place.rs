@@ -52,14 +52,14 @@ pub(crate) struct Placed {
 
 /// Where a partner wants free kernels to do their items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Proposal {
-    partner: usize,
+pub(super) struct Proposal {
+    pub(super) partner: usize,
     /// Of a kernel that does one element an item.
-    places: Places,
-    groups: [u32; 3],
-    local: [u32; 3],
+    pub(super) places: Places,
+    pub(super) groups: [u32; 3],
+    pub(super) local: [u32; 3],
     /// The kernel that shares a buffer with the partner goes by whole work-groups.
-    by_groups: bool,
+    pub(super) by_groups: bool,
 }
 
 /// How a kernel goes through a buffer.
@@ -158,7 +158,7 @@ pub(crate) fn across(
 }
 
 /// A group of exactly these submissions.
-fn grow(
+pub(super) fn grow(
     list: &[Submission],
     uses: &Uses,
     members: std::ops::Range<usize>,
@@ -342,7 +342,7 @@ fn pairs<'a>(
 }
 
 /// A submission as it is placed.
-fn place(
+pub(super) fn place(
     list: &[Submission],
     uses: &Uses,
     at: usize,
@@ -365,7 +365,8 @@ fn place(
     push.extend(words.flat_map(u32::to_le_bytes));
     let line = matches!(places, Places::Rows { .. });
     let groups = if line { [groups.iter().product(), 1, 1] } else { groups };
-    let report = RewriteReport { submission: at, partner, places, work_group: local, groups, items };
+    let report =
+        RewriteReport { submission: at, partner, places, work_group: local, groups, items, sectors: None };
     Ok((Submission { kernel, base: [0; 3], groups, args: one.args.clone(), push }, report))
 }
 

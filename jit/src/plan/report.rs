@@ -237,7 +237,7 @@ pub struct SplitReport {
 pub struct RewriteReport {
     /// Position of the submission.
     pub submission: usize,
-    /// Position of the other.
+    /// Position of the other; of squares, whose index their width is from, which may be the same.
     pub partner: usize,
     /// Which invocation does which item.
     pub places: Places,
@@ -247,6 +247,8 @@ pub struct RewriteReport {
     pub groups: [u32; 3],
     /// Its invocations as it was submitted: its items.
     pub items: u64,
+    /// Of a group in squares: the sectors of 32 bytes that a thousand of its items touch in lines, and in squares.
+    pub sectors: Option<(u64, u64)>,
 }
 
 /// A submission that works out what another stores, where it would have loaded it.
@@ -305,7 +307,9 @@ impl std::fmt::Display for RewriteReport {
                 write!(f, "item group * {length} + local + k * {size}, rows of {length}")
             }
             Places::Grid { width } => write!(f, "item y * {width} + x, rows of {width}"),
-        }
+        }?;
+        let Some((before, after)) = self.sectors else { return Ok(()) };
+        write!(f, "; in squares 1000 items touch {after} sectors of 32 bytes, {before} in lines")
     }
 }
 

@@ -83,6 +83,13 @@ pub(super) fn nothing(kernel: &Specialized, local: [u32; 3]) -> Result<Module> {
     Ok(writer.finish(function))
 }
 
+/// Whether a kernel's body is empty.
+pub(super) fn is_nothing(module: &Module) -> bool {
+    let [function] = module.functions.as_slice() else { return false };
+    let [block] = function.blocks.as_slice() else { return false };
+    block.instructions.iter().all(|inst| inst.class.opcode == Op::Return)
+}
+
 /// Whether a return lies in the construct of a loop, of which only its merge block and its continue target may be branched to.
 fn returns_in_a_loop(function: &Function) -> bool {
     let cfg = Cfg::new(function);
