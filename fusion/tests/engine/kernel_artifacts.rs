@@ -165,8 +165,9 @@ fn damaged_entries_are_refused_and_put_right() {
                 let (counts, ran, artifact) = load();
                 assert_eq!((counts, ran), ((0, 1), true), "{} at {at}", file.display());
                 assert_eq!(artifact, sound);
-                let (counts, ran, artifact) = load();
-                assert_eq!((counts, ran), ((1, 0), false), "{} at {at}: put right", file.display());
+                let (counts, _, artifact) = load();
+                // Other tests of the process may run tools meanwhile.
+                assert_eq!(counts, (1, 0), "{} at {at}: put right", file.display());
                 assert_eq!(artifact, sound);
                 spoilt += 1;
             }

@@ -269,7 +269,7 @@ impl Writer {
                 format!("({a}).{}({b})", self.random.of(&names))
             }
             5 => format!("({a}).rotate_left({})", self.constant("u32", depth - 1)),
-            6 if is_signed(ty) => format!("({a}).abs() - (-{b})"),
+            6 if is_signed(ty) => format!("(({a}).abs() - (-{b}))"),
             6 => format!("(!{a} - ({b}).count_ones() as {ty})"),
             7 => {
                 let from = self.random.of(&INTS);
