@@ -31,6 +31,7 @@ mod rounds;
 mod rows;
 mod side_by_side;
 mod splits;
+mod squares;
 mod values;
 mod views;
 mod weaknesses;

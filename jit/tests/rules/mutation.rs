@@ -39,6 +39,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("floats", super::floats::ALL),
     ("inlining", super::inlining::ALL),
     ("placement", super::placement::ALL),
+    ("squares", super::squares::ALL),
     ("load_once", super::load_once::ALL),
     ("side_by_side", super::side_by_side::ALL),
     ("written_out", super::written_out::ALL),
