@@ -62,7 +62,7 @@ fn load(name: &str) -> Arc<Specialized> {
 fn chain(kernels: &[Arc<Specialized>; 2], count: usize) -> Vec<Submission> {
     const INPUT: u64 = 1_000;
     let argument = |binding, buffer, promote| Arg {
-        at: SetBinding { set: 0, binding },
+        at: SetBinding::from(binding),
         buffer: BufferId(buffer),
         offset: 0,
         len: 4 * u64::from(ELEMENTS),

@@ -36,7 +36,7 @@ impl List {
         promote: impl Fn(u64) -> Promote,
     ) -> Self {
         let args = buffers.iter().zip(0..).map(|(&(buffer, elements), binding)| Arg {
-            at: SetBinding { set: 0, binding },
+            at: SetBinding::from(binding),
             buffer: BufferId(buffer),
             offset: 0,
             len: 4 * u64::from(elements),

@@ -143,7 +143,7 @@ def inspect(vkfuse, path):
 
 
 # What a kind of binding is that nothing can be passed for.
-UNBOUND = ("texel buffer", "array of", "acceleration", "opaque", "several kinds")
+UNBOUND = ("array of", "acceleration", "opaque", "several kinds")
 
 
 def judge(result):

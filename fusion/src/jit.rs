@@ -4,8 +4,9 @@ pub use vkfuse_jit::{
     AccessPair, AccessSite, Reason, RewriteReason,
     emit::JitError,
     kernel::{
-        Binding, BindingKind, ImageDeclaration, Interface, KernelError, KernelReason, Module, PushLayout,
-        PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
+        Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, KernelError, KernelReason,
+        Module, PushLayout, PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue,
+        Specialized, TextureKind,
     },
     plan::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport,

@@ -169,8 +169,8 @@ pub mod module {
     pub use crate::{
         api::handler::IntoSpecValue,
         jit::{
-            Binding, BindingKind, ImageDeclaration, Interface, Module, PushLayout, PushMember, ScalarClass,
-            SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
+            Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, Module, PushLayout,
+            PushMember, ScalarClass, SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
         },
     };
 }
@@ -200,8 +200,8 @@ pub use crate::{
         PlanError, SubmitError, Unreadable,
     },
     module::{
-        Binding, BindingKind, Interface, IntoSpecValue, Module, PushLayout, PushMember, ScalarClass,
-        SpecConstant, SpecType, SpecValue, Specialized,
+        Binding, BindingKind, DescriptorArray, Interface, IntoSpecValue, Module, PushLayout, PushMember,
+        ScalarClass, SpecConstant, SpecType, SpecValue, Specialized,
     },
     report::{
         AloneReason, BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy,

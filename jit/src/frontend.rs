@@ -44,7 +44,9 @@ pub use module::Module;
 pub use pipeline::{AfterPass, Pass, observe_passes};
 pub use plain::Plain;
 pub use reason::KernelReason;
-pub use reflect::{Binding, BindingKind, Interface, PushLayout, PushMember, ScalarClass, TextureKind};
+pub use reflect::{
+    Binding, BindingKind, DescriptorArray, Interface, PushLayout, PushMember, ScalarClass, TextureKind,
+};
 pub use set_binding::SetBinding;
 pub use spec::{SpecConstant, SpecType, SpecValue};
 pub use tools::tool_runs;

@@ -21,10 +21,10 @@ use crate::frontend::module::Contents;
 use crate::frontend::{guard, plain, spec, words};
 
 pub use crate::frontend::{
-    ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, FloatControls, FloatWidths,
-    ImageDeclaration, Interface, KernelError, KernelReason, Module, Origin, Pass, Plain, PushLayout,
-    PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, TextureKind, artifact_is_valid,
-    artifact_tools, observe_passes, tool_runs,
+    ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, DescriptorArray, FloatControls,
+    FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason, Module, Origin, Pass, Plain,
+    PushLayout, PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, TextureKind,
+    artifact_is_valid, artifact_tools, observe_passes, tool_runs,
 };
 pub use normal::NormalKernel;
 pub use variants::Variants;

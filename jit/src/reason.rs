@@ -364,7 +364,7 @@ const MAX_INDEX: usize = 160;
 impl std::fmt::Display for AccessSite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let verb = self.verb();
-        let SetBinding { set, binding } = self.at;
+        let SetBinding { set, binding, .. } = self.at;
         write!(
             f,
             "submission {} ({}) {verb} binding {set}.{binding} at {} ",

@@ -29,7 +29,7 @@ fn submit(
     [from, to]: [(u64, Promote); 2],
 ) -> Submission {
     let arg = |(binding, (buffer, promote)): (u32, (u64, Promote))| Arg {
-        at: SetBinding { set: 0, binding },
+        at: SetBinding::from(binding),
         buffer: BufferId(buffer),
         offset: 0,
         len: 1 << 16,

@@ -103,7 +103,10 @@ fn print_entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
         bindings.row([
             binding.slot.clone(),
             binding.name.clone().unwrap_or_default(),
-            binding.kind.to_owned(),
+            match binding.elements {
+                Some(elements) => format!("{}[{elements}]", binding.kind),
+                None => binding.kind.to_owned(),
+            },
             access.to_owned(),
             binding.min_size.to_string(),
             binding.runtime_stride.map(|stride| stride.to_string()).unwrap_or_default(),

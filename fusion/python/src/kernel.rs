@@ -48,7 +48,7 @@ impl Kernel {
         let values = values(&kernel, &constants)?;
         let specialized = kernel.specialized(&values).map_err(|error| errors::of(&error))?;
         let interface = &specialized.interface;
-        let bindings = interface.bindings.iter();
+        let bindings = interface.bindings.iter().filter(|one| one.at.element == 0);
         let bindings =
             bindings.map(|one| (one.at.set, one.at.binding, one.name.clone(), one.reads, one.writes));
         let members = interface.push.iter().flat_map(|push| &push.members).map(|member| {

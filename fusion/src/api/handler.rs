@@ -35,10 +35,38 @@ impl Handler {
         Handler::default()
     }
 
-    /// Passes a buffer, or a part of one, to a binding: a number for set 0, or `(set, binding)`.
+    /// Passes a buffer, or a part of one, to a binding: a number for set 0, or `(set, binding)`. An element of an array
+    /// of descriptors is `SetBinding::from(…).element(n)`; all of them are passed by [`args`](Handler::args).
     #[inline]
     pub fn arg(&mut self, at: impl Into<SetBinding>, accessor: impl Into<Accessor>) -> &mut Handler {
         self.request.args.push((at.into(), accessor.into()));
+        self
+    }
+
+    /// Passes the elements of an array of descriptors (`buffer Rows { … } rows[4];`, `texture2D textures[8]`), in order: as many as the
+    /// array has. Each is ordered as an argument of its own; that all of them are read, or written, is assumed where any is.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), vkfuse::Error> {
+    /// # let context = vkfuse::Context::new()?;
+    /// # let queue = context.queue(vkfuse::QueueOptions::new())?;
+    /// # let sum = context.load_spirv("sum.spv")?;
+    /// # let total = context.buffer::<f32>(64)?;
+    /// let rows = [context.buffer::<f32>(64)?, context.buffer::<f32>(64)?, context.buffer::<f32>(64)?];
+    /// queue.submit(|h| {
+    ///     h.args(0, rows.iter().map(|row| row.read())).arg(1, total.write()).dispatch(&sum, [1, 1, 1]);
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn args<A: Into<Accessor>>(
+        &mut self,
+        at: impl Into<SetBinding>,
+        accessors: impl IntoIterator<Item = A>,
+    ) -> &mut Handler {
+        let at = at.into();
+        let args = (0..).zip(accessors).map(|(element, accessor)| (at.element(element), accessor.into()));
+        self.request.args.extend(args);
         self
     }
 

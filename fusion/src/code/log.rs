@@ -156,7 +156,11 @@ fn list(submissions: &[Submission], options: &FuseOptions) -> String {
                 Promote::Local => 2,
                 Promote::Auto => 3,
             };
-            let _ = write!(line, "{set}.{binding}.{known}.{offset}.{len}.{promote}");
+            let _ = write!(line, "{set}.{binding}");
+            if arg.at.element > 0 {
+                let _ = write!(line, "+{}", arg.at.element);
+            }
+            let _ = write!(line, ".{known}.{offset}.{len}.{promote}");
             if let Some(ImageSize { extent: [x, y, z], levels, samples }) = arg.image {
                 let _ = write!(line, ".i{x},{y},{z},{levels},{samples}");
             }
@@ -260,6 +264,7 @@ fn submission(word: &str, modules: &HashMap<String, Module>) -> Option<Recorded>
         let mut parts = arg.splitn(7, '.');
         let [set, binding, buffer, offset, len, promote] =
             std::array::from_fn(|_| parts.next().unwrap_or(""));
+        let (binding, element) = binding.split_once('+').unwrap_or((binding, "0"));
         let mut rest = parts.next();
         let sized = rest.and_then(|rest| rest.strip_prefix('i'));
         let mut image = None;
@@ -271,7 +276,11 @@ fn submission(word: &str, modules: &HashMap<String, Module>) -> Option<Recorded>
             (image, rest) = (Some(image_size(size)?), numbers);
         }
         Some(Arg {
-            at: SetBinding { set: set.parse().ok()?, binding: binding.parse().ok()? },
+            at: SetBinding {
+                set: set.parse().ok()?,
+                binding: binding.parse().ok()?,
+                element: element.parse().ok()?,
+            },
             buffer: BufferId(buffer.parse().ok()?),
             offset: offset.parse().ok()?,
             len: len.parse().ok()?,

@@ -28,6 +28,32 @@ pub enum SubmitError {
         /// Its name in the module.
         name: BindingName,
     },
+    /// Another number of arguments than an array of descriptors has elements.
+    #[error(
+        "{at}{name} has {len} elements, and got {given}; pass each one with `args`, or with `arg` and `SetBinding::element`"
+    )]
+    ArrayLength {
+        /// The binding.
+        at: SetBinding,
+        /// Its name in the module.
+        name: BindingName,
+        /// How many elements it has; 1 for a binding that is no array.
+        len: u32,
+        /// How many arguments were passed.
+        given: usize,
+    },
+    /// The kernel chooses an element of an array of descriptors by a number that is no constant, and the device cannot do that.
+    #[error("{at}{name} is an array that is indexed dynamically, and device `{device}` lacks `{feature}`")]
+    DynamicIndexing {
+        /// The binding.
+        at: SetBinding,
+        /// Its name in the module.
+        name: BindingName,
+        /// The feature that the device would need.
+        feature: &'static str,
+        /// The device's name.
+        device: String,
+    },
     /// Two arguments for one binding.
     #[error("{at} got two arguments")]
     RepeatedBinding {
@@ -42,9 +68,9 @@ pub enum SubmitError {
         /// Its name in the module.
         name: BindingName,
         /// The name of what was passed.
-        resource: String,
+        resource: Box<str>,
         /// What does not agree.
-        problem: String,
+        problem: Box<str>,
     },
     /// The kernel wants something that cannot be passed.
     #[error("{at}{name} is a {kind}, and only buffers, images and samplers can be passed")]

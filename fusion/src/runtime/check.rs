@@ -53,25 +53,33 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
     let mut touches = Touches::with_capacity(request.args.len());
     let mut buffers = SmallVec::with_capacity(request.args.len());
     let mut asked = SmallVec::with_capacity(request.args.len());
-    for (position, (at, accessor)) in request.args.iter().enumerate() {
+    for (_, accessor) in &request.args {
         if !Arc::ptr_eq(&accessor.buffer.device, &context.device) {
             return Err(fail(SubmitError::Foreign { what: "buffer" }));
         }
-        if request.args[..position].iter().any(|(earlier, _)| earlier == at) {
-            return Err(fail(SubmitError::RepeatedBinding { at: *at }));
-        }
     }
+    repeated(&request.args).map_err(fail)?;
     // In the order of the kernel's bindings, which is the order that the planner expects.
+    let (mut declared, mut number) = (None, 0);
     for binding in &kernel.interface.bindings {
         let at = binding.at;
         let name = BindingName(binding.name.clone());
         if let (BindingKind::Other(kind), None) = (binding.kind, binding.kind.texture()) {
             return Err(fail(SubmitError::NotABuffer { at, name, kind }));
         }
-        let Some((_, accessor)) = request.args.iter().find(|(given, _)| *given == at) else {
+        if at.element == 0 {
+            elements(binding, &request.args).map_err(fail)?;
+            declared = binding.kind.texture().and_then(|_| kernel.image_at(at));
+        }
+        // Mostly they are given in that order.
+        let is = |(given, _): &(SetBinding, Accessor)| *given == at;
+        let next = request.args[number..].iter().position(is).map(|place| number + place);
+        let Some(place) = next.or_else(|| request.args.iter().position(is)) else {
             return Err(fail(SubmitError::MissingBinding { at, name }));
         };
-        texture(&kernel, binding, accessor).map_err(fail)?;
+        number = place + 1;
+        let (_, accessor) = &request.args[place];
+        texture(declared, binding, accessor).map_err(fail)?;
         let (offset, len) = range(context, at, binding, accessor).map_err(fail)?;
         uniform(binding.kind, &accessor.buffer)?;
         // Looked at once: another thread may change it.
@@ -137,14 +145,42 @@ pub(crate) fn push(context: &ContextInner, kernel: &Specialized, given: usize) -
     }
 }
 
+/// Whether no two arguments are for one place.
+fn repeated(args: &[(SetBinding, Accessor)]) -> Result<(), SubmitError> {
+    // Arrays have many.
+    if args.is_sorted_by(|(a, _), (b, _)| a < b) {
+        return Ok(());
+    }
+    let mut places: Vec<SetBinding> = args.iter().map(|(at, _)| *at).collect();
+    places.sort_unstable();
+    match places.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(SubmitError::RepeatedBinding { at: pair[0] }),
+        None => Ok(()),
+    }
+}
+
+/// Whether there are as many arguments for a binding as it has elements. None at all are another mistake.
+fn elements(binding: &Binding, args: &[(SetBinding, Accessor)]) -> Result<(), SubmitError> {
+    let len = binding.array.map_or(1, |array| array.len);
+    let given = args.iter().filter(|(at, _)| at.whole() == binding.at).count();
+    if given == len as usize || given == 0 {
+        return Ok(());
+    }
+    Err(SubmitError::ArrayLength { at: binding.at, name: BindingName(binding.name.clone()), len, given })
+}
+
 /// Whether an accessor is of a buffer where the kernel has a buffer, and of what it has where that is an image or a sampler.
-fn texture(kernel: &Specialized, binding: &Binding, accessor: &Accessor) -> Result<(), SubmitError> {
+fn texture(
+    declared: Option<ImageDeclaration>,
+    binding: &Binding,
+    accessor: &Accessor,
+) -> Result<(), SubmitError> {
     let (at, buffer) = (binding.at, &accessor.buffer);
     let wrong = |problem: String| SubmitError::WrongResource {
         at,
         name: BindingName(binding.name.clone()),
-        resource: buffer.name().to_string(),
-        problem,
+        resource: (&*buffer.name()).into(),
+        problem: problem.into(),
     };
     match (binding.kind.texture(), &buffer.texture) {
         (None, None) => Ok(()),
@@ -161,15 +197,9 @@ fn texture(kernel: &Specialized, binding: &Binding, accessor: &Accessor) -> Resu
                 Some(true) => NumericClass::Int,
                 Some(false) => NumericClass::Uint,
             };
-            let wanted = kernel.image_at(at).map(
-                |ImageDeclaration { dim, arrayed, multisampled, integers, format }| Wanted {
-                    dim,
-                    arrayed,
-                    multisampled,
-                    class: class(integers),
-                    format,
-                },
-            );
+            let wanted = declared.map(|ImageDeclaration { dim, arrayed, multisampled, integers, format }| {
+                Wanted { dim, arrayed, multisampled, class: class(integers), format }
+            });
             match wanted.and_then(|wanted| texture.misfit(&wanted)) {
                 Some(problem) => Err(wrong(problem)),
                 None => Ok(()),

@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use crate::{
-    error::{Error, SubmitError},
-    jit::{self, Specialized},
+    error::{BindingName, Error, SubmitError},
+    jit::{self, DescriptorArray, Specialized},
     submission::device::Device,
 };
 
@@ -30,7 +30,7 @@ impl KernelId {
     }
 }
 
-/// Whether the device can run it: SPIR-V version, capabilities, work-group size, shared memory, push constants.
+/// Whether the device can run it: SPIR-V version, capabilities, arrays that are indexed dynamically, work-group size, shared memory, push constants.
 pub(crate) fn check_device(device: &Device, kernel: &Specialized) -> Result<(), Error> {
     let caps = device.gpu.caps();
     let (interface, limits) = (&kernel.interface, caps.limits());
@@ -56,6 +56,14 @@ pub(crate) fn check_device(device: &Device, kernel: &Specialized) -> Result<(), 
     let fits = size.iter().zip(limit).all(|(part, limit)| (1..=limit).contains(part));
     if !fits || product.is_none_or(|product| product > invocations) {
         return fail(SubmitError::WorkGroupSize { size, limit, invocations });
+    }
+    for binding in interface.bindings.iter().filter(|one| one.at.element == 0) {
+        let Some(DescriptorArray { dynamic: true, .. }) = binding.array else { continue };
+        if let Err(feature) = caps.indexes_dynamically(binding.kind) {
+            let (at, name) = (binding.at, BindingName(binding.name.clone()));
+            let device = caps.info.name.clone();
+            return fail(SubmitError::DynamicIndexing { at, name, feature, device });
+        }
     }
     if interface.workgroup_bytes > limits.max_shared_bytes {
         return fail(SubmitError::SharedMemory {

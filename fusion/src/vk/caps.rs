@@ -2,7 +2,7 @@
 //!
 //! Copied once when the device is opened, so that planning asks plain fields and never the driver.
 
-use crate::jit::{FloatControls, InterleaveFacts, LoopFacts, ShapeFacts};
+use crate::jit::{self, FloatControls, InterleaveFacts, LoopFacts, ShapeFacts, TextureKind};
 use vulkano::{
     Version,
     device::{
@@ -58,6 +58,12 @@ pub struct DeviceLimits {
     /// The least of `maxPerStageDescriptorStorageImages`, `maxPerStageDescriptorSampledImages`, `maxPerStageDescriptorSamplers`, and
     /// of what sets have of each.
     pub max_images: u32,
+    /// `maxPerStageDescriptorStorageImages`, storage texel buffers among them, or what a set has.
+    pub max_storage_images: u32,
+    /// `maxPerStageDescriptorSampledImages`, combined ones and uniform texel buffers among them, or what a set has.
+    pub max_sampled_images: u32,
+    /// `maxPerStageDescriptorSamplers`, combined ones among them, or what a set has.
+    pub max_samplers: u32,
     /// `maxPerStageResources`: bindings of any kind together.
     pub max_bindings: u32,
     /// `maxBoundDescriptorSets`.
@@ -155,6 +161,13 @@ impl DeviceLimits {
             ]
             .into_iter()
             .fold(u32::MAX, u32::min),
+            max_storage_images: p
+                .max_per_stage_descriptor_storage_images
+                .min(p.max_descriptor_set_storage_images),
+            max_sampled_images: p
+                .max_per_stage_descriptor_sampled_images
+                .min(p.max_descriptor_set_sampled_images),
+            max_samplers: p.max_per_stage_descriptor_samplers.min(p.max_descriptor_set_samplers),
             max_bindings: p.max_per_stage_resources,
             max_sets: p.max_bound_descriptor_sets,
             max_memory_object: p.max_buffer_size.unwrap_or(allocation).min(allocation),
@@ -313,6 +326,22 @@ impl Caps {
     /// Whether modules with this SPIR-V capability (by its number) may be handed to the device as it was opened.
     pub(crate) fn supports(&self, capability: u32) -> bool {
         self.spirv_capabilities.binary_search(&capability).is_ok()
+    }
+
+    /// Whether elements of arrays of such descriptors may be chosen by numbers that are no constants; the feature if not.
+    pub(crate) fn indexes_dynamically(&self, kind: jit::BindingKind) -> Result<(), &'static str> {
+        // By the number of the capability that the feature is for.
+        let (capability, feature) = match (kind, kind.texture()) {
+            (jit::BindingKind::UniformBuffer, _) => (28, "shaderUniformBufferArrayDynamicIndexing"),
+            (_, None) => (30, "shaderStorageBufferArrayDynamicIndexing"),
+            (_, Some(TextureKind::StorageImage)) => (31, "shaderStorageImageArrayDynamicIndexing"),
+            (_, Some(TextureKind::UniformTexels)) => (5304, "shaderUniformTexelBufferArrayDynamicIndexing"),
+            (_, Some(TextureKind::StorageTexels)) => (5305, "shaderStorageTexelBufferArrayDynamicIndexing"),
+            (_, Some(TextureKind::SampledImage | TextureKind::CombinedSampler | TextureKind::Sampler)) => {
+                (29, "shaderSampledImageArrayDynamicIndexing")
+            }
+        };
+        if self.supports(capability) { Ok(()) } else { Err(feature) }
     }
 
     /// Which bits of a timestamp count.

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::Device};
 
 use super::{
-    BindingKind, DeviceError, Gpu,
+    BindingKind, DeviceError, DeviceLimits, Gpu,
     driver_cache::{self, DriverCache},
     gpu::unique_id,
     module::Module,
@@ -227,27 +227,16 @@ impl Gpu {
             let (asked, limit) = (u64::from(source.push_buffer), limits.max_uniform_range);
             over("a buffer of arguments", asked, limit, "maxUniformBufferRange")?;
         }
-        let count = |kind| bindings.iter().filter(|b| b.1 == kind).count() as u64;
-        over(
-            "storage buffers of one kernel",
-            count(BindingKind::Storage),
-            limits.max_storage_bindings.into(),
-            "maxPerStageDescriptorStorageBuffers",
-        )?;
-        over(
-            "uniform buffers of one kernel",
-            count(BindingKind::Uniform),
-            limits.max_uniform_bindings.into(),
-            "maxPerStageDescriptorUniformBuffers",
-        )?;
-        over(
-            "bindings of one kernel",
-            bindings.len() as u64,
-            limits.max_bindings.into(),
-            "maxPerStageResources",
-        )?;
-        let sets = bindings.last().map_or(0, |b| u64::from(b.0.set) + 1);
-        over("descriptor sets of one kernel", sets, limits.max_sets.into(), "maxBoundDescriptorSets")?;
+        within(&bindings, limits)?;
+        for elements in bindings.chunk_by(|a, b| a.0.whole() == b.0.whole()) {
+            // They are the descriptors of one binding, which has one type.
+            let expected = (0..).map(|element| (elements[0].0.element(element), elements[0].1));
+            if let Some((found, _)) =
+                elements.iter().zip(expected).find(|(found, expected)| *found != expected)
+            {
+                return Err(DeviceError::Binding { at: found.0, problem: "is no element of one array" });
+            }
+        }
         Ok(bindings)
     }
 
@@ -258,17 +247,16 @@ impl Gpu {
             let first = made.bindings.partition_point(|b| b.0.set < set);
             let count = made.bindings[first..].partition_point(|b| b.0.set == set);
             let pushed = set == 0 && count > 0 && count <= self.0.push_descriptors as usize;
-            let described: SmallVec<[vk::DescriptorSetLayoutBinding<'_>; 8]> = made.bindings
-                [first..first + count]
-                .iter()
-                .map(|(at, kind)| {
-                    vk::DescriptorSetLayoutBinding::default()
-                        .binding(at.binding)
-                        .descriptor_type(kind.to_vk())
-                        .descriptor_count(1)
-                        .stage_flags(vk::ShaderStageFlags::COMPUTE)
-                })
-                .collect();
+            let described: SmallVec<[vk::DescriptorSetLayoutBinding<'_>; 8]> =
+                arrays(&made.bindings[first..first + count])
+                    .map(|(_, at, kind, count)| {
+                        vk::DescriptorSetLayoutBinding::default()
+                            .binding(at.binding)
+                            .descriptor_type(kind.to_vk())
+                            .descriptor_count(count)
+                            .stage_flags(vk::ShaderStageFlags::COMPUTE)
+                    })
+                    .collect();
             let flags = if pushed {
                 vk::DescriptorSetLayoutCreateFlags::PUSH_DESCRIPTOR_KHR
             } else {
@@ -313,15 +301,16 @@ impl Gpu {
         let create = device.fns().v1_1.create_descriptor_update_template;
         for (number, set) in (0..).zip(sets).filter(|(_, set)| set.count > 0) {
             let stride = size_of::<Descriptor>();
-            let entry = |(place, (at, kind)): (usize, &(SetBinding, BindingKind))| {
+            let entry = |(place, at, kind, count): (usize, SetBinding, BindingKind, u32)| {
                 vk::DescriptorUpdateTemplateEntry::default()
                     .dst_binding(at.binding)
-                    .descriptor_count(1)
+                    .descriptor_count(count)
                     .descriptor_type(kind.to_vk())
                     .offset(place * stride)
+                    .stride(stride)
             };
             let bindings = &bindings[set.first..set.first + set.count];
-            let entries: SmallVec<[_; 8]> = bindings.iter().enumerate().map(entry).collect();
+            let entries: SmallVec<[_; 8]> = arrays(bindings).map(entry).collect();
             let info = vk::DescriptorUpdateTemplateCreateInfo::default().descriptor_update_entries(&entries);
             let info = if set.pushed {
                 info.template_type(vk::DescriptorUpdateTemplateType::PUSH_DESCRIPTORS_KHR)
@@ -430,6 +419,72 @@ impl BindingKind {
             BindingKind::StorageTexels => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
         }
     }
+}
+
+/// The bindings of a set, each with the place of its first element among all elements, and how many it has.
+fn arrays(
+    elements: &[(SetBinding, BindingKind)],
+) -> impl Iterator<Item = (usize, SetBinding, BindingKind, u32)> + '_ {
+    let mut place = 0;
+    elements.chunk_by(|a, b| a.0.whole() == b.0.whole()).map(move |of_one| {
+        let (first, (at, kind)) = (place, of_one[0]);
+        place += of_one.len();
+        (first, at, kind, of_one.len() as u32)
+    })
+}
+
+/// Whether so many bindings are within a device's limits; sorted, and each element of an array counts.
+pub(super) fn within(
+    bindings: &[(SetBinding, BindingKind)],
+    limits: &DeviceLimits,
+) -> Result<(), DeviceError> {
+    use BindingKind::{
+        CombinedSampler, SampledImage, Sampler, Storage, StorageImage, StorageTexels, Uniform, UniformTexels,
+    };
+    let kinds: [(&[BindingKind], _, _, _); 5] = [
+        (
+            &[Storage],
+            "storage buffers of one kernel",
+            limits.max_storage_bindings,
+            "maxPerStageDescriptorStorageBuffers",
+        ),
+        (
+            &[Uniform],
+            "uniform buffers of one kernel",
+            limits.max_uniform_bindings,
+            "maxPerStageDescriptorUniformBuffers",
+        ),
+        (
+            &[StorageImage, StorageTexels],
+            "storage images and storage texel buffers of one kernel",
+            limits.max_storage_images,
+            "maxPerStageDescriptorStorageImages",
+        ),
+        (
+            &[SampledImage, CombinedSampler, UniformTexels],
+            "sampled images and uniform texel buffers of one kernel",
+            limits.max_sampled_images,
+            "maxPerStageDescriptorSampledImages",
+        ),
+        (
+            &[Sampler, CombinedSampler],
+            "samplers of one kernel",
+            limits.max_samplers,
+            "maxPerStageDescriptorSamplers",
+        ),
+    ];
+    for (of, what, limit, name) in kinds {
+        let count = bindings.iter().filter(|(_, kind)| of.contains(kind)).count();
+        over(what, count as u64, limit.into(), name)?;
+    }
+    over(
+        "bindings of one kernel",
+        bindings.len() as u64,
+        limits.max_bindings.into(),
+        "maxPerStageResources",
+    )?;
+    let sets = bindings.last().map_or(0, |b| u64::from(b.0.set) + 1);
+    over("descriptor sets of one kernel", sets, limits.max_sets.into(), "maxBoundDescriptorSets")
 }
 
 fn over(what: &'static str, asked: u64, limit: u64, name: &'static str) -> Result<(), DeviceError> {

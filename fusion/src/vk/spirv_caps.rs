@@ -5,7 +5,10 @@
 //! feature is off is invalid usage, and drivers may crash on it. What is not listed is not supported: of images, what
 //! no binding here can hold, such as those of several samples.
 
-use vulkano::device::{Device, physical::SubgroupFeatures};
+use vulkano::{
+    Version,
+    device::{Device, physical::SubgroupFeatures},
+};
 
 /// What a device changes atomically beside integers of 32 bits, in buffers and in shared memory: a SPIR-V capability says that it
 /// does in one of both.
@@ -36,6 +39,8 @@ pub(super) fn supported(device: &Device) -> Vec<u32> {
     let e = device.enabled_extensions();
     let ops = p.subgroup_supported_operations.unwrap_or(SubgroupFeatures::empty());
     let group = |needed: SubgroupFeatures| ops.contains(needed);
+    // Vulkan 1.2 has it everywhere, but only an extension's features do anything with it before that.
+    let non_uniform = device.api_version() >= Version::V1_2;
     let any = |flags: [Option<bool>; 3]| flags.contains(&Some(true));
 
     let table: &[(u32, &str, bool)] = &[
@@ -47,7 +52,9 @@ pub(super) fn supported(device: &Device) -> Vec<u32> {
         (12, "Int64Atomics", f.shader_buffer_int64_atomics || f.shader_shared_int64_atomics),
         (22, "Int16", f.shader_int16),
         (28, "UniformBufferArrayDynamicIndexing", f.shader_uniform_buffer_array_dynamic_indexing),
+        (29, "SampledImageArrayDynamicIndexing", f.shader_sampled_image_array_dynamic_indexing),
         (30, "StorageBufferArrayDynamicIndexing", f.shader_storage_buffer_array_dynamic_indexing),
+        (31, "StorageImageArrayDynamicIndexing", f.shader_storage_image_array_dynamic_indexing),
         (25, "ImageGatherExtended", f.shader_image_gather_extended),
         (34, "ImageCubeArray", f.image_cube_array),
         (39, "Int8", f.shader_int8),
@@ -132,6 +139,31 @@ pub(super) fn supported(device: &Device) -> Vec<u32> {
             ]),
         ),
         (5297, "GroupNonUniformPartitionedNV", group(SubgroupFeatures::PARTITIONED)),
+        (5301, "ShaderNonUniform", non_uniform),
+        (
+            5304,
+            "UniformTexelBufferArrayDynamicIndexing",
+            f.shader_uniform_texel_buffer_array_dynamic_indexing,
+        ),
+        (
+            5305,
+            "StorageTexelBufferArrayDynamicIndexing",
+            f.shader_storage_texel_buffer_array_dynamic_indexing,
+        ),
+        (5306, "UniformBufferArrayNonUniformIndexing", f.shader_uniform_buffer_array_non_uniform_indexing),
+        (5307, "SampledImageArrayNonUniformIndexing", f.shader_sampled_image_array_non_uniform_indexing),
+        (5308, "StorageBufferArrayNonUniformIndexing", f.shader_storage_buffer_array_non_uniform_indexing),
+        (5309, "StorageImageArrayNonUniformIndexing", f.shader_storage_image_array_non_uniform_indexing),
+        (
+            5311,
+            "UniformTexelBufferArrayNonUniformIndexing",
+            f.shader_uniform_texel_buffer_array_non_uniform_indexing,
+        ),
+        (
+            5312,
+            "StorageTexelBufferArrayNonUniformIndexing",
+            f.shader_storage_texel_buffer_array_non_uniform_indexing,
+        ),
         (5345, "VulkanMemoryModel", f.vulkan_memory_model),
         (5346, "VulkanMemoryModelDeviceScope", f.vulkan_memory_model_device_scope),
         (5347, "PhysicalStorageBufferAddresses", f.buffer_device_address),

@@ -79,7 +79,7 @@ const ADD_BINDINGS: [(SetBinding, BindingKind); 2] =
     [(at(0, 0), BindingKind::Storage), (at(0, 1), BindingKind::Storage)];
 
 const fn at(set: u32, binding: u32) -> SetBinding {
-    SetBinding { set, binding }
+    SetBinding { set, binding, element: 0 }
 }
 
 /// `dst[i] = src[i] + k`.

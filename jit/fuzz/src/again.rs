@@ -9,7 +9,7 @@ use vkfuse_jit::kernel::SetBinding;
 use vkfuse_jit::plan::{InlineReport, Plan, Submission};
 
 /// A binding that no variable has: what was read by another submission.
-const ELSEWHERE: SetBinding = SetBinding { set: u32::MAX, binding: u32::MAX };
+const ELSEWHERE: SetBinding = SetBinding { set: u32::MAX, binding: u32::MAX, element: 0 };
 
 /// Bytes of each object, those of values that were renamed behind the others.
 pub(crate) fn lens(plan: &Plan, contents: &[Vec<u8>]) -> Vec<usize> {
@@ -31,7 +31,7 @@ pub(crate) fn as_planned<'t>(
     let mut trace = Cow::Borrowed(trace);
     if !plan.report.renamed.is_empty() {
         for t in &mut trace.to_mut().touches {
-            let at = SetBinding { set: t.set, binding: t.binding };
+            let at = SetBinding::from((t.set, t.binding));
             let submission = t.dispatch as usize;
             let number = list[submission].args.iter().position(|arg| arg.at == at);
             if let Some(value) = number.and_then(|number| value((submission, number))) {
@@ -61,7 +61,7 @@ pub(crate) fn as_planned<'t>(
         }
         let mut touches = Vec::with_capacity(trace.touches.len());
         for t in &trace.touches {
-            let at = SetBinding { set: t.set, binding: t.binding };
+            let at = SetBinding::from((t.set, t.binding));
             let replaced = t.dispatch as usize == one.submission
                 && t.object.0 == object
                 && t.kind == AccessKind::Read
@@ -75,7 +75,7 @@ pub(crate) fn as_planned<'t>(
                 touches.push(*t);
                 continue;
             };
-            let SetBinding { set, binding } = ELSEWHERE;
+            let SetBinding { set, binding, .. } = ELSEWHERE;
             let again = reads.get(invocation).into_iter().flatten();
             touches.extend(again.map(|read| Touched {
                 dispatch: t.dispatch,

@@ -21,7 +21,7 @@ pub struct ImageDeclaration {
     pub format: u32,
 }
 
-/// The image at a binding of a module; nothing where there is none.
+/// The image at a binding of a module, or the images of an array, which are alike; nothing where there is none.
 pub(crate) fn image_at(module: &[u32], at: SetBinding) -> Option<ImageDeclaration> {
     let mut types: AHashMap<u32, Inst<'_>> = AHashMap::new();
     let mut places: AHashMap<u32, SetBinding> = AHashMap::new();
@@ -36,12 +36,12 @@ pub(crate) fn image_at(module: &[u32], at: SetBinding) -> Option<ImageDeclaratio
                     place.binding = value;
                 }
             }
-            Some(Op::TypeInt | Op::TypeImage | Op::TypeSampledImage | Op::TypePointer) => {
+            Some(Op::TypeInt | Op::TypeImage | Op::TypeSampledImage | Op::TypePointer | Op::TypeArray) => {
                 types.insert(inst.at(0), inst);
             }
             Some(Op::Variable)
                 if inst.at(2) == StorageClass::UniformConstant as u32
-                    && places.get(&inst.at(1)) == Some(&at) =>
+                    && places.get(&inst.at(1)) == Some(&at.whole()) =>
             {
                 found = Some(inst.at(0));
             }
@@ -51,6 +51,9 @@ pub(crate) fn image_at(module: &[u32], at: SetBinding) -> Option<ImageDeclaratio
     }
     // A pointer has its class before its type.
     let mut image = types.get(&types.get(&found?)?.at(2))?;
+    if image.op() == Some(Op::TypeArray) {
+        image = types.get(&image.at(1))?;
+    }
     if image.op() == Some(Op::TypeSampledImage) {
         image = types.get(&image.at(1))?;
     }

@@ -14,7 +14,7 @@ use super::error::KernelError;
 use super::layout;
 use super::opcodes::{ATOMIC, has};
 use super::pointers::{Roots, Touch, touch, touch_handle};
-use super::resource::{self, Kind, Role, Variable, variables};
+use super::resource::{self, Kind, Length, Role, Variable, variables};
 use super::set_binding::SetBinding;
 
 /// Vulkan devices offer 128 to 4096 bytes; anything over this is a broken module, and its members are
@@ -26,7 +26,8 @@ const MAX_PUSH_BYTES: u64 = 64 << 10;
 pub struct Interface {
     /// Work-group size.
     pub local_size: [u32; 3],
-    /// Resources statically used by the entry point, sorted by set and binding.
+    /// Resources statically used by the entry point, sorted by set, binding and element: each element of an array of descriptors is
+    /// one.
     pub bindings: Vec<Binding>,
     /// The push-constant block, if it is used.
     pub push: Option<PushLayout>,
@@ -90,6 +91,17 @@ pub struct Binding {
     pub min_size: u64,
     /// `ArrayStride` of a trailing runtime array.
     pub runtime_stride: Option<u32>,
+    /// The array of descriptors that it is an element of. All elements are accessed as any of them is.
+    pub array: Option<DescriptorArray>,
+}
+
+/// An array of descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DescriptorArray {
+    /// How many elements it has.
+    pub len: u32,
+    /// Whether an element is chosen by a number that is no constant, for which a device needs a feature.
+    pub dynamic: bool,
 }
 
 /// What is bound at a binding.
@@ -99,7 +111,7 @@ pub enum BindingKind {
     StorageBuffer,
     /// A uniform buffer.
     UniformBuffer,
-    /// What is no buffer, named for messages: `storage image`, `sampler`, `array of buffers`, …
+    /// What is no buffer, named for messages: `storage image`, `sampler`, `acceleration structure`, …
     Other(&'static str),
 }
 
@@ -245,6 +257,7 @@ fn bindings(
     names: &AHashMap<u32, String>,
 ) -> Vec<Binding> {
     let touched = Touched::of(module, variables);
+    let dynamic = dynamic(module, defs);
     let mut list: BTreeMap<SetBinding, Binding> = BTreeMap::new();
     for variable in variables {
         let Role::Resource { at, kind, array } = variable.role else {
@@ -258,8 +271,9 @@ fn bindings(
         let binding = Binding {
             at,
             kind: match kind {
-                _ if array && buffer => BindingKind::Other(resource::BUFFER_ARRAY),
-                _ if array => BindingKind::Other(resource::ARRAY),
+                _ if array == Some(Length::Unsized) => BindingKind::Other(resource::UNSIZED),
+                _ if array == Some(Length::Long) => BindingKind::Other(resource::LONG),
+                _ if array == Some(Length::Nested) => BindingKind::Other(resource::NESTED),
                 Kind::StorageBuffer => BindingKind::StorageBuffer,
                 Kind::UniformBuffer => BindingKind::UniformBuffer,
                 Kind::Other(kind) => BindingKind::Other(kind),
@@ -269,21 +283,81 @@ fn bindings(
             writes,
             min_size: block.as_ref().map_or(0, |block| block.fixed),
             runtime_stride: block.and_then(|block| block.runtime_stride),
-        };
-        match list.get_mut(&at) {
-            None => {
-                list.insert(at, binding);
-            }
-            Some(other) => {
-                // Nothing can be bound that is both, but who only looks at the module hears of it.
-                if other.kind != binding.kind {
-                    other.kind = BindingKind::Other(resource::MIXED);
+            array: match array {
+                Some(Length::Of(len)) => {
+                    Some(DescriptorArray { len, dynamic: dynamic.contains(&variable.id) })
                 }
-                merge(other, binding);
+                _ => None,
+            },
+        };
+        for element in 0..binding.array.map_or(1, |array| array.len.max(1)) {
+            let at = at.element(element);
+            let binding = Binding { at, ..binding.clone() };
+            match list.get_mut(&at) {
+                None => {
+                    list.insert(at, binding);
+                }
+                Some(other) => {
+                    // Nothing can be bound that is both, but who only looks at the module hears of it.
+                    if other.kind != binding.kind {
+                        other.kind = BindingKind::Other(resource::MIXED);
+                    }
+                    merge(other, binding);
+                }
             }
         }
     }
-    list.into_values().collect()
+    let mut bindings: Vec<Binding> = list.into_values().collect();
+    for of_one in bindings.chunk_by_mut(|a, b| a.at.whole() == b.at.whole()) {
+        whole(of_one);
+    }
+    bindings
+}
+
+/// Makes elements of one binding agree, which several variables may view as arrays of several lengths.
+fn whole(elements: &mut [Binding]) {
+    let Some(dynamic) = elements.iter().filter_map(|one| Some(one.array?.dynamic)).reduce(|a, b| a | b)
+    else {
+        return;
+    };
+    let array = Some(DescriptorArray { len: elements.len() as u32, dynamic });
+    let mixed = elements.iter().any(|one| one.kind != elements[0].kind);
+    for one in elements {
+        one.array = array;
+        if mixed {
+            one.kind = BindingKind::Other(resource::MIXED);
+        }
+    }
+}
+
+/// The arrays of descriptors, by variable, of which an element is chosen by a number that is no constant.
+fn dynamic(module: &Module, defs: &Defs<'_>) -> AHashSet<u32> {
+    let of_variable = |inst: &Instruction| {
+        let Role::Resource { array: Some(_), .. } = resource::role_of(inst, defs)? else { return None };
+        let (_, array) = defs.pointer(inst.result_type?)?;
+        Some((inst.result_id?, array))
+    };
+    let arrays: Vec<(u32, u32)> = module.types_global_values.iter().filter_map(of_variable).collect();
+    if arrays.is_empty() {
+        return AHashSet::new();
+    }
+    let mut types = AHashSet::new();
+    for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
+        let number = match inst.class.opcode {
+            Op::AccessChain | Op::InBoundsAccessChain => 1,
+            Op::PtrAccessChain | Op::InBoundsPtrAccessChain => 2,
+            _ => continue,
+        };
+        let id = |number: usize| inst.operands.get(number).and_then(Operand::id_ref_any);
+        let pointee = id(0).and_then(|base| Some(defs.pointer(defs.type_of(base)?)?.1));
+        let Some(array) = pointee.filter(|pointee| arrays.iter().any(|(_, array)| array == pointee)) else {
+            continue;
+        };
+        if id(number).is_some_and(|index| defs.constant(index).is_none()) {
+            types.insert(array);
+        }
+    }
+    arrays.iter().filter(|(_, array)| types.contains(array)).map(|(id, _)| *id).collect()
 }
 
 /// Several variables may view one binding, for instance as floats and as vectors.

@@ -20,13 +20,29 @@ pub(crate) struct Variable {
 /// What a global variable stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    Resource { at: SetBinding, kind: Kind, array: bool },
+    Resource { at: SetBinding, kind: Kind, array: Option<Length> },
     Push,
     Workgroup,
     Private,
     BuiltIn(BuiltIn),
     Other,
 }
+
+/// The length of an array of descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// So many.
+    Of(u32),
+    /// As many as are bound.
+    Unsized,
+    /// More than [`MOST_ELEMENTS`].
+    Long,
+    /// It is an array of arrays.
+    Nested,
+}
+
+/// Most elements of an array of descriptors. Each is an argument of its own, which every submission looks at.
+const MOST_ELEMENTS: u64 = 4096;
 
 /// Kind of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,20 +61,24 @@ pub(super) const UNIFORM_TEXELS: &str = "uniform texel buffer";
 pub(super) const STORAGE_IMAGE: &str = "storage image";
 pub(super) const SAMPLED_IMAGE: &str = "sampled image";
 
-/// What an array of buffers is called.
-pub(super) const BUFFER_ARRAY: &str = "array of buffers";
+/// What an array is called that has as many elements as are bound.
+pub(super) const UNSIZED: &str = "array of descriptors without a length";
 
-/// What an array of images, samplers and the like is called.
-pub(super) const ARRAY: &str = "array of resources";
+/// What an array of too many elements is called.
+pub(super) const LONG: &str = "array of more than 4096 descriptors";
+
+/// What an array of arrays is called.
+pub(super) const NESTED: &str = "array of arrays of descriptors";
 
 /// What a binding is called that variables of different kinds share.
 pub(super) const MIXED: &str = "binding of several kinds";
 
-/// All names of what is no single buffer.
-pub(super) const KINDS: [&str; 11] = [
+/// All names of what is no buffer.
+pub(super) const KINDS: [&str; 12] = [
     MIXED,
-    BUFFER_ARRAY,
-    ARRAY,
+    UNSIZED,
+    LONG,
+    NESTED,
     SAMPLER,
     SAMPLED,
     ACCELERATION,
@@ -75,6 +95,11 @@ pub(crate) fn variables(module: &Module, defs: &Defs<'_>) -> Vec<Variable> {
     globals.filter_map(|inst| variable(inst, defs)).collect()
 }
 
+/// What a global variable stands for; nothing for another instruction.
+pub(super) fn role_of(inst: &Instruction, defs: &Defs<'_>) -> Option<Role> {
+    Some(variable(inst, defs)?.role)
+}
+
 fn variable(inst: &Instruction, defs: &Defs<'_>) -> Option<Variable> {
     let class = variable_class(inst)?;
     let id = inst.result_id?;
@@ -89,16 +114,20 @@ fn variable(inst: &Instruction, defs: &Defs<'_>) -> Option<Variable> {
             None => Role::Other,
         },
         StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::UniformConstant => {
-            let mut array = false;
+            let mut array = None;
             while let Some(outer) = defs.get(ty)
                 && matches!(outer.class.opcode, Op::TypeArray | Op::TypeRuntimeArray)
             {
                 ty = outer.operands.first()?.id_ref_any()?;
-                array = true;
+                array = Some(match array {
+                    None => length(outer, defs),
+                    Some(_) => Length::Nested,
+                });
             }
             let at = SetBinding {
                 set: defs.decoration(id, Decoration::DescriptorSet).unwrap_or(0),
                 binding: defs.decoration(id, Decoration::Binding).unwrap_or(0),
+                element: 0,
             };
             let kind = kind(class, ty, defs);
             Role::Resource { at, kind, array }
@@ -106,6 +135,15 @@ fn variable(inst: &Instruction, defs: &Defs<'_>) -> Option<Variable> {
         _ => Role::Other,
     };
     Some(Variable { id, ty, role })
+}
+
+fn length(array: &Instruction, defs: &Defs<'_>) -> Length {
+    let length = array.operands.get(1).and_then(Operand::id_ref_any);
+    match length.and_then(|length| defs.constant(length)) {
+        None => Length::Unsized,
+        Some(length @ ..=MOST_ELEMENTS) => Length::Of(length as u32),
+        Some(_) => Length::Long,
+    }
 }
 
 fn kind(class: StorageClass, ty: u32, defs: &Defs<'_>) -> Kind {

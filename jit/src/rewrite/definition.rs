@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
             Op::ArrayLength => {
                 let base = inst.operands.first().and_then(Operand::id_ref_any);
                 let role = base.and_then(|base| self.roles.get(&base));
-                if !matches!(role, Some(Role::Resource { array: false, .. })) {
+                if !matches!(role, Some(Role::Resource { array: None, .. })) {
                     return Err("a length that is not followed");
                 }
             }
@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
         let (base, indices) = self.path(*pointer).ok_or("a local array or a pointer that is not followed")?;
         let is_constant = |index: &Word| self.defs.constant(*index).is_some();
         match self.roles[&base] {
-            Role::Resource { kind: Kind::StorageBuffer | Kind::UniformBuffer, array: false, .. } => {
+            Role::Resource { kind: Kind::StorageBuffer | Kind::UniformBuffer, array: None, .. } => {
                 if !is_always_done {
                     return Err("a load under a condition");
                 }

@@ -40,7 +40,7 @@ fn a_binding_of_several_kinds_loads_and_says_so() {
 
 #[test]
 fn refuses_texel_buffer() {
-    let at = SetBinding { set: 0, binding: 7 };
+    let at = SetBinding::from(7);
     let kind = "storage texel buffer";
     assert_eq!(reason("texel"), KernelReason::Resource { at, kind });
     assert_eq!(reason("texel").to_string(), "set 0, binding 7 is a storage texel buffer");
@@ -55,19 +55,19 @@ fn refuses_pointers_to_pointers_of_the_same_type() {
 
 #[test]
 fn refuses_an_array_of_descriptors() {
-    let at = SetBinding { set: 0, binding: 1 };
+    let at = SetBinding::from(1);
     assert_eq!(reason("array"), KernelReason::DescriptorArray { at });
 }
 
 #[test]
 fn refuses_a_volatile_buffer() {
-    let at = Some(SetBinding { set: 0, binding: 6 });
+    let at = Some(SetBinding::from(6));
     assert_eq!(reason("volatile"), KernelReason::Volatile { at });
 }
 
 #[test]
 fn refuses_a_pointer_chosen_between_buffers() {
-    let at = Some(SetBinding { set: 0, binding: 3 });
+    let at = Some(SetBinding::from(3));
     let op = "OpSelect".to_owned();
     assert_eq!(reason("pointers"), KernelReason::VariablePointer { at, op });
     // Either buffer may be written through the chosen pointer; neither is read.

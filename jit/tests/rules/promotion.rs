@@ -36,7 +36,7 @@ probes! {
                 .check()
                 .fused(0);
             match checked.refused(1) {
-                Reason::OldContents { submission: 0, at: SetBinding { set: 0, binding: 0 }, .. } => {}
+                Reason::OldContents { submission: 0, at: SetBinding { set: 0, binding: 0, .. }, .. } => {}
                 other => panic!("{other:?}"),
             }
         }

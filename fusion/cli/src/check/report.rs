@@ -204,7 +204,7 @@ impl Places<'_> {
             return self.spot(submission, None, offset);
         };
         let bindings = &self.steps[submission].bindings;
-        let bound = bindings.iter().find(|bound| bound.at == SetBinding { set, binding });
+        let bound = bindings.iter().find(|bound| bound.at == SetBinding::from((set, binding)));
         self.spot(submission, bound.map(|bound| ObjectId(bound.buffer.0 as u32)), offset)
     }
 }

@@ -5,7 +5,7 @@ use crate::pipeline::bind::dotted;
 use serde::Serialize;
 use vkfuse_jit::analysis::{Access, AccessKind, KernelAnalysis, Texel};
 use vkfuse_jit::kernel::{
-    BindingKind, Interface, Kernel, KernelReason, ScalarClass, SpecConstant, SpecValue, Specialized,
+    BindingKind, Kernel, KernelReason, ScalarClass, SpecConstant, SpecValue, Specialized,
 };
 use vkfuse_jit::plan::not_followed;
 
@@ -60,6 +60,9 @@ pub(super) struct Binding {
     pub(super) slot: String,
     pub(super) name: Option<String>,
     pub(super) kind: &'static str,
+    /// How many there are, of an array of descriptors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) elements: Option<u32>,
     pub(super) reads: bool,
     pub(super) writes: bool,
     pub(super) min_size: u64,
@@ -129,7 +132,7 @@ impl Entry {
             not_fusible,
             explained_at,
             spec_constants: kernel.spec_constants().iter().map(constant).collect(),
-            bindings: (0..interface.bindings.len()).map(|index| binding(interface, index)).collect(),
+            bindings: interface.bindings.iter().filter(|one| one.at.element == 0).map(binding).collect(),
             push: interface.push.as_ref().map(|push| Push {
                 size: push.size,
                 members: push
@@ -185,8 +188,7 @@ fn access(kernel: &Specialized, analysis: &KernelAnalysis, access: &Access) -> B
     }
 }
 
-fn binding(interface: &Interface, index: usize) -> Binding {
-    let binding = &interface.bindings[index];
+fn binding(binding: &vkfuse_jit::kernel::Binding) -> Binding {
     Binding {
         slot: dotted(binding.at),
         name: binding.name.clone(),
@@ -195,6 +197,7 @@ fn binding(interface: &Interface, index: usize) -> Binding {
             BindingKind::UniformBuffer => "uniform buffer",
             BindingKind::Other(what) => what,
         },
+        elements: binding.array.map(|array| array.len),
         reads: binding.reads,
         writes: binding.writes,
         min_size: binding.min_size,

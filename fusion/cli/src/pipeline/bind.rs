@@ -7,7 +7,7 @@
 //! - there are as many bytes of push constants as the kernel takes
 //!
 //! # Refuses
-//! - samplers in bindings of their own, arrays of descriptors and the like: a pipeline file has nothing to put there
+//! - samplers in bindings of their own and the like: a pipeline file has nothing to put there
 
 use super::model::{Argument, Pipeline, Promotion, Submit};
 use super::problem::Problem;
@@ -32,6 +32,15 @@ pub(super) fn arguments(
         {
             let message = format!("kernel {name} uses a {what} at {slot}, and a pipeline file has none");
             return Err(pipeline.problem(place, message));
+        }
+        if binding.at.element == 0 {
+            let given = submit.args.iter().filter(|arg| arg.at.whole() == binding.at).count();
+            let len = binding.array.map_or(1, |array| array.len);
+            if given > 0 && given != len as usize {
+                let message =
+                    format!("binding {slot} of kernel {name} has {len} elements, and {given} are given");
+                return Err(pipeline.problem(place, message));
+            }
         }
         let Some(index) = found else {
             return Err(
@@ -141,9 +150,12 @@ fn slot(binding: &Binding) -> String {
     }
 }
 
-/// `set.binding`
+/// `set.binding`, and the element of an array if it is not the first: `0.1[2]`
 pub(crate) fn dotted(at: SetBinding) -> String {
-    format!("{}.{}", at.set, at.binding)
+    match at.element {
+        0 => format!("{}.{}", at.set, at.binding),
+        element => format!("{}.{}[{element}]", at.set, at.binding),
+    }
 }
 
 /// First byte and number of bytes of an argument; both fit, because the buffer's size does.

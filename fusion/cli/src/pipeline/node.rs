@@ -60,6 +60,10 @@ impl<'a> Node<'a> {
         self.value.is_table()
     }
 
+    pub(crate) fn is_array(&self) -> bool {
+        self.value.is_array()
+    }
+
     pub(crate) fn string(&self) -> Result<&'a str, Problem> {
         self.value.as_str().ok_or_else(|| self.expected("a string"))
     }

@@ -370,10 +370,16 @@ fn arguments(node: &Node<'_>, buffers: &[BufferDecl]) -> Result<Vec<Argument>, P
         let at = set_binding(name).ok_or_else(|| {
             value.problem(format!("\"{name}\" is not a binding, expected \"BINDING\" or \"SET.BINDING\""))
         })?;
-        if args.iter().any(|other| other.at == at) {
+        if args.iter().any(|other| other.at.whole() == at) {
             return Err(value.problem(format!("binding {} of set {} is given twice", at.binding, at.set)));
         }
-        args.push(argument(value, at, buffers)?);
+        if value.is_array() {
+            for (element, value) in (0..).zip(value.array("an array of arguments")?) {
+                args.push(argument(&value, at.element(element), buffers)?);
+            }
+        } else {
+            args.push(argument(value, at, buffers)?);
+        }
     }
     args.sort_by_key(|arg| arg.at);
     Ok(args)
@@ -386,7 +392,7 @@ fn set_binding(name: &str) -> Option<SetBinding> {
         plain.then(|| text.parse().ok()).flatten()
     };
     let (set, binding) = name.split_once('.').unwrap_or(("0", name));
-    Some(SetBinding { set: number(set)?, binding: number(binding)? })
+    Some(SetBinding::from((number(set)?, number(binding)?)))
 }
 
 fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<Argument, Problem> {

@@ -92,7 +92,7 @@ impl Words {
         let offset = self.bound(whole) / size;
         let end = if whole { declared.len } else { (self.start + self.bytes) / size };
         Argument {
-            at: SetBinding { set: 0, binding },
+            at: SetBinding::from(binding),
             buffer: self.buffer,
             promote: None,
             offset,

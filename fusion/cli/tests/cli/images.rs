@@ -113,3 +113,61 @@ fn buffers_are_bound_as_texels() {
     let finished = vkfuse(&["run", &file]);
     assert!(finished.status == 2 && finished.stderr.contains("texels of Float"), "{}", finished.stderr);
 }
+
+/// Elements of an array of descriptors, by a list of names, and what is wrong with them.
+#[test]
+fn arrays_take_lists_of_names() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shaders = root().join("shaders").display().to_string();
+    let text = |args: &str| {
+        let buffer = |name: &str, fill: f32| {
+            format!("[buffers.{name}]\ntype = \"f32\"\nlen = 64\ninit = {{ fill = {fill:?} }}\n")
+        };
+        let buffers: String = [("a", 1.0), ("b", 2.0), ("c", 4.0), ("d", 8.0), ("bias", 0.5)]
+            .map(|(name, fill)| buffer(name, fill))
+            .concat();
+        format!(
+            "format = 1\n[kernels.sum]\npath = \"{shaders}/arrays/constant.spv\"\n\
+             [kernels.line]\npath = \"{shaders}/library/line.spv\"\n{buffers}[images.i]\nformat = \"r32f\"\nsize = [4, 4]\n\
+             [[submit]]\nkernel = \"line\"\nglobal = [64]\nargs = {{ 0 = \"a\", 1 = \"b\" }}\npush = [{{ u32 = 64 }}]\n\
+             [[submit]]\nkernel = \"line\"\nglobal = [64]\nargs = {{ 0 = \"b\", 1 = \"c\" }}\npush = [{{ u32 = 64 }}]\n\
+             [[submit]]\nkernel = \"sum\"\nglobal = [64]\nargs = {{ {args} }}\npush = [{{ u32 = 64 }}]\n"
+        )
+    };
+    let file = folder.path().join("arrays.toml").display().to_string();
+    let write = |args: &str| std::fs::write(&file, text(args)).expect("the folder can be written");
+    let biases = "1 = [\"bias\", \"bias\"]";
+    for (args, message) in [
+        (format!("0 = [\"a\", \"b\", \"c\"], {biases}"), "has 4 elements, and 3 are given"),
+        (format!("0 = \"a\", {biases}"), "has 4 elements, and 1 are given"),
+        (format!("0 = [], {biases}"), "which has no argument"),
+        (format!("0 = [\"a\", \"b\", \"c\", \"d\", \"a\"], {biases}"), "has 4 elements, and 5 are given"),
+        (format!("0 = [\"a\", \"i\", \"c\", \"d\"], {biases}"), "0.0[1]"),
+        (format!("0 = [\"a\", [\"b\"], \"c\", \"d\"], {biases}"), "the name of a buffer"),
+        (format!("0 = [\"a\", \"e\", \"c\", \"d\"], {biases}"), "unknown buffer \"e\""),
+        (
+            format!("0 = [\"a\", \"b\", \"c\", {{ buffer = \"c\", offset = 16, len = 16 }}], {biases}"),
+            "overlap in buffer c",
+        ),
+    ] {
+        write(&args);
+        let finished = vkfuse(&["run", &file]);
+        assert!(finished.status == 2 && finished.stderr.contains(message), "{message}: {}", finished.stderr);
+    }
+    let (status, report) = json(&["inspect", &format!("{shaders}/arrays/constant.spv")]);
+    assert_eq!(status, 0);
+    let bindings = &report["entries"][0]["bindings"];
+    assert_eq!((&bindings[0]["elements"], &bindings[1]["elements"]), (&json!(4), &json!(2)), "{report:#}");
+    write(&format!("0 = [\"a\", \"b\", {{ buffer = \"c\" }}, \"d\"], {biases}"));
+    // The interpreter has no such arrays, and says so.
+    let finished = vkfuse(&["check", &file]);
+    assert!(finished.status == 2 && finished.stderr.contains("array"), "{}", finished.stderr);
+    if !has_device() {
+        return;
+    }
+    let (status, report) = json(&["run", &file, "--no-cache"]);
+    assert_eq!((status, &report["outcome"]), (0, &json!("split")), "{report:#}");
+    // 8 + (1 + 2 + 3) + 0.5
+    assert_eq!(report["outputs"]["d"]["head"][0], json!(14.5), "{report:#}");
+    assert_eq!(report["groups"].as_array().map(Vec::len), Some(2), "{report:#}");
+}

@@ -71,6 +71,7 @@ pub(crate) fn question(source: &PipelineSource<'_>) -> Vec<u8> {
     for (at, kind) in source.bindings {
         put(&mut out, at.set);
         put(&mut out, at.binding);
+        put(&mut out, at.element);
         put(&mut out, kind.number());
     }
     out
@@ -89,7 +90,7 @@ impl Question {
         let count = get(from)?;
         let mut bindings = Vec::new();
         for _ in 0..count {
-            let at = SetBinding { set: get(from)?, binding: get(from)? };
+            let at = SetBinding { set: get(from)?, binding: get(from)?, element: get(from)? };
             let kind = BindingKind::of_number(get(from)?);
             bindings.push((at, kind.ok_or_else(|| Error::new(ErrorKind::InvalidData, "a kind of binding"))?));
         }
@@ -171,7 +172,7 @@ mod tests {
         let hello = Hello { index: 3, name: "a device".to_owned(), driver_version: 7 };
         assert_eq!(Hello::read(&mut &hello.bytes()[..]).ok(), Some(hello.clone()));
         assert!(Hello::read(&mut &hello.bytes()[1..]).is_err());
-        let binding = |binding| SetBinding { set: 1, binding };
+        let binding = |binding| SetBinding { set: 1, binding, element: binding / 4 };
         let bindings = [(binding(2), BindingKind::Uniform), (binding(4), BindingKind::Sampler)];
         let words = [1, 2, 3];
         let source = PipelineSource {

@@ -23,7 +23,7 @@ macro_rules! changed {
 /// Two submissions of two kernels on three buffers.
 fn signature() -> Signature {
     let arg = |binding, place, access| Arg {
-        at: SetBinding { set: 0, binding },
+        at: SetBinding::from(binding),
         place,
         access,
         element: 4,

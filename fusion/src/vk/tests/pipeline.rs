@@ -1,6 +1,7 @@
 //! Pipelines and the driver's blobs.
 
 use super::*;
+use crate::vk::{DeviceLimits, pipeline::within};
 
 fn source<'a>(words: &'a [u32], blob: Option<&'a [u8]>) -> PipelineSource<'a> {
     PipelineSource {
@@ -87,7 +88,78 @@ fn interfaces_over_the_limits() {
     over(attempt(&far, 8), "maxBoundDescriptorSets");
     assert!(matches!(attempt(&ADD_BINDINGS, 6), DeviceError::Misaligned { .. }));
     let twice = [(at(0, 1), BindingKind::Storage), (at(0, 1), BindingKind::Uniform)];
-    assert!(matches!(attempt(&twice, 8), DeviceError::Binding { at: SetBinding { set: 0, binding: 1 }, .. }));
+    assert!(matches!(
+        attempt(&twice, 8),
+        DeviceError::Binding { at: SetBinding { set: 0, binding: 1, .. }, .. }
+    ));
+}
+
+/// Each kind of binding against the limit that it counts towards, lowered; combined ones count towards two, and elements of arrays by
+/// themselves.
+#[test]
+fn every_kind_of_binding_has_a_limit() {
+    use BindingKind::{
+        CombinedSampler, SampledImage, Sampler, Storage, StorageImage, StorageTexels, Uniform, UniformTexels,
+    };
+    type Lower = fn(&mut DeviceLimits, u32);
+    let Some(gpu) = open(false) else { return };
+    let limits = gpu.caps().limits().clone();
+    let storage: (&str, Lower) = ("maxPerStageDescriptorStorageBuffers", |l, n| l.max_storage_bindings = n);
+    let uniform: (&str, Lower) = ("maxPerStageDescriptorUniformBuffers", |l, n| l.max_uniform_bindings = n);
+    let images: (&str, Lower) = ("maxPerStageDescriptorStorageImages", |l, n| l.max_storage_images = n);
+    let sampled: (&str, Lower) = ("maxPerStageDescriptorSampledImages", |l, n| l.max_sampled_images = n);
+    let samplers: (&str, Lower) = ("maxPerStageDescriptorSamplers", |l, n| l.max_samplers = n);
+    let all: (&str, Lower) = ("maxPerStageResources", |l, n| l.max_bindings = n);
+    for (kind, (name, lower)) in [
+        (Storage, storage),
+        (Uniform, uniform),
+        (StorageImage, images),
+        (StorageTexels, images),
+        (SampledImage, sampled),
+        (CombinedSampler, sampled),
+        (CombinedSampler, samplers),
+        (UniformTexels, sampled),
+        (Sampler, samplers),
+        (Sampler, all),
+        (Storage, all),
+    ] {
+        let apart: Vec<_> = (0..3).map(|b| (at(0, b), kind)).collect();
+        let array: Vec<_> = (0..3).map(|element| (at(0, 0).element(element), kind)).collect();
+        for bindings in [apart, array] {
+            let with = |limit: u32| {
+                let mut limits = limits.clone();
+                lower(&mut limits, limit);
+                within(&bindings, &limits)
+            };
+            assert!(with(3).is_ok(), "{kind:?}");
+            let over = with(2).unwrap_err();
+            let is = matches!(over, DeviceError::OverLimit { asked: 3, limit: 2, name: found, .. } if found == name);
+            assert!(is, "{kind:?}: {over}");
+        }
+    }
+}
+
+/// What a set has at a binding is one array of one kind.
+#[test]
+fn elements_are_those_of_one_array() {
+    let Some(gpu) = open(false) else { return };
+    let words = add_words();
+    let element = |element: u32| at(0, 4).element(element);
+    let (storage, uniform) = (BindingKind::Storage, BindingKind::Uniform);
+    for wrong in [
+        &[(element(1), storage)][..],
+        &[(element(0), storage), (element(2), storage)],
+        &[(element(0), storage), (element(1), uniform)],
+        &[(element(u32::MAX), storage)],
+    ] {
+        let bindings: Vec<_> = ADD_BINDINGS.iter().chain(wrong).copied().collect();
+        let source = PipelineSource { bindings: &bindings, ..source(&words, None) };
+        let error = gpu.pipeline(&source).unwrap_err();
+        let is = matches!(error, DeviceError::Binding { problem: "is no element of one array", .. });
+        assert!(is, "{error}");
+    }
+    let right: Vec<_> = ADD_BINDINGS.iter().copied().chain((0..3).map(|n| (element(n), storage))).collect();
+    gpu.pipeline(&PipelineSource { bindings: &right, ..source(&words, None) }).unwrap();
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_binding_missing_superfluous_or_given_twice() {
     let missing = dispatch_with(&gpu, |d| drop(d.bindings.pop()));
     assert!(matches!(
         refused(&gpu, missing),
-        DeviceError::Binding { at: SetBinding { set: 0, binding: 1 }, problem } if problem.contains("not given")
+        DeviceError::Binding { at: SetBinding { set: 0, binding: 1, .. }, problem } if problem.contains("not given")
     ));
     let extra = dispatch_with(&gpu, |d| {
         let Resource::Buffer(memory) = d.bindings[0].resource.clone() else { panic!("a buffer") };
@@ -64,12 +64,12 @@ fn a_binding_missing_superfluous_or_given_twice() {
     });
     assert!(matches!(
         refused(&gpu, extra),
-        DeviceError::Binding { at: SetBinding { set: 3, binding: 4 }, problem } if problem.contains("not declare")
+        DeviceError::Binding { at: SetBinding { set: 3, binding: 4, .. }, problem } if problem.contains("not declare")
     ));
     let twice = dispatch_with(&gpu, |d| d.bindings.push(d.bindings[1].clone()));
     assert!(matches!(
         refused(&gpu, twice),
-        DeviceError::Binding { at: SetBinding { set: 0, binding: 1 }, problem } if problem.contains("twice")
+        DeviceError::Binding { at: SetBinding { set: 0, binding: 1, .. }, problem } if problem.contains("twice")
     ));
 }
 

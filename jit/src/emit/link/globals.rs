@@ -159,7 +159,7 @@ impl Linker<'_> {
                 let set = self.literal(id, Decoration::DescriptorSet).unwrap_or(0);
                 let binding = self.literal(id, Decoration::Binding).unwrap_or(0);
                 let slots = &self.kernel.interface.bindings;
-                let number = slots.iter().position(|b| b.at == SetBinding { set, binding });
+                let number = slots.iter().position(|b| b.at == SetBinding::from((set, binding)));
                 let Some(number) = number else {
                     return Err(self.error("resource that was not reflected"));
                 };

@@ -7,7 +7,8 @@
 //! artifact  = repaired: words?, interface, plain: words words, normal: 0 words | 1 reason
 //! interface = local size: u32×3, bindings, push?, built-ins, shared bytes: u32, flags: u8, capabilities, extensions,
 //!             version: u8 u8, memory model: u32
-//! binding   = set: u32, binding: u32, kind: u8 [text], name: text?, flags: u8, least size: u64, stride: u32?
+//! binding   = set: u32, binding: u32, element: u32, kind: u8 [text], name: text?, flags: u8, least size: u64, stride: u32?,
+//!             array: [elements: u32, flags: u8]?
 //! push      = size: u32, members: (offset: u32, size: u32, class: u8)*
 //! ```
 //!
@@ -23,7 +24,9 @@ use rspirv::spirv::{BuiltIn, Capability, MemoryModel};
 use super::KernelArtifact;
 use crate::frontend::plain::Plain;
 use crate::frontend::reason::KernelReason;
-use crate::frontend::reflect::{Binding, BindingKind, Interface, PushLayout, PushMember, ScalarClass};
+use crate::frontend::reflect::{
+    Binding, BindingKind, DescriptorArray, Interface, PushLayout, PushMember, ScalarClass,
+};
 use crate::frontend::set_binding::SetBinding;
 use crate::frontend::{guard, load, resource};
 
@@ -154,7 +157,7 @@ impl Writer {
     }
 
     fn binding(&mut self, binding: &Binding) {
-        let Binding { at, kind, name, reads, writes, min_size, runtime_stride } = binding;
+        let Binding { at, kind, name, reads, writes, min_size, runtime_stride, array } = binding;
         self.at(at);
         match kind {
             BindingKind::StorageBuffer => self.u8(0),
@@ -168,6 +171,10 @@ impl Writer {
         self.flags([*reads, *writes]);
         self.u64(*min_size);
         self.option(*runtime_stride, Writer::u32);
+        self.option(*array, |out, DescriptorArray { len, dynamic }| {
+            out.u32(len);
+            out.flags([dynamic]);
+        });
     }
 
     fn reason(&mut self, reason: &KernelReason) {
@@ -220,6 +227,7 @@ impl Writer {
     fn at(&mut self, at: &SetBinding) {
         self.u32(at.set);
         self.u32(at.binding);
+        self.u32(at.element);
     }
 }
 
@@ -350,7 +358,12 @@ impl<'a> Reader<'a> {
         let name = self.option(Reader::text)?;
         let [reads, writes] = self.flags()?;
         let (min_size, runtime_stride) = (self.u64()?, self.option(Reader::u32)?);
-        Some(Binding { at, kind, name, reads, writes, min_size, runtime_stride })
+        let array = self.option(|from| {
+            let len = from.u32()?;
+            let [dynamic] = from.flags()?;
+            Some(DescriptorArray { len, dynamic })
+        })?;
+        Some(Binding { at, kind, name, reads, writes, min_size, runtime_stride, array })
     }
 
     fn resource_kind(&mut self) -> Option<&'static str> {
@@ -381,6 +394,6 @@ impl<'a> Reader<'a> {
     }
 
     fn at(&mut self) -> Option<SetBinding> {
-        Some(SetBinding { set: self.u32()?, binding: self.u32()? })
+        Some(SetBinding { set: self.u32()?, binding: self.u32()?, element: self.u32()? })
     }
 }

@@ -158,7 +158,7 @@ fn execution_mode(inst: &Instruction) -> Result<(), KernelReason> {
 
 fn resource(variable: &Variable, memory: MemoryModel) -> Result<(), KernelReason> {
     match variable.role {
-        Role::Resource { at, array: true, .. } => Err(KernelReason::DescriptorArray { at }),
+        Role::Resource { at, array: Some(_), .. } => Err(KernelReason::DescriptorArray { at }),
         // What is a buffer to one kernel and texels to another has no common unit of places. Under the Vulkan memory model each read and write of a texel says for itself that others see it.
         Role::Resource { kind: Kind::Other(kind), .. }
             if memory == MemoryModel::GLSL450
