@@ -10,6 +10,7 @@ mod inspect;
 mod interrupt;
 mod manual;
 mod pages;
+mod patterns;
 mod process;
 mod runs;
 mod shape;
