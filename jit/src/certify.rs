@@ -73,6 +73,8 @@ pub enum Claim {
     Slot,
     /// Loops that are written out go round as often as they were written.
     Rounds,
+    /// Branches whose question is left out go one way.
+    Settled,
     /// Each invocation of each member is done once, and the list allows what the step does.
     Shape,
     /// A kernel that is placed does each of its items once, and nothing else.
@@ -87,13 +89,14 @@ pub enum Claim {
 
 impl Claim {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Disjoint,
         Self::SameInvocation,
         Self::SameGroup,
         Self::Covered,
         Self::Slot,
         Self::Rounds,
+        Self::Settled,
         Self::Shape,
         Self::Placed,
         Self::Inlined,
@@ -110,6 +113,7 @@ impl Claim {
             Self::Covered => "covered",
             Self::Slot => "slot",
             Self::Rounds => "rounds",
+            Self::Settled => "settled",
             Self::Shape => "shape",
             Self::Placed => "placed",
             Self::Inlined => "inlined",
@@ -241,6 +245,15 @@ impl Checker<'_, '_> {
                 let subject = format!("submission {position}, loop {of}: {} {what}", rounds.0);
                 let mut make = |_| group.rounds(&mut world, &mut traces, member, of as usize, rounds);
                 self.ask(Claim::Rounds, subject, &mut make);
+            }
+            for branch in &one.settled {
+                let position = group.members[member].position;
+                let subject = format!(
+                    "submission {position}, block {}: its condition is {}",
+                    branch.block, branch.taken
+                );
+                let mut make = |_| group.parts(&mut world, &mut traces, member, branch);
+                self.ask(Claim::Settled, subject, &mut make);
             }
         }
     }

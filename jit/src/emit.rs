@@ -14,6 +14,7 @@ mod internal;
 mod link;
 mod push;
 mod rounds;
+mod settled;
 mod step;
 mod unroll;
 mod vectorize;

@@ -166,6 +166,7 @@ mutants! {
     #[load = true] MemoryIsCommon: "what is loaded from a buffer is the same in all work-groups",
     #[load = true] WorkGroupsAreOne: "branches on the work-group's number go the same way in all of them",
     #[load = true] WhatPartsIsCommon: "behind a branch that differs between work-groups, what it chose does not",
+    FrozenPlacesAreOne: "what is loaded from a buffer that nobody writes is the same in all work-groups, wherever it is loaded",
     SharedMemoryIsOne: "work-groups that are done side by side share their variables",
     LastGroupIsFull: "the last work-group has as many to do as the others",
     LastGroupsNeedNoBarrier: "work-groups that are done one by one need no barrier between them",
@@ -174,6 +175,8 @@ mutants! {
     TailIsFull: "all invocations go round as often as one does",
     RoundsOfOneAreOfAll: "what rounds of a loop one invocation does all do, where several stand one after another",
     #[load = true] TestsHaveNoEffects: "what a loop does before its test may be done twice",
+    // Branches that go one way.
+    EveryGuardHolds: "every invocation has something to do",
     // Loads that are done once.
     KeptWhateverIsWritten: "what somebody writes is what it was when it was loaded",
     KeptOfSomeRounds: "a loop has loaded an element in every round, whatever its rounds pass",

@@ -27,6 +27,7 @@ mod renumber;
 pub(crate) mod reorder;
 mod report;
 mod seam;
+mod settled;
 mod shape;
 mod squares;
 pub(crate) mod step;

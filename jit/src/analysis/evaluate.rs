@@ -244,6 +244,16 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// Whether a condition never is what `other` says where all of `guards` hold.
+    pub(crate) fn excludes(&mut self, atoms: &mut Atoms, guards: &[Guard], other: Guard) -> bool {
+        let mut all = guards.to_vec();
+        all.push(other);
+        let Context { facts, .. } = self.enter(atoms, &all);
+        let never = self.ranges.is_empty() || self.is_excluded(atoms, &facts);
+        self.leave();
+        never || mutant!(EveryGuardHolds)
+    }
+
     /// Whether one of these facts is false whoever asks: what is under them does not happen with these numbers.
     fn is_excluded(&self, atoms: &Atoms, facts: &[Affine]) -> bool {
         facts.iter().any(|fact| {

@@ -60,6 +60,8 @@ pub(crate) struct Globals {
     variables: AHashMap<Word, Word>,
     /// Types of pointers into memory that somebody may write.
     memory: AHashSet<Word>,
+    /// Variables of buffers that nothing writes while the kernel runs, as far as that is known: a single member does not know it.
+    pub(crate) frozen: AHashSet<Word>,
     /// Types of pointers into shared memory and the invocation's own: no other work-group sees what is there.
     inside: AHashSet<Word>,
     initialized: bool,
@@ -168,11 +170,13 @@ fn is_barrier(inst: &Instruction, calls: &AHashSet<Word>) -> bool {
     }
 }
 
-/// How a function can be done for several work-groups; `calls` are the functions in which there is a barrier.
+/// How a function can be done for several work-groups; `calls` are the functions in which there is a barrier, `settled` blocks that end
+/// in a branch that goes one way in every invocation.
 pub(crate) fn manner(
     function: &Function,
     globals: &Globals,
     calls: &AHashSet<Word>,
+    settled: &AHashSet<usize>,
 ) -> Result<Manner, Alone> {
     if globals.addresses {
         return Err(Alone::Addresses);
@@ -199,7 +203,16 @@ pub(crate) fn manner(
             }
         }
     }
-    let flow = Flow { function, globals, cfg: Cfg::new(function), types };
+    let mut frozen = globals.frozen.clone();
+    for inst in function.all_inst_iter() {
+        let from = inst.operands.first().and_then(Operand::id_ref_any);
+        let leads = matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject);
+        if let (Some(id), true, Some(true)) = (inst.result_id, leads, from.map(|from| frozen.contains(&from)))
+        {
+            frozen.insert(id);
+        }
+    }
+    let flow = Flow { function, globals, cfg: Cfg::new(function), types, frozen, settled };
     let mut apart: Vec<Construct> = Vec::new();
     // Each time round there is a construct more.
     for _ in 0..=function.blocks.len() {
@@ -231,6 +244,10 @@ struct Flow<'a> {
     cfg: Cfg,
     /// Types of the values of the function.
     types: AHashMap<Word, Word>,
+    /// Pointers into buffers that nothing writes while the kernel runs.
+    frozen: AHashSet<Word>,
+    /// Blocks whose branches go one way.
+    settled: &'a AHashSet<usize>,
 }
 
 impl Flow<'_> {
@@ -273,9 +290,13 @@ impl Flow<'_> {
                 || self.globals.ids.contains_key(&id) && !mutant!(WorkGroupsAreOne)
         };
         let op = inst.class.opcode;
-        // What is loaded may differ even where the place is one: by when it is loaded, if nothing else.
-        let loads = op == Op::Load && {
-            let pointer = inst.operands.first().and_then(Operand::id_ref_any);
+        // What is loaded may differ even where the place is one: by when it is loaded, if nothing else; but not of what nobody writes.
+        let pointer = inst.operands.first().and_then(Operand::id_ref_any);
+        let is_plain = inst.operands.len() == 1 && pointer.is_some_and(|at| self.frozen.contains(&at));
+        if op == Op::Load && is_plain && mutant!(FrozenPlacesAreOne) {
+            return false;
+        }
+        let loads = op == Op::Load && !is_plain && {
             let ty = pointer.and_then(|at| self.types.get(&at).or_else(|| self.globals.variables.get(&at)));
             ty.is_none_or(|ty| self.globals.memory.contains(ty))
         };
@@ -300,7 +321,7 @@ impl Flow<'_> {
                         .and_then(Operand::id_ref_any)
                         .is_some_and(|id| varying.contains(&id))
             });
-            parts && !done
+            parts && !done && !self.settled.contains(block)
         })
     }
 

@@ -10,7 +10,7 @@ use super::text::Question;
 use super::trace::{FrameId, ROOT, Trace, World};
 use crate::analysis::AccessKind;
 use crate::plan::Internalization;
-use crate::plan::recipe::SlotOf;
+use crate::plan::recipe::{Settled, SlotOf};
 
 /// An access to a buffer that stays inside.
 #[derive(Clone, Copy, Debug)]
@@ -169,6 +169,26 @@ impl<'a> Group<'a> {
         let outside = w.terms.either(past[0], past[1]);
         assertions.push(w.terms.either(differ, outside));
         Some(ask(w, assertions, &facts))
+    }
+
+    /// Asks for an invocation that goes another way from a branch than is said of it.
+    pub(super) fn parts(
+        &'a self,
+        w: &mut World,
+        traces: &mut Traces<'a>,
+        member: usize,
+        branch: &Settled,
+    ) -> Option<Question> {
+        let reader = actor(self, w, "t");
+        let trace = self.trace(w, traces, member, &reader, false);
+        let block = branch.block as usize;
+        let mut frame = ROOT;
+        for inner in trace.body().chain(None, block) {
+            frame = trace.some(w, frame, inner);
+        }
+        let other = trace.leaves(w, frame, block, !branch.taken)?;
+        let facts = trace.facts().to_vec();
+        Some(ask(w, vec![other], &facts))
     }
 
     /// Asks for an invocation that goes round a loop less often than `sure`, or more often than `most`, if that is known.

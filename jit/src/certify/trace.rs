@@ -499,6 +499,19 @@ impl<'a> Trace<'a> {
             .collect()
     }
 
+    /// Whether control comes to the branch that ends a block, and its condition is this.
+    pub(super) fn leaves(&mut self, w: &mut World, frame: FrameId, from: usize, side: bool) -> Option<Term> {
+        let last = self.body().block(from).last()?;
+        let condition = last.operands.first().and_then(|o| o.id_ref_any())?;
+        if last.class.opcode != Op::BranchConditional {
+            return None;
+        }
+        let reached = self.reach(w, frame, from);
+        let condition = self.leaf(w, frame, condition, Path::new());
+        let taken = if side { condition } else { w.terms.not(condition) };
+        Some(w.terms.both(reached, taken))
+    }
+
     /// Whether the branch at the end of a block goes to another.
     fn takes(&mut self, w: &mut World, frame: FrameId, from: usize, to: usize) -> Term {
         let body = self.body();

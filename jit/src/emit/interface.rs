@@ -91,6 +91,17 @@ impl Bindings {
         count(true) + count(false) == 1 || count(true) == 1 && count(false) == 1 && !views().any(|v| v.beside)
     }
 
+    /// Variables of storage buffers whose bytes nobody writes while the kernel runs, through whatever variable.
+    pub(crate) fn frozen<'a>(&'a self, unified: &'a [UnifiedBinding]) -> impl Iterator<Item = Word> + 'a {
+        let nobody_writes = |facts: &UnifiedBinding| {
+            facts.kind == BindingKind::StorageBuffer && facts.read_only && facts.restrict
+        };
+        self.0
+            .iter()
+            .filter(move |view| nobody_writes(&unified[usize::from(view.binding)]))
+            .map(|view| view.id)
+    }
+
     /// Says what is known of each binding: drivers make a difference of it. Returns the variables whose accesses have to
     /// be coherent, where that is not said by a decoration.
     ///

@@ -125,13 +125,14 @@ impl<'a> Weaver<'a> {
     fn new(shared: &'a mut Shared, recipe: &Recipe, how: Interleave) -> Result<Self, JitError> {
         let builder = &mut shared.builder;
         let functions = std::mem::take(&mut builder.module.functions);
-        let globals =
+        let mut globals =
             Globals::of(builder.module.types_global_values.iter(), builder.module.annotations.iter());
+        globals.frozen = shared.bindings.frozen(&recipe.bindings).collect();
         let mut calls: AHashSet<Word> = AHashSet::new();
         let mut originals = AHashMap::new();
         for function in functions {
             let id = function.def_id().unwrap_or(0);
-            let manner = manner(&function, &globals, &calls)
+            let manner = manner(&function, &globals, &calls, &AHashSet::new())
                 .map_err(|alone| JitError::new("interleave", alone.to_string()))?;
             if has_barrier(&function, &calls) {
                 calls.insert(id);

@@ -23,6 +23,7 @@ use super::ids::{Inputs, VirtualIds};
 use super::interface::Bindings;
 use super::internal::InternalVariable;
 use super::push::PushVariable;
+use super::settled;
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
 use seam::Hiding;
@@ -173,6 +174,9 @@ impl Linker<'_> {
         } else {
             self.unrolled(function)?
         };
+        if !self.member.settled.is_empty() {
+            settled::sweep(&mut blocks);
+        }
         self.load_zero(&mut blocks);
         self.body_decorations(&body_ids)?;
         let builder = &mut self.shared.builder;
@@ -197,6 +201,7 @@ impl Linker<'_> {
             self.at = (number, position);
             self.instruction(inst, &mut code)?;
         }
+        self.settle(number, &mut code.0);
         let label = block.label_id().map(|l| self.mapped(l)).transpose()?;
         Ok(Block { label: Some(Instruction::new(Op::Label, None, label, Vec::new())), instructions: code.0 })
     }

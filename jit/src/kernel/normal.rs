@@ -73,12 +73,15 @@ impl NormalKernel {
 
     /// Whether there is a barrier in it, if several of its work-groups can be done side by side.
     pub(crate) fn waits_side_by_side(&self) -> Result<bool, Alone> {
-        *self.side_by_side.get_or_init(|| {
-            let Some(function) = self.module.functions.first() else { return Ok(false) };
-            let none = AHashSet::new();
-            manner(function, &Globals::of_module(&self.module), &none)?;
-            Ok(has_barrier(function, &none))
-        })
+        *self.side_by_side.get_or_init(|| self.waits_without(std::iter::empty()))
+    }
+
+    /// The same where these blocks end in branches that go one way in every invocation.
+    pub(crate) fn waits_without(&self, settled: impl Iterator<Item = usize>) -> Result<bool, Alone> {
+        let Some(function) = self.module.functions.first() else { return Ok(false) };
+        let none = AHashSet::new();
+        manner(function, &Globals::of_module(&self.module), &none, &settled.collect())?;
+        Ok(has_barrier(function, &none))
     }
 
     /// By binding, of `count`: whether control can come from an access that writes to it to one that reads from it.

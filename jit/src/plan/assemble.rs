@@ -13,10 +13,12 @@ use super::load_once::{self, Kept};
 use super::mapping::Layout;
 use super::push::{MOST_WITH_BUFFER, PushBlock};
 use super::recipe::{
-    Hidden, Interleave, Internal, KeptLoad, Mapping, Member, Recipe, Remap, Target, UnifiedBinding, Unroll,
+    Hidden, Interleave, Internal, KeptLoad, Mapping, Member, Recipe, Remap, Settled, Target, UnifiedBinding,
+    Unroll,
 };
 use super::report::{AloneReason, BufferReport, GroupReport};
 use super::seam;
+use super::settled;
 use super::shape::{self, Chosen};
 use super::step::{Bound, Source, Step};
 use super::submission::{BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission};
@@ -191,13 +193,18 @@ pub(crate) fn fused(
     } else {
         Vec::new()
     };
+    let settled = match &chosen {
+        Some(_) => Vec::new(),
+        None => settled::branches(list, uses, &mut group),
+    };
+    let parts = interleave::Parts { granted: &granted, kept: &kept, unrolled: &unrolled, settled: &settled };
     let together = match &chosen {
         Some(_) => Ok(None),
-        None => interleave::choose(list, &group, (&granted, &kept, &unrolled), !barriers.is_empty(), limits),
+        None => interleave::choose(list, &group, parts, !barriers.is_empty(), limits),
     };
     let (together, alone) = together.map_or_else(|why| (None, Some(why)), |together| (together, None));
     let loads_kept = kept.iter().flat_map(|one| &one.loads).filter(|load| load.again).count() as u32;
-    let parts = Parts { granted: &granted, barriers, chosen, unrolled, kept, together };
+    let parts = Parts { granted: &granted, barriers, chosen, unrolled, settled, kept, together };
     let (step, full) = step(list, &group, options, limits, parts);
     plan.report.groups.push(GroupReport {
         members: members.into(),
@@ -276,6 +283,7 @@ struct Parts<'a> {
     barriers: Vec<usize>,
     chosen: Option<Chosen>,
     unrolled: Vec<Vec<Unroll>>,
+    settled: Vec<Vec<Settled>>,
     kept: Vec<Kept>,
     together: Option<SideBySide>,
 }
@@ -288,7 +296,7 @@ fn step(
     limits: &Limits,
     parts: Parts<'_>,
 ) -> (Step, Option<AloneReason>) {
-    let Parts { granted, barriers, chosen, unrolled, kept, together } = parts;
+    let Parts { granted, barriers, chosen, unrolled, settled, kept, together } = parts;
     let range = group.start..group.end();
     let mut push = PushBlock::default();
     let mut bindings: SmallVec<[Bound; 8]> = SmallVec::new();
@@ -362,6 +370,7 @@ fn step(
         }
     }
     recipe.members.iter_mut().zip(unrolled).for_each(|(member, loops)| member.unroll = loops);
+    recipe.members.iter_mut().zip(settled).for_each(|(member, branches)| member.settled = branches);
     if let Some(chosen) = chosen {
         recipe.members.iter_mut().zip(chosen.wide).for_each(|(member, wide)| member.wide = wide);
     }
@@ -439,6 +448,7 @@ fn member(
         unroll: Vec::new(),
         hidden: Hidden::default(),
         kept: Vec::new(),
+        settled: Vec::new(),
     }
 }
 

@@ -14,7 +14,7 @@ use super::group::{Group, needs_glsl_memory_model};
 use super::internalize::Granted;
 use super::load_once::Kept;
 use super::mapping::Layout;
-use super::recipe::{Mapping, Unroll};
+use super::recipe::{Mapping, Settled, Unroll};
 use super::report::AloneReason;
 use super::submission::{Internalization, Limits, Submission};
 
@@ -41,16 +41,27 @@ pub(crate) struct SideBySide {
     pub(crate) count: u32,
 }
 
+/// What has been decided of a group.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    pub(crate) granted: &'a [Granted],
+    pub(crate) kept: &'a [Kept],
+    pub(crate) unrolled: &'a [Vec<Unroll>],
+    /// By member: branches that go one way, in all work-groups.
+    pub(crate) settled: &'a [Vec<Settled>],
+}
+
 /// The work-groups that one does, or why it does its own alone. `barriers` says whether some stand between members.
 ///
 /// `Ok(None)`: nothing is gained by it on the device, or by this group.
 pub(crate) fn choose(
     list: &[Submission],
     group: &Group,
-    (granted, kept, unrolled): (&[Granted], &[Kept], &[Vec<Unroll>]),
+    parts: Parts<'_>,
     barriers: bool,
     limits: &Limits,
 ) -> Result<Option<SideBySide>, AloneReason> {
+    let Parts { granted, kept, unrolled, settled } = parts;
     let facts = limits.interleave;
     let members = &list[group.start..group.end()];
     if facts.work_groups <= 1 || group.layout.mapping == Mapping::Items {
@@ -60,7 +71,12 @@ pub(crate) fn choose(
     for (submission, member) in (group.start..).zip(members) {
         let why = |why| AloneReason::Member { submission, why };
         let Ok(normal) = &member.kernel.normal else { return Ok(None) };
-        let own = normal.waits_side_by_side().map_err(why)?;
+        let branches = settled.get(submission - group.start).map_or(&[][..], Vec::as_slice);
+        let own = normal.waits_side_by_side().or_else(|alone| match branches {
+            [] => Err(alone),
+            _ => normal.waits_without(branches.iter().map(|one| one.block as usize)),
+        });
+        let own = own.map_err(why)?;
         if own && is_guarded(&group.layout, member) && !mutant!(BarriersMayPart) {
             return Err(AloneReason::Guarded { submission });
         }
@@ -80,9 +96,9 @@ pub(crate) fn choose(
     let (count, all) = (counts[axis], counts.iter().map(|&n| u64::from(n)).product::<u64>());
     let shared = members.iter().map(|m| u64::from(m.kernel.interface.workgroup_bytes)).sum::<u64>()
         + bytes(granted, Internalization::Local);
-    let private = bytes(granted, Internalization::Private) + kept.iter().map(|one| one.bytes).sum::<u64>();
+    let private = registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
     // Behind a guard the loads of several work-groups are in flight together, and take registers of their own.
-    let guarded = unrolled.iter().flatten().any(Unroll::is_guarded);
+    let guarded = unrolled.iter().flatten().any(|one| one.is_guarded() && one.copies() > 1);
     let private = if guarded { 2 * private } else { private };
     let mut why = AloneReason::Few { work_groups: all, least: facts.least };
     let most_shared = match facts.shared_bytes {
@@ -125,6 +141,25 @@ const MOST: u32 = 16;
 /// Most work-groups of kernels with loops in loops, as those of matrix products in tiles are, whose invocations have enough to do
 /// between two barriers.
 const MOST_OF_TILES: u32 = 4;
+
+/// Bytes of the elements that an invocation keeps to itself, where it has most of them: between two members of which the first, or one
+/// before it, has stored them, and the second, or one behind it, reads them. Of what one member alone uses, as long as that takes.
+fn registers(granted: &[Granted]) -> u64 {
+    let private = || granted.iter().filter(|one| one.internal.kind == Internalization::Private);
+    let span = |one: &Granted| {
+        let members = one.uses.iter().map(|of| of.member);
+        members.clone().min().zip(members.max())
+    };
+    let spans: Vec<(usize, usize, u64)> =
+        private().filter_map(|one| span(one).map(|(first, last)| (first, last, one.bytes))).collect();
+    let behind = |member: usize| {
+        let alive = spans.iter().filter(|&&(first, last, _)| {
+            first <= member && (member < last || first == last && member == last)
+        });
+        alive.map(|&(.., bytes)| bytes).sum::<u64>()
+    };
+    spans.iter().flat_map(|&(first, last, _)| [first, last]).map(behind).max().unwrap_or(0)
+}
 
 fn bytes(granted: &[Granted], kind: Internalization) -> u64 {
     granted.iter().filter(|one| one.internal.kind == kind).map(|one| one.bytes).sum()

@@ -87,6 +87,17 @@ pub(crate) struct Member {
     pub(crate) hidden: Hidden,
     /// Loads and stores of which the element is kept, in the order of the kernel's accesses.
     pub(crate) kept: Vec<KeptLoad>,
+    /// Branches that go one way in every invocation.
+    pub(crate) settled: Vec<Settled>,
+}
+
+/// A branch that goes one way in every invocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// The block that ends in it, by its number in the kernel's function.
+    pub(crate) block: u32,
+    /// What its condition always is.
+    pub(crate) taken: bool,
 }
 
 /// How a loop is written out; `index` is its number among the kernel's loops.
@@ -248,7 +259,8 @@ impl Recipe {
         out.u32(*mapping as u32);
         local_size.iter().for_each(|&n| out.u32(n));
         out.list(members, |out, member| {
-            let Member { kernel, targets, push, remap, widen_barriers, wide, unroll, hidden, kept } = member;
+            let Member { kernel, targets, push, remap, widen_barriers, wide, unroll, hidden, kept, settled } =
+                member;
             out.0.extend_from_slice(kernel);
             out.list(targets, |out, target| match target {
                 Target::Bound(n) => {
@@ -288,6 +300,13 @@ impl Recipe {
                     out.u32(u32::from(*index));
                     out.slot(slot);
                     out.u32(u32::from(*again));
+                });
+            }
+            if !settled.is_empty() {
+                out.0.extend_from_slice(b"settled");
+                out.list(settled, |out, &Settled { block, taken }| {
+                    out.u32(block);
+                    out.u32(u32::from(taken));
                 });
             }
         });

@@ -29,6 +29,7 @@ mod promotion;
 mod rename;
 mod rounds;
 mod rows;
+mod settled;
 mod side_by_side;
 mod splits;
 mod squares;

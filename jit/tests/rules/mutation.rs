@@ -41,6 +41,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("placement", super::placement::ALL),
     ("squares", super::squares::ALL),
     ("load_once", super::load_once::ALL),
+    ("settled", super::settled::ALL),
     ("side_by_side", super::side_by_side::ALL),
     ("written_out", super::written_out::ALL),
     ("values", super::values::ALL),

@@ -83,9 +83,9 @@ probes! {
         with_rows(Lab::new(8 * 16), 8).submit(&spread("a[at]"), [8, 1, 1], &[0, 1, 2], &[16]).several(8).check().together(8);
     }
 
-    // Four bytes of one round for each work-group, and as much again where it is guarded.
+    // Four bytes of each round for each work-group, and as much again where the last of several is guarded.
     fn guarded_rounds_take_registers() {
-        for (w, together) in [(8, 8), (7, 4)] {
+        for (w, together) in [(8, 8), (7, 8), (16, 4), (15, 2)] {
             let mut lab = softmax(8, w, Promote::Auto).several(8);
             lab.limits.interleave.private_bytes = 32;
             lab.check().together(together);
