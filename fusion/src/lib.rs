@@ -205,9 +205,9 @@ pub use crate::{
     },
     report::{
         AloneReason, BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy,
-        FusionReport, GroupReport, InlineReport, Internalization, Members, Objects, Places, Reason,
-        RenameReport, ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, Stats, StepReport,
-        Tier, TrustedReport,
+        CodeStatistic, FusionReport, GroupReport, InlineReport, Internalization, Members, Objects, Places,
+        Reason, RenameReport, ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, Stats,
+        StepReport, Tier, TrustedReport,
     },
 };
 

@@ -14,6 +14,8 @@ pub use outcome::{CancelCause, Outcome};
 pub use picture::Picture;
 pub use stats::{Objects, Stats};
 
+pub use crate::vk::CodeStatistic;
+
 pub use crate::jit::{
     AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport,
     InlineReport, Internalization, Members, Places, Promote, Reason, RenameReport, ReorderReport, Report,

@@ -73,6 +73,7 @@ mod select;
 mod semaphore;
 mod sheet;
 mod spirv_caps;
+mod statistics;
 mod stats;
 mod tape;
 #[cfg(test)]
@@ -101,6 +102,7 @@ pub use raw::{QueueLock, RawDevice, RawHandles};
 pub(crate) use script::{Played, Pushes, Script};
 pub use select::DeviceSelector;
 pub use semaphore::RawSemaphore;
+pub use statistics::CodeStatistic;
 pub(crate) use stats::GpuStats;
 pub(crate) use tape::Tape;
 pub use texture::UserImage;

@@ -5,7 +5,7 @@
 
 use crate::pipeline::{Pipeline, Promotion};
 use crate::report::json::{BufferOutcome, Group, Rewrite, Split, Trusted};
-use vkfuse::report::json::List;
+use vkfuse::report::json::{List, Named};
 use vkfuse::{BufferId, FusionReport, Internalization};
 
 /// What a fused run did with the list.
@@ -61,6 +61,7 @@ pub(crate) fn unfused(pipeline: &Pipeline, local_sizes: &[[u32; 3]]) -> Gathered
         alone: None,
         barriers: Vec::new(),
         key: None,
+        statistics: Named(Vec::new()),
     });
     Gathered {
         outcome: None,

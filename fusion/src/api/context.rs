@@ -136,7 +136,7 @@ impl Context {
                 &gpu,
                 &limits,
                 &counters,
-                options.dump_spirv,
+                (options.dump_spirv, options.profiling),
                 &options.cache,
                 &options.guard,
             )),

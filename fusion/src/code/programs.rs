@@ -102,6 +102,8 @@ pub(crate) struct Programs {
     memory: Option<Memory>,
     pub(crate) store: Store,
     pub(crate) identity: Identity,
+    /// Whether the driver is asked about the code it makes.
+    statistics: bool,
     /// Whether what the store has is built all the same, and compared.
     verify: bool,
     /// Whether nothing is written to the store.
@@ -125,7 +127,7 @@ impl Programs {
         gpu: &Gpu,
         limits: &Limits,
         counters: &Arc<Counters>,
-        dump_spirv: Option<PathBuf>,
+        (dump_spirv, statistics): (Option<PathBuf>, bool),
         options: &CacheOptions,
         guard: &CompileGuard,
     ) -> Programs {
@@ -162,6 +164,7 @@ impl Programs {
             gpu: gpu.clone(),
             counters: counters.clone(),
             dump_spirv,
+            statistics,
             background: Arc::default(),
             memory,
             artifacts: KernelArtifacts::new(&store, verify, options.look_only),
@@ -244,11 +247,13 @@ impl Programs {
             load_us: 0.0,
             bytes_read: bound_bytes(step, |bound| bound.reads),
             bytes_written: bound_bytes(step, |bound| bound.writes),
+            statistics: Vec::new(),
         };
         let wanted = Wanted { label, step, key: OnceCell::new() };
         let Some(memory) = &self.memory else {
             report.memory = Tier::Off;
             let (program, _) = self.make(&wanted, &mut report)?;
+            report.statistics = program.pipeline.statistics().to_vec();
             return Ok((program.into(), report));
         };
         let built = memory.get_or_build(step.key, || {
@@ -263,6 +268,7 @@ impl Programs {
                 let counter =
                     if hit == Hit::Built { &self.counters.memory_misses } else { &self.counters.memory_hits };
                 count(counter, 1);
+                report.statistics = program.pipeline.statistics().to_vec();
                 Ok((program, report))
             }
             Err(failure) => Err(error_of(label, failure)),
@@ -430,6 +436,7 @@ impl Programs {
             push_bytes: step.push_bytes(),
             push_buffer: step.push.len() as u32 - step.push_bytes(),
             subgroups: uses_subgroups(words),
+            statistics: self.statistics,
             blob: load.as_ref().map(|load| load.bytes()),
         };
         let guarded = match &self.guard {

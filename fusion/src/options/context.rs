@@ -93,7 +93,8 @@ impl ContextOptions {
         self
     }
 
-    /// Takes the time on the device of every submission of every queue.
+    /// Takes the time on the device of every submission of every queue, and asks the driver about the code that it makes
+    /// ([`StepReport::statistics`](crate::StepReport::statistics)).
     #[must_use]
     pub fn profiling(mut self, on: bool) -> ContextOptions {
         self.profiling = on;

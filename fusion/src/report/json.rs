@@ -69,6 +69,8 @@ pub struct Group {
     pub barriers: Vec<Barrier>,
     /// The key of its code, in hexadecimal: `--dump-spirv` names files by its start.
     pub key: Option<String>,
+    /// What the driver says of its code, under the driver's names; empty where it says nothing, or was not asked.
+    pub statistics: Named<f64>,
 }
 
 /// A place in a group where a barrier could stand.
@@ -301,6 +303,12 @@ impl Group {
             alone: group.alone.map(|why| why.to_string()),
             barriers: barriers.collect(),
             key: step.map(|step| blake3::Hash::from_bytes(step.key).to_hex().to_string()),
+            statistics: Named(
+                step.iter()
+                    .flat_map(|step| &step.statistics)
+                    .map(|one| (one.name.clone(), one.value))
+                    .collect(),
+            ),
         }
     }
 }

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::{
     jit::{BufferId, Members, Report},
     report::outcome::Outcome,
+    vk::CodeStatistic,
 };
 
 /// Whether a cache had what was needed.
@@ -89,6 +90,9 @@ pub struct StepReport {
     pub bytes_read: u64,
     /// Bytes of the parts of buffers that are bound to be written.
     pub bytes_written: u64,
+    /// What the driver says of the code, such as its registers: where [`ContextOptions::profiling`](crate::ContextOptions::profiling) is on, and the
+    /// driver has `VK_KHR_pipeline_executable_properties`.
+    pub statistics: Vec<CodeStatistic>,
 }
 
 /// One submission of a list: its kernel, and what it was given.

@@ -104,6 +104,7 @@ pub(super) fn wanted(device: &PhysicalDevice) -> (DeviceFeatures, DeviceExtensio
         shader_subgroup_rotate_clustered: true,
         shader_expect_assume: true,
         shader_float_controls2: true,
+        pipeline_executable_info: true,
         ..required()
     };
     let extensions = DeviceExtensions {
@@ -119,6 +120,7 @@ pub(super) fn wanted(device: &PhysicalDevice) -> (DeviceFeatures, DeviceExtensio
         khr_zero_initialize_workgroup_memory: true,
         khr_maintenance4: true,
         ext_pipeline_creation_feedback: true,
+        khr_pipeline_executable_properties: true,
         ext_subgroup_size_control: true,
         ext_shader_subgroup_ballot: true,
         ext_shader_subgroup_vote: true,

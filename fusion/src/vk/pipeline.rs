@@ -23,6 +23,7 @@ use super::{
     gpu::unique_id,
     module::Module,
     record::Descriptor,
+    statistics::CodeStatistic,
     stats::Alive,
 };
 use crate::jit::SetBinding;
@@ -47,6 +48,8 @@ pub(crate) struct PipelineSource<'a> {
     /// Whether the module does sub-group operations: then the sub-group size is pinned to the device's default where
     /// it could vary, so that fused and unfused code see the same one.
     pub(crate) subgroups: bool,
+    /// Whether the driver is asked about the code that it makes.
+    pub(crate) statistics: bool,
     /// The driver's blob of an earlier build of the same words, from a cache. Checked; a wrong one is ignored.
     pub(crate) blob: Option<&'a [u8]>,
 }
@@ -78,6 +81,7 @@ pub(crate) struct Pipeline {
     bindings: Bindings,
     push_bytes: u32,
     push_buffer: u32,
+    pub(super) statistics: Vec<CodeStatistic>,
     device: Arc<Device>,
     _alive: Alive,
 }
@@ -179,6 +183,7 @@ impl Gpu {
             bindings,
             push_bytes: source.push_bytes,
             push_buffer: source.push_buffer,
+            statistics: Vec::new(),
             device: self.device().clone(),
             _alive: self.0.counters.live_pipelines.one_more(),
         };
@@ -356,6 +361,10 @@ impl Gpu {
             .pipeline_stage_creation_feedbacks(&mut stages);
         let mut info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(made.layout);
         let device = self.device();
+        let asks = source.statistics && self.tells_statistics();
+        if asks {
+            info = info.flags(vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR);
+        }
         if device.api_version() >= vulkano::Version::V1_3
             || device.enabled_extensions().ext_pipeline_creation_feedback
         {
@@ -383,6 +392,9 @@ impl Gpu {
                 },
                 other => other,
             });
+        }
+        if asks {
+            made.statistics = self.statistics(made.handle);
         }
         let valid = whole.flags.contains(vk::PipelineCreationFeedbackFlags::VALID);
         let hit = whole.flags.contains(vk::PipelineCreationFeedbackFlags::APPLICATION_PIPELINE_CACHE_HIT);

@@ -92,6 +92,7 @@ fn add_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
         push_bytes: 8,
         push_buffer: 0,
         subgroups: false,
+        statistics: false,
         blob: None,
     };
     gpu.pipeline(&source).unwrap().0
@@ -107,6 +108,7 @@ fn busy_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
         push_bytes: 4,
         push_buffer: 0,
         subgroups: false,
+        statistics: false,
         blob: None,
     };
     gpu.pipeline(&source).unwrap().0

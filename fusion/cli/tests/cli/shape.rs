@@ -113,8 +113,15 @@ fn group(value: &Value, path: &str) {
             ("alone", text_or_null),
             ("barriers", |value, path| each(value, path, barrier)),
             ("key", |value, path| or_null(value, path, hash)),
+            ("statistics", numbers),
         ],
     );
+}
+
+/// Numbers by names that are the driver's.
+fn numbers(value: &Value, path: &str) {
+    let all = value.as_object().map(|names| names.values().all(Value::is_number));
+    assert_eq!(all, Some(true), "{path}: {value}");
 }
 
 fn split(value: &Value, path: &str) {

@@ -106,6 +106,7 @@ impl Question {
             // Nothing is dispatched.
             push_buffer: 0,
             subgroups: self.subgroups,
+            statistics: false,
             blob: None,
         }
     }
@@ -182,6 +183,7 @@ mod tests {
             push_bytes: 12,
             push_buffer: 0,
             subgroups: true,
+            statistics: false,
             blob: None,
         };
         let bytes = question(&source);
