@@ -93,19 +93,24 @@ fn least() {
 
 /// Lists of several threads at once, each on a queue of its own.
 fn threads() {
-    const RUNS: u32 = 200_000;
+    const RUNS: u32 = 100_000;
     let context = null_driver::open();
-    for count in [1, 2, 4, 8] {
-        let runs: Vec<_> = (0..count).map(|_| case(&context, "same_buffers")).collect();
-        let start = Instant::now();
-        thread::scope(|scope| {
-            for mut run in runs {
-                scope.spawn(move || (0..RUNS).for_each(|_| drop(run())));
-            }
-        });
-        let each = start.elapsed() / RUNS;
-        let rate = f64::from(count) / each.as_secs_f64() / 1e6;
-        println!("threads/{count} {:>8} ns a list and thread, {rate:.2} lists a µs", each.as_nanos());
+    for name in ["same_buffers", "kept"] {
+        for count in [1, 2, 4, 8, 16] {
+            let runs: Vec<_> = (0..count).map(|_| case(&context, name)).collect();
+            let start = Instant::now();
+            thread::scope(|scope| {
+                for mut run in runs {
+                    scope.spawn(move || (0..RUNS).for_each(|_| drop(run())));
+                }
+            });
+            let each = start.elapsed() / RUNS;
+            let rate = f64::from(count) / each.as_secs_f64() / 1e6;
+            println!(
+                "threads/{name}/{count} {:>8} ns a list and thread, {rate:.2} lists a µs",
+                each.as_nanos()
+            );
+        }
     }
 }
 

@@ -352,10 +352,10 @@ impl Context {
     /// A list that could not be run; a host task that failed since its queue or the context was last waited for, whether or not
     /// somebody asked its event; the device failed. Of several errors it is the first; the others are logged.
     pub fn wait(&self) -> Result<(), Error> {
-        let queues: Vec<_> = self.inner.lock().queues.iter().map(|(id, _)| *id).collect();
+        let queues = self.inner.lock().queues.clone();
         let mut result = Ok(());
         for queue in queues {
-            result = both(result, self.inner.wait_for_queue(queue, CancelCause::QueueWait));
+            result = both(result, self.inner.wait_for_queue(&queue, CancelCause::QueueWait));
         }
         // After the queues: one that was dropped meanwhile has left its tasks there.
         result = both(result, self.inner.wait_for_orphans());

@@ -54,20 +54,26 @@ impl FusionWrapper {
     ///
     /// [`FusionError::AlreadyFusing`].
     pub fn start_fusion(&self) -> Result<(), Error> {
-        let context = &self.queue.inner.context;
-        let mut schedule = context.lock();
-        loop {
-            let state = schedule.queue(self.queue.inner.id);
+        let queue = &self.queue.inner;
+        let start = || {
+            let mut state = queue.state();
             match state.mode {
                 Mode::Direct => {
-                    let completion = EventInner::listed(context, self.queue.inner.id);
-                    state.mode = Mode::Recording(List::new(completion));
-                    return Ok(());
+                    state.mode = Mode::Recording(List::new(EventInner::listed(&queue.origin)));
+                    Ok(None)
                 }
-                Mode::Recording(_) => return Err(FusionError::AlreadyFusing.into()),
-                Mode::Ending(_, thread) => schedule = context.wait_for_list(schedule, thread)?,
+                Mode::Recording(_) => Err(Error::from(FusionError::AlreadyFusing)),
+                Mode::Ending(_, thread) => Ok(Some(thread)),
             }
+        };
+        if start()?.is_none() {
+            return Ok(());
         }
+        let mut schedule = queue.context.lock();
+        while let Some(thread) = start()? {
+            schedule = queue.context.wait_for_list(schedule, thread)?;
+        }
+        Ok(())
     }
 
     /// Leaves fusion mode and runs the list, fused as far as that is possible. The event stands for the whole list.
@@ -80,7 +86,7 @@ impl FusionWrapper {
     /// list did not become one kernel; or the list could not be run at all.
     pub fn complete_fusion(&self, properties: &FusionProperties) -> Result<Event, Error> {
         let inner = &self.queue.inner;
-        match inner.context.end_list(inner.id, &End::Complete(properties.clone()))? {
+        match inner.context.end_list(&inner.queue, &End::Complete(properties.clone()))? {
             Some(inner) => Ok(Event::of_all(inner)),
             None => Err(FusionError::NotFusing.into()),
         }
@@ -93,7 +99,7 @@ impl FusionWrapper {
     /// The list could not be run.
     pub fn cancel_fusion(&self) -> Result<(), Error> {
         let inner = &self.queue.inner;
-        inner.context.end_list(inner.id, &End::Cancel(CancelCause::Explicit)).map(drop)
+        inner.context.end_list(&inner.queue, &End::Cancel(CancelCause::Explicit)).map(drop)
     }
 
     /// Whether the queue is in fusion mode.

@@ -169,7 +169,7 @@ impl Handler {
         if let Some(launch) = self.launch.take() {
             launch.resolve(context, &mut self.request)?;
         }
-        let foreign = self.after.iter().any(|event| !Arc::ptr_eq(&event.inner.context, context));
+        let foreign = self.after.iter().any(|event| !Arc::ptr_eq(&event.inner.origin.context, context));
         if foreign {
             let kernel = self.request.dispatch.as_ref().map_or("?", |(kernel, _)| kernel.jit.name());
             return Err(Error::submit(kernel, SubmitError::Foreign { what: "event" }));

@@ -231,7 +231,8 @@ impl Image {
         let whole = 0..with.inner.size;
         let touches = [image.touch(0..image.size, out, !out), with.inner.touch(whole, !out, out)];
         let cause = if out { CancelCause::HostRead } else { CancelCause::HostWrite };
-        let mut schedule = context.observe(&touches, None, Rule::Conflict, cause)?;
+        let mut schedule =
+            context.observe(&touches, [image, &with.inner].into_iter(), None, Rule::Conflict, cause)?;
         if out {
             image.check_readable(&(0..image.size))?;
         }

@@ -1,6 +1,8 @@
 //! Queues: where work is submitted.
 
 use std::{
+    mem,
+    ops::Deref,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::Arc,
 };
@@ -14,8 +16,10 @@ use crate::{
         context::ContextInner,
         end::End,
         event::Event,
-        schedule::{Mode, QueueId, QueueState},
+        queues::{Origin, QueueCell},
+        schedule::Mode,
     },
+    submission::identity::QueueId,
 };
 
 mod commands;
@@ -39,17 +43,26 @@ pub struct Queue {
 
 #[derive(Debug)]
 pub(crate) struct QueueInner {
-    pub(crate) context: Arc<ContextInner>,
-    pub(crate) id: QueueId,
+    pub(crate) origin: Arc<Origin>,
     fusion: bool,
+}
+
+impl Deref for QueueInner {
+    type Target = Origin;
+
+    fn deref(&self) -> &Origin {
+        &self.origin
+    }
 }
 
 impl Queue {
     pub(crate) fn new(context: &Arc<ContextInner>, lane: u32, options: &QueueOptions) -> Queue {
         let mut schedule = context.lock();
         let id = QueueId(schedule.number());
-        schedule.queues.insert(id, QueueState::new(lane, options.profiling));
-        Queue { inner: Arc::new(QueueInner { context: context.clone(), id, fusion: options.fusion }) }
+        let queue = Arc::new(QueueCell::new(id, lane, options.profiling));
+        schedule.queues.push(queue.clone());
+        let origin = Arc::new(Origin { context: context.clone(), queue });
+        Queue { inner: Arc::new(QueueInner { origin, fusion: options.fusion }) }
     }
 
     /// The context.
@@ -67,7 +80,7 @@ impl Queue {
     /// Whether submissions are being listed.
     #[must_use]
     pub fn is_in_fusion_mode(&self) -> bool {
-        matches!(self.inner.context.lock().queue(self.inner.id).mode, Mode::Recording(_))
+        matches!(self.inner.state().mode, Mode::Recording(_))
     }
 
     /// Waits for everything submitted to this queue. In fusion mode that cancels: the list runs unfused.
@@ -77,7 +90,7 @@ impl Queue {
     /// A list that could not be run, a host task that failed since the last wait, or the device. Of several errors
     /// it is the first; the others are logged.
     pub fn wait(&self) -> Result<(), Error> {
-        self.inner.context.wait_for_queue(self.inner.id, CancelCause::QueueWait)
+        self.inner.context.wait_for_queue(&self.inner.queue, CancelCause::QueueWait)
     }
 
     /// Runs a closure in fusion mode, and completes the list with the default properties.
@@ -120,7 +133,9 @@ impl Queue {
 
     /// Leaves a fusion scope early. A failure is in the events.
     fn leave(&self) {
-        if let Err(error) = self.inner.context.end_list(self.inner.id, &End::Cancel(CancelCause::ScopeLeft)) {
+        if let Err(error) =
+            self.inner.context.end_list(&self.inner.queue, &End::Cancel(CancelCause::ScopeLeft))
+        {
             tracing::warn!(%error, "the list of a fusion scope that was left early could not be run");
         }
     }
@@ -137,14 +152,16 @@ impl Queue {
 impl Drop for QueueInner {
     fn drop(&mut self) {
         // Dropping a queue must not lose work: what is listed runs now.
-        if let Err(error) = self.context.end_list(self.id, &End::Cancel(CancelCause::QueueDropped)) {
+        if let Err(error) = self.context.end_list(&self.queue, &End::Cancel(CancelCause::QueueDropped)) {
             tracing::warn!(%error, "the list of a dropped queue could not be run");
         }
         let mut schedule = self.context.lock();
-        let state = schedule.queues.remove(self.id);
+        schedule.queues.retain(|queue| queue.id != self.id);
+        // Its latest event holds the queue, too.
+        let state = mem::take(&mut *self.state());
         // Its tasks go on, and what becomes of them is for a wait for the whole context to say.
         schedule.orphans.retain(|task| !matches!(task.poll(), Some(Ok(()))));
-        let tasks = state.iter().flat_map(|state| &state.tasks);
+        let tasks = state.tasks.iter();
         schedule.orphans.extend(tasks.filter(|task| !matches!(task.poll(), Some(Ok(())))).cloned());
         drop(schedule);
         // Outside the lock: it may hold the last handle of something that takes the lock when it goes.

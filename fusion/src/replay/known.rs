@@ -110,12 +110,18 @@ impl Known {
     }
 
     /// Whether it goes on as the request does, after those before with these buffers.
-    pub(crate) fn goes_on(&self, at: usize, buffers: &Buffers, request: &Request, graph: &Graph) -> bool {
+    pub(crate) fn goes_on(
+        &self,
+        at: usize,
+        buffers: &Buffers,
+        request: &Request,
+        graph: Option<&Graph>,
+    ) -> bool {
         self.signature.goes_on(at, buffers, (request, graph), |push| self.will_do(at, push))
     }
 
     /// As [`Known::goes_on`], on these very buffers, none of which has changed since it was run on them.
-    fn repeats(&self, at: usize, buffers: &[HandleId], request: &Request, graph: &Graph) -> bool {
+    fn repeats(&self, at: usize, buffers: &[HandleId], request: &Request, graph: Option<&Graph>) -> bool {
         self.signature.repeats(at, buffers, (request, graph), |push| self.will_do(at, push))
     }
 
@@ -139,7 +145,12 @@ impl Known {
     }
 
     /// A run in force on the buffers of a request that the list begins with.
-    pub(crate) fn take_in_force(&self, changes: u64, request: &Request, graph: &Graph) -> Option<Arc<Take>> {
+    pub(crate) fn take_in_force(
+        &self,
+        changes: u64,
+        request: &Request,
+        graph: Option<&Graph>,
+    ) -> Option<Arc<Take>> {
         let takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
         let first = request.args.first()?.1.buffer.handle;
         let is_it = |take: &&Arc<Take>| {
@@ -205,7 +216,7 @@ impl Followed {
 
     /// Whether the list goes on with the request as the run does, which is in force up to a count of changes: then all that
     /// the request names is as it was, and what it reads is readable.
-    pub(crate) fn repeats(&self, changes: u64, request: &Request, graph: &Graph) -> bool {
+    pub(crate) fn repeats(&self, changes: u64, request: &Request, graph: Option<&Graph>) -> bool {
         self.take.as_ref().is_some_and(|take| {
             take.is_in_force(changes) && self.known.repeats(self.at, &take.buffers, request, graph)
         })
@@ -231,7 +242,12 @@ pub(crate) struct KnownLists {
 
 impl KnownLists {
     /// A known list that starts with the request.
-    pub(crate) fn starting(&mut self, request: &Request, listed: bool, graph: &Graph) -> Option<Arc<Known>> {
+    pub(crate) fn starting(
+        &mut self,
+        request: &Request,
+        listed: bool,
+        graph: Option<&Graph>,
+    ) -> Option<Arc<Known>> {
         let (kernel, _) = request.dispatch.as_ref()?;
         let part = |(at, accessor): &(SetBinding, Accessor)| (*at, accessor.offset, accessor.count);
         let hash = self.first(listed, kernel.id, request.args.iter().map(part));
@@ -250,7 +266,7 @@ impl KnownLists {
         &mut self,
         from: &Followed,
         request: &Request,
-        graph: &Graph,
+        graph: Option<&Graph>,
     ) -> Option<Arc<Known>> {
         let Followed { at, buffers, .. } = from;
         let hash = self.hash_of(&from.known.signature)?;

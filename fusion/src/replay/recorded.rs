@@ -201,11 +201,12 @@ impl Replay {
         }
         // A tape has the push constants that it was recorded with.
         let again = take.ran && pushes.is_none();
-        if again && let Some(pending) = take.mark.and_then(|mark| graph.repeat(mark, lane)) {
+        let repeat = take.mark.filter(|_| again).and_then(|mark| Some((mark, graph.repeat(mark, lane)?)));
+        if let Some((mark, pending)) = repeat {
             let barrier = (pending && self.in_order).then_some(Barrier::ComputeToCompute);
             let tape = self.tape(device, graph, lane, barrier, (buffers, take))?;
             let submitted = device.gpu.play(lane, tape, &[], profile)?;
-            graph.repeated(submitted.point, barrier.is_some());
+            graph.repeated(mark, submitted.point, barrier.is_some());
             return Ok(submitted);
         }
         // What is filled now is filled by a submission of its own, which comes before this one.
@@ -229,7 +230,7 @@ impl Replay {
                 (take.ran, take.lane) = (true, Some(lane));
                 let all = self.bound.iter().filter(|(_, all)| *all);
                 all.for_each(|(place, _)| buffers[*place as usize].filled());
-                take.mark = Some(graph.commit_repeatable(&batch, submitted.point, !needs.waits.is_empty()));
+                take.mark = graph.commit_repeatable(&batch, submitted.point, !needs.waits.is_empty());
                 Ok(submitted)
             }
             Err(error) => {

@@ -12,10 +12,11 @@ use crate::{
     runtime::{
         context::ContextInner,
         event::{Done, Settled},
-        schedule::{QueueId, Schedule},
+        queues::QueueCell,
+        schedule::Schedule,
     },
     submission::signature::{Buffers, View},
-    vk::Pushes,
+    vk::{Point, Pushes},
 };
 
 /// A run that is to be made again.
@@ -37,28 +38,26 @@ impl ContextInner {
     pub(crate) fn perform(
         &self,
         schedule: &mut Schedule,
-        queue: QueueId,
+        (queue, last): (&QueueCell, &mut Option<Point>),
         run: Run<'_>,
     ) -> Result<Settled, Error> {
         let Run { routine, buffers, pushes, take, .. } = run;
-        let Schedule { graph, queues, counts, .. } = schedule;
-        let state =
-            queues.get_mut(queue).expect("invariant: every queue has a state while there is a handle");
-        let profile = state.profiling || self.profiling;
+        let Schedule { graph, counts, .. } = schedule;
+        let profile = queue.profiling || self.profiling;
         let (mut guard, mut nothing) = (take.map(Take::state), None);
         let known = match &mut guard {
             Some(guard) => &mut **guard,
             None => nothing.insert(TakeState::default()),
         };
         let on = (buffers, &mut *known, pushes);
-        let submitted = routine.replay.play(&self.device, graph, state.lane, on, profile)?;
-        state.ran(submitted.point);
+        let submitted = routine.replay.play(&self.device, graph, queue.lane, on, profile)?;
+        *last = Some(submitted.point);
         let said = self.come_into_force(&run, known);
         counts.memory_hits += routine.dispatches;
         counts.made_again += 1;
         if routine.is_of_list() {
             counts.list(&routine.outcome);
-            tracing::info!(queue = queue.0, dispatches = routine.dispatches, outcome = %routine.outcome, "fusion list ran again");
+            tracing::info!(queue = queue.id.0, dispatches = routine.dispatches, outcome = %routine.outcome, "fusion list ran again");
         }
         Ok(Settled { result: Ok(Done::Gpu(submitted)), said, failed: Vec::new() })
     }

@@ -54,14 +54,15 @@ impl Drop for ContextInner {
 impl BufferGone for ContextInner {
     /// What was recorded with the buffer goes now, or where the lock is held, when it is next looked at.
     fn buffer_gone(&self, buffer: HandleId) {
-        match self.schedule.try_lock() {
-            Ok(mut schedule) => {
-                let known = schedule.forget(buffer);
-                drop(schedule);
-                drop(known);
+        if let Ok(mut schedule) = self.schedule.try_lock() {
+            let (known, is_all) = schedule.forget(buffer);
+            drop(schedule);
+            drop(known);
+            if is_all {
+                return;
             }
-            Err(_) => self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer),
         }
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
     }
 }
 
@@ -70,8 +71,11 @@ impl ContextInner {
     pub(crate) fn bury(&self) {
         let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
         for buffer in gone {
-            let known = self.lock().forget(buffer);
+            let (known, is_all) = self.lock().forget(buffer);
             drop(known);
+            if !is_all {
+                self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+            }
         }
     }
 }

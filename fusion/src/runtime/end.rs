@@ -28,7 +28,8 @@ use crate::{
         commit::Work,
         context::ContextInner,
         event::{Done, EventInner, Settled},
-        schedule::{List, Mode, QueueId, Schedule},
+        queues::QueueCell,
+        schedule::{List, Mode, QueueState, Schedule},
     },
     submission::{
         entry::Entry,
@@ -136,7 +137,7 @@ pub(crate) enum Ended {
 
 impl ContextInner {
     /// Ends the list of a queue, if there is one, and returns the completion event of the latest list.
-    pub(crate) fn end_list(&self, queue: QueueId, end: &End) -> Result<Option<Arc<EventInner>>, Error> {
+    pub(crate) fn end_list(&self, queue: &QueueCell, end: &End) -> Result<Option<Arc<EventInner>>, Error> {
         Ok(match self.end(queue, end, None)? {
             Ended::Never => None,
             Ended::Before(completion) | Ended::Known(completion) => Some(completion),
@@ -146,31 +147,31 @@ impl ContextInner {
 
     /// Ends the list that an event is of, unless it has ended.
     pub(crate) fn end_list_of(&self, event: &EventInner, end: &End) -> Result<(), Error> {
-        self.end(event.queue, end, Some(event)).map(drop)
+        self.end(&event.origin, end, Some(event)).map(drop)
     }
 
-    pub(crate) fn end(&self, queue: QueueId, end: &End, of: Option<&EventInner>) -> Result<Ended, Error> {
+    pub(crate) fn end(&self, queue: &QueueCell, end: &End, of: Option<&EventInner>) -> Result<Ended, Error> {
         let mut schedule = self.lock();
         let list = loop {
             if of.is_some_and(|event| event.settled().is_some()) {
                 return Ok(Ended::Never);
             }
+            let mut state = queue.state();
             if let End::Complete(properties) = end
-                && let Some((completion, buffers)) = self.complete_known(&mut schedule, queue, properties)
+                && let Some((completion, buffers)) =
+                    self.complete_known(&mut schedule, (queue, &mut state), properties)
             {
                 // These may be the last handles.
-                drop(schedule);
+                drop((state, schedule));
                 drop(buffers);
                 return Ok(Ended::Known(completion));
             }
-            let schedule_now = &mut *schedule;
-            let Some(state) = schedule_now.queues.get_mut(queue) else { return Ok(Ended::Never) };
             match mem::replace(&mut state.mode, Mode::Direct) {
                 Mode::Direct => {
                     return Ok(state.completion.clone().map_or(Ended::Never, Ended::Before));
                 }
                 Mode::Recording(mut list) => {
-                    list.unfold(&schedule_now.graph);
+                    list.unfold(&schedule.graph);
                     state.completion = Some(list.completion.clone());
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone(), builder());
@@ -178,6 +179,7 @@ impl ContextInner {
                 }
                 Mode::Ending(list, thread) => {
                     state.mode = Mode::Ending(list, thread);
+                    drop(state);
                     schedule = self.wait_for_list(schedule, thread)?;
                 }
             }
@@ -192,7 +194,7 @@ impl ContextInner {
     /// A list that is kept has a place for how to run it again.
     pub(crate) fn run_out(
         &self,
-        queue: QueueId,
+        queue: &QueueCell,
         list: &Arc<List>,
         end: &End,
         kept: Option<Remember<'_>>,
@@ -240,52 +242,39 @@ impl ContextInner {
     fn complete_known(
         &self,
         schedule: &mut Schedule,
-        queue: QueueId,
+        (queue, state): (&QueueCell, &mut QueueState),
         properties: &FusionProperties,
     ) -> Option<(Arc<EventInner>, Buffers)> {
-        let Schedule { queues, known: lists, .. } = schedule;
-        let Mode::Recording(list) = &mut queues.get_mut(queue)?.mode else { return None };
+        let QueueState { mode, last, expects, completion, .. } = state;
+        let Mode::Recording(list) = mode else { return None };
         let followed = list.followed.as_mut()?;
         // It may have code that was dropped since.
         if !followed.is_whole(properties, self.contents.load(Acquire)) || self.judged.any_dropped() {
             return None;
         }
         if !followed.passes_on() {
-            followed.follow(lists.instead(followed)?);
+            followed.follow(schedule.known.instead(followed)?);
         }
-        let mut followed = list.followed.take()?;
         let pushes = followed.passes();
         let take = followed.take.take().or_else(|| followed.known.take(&followed.buffers));
-        let Followed { known, buffers, .. } = &followed;
+        let Followed { known, buffers, .. } = &*followed;
         let (routine, views) = (&known.routine, &*known.signature.views);
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take: take.as_deref() };
-        let ran = self.perform(schedule, queue, run);
-        let state = schedule.queues.get_mut(queue)?;
-        match (mem::replace(&mut state.mode, Mode::Direct), ran) {
-            (Mode::Recording(list), Ok(settled)) => {
-                let Followed { known, buffers, .. } = followed;
-                list.completion.settle(settled);
-                schedule.known.used(&known);
-                state.expects = take.map(|take| (known, take));
-                state.completion = Some(list.completion.clone());
-                Some((list.completion, buffers))
-            }
-            (Mode::Recording(list), Err(_)) => {
-                // What fails here fails again on the long way, and is dealt with there.
-                state.mode = Mode::Recording(List { followed: Some(followed), ..list });
-                None
-            }
-            (mode, _) => {
-                state.mode = mode;
-                None
-            }
-        }
+        // What fails here fails again on the long way, and is dealt with there.
+        let settled = self.perform(schedule, (queue, last), run).ok()?;
+        schedule.known.used(known);
+        let Mode::Recording(list) = mem::take(mode) else { return None };
+        let Followed { known, buffers, .. } = list.followed?;
+        list.completion.settle(settled);
+        *expects = take.map(|take| (known, take));
+        *completion = Some(list.completion.clone());
+        Some((list.completion, buffers))
     }
 
     fn submit_list(
         &self,
         schedule: &mut Schedule,
-        queue: QueueId,
+        queue: &QueueCell,
         list: &List,
         prepared: Prepared,
         remember: Remember<'_>,
@@ -293,8 +282,7 @@ impl ContextInner {
         let Prepared { pieces, mut report, forced, planned, by_numbers, verify: _ } = prepared;
         report.names = list.names();
         report.kernels = list.kernels();
-        let state = schedule.queue(queue);
-        let (lane, profile) = (state.lane, state.profiling || self.profiling);
+        let (lane, profile) = (queue.lane, queue.profiling || self.profiling);
         let done = if pieces.is_empty() {
             Done::Nothing
         } else {
@@ -323,12 +311,12 @@ impl ContextInner {
             if let Some((noted, flow)) = noted {
                 remember.keep(schedule, noted, flow);
             }
-            schedule.queue(queue).ran(submitted.point);
+            queue.state().ran(submitted.point);
             Done::Gpu(submitted)
         };
         schedule.counts.list(&report.outcome);
         tracing::info!(
-            queue = queue.0, submissions = list.entries.len(), dispatches = report.steps.len(), outcome = %report.outcome,
+            queue = queue.id.0, submissions = list.entries.len(), dispatches = report.steps.len(), outcome = %report.outcome,
             "fusion list ended"
         );
         let outcome = report.outcome.clone();
@@ -347,7 +335,7 @@ impl ContextInner {
 /// A list on its way out of the queue. However that ends, the queue is usable again afterwards.
 struct Ending<'a> {
     context: &'a ContextInner,
-    queue: QueueId,
+    queue: &'a QueueCell,
     list: &'a List,
 }
 
@@ -358,7 +346,9 @@ impl Drop for Ending<'_> {
             let source = BuildError::Panic("the list's execution was interrupted".to_owned());
             self.context.fail_list(self.list, &Error::Build { kernel: self.list.label(), source });
         }
-        self.context.lock().queue(self.queue).mode = Mode::Direct;
+        let schedule = self.context.lock();
+        self.queue.state().mode = Mode::Direct;
+        drop(schedule);
         self.context.changed.notify_all();
     }
 }

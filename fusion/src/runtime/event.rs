@@ -13,7 +13,7 @@ use crate::{
         list::{FusionReport, Reported, Said},
         outcome::{CancelCause, Outcome},
     },
-    runtime::{context::ContextInner, end::End, schedule::QueueId},
+    runtime::{end::End, queues::Origin},
     vk::{Point, Submitted},
 };
 
@@ -27,8 +27,7 @@ pub struct Event {
 
 #[derive(Debug)]
 pub(crate) struct EventInner {
-    pub(crate) context: Arc<ContextInner>,
-    pub(crate) queue: QueueId,
+    pub(crate) origin: Arc<Origin>,
     state: State,
 }
 
@@ -132,20 +131,19 @@ impl HostDone {
 
 impl EventInner {
     /// An event of a listed submission or list.
-    pub(crate) fn listed(context: &Arc<ContextInner>, queue: QueueId) -> Arc<EventInner> {
-        Arc::new(EventInner { context: context.clone(), queue, state: State::Later(OnceLock::new()) })
+    pub(crate) fn listed(origin: &Arc<Origin>) -> Arc<EventInner> {
+        Arc::new(EventInner { origin: origin.clone(), state: State::Later(OnceLock::new()) })
     }
 
     /// An event of work of which all is known.
     #[inline]
-    pub(crate) fn at_once(context: &Arc<ContextInner>, queue: QueueId, settled: Settled) -> Event {
-        let (context, state) = (context.clone(), State::AtOnce(settled));
-        Event::of_all(Arc::new(EventInner { context, queue, state }))
+    pub(crate) fn at_once(origin: &Arc<Origin>, settled: Settled) -> Event {
+        Event::of_all(Arc::new(EventInner { origin: origin.clone(), state: State::AtOnce(settled) }))
     }
 
     /// An event of work that was handed over.
-    pub(crate) fn done(context: &Arc<ContextInner>, queue: QueueId, done: Done) -> Event {
-        EventInner::at_once(context, queue, Settled::new(Ok(done), Outcome::Unfused, None))
+    pub(crate) fn done(origin: &Arc<Origin>, done: Done) -> Event {
+        EventInner::at_once(origin, Settled::new(Ok(done), Outcome::Unfused, None))
     }
 
     /// Says what became of it. The first word counts.
@@ -214,7 +212,7 @@ impl Event {
     fn observe(&self) -> Result<(), Error> {
         if self.inner.settled().is_none() {
             let end = End::Cancel(CancelCause::EventWait);
-            match self.inner.context.end_list_of(&self.inner, &end) {
+            match self.inner.origin.context.end_list_of(&self.inner, &end) {
                 Err(Error::OwnList) => return Err(Error::OwnList),
                 Err(error) => tracing::debug!(%error, "the list that was waited for failed"),
                 Ok(()) => {}
@@ -240,7 +238,7 @@ impl Event {
         match settled.result_of(&self.of) {
             Err(error) => Err(Error::Earlier(error.clone())),
             Ok(Done::Nothing) => Ok(true),
-            Ok(Done::Gpu(submitted)) => Ok(self.inner.context.gpu.wait(submitted.point, left)?),
+            Ok(Done::Gpu(submitted)) => Ok(self.inner.origin.context.gpu.wait(submitted.point, left)?),
             Ok(Done::Host(host)) => match host.wait(left) {
                 None => Ok(false),
                 Some(Ok(())) => Ok(true),
@@ -254,7 +252,7 @@ impl Event {
     pub fn is_complete(&self) -> bool {
         self.inner.settled().is_some_and(|settled| match settled.result_of(&self.of) {
             Err(_) | Ok(Done::Nothing) => true,
-            Ok(Done::Gpu(submitted)) => self.inner.context.gpu.is_done(submitted.point),
+            Ok(Done::Gpu(submitted)) => self.inner.origin.context.gpu.is_done(submitted.point),
             Ok(Done::Host(host)) => host.poll().is_some(),
         })
     }

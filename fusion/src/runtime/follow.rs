@@ -1,10 +1,17 @@
 //! Lists that agree with a known one while they are recorded.
 
-use std::{mem, sync::Arc};
+use std::{
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Acquire},
+    },
+};
 
 use smallvec::SmallVec;
 
 use crate::{
+    jit::SetBinding,
     options::fusion::FusionProperties,
     replay::{
         known::{Followed, Gone, Known, KnownLists},
@@ -12,9 +19,11 @@ use crate::{
     },
     runtime::{
         event::Event,
-        schedule::{List, Mode, QueueId, QueueState, Schedule},
+        queues::QueueCell,
+        schedule::{List, Mode, QueueState, Schedule},
     },
     submission::{
+        accessor::Accessor,
         buffer::BufferInner,
         entry::{After, Entry},
         graph::{Graph, Touches},
@@ -27,11 +36,11 @@ use crate::{
 
 impl List {
     /// Whether a known list agrees with everything so far and with the request, which finds something readable. Then the
-    /// list follows that one.
+    /// list follows that one. Without the known lists and what buffers hold, it is the one that is expected or followed, or none.
     fn agrees(
         &mut self,
         expects: &mut Option<(Arc<Known>, Arc<Take>)>,
-        (lists, graph): (&mut KnownLists, &Graph),
+        known: Option<(&mut KnownLists, &Graph)>,
         changes: u64,
         request: &Request,
         after: &[Event],
@@ -45,15 +54,20 @@ impl List {
             // The latest list of the queue is the likeliest, and is found without a hash.
             self.followed = expects.take().map(|(known, take)| Followed::new(known, Some(take)));
         }
+        let (lists, graph) = known.unzip();
         if let Some(followed) = &mut self.followed {
+            if graph.is_none() && followed.known.routine.has_numbers() {
+                return false;
+            }
             if followed.repeats(changes, request, graph) {
                 return true;
             }
-            followed.take = None;
             if followed.at > 0 {
+                followed.take = None;
                 return followed.goes_on(lists, request, graph) && followed.readable(request);
             }
         }
+        let Some(lists) = lists else { return false };
         let known = lists.starting(request, true, graph);
         self.followed = known.map(|known| {
             let take = known.take_in_force(changes, request, graph);
@@ -125,11 +139,11 @@ impl Known {
 
 impl Followed {
     /// Whether the known list goes on with a request, or another one does that began alike. Then that one is followed.
-    fn goes_on(&mut self, lists: &mut KnownLists, request: &Request, graph: &Graph) -> bool {
+    fn goes_on(&mut self, lists: Option<&mut KnownLists>, request: &Request, graph: Option<&Graph>) -> bool {
         if self.known.goes_on(self.at, &self.buffers, request, graph) {
             return true;
         }
-        let other = lists.departing(self, request, graph);
+        let other = lists.and_then(|lists| lists.departing(self, request, graph));
         other.map(|other| self.follow(other)).is_some()
     }
 
@@ -156,52 +170,62 @@ impl Followed {
     }
 }
 
+impl QueueCell {
+    /// As [`Schedule::follow`], of the list that is followed or expected on memory that the queue owns. Nothing but the queue is
+    /// locked.
+    #[inline]
+    pub(crate) fn follow(
+        &self,
+        contents: &AtomicU64,
+        request: &mut Request,
+        after: &[Event],
+    ) -> Option<Event> {
+        let QueueState { mode, expects, .. } = &mut *self.state();
+        let Mode::Recording(list) = mode else { return None };
+        let owns = |(_, accessor): &(SetBinding, Accessor)| accessor.buffer.shared.owner.is(self.id);
+        // Who changes what these hold or take part in looks at this list first, so it is as they are now.
+        let is_next = request.args.iter().all(owns)
+            && list.agrees(expects, None, contents.load(Acquire), request, after);
+        if is_next { list.count(request, after) } else { None }
+    }
+}
+
 impl Schedule {
     /// Lists a request on a queue in fusion mode by following a known list, after so many changes of what is known of
     /// buffers. Returns the event of the submission; nothing where no known list agrees, or something is in the way.
     pub(crate) fn follow(
         &mut self,
-        queue: QueueId,
+        (queue, state): (&QueueCell, &mut QueueState),
         changes: u64,
         request: &mut Request,
         after: &[Event],
     ) -> Option<Event> {
-        let quiet = self.quiet(queue);
-        let QueueState { mode, expects, .. } = self.queues.get_mut(queue)?;
+        let QueueState { mode, expects, .. } = state;
         let Mode::Recording(list) = mode else { return None };
-        if !list.agrees(expects, (&mut self.known, &self.graph), changes, request, after) {
+        if !list.agrees(expects, Some((&mut self.known, &self.graph)), changes, request, after) {
             return None;
-        }
-        if quiet {
-            return list.count(request, after);
         }
         let Followed { known, at, buffers, .. } = list.followed.as_ref()?;
-        let touches = known.touches(*at, buffers, request);
-        if self.in_the_way(&touches, queue) {
-            return None;
-        }
-        match &mut self.queues.get_mut(queue)?.mode {
-            Mode::Recording(list) => list.count(request, after),
-            _ => None,
-        }
+        let given = request.args.iter().map(|(_, accessor)| &accessor.buffer);
+        let is_free = self.is_free(queue.id, given, || known.touches(*at, buffers, request));
+        if is_free { list.count(request, after) } else { None }
     }
 
     /// What is known of a request outside fusion mode, if that can be run again now; with its buffers.
     pub(crate) fn known_submission(
         &mut self,
-        queue: QueueId,
+        (queue, state): (&QueueCell, &QueueState),
         request: &Request,
         after: &[Event],
     ) -> Option<(Arc<Known>, Buffers, Option<Pushes>)> {
-        let state = self.queues.get(queue)?;
         if !matches!(state.mode, Mode::Direct) || !after.is_empty() {
             return None;
         }
-        let known = self.known.starting(request, false, &self.graph)?;
+        let known = self.known.starting(request, false, Some(&self.graph))?;
         let mut buffers = Buffers::new();
-        let in_the_way =
-            || !self.quiet(queue) && self.in_the_way(&known.touches(0, &buffers, request), queue);
-        if !known.readable(0, &buffers, request) || in_the_way() {
+        let given = request.args.iter().map(|(_, accessor)| &accessor.buffer);
+        let is_free = || self.is_free(queue.id, given, || known.touches(0, &buffers, request));
+        if !(is_free() && known.readable(0, &buffers, request)) {
             return None;
         }
         known.signature.meet(0, &mut buffers, request.args.iter().cloned());
@@ -220,22 +244,28 @@ impl Schedule {
     #[must_use]
     pub(crate) fn forget_all(&mut self) -> Gone {
         let (mut lists, mut takes) = self.known.clear();
-        for (known, take) in self.queues.iter_mut().filter_map(|state| state.expects.take()) {
+        for (known, take) in self.queues.iter().filter_map(|queue| queue.state().expects.take()) {
             lists.push(known);
             takes.push(take);
         }
         (lists, takes)
     }
 
-    /// Takes out what is about a buffer, to be dropped where no lock is held.
+    /// Takes out what is about a buffer, to be dropped where no lock is held. Whether that is all: who calls may have the
+    /// state of a queue.
     #[must_use]
-    pub(crate) fn forget(&mut self, buffer: HandleId) -> Gone {
-        let (mut lists, mut takes) = self.known.forget(buffer);
-        let of_it = |(_, take): &mut (Arc<Known>, Arc<Take>)| take.buffers.contains(&buffer);
-        for (known, take) in self.queues.iter_mut().filter_map(|state| state.expects.take_if(of_it)) {
-            lists.push(known);
-            takes.push(take);
+    pub(crate) fn forget(&mut self, buffer: HandleId) -> (Gone, bool) {
+        let ((mut lists, mut takes), mut is_all) = (self.known.forget(buffer), true);
+        for queue in &self.queues {
+            let Some(mut state) = queue.try_state() else {
+                is_all = false;
+                continue;
+            };
+            if let Some((known, take)) = state.expects.take_if(|(_, take)| take.buffers.contains(&buffer)) {
+                lists.push(known);
+                takes.push(take);
+            }
         }
-        (lists, takes)
+        ((lists, takes), is_all)
     }
 }

@@ -21,7 +21,8 @@ use crate::{
         context::ContextInner,
         end::End,
         event::{Done, Settled},
-        schedule::{List, QueueId},
+        queues::QueueCell,
+        schedule::List,
     },
     submission::entry::Entry,
     vk::Submitted,
@@ -34,7 +35,7 @@ impl ContextInner {
     /// Runs a list that could not be run at once, because of an error. Returns the first error that was left.
     pub(crate) fn run_one_by_one(
         &self,
-        queue: QueueId,
+        queue: &QueueCell,
         list: &List,
         end: &End,
         error: &Error,
@@ -97,7 +98,7 @@ impl ContextInner {
     /// Runs one submission of a list, unless it depends on one that failed.
     fn run_alone(
         &self,
-        queue: QueueId,
+        queue: &QueueCell,
         entry: &Entry,
         failed: &Failed,
     ) -> Result<(Submitted, StepReport), Error> {
@@ -111,13 +112,12 @@ impl ContextInner {
         let piece = Piece::of(entry.label.clone(), &step, program, reaches, apart);
         let mut schedule = self.lock();
         readable(entry, None)?;
-        let state = schedule.queue(queue);
-        let (lane, profile) = (state.lane, state.profiling || self.profiling);
+        let (lane, profile) = (queue.lane, queue.profiling || self.profiling);
         let readies = self.ready(&mut schedule, vec![piece], entry.buffers.iter(), slice::from_ref(entry))?;
         let submitted =
             self.commit(&mut schedule, lane, Work { readies, waits: &entry.after.points, profile })?;
         entry.note_written(self);
-        schedule.queue(queue).ran(submitted.point);
+        queue.state().ran(submitted.point);
         Ok((submitted, report))
     }
 }

@@ -1,6 +1,10 @@
-//! Queues as the schedule sees them, and waiting for one.
+//! Queues as their handles, their events and the schedule share them, and waiting for one.
 
-use std::{mem, sync::Arc};
+use std::{
+    mem,
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
+};
 
 use crate::{
     error::Error,
@@ -8,75 +12,64 @@ use crate::{
     runtime::{
         context::ContextInner,
         end::{End, error_source},
-        schedule::{Mode, QueueId, QueueState, Schedule, Tasks},
+        schedule::{QueueState, Tasks},
     },
-    submission::graph::Graph,
+    submission::identity::QueueId,
     vk::Point,
 };
 
-/// The queues of a context, in the order of their numbers. There are few, and every call looks for one: a map would hash
-/// its number each time.
-#[derive(Debug, Default)]
-pub(crate) struct Queues(Vec<(QueueId, QueueState)>);
+/// A queue, in lines of memory of its own: what its threads write here no others read but those whose work meets its lists.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct QueueCell {
+    pub(crate) id: QueueId,
+    /// The hardware queue it submits to.
+    pub(crate) lane: u32,
+    pub(crate) profiling: bool,
+    state: Mutex<QueueState>,
+}
 
-impl Queues {
-    fn place(&self, id: QueueId) -> Result<usize, usize> {
-        self.0.binary_search_by_key(&id, |(known, _)| *known)
+/// What work comes from: a queue of a context. Whoever makes events counts here, and not where all queues would.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) context: Arc<ContextInner>,
+    pub(crate) queue: Arc<QueueCell>,
+}
+
+impl Deref for Origin {
+    type Target = QueueCell;
+
+    fn deref(&self) -> &QueueCell {
+        &self.queue
+    }
+}
+
+impl QueueCell {
+    /// A queue that nothing was submitted to.
+    pub(crate) fn new(id: QueueId, lane: u32, profiling: bool) -> QueueCell {
+        QueueCell { id, lane, profiling, state: Mutex::default() }
     }
 
-    pub(crate) fn get(&self, id: QueueId) -> Option<&QueueState> {
-        self.place(id).ok().map(|place| &self.0[place].1)
+    /// Its state. Whoever has it does not ask for the schedule.
+    #[inline]
+    pub(crate) fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn get_mut(&mut self, id: QueueId) -> Option<&mut QueueState> {
-        self.place(id).ok().map(|place| &mut self.0[place].1)
-    }
-
-    pub(crate) fn insert(&mut self, id: QueueId, state: QueueState) -> &mut QueueState {
-        let place = self.place(id).unwrap_or_else(|place| place);
-        self.0.insert(place, (id, state));
-        &mut self.0[place].1
-    }
-
-    pub(crate) fn remove(&mut self, id: QueueId) -> Option<QueueState> {
-        self.place(id).ok().map(|place| self.0.remove(place).1)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &(QueueId, QueueState)> {
-        self.0.iter()
-    }
-
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut QueueState> {
-        self.0.iter_mut().map(|(_, state)| state)
+    /// Its state, unless somebody has it, who may be the caller.
+    pub(crate) fn try_state(&self) -> Option<MutexGuard<'_, QueueState>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 
 impl QueueState {
-    /// A queue that nothing was submitted to.
-    pub(crate) fn new(lane: u32, profiling: bool) -> QueueState {
-        let (mode, tasks) = (Mode::Direct, Tasks::new());
-        QueueState { lane, profiling, mode, completion: None, expects: None, last: None, tasks }
-    }
-
     /// Notes the latest submission.
     pub(crate) fn ran(&mut self, point: Point) {
         self.last = Some(point);
-    }
-}
-
-impl Schedule {
-    /// The state of a queue that exists, as every queue does whose handle is at hand.
-    pub(crate) fn queue(&mut self, id: QueueId) -> &mut QueueState {
-        self.queue_and_graph(id).0
-    }
-
-    /// A queue, and what is known of memory.
-    pub(crate) fn queue_and_graph(&mut self, id: QueueId) -> (&mut QueueState, &Graph) {
-        let queue = match self.queues.place(id) {
-            Ok(place) => &mut self.queues.0[place].1,
-            Err(_) => self.queues.insert(id, QueueState::new(0, false)),
-        };
-        (queue, &self.graph)
     }
 }
 
@@ -103,11 +96,11 @@ fn wait_for(tasks: Tasks, before: Result<(), Error>) -> Result<(), Error> {
 
 impl ContextInner {
     /// Ends a queue's list and waits for all its work.
-    pub(crate) fn wait_for_queue(self: &Arc<Self>, queue: QueueId, cause: CancelCause) -> Result<(), Error> {
+    pub(crate) fn wait_for_queue(&self, queue: &QueueCell, cause: CancelCause) -> Result<(), Error> {
         let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
-        let (last, tasks) = match self.lock().queues.get_mut(queue) {
-            Some(state) => (state.last, take_tasks(&mut state.tasks)),
-            None => return result,
+        let (last, tasks) = {
+            let mut state = queue.state();
+            (state.last, take_tasks(&mut state.tasks))
         };
         result = wait_for(tasks, result);
         if let Some(point) = last {

@@ -1,4 +1,8 @@
-//! What is pending, listed and held: the state that orders everything, behind one lock.
+//! What is pending, listed and held: the state that orders everything.
+//!
+//! What is pending and held is behind one lock, what a queue lists behind the queue's own, which is taken second. A queue lists
+//! by that alone what it expects on memory that it owns ([`Owner`](crate::submission::identity::Owner)); so threads
+//! with queues and memory of their own meet where they hand lists to the device, and nowhere else.
 //!
 //! # Invariants
 //!
@@ -28,25 +32,22 @@ use crate::{
         context::{ContextInner, HostHold},
         end::End,
         event::{EventInner, HostDone},
-        queues::Queues,
+        queues::QueueCell,
     },
     submission::{
         buffer::BufferInner,
         entry::Entry,
         graph::{Graph, Touch, Touches},
+        identity::{QueueId, Span},
     },
     vk::Point,
 };
-
-/// A queue's number in its context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct QueueId(pub(crate) u64);
 
 /// The state that orders everything.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     pub(crate) graph: Graph,
-    pub(crate) queues: Queues,
+    pub(crate) queues: Vec<Arc<QueueCell>>,
     holds: Vec<Hold>,
     pub(crate) known: KnownLists,
     /// What is counted under this lock; the other counters of a context are atomic.
@@ -56,12 +57,9 @@ pub(crate) struct Schedule {
     next: u64,
 }
 
-/// A queue as the schedule sees it.
-#[derive(Debug)]
+/// What a queue has listed and done.
+#[derive(Debug, Default)]
 pub(crate) struct QueueState {
-    /// The hardware queue it submits to.
-    pub(crate) lane: u32,
-    pub(crate) profiling: bool,
     pub(crate) mode: Mode,
     /// The completion event of the latest list that ended.
     pub(crate) completion: Option<Arc<EventInner>>,
@@ -76,9 +74,10 @@ pub(crate) struct QueueState {
 pub(crate) type Tasks = SmallVec<[Arc<HostDone>; 1]>;
 
 /// Whether submissions run or are recorded.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) enum Mode {
     /// They run.
+    #[default]
     Direct,
     /// They are listed.
     Recording(List),
@@ -134,28 +133,61 @@ impl List {
     }
 }
 
+impl QueueState {
+    /// The list that is recorded or ends.
+    fn list(&self) -> Option<&List> {
+        match &self.mode {
+            Mode::Direct => None,
+            Mode::Recording(list) => Some(list),
+            Mode::Ending(list, _) => Some(list),
+        }
+    }
+}
+
 impl Schedule {
     /// A queue with a list that an access observes. `except` is the queue whose own list does not count.
-    fn observed(&self, touches: &[Touch], except: Option<QueueId>, rule: Rule) -> Option<QueueId> {
-        self.queues.iter().find_map(|(id, queue)| {
-            let list = match &queue.mode {
-                Mode::Direct => return None,
-                Mode::Recording(list) => list,
-                Mode::Ending(list, _) => list,
-            };
-            (Some(*id) != except && list.observed_by(touches, rule)).then_some(*id)
-        })
+    fn observed(&self, touches: &[Touch], except: Option<QueueId>, rule: Rule) -> Option<&Arc<QueueCell>> {
+        let observes =
+            |queue: &QueueCell| queue.state().list().is_some_and(|list| list.observed_by(touches, rule));
+        self.queues.iter().find(|queue| Some(queue.id) != except && observes(queue))
     }
 
-    /// Whether there is nothing that could be in anyone's way, but for a queue's own list.
-    pub(crate) fn quiet(&self, queue: QueueId) -> bool {
-        self.holds.is_empty()
-            && self.queues.iter().all(|(id, state)| *id == queue || matches!(state.mode, Mode::Direct))
+    /// Whether nothing is in the way of what a queue lists or runs on these buffers: no list of another queue, and not the
+    /// host. Only where others may have used the memory does it matter what is touched.
+    pub(crate) fn is_free<'a>(
+        &self,
+        queue: QueueId,
+        buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
+        touches: impl FnOnce() -> Touches,
+    ) -> bool {
+        if buffers.clone().all(|buffer| buffer.shared.owner.is(queue)) {
+            return true;
+        }
+        self.revoke(Some(queue), buffers.clone());
+        let touches = touches();
+        let is_free =
+            self.observed(&touches, Some(queue), Rule::Conflict).is_none() && self.held(&touches).is_none();
+        if is_free {
+            self.give(queue, buffers);
+        }
+        is_free
     }
 
-    /// Whether an access observes another queue's list, or has to wait for the host.
-    pub(crate) fn in_the_way(&self, touches: &[Touch], queue: QueueId) -> bool {
-        self.observed(touches, Some(queue), Rule::Conflict).is_some() || self.held(touches).is_some()
+    /// Makes everybody look who uses buffers of which a queue is not the owner.
+    fn revoke<'a>(&self, owner: Option<QueueId>, buffers: impl Iterator<Item = &'a Arc<BufferInner>>) {
+        let others = buffers.filter(|buffer| !owner.is_some_and(|queue| buffer.shared.owner.is(queue)));
+        others.for_each(|buffer| buffer.shared.owner.revoke());
+    }
+
+    /// Makes a queue the owner of memory that was taken from others, where nobody else uses any of it.
+    fn give<'a>(&self, queue: QueueId, buffers: impl Iterator<Item = &'a Arc<BufferInner>>) {
+        for shared in buffers.map(|buffer| &buffer.shared).filter(|shared| !shared.owner.is(queue)) {
+            let whole = Touch { memory: shared.id, span: Span::new(0, u64::MAX), reads: true, writes: true };
+            let whole = std::slice::from_ref(&whole);
+            if self.observed(whole, Some(queue), Rule::Overlap).is_none() && self.held(whole).is_none() {
+                shared.owner.give(queue);
+            }
+        }
     }
 
     /// A hold in conflict with an access.
@@ -224,19 +256,21 @@ impl ContextInner {
 
     /// Makes sure that an access comes after every list that it observes and after the host's use of the same bytes,
     /// and returns with the lock held, so that it takes its place before anything else does.
-    pub(crate) fn observe(
+    pub(crate) fn observe<'a>(
         &self,
         touches: &[Touch],
+        buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
         except: Option<QueueId>,
         rule: Rule,
         cause: CancelCause,
     ) -> Result<MutexGuard<'_, Schedule>, Error> {
         let mut schedule = self.lock();
         loop {
-            if let Some(queue) = schedule.observed(touches, except, rule) {
+            schedule.revoke(except, buffers.clone());
+            if let Some(queue) = schedule.observed(touches, except, rule).cloned() {
                 drop(schedule);
                 // What fails in that list is an affair of its events, and of whoever reads what it should have written.
-                match self.end_list(queue, &End::Cancel(cause)) {
+                match self.end_list(&queue, &End::Cancel(cause)) {
                     Err(Error::OwnList) => return Err(Error::OwnList),
                     Err(error) => tracing::debug!(%error, %cause, "a list that was in the way failed"),
                     Ok(_) => {}
@@ -245,7 +279,12 @@ impl ContextInner {
                 continue;
             }
             match schedule.held(touches) {
-                None => return Ok(schedule),
+                None => {
+                    if let Some(queue) = except {
+                        schedule.give(queue, buffers);
+                    }
+                    return Ok(schedule);
+                }
                 Some(hold) if hold.thread == thread::current().id() => {
                     return Err(Error::buffer(&hold.buffer, BufferError::HostAccess));
                 }
@@ -257,11 +296,12 @@ impl ContextInner {
     /// Takes bytes for the host until the hold is dropped, and says what to wait for before touching them.
     pub(crate) fn hold(
         self: &Arc<Self>,
-        buffer: &BufferInner,
+        buffer: &Arc<BufferInner>,
         touch: Touch,
         cause: CancelCause,
     ) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
-        let mut schedule = self.observe(std::slice::from_ref(&touch), None, Rule::Conflict, cause)?;
+        let (touches, buffers) = (std::slice::from_ref(&touch), std::iter::once(buffer));
+        let mut schedule = self.observe(touches, buffers, None, Rule::Conflict, cause)?;
         buffer.memory(&mut schedule.graph)?;
         self.refresh(&mut schedule.graph);
         let points = schedule.graph.conflicts(&touch);

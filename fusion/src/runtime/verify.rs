@@ -25,7 +25,8 @@ use crate::{
         commit::{Piece, Work, touched},
         context::ContextInner,
         event::{Done, Settled},
-        schedule::{List, QueueId},
+        queues::QueueCell,
+        schedule::List,
     },
     submission::{
         buffer::BufferInner,
@@ -62,7 +63,7 @@ impl ContextInner {
     /// Runs a list fused and unfused, compares, and settles it.
     pub(crate) fn run_first(
         &self,
-        queue: QueueId,
+        queue: &QueueCell,
         list: &List,
         mut fused: Prepared,
         first: First,
@@ -80,12 +81,11 @@ impl ContextInner {
         // The results, whatever became of that.
         let submitted = {
             let mut schedule = self.lock();
-            let state = schedule.queue(queue);
-            let (lane, profile) = (state.lane, state.profiling || self.profiling);
+            let (lane, profile) = (queue.lane, queue.profiling || self.profiling);
             let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
             let readies = self.ready(&mut schedule, plain.pieces, buffers, &list.entries)?;
             let submitted = self.commit(&mut schedule, lane, Work { readies, waits: &[], profile })?;
-            schedule.queue(queue).ran(submitted.point);
+            queue.state().ran(submitted.point);
             submitted
         };
         let compared = ran.and_then(|(copies, point)| {
@@ -173,13 +173,13 @@ impl ContextInner {
     /// Fills the copies and runs the pieces on them.
     fn run_on_copies(
         &self,
-        queue: QueueId,
+        queue: &QueueCell,
         list: &List,
         pieces: Vec<Piece>,
         copies: &[Copy],
     ) -> Result<Point, Error> {
         let mut schedule = self.lock();
-        let lane = schedule.queue(queue).lane;
+        let lane = queue.lane;
         for copy in copies {
             let mut touches = vec![copy.buffer.touch(0..copy.buffer.size, false, true)];
             let mut commands = Vec::new();
@@ -209,7 +209,7 @@ impl ContextInner {
             }
         }
         let submitted = self.commit(&mut schedule, lane, Work { readies, waits: &[], profile: false })?;
-        schedule.queue(queue).ran(submitted.point);
+        queue.state().ran(submitted.point);
         Ok(submitted.point)
     }
 

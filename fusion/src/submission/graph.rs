@@ -100,17 +100,12 @@ pub(crate) struct Batch {
     synced_before: [[u64; 2]; 2],
 }
 
-/// The latest batch committed, if it can be repeated: see [`Graph::repeat`].
+/// A mark of a piece of work that may be repeated: see [`Graph::repeat`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Latest {
+pub(crate) struct Mark {
     work: WorkId,
-    lane: u32,
-    waited: bool,
+    number: u64,
 }
-
-/// A mark that nothing was added since a batch was committed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark(u64);
 
 /// The graph. One per context; the caller's lock guards it.
 #[derive(Debug, Default)]
@@ -119,9 +114,6 @@ pub(crate) struct Graph {
     live: HashMap<MemoryId, SmallVec<[Access; 3]>, ByNumber>,
     lanes: Vec<Lane>,
     position: u64,
-    /// Counts changes.
-    mark: u64,
-    latest: Option<Latest>,
     /// How many memories there may be in `live` before those without pending work are dropped.
     sweep_at: usize,
     /// What small buffers hold.
@@ -141,13 +133,7 @@ impl Graph {
 
     /// Starts a submission to a queue.
     pub(crate) fn begin(&mut self, lane: u32) -> Batch {
-        self.changed();
         Batch { lane, works: SmallVec::new(), synced_before: self.lane(lane).synced }
-    }
-
-    fn changed(&mut self) {
-        self.mark += 1;
-        self.latest = None;
     }
 
     /// Adds a piece of work to a submission and says what it needs.
@@ -192,7 +178,8 @@ impl Graph {
             self.synced(lane, barrier, position - 1);
         }
         let point = Point { queue: lane, value: u64::MAX };
-        let work = Work { label: label.clone(), stage, point, position, ordered: false, accesses: 0 };
+        let (label, number) = (label.clone(), position);
+        let work = Work { label, stage, point, position, number, ordered: false, again: false, accesses: 0 };
         batch.works.push((self.works.add(work), Touches::from_slice(touches)));
         needs
     }
@@ -255,6 +242,9 @@ impl Graph {
             // A later read stands for an earlier one only where one barrier would order both.
             let stands_for = || touch.writes || (!old.writes && earlier.same_line(works.get(work)));
             let stays = old.work == work || !(is_done(lanes, earlier.point) || (covered && stands_for()));
+            if !stays || old.conflicts(touch) && old.work != work {
+                works.get_mut(old.work).again = false;
+            }
             if !stays {
                 works.release(old.work);
             }
@@ -321,40 +311,47 @@ fn drop_done(works: &mut Works, lanes: &[Lane], accesses: &mut SmallVec<[Access;
 
 /// Submissions that are made again and again.
 impl Graph {
-    /// Puts in force, as [`commit`](Graph::commit) does, a submission of one piece of work that may be repeated.
-    pub(crate) fn commit_repeatable(&mut self, batch: &Batch, point: Point, waited: bool) -> Mark {
-        let work = batch.works.first().map(|(work, touches)| (*work, touches.is_empty()));
-        let (lane, single) = (batch.lane, batch.works.len() == 1);
+    /// Puts in force, as [`commit`](Graph::commit) does, a submission of one piece of work, and gives a mark of it if it may be
+    /// repeated.
+    pub(crate) fn commit_repeatable(&mut self, batch: &Batch, point: Point, waited: bool) -> Option<Mark> {
         self.commit(batch, point);
-        if let Some((work, false)) = work
-            && single
-        {
-            self.latest = Some(Latest { work, lane, waited });
+        match &*batch.works {
+            [(work, touches)] if !waited && !touches.is_empty() => {
+                let (work, Work { number, again, .. }) = (*work, self.works.get_mut(*work));
+                *again = true;
+                Some(Mark { work, number: *number })
+            }
+            _ => None,
         }
-        Mark(self.mark)
     }
 
-    /// Whether the submission that left this mark was the last thing that happened, so that it can be made again with
-    /// nothing but itself to come after. Then says whether it is pending.
+    /// Whether a submission can be made again on its queue with nothing but itself to come after: all that it put in force still
+    /// is, and nothing was that conflicts with it. Then says whether it is pending.
     #[inline]
     pub(crate) fn repeat(&mut self, mark: Mark, lane: u32) -> Option<bool> {
-        let latest = self.latest.filter(|latest| latest.lane == lane && !latest.waited)?;
-        (mark == Mark(self.mark)).then(|| !is_done(&self.lanes, self.works.get(latest.work).point))
+        let work = self.works.find(mark.work).filter(|work| work.number == mark.number)?;
+        (work.again && work.point.queue == lane).then(|| !is_done(&self.lanes, work.point))
     }
 
-    /// Notes that the latest submission was made again, with a barrier for kernels before it or without: everything that
+    /// Notes that a submission that can be was made again, with a barrier for kernels before it or without: everything that
     /// was to come after the earlier one now comes after this one.
     #[inline]
-    pub(crate) fn repeated(&mut self, point: Point, barrier: bool) {
-        let Some(latest) = self.latest else { return };
+    pub(crate) fn repeated(&mut self, mark: Mark, point: Point, barrier: bool) {
         if barrier {
             let upto = self.position;
-            self.synced(latest.lane, Barrier::ComputeToCompute, upto);
+            self.synced(point.queue, Barrier::ComputeToCompute, upto);
         }
         self.position += 1;
         let position = self.position;
-        let work = self.works.get_mut(latest.work);
+        let work = self.works.get_mut(mark.work);
         (work.point, work.position) = (point, position);
+    }
+
+    /// Notes that what is in force on a memory must not be repeated without a look at what it writes.
+    fn disturb(&mut self, memory: MemoryId) {
+        for access in self.live.get(&memory).into_iter().flatten() {
+            self.works.get_mut(access.work).again = false;
+        }
     }
 }
 

@@ -64,6 +64,42 @@ impl Hasher for ByNumber {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct HandleId(u64);
 
+/// A queue's number in its context. There is no 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct QueueId(pub(crate) u64);
+
+/// Which queue may list and run work on a memory without a look at what others do with it.
+///
+/// A queue becomes the owner of what nobody owned, with its own state locked, or of what no list of another queue and no hold of
+/// the host touches, with the schedule locked. Whoever finds another owner locks the schedule, makes the memory nobody's to
+/// take, and only then looks at lists, each under the lock of its queue: it sees what an owner has listed, or that queue sees
+/// that it is the owner no more.
+#[derive(Debug, Default)]
+pub(crate) struct Owner(AtomicU64);
+
+impl Owner {
+    /// Who has to look at what others do: everybody.
+    const NONE: u64 = u64::MAX;
+
+    /// Whether the queue is the owner, now if there never was one.
+    #[inline]
+    pub(crate) fn is(&self, queue: QueueId) -> bool {
+        let (acquire, both) = (Ordering::Acquire, Ordering::AcqRel);
+        let owner = self.0.load(acquire);
+        owner == queue.0 || (owner == 0 && self.0.compare_exchange(0, queue.0, both, acquire).is_ok())
+    }
+
+    /// Makes everybody look. The schedule is locked.
+    pub(crate) fn revoke(&self) {
+        self.0.store(Owner::NONE, Ordering::Release);
+    }
+
+    /// Makes the queue the owner. The schedule is locked.
+    pub(crate) fn give(&self, queue: QueueId) {
+        self.0.store(queue.0, Ordering::Release);
+    }
+}
+
 /// A byte range of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -131,6 +167,7 @@ impl From<Range<u64>> for Span {
 pub(crate) struct SharedMemory {
     pub(crate) id: MemoryId,
     pub(crate) contents: SharedContents,
+    pub(crate) owner: Owner,
     /// What somebody was told the address of.
     told: Mutex<Vec<Span>>,
     /// Counts additions to `told`.
@@ -142,6 +179,7 @@ impl SharedMemory {
         Arc::new(SharedMemory {
             id: MemoryId::next(),
             contents: SharedContents::default(),
+            owner: Owner::default(),
             told: Mutex::default(),
             tellings: AtomicU64::new(0),
         })

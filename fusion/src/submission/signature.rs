@@ -142,7 +142,7 @@ impl Call {
     fn is_asked_by<'a>(
         &self,
         request: &'a Request,
-        graph: &Graph,
+        graph: Option<&Graph>,
         mut is_right: impl FnMut(usize, &'a Arc<BufferInner>) -> bool,
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
@@ -172,7 +172,9 @@ impl Call {
             } = accessor;
             let holds = |numbers: &Numbers| {
                 let start = buffer.span(accessor.bytes().0..buffer.size).start;
-                graph.holds(&buffer.shared, start).is_some_and(|bytes| numbers.are_in(bytes))
+                graph
+                    .and_then(|graph| graph.holds(&buffer.shared, start))
+                    .is_some_and(|bytes| numbers.are_in(bytes))
             };
             let is_same = at == asked_at
                 && (access, promote, constant) == (by, wish, told)
@@ -267,7 +269,7 @@ impl Signature {
         &self,
         at: usize,
         buffers: &Buffers,
-        (request, graph): (&Request, &Graph),
+        (request, graph): (&Request, Option<&Graph>),
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
         // The buffers are either the ones that were met before or new ones.
@@ -293,7 +295,7 @@ impl Signature {
         &self,
         at: usize,
         buffers: &[HandleId],
-        (request, graph): (&Request, &Graph),
+        (request, graph): (&Request, Option<&Graph>),
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
         let is_same = |place: usize, buffer: &Arc<BufferInner>| buffers[place] == buffer.handle;

@@ -1,8 +1,8 @@
 //! Several threads on one context.
 
-use std::thread;
+use std::{sync::mpsc, thread};
 
-use vkfuse::{FusionProperties, FusionWrapper, Outcome, QueueOptions};
+use vkfuse::{FusionProperties, FusionWrapper, Outcome, Queue, QueueOptions};
 
 use crate::{N, add, iota, multiples, poison, scale};
 
@@ -106,5 +106,94 @@ fn a_kept_list_is_anyones() {
         });
     });
     assert_eq!(out.download().unwrap(), multiples(6));
+    rig.assert_no_validation_messages();
+}
+
+/// Two threads, each on a queue of its own and with a list that its queue expects, take turns on the same buffers: one leaves
+/// its list open on every other turn, and the other sees what it has listed.
+#[test]
+fn threads_see_what_others_have_listed() {
+    let rig = rig!();
+    let (x, y) = (iota(&rig), poison(&rig));
+    let (to, from) = (mpsc::channel(), mpsc::channel());
+    thread::scope(|scope| {
+        let (rig, x, y) = (&rig, &x, &y);
+        let ((done, written), (read, again)) = (to, from);
+        scope.spawn(move || {
+            let queue = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+            let fusion = FusionWrapper::new(&queue).unwrap();
+            let own = poison(rig);
+            for round in 0..40 {
+                fusion.start_fusion().unwrap();
+                let listed = scale(rig, &queue, x, round, y).unwrap();
+                // What it has for itself does not matter to anybody.
+                scale(rig, &queue, x, 3, &own).unwrap();
+                let open = round % 2 == 1;
+                if !open {
+                    assert_eq!(
+                        fusion.complete_fusion(&FusionProperties::default()).unwrap().outcome(),
+                        Outcome::Fused
+                    );
+                }
+                done.send(()).unwrap();
+                again.recv().unwrap();
+                assert_ne!(listed.outcome(), Outcome::Pending, "round {round}");
+                assert!(!queue.is_in_fusion_mode(), "round {round}");
+                assert_eq!(own.download().unwrap(), multiples(3));
+            }
+        });
+        let queue = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+        let (tmp, z) = (rig.context.scratch::<i32>(N).unwrap(), poison(rig));
+        let list = |queue: &Queue| {
+            scale(rig, queue, y, 5, &tmp)?;
+            add(rig, queue, &tmp, y, &z).map(drop)
+        };
+        for round in 0..40 {
+            written.recv().unwrap();
+            // As a list, and as submissions by themselves, with what is known of both.
+            if round % 8 < 4 { queue.fuse(list).map(drop) } else { list(&queue) }.unwrap();
+            assert_eq!(z.download().unwrap(), multiples(6 * round), "round {round}");
+            read.send(()).unwrap();
+        }
+    });
+    rig.assert_no_validation_messages();
+}
+
+/// Threads whose lists, kept lists and submissions by themselves add to one buffer: none of it is lost, and none deadlocks.
+#[test]
+fn threads_with_queues_of_their_own_and_one_buffer() {
+    const ROUNDS: i32 = 60;
+    let rig = rig!();
+    let (total, one) = (rig.context.buffer::<i32>(N).unwrap(), rig.context.buffer_from(&vec![1; N]).unwrap());
+    thread::scope(|scope| {
+        for thread in 0..3 {
+            let (rig, total, one) = (&rig, &total, &one);
+            scope.spawn(move || {
+                let queue = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+                let fusion = FusionWrapper::new(&queue).unwrap();
+                let (own, doubled) = (iota(rig), poison(rig));
+                fusion.start_fusion().unwrap();
+                add(rig, &queue, total, one, total).unwrap();
+                let kept = fusion.complete_and_keep(&FusionProperties::default());
+                for round in 0..ROUNDS {
+                    fusion.start_fusion().unwrap();
+                    scale(rig, &queue, &own, 2, &doubled).unwrap();
+                    add(rig, &queue, total, one, total).unwrap();
+                    fusion.complete_fusion(&FusionProperties::default()).unwrap();
+                    match (&kept, (round + thread) % 3) {
+                        (Ok((_, kept)), 0) => drop(kept.run().unwrap()),
+                        (_, 1) => assert!(total.download().unwrap()[0] > round),
+                        _ => drop(add(rig, &queue, total, one, total).unwrap()),
+                    }
+                    if (round + thread) % 3 == 1 {
+                        add(rig, &queue, total, one, total).unwrap();
+                    }
+                    assert_eq!(doubled.download().unwrap(), multiples(2));
+                }
+            });
+        }
+    });
+    let sum = 3 * (1 + 2 * ROUNDS);
+    assert_eq!(total.download().unwrap(), vec![sum; N]);
     rig.assert_no_validation_messages();
 }

@@ -22,16 +22,17 @@ impl FusionWrapper {
         let context = &queue.inner.context;
         let mut schedule = context.lock();
         let list = loop {
-            let (state, graph) = schedule.queue_and_graph(queue.inner.id);
+            let mut state = queue.inner.state();
             match mem::replace(&mut state.mode, Mode::Direct) {
                 Mode::Direct => return Err(FusionError::NotFusing.into()),
                 Mode::Recording(mut list) => {
-                    list.unfold(graph);
+                    list.unfold(&schedule.graph);
                     state.completion = Some(list.completion.clone());
                     break list;
                 }
                 Mode::Ending(list, thread) => {
                     state.mode = Mode::Ending(list, thread);
+                    drop(state);
                     schedule = context.wait_for_list(schedule, thread)?;
                 }
             }

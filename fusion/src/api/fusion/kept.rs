@@ -22,8 +22,9 @@ use crate::{
         context::ContextInner,
         end::{End, Ended, KeptRoutine, KeptRun, Remember},
         event::{Event, EventInner},
+        queues::Origin,
         rebind::{Change, Shape, checked_push},
-        schedule::{List, Mode, QueueId, Rule},
+        schedule::{List, Mode, QueueState, Rule},
     },
     submission::{
         entry::Entry,
@@ -188,7 +189,7 @@ impl FusionWrapper {
     /// As `complete_fusion`; and [`FusionError::NotKept`] if something else had ended the list before.
     pub fn complete_and_keep(&self, properties: &FusionProperties) -> Result<(Event, FusedList), Error> {
         let queue = self.queue();
-        match queue.inner.context.end(queue.inner.id, &End::Keep(properties.clone()), None)? {
+        match queue.inner.context.end(&queue.inner.queue, &End::Keep(properties.clone()), None)? {
             Ended::Now(list) => {
                 let kept = FusedList::new(queue, properties.clone(), &list.entries);
                 Ok((Event::of_all(list.completion.clone()), kept))
@@ -348,19 +349,21 @@ impl Rebind {
 impl ContextInner {
     /// Runs a kept list on a queue, or lists it there.
     fn run_kept(self: &Arc<Self>, queue: &Queue, kept: &Kept) -> Result<Event, Error> {
-        let id = queue.inner.id;
-        if let Some(event) = self.run_kept_again(id, kept) {
+        let (origin, id) = (&queue.inner.origin, queue.inner.id);
+        if let Some(event) = self.run_kept_again(origin, kept) {
             return Ok(event);
         }
         // Before anything is planned: what changes later makes it another list.
         let told = kept.told().collect();
         let (entries, touches) = (kept.entries(), kept.touches());
         let list = loop {
-            let mut schedule = self.observe(&touches, Some(id), Rule::Conflict, CancelCause::OtherQueue)?;
-            let (state, graph) = schedule.queue_and_graph(id);
+            let (buffers, cause) = (kept.buffers.iter(), CancelCause::OtherQueue);
+            let schedule = self.observe(&touches, buffers, Some(id), Rule::Conflict, cause)?;
+            let (graph, mut state) = (&schedule.graph, origin.state());
             match &mut state.mode {
                 Mode::Ending(_, thread) => {
                     let thread = *thread;
+                    drop(state);
                     drop(self.wait_for_list(schedule, thread)?);
                 }
                 Mode::Recording(list) => {
@@ -370,7 +373,7 @@ impl ContextInner {
                     return Ok(Event::of_some(list.completion.clone(), before..list.entries.len()));
                 }
                 Mode::Direct => {
-                    let mut list = List::new(EventInner::listed(self, id));
+                    let mut list = List::new(EventInner::listed(origin));
                     list.extend(&entries, graph)?;
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone(), builder());
@@ -380,20 +383,20 @@ impl ContextInner {
         };
         let end = End::Complete(kept.properties.clone());
         let remember = Remember::Kept(&kept.list.routine, &kept.buffers, told);
-        self.run_out(id, &list, &end, Some(remember))?;
+        self.run_out(origin, &list, &end, Some(remember))?;
         Ok(Event::of_all(list.completion.clone()))
     }
 
     /// Runs a kept list as it was run before. `None` where that is not known, or something is in the way.
-    fn run_kept_again(self: &Arc<Self>, id: QueueId, kept: &Kept) -> Option<Event> {
+    fn run_kept_again(&self, origin: &Arc<Origin>, kept: &Kept) -> Option<Event> {
         let KeptRun { routine, told, flow: _ } = kept.list.routine.get()?;
         if self.judged.any_dropped() {
             return None;
         }
         let mut schedule = self.lock();
-        let state = schedule.queues.get(id)?;
-        let in_the_way = || !schedule.quiet(id) && schedule.in_the_way(&kept.touches(), id);
-        if !matches!(state.mode, Mode::Direct) || in_the_way() {
+        let QueueState { mode, last, .. } = &mut *origin.state();
+        let is_free = || schedule.is_free(origin.id, kept.buffers.iter(), || kept.touches());
+        if !matches!(mode, Mode::Direct) || !is_free() {
             return None;
         }
         if !routine.finds_its_numbers(&kept.buffers, &schedule.graph) {
@@ -404,10 +407,9 @@ impl ContextInner {
         if !(take.is_in_force(self.contents.load(Ordering::Acquire)) || as_before()) {
             return None;
         }
-        let settled = self
-            .perform(&mut schedule, id, Run { routine, views: &[], buffers, pushes: None, take: Some(take) })
-            .ok()?;
-        Some(EventInner::at_once(self, id, settled))
+        let run = Run { routine, views: &[], buffers, pushes: None, take: Some(take) };
+        let settled = self.perform(&mut schedule, (origin, last), run).ok()?;
+        Some(EventInner::at_once(origin, settled))
     }
 }
 

@@ -158,16 +158,17 @@ impl Queue {
         commands: impl FnOnce(&mut crate::runtime::schedule::Schedule) -> Result<SmallVec<[Command; 4]>, Error>,
     ) -> Result<Event, Error> {
         let context = &self.inner.context;
-        let mut schedule = context.observe(touches, None, Rule::Overlap, CancelCause::Command)?;
+        let buffers = reads.iter().copied().chain([dst]).map(|part| &part.buffer);
+        let mut schedule = context.observe(touches, buffers, None, Rule::Overlap, CancelCause::Command)?;
         for part in reads {
             part.buffer.check_readable(&part.range())?;
         }
         let commands = commands(&mut schedule)?;
-        let lane = schedule.queue(self.inner.id).lane;
+        let lane = self.inner.lane;
         let submitted =
             context.transfer(&mut schedule.graph, lane, &dst.buffer.name(), &commands, touches)?;
         dst.buffer.overwritten(dst.range());
-        schedule.queue(self.inner.id).ran(submitted.point);
-        Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)))
+        self.inner.state().ran(submitted.point);
+        Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 }

@@ -198,7 +198,8 @@ impl Queue {
         let thread = spawned.map_err(Error::custom)?.thread().id();
 
         let buffer = parts.first().map_or_else(|| Arc::from(""), |part| part.buffer.name());
-        let mut schedule = context.observe(&touches, None, Rule::Conflict, CancelCause::HostTask)?;
+        let buffers = parts.iter().map(|part| &part.buffer);
+        let mut schedule = context.observe(&touches, buffers, None, Rule::Conflict, CancelCause::HostTask)?;
         for part in &parts {
             part.buffer.memory(&mut schedule.graph)?;
         }
@@ -206,15 +207,15 @@ impl Queue {
         let points: SmallVec<[Point; 4]> =
             touches.iter().flat_map(|touch| schedule.graph.conflicts(touch)).collect();
         let hold = context.hold_now(&mut schedule, buffer, touches, thread);
-        let state = schedule.queue(self.inner.id);
+        let mut state = self.inner.state();
         state.tasks.retain(|task| !matches!(task.poll(), Some(Ok(()))));
         state.tasks.push(done.clone());
-        drop(schedule);
+        drop((state, schedule));
         let scope = HostScope { parts, hold };
         if job.send((task, scope, context.gpu.clone(), points)).is_err() {
             done.finish(Err(Error::custom("the thread of a host task is gone")));
         }
-        Ok(EventInner::done(&context, self.inner.id, Done::Host(done)))
+        Ok(EventInner::done(&self.inner.origin, Done::Host(done)))
     }
 }
 

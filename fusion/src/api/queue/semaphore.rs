@@ -25,11 +25,10 @@ impl Queue {
     /// A null handle; the device.
     pub fn wait_semaphore(&self, semaphore: RawSemaphore) -> Result<Event, Error> {
         let context = &self.inner.context;
-        let mut schedule = context.lock();
-        let lane = schedule.queue(self.inner.id).lane;
-        let submitted = context.gpu.queue(lane as usize).wait_for(semaphore)?;
-        schedule.queue(self.inner.id).ran(submitted.point);
-        Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)))
+        let _schedule = context.lock();
+        let submitted = context.gpu.queue(self.inner.lane as usize).wait_for(semaphore)?;
+        self.inner.state().ran(submitted.point);
+        Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 
     /// Signals a semaphore of the program's when everything that this queue was told to run on the device is complete. A list
@@ -40,12 +39,11 @@ impl Queue {
     /// A null handle; a list that could not be run; the device.
     pub fn signal_semaphore(&self, semaphore: RawSemaphore) -> Result<Event, Error> {
         let context = &self.inner.context;
-        context.end_list(self.inner.id, &End::Cancel(CancelCause::Semaphore))?;
-        let mut schedule = context.lock();
-        let lane = schedule.queue(self.inner.id).lane;
-        let submitted = context.gpu.queue(lane as usize).signal(semaphore)?;
-        schedule.queue(self.inner.id).ran(submitted.point);
-        Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)))
+        context.end_list(&self.inner.queue, &End::Cancel(CancelCause::Semaphore))?;
+        let _schedule = context.lock();
+        let submitted = context.gpu.queue(self.inner.lane as usize).signal(semaphore)?;
+        self.inner.state().ran(submitted.point);
+        Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 }
 
@@ -61,6 +59,6 @@ impl Event {
     /// The work failed.
     pub fn semaphore(&self) -> Result<Option<(vk::Semaphore, u64)>, Error> {
         let point = self.point()?;
-        Ok(point.map(|point| self.inner.context.gpu.semaphore(point)))
+        Ok(point.map(|point| self.inner.origin.context.gpu.semaphore(point)))
     }
 }

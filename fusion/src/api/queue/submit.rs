@@ -71,18 +71,23 @@ impl Queue {
         if !handler.is_plain() {
             return None;
         }
-        let (context, id) = (&self.inner.context, self.inner.id);
+        let (context, origin) = (&self.inner.context, &self.inner.origin);
         let Handler { request, after, .. } = handler;
-        let mut schedule = context.lock();
-        if let Some(event) = schedule.follow(id, context.contents.load(Acquire), request, after) {
+        if let Some(event) = origin.follow(&context.contents, request, after) {
             return Some(event);
         }
-        let (known, buffers, pushes) = schedule.known_submission(id, request, after)?;
+        let mut schedule = context.lock();
+        let state = &mut *origin.state();
+        let changes = context.contents.load(Acquire);
+        if let Some(event) = schedule.follow((origin, state), changes, request, after) {
+            return Some(event);
+        }
+        let (known, buffers, pushes) = schedule.known_submission((origin, state), request, after)?;
         let (take, views) = (known.take(&buffers), &*known.signature.views);
         let (routine, buffers, take) = (&known.routine, &buffers, take.as_deref());
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take };
-        let settled = context.perform(&mut schedule, id, run).ok()?;
-        Some(EventInner::at_once(context, id, settled))
+        let settled = context.perform(&mut schedule, (origin, &mut state.last), run).ok()?;
+        Some(EventInner::at_once(origin, settled))
     }
 
     /// Lists or runs a submission, after everything that has to come before it.
@@ -94,13 +99,14 @@ impl Queue {
         let mut made: Option<(Piece, Arc<PushFlow>)> = None;
         loop {
             // Ends lists of other queues that this depends on by event, then those it depends on by buffer.
-            for event in after.iter().filter(|event| event.inner.queue != self.inner.id) {
+            for event in after.iter().filter(|event| event.inner.origin.id != self.inner.id) {
                 if let Err(error) = context.end_list_of(&event.inner, &End::Cancel(CancelCause::OtherQueue)) {
                     tracing::debug!(%error, "a list that has to come first failed");
                 }
             }
             let mut schedule = context.observe(
                 &entry.touches,
+                entry.buffers.iter(),
                 Some(self.inner.id),
                 Rule::Conflict,
                 CancelCause::OtherQueue,
@@ -113,10 +119,11 @@ impl Queue {
                 continue;
             }
             wait_for_tasks(&settled.tasks)?;
-            let (state, graph) = schedule.queue_and_graph(self.inner.id);
+            let (graph, mut state) = (&schedule.graph, self.inner.state());
             match &mut state.mode {
                 Mode::Ending(_, thread) => {
                     let thread = *thread;
+                    drop(state);
                     drop(context.wait_for_list(schedule, thread)?);
                     continue;
                 }
@@ -129,7 +136,7 @@ impl Queue {
                     list.entries.push(entry);
                     return Ok(Event::of_some(list.completion.clone(), place..place + 1));
                 }
-                Mode::Direct => {}
+                Mode::Direct => drop(state),
             }
             readable(&entry, None)?;
             entry.after = settled.after;
@@ -143,8 +150,7 @@ impl Queue {
                 made = Some((one, Arc::new(PushFlow::of_one(&entry.submission, &step))));
                 continue;
             };
-            let state = schedule.queue(self.inner.id);
-            let (lane, profile) = (state.lane, state.profiling || context.profiling);
+            let (lane, profile) = (self.inner.lane, self.inner.profiling || context.profiling);
             let readies =
                 context.ready(&mut schedule, vec![piece], entry.buffers.iter(), slice::from_ref(&entry))?;
             let remember = Remember::Known(None, flow.clone());
@@ -157,8 +163,8 @@ impl Queue {
             if let Some(noted) = noted {
                 remember.keep(&mut schedule, noted, flow);
             }
-            schedule.queue(self.inner.id).ran(submitted.point);
-            return Ok(EventInner::done(context, self.inner.id, Done::Gpu(submitted)));
+            self.inner.state().ran(submitted.point);
+            return Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)));
         }
     }
 }

@@ -36,7 +36,7 @@ impl Graph {
             self.forget_at = 2 * self.known.len();
         }
         // What is repeated without a look at what it writes may write this.
-        self.changed();
+        self.disturb(memory.id);
         let known = Known { start, bytes: bytes.into(), memory: Arc::downgrade(memory) };
         self.known.insert(memory.id, known);
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::*;
-use crate::jit::BufferId;
+use crate::{jit::BufferId, submission::identity::SharedMemory};
 
 fn memory(number: u64) -> MemoryId {
     MemoryId::of_plan(BufferId(number))
@@ -182,15 +182,52 @@ fn what_is_repeated_keeps_its_place() {
     let touches = [read(1, 0..16), write(2, 0..16)];
     let mut batch = graph.begin(0);
     graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &touches);
-    let mark = graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, false);
+    let mark = graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, false).unwrap();
     assert_eq!(graph.repeat(mark, 0), Some(true));
     assert_eq!(graph.repeat(mark, 1), None, "on another queue it is something else");
-    graph.repeated(Point { queue: 0, value: 2 }, true);
+    submit(&mut graph, 1, 1, Stage::Compute, &[write(3, 0..16), read(2, 16..32)]);
+    assert_eq!(graph.repeat(mark, 0), Some(true), "others have nothing to do with it");
+    graph.repeated(mark, Point { queue: 0, value: 2 }, true);
     // Everybody now waits for the second run.
     assert_eq!(graph.conflicts(&read(2, 0..4)).as_slice(), [Point { queue: 0, value: 2 }]);
-    let needs = submit(&mut graph, 1, 1, Stage::Compute, &[write(1, 0..16)]);
+    let needs = submit(&mut graph, 1, 2, Stage::Compute, &[write(1, 0..16)]);
     assert_eq!(needs.waits.as_slice(), [Point { queue: 0, value: 2 }]);
     assert_eq!(graph.repeat(mark, 0), None, "something came between");
+}
+
+/// A submission that reads one memory and writes another, and may be repeated.
+fn repeatable(graph: &mut Graph, memory: MemoryId, waited: bool) -> Option<Mark> {
+    let read = Touch { memory, ..read(1, 0..16) };
+    let mut batch = graph.begin(0);
+    graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &[read, write(2, 0..16)]);
+    graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, waited)
+}
+
+#[test]
+fn what_is_out_of_force_is_not_repeated() {
+    let id = read(1, 0..1).memory;
+    assert_eq!(repeatable(&mut Graph::default(), id, true), None, "it would have to wait again");
+    // A read of what it reads stands for its own, a write comes between, and so does what is complete and gone.
+    for touch in [read(1, 0..32), write(1, 8..9), read(2, 3..4)] {
+        let mut graph = Graph::default();
+        let mark = repeatable(&mut graph, id, false).unwrap();
+        submit(&mut graph, 0, 2, Stage::Compute, &[touch]);
+        assert_eq!(graph.repeat(mark, 0), None, "{touch:?}");
+    }
+    let mut graph = Graph::default();
+    let mark = repeatable(&mut graph, id, false).unwrap();
+    graph.seen(0, 1);
+    assert_eq!(graph.repeat(mark, 0), Some(false));
+    graph.sweep();
+    assert_eq!(graph.repeat(mark, 0), None);
+    submit(&mut graph, 0, 2, Stage::Compute, &[write(7, 0..1)]);
+    assert_eq!(graph.repeat(mark, 0), None, "another has its place now");
+    // What is known of a memory ends with the next write, which has to be looked at.
+    let mut graph = Graph::default();
+    let memory = SharedMemory::new();
+    let mark = repeatable(&mut graph, memory.id, false).unwrap();
+    graph.know(&memory, 0, &[1, 2]);
+    assert_eq!(graph.repeat(mark, 0), None);
 }
 
 #[test]
@@ -209,13 +246,13 @@ fn what_is_repeated_needs_its_barrier_until_it_is_complete() {
     let mut graph = Graph::default();
     let mut batch = graph.begin(0);
     graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &[write(2, 0..16)]);
-    let mark = graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, false);
-    graph.repeated(Point { queue: 0, value: 2 }, true);
+    let mark = graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, false).unwrap();
+    graph.repeated(mark, Point { queue: 0, value: 2 }, true);
     graph.seen(0, 1);
     assert_eq!(graph.repeat(mark, 0), Some(true));
     graph.seen(0, 2);
     assert_eq!(graph.repeat(mark, 0), Some(false));
-    graph.repeated(Point { queue: 0, value: 3 }, false);
+    graph.repeated(mark, Point { queue: 0, value: 3 }, false);
     // No barrier was recorded before the third run, so it needs one after it.
     let needs = submit(&mut graph, 0, 4, Stage::Compute, &[read(2, 0..16)]);
     assert_eq!(needs.barrier, Some(Barrier::ComputeToCompute));

@@ -16,6 +16,10 @@ pub(crate) struct Work {
     pub(crate) point: Point,
     /// Place in the order of everything that was ever added.
     pub(crate) position: u64,
+    /// Its position when it was added, which no other work has.
+    pub(crate) number: u64,
+    /// It may be repeated: see [`Graph::repeat`](super::Graph::repeat).
+    pub(crate) again: bool,
     /// It ends with a barrier of its own, so nothing on its queue needs another one.
     pub(crate) ordered: bool,
     /// Accesses in force that refer to it.
@@ -65,6 +69,10 @@ impl Works {
 
     pub(crate) fn get(&self, id: WorkId) -> &Work {
         self.slots[id.0 as usize].as_ref().expect("invariant: work is kept while an access refers to it")
+    }
+
+    pub(crate) fn find(&self, id: WorkId) -> Option<&Work> {
+        self.slots.get(id.0 as usize)?.as_ref()
     }
 
     pub(crate) fn get_mut(&mut self, id: WorkId) -> &mut Work {

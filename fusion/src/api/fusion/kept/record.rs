@@ -120,12 +120,14 @@ impl ContextInner {
     /// The schedule, with no list and no host in the way of this one.
     fn locked_for(&self, kept: &Kept) -> Result<std::sync::MutexGuard<'_, Schedule>, Error> {
         let id = kept.queue.inner.id;
-        let mut schedule = self.lock();
-        if schedule.quiet(id) && matches!(schedule.queue(id).mode, Mode::Direct) {
+        let schedule = self.lock();
+        if matches!(kept.queue.inner.state().mode, Mode::Direct)
+            && schedule.is_free(id, kept.buffers.iter(), || kept.touches())
+        {
             return Ok(schedule);
         }
         drop(schedule);
-        self.observe(&kept.touches(), None, Rule::Conflict, CancelCause::Recorded)
+        self.observe(&kept.touches(), kept.buffers.iter(), None, Rule::Conflict, CancelCause::Recorded)
     }
 
     /// Plans and builds the list, records it, and remembers how where that may be done again.
@@ -133,7 +135,7 @@ impl ContextInner {
         // Before anything is planned: what changes later makes it another list.
         let told: Told = kept.told().collect();
         let mut entries = kept.entries();
-        let mut list = List::new(EventInner::listed(self, kept.queue.inner.id));
+        let mut list = List::new(EventInner::listed(&kept.queue.inner.origin));
         let schedule = self.locked_for(kept)?;
         // What other buffers hold when the commands are executed nobody knows.
         entries.iter_mut().for_each(|entry| entry.learn_declared(&schedule.graph));
