@@ -526,3 +526,33 @@ fn lists_depend_on_the_sizes_of_images() {
     }
     rig.assert_no_validation_messages();
 }
+
+/// A kernel whose reads and writes of texels say for themselves what others see runs as it is, by itself.
+#[test]
+fn images_under_the_vulkan_memory_model_run_by_themselves() {
+    let rig = rig!();
+    // Whole work-groups: texels are swapped inside of them.
+    let make =
+        || rig.context.image(ImageViewType::Dim2d, Format::R32_SFLOAT, [W - W % 8, H - H % 8, 1], 1).unwrap();
+    let [a, b, c] = [(); 3].map(|()| make());
+    let texels = &texels()[..((W - W % 8) * (H - H % 8)) as usize];
+    let kernel = rig.kernel("images/tone.vulkan");
+    let submit = |rig: &Rig| {
+        gain(rig, &a, &b, 0.5).unwrap();
+        gain(rig, &b, &c, 0.5).unwrap();
+        let submitted = rig.queue.submit(|h| {
+            h.arg(0, &c).dispatch_items(&kernel, [W - W % 8, H - H % 8, 1]);
+        });
+        submitted.unwrap();
+        gain(rig, &c, &b, 8.0).unwrap();
+        gain(rig, &b, &a, 0.5).unwrap();
+    };
+    let event = as_a_list(&rig, &|| upload(&a, texels), &submit, &|| (download(&a), download(&b)));
+    let wanted: Vec<f32> = texels.iter().map(|x| toned(x * 0.25) * 4.0).collect();
+    assert_close(&download(&a), &wanted, "the end of the list");
+    let report = event.report().unwrap();
+    let groups: Vec<_> = report.plan.groups.iter().map(|group| group.members.as_range().unwrap()).collect();
+    assert_eq!(groups, [0..2, 2..3, 3..5], "{:#?}", report.plan);
+    let reason = report.plan.splits[0].reason.to_string();
+    assert!(reason.contains("image under the Vulkan memory model"), "{reason}");
+}

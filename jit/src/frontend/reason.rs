@@ -37,6 +37,12 @@ pub enum KernelReason {
     /// It uses a memory model other than GLSL450 and Vulkan.
     #[error("it uses memory model {0}")]
     MemoryModel(String),
+    /// It has images under the Vulkan memory model, where each read and write of a texel says for itself whether others see it.
+    #[error("{at} is an image under the Vulkan memory model")]
+    ImageMemoryModel {
+        /// Where it is bound.
+        at: SetBinding,
+    },
     /// It computes with a pointer to a buffer or to shared memory instead of only accessing through it.
     #[error("{op} takes a pointer into {}", Root(.at))]
     VariablePointer {
@@ -113,6 +119,7 @@ anchors! {
     AddressingModel "addressing-model",
     RecursivePointers "recursive-pointers",
     MemoryModel "memory-model",
+    ImageMemoryModel "image-memory-model",
     VariablePointer "variable-pointer",
     Volatile "volatile",
     Call "call",

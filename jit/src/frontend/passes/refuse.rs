@@ -159,12 +159,15 @@ fn execution_mode(inst: &Instruction) -> Result<(), KernelReason> {
 fn resource(variable: &Variable, memory: MemoryModel) -> Result<(), KernelReason> {
     match variable.role {
         Role::Resource { at, array: Some(_), .. } => Err(KernelReason::DescriptorArray { at }),
-        // What is a buffer to one kernel and texels to another has no common unit of places. Under the Vulkan memory model each read and write of a texel says for itself that others see it.
-        Role::Resource { kind: Kind::Other(kind), .. }
-            if memory == MemoryModel::GLSL450
-                && BindingKind::Other(kind).texture().is_some_and(|kind| !kind.is_texels()) =>
+        // What is a buffer to one kernel and texels to another has no common unit of places.
+        Role::Resource { at, kind: Kind::Other(kind), .. }
+            if BindingKind::Other(kind).texture().is_some_and(|kind| !kind.is_texels()) =>
         {
-            Ok(())
+            // What a barrier between members would have to say there is what each read and write says for itself.
+            match memory {
+                MemoryModel::GLSL450 => Ok(()),
+                _ => Err(KernelReason::ImageMemoryModel { at }),
+            }
         }
         Role::Resource { at, kind: Kind::Other(kind), .. } => Err(KernelReason::Resource { at, kind }),
         Role::Other => {
