@@ -1,7 +1,7 @@
 //! The seam to the JIT: every name of `vkfuse-jit` that this crate uses, in one place.
 
 pub use vkfuse_jit::{
-    AccessPair, AccessSite, Reason, RewriteReason,
+    AccessPair, AccessSite, NoPushBuffer, Reason, RewriteReason,
     emit::JitError,
     kernel::{
         Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, KernelError, KernelReason,

@@ -18,6 +18,6 @@ pub use crate::vk::CodeStatistic;
 
 pub use crate::jit::{
     AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport,
-    InlineReport, Internalization, Members, Places, Promote, Reason, RenameReport, ReorderReport, Report,
-    RewriteReason, RewriteReport, SplitReport, TrustedReport,
+    InlineReport, Internalization, Members, NoPushBuffer, Places, Promote, Reason, RenameReport,
+    ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport,
 };

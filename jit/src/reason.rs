@@ -86,13 +86,17 @@ pub enum Reason {
         /// What the device has.
         limit: u32,
     },
-    /// More push constants than the device takes.
-    #[error("device limit: {needed} bytes of push constants of {limit}")]
+    /// More push constants than the device takes, and no buffer for the rest of them.
+    #[error(
+        "device limit: the push constants take {needed} bytes together, of which the device has {limit}, and the rest has no place in a uniform buffer: {no_buffer}"
+    )]
     PushConstants {
         /// Bytes the group would need.
         needed: u32,
-        /// What the device has, or what it has with a buffer beside them.
+        /// What the device has.
         limit: u32,
+        /// Why the rest is not in a uniform buffer.
+        no_buffer: NoPushBuffer,
     },
     /// More shared memory than the device has.
     #[error("device limit: {needed} bytes of shared memory of {limit}")]
@@ -325,6 +329,28 @@ mod tests {
         assert_eq!(Reason::Kernel(KernelReason::Call).explained_at(), "docs/reasons.md#kernel-call");
         assert_eq!(KernelReason::Call.explained_at(), "docs/reasons.md#kernel-call");
     }
+}
+
+/// Why push constants beyond the device's limit are not in a uniform buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoPushBuffer {
+    /// The kernels bind as many uniform buffers as the device has.
+    #[error("all {limit} that the device binds are bound")]
+    AllBound {
+        /// How many the device binds.
+        limit: u32,
+    },
+    /// They are more than are laid out in one.
+    #[error("they are more than {most}")]
+    TooMany {
+        /// Most bytes of all push constants together.
+        most: u32,
+    },
+    /// A block that a kernel indexes, and scalars narrower than 32 bits, have to be push constants.
+    #[error(
+        "blocks that are indexed by a variable and scalars narrower than 32 bits stay where they are, and do not fit"
+    )]
+    Fixed,
 }
 
 /// The two accesses that decided.

@@ -24,8 +24,8 @@ use super::step::{Bound, Source, Step};
 use super::submission::{BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission};
 use super::unroll;
 use super::uses::Uses;
-use crate::Reason;
 use crate::kernel::{BindingKind, FloatControls};
+use crate::{NoPushBuffer, Reason};
 
 /// What a growing group takes of the device's limits.
 pub(crate) struct Budget<'a> {
@@ -95,8 +95,14 @@ impl<'a> Budget<'a> {
         // What does not fit goes into a uniform buffer, if one more can be bound.
         let is_bound = count(BindingKind::UniformBuffer) < limits.max_uniform_buffers;
         if needed > limit && !(is_bound && self.push.fits_with_buffer(counts + zero, limit)) {
-            let limit = if is_bound && needed > MOST_WITH_BUFFER { MOST_WITH_BUFFER } else { limit };
-            return Err(Reason::PushConstants { needed, limit });
+            let no_buffer = if !is_bound {
+                NoPushBuffer::AllBound { limit: limits.max_uniform_buffers }
+            } else if needed > MOST_WITH_BUFFER {
+                NoPushBuffer::TooMany { most: MOST_WITH_BUFFER }
+            } else {
+                NoPushBuffer::Fixed
+            };
+            return Err(Reason::PushConstants { needed, limit, no_buffer });
         }
         if self.shared > limits.max_shared_bytes {
             return Err(Reason::SharedMemory { needed: self.shared, limit: limits.max_shared_bytes });

@@ -3,8 +3,8 @@
 //! A hidden float is combined with a push constant that is zero. So the probes run the fused list once more with
 //! another word there, the sign bit, and count the results that change: each hidden float has another sign then.
 
-use vkfuse_jit::Reason;
 use vkfuse_jit::plan::{FloatMode, Internalization, LoopFacts, Promote, ShapeFacts};
+use vkfuse_jit::{NoPushBuffer, Reason};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Lab, kernel};
@@ -269,7 +269,7 @@ probes! {
             let plan = lab.check().plan;
             assert_eq!(plan.steps.len(), dispatches, "{room} bytes, {buffers} uniform buffers");
             if let Some(split) = plan.report.splits.first() {
-                assert_eq!(split.reason, Reason::PushConstants { needed: 20, limit: 16 });
+                assert_eq!(split.reason, Reason::PushConstants { needed: 20, limit: 16, no_buffer: NoPushBuffer::AllBound { limit: 0 } });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Limits of the device and what modules declare: each ends a group, and says so.
 
-use vkfuse_jit::Reason;
 use vkfuse_jit::plan::{Limits, Promote, ShapeFacts};
+use vkfuse_jit::{NoPushBuffer, Reason};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
@@ -35,7 +35,8 @@ probes! {
         // Equal values share a slot, others do not.
         limited(limit(16), &text, [&[1, 2, 3, 4], &[4, 3, 2, 1]]).fused(0);
         let checked = limited(limit(16), &text, [&[1, 2, 3, 4], &[1, 2, 3, 5]]);
-        ended_by(&checked, &Reason::PushConstants { needed: 20, limit: 16 });
+        let no_buffer = NoPushBuffer::AllBound { limit: 0 };
+        ended_by(&checked, &Reason::PushConstants { needed: 20, limit: 16, no_buffer });
     }
 
     /// What does not fit goes into a uniform buffer, if the device binds one more.
@@ -56,7 +57,8 @@ probes! {
             lab.submit(&uniform, [4, 1, 1], &[0, 1, 2], &[7]).submit(&uniform, [4, 1, 1], &[3, 1, 4], &[8]).check()
         };
         with_uniform(2).fused(0);
-        ended_by(&with_uniform(1), &Reason::PushConstants { needed: 8, limit: 4 });
+        let no_buffer = NoPushBuffer::AllBound { limit: 1 };
+        ended_by(&with_uniform(1), &Reason::PushConstants { needed: 8, limit: 4, no_buffer });
     }
 
     /// However many there are, and whatever the planner adds of its own: counts, totals, the number of work-groups.
@@ -104,10 +106,29 @@ probes! {
         };
         let behind = |checked: &Checked| checked.plan.report.groups[0].push_buffer_bytes;
         assert_eq!(behind(&mixed(&block, &words, 16).fused(0)), 16);
-        ended_by(&mixed(&block, &block, 16), &Reason::PushConstants { needed: 32, limit: 16 });
+        let no_buffer = NoPushBuffer::Fixed;
+        ended_by(&mixed(&block, &block, 16), &Reason::PushConstants { needed: 32, limit: 16, no_buffer });
         assert_eq!(behind(&mixed(&small, &words, 16).fused(0)), 16);
         assert_eq!(behind(&mixed(&small, &words, 4).fused(0)), 16);
-        ended_by(&mixed(&small, &words, 3), &Reason::PushConstants { needed: 20, limit: 3 });
+        ended_by(&mixed(&small, &words, 3), &Reason::PushConstants { needed: 20, limit: 3, no_buffer });
+    }
+
+    /// There is an end to what is laid out in one buffer, and the reason has all numbers.
+    fn the_buffer_of_arguments_has_an_end() {
+        let text = kernel("z", "8", "if gid.x < p.y { z[gid.x] = z[gid.x] * p.x + p.z; }");
+        let mut lab = Lab::new(60);
+        (lab.limits.max_push_bytes, lab.limits.max_uniform_buffers) = (128, 1);
+        for n in 0..700 {
+            lab = lab.submit(&text, [8, 1, 1], &[0], &[2 * n + 100, 50 + n % 7, 2 * n + 101]);
+        }
+        let plan = lab.check().plan;
+        assert!(plan.steps.len() > 1);
+        let reason = &plan.report.splits[0].reason;
+        assert!(
+            matches!(reason, Reason::PushConstants { limit: 128, no_buffer: NoPushBuffer::TooMany { most: 5461 }, .. }),
+            "{reason}"
+        );
+        assert!(reason.to_string().contains("of which the device has 128"), "{reason}");
     }
 
     fn shared_memory_is_limited() {
