@@ -79,7 +79,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
         };
         number = place + 1;
         let (_, accessor) = &request.args[place];
-        texture(declared, binding, accessor).map_err(fail)?;
+        texture(declared, binding, &accessor.buffer).map_err(fail)?;
         let (offset, len) = range(context, at, binding, accessor).map_err(fail)?;
         uniform(binding.kind, &accessor.buffer)?;
         // Looked at once: another thread may change it.
@@ -169,13 +169,13 @@ fn elements(binding: &Binding, args: &[(SetBinding, Accessor)]) -> Result<(), Su
     Err(SubmitError::ArrayLength { at: binding.at, name: BindingName(binding.name.clone()), len, given })
 }
 
-/// Whether an accessor is of a buffer where the kernel has a buffer, and of what it has where that is an image or a sampler.
+/// Whether a buffer is given where the kernel has a buffer, and what it has where that is an image or a sampler.
 fn texture(
     declared: Option<ImageDeclaration>,
     binding: &Binding,
-    accessor: &Accessor,
+    buffer: &BufferInner,
 ) -> Result<(), SubmitError> {
-    let (at, buffer) = (binding.at, &accessor.buffer);
+    let at = binding.at;
     let wrong = |problem: String| SubmitError::WrongResource {
         at,
         name: BindingName(binding.name.clone()),
@@ -319,6 +319,9 @@ pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error
     let bindings = submission.args.iter().zip(&submission.kernel.interface.bindings);
     for ((arg, binding), (buffer, touch)) in bindings.zip(entry.buffers.iter().zip(&entry.touches)) {
         let at = arg.at;
+        if binding.kind.texture().is_some() {
+            texture(submission.kernel.image_at(at), binding, buffer).map_err(fail)?;
+        }
         let offset = buffer.within(touch.span).map_or(0, |range| range.start);
         aligned(context, at, binding.kind, buffer, offset).map_err(fail)?;
         uniform(binding.kind, buffer)?;

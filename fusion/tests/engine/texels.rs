@@ -1,9 +1,9 @@
 //! Kernels that see buffers through a format: in order with everything else that uses the buffers, alone, in lists and in kept ones.
 
-use crate::support::Rig;
+use crate::support::{Rig, own};
 use vkfuse::error::{DeviceError, SubmitError};
-use vkfuse::vulkano::format::Format;
-use vkfuse::{Buffer, Error, Event, FusionProperties, FusionWrapper, Outcome, Texels};
+use vkfuse::vulkano::{buffer::BufferUsage, format::Format};
+use vkfuse::{Buffer, Error, Event, FusedList, FusionProperties, FusionWrapper, Outcome, Texels};
 
 /// No multiple of what a work-group has.
 const N: u32 = 1000;
@@ -215,4 +215,108 @@ fn what_does_not_fit_is_an_error() {
     }));
     assert!(message.contains("it is a buffer"), "{message}");
     rig.assert_no_validation_messages();
+}
+
+/// An error, without all that there would be otherwise.
+fn failed<T>(result: Result<T, Error>) -> Error {
+    match result {
+        Ok(_) => panic!("nothing failed"),
+        Err(error) => error,
+    }
+}
+
+const BYTES: u64 = 4 * N as u64;
+const BOTH: BufferUsage = BufferUsage::UNIFORM_TEXEL_BUFFER.union(BufferUsage::STORAGE_TEXEL_BUFFER);
+
+/// A kept list of one kernel that sees `from` and `to` through a format.
+fn kept(rig: &Rig, from: &Buffer<f32>, to: &Buffer<f32>) -> Result<FusedList, Error> {
+    let [seen, written] = [from, to].map(|buffer| buffer.texels(Format::R32_SFLOAT));
+    let (seen, written) = (seen?, written?);
+    let fusion = FusionWrapper::new(&rig.queue)?;
+    fusion.start_fusion()?;
+    line(rig, from, to);
+    turn(rig, &seen, &written)?;
+    let (event, kept) = fusion.complete_and_keep(&FusionProperties::default())?;
+    event.wait()?;
+    Ok(kept)
+}
+
+/// Buffers of the program's own, by vulkano's object and by the handle: with the usages, with one of them, with none, and in places where
+/// texels do not start.
+#[test]
+fn imported_buffers_are_seen_as_they_were_made() {
+    let Some(own) = own::Own::open() else { return };
+    let rig = Rig::over(own.context());
+    let align = own.device.physical_device().properties().min_texel_buffer_offset_alignment.as_devicesize();
+    let align = align.max(4);
+    for import in [own::import::<f32>, own::import_raw::<f32>] {
+        let (from, to) = (own.buffer_for(BYTES, BOTH), own.buffer_for(align + BYTES, BOTH));
+        let whole = import(&rig.context, &from, 0..BYTES);
+        let part = import(&rig.context, &to, align..align + BYTES);
+        let list = kept(&rig, &whole, &part).unwrap();
+        for round in 0..3 {
+            whole.upload(&numbers()).unwrap();
+            list.run().unwrap().wait().unwrap();
+            assert_eq!(part.download().unwrap(), turned(&numbers()), "round {round}");
+        }
+        // Known, and in one list with what sees the bytes without a format.
+        for round in 0..4 {
+            whole.upload(&numbers()).unwrap();
+            let [seen, written] = [&whole, &part].map(|buffer| buffer.texels(Format::R32_SFLOAT).unwrap());
+            let fusion = FusionWrapper::new(&rig.queue).unwrap();
+            fusion.start_fusion().unwrap();
+            turn(&rig, &seen, &written).unwrap();
+            line(&rig, &part, &whole);
+            turn(&rig, &seen, &written).unwrap();
+            fusion.complete_fusion(&FusionProperties::default()).unwrap().wait().unwrap();
+            let once: Vec<f32> = turned(&numbers()).iter().map(|x| x + 1.0).collect();
+            assert_eq!(part.download().unwrap(), turned(&once), "round {round}");
+        }
+        // Without the usages.
+        let none = import(&rig.context, &own.buffer(BYTES, true), 0..BYTES);
+        let missing = failed(none.texels(Format::R32_SFLOAT));
+        assert!(matches!(missing, Error::Device(DeviceError::MissingUsage { .. })), "{missing}");
+        // With the one that reading needs, and not the one that writing does.
+        let read = import(&rig.context, &own.buffer_for(BYTES, BufferUsage::UNIFORM_TEXEL_BUFFER), 0..BYTES);
+        read.upload(&numbers()).unwrap();
+        let [seen, written] = [&read, &part].map(|buffer| buffer.texels(Format::R32_SFLOAT).unwrap());
+        turn(&rig, &seen, &written).unwrap();
+        assert_eq!(part.download().unwrap(), turned(&numbers()));
+        let wrong = failed(turn(&rig, &written, &seen));
+        assert!(
+            matches!(&wrong, Error::Submit { problem: SubmitError::WrongResource { .. }, .. }),
+            "{wrong}"
+        );
+        // Where texels do not start.
+        if align > 4 {
+            let odd = import(&rig.context, &to, 4..4 + BYTES);
+            let misaligned = failed(odd.texels(Format::R32_SFLOAT));
+            assert!(matches!(misaligned, Error::Device(DeviceError::Misaligned { .. })), "{misaligned}");
+            assert!(odd.texels_of(Format::R32_SFLOAT, align as usize / 4 - 1..N as usize).is_ok());
+        }
+        // A kept list does not get what it cannot see, and goes on with what it has.
+        let other = import(&rig.context, &own.buffer_for(BYTES, BOTH), 0..BYTES);
+        assert!(list.rebind().buffer(&whole, &other).finish().is_ok());
+        let error = failed(list.rebind().buffer(&part, &none).finish());
+        assert!(matches!(error, Error::Device(DeviceError::MissingUsage { .. })), "{error}");
+        let error = failed(list.rebind().buffer(&part, &read).finish());
+        assert!(
+            matches!(&error, Error::Submit { problem: SubmitError::WrongResource { .. }, .. }),
+            "{error}"
+        );
+        let with_read = list.rebind().buffer(&whole, &read).finish().unwrap();
+        if align > 4 {
+            let odd = import(&rig.context, &own.buffer_for(BYTES + 4, BOTH), 4..4 + BYTES);
+            let error = failed(list.rebind().buffer(&part, &odd).finish());
+            assert!(matches!(error, Error::Device(DeviceError::Misaligned { .. })), "{error}");
+        }
+        whole.upload(&numbers()).unwrap();
+        list.run().unwrap().wait().unwrap();
+        assert_eq!(part.download().unwrap(), turned(&numbers()));
+        part.upload(&vec![0.0; N as usize]).unwrap();
+        with_read.run().unwrap().wait().unwrap();
+        assert_eq!(part.download().unwrap(), turned(&numbers()));
+    }
+    drop(rig);
+    assert_eq!(own.close(), 0);
 }

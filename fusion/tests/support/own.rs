@@ -139,7 +139,12 @@ impl Own {
     }
 
     fn raw(&self, bytes: u64) -> RawBuffer {
-        let info = BufferCreateInfo { size: bytes, usage: self.usage(), ..BufferCreateInfo::default() };
+        self.raw_for(bytes, BufferUsage::empty())
+    }
+
+    fn raw_for(&self, bytes: u64, more: BufferUsage) -> RawBuffer {
+        let usage = self.usage() | more;
+        let info = BufferCreateInfo { size: bytes, usage, ..BufferCreateInfo::default() };
         RawBuffer::new(self.device.clone(), info).expect("a buffer without memory")
     }
 
@@ -186,6 +191,17 @@ impl Own {
         self.buffer_on(&self.memory(bytes, mapped), 0, bytes)
     }
 
+    /// A Vulkan buffer with memory of its own, for other uses as well.
+    pub fn buffer_for(&self, bytes: u64, more: BufferUsage) -> Subbuffer<[u8]> {
+        let (raw, memory) = (self.raw_for(bytes, more), self.memory(bytes, true));
+        let size = raw.memory_requirements().layout.size();
+        assert!(size <= memory.allocation_size(), "other uses need no more memory here");
+        // SAFETY: nothing else is over the memory.
+        let part = unsafe { ResourceMemory::from_device_memory_unchecked(memory, 0, size) };
+        let buffer = raw.bind_memory(part).map_err(|(error, ..)| error).expect("memory for the buffer");
+        Subbuffer::new(Arc::new(buffer))
+    }
+
     /// Ends the device, and says how many messages the validation layers had, those about its end included.
     pub fn close(self) -> u64 {
         let Own { device, queues, messages, _messenger } = self;
@@ -203,6 +219,25 @@ impl Own {
 pub fn import<T: Pod>(context: &Context, buffer: &Subbuffer<[u8]>, bytes: Range<u64>) -> vkfuse::Buffer<T> {
     // SAFETY: the tests touch their buffers through the engine only, or between waits as the contract says.
     let vouched = unsafe { UserBuffer::new(buffer.clone().slice(bytes)) };
+    context.import(&vouched).expect("an import")
+}
+
+/// Imports a byte range of a Vulkan buffer by its handle.
+pub fn import_raw<T: Pod>(
+    context: &Context,
+    buffer: &Subbuffer<[u8]>,
+    bytes: Range<u64>,
+) -> vkfuse::Buffer<T> {
+    use vulkano::VulkanObject as _;
+    let raw = vkfuse::RawBuffer {
+        buffer: buffer.buffer().handle(),
+        usage: buffer.buffer().usage().into(),
+        offset: bytes.start,
+        size: bytes.end - bytes.start,
+        memory: None,
+    };
+    // SAFETY: as above; the buffer is kept, and its handle is what it says.
+    let vouched = unsafe { UserBuffer::from_raw(&raw) }.keeping(buffer.buffer().clone());
     context.import(&vouched).expect("an import")
 }
 
