@@ -11,7 +11,7 @@ use vkfuse::vulkano::{
 };
 use vkfuse::{
     Accessor, Buffer, Context, Error, Event, FusionProperties, FusionWrapper, Image, Kernel, Outcome,
-    SetBinding,
+    QueueOptions, SetBinding,
 };
 
 /// No multiple of what a work-group has.
@@ -191,6 +191,41 @@ fn barriers_stand_where_elements_meet() {
         line(&rig, &rows[10], other[0]);
     };
     assert_eq!(barriers(&apart), 0);
+    rig.assert_no_validation_messages();
+}
+
+/// What the host reads, or another queue uses, of a list that is not complete, ends it, whichever element it is.
+#[test]
+fn lists_end_where_an_element_is_used() {
+    let rig = rig!();
+    let rows: Vec<Buffer<f32>> = (0..6).map(|_| buffer(&rig, &numbers(0))).collect();
+    let pool: Vec<&Buffer<f32>> = rows[..5].iter().collect();
+    let other = rig.context.queue(QueueOptions::new()).unwrap();
+    let kernel = rig.kernel("library/line");
+    for element in 1..5 {
+        let fusion = FusionWrapper::new(&rig.queue).unwrap();
+        fusion.start_fusion().unwrap();
+        rows[element].upload(&numbers(3)).unwrap();
+        pushed(&rig, &pool, 0, element as u32).unwrap();
+        assert!(fusion.is_in_fusion_mode());
+        assert_eq!(rows[5].download().unwrap(), numbers(0));
+        assert!(fusion.is_in_fusion_mode());
+        assert_eq!(rows[element].download().unwrap(), plus(&numbers(0), 1.0));
+        assert!(!fusion.is_in_fusion_mode());
+
+        let fusion = FusionWrapper::new(&rig.queue).unwrap();
+        fusion.start_fusion().unwrap();
+        pushed(&rig, &pool, element as u32, 0).unwrap();
+        other
+            .submit(|h| {
+                h.arg(0, rows[5].read()).arg(1, rows[element].write()).push(&N);
+                h.dispatch_items(&kernel, [N, 1, 1]);
+            })
+            .unwrap();
+        assert!(!fusion.is_in_fusion_mode());
+        assert_eq!(rows[0].download().unwrap(), plus(&numbers(0), 2.0));
+        rows[0].upload(&numbers(0)).unwrap();
+    }
     rig.assert_no_validation_messages();
 }
 
