@@ -186,6 +186,28 @@ fn barriers_stand_where_elements_meet() {
         };
         assert_eq!(barriers(&read), 1, "element {element} was read before");
     }
+    // An array that is only read.
+    let constant = rig.kernel("arrays/constant");
+    let sum = || {
+        let submitted = rig.queue.submit(|h| {
+            h.args(0, pool[..4].iter().copied()).args(1, [other[0].read(), other[1].read()]).push(&N);
+            h.dispatch_items(&constant, [N, 1, 1]);
+        });
+        submitted.unwrap();
+    };
+    sum();
+    for element in 0..2 {
+        let write = || {
+            line(&rig, &rows[10], other[element]);
+            sum();
+        };
+        assert_eq!(barriers(&write), 1, "element {element} is read");
+        let read = || {
+            line(&rig, other[element], &rows[10]);
+            sum();
+        };
+        assert_eq!(barriers(&read), 0, "element {element} is only read");
+    }
     let apart = || {
         run(&pool);
         line(&rig, &rows[10], other[0]);

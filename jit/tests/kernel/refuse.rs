@@ -1,7 +1,7 @@
 //! Kernels that load and run, but have no normal form, each with its reason.
 
 use vkfuse_jit::Reason;
-use vkfuse_jit::kernel::{Binding, BindingKind, KernelReason, SetBinding};
+use vkfuse_jit::kernel::{Binding, BindingKind, DescriptorArray, KernelReason, SetBinding};
 
 use super::corpus;
 
@@ -57,6 +57,14 @@ fn refuses_pointers_to_pointers_of_the_same_type() {
 fn refuses_an_array_of_descriptors() {
     let at = SetBinding::from(1);
     assert_eq!(reason("array"), KernelReason::DescriptorArray { at });
+    // Each element is a binding, which is accessed as any of them is.
+    let bindings = &corpus::specialized("array").interface.bindings;
+    let array = Some(DescriptorArray { len: 4, dynamic: false });
+    assert_eq!(bindings.iter().map(|one| one.at.element).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    for one in bindings {
+        assert_eq!((one.at.whole(), one.kind, one.array), (at, BindingKind::StorageBuffer, array));
+        assert!(one.reads && one.writes);
+    }
 }
 
 #[test]

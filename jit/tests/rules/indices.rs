@@ -3,6 +3,7 @@
 //! Work-groups have 8 invocations, there are 4 of them; buffers have 64 elements; `p.x` is 32.
 
 use vkfuse_jit::analysis::AccessKind::{Read, Write};
+use vkfuse_jit::plan::GroupReport;
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
@@ -63,6 +64,28 @@ probes! {
         list("gl_SubgroupInvocationID", "7u * g + gl_SubgroupID").split(2, Write, Read);
         // As many lanes as there may be are more than the work-group has elements.
         list("gl_SubgroupID", "8u * g + gl_SubgroupInvocationID").split(2, Write, Read);
+    }
+
+    /// Neither is a lane of a sub-group taken for the local index that it has on most devices, nor are the ids of one member those of the next:
+    /// a barrier stands between them, or the list is split.
+    fn the_order_of_sub_groups_is_up_to_the_device() {
+        if !is_possible() {
+            return;
+        }
+        let lane = "gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID";
+        let write = |index: &str| {
+            glsl("", "a z", "8", &format!("uint e = {index}; if (e < 8u) {{ z[8u * g + e] = a[8u * g + e]; }}"))
+        };
+        for (first, second) in [("l", lane), (lane, "l"), (lane, lane), ("l", "l")] {
+            let list = Lab::new(4096)
+                .submit(&write(first), [4, 1, 1], &[0, 1], &[])
+                .submit(&write(second), [4, 1, 1], &[1, 2], &[]);
+            let plan = list.planned().plan;
+            let of_group = |group: &GroupReport| group.barriers.iter().filter(|one| one.kept).count();
+            let barriers: usize = plan.report.groups.iter().map(of_group).sum();
+            let is_apart = barriers + plan.steps.len() > 1;
+            assert_eq!(is_apart, (first, second) != ("l", "l"), "{first}, {second}: {:#?}", plan.report);
+        }
     }
 
     /// How far a number is from another has a range, and is that of two numbers.
