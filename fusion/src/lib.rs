@@ -71,6 +71,7 @@
 //! | `VKFUSE_INTERLEAVE` | `GROUPS` or `GROUPSxLEAST`: how many work-groups of kernels with barriers one work-group does side by side |
 //! | `VKFUSE_KEEP` | bytes of elements that an invocation keeps in registers once it has loaded them |
 //! | `VKFUSE_UNROLL` | `ROUNDS` or `ROUNDSxAT_ONCE`: which loops of fused kernels are written out |
+//! | `VKFUSE_SUBGROUPS` | `1`: barriers of work-groups become those of sub-groups where that is enough |
 //! | `VKFUSE_PUSH` | bytes of push constants that a fused kernel has at the most; the rest is in a uniform buffer |
 //! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which modules are printed to the standard error, or `all` |
 //! | `VKFUSE_CACHE_PERSISTENT` | `0` keeps nothing on disk |

@@ -11,6 +11,7 @@ mod ids;
 mod interface;
 mod interleave;
 mod internal;
+mod lanes;
 mod link;
 mod push;
 mod rounds;
@@ -19,6 +20,7 @@ mod step;
 mod unroll;
 mod vectorize;
 mod visible;
+mod weak;
 
 use std::sync::Arc;
 
@@ -74,12 +76,18 @@ pub(crate) fn emit(
         }
         linked.push(link::link(&mut shared, recipe, member, kernel)?);
     }
+    if let Some(size) = recipe.subgroup {
+        weak::barriers(&mut shared, size, recipe.local_size[0]);
+    }
     let mut entry = match recipe.coarsening {
         Some(coarsening) => coarsening::build(&mut shared, recipe, coarsening, &linked, kernels)?,
         None => entry::build(&mut shared, recipe, &linked),
     };
     if let Some(how) = recipe.interleave {
         entry = interleave::build(&mut shared, recipe, how, entry)?;
+    }
+    if let Some(size) = recipe.subgroup {
+        lanes::make(&mut shared, entry, size, recipe.local_size[0]);
     }
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
     let mut module = finish(shared, recipe, kernels, entry, version)?;

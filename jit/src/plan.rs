@@ -14,6 +14,7 @@ mod ingredients;
 mod inline;
 mod interleave;
 mod internalize;
+mod lanes;
 mod load_once;
 mod mapping;
 mod members;

@@ -122,6 +122,7 @@ impl Context {
             kept_result_bytes: options.kept_bytes.unwrap_or_else(|| gpu.caps().kept_result_bytes()),
             interleave: options.interleave.unwrap_or_else(|| gpu.caps().interleave()),
             loops: options.loops.unwrap_or_else(|| gpu.caps().loops()),
+            subgroup_size: gpu.caps().full_subgroups(options.subgroups),
             max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
             small_scalars: SmallScalars { int8, int16, float16 },
             float_controls: gpu.caps().float_controls,

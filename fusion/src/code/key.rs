@@ -115,6 +115,7 @@ fn device(limits: &Limits) -> Part {
         shape,
         interleave,
         loops,
+        subgroup_size,
         kept_bytes,
         kept_result_bytes,
         // It decides what is fused with what, and each fused list is a recipe of its own.
@@ -138,6 +139,7 @@ fn device(limits: &Limits) -> Part {
         .u32("shape: work-group size", *group_size)
         .u32("shape: items", *items)
         .bool("shape: vectors", *vectors)
+        .u32("sub-group size", *subgroup_size)
         .u32("kept bytes", *kept_bytes)
         .u32("kept bytes of results", *kept_result_bytes)
         .u32("side by side: work-groups", *work_groups)
@@ -182,6 +184,7 @@ mod tests {
             |l| l.loops.rounds += 1,
             |l| l.loops.at_once += 1,
             |l| l.loops.private_bytes += 4,
+            |l| l.subgroup_size = 32,
             |l| l.kept_bytes += 4,
             |l| l.kept_result_bytes += 4,
             |l| l.max_push_bytes += 4,

@@ -436,6 +436,7 @@ impl Programs {
             push_bytes: step.push_bytes(),
             push_buffer: step.push.len() as u32 - step.push_bytes(),
             subgroups: uses_subgroups(words),
+            lanes: step.subgroup_size(),
             statistics: self.statistics,
             blob: load.as_ref().map(|load| load.bytes()),
         };

@@ -21,6 +21,7 @@ pub struct ContextOptions {
     pub(crate) shape: Option<ShapeFacts>,
     pub(crate) interleave: Option<InterleaveFacts>,
     pub(crate) loops: Option<LoopFacts>,
+    pub(crate) subgroups: Option<bool>,
     pub(crate) kept_bytes: Option<u32>,
     pub(crate) push_bytes: Option<u32>,
     pub(crate) guard: CompileGuard,
@@ -47,6 +48,7 @@ impl ContextOptions {
             shape: environment::shape(),
             interleave: environment::interleave(),
             loops: environment::loops(),
+            subgroups: environment::subgroups(),
             kept_bytes: environment::kept_bytes(),
             push_bytes: environment::push_bytes(),
             guard: environment::compile_guard(),
@@ -138,6 +140,14 @@ impl ContextOptions {
     #[must_use]
     pub fn loops(mut self, loops: LoopFacts) -> ContextOptions {
         self.loops = Some(loops);
+        self
+    }
+
+    /// Whether barriers of the work-group become a sub-group's where that is enough, instead of what is known to be best for the device; not where the
+    /// device does not give full sub-groups of a known size. It changes how fast a fused list runs, and never what comes out.
+    #[must_use]
+    pub fn subgroup_barriers(mut self, on: bool) -> ContextOptions {
+        self.subgroups = Some(on);
         self
     }
 

@@ -11,6 +11,7 @@
 //! | `VKFUSE_INTERLEAVE` | how many work-groups of a fused kernel with barriers one work-group does side by side, instead of what is known to be best for the device: `GROUPS` or `GROUPSxLEAST` (how many work-groups are to be left of a dispatch, 1 if it is not said) |
 //! | `VKFUSE_KEEP` | most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is known to be best for the device |
 //! | `VKFUSE_UNROLL` | which loops of a fused kernel are written out, instead of what is known to be best for the device: `ROUNDS` or `ROUNDSxAT_ONCE` (most rounds of a loop that is written out as a whole; rounds of a longer one that stand one after another, 1 if it is not said) |
+//! | `VKFUSE_SUBGROUPS` | `1` makes barriers of work-groups a sub-group's where that is enough, `0` leaves them, instead of what is known to be best for the device |
 //! | `VKFUSE_PUSH` | most bytes of push constants that a fused kernel has, if that is less than the device's limit; what does not fit is in a uniform buffer |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
 //! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code) |
@@ -132,6 +133,19 @@ pub(crate) fn kept_bytes() -> Option<u32> {
         tracing::warn!(?value, "VKFUSE_KEEP is not a number of bytes: it is left aside");
     }
     bytes
+}
+
+/// `VKFUSE_SUBGROUPS`; what is neither `0` nor `1` counts as unset, with a warning.
+pub(crate) fn subgroups() -> Option<bool> {
+    let value = variable("VKFUSE_SUBGROUPS")?;
+    match value.to_str() {
+        Some("0") => Some(false),
+        Some("1") => Some(true),
+        _ => {
+            tracing::warn!(?value, "VKFUSE_SUBGROUPS is neither 0 nor 1: it is left aside");
+            None
+        }
+    }
 }
 
 /// `VKFUSE_PUSH`; what cannot be read counts as unset, with a warning.

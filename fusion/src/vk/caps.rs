@@ -237,8 +237,13 @@ pub(crate) struct Caps {
     /// What is changed atomically beside integers of 32 bits.
     pub(crate) atomics: AtomicCaps,
     pub(super) spirv_capabilities: Vec<u32>,
+    /// Whether pipelines may ask for full sub-groups, and for their size.
+    gives_full_subgroups: bool,
     timestamp_bits: u32,
 }
+
+/// The capability `GroupNonUniform`.
+const GROUP_NON_UNIFORM: u32 = 61;
 
 /// llvmpipe counts the rounds of all loops of a shader and leaves every loop at this number. It does so
 /// silently, and fusing adds up what was below the limit in each kernel.
@@ -274,6 +279,7 @@ impl Caps {
             float_controls: float_controls::of(p),
             atomics: spirv_caps::atomics(device),
             spirv_capabilities,
+            gives_full_subgroups: gives_full_subgroups(device),
             timestamp_bits,
             info,
         }
@@ -305,6 +311,13 @@ impl Caps {
             true => LoopFacts::default(),
             false => LoopFacts { rounds: 64, at_once: 16, private_bytes: 256 },
         }
+    }
+
+    /// See [`Limits::subgroup_size`](crate::jit::Limits::subgroup_size). On a processor barriers cost little where a work-group is a loop; `asked` says
+    /// what to do instead.
+    pub(crate) fn full_subgroups(&self, asked: Option<bool>) -> u32 {
+        let wanted = asked.unwrap_or(false) && self.gives_full_subgroups && self.supports(GROUP_NON_UNIFORM);
+        if wanted { self.info.subgroup_size } else { 0 }
     }
 
     /// See [`Limits::kept_bytes`](crate::jit::Limits::kept_bytes). What is loaded again comes from a cache, and registers cost as
@@ -353,6 +366,15 @@ impl Caps {
     pub(crate) fn limits(&self) -> &DeviceLimits {
         &self.info.limits
     }
+}
+
+/// Whether pipelines of compute shaders may ask for full sub-groups of a size.
+fn gives_full_subgroups(device: &Device) -> bool {
+    let features = device.enabled_features();
+    let stages = device.physical_device().properties().required_subgroup_size_stages;
+    features.subgroup_size_control
+        && features.compute_full_subgroups
+        && stages.is_some_and(|stages| stages.intersects(vulkano::shader::ShaderStages::COMPUTE))
 }
 
 /// What a driver's pipeline blob depends on beside the SPIR-V: everything Vulkan offers to tell two drivers apart, and

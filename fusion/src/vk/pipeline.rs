@@ -48,6 +48,8 @@ pub(crate) struct PipelineSource<'a> {
     /// Whether the module does sub-group operations: then the sub-group size is pinned to the device's default where
     /// it could vary, so that fused and unfused code see the same one.
     pub(crate) subgroups: bool,
+    /// Size of the sub-groups that the module rests on, all of them full: one that the device was found to give.
+    pub(crate) lanes: Option<u32>,
     /// Whether the driver is asked about the code that it makes.
     pub(crate) statistics: bool,
     /// The driver's blob of an earlier build of the same words, from a cache. Checked; a wrong one is ignored.
@@ -344,7 +346,7 @@ impl Gpu {
         let module = Module::new(self, source.words)?;
         let cache = DriverCache::new(self, taken.unwrap_or(&[]))?;
 
-        let size = self.pinned_subgroup_size(source);
+        let size = source.lanes.or_else(|| self.pinned_subgroup_size(source));
         let mut required = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default()
             .required_subgroup_size(size.unwrap_or(0));
         let mut stage = vk::PipelineShaderStageCreateInfo::default()
@@ -353,6 +355,9 @@ impl Gpu {
             .name(source.entry);
         if size.is_some() {
             stage = stage.push_next(&mut required);
+        }
+        if source.lanes.is_some() {
+            stage = stage.flags(vk::PipelineShaderStageCreateFlags::REQUIRE_FULL_SUBGROUPS);
         }
         let mut whole = vk::PipelineCreationFeedback::default();
         let mut stages = [vk::PipelineCreationFeedback::default()];

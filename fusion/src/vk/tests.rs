@@ -92,6 +92,7 @@ fn add_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
         push_bytes: 8,
         push_buffer: 0,
         subgroups: false,
+        lanes: None,
         statistics: false,
         blob: None,
     };
@@ -108,6 +109,7 @@ fn busy_pipeline(gpu: &Gpu) -> Arc<Pipeline> {
         push_bytes: 4,
         push_buffer: 0,
         subgroups: false,
+        lanes: None,
         statistics: false,
         blob: None,
     };

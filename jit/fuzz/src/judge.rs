@@ -116,6 +116,7 @@ pub(crate) fn limits(list: &List) -> Limits {
         kept_result_bytes: [0, 16, 64][list.shape as usize / 3 % 3],
         interleave: InterleaveFacts { work_groups, least: 1, private_bytes: 256, shared_bytes: 0 },
         loops: WRITTEN_OUT[list.shape as usize % WRITTEN_OUT.len()],
+        subgroup_size: [8, 4, 0, 2, 16][list.shape as usize / 3 % 5],
         max_push_bytes: [256, 16, 32, 4, 0][list.shape as usize / 2 % 5],
         max_shared_bytes: 32 << 10,
         max_storage_buffers: 16,
@@ -169,7 +170,12 @@ struct Case {
 impl Case {
     fn new(pool: &Pool, list: &List) -> Result<Self, Verdict> {
         let submissions = list.submissions(pool).map_err(Verdict::Skipped)?;
-        Ok(Self { limits: limits(list), submissions, contents: list.contents() })
+        let mut limits = limits(list);
+        // Kernels that ask for it are given the usual size.
+        if submissions.iter().any(|one| one.kernel.interface.has_subgroup_ops) {
+            limits.subgroup_size = limits.subgroup_size.min(1) * 8;
+        }
+        Ok(Self { limits, submissions, contents: list.contents() })
     }
 
     /// The run of the list as it stands, and its steps.

@@ -61,7 +61,10 @@ pub(crate) fn run(
         }
     }
     // A list is small: what takes longer does not end.
-    let options = Options { order, seed: 1, max_steps: 1 << 21, max_findings: 4, ..Options::default() };
+    let mut options = Options { order, seed: 1, max_steps: 1 << 21, max_findings: 4, ..Options::default() };
+    // Whoever rests on the size of sub-groups says which it is.
+    options.subgroup_size =
+        steps.iter().find_map(|step| step.subgroup_size()).unwrap_or(options.subgroup_size);
     let findings = match trace {
         Some(trace) => execute_traced(&dispatches, &mut memory, &options, trace),
         None => execute(&dispatches, &mut memory, &options),

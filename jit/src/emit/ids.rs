@@ -28,6 +28,11 @@ impl Inputs {
         id
     }
 
+    /// The variable of a built-in, and the type of its value, if there is one.
+    pub(crate) fn get(&self, builtin: BuiltIn) -> Option<(Word, Word)> {
+        self.0.get(&builtin).copied()
+    }
+
     /// Component `dim` of a three-component built-in, as an unsigned number.
     pub(crate) fn component(
         &mut self,

@@ -9,6 +9,7 @@ use super::Plan;
 use super::group::{DemandKind, Group};
 use super::interleave::{self, SideBySide};
 use super::internalize::{self, Granted, Room};
+use super::lanes;
 use super::load_once::{self, Kept};
 use super::mapping::Layout;
 use super::push::{MOST_WITH_BUFFER, PushBlock};
@@ -195,7 +196,8 @@ pub(crate) fn fused(
     };
     let needed = granted.iter().any(Granted::is_unrolled) || kept.iter().any(Kept::is_unrolled);
     let unrolled = if needed || limits.loops.at_once > 1 {
-        unroll::all(list, uses, &mut group, limits.loops, needed)
+        let private = interleave::registers(&granted);
+        unroll::all(list, uses, &mut group, limits.loops, (needed, private))
     } else {
         Vec::new()
     };
@@ -353,6 +355,7 @@ fn step(
             alone = Some(AloneReason::PushConstants { needed, limit });
         }
     }
+    let subgroup = if chosen.is_none() { lanes::choose(list, group, &unrolled, limits) } else { None };
     let behind = if has_buffer && push.size() > limit { push.move_behind(limit) } else { None };
     let mut recipe = Recipe {
         float: options.float,
@@ -369,6 +372,7 @@ fn step(
         flat: group.layout.mapping != Mapping::Identity && group.layout.shape.groups[1..] == [1, 1],
         kept: kept.iter().map(|one| Internal { kind: Internalization::Private, slots: one.slots }).collect(),
         interleave,
+        subgroup,
     };
     for (index, one) in (0..).zip(kept) {
         for load_once::KeptLoad { member, access, slot, again } in one.loads {

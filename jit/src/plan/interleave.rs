@@ -144,7 +144,7 @@ const MOST_OF_TILES: u32 = 4;
 
 /// Bytes of the elements that an invocation keeps to itself, where it has most of them: between two members of which the first, or one
 /// before it, has stored them, and the second, or one behind it, reads them. Of what one member alone uses, as long as that takes.
-fn registers(granted: &[Granted]) -> u64 {
+pub(crate) fn registers(granted: &[Granted]) -> u64 {
     let private = || granted.iter().filter(|one| one.internal.kind == Internalization::Private);
     let span = |one: &Granted| {
         let members = one.uses.iter().map(|of| of.member);

@@ -45,6 +45,8 @@ pub(crate) struct Recipe {
     pub(crate) kept: Vec<Internal>,
     /// One work-group does several side by side.
     pub(crate) interleave: Option<Interleave>,
+    /// Local ids follow from those of full sub-groups of this size, and some barriers are theirs.
+    pub(crate) subgroup: Option<u32>,
 }
 
 /// The work-groups that one does side by side.
@@ -252,6 +254,7 @@ impl Recipe {
             flat,
             kept,
             interleave,
+            subgroup,
         } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
         out.u32(CODE_VERSION);
@@ -343,6 +346,10 @@ impl Recipe {
             out.u32(*groups);
             out.u32(u32::from(*axis));
             out.u32(total.map_or(u32::MAX, u32::from));
+        }
+        if let Some(size) = subgroup {
+            out.0.extend_from_slice(b"sub-groups");
+            out.u32(*size);
         }
         if let Some(from) = behind {
             out.0.extend_from_slice(b"in a buffer");

@@ -95,6 +95,12 @@ impl Step {
         }
     }
 
+    /// Size of the sub-groups that it has to be run in, all of them full, if it matters.
+    pub fn subgroup_size(&self) -> Option<u32> {
+        let Source::Fused { recipe, .. } = &self.source else { return None };
+        recipe.subgroup
+    }
+
     /// Where the bytes of [`Step::push`] behind the push constants have to be bound, as a uniform buffer that nobody writes;
     /// `None` if there are none.
     pub fn push_buffer(&self) -> Option<SetBinding> {

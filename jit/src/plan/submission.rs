@@ -153,6 +153,8 @@ pub struct Limits {
     pub interleave: InterleaveFacts,
     /// Which loops are written out.
     pub loops: LoopFacts,
+    /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of sub-groups are worth it; 0 if not.
+    pub subgroup_size: u32,
     /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory:
     /// more is slower fused than not. `None` if that is never so.
     pub max_broadcast_bytes: Option<u64>,
@@ -181,6 +183,7 @@ impl Default for Limits {
             kept_result_bytes: 0,
             interleave: InterleaveFacts::default(),
             loops: LoopFacts::default(),
+            subgroup_size: 0,
             max_broadcast_bytes: None,
             small_scalars: SmallScalars::default(),
             float_controls: FloatControls::default(),

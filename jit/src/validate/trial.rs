@@ -209,7 +209,9 @@ impl<'a> Trial<'a> {
                 dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
             }
         }
-        let options = Options { order, seed: 1, max_steps: MAX_STEPS, ..Options::default() };
+        let mut options = Options { order, seed: 1, max_steps: MAX_STEPS, ..Options::default() };
+        let size = steps.iter().find_map(|(step, _)| step.subgroup_size());
+        options.subgroup_size = size.unwrap_or(options.subgroup_size);
         let findings = execute(&dispatches, &mut memory, &options)?;
         Ok((self.numbered(&memory), findings))
     }

@@ -439,7 +439,9 @@ fn run(contents: &[Vec<u8>], steps: &[Step], order: Order) -> Result<(Vec<Vec<u8
             dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
         }
     }
-    let options = Options { order, seed: 1, ..Options::default() };
+    let mut options = Options { order, seed: 1, ..Options::default() };
+    // Whoever rests on the size of sub-groups says which it is.
+    options.subgroup_size = steps.iter().find_map(Step::subgroup_size).unwrap_or(options.subgroup_size);
     let findings = execute(&dispatches, &mut memory, &options).map_err(|e| e.to_string())?;
     Ok((objects.iter().map(|&id| memory.bytes(id).to_vec()).collect(), findings))
 }

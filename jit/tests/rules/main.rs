@@ -33,6 +33,7 @@ mod settled;
 mod side_by_side;
 mod splits;
 mod squares;
+mod subgroups;
 mod values;
 mod views;
 mod weaknesses;

@@ -43,6 +43,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("load_once", super::load_once::ALL),
     ("settled", super::settled::ALL),
     ("side_by_side", super::side_by_side::ALL),
+    ("subgroups", super::subgroups::ALL),
     ("written_out", super::written_out::ALL),
     ("values", super::values::ALL),
     ("weaknesses", super::weaknesses::ALL),

@@ -29,6 +29,7 @@ pub(crate) struct Question {
     bindings: Vec<(SetBinding, BindingKind)>,
     push_bytes: u32,
     subgroups: bool,
+    lanes: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +68,7 @@ pub(crate) fn question(source: &PipelineSource<'_>) -> Vec<u8> {
     put_bytes(&mut out, &words);
     put(&mut out, source.push_bytes);
     put(&mut out, u32::from(source.subgroups));
+    put(&mut out, source.lanes.unwrap_or(0));
     put(&mut out, source.bindings.len() as u32);
     for (at, kind) in source.bindings {
         put(&mut out, at.set);
@@ -87,6 +89,7 @@ impl Question {
         let (words, _) = words.as_chunks::<4>();
         let words = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let (push_bytes, subgroups) = (get(from)?, get(from)? != 0);
+        let lanes = Some(get(from)?).filter(|&lanes| lanes > 0);
         let count = get(from)?;
         let mut bindings = Vec::new();
         for _ in 0..count {
@@ -94,7 +97,7 @@ impl Question {
             let kind = BindingKind::of_number(get(from)?);
             bindings.push((at, kind.ok_or_else(|| Error::new(ErrorKind::InvalidData, "a kind of binding"))?));
         }
-        Ok(Some(Question { words, bindings, push_bytes, subgroups }))
+        Ok(Some(Question { words, bindings, push_bytes, subgroups, lanes }))
     }
 
     pub(crate) fn source(&self) -> PipelineSource<'_> {
@@ -106,6 +109,7 @@ impl Question {
             // Nothing is dispatched.
             push_buffer: 0,
             subgroups: self.subgroups,
+            lanes: self.lanes,
             statistics: false,
             blob: None,
         }
@@ -183,13 +187,19 @@ mod tests {
             push_bytes: 12,
             push_buffer: 0,
             subgroups: true,
+            lanes: Some(16),
             statistics: false,
             blob: None,
         };
         let bytes = question(&source);
         let read = Question::read(&mut &bytes[..]).ok().flatten();
-        let asked =
-            Question { words: words.to_vec(), bindings: bindings.to_vec(), push_bytes: 12, subgroups: true };
+        let asked = Question {
+            words: words.to_vec(),
+            bindings: bindings.to_vec(),
+            push_bytes: 12,
+            subgroups: true,
+            lanes: Some(16),
+        };
         assert_eq!(read, Some(asked));
         assert!(matches!(Question::read(&mut &[][..]), Ok(None)));
         assert!(Question::read(&mut &bytes[..bytes.len() - 1]).is_err());

@@ -51,6 +51,7 @@ fn what_was_pending_is_kept_and_nothing_more_is_taken() {
         push_bytes: 8,
         push_buffer: 0,
         subgroups: false,
+        lanes: None,
         statistics: false,
         blob: None,
     };

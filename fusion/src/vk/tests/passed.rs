@@ -46,6 +46,7 @@ fn a_buffer_of_arguments_is_the_last_binding() {
         push_bytes: 8,
         push_buffer: 16,
         subgroups: false,
+        lanes: None,
         statistics: false,
         blob: None,
     };

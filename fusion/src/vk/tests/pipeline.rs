@@ -11,6 +11,7 @@ fn source<'a>(words: &'a [u32], blob: Option<&'a [u8]>) -> PipelineSource<'a> {
         push_bytes: 8,
         push_buffer: 0,
         subgroups: false,
+        lanes: None,
         statistics: false,
         blob,
     }

@@ -63,6 +63,7 @@ fn uniform_buffers_and_sets_with_a_gap_work() {
             push_bytes: 0,
             push_buffer: 0,
             subgroups: true,
+            lanes: None,
             statistics: false,
             blob: None,
         };

@@ -65,6 +65,7 @@ pub fn limits(case: &Case) -> Limits {
             shared_bytes: 0,
         },
         loops: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
+        subgroup_size: [8, 4, 0, 2, 16, 32][turn / 2 % 6],
         max_push_bytes: [256, 16, 0, 8, 256, 4, 32][turn % 7],
         max_shared_bytes: 32 << 10,
         max_storage_buffers: 16,
@@ -218,7 +219,10 @@ fn run_traced(
             dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
         }
     }
-    let options = Options { order, seed: 1, ..Options::default() };
+    let mut options = Options { order, seed: 1, ..Options::default() };
+    // Whoever rests on the size of sub-groups says which it is.
+    options.subgroup_size =
+        steps.iter().find_map(|step| step.subgroup_size()).unwrap_or(options.subgroup_size);
     let findings = match trace {
         Some(trace) => execute_traced(&dispatches, &mut memory, &options, trace),
         None => execute(&dispatches, &mut memory, &options),

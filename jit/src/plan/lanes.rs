@@ -1,0 +1,56 @@
+//! Whether local ids follow from sub-groups, so that barriers at which it is enough that each sub-group waits for itself are its own
+//! (`emit::lanes`, `emit::weak`).
+//!
+//! # Requires
+//! - a finished group, its loops written out
+//!
+//! # Guarantees
+//! - a work-group of one dimension that is a whole number of sub-groups, whose members know nothing of sub-groups themselves
+//! - some member has a loop with a barrier in it whose rounds are written out: others have none to weaken, and keep their ids
+
+use super::group::Group;
+use super::recipe::{Mapping, Unroll};
+use super::submission::{Limits, Submission};
+use crate::analysis::cfg::Cfg;
+use rspirv::spirv::Op;
+
+/// The size of the sub-groups, if it is to matter.
+pub(crate) fn choose(
+    list: &[Submission],
+    group: &Group,
+    unrolled: &[Vec<Unroll>],
+    limits: &Limits,
+) -> Option<u32> {
+    let size = limits.subgroup_size;
+    let members = &list[group.start..group.end()];
+    let local = group.layout.shape.local;
+    let fits = size > 1 && local[1..] == [1, 1] && local[0].is_multiple_of(size);
+    let plain = group.layout.mapping != Mapping::Items
+        && group.trusted.is_empty()
+        && !members.iter().any(|one| {
+            let interface = &one.kernel.interface;
+            interface.has_subgroup_ops || interface.uses_device_addresses || interface.local_size != local
+        });
+    (fits && plain && members.iter().zip(unrolled).any(|(one, loops)| waits(one, loops))).then_some(size)
+}
+
+/// Whether there is a barrier in a loop of a member whose rounds are all written out.
+fn waits(member: &Submission, loops: &[Unroll]) -> bool {
+    let whole = loops.iter().filter(|how| matches!(how, Unroll::Whole { .. }));
+    let mut whole = whole.map(|how| how.index() as usize).peekable();
+    if !member.kernel.interface.has_barrier || whole.peek().is_none() {
+        return false;
+    }
+    let Some(function) =
+        member.kernel.normal.as_ref().ok().and_then(|normal| normal.module.functions.first())
+    else {
+        return false;
+    };
+    let cfg = Cfg::new(function);
+    whole.filter(|&index| index < cfg.loops.len()).any(|index| {
+        let inside = |number: &usize| cfg.is_in_loop(*number, Some(index));
+        let blocks = (0..function.blocks.len()).filter(inside).map(|number| &function.blocks[number]);
+        cfg.loops.len() > index && { blocks }
+            .any(|block| block.instructions.iter().any(|inst| inst.class.opcode == Op::ControlBarrier))
+    })
+}
