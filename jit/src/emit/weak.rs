@@ -49,7 +49,7 @@ enum Effect {
 /// Weakens barriers of the members' functions, in work-groups of `local` invocations and sub-groups of `size`. Returns how many.
 pub(super) fn barriers(shared: &mut Shared, size: u32, local: u32) -> usize {
     let builder = &mut shared.builder;
-    if local > MOST.0 || size == 0 || local % size != 0 || has_layouts(builder) {
+    if local > MOST.0 || size == 0 || !local.is_multiple_of(size) || has_layouts(builder) {
         return 0;
     }
     let mut ids: AHashMap<Word, BuiltIn> = AHashMap::new();

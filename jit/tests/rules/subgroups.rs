@@ -64,6 +64,67 @@ fn with_flat(text: &str) -> Lab {
     Lab::new(16 * 4).submit(&flat, [4, 1, 1], &[0, 1], &[]).submit(text, [4, 1, 1], &[1, 2], &[])
 }
 
+/// Small numbers by a rule.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+
+    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+/// Each invocation reads a word, waits, may change its own, and waits; in rounds of `s`, or once.
+fn exchange(random: &mut Random) -> String {
+    let (begin, goes_on, step) = [
+        ("8u", "s > 0u", "s /= 2u"),
+        ("4u", "s > 0u", "s = s >> 1u"),
+        ("1u", "s < 16u", "s *= 2u"),
+        ("1u", "s < 8u", "s = s << 1u"),
+        ("2u", "s < 3u", "s += 1u"),
+    ][random.below(5) as usize];
+    let index = random.pick(&[
+        "lid.x ^ s",
+        "(lid.x + s) % 16u",
+        "(lid.x + s) & 7u",
+        "min(lid.x + s, 15u)",
+        "lid.x / s * s",
+        "lid.x | s",
+        "15u - lid.x",
+        "lid.x & 12u",
+        "(lid.x * 3u) % 16u",
+        "lid.x - lid.x % 2u",
+        "s & 15u",
+        "select(lid.x, lid.x - s, lid.x >= s)",
+    ]);
+    let guards = [
+        "lid.x < s",
+        "lid.x >= s",
+        "lid.x % (2u * s) == 0u",
+        "(lid.x & s) == 0u",
+        "lid.x < 4u",
+        "lid.x == s",
+        "true",
+    ];
+    let (reads, writes) = (random.pick(&guards), random.pick(&guards));
+    let keeps = random.pick(&["", "let own = part[lid.x];", "let own = part[lid.x ^ 1u];"]);
+    let value = if keeps.is_empty() { "v + s" } else { "v * 3u + own" };
+    let body = format!(
+        "var v = 1u; {keeps} if ({reads}) {{ v = part[{index}]; }}
+         workgroupBarrier();
+         if ({writes}) {{ part[lid.x] = {value}; }}
+         workgroupBarrier();"
+    );
+    match random.below(3) {
+        0 => format!("{{ let s = {}; {body} }}\n", random.pick(&["1u", "2u", "4u", "8u"])),
+        _ => format!("for (var s = {begin}; {goes_on}; {step}) {{ {body} }}\n"),
+    }
+}
+
 probes! {
     // Of a tree of 8, 4, 2 and 1, and what is stored for it, the barriers before steps of which all readers, and those who wrote for them, are one sub-group.
     fn the_last_steps_of_a_tree_wait_for_their_sub_group() {
@@ -98,6 +159,20 @@ probes! {
                 assert_eq!(found, weak, "{size}: {steps}");
             }
         }
+    }
+
+    // Whatever an invocation reads of others' words, by rounds and by hand: the interpreter finds a barrier that is missing.
+    fn exchanges_of_any_kind_are_ordered() {
+        let count = std::env::var("VKFUSE_EXCHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
+        let mut weak = 0;
+        for seed in 0..count {
+            let mut random = Random(seed * 7919 + 1);
+            let steps: String = (0..random.below(3) + 1).map(|_| exchange(&mut random)).collect();
+            let (size, work_groups) = (2 << random.below(4), [1, 2, 4][random.below(3) as usize]);
+            let checked = in_subgroups(with_flat(&with_part(&steps)), size, work_groups).check();
+            weak += checked.plan.steps.iter().map(|step| barriers(step).0).sum::<usize>();
+        }
+        assert!(weak as u64 >= count, "{weak}");
     }
 
     // What goes from one sub-group to another, through a buffer, or to a place that is not known.
