@@ -90,6 +90,17 @@ pub(crate) fn recording(context: &Context) -> impl FnMut() {
     move || drop(list.record(&into).expect("a recording"))
 }
 
+/// `same_buffers` so many times, each on a queue of its own, with outputs and temporaries of its own and inputs that all read.
+pub(crate) fn shared_inputs(context: &Context, count: usize) -> Vec<Box<dyn FnMut() -> Event + Send>> {
+    let chain = || {
+        let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
+        Chain::of(Chain::kernels(context), context, &queue, ELEMENTS, true)
+    };
+    let first = chain();
+    let others = (0..count).map(|_| chain().with_inputs_of(&first));
+    others.map(|chain| Box::new(move || chain.submit_fused()) as Box<dyn FnMut() -> Event + Send>).collect()
+}
+
 /// A case, warmed up: each call is one run, whose last event it returns.
 ///
 /// - `same_buffers`: `start_fusion`, four submissions, `complete_fusion`, again and again;

@@ -26,6 +26,7 @@ use std::{
 
 use criterion::Criterion;
 use hit_cases::{NAMES, case};
+use raw_submit::{RawSubmit, Reset};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -91,13 +92,16 @@ fn least() {
     least("recorded", &mut hit_cases::recording(&context));
 }
 
-/// Lists of several threads at once, each on a queue of its own.
+/// Lists of several threads at once, each on a queue of its own; on buffers of its own, or with inputs that all read.
 fn threads() {
     const RUNS: u32 = 100_000;
     let context = null_driver::open();
-    for name in ["same_buffers", "kept"] {
-        for count in [1, 2, 4, 8, 16] {
-            let runs: Vec<_> = (0..count).map(|_| case(&context, name)).collect();
+    for name in ["same_buffers", "kept", "shared_inputs"] {
+        for count in [1u16, 2, 4, 8, 16] {
+            let runs = match name {
+                "shared_inputs" => hit_cases::shared_inputs(&context, count.into()),
+                name => (0..count).map(|_| case(&context, name)).collect(),
+            };
             let start = Instant::now();
             thread::scope(|scope| {
                 for mut run in runs {
@@ -132,14 +136,20 @@ fn in_turn() {
         times.sort_unstable();
         times[times.len() / 2].as_secs_f64() * 1e6
     };
-    for name in NAMES {
-        let mut run = case(&real, name);
+    let mut compare = |name: &str, run: &mut dyn FnMut(&mut RawSubmit)| {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..TURNS {
-            ours.extend(times(&mut || run().wait().expect("the run")));
+            ours.extend(times(&mut || run(&mut raw)));
             theirs.extend(times(&mut || raw.run()));
         }
         let (ours, raw) = (median(ours), median(theirs));
         println!("wall/{name:<20} {ours:>8.2} µs, raw {raw:>8.2} µs, {:.2}x", ours / raw);
+    };
+    for name in NAMES {
+        let mut run = case(&real, name);
+        compare(name, &mut |_| run().wait().expect("the run"));
     }
+    // What recording alone costs, without this crate and with the same buffers.
+    compare("raw, pool reset", &mut |raw| raw.run_recorded(Reset::Pool));
+    compare("raw, buffer reset", &mut |raw| raw.run_recorded(Reset::Buffer));
 }

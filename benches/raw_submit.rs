@@ -1,4 +1,4 @@
-//! What hits are compared with: one dispatch recorded beforehand, submitted and waited for through the Vulkan calls.
+//! What hits are compared with: one dispatch recorded beforehand, or each time, submitted and waited for through the Vulkan calls.
 
 #![allow(unsafe_code, dead_code)]
 
@@ -35,9 +35,21 @@ pub(crate) fn context() -> Context {
     Context::from_vulkano(device, vec![queue], options).expect("a context")
 }
 
+/// How commands that are recorded again get rid of the old ones.
+#[derive(Clone, Copy)]
+pub(crate) enum Reset {
+    /// The pool is reset, which has no other command buffer.
+    Pool,
+    /// The command buffer is, as it begins.
+    Buffer,
+}
+
 /// A recorded dispatch of the chain as somebody wrote it by hand.
 pub(crate) struct RawSubmit {
     commands: CommandBuffer,
+    bound: Bound,
+    /// For commands that are recorded again.
+    again: [(vk::CommandPool, vk::CommandBuffer); 2],
     timeline: Semaphore,
     value: u64,
     submit: vk::PFN_vkQueueSubmit2,
@@ -54,17 +66,45 @@ impl RawSubmit {
         } else {
             device.fns().khr_synchronization2.queue_submit2_khr
         };
-        let commands = record(&device, &queue);
+        let (commands, bound) = record(&device, &queue);
+        let flags = [vk::CommandPoolCreateFlags::TRANSIENT, vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER];
+        let again = flags.map(|flags| own_buffer(&device, &queue, flags));
         let info =
             SemaphoreCreateInfo { semaphore_type: SemaphoreType::Timeline, ..SemaphoreCreateInfo::default() };
         let timeline = Semaphore::new(device.clone(), info).expect("a semaphore");
-        RawSubmit { commands, timeline, value: 0, submit, queue, device }
+        RawSubmit { commands, bound, again, timeline, value: 0, submit, queue, device }
     }
 
     /// Submits it and waits as this crate does: polling for a short while except on the processor.
     pub(crate) fn run(&mut self) {
+        self.submit(self.commands.handle());
+    }
+
+    /// Records the dispatch again, with the descriptor set that there is, and does the same.
+    pub(crate) fn run_recorded(&mut self, reset: Reset) {
+        let (pool, commands) = self.again[reset as usize];
+        let (fns, device) = (&self.device.fns().v1_0, self.device.handle());
+        let begin = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
+        let Bound { pipeline, layout, set } = self.bound;
+        let (compute, stage) = (vk::PipelineBindPoint::COMPUTE, vk::ShaderStageFlags::COMPUTE);
+        // SAFETY: everything is alive and used by this thread only, and the earlier run is complete.
+        unsafe {
+            if matches!(reset, Reset::Pool) {
+                let _ = (fns.reset_command_pool)(device, pool, vk::CommandPoolResetFlags::empty());
+            }
+            let _ = (fns.begin_command_buffer)(commands, &begin);
+            (fns.cmd_bind_pipeline)(commands, compute, pipeline);
+            (fns.cmd_bind_descriptor_sets)(commands, compute, layout, 0, 1, &set, 0, std::ptr::null());
+            (fns.cmd_push_constants)(commands, layout, stage, 0, 4, std::ptr::from_ref(&ELEMENTS).cast());
+            (fns.cmd_dispatch)(commands, ELEMENTS / 256, 1, 1);
+            assert_eq!((fns.end_command_buffer)(commands), vk::Result::SUCCESS);
+        }
+        self.submit(commands);
+    }
+
+    fn submit(&mut self, commands: vk::CommandBuffer) {
         self.value += 1;
-        let commands = [vk::CommandBufferSubmitInfo::default().command_buffer(self.commands.handle())];
+        let commands = [vk::CommandBufferSubmitInfo::default().command_buffer(commands)];
         let signals = [vk::SemaphoreSubmitInfo::default()
             .semaphore(self.timeline.handle())
             .value(self.value)
@@ -104,7 +144,36 @@ impl RawSubmit {
     }
 }
 
-fn record(device: &Arc<Device>, queue: &Arc<Queue>) -> CommandBuffer {
+/// What the dispatch needs bound.
+#[derive(Clone, Copy)]
+struct Bound {
+    pipeline: vk::Pipeline,
+    layout: vk::PipelineLayout,
+    set: vk::DescriptorSet,
+}
+
+/// A command buffer of a pool of its own. Both live as long as the program.
+fn own_buffer(
+    device: &Arc<Device>,
+    queue: &Arc<Queue>,
+    flags: vk::CommandPoolCreateFlags,
+) -> (vk::CommandPool, vk::CommandBuffer) {
+    let (mut pool, mut commands) = Default::default();
+    let info =
+        vk::CommandPoolCreateInfo::default().flags(flags).queue_family_index(queue.queue_family_index());
+    let fns = &device.fns().v1_0;
+    // SAFETY: the device is alive and has queues of the family; the pool is used here only, and has room for one.
+    unsafe {
+        let result = (fns.create_command_pool)(device.handle(), &info, std::ptr::null(), &mut pool);
+        assert_eq!(result, vk::Result::SUCCESS);
+        let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
+        let result = (fns.allocate_command_buffers)(device.handle(), &info, &mut commands);
+        assert_eq!(result, vk::Result::SUCCESS);
+    }
+    (pool, commands)
+}
+
+fn record(device: &Arc<Device>, queue: &Arc<Queue>) -> (CommandBuffer, Bound) {
     let bytes = std::fs::read(workloads::shader("chain/fused")).expect("a checked-in kernel");
     let words: Vec<u32> =
         bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
@@ -145,8 +214,9 @@ fn record(device: &Arc<Device>, queue: &Arc<Queue>) -> CommandBuffer {
         to.push_constants(&layout, 0, &ELEMENTS).expect("a command");
         to.dispatch([ELEMENTS / 256, 1, 1]).expect("a command");
         let commands = to.end().expect("a command buffer");
+        let bound = Bound { pipeline: pipeline.handle(), layout: layout.handle(), set: set.handle() };
         // They have to outlive it, and live as long as the program here.
         std::mem::forget((set, pipeline));
-        commands
+        (commands, bound)
     }
 }

@@ -117,6 +117,12 @@ impl Chain {
         }
     }
 
+    /// Takes the inputs of another.
+    pub(crate) fn with_inputs_of(mut self, other: &Chain) -> Chain {
+        self.inputs.clone_from(&other.inputs);
+        self
+    }
+
     /// Takes new temporaries and a new output in place of the old ones.
     pub(crate) fn refresh(&mut self) {
         let (context, n) = (self.queue.context(), self.n as usize);

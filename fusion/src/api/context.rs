@@ -329,7 +329,9 @@ impl Context {
             ..self.inner.counters.snapshot()
         };
         self.inner.programs.count_into(&mut stats);
-        stats.add(&self.inner.lock().counts);
+        let schedule = self.inner.lock();
+        stats.add(&schedule.counts);
+        schedule.queues.iter().for_each(|queue| stats.add(&queue.state().past.counts));
         stats
     }
 

@@ -337,15 +337,16 @@ impl KnownLists {
         all.insert(0, Arc::new(known));
         self.count += 1;
         if self.count > CAPACITY {
-            let oldest = self.kept.values().flatten().map(|known| known.used.load(Relaxed)).min();
-            drop(self.keep(|known| Some(known.used.load(Relaxed)) != oldest));
+            let mut oldest = self.kept.values().flatten().map(|known| known.used.load(Relaxed)).min();
+            drop(self.keep(|known| oldest.take_if(|used| *used == known.used.load(Relaxed)).is_none()));
         }
     }
 
-    /// Notes that a list is of use.
+    /// Notes that a list is of use. The time is counted in lists that were put here: mostly there is nothing to write.
     pub(crate) fn used(&mut self, known: &Known) {
-        self.now += 1;
-        known.used.store(self.now, Relaxed);
+        if known.used.load(Relaxed) != self.now {
+            known.used.store(self.now, Relaxed);
+        }
     }
 
     /// Takes out everything.

@@ -230,7 +230,9 @@ impl Replay {
                 (take.ran, take.lane) = (true, Some(lane));
                 let all = self.bound.iter().filter(|(_, all)| *all);
                 all.for_each(|(place, _)| buffers[*place as usize].filled());
-                take.mark = graph.commit_repeatable(&batch, submitted.point, !needs.waits.is_empty());
+                // What ran once is no more likely than not to run on these again.
+                let of = (take.mark, !again || !needs.waits.is_empty());
+                take.mark = graph.commit_repeatable(&batch, submitted.point, of);
                 Ok(submitted)
             }
             Err(error) => {

@@ -13,10 +13,10 @@ use crate::{
         context::ContextInner,
         event::{Done, Settled},
         queues::QueueCell,
-        schedule::Schedule,
+        schedule::{Past, Schedule},
     },
     submission::signature::{Buffers, View},
-    vk::{Point, Pushes},
+    vk::Pushes,
 };
 
 /// A run that is to be made again.
@@ -38,11 +38,11 @@ impl ContextInner {
     pub(crate) fn perform(
         &self,
         schedule: &mut Schedule,
-        (queue, last): (&QueueCell, &mut Option<Point>),
+        (queue, past): (&QueueCell, &mut Past),
         run: Run<'_>,
     ) -> Result<Settled, Error> {
         let Run { routine, buffers, pushes, take, .. } = run;
-        let Schedule { graph, counts, .. } = schedule;
+        let (graph, Past { last, counts }) = (&mut schedule.graph, past);
         let profile = queue.profiling || self.profiling;
         let (mut guard, mut nothing) = (take.map(Take::state), None);
         let known = match &mut guard {

@@ -245,7 +245,7 @@ impl ContextInner {
         (queue, state): (&QueueCell, &mut QueueState),
         properties: &FusionProperties,
     ) -> Option<(Arc<EventInner>, Buffers)> {
-        let QueueState { mode, last, expects, completion, .. } = state;
+        let QueueState { mode, past, expects, completion, .. } = state;
         let Mode::Recording(list) = mode else { return None };
         let followed = list.followed.as_mut()?;
         // It may have code that was dropped since.
@@ -261,7 +261,7 @@ impl ContextInner {
         let (routine, views) = (&known.routine, &*known.signature.views);
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take: take.as_deref() };
         // What fails here fails again on the long way, and is dealt with there.
-        let settled = self.perform(schedule, (queue, last), run).ok()?;
+        let settled = self.perform(schedule, (queue, past), run).ok()?;
         schedule.known.used(known);
         let Mode::Recording(list) = mem::take(mode) else { return None };
         let Followed { known, buffers, .. } = list.followed?;

@@ -182,9 +182,11 @@ impl QueueCell {
     ) -> Option<Event> {
         let QueueState { mode, expects, .. } = &mut *self.state();
         let Mode::Recording(list) = mode else { return None };
-        let owns = |(_, accessor): &(SetBinding, Accessor)| accessor.buffer.shared.owner.is(self.id);
+        let may = |(_, Accessor { buffer, access, .. }): &(SetBinding, Accessor)| {
+            buffer.shared.owner.allows(self.id, access.may_write())
+        };
         // Who changes what these hold or take part in looks at this list first, so it is as they are now.
-        let is_next = request.args.iter().all(owns)
+        let is_next = request.args.iter().all(may)
             && list.agrees(expects, None, contents.load(Acquire), request, after);
         if is_next { list.count(request, after) } else { None }
     }

@@ -69,7 +69,7 @@ impl QueueCell {
 impl QueueState {
     /// Notes the latest submission.
     pub(crate) fn ran(&mut self, point: Point) {
-        self.last = Some(point);
+        self.past.last = Some(point);
     }
 }
 
@@ -100,7 +100,7 @@ impl ContextInner {
         let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
         let (last, tasks) = {
             let mut state = queue.state();
-            (state.last, take_tasks(&mut state.tasks))
+            (state.past.last, take_tasks(&mut state.tasks))
         };
         result = wait_for(tasks, result);
         if let Some(point) = last {

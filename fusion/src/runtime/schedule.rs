@@ -38,19 +38,20 @@ use crate::{
         buffer::BufferInner,
         entry::Entry,
         graph::{Graph, Touch, Touches},
-        identity::{QueueId, Span},
+        identity::{MemoryId, QueueId, Span},
     },
     vk::Point,
 };
 
-/// The state that orders everything.
+/// The state that orders everything. It does not share lines of memory with its lock, which others look at meanwhile.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(crate) struct Schedule {
     pub(crate) graph: Graph,
     pub(crate) queues: Vec<Arc<QueueCell>>,
     holds: Vec<Hold>,
     pub(crate) known: KnownLists,
-    /// What is counted under this lock; the other counters of a context are atomic.
+    /// What is counted under this lock, and was by queues that are gone; the other counters of a context are atomic.
     pub(crate) counts: Stats,
     /// Host tasks of queues that are gone, which may not be done yet, or failed and nobody was told.
     pub(crate) orphans: Tasks,
@@ -65,10 +66,18 @@ pub(crate) struct QueueState {
     pub(crate) completion: Option<Arc<EventInner>>,
     /// The latest list, if it was a known one, and the buffers that it ran on: the next one is likely to be the same.
     pub(crate) expects: Option<(Arc<Known>, Arc<Take>)>,
-    /// The latest submission of this queue.
-    pub(crate) last: Option<Point>,
+    pub(crate) past: Past,
     /// Host tasks of this queue that may not be done yet, or failed and nobody was told.
     pub(crate) tasks: Tasks,
+}
+
+/// What a queue has run.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    /// The latest submission of this queue.
+    pub(crate) last: Option<Point>,
+    /// Its runs of what was known.
+    pub(crate) counts: Stats,
 }
 
 pub(crate) type Tasks = SmallVec<[Arc<HostDone>; 1]>;
@@ -163,28 +172,43 @@ impl Schedule {
         if buffers.clone().all(|buffer| buffer.shared.owner.is(queue)) {
             return true;
         }
-        self.revoke(Some(queue), buffers.clone());
         let touches = touches();
+        let is_allowed = |buffer: &Arc<BufferInner>| {
+            let shared = &buffer.shared;
+            shared.owner.allows(queue, is_written(shared.id, &touches))
+        };
+        if buffers.clone().all(is_allowed) {
+            return true;
+        }
+        buffers.clone().filter(|buffer| !is_allowed(buffer)).for_each(|buffer| buffer.shared.owner.revoke());
         let is_free =
             self.observed(&touches, Some(queue), Rule::Conflict).is_none() && self.held(&touches).is_none();
         if is_free {
-            self.give(queue, buffers);
+            self.give(queue, &touches, buffers);
         }
         is_free
     }
 
-    /// Makes everybody look who uses buffers of which a queue is not the owner.
-    fn revoke<'a>(&self, owner: Option<QueueId>, buffers: impl Iterator<Item = &'a Arc<BufferInner>>) {
-        let others = buffers.filter(|buffer| !owner.is_some_and(|queue| buffer.shared.owner.is(queue)));
-        others.for_each(|buffer| buffer.shared.owner.revoke());
-    }
-
-    /// Makes a queue the owner of memory that was taken from others, where nobody else uses any of it.
-    fn give<'a>(&self, queue: QueueId, buffers: impl Iterator<Item = &'a Arc<BufferInner>>) {
-        for shared in buffers.map(|buffer| &buffer.shared).filter(|shared| !shared.owner.is(queue)) {
-            let whole = Touch { memory: shared.id, span: Span::new(0, u64::MAX), reads: true, writes: true };
-            let whole = std::slice::from_ref(&whole);
-            if self.observed(whole, Some(queue), Rule::Overlap).is_none() && self.held(whole).is_none() {
+    /// Lets a queue use memory that was taken from others: as the only one, or as one of several that read it.
+    fn give<'a>(
+        &self,
+        queue: QueueId,
+        touches: &[Touch],
+        buffers: impl Iterator<Item = &'a Arc<BufferInner>>,
+    ) {
+        for shared in buffers.map(|buffer| &buffer.shared) {
+            let is_written = is_written(shared.id, touches);
+            if shared.owner.allows(queue, is_written) {
+                continue;
+            }
+            let all = |writes| Touch { memory: shared.id, span: Span::new(0, u64::MAX), reads: true, writes };
+            let is_free_for = |touch: &Touch| {
+                let touches = std::slice::from_ref(touch);
+                self.observed(touches, Some(queue), Rule::Conflict).is_none() && self.held(touches).is_none()
+            };
+            if self.queues.len() > 1 && !is_written && is_free_for(&all(false)) {
+                shared.owner.share();
+            } else if is_free_for(&all(true)) {
                 shared.owner.give(queue);
             }
         }
@@ -206,6 +230,11 @@ impl Schedule {
     pub(crate) fn release(&mut self, id: u64) {
         self.holds.retain(|hold| hold.id != id);
     }
+}
+
+/// Whether accesses write any of a memory.
+fn is_written(memory: MemoryId, touches: &[Touch]) -> bool {
+    touches.iter().any(|touch| touch.memory == memory && touch.writes)
 }
 
 impl ContextInner {
@@ -266,7 +295,9 @@ impl ContextInner {
     ) -> Result<MutexGuard<'_, Schedule>, Error> {
         let mut schedule = self.lock();
         loop {
-            schedule.revoke(except, buffers.clone());
+            let others =
+                |buffer: &&Arc<BufferInner>| !except.is_some_and(|queue| buffer.shared.owner.is(queue));
+            buffers.clone().filter(others).for_each(|buffer| buffer.shared.owner.revoke());
             if let Some(queue) = schedule.observed(touches, except, rule).cloned() {
                 drop(schedule);
                 // What fails in that list is an affair of its events, and of whoever reads what it should have written.
@@ -281,7 +312,7 @@ impl ContextInner {
             match schedule.held(touches) {
                 None => {
                     if let Some(queue) = except {
-                        schedule.give(queue, buffers);
+                        schedule.give(queue, touches, buffers);
                     }
                     return Ok(schedule);
                 }

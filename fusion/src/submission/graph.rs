@@ -27,6 +27,7 @@ mod dot;
 mod known;
 mod works;
 
+pub(crate) use works::Mark;
 use works::{Work, WorkId, Works};
 
 /// One byte range that a piece of work reads, writes, or both.
@@ -59,6 +60,9 @@ pub(crate) enum Stage {
     Compute = 0,
     Transfer = 1,
 }
+
+/// How many accesses of a memory there may be before those go that are complete, even if they may be repeated.
+const CROWD: usize = 32;
 
 /// What a piece of work has to wait for.
 #[derive(Debug, Default)]
@@ -98,13 +102,6 @@ pub(crate) struct Batch {
     lane: u32,
     works: SmallVec<[(WorkId, Touches); 1]>,
     synced_before: [[u64; 2]; 2],
-}
-
-/// A mark of a piece of work that may be repeated: see [`Graph::repeat`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
-    work: WorkId,
-    number: u64,
 }
 
 /// The graph. One per context; the caller's lock guards it.
@@ -236,13 +233,19 @@ impl Graph {
         self.forget(touch);
         let (works, lanes) = (&mut self.works, &self.lanes);
         let accesses = self.live.entry(touch.memory).or_default();
+        let is_crowded = accesses.len() > CROWD;
         accesses.retain(|old| {
-            let covered = touch.span.covers(old.span);
+            if old.work == work {
+                return true;
+            }
+            let (covered, conflicts) = (touch.span.covers(old.span), old.conflicts(touch));
             let earlier = works.get(old.work);
             // A later read stands for an earlier one only where one barrier would order both.
             let stands_for = || touch.writes || (!old.writes && earlier.same_line(works.get(work)));
-            let stays = old.work == work || !(is_done(lanes, earlier.point) || (covered && stands_for()));
-            if !stays || old.conflicts(touch) && old.work != work {
+            // What is repeated is repeated with all that it has in force.
+            let is_repeated = earlier.again && !conflicts && !is_crowded;
+            let stays = is_repeated || !(is_done(lanes, earlier.point) || (covered && stands_for()));
+            if conflicts || !stays {
                 works.get_mut(old.work).again = false;
             }
             if !stays {
@@ -311,9 +314,17 @@ fn drop_done(works: &mut Works, lanes: &[Lane], accesses: &mut SmallVec<[Access;
 
 /// Submissions that are made again and again.
 impl Graph {
-    /// Puts in force, as [`commit`](Graph::commit) does, a submission of one piece of work, and gives a mark of it if it may be
-    /// repeated.
-    pub(crate) fn commit_repeatable(&mut self, batch: &Batch, point: Point, waited: bool) -> Option<Mark> {
+    /// Puts in force, as [`commit`](Graph::commit) does, a submission of one piece of work, and gives a mark of it if it waited
+    /// for nothing, so that it may be repeated. What it takes the place of is repeated no more.
+    pub(crate) fn commit_repeatable(
+        &mut self,
+        batch: &Batch,
+        point: Point,
+        (before, waited): (Option<Mark>, bool),
+    ) -> Option<Mark> {
+        if let Some(Work { again, .. }) = before.and_then(|mark| self.works.find(mark)) {
+            *again = false;
+        }
         self.commit(batch, point);
         match &*batch.works {
             [(work, touches)] if !waited && !touches.is_empty() => {
@@ -329,7 +340,7 @@ impl Graph {
     /// is, and nothing was that conflicts with it. Then says whether it is pending.
     #[inline]
     pub(crate) fn repeat(&mut self, mark: Mark, lane: u32) -> Option<bool> {
-        let work = self.works.find(mark.work).filter(|work| work.number == mark.number)?;
+        let work = self.works.find(mark)?;
         (work.again && work.point.queue == lane).then(|| !is_done(&self.lanes, work.point))
     }
 

@@ -71,15 +71,18 @@ pub(crate) struct QueueId(pub(crate) u64);
 /// Which queue may list and run work on a memory without a look at what others do with it.
 ///
 /// A queue becomes the owner of what nobody owned, with its own state locked, or of what no list of another queue and no hold of
-/// the host touches, with the schedule locked. Whoever finds another owner locks the schedule, makes the memory nobody's to
-/// take, and only then looks at lists, each under the lock of its queue: it sees what an owner has listed, or that queue sees
-/// that it is the owner no more.
+/// the host touches, with the schedule locked. What several only read is shared. Whoever finds that it may not use a memory
+/// locks the schedule, makes the memory nobody's to take, and only then looks at lists, each under the lock of its queue: it
+/// sees what that queue has listed, or the queue sees that it may no more.
 #[derive(Debug, Default)]
 pub(crate) struct Owner(AtomicU64);
 
 impl Owner {
     /// Who has to look at what others do: everybody.
     const NONE: u64 = u64::MAX;
+
+    /// All queues may read.
+    const SHARED: u64 = u64::MAX - 1;
 
     /// Whether the queue is the owner, now if there never was one.
     #[inline]
@@ -89,9 +92,20 @@ impl Owner {
         owner == queue.0 || (owner == 0 && self.0.compare_exchange(0, queue.0, both, acquire).is_ok())
     }
 
+    /// Whether the queue may use it so without a look at what others do.
+    #[inline]
+    pub(crate) fn allows(&self, queue: QueueId, writes: bool) -> bool {
+        self.is(queue) || (!writes && self.0.load(Ordering::Acquire) == Owner::SHARED)
+    }
+
     /// Makes everybody look. The schedule is locked.
     pub(crate) fn revoke(&self) {
         self.0.store(Owner::NONE, Ordering::Release);
+    }
+
+    /// Lets all queues read. The schedule is locked.
+    pub(crate) fn share(&self) {
+        self.0.store(Owner::SHARED, Ordering::Release);
     }
 
     /// Makes the queue the owner. The schedule is locked.

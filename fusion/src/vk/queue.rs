@@ -67,8 +67,9 @@ pub(crate) struct GpuQueue {
     pub(super) index: u32,
 }
 
-/// What all handles of a queue share.
+/// What all handles of a queue share, in lines of memory of its own.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(super) struct QueueShared {
     index: u32,
     pub(super) timeline: Arc<Semaphore>,

@@ -394,7 +394,7 @@ impl ContextInner {
             return None;
         }
         let mut schedule = self.lock();
-        let QueueState { mode, last, .. } = &mut *origin.state();
+        let QueueState { mode, past, .. } = &mut *origin.state();
         let is_free = || schedule.is_free(origin.id, kept.buffers.iter(), || kept.touches());
         if !matches!(mode, Mode::Direct) || !is_free() {
             return None;
@@ -408,7 +408,7 @@ impl ContextInner {
             return None;
         }
         let run = Run { routine, views: &[], buffers, pushes: None, take: Some(take) };
-        let settled = self.perform(&mut schedule, (origin, last), run).ok()?;
+        let settled = self.perform(&mut schedule, (origin, past), run).ok()?;
         Some(EventInner::at_once(origin, settled))
     }
 }

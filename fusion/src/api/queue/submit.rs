@@ -86,7 +86,7 @@ impl Queue {
         let (take, views) = (known.take(&buffers), &*known.signature.views);
         let (routine, buffers, take) = (&known.routine, &buffers, take.as_deref());
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take };
-        let settled = context.perform(&mut schedule, (origin, &mut state.last), run).ok()?;
+        let settled = context.perform(&mut schedule, (origin, &mut state.past), run).ok()?;
         Some(EventInner::at_once(origin, settled))
     }
 

@@ -182,7 +182,7 @@ fn what_is_repeated_keeps_its_place() {
     let touches = [read(1, 0..16), write(2, 0..16)];
     let mut batch = graph.begin(0);
     graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &touches);
-    let mark = graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, false).unwrap();
+    let mark = graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, (None, false)).unwrap();
     assert_eq!(graph.repeat(mark, 0), Some(true));
     assert_eq!(graph.repeat(mark, 1), None, "on another queue it is something else");
     submit(&mut graph, 1, 1, Stage::Compute, &[write(3, 0..16), read(2, 16..32)]);
@@ -200,15 +200,14 @@ fn repeatable(graph: &mut Graph, memory: MemoryId, waited: bool) -> Option<Mark>
     let read = Touch { memory, ..read(1, 0..16) };
     let mut batch = graph.begin(0);
     graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &[read, write(2, 0..16)]);
-    graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, waited)
+    graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, (None, waited))
 }
 
 #[test]
 fn what_is_out_of_force_is_not_repeated() {
     let id = read(1, 0..1).memory;
     assert_eq!(repeatable(&mut Graph::default(), id, true), None, "it would have to wait again");
-    // A read of what it reads stands for its own, a write comes between, and so does what is complete and gone.
-    for touch in [read(1, 0..32), write(1, 8..9), read(2, 3..4)] {
+    for touch in [write(1, 8..9), read(2, 3..4), write(2, 0..16)] {
         let mut graph = Graph::default();
         let mark = repeatable(&mut graph, id, false).unwrap();
         submit(&mut graph, 0, 2, Stage::Compute, &[touch]);
@@ -222,6 +221,13 @@ fn what_is_out_of_force_is_not_repeated() {
     assert_eq!(graph.repeat(mark, 0), None);
     submit(&mut graph, 0, 2, Stage::Compute, &[write(7, 0..1)]);
     assert_eq!(graph.repeat(mark, 0), None, "another has its place now");
+    // Nor is what something else has taken the place of.
+    let mut graph = Graph::default();
+    let mark = repeatable(&mut graph, id, false).unwrap();
+    let mut batch = graph.begin(0);
+    graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &[read(1, 0..16)]);
+    let next = graph.commit_repeatable(&batch, Point { queue: 0, value: 2 }, (Some(mark), false)).unwrap();
+    assert_eq!((graph.repeat(mark, 0), graph.repeat(next, 0)), (None, Some(true)));
     // What is known of a memory ends with the next write, which has to be looked at.
     let mut graph = Graph::default();
     let memory = SharedMemory::new();
@@ -246,7 +252,7 @@ fn what_is_repeated_needs_its_barrier_until_it_is_complete() {
     let mut graph = Graph::default();
     let mut batch = graph.begin(0);
     graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &[write(2, 0..16)]);
-    let mark = graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, false).unwrap();
+    let mark = graph.commit_repeatable(&batch, Point { queue: 0, value: 1 }, (None, false)).unwrap();
     graph.repeated(mark, Point { queue: 0, value: 2 }, true);
     graph.seen(0, 1);
     assert_eq!(graph.repeat(mark, 0), Some(true));
@@ -269,4 +275,31 @@ fn dispatches_of_one_submission_see_each_other() {
     assert_eq!(graph.add(&mut batch, &label, Stage::Compute, &[read(1, 0..4)]).barrier, None);
     graph.commit(&batch, Point { queue: 0, value: 1 });
     assert_eq!(graph.conflicts(&write(1, 0..16)).as_slice(), [Point { queue: 0, value: 1 }]);
+}
+
+#[test]
+fn what_several_read_and_repeat_stays_in_force() {
+    let mut graph = Graph::default();
+    let mut marks = Vec::new();
+    for value in 1..5 {
+        let touches = [read(1, 0..16), write(1 + value, 0..16)];
+        let mut batch = graph.begin(0);
+        graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &touches);
+        let point = Point { queue: 0, value };
+        marks.push(graph.commit_repeatable(&batch, point, (None, false)).unwrap());
+        graph.seen(0, value);
+    }
+    assert!(marks.iter().all(|mark| graph.repeat(*mark, 0) == Some(false)));
+    graph.repeated(marks[1], Point { queue: 0, value: 9 }, false);
+    assert_eq!(graph.conflicts(&write(1, 0..4)).as_slice(), [Point { queue: 0, value: 9 }]);
+    submit(&mut graph, 0, 10, Stage::Compute, &[write(1, 3..4)]);
+    assert!(marks.iter().all(|mark| graph.repeat(*mark, 0).is_none()), "they come after the write now");
+    // Those that are never repeated again do not stay for ever.
+    for value in 11..200 {
+        let mut batch = graph.begin(0);
+        graph.add(&mut batch, &Arc::from("work"), Stage::Compute, &[read(1, 0..16)]);
+        graph.commit_repeatable(&batch, Point { queue: 0, value }, (None, false));
+        graph.seen(0, value);
+    }
+    assert!(graph.works.iter().count() <= CROWD + 2);
 }

@@ -9,7 +9,15 @@ use crate::vk::Point;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WorkId(u32);
 
+/// A mark of a piece of work that may be repeated: see [`Graph::repeat`](super::Graph::repeat).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) work: WorkId,
+    pub(crate) number: u64,
+}
+
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Work {
     pub(crate) label: Arc<str>,
     pub(crate) stage: Stage,
@@ -71,8 +79,11 @@ impl Works {
         self.slots[id.0 as usize].as_ref().expect("invariant: work is kept while an access refers to it")
     }
 
-    pub(crate) fn find(&self, id: WorkId) -> Option<&Work> {
-        self.slots.get(id.0 as usize)?.as_ref()
+    /// The work of a mark, if it is still there.
+    #[inline]
+    pub(crate) fn find(&mut self, mark: Mark) -> Option<&mut Work> {
+        let slot = self.slots.get_mut(mark.work.0 as usize)?;
+        slot.as_mut().filter(|work| work.number == mark.number)
     }
 
     pub(crate) fn get_mut(&mut self, id: WorkId) -> &mut Work {
