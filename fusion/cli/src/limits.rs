@@ -8,7 +8,7 @@ use crate::pipeline::{Pipeline, Problem, Submit, bind};
 use vkfuse::{DeviceInfo, DeviceLimits};
 use vkfuse_jit::kernel::BindingKind;
 
-/// Checks every buffer and submission of `pipeline`.
+/// Checks every buffer, kernel and submission of `pipeline`.
 pub(crate) fn check(pipeline: &Pipeline, checked: &Checked, device: &DeviceInfo) -> Result<(), Problem> {
     let limits = &device.limits;
     for buffer in &pipeline.buffers {
@@ -20,6 +20,15 @@ pub(crate) fn check(pipeline: &Pipeline, checked: &Checked, device: &DeviceInfo)
                 device.name
             );
             return Err(pipeline.problem(&buffer.place, message));
+        }
+    }
+    for kernel in &pipeline.kernels {
+        if let Some((size, place)) = &kernel.subgroup_size
+            && *size != device.subgroup_size
+        {
+            let (name, own) = (&device.name, device.subgroup_size);
+            let message = format!("{name} runs kernels with sub-groups of {own}");
+            return Err(pipeline.problem(place, message));
         }
     }
     for (submit, checked) in pipeline.submits.iter().zip(&checked.submits) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     api::context::Context,
-    error::Error,
+    error::{Error, SubmitError},
     jit::{self, Module, SpecConstant, Specialized},
     runtime::context::ContextInner,
     submission::kernel::{KernelId, KernelInner, check_device},
@@ -65,6 +65,21 @@ impl Kernel {
     /// An unknown constant, or a value of the wrong type.
     pub fn specialized(&self, values: &[(u32, jit::SpecValue)]) -> Result<Arc<Specialized>, Error> {
         Ok(self.inner.jit.specialize(values)?)
+    }
+
+    /// The same kernel, for who relies on sub-groups of so many invocations (`requiredSubgroupSize`). Kernels run with the device's default
+    /// ([`DeviceInfo::subgroup_size`](crate::DeviceInfo::subgroup_size)), fused and unfused, which is pinned where a device could take another one.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError::SubgroupSize`], where the default is another size.
+    pub fn with_subgroup_size(&self, size: u32) -> Result<Kernel, Error> {
+        let info = &self.inner.device.gpu.caps().info;
+        if size == info.subgroup_size {
+            return Ok(self.clone());
+        }
+        let (default, device) = (info.subgroup_size, info.name.clone());
+        Err(Error::submit(self.name(), SubmitError::SubgroupSize { size, default, device }))
     }
 
     /// The context it belongs to.

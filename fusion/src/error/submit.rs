@@ -54,6 +54,18 @@ pub enum SubmitError {
         /// The device's name.
         device: String,
     },
+    /// The kernel was asked to have sub-groups of another size than the device's default, with which all kernels run.
+    #[error(
+        "it is to have sub-groups of {size}, and device `{device}` runs kernels with sub-groups of {default}"
+    )]
+    SubgroupSize {
+        /// The size asked for.
+        size: u32,
+        /// The device's default.
+        default: u32,
+        /// The device's name.
+        device: String,
+    },
     /// Two arguments for one binding.
     #[error("{at} got two arguments")]
     RepeatedBinding {

@@ -196,14 +196,14 @@ fn barriers_stand_where_elements_meet() {
         submitted.unwrap();
     };
     sum();
-    for element in 0..2 {
+    for (element, bias) in other.iter().enumerate().take(2) {
         let write = || {
-            line(&rig, &rows[10], other[element]);
+            line(&rig, &rows[10], bias);
             sum();
         };
         assert_eq!(barriers(&write), 1, "element {element} is read");
         let read = || {
-            line(&rig, other[element], &rows[10]);
+            line(&rig, bias, &rows[10]);
             sum();
         };
         assert_eq!(barriers(&read), 0, "element {element} is only read");

@@ -5,7 +5,7 @@
 use std::error::Error as _;
 
 use crate::support::{Rig, shader};
-use vkfuse::{Buffer, Error, FusionProperties, FusionWrapper, Handler, Module, Outcome};
+use vkfuse::{Buffer, Error, FusionProperties, FusionWrapper, Handler, Module, Outcome, SubmitError};
 
 /// The words of a kernel of the `shaders` folder.
 fn words(name: &str) -> Vec<u32> {
@@ -409,5 +409,30 @@ impl Random {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
+    }
+}
+
+#[test]
+fn a_sub_group_size_is_the_devices_or_an_error() {
+    let rig = rig!();
+    let own = rig.context.device_info().subgroup_size;
+    let kernel = rig.kernel("library/line");
+    let sized = kernel.with_subgroup_size(own).unwrap();
+    let (a, b) =
+        (rig.context.buffer_from(&[1.0f32; 64]).unwrap(), rig.context.buffer_from(&[0.0f32; 64]).unwrap());
+    let submitted = rig.queue.submit(|h| {
+        h.arg(0, a.read()).arg(1, b.write()).push(&64u32).dispatch_items(&sized, [64, 1, 1]);
+    });
+    submitted.unwrap();
+    assert_eq!(b.download().unwrap(), [2.0; 64]);
+    for size in [0, own + 1, own * 2] {
+        match kernel.with_subgroup_size(size) {
+            Err(Error::Submit {
+                problem: SubmitError::SubgroupSize { size: asked, default, .. }, ..
+            }) => {
+                assert_eq!((asked, default), (size, own));
+            }
+            other => panic!("{:?}", other.map(|_| ())),
+        }
     }
 }

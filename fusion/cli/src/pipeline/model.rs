@@ -37,6 +37,8 @@ pub(crate) struct KernelDecl {
     pub(crate) entry_place: Place,
     /// `local_size`: instead of that of the module, and where it stands.
     pub(crate) local_size: Option<([u32; 3], Place)>,
+    /// `subgroup_size`: what the device's has to be, and where it stands.
+    pub(crate) subgroup_size: Option<(u32, Place)>,
     /// A kernel of the command's own.
     pub(crate) step: Option<Step>,
 }

@@ -106,7 +106,7 @@ fn named<T>(
 }
 
 fn kernel(folder: &Path, name: &str, node: &Node<'_>) -> Result<KernelDecl, Problem> {
-    let table = node.table(&["path", "entry", "local_size"])?;
+    let table = node.table(&["path", "entry", "local_size", "subgroup_size"])?;
     let path = table.require("path")?;
     let entry = table.get("entry");
     Ok(KernelDecl {
@@ -115,6 +115,10 @@ fn kernel(folder: &Path, name: &str, node: &Node<'_>) -> Result<KernelDecl, Prob
         path_place: path.place(),
         entry_place: entry.as_ref().unwrap_or(node).place(),
         entry: entry.map(|entry| entry.string().map(str::to_owned)).transpose()?,
+        subgroup_size: match table.get("subgroup_size") {
+            Some(size) => Some((size.integer_in(1, 128)? as u32, size.place())),
+            None => None,
+        },
         local_size: match table.get("local_size") {
             Some(size) => Some((extent(&size)?, size.place())),
             None => None,

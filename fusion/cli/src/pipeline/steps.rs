@@ -44,6 +44,7 @@ impl Step {
             entry: None,
             entry_place: node.place(),
             local_size: None,
+            subgroup_size: None,
             step: Some(self),
         }
     }

@@ -58,7 +58,12 @@ const CASES: &[Case] = &[
     Case("name", "nmae", "2:1: nmae: unknown key \"nmae\"", "expected format, name"),
     Case("name = \"good\"", "name = 3", "2:1: name: expected a string", "the integer 3"),
     Case("[fusion]", "[fuse]", "30:2: fuse: unknown key", ""),
-    Case("entry =", "enter =", "5:1: kernels.mul.enter: unknown key", "expected path, entry or local_size"),
+    Case(
+        "entry =",
+        "enter =",
+        "5:1: kernels.mul.enter: unknown key",
+        "expected path, entry, local_size or subgroup_size",
+    ),
     Case("seed = 7", "sed = 7", "12:1: buffers.x.sed: unknown key", ""),
     Case("force", "Force", "33:1: fusion.Force: unknown key", ""),
     Case("kernel = \"mul\"\n", "", "21:1: submit[0]: missing key \"kernel\"", ""),

@@ -261,3 +261,32 @@ fn a_closed_pipe_is_no_failure() {
     let finished = finish(shell.args(["-c", &line]));
     assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("{", ""));
 }
+
+/// A file may say how many invocations a sub-group has to have; another device is an error.
+#[test]
+fn a_sub_group_size_is_that_of_the_device_or_an_error() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shader = root().join("shaders/library/line.spv").display().to_string();
+    let file = folder.path().join("sizes.toml").display().to_string();
+    let run = |size: u64| {
+        let text = format!(
+            "format = 1\n[kernels.line]\npath = \"{shader}\"\nsubgroup_size = {size}\n[buffers.a]\ntype = \"f32\"\nlen = 64\n\
+             [buffers.b]\ntype = \"f32\"\nlen = 64\n[[submit]]\nkernel = \"line\"\nglobal = [64]\n\
+             args = {{ 0 = \"a\", 1 = \"b\" }}\npush = [{{ u32 = 64 }}]\n"
+        );
+        std::fs::write(&file, text).expect("the folder can be written");
+        vkfuse(&["run", &file, "--json"])
+    };
+    let finished = run(200);
+    assert!(finished.status == 2 && finished.stderr.contains("subgroup_size: 200"), "{}", finished.stderr);
+    // One of them is the device's.
+    let sizes = [1, 2, 4, 8, 16, 32, 64, 128];
+    let right: Vec<u64> = sizes.into_iter().filter(|size| run(*size).status == 0).collect();
+    assert_eq!(right.len(), 1, "{right:?}");
+    let wrong = run(if right[0] == 128 { 64 } else { 128 });
+    let said = format!("runs kernels with sub-groups of {}", right[0]);
+    assert!(wrong.status == 2 && wrong.stderr.contains(&said), "{}", wrong.stderr);
+}
