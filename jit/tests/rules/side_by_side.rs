@@ -2,6 +2,7 @@
 
 use vkfuse_jit::plan::{AloneReason, InterleaveFacts, Promote};
 
+use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
 use super::rows::{reduce, spread};
 
@@ -256,6 +257,27 @@ probes! {
             let checked =
                 with_rows(Lab::new(256), rows).submit(&shared, [rows, 1, 1], &[0, 2], &[]).several(2).check();
             checked.together(if rows > 1 { 2 } else { 1 });
+        }
+    }
+
+    // Of their own: work-groups stay alone, and local ids the dispatch's.
+    fn kernels_with_sub_group_operations_are_left_alone() {
+        if !is_possible() {
+            return;
+        }
+        let own = glsl(
+            "",
+            "a z",
+            "8",
+            "shared uint part[8]; --- part[l] = a[i] + (subgroupElect() ? 1u : 1u); barrier(); z[i] = part[7u - l];",
+        );
+        for subgroup_size in [0, 8] {
+            let mut lab = with_rows(Lab::new(256), 8).submit(&own, [8, 1, 1], &[0, 2], &[]).several(2);
+            lab.limits.subgroup_size = subgroup_size;
+            lab.limits.loops.at_once = 2;
+            let checked = lab.check();
+            assert!(checked.alone().contains("sub-group operations"), "{}", checked.alone());
+            assert_eq!(checked.plan.steps[0].subgroup_size(), None);
         }
     }
 
