@@ -46,9 +46,9 @@ const MAX_INSTRUCTIONS: u32 = 64;
 /// Most instructions that rounds of a group may have which need not be written out.
 const MAX_OF_ALL: u32 = 1 << 13;
 
-/// Most bytes that an invocation keeps to itself where loops over constants are written out beside them. Measured on an H200: with 512, rows of
-/// 16,384 took 221 µs (softmax) and 313 (RMS norm) with them written out, 164 and 234 without; with 256, rows of 8,192 took 143 and 149.
-const MOST_BESIDE_TREES: u64 = 256;
+/// Most bytes that an invocation keeps to itself where loops over constants are written out beside them. Measured on an H200: with 256, rows of
+/// 16,384 took 221 µs (softmax) and 313 (RMS norm) with them written out, 164 and 234 without; with 128, rows of 8,192 took 143 and 149.
+const MOST_BESIDE_TREES: u64 = 128;
 
 /// Fewest rounds that are to be left of a loop that is written out in part.
 const LEAST_TIMES: u32 = 2;

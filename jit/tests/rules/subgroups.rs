@@ -1,6 +1,6 @@
 //! Barriers of the work-group that become a sub-group's: which, and that nobody misses the others.
 
-use vkfuse_jit::plan::{InterleaveFacts, LoopFacts, Step};
+use vkfuse_jit::plan::{InterleaveFacts, LoopFacts, Promote, Step};
 
 use super::lab::{Checked, Lab, kernel};
 use super::rows::{reduce, spread};
@@ -141,6 +141,19 @@ probes! {
                 .submit(&reduce("own + v", "x + y"), [5, 1, 1], &[2, 3], &[16])
                 .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [5, 1, 1], &[2, 3, 4], &[16]);
             in_subgroups(lab, size, 2).check().fused(2);
+        }
+    }
+
+    // Beside many words that an invocation keeps a tree stays a loop, and its barriers the work-group's.
+    fn trees_stay_loops_beside_long_rows() {
+        for (w, size) in [(16, Some(8)), (256, Some(8)), (264, None), (512, None)] {
+            let lab = Lab::new(3 * u64::from(w))
+                .promote(1, Promote::Auto)
+                .submit(&spread("a[at] * 3u + b[0]"), [3, 1, 1], &[0, 3, 1], &[w])
+                .submit(&reduce("own + v", "x + y"), [3, 1, 1], &[1, 2], &[w]);
+            let mut lab = in_subgroups(lab, 8, 1);
+            lab.limits.loops = LoopFacts { rounds: 64, at_once: 2, private_bytes: 256 };
+            assert_eq!(lab.check().plan.steps[0].subgroup_size(), size, "{w}");
         }
     }
 
