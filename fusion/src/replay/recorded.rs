@@ -215,7 +215,7 @@ impl Replay {
             |(place, touch): &(u32, Touch)| Touch { memory: buffers[*place as usize].shared.id, ..*touch };
         let touches: Touches = self.touches.iter().map(touch).collect();
         let mut batch = graph.begin(lane);
-        let needs = graph.add(&mut batch, &self.label, Stage::Compute, &touches);
+        let needs = graph.add_all(&mut batch, &self.label, Stage::Compute, touches);
         let submitted = if again {
             let tape = self.tape(device, graph, lane, needs.barrier, (buffers, take));
             tape.and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits, profile)?))

@@ -9,7 +9,7 @@ use crate::{
     error::Unreadable,
     jit::{self, BufferId, Numbers},
     report::{
-        list::{Elsewhere, FusionReport, Renamed, Reported, Said, Tier},
+        list::{Elsewhere, FusionReport, Reported, Said, Tier},
         outcome::Outcome,
     },
     submission::{
@@ -28,7 +28,7 @@ pub(crate) struct Routine {
     /// What buffers have to hold, from a byte on.
     numbers: SmallVec<[(u32, u64, Numbers); 1]>,
     /// What is said of a run, about these memories, in the order of the buffers.
-    report: Option<(Arc<FusionReport>, SmallVec<[BufferId; 8]>)>,
+    report: Option<(Arc<FusionReport>, Arc<[BufferId]>)>,
 }
 
 /// Bytes that are written, or that a fused kernel keeps to itself.
@@ -115,14 +115,11 @@ impl Routine {
     }
 
     fn report_on(&self, buffers: &Buffers) -> Option<Reported> {
-        let (report, ids) = self.report.as_ref()?;
-        let renamed = |(was, buffer): (&BufferId, &Arc<BufferInner>)| Renamed {
-            was: *was,
-            is: buffer.shared.id.planned(),
-            name: buffer.given_name(),
-        };
-        let buffers = ids.iter().zip(buffers).map(renamed).collect();
-        Some(Reported::Of(Elsewhere { report: report.clone(), buffers }))
+        let (report, was) = self.report.as_ref()?;
+        let is = buffers.iter().map(|buffer| buffer.shared.id.planned()).collect();
+        let name = |(place, buffer): (usize, &Arc<BufferInner>)| Some((place, buffer.given_name()?));
+        let named = buffers.iter().enumerate().filter_map(name).collect();
+        Some(Reported::Of(Elsewhere { report: report.clone(), was: was.clone(), is, named }))
     }
 }
 

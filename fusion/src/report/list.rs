@@ -228,10 +228,6 @@ pub(crate) struct Said {
 
 /// A report, or what it is made from when somebody asks for it.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is made for each run on other buffers, and lies on the heap with what is said"
-)]
 pub(crate) enum Reported {
     Made(Arc<FusionReport>),
     Of(Elsewhere),
@@ -241,15 +237,12 @@ pub(crate) enum Reported {
 #[derive(Debug)]
 pub(crate) struct Elsewhere {
     pub(crate) report: Arc<FusionReport>,
-    pub(crate) buffers: SmallVec<[Renamed; 8]>,
-}
-
-/// A buffer of that list, and the one in its place.
-#[derive(Debug)]
-pub(crate) struct Renamed {
-    pub(crate) was: BufferId,
-    pub(crate) is: BufferId,
-    pub(crate) name: Option<Arc<str>>,
+    /// The memories of that list.
+    pub(crate) was: Arc<[BufferId]>,
+    /// Those in their place.
+    pub(crate) is: SmallVec<[BufferId; 8]>,
+    /// Names that were given, by place.
+    pub(crate) named: Vec<(usize, Arc<str>)>,
 }
 
 impl Reported {
@@ -264,14 +257,17 @@ impl Reported {
 
 impl Elsewhere {
     fn report(&self) -> FusionReport {
-        let Elsewhere { report, buffers } = self;
+        let Elsewhere { report, was, is: now, named } = self;
         let mut report = FusionReport::clone(report);
-        let is = |id: BufferId| buffers.iter().find(|buffer| buffer.was == id).map_or(id, |buffer| buffer.is);
+        let is = |id: BufferId| was.iter().position(|was| *was == id).map_or(id, |place| now[place]);
         rename(&mut report.plan, is);
         let arguments = report.kernels.iter_mut().flat_map(|one| &mut one.arguments);
         arguments.for_each(|argument| argument.buffer = is(argument.buffer));
-        let name = |buffer: &Renamed| buffer.name.clone().unwrap_or_else(|| default_name(buffer.is));
-        report.names = names(buffers.iter().map(|buffer| (buffer.is, name(buffer))));
+        let name = |place: usize| {
+            let given = named.iter().find(|(of, _)| *of == place);
+            given.map_or_else(|| default_name(now[place]), |(_, name)| name.clone())
+        };
+        report.names = names(now.iter().enumerate().map(|(place, is)| (*is, name(place))));
         report
     }
 }

@@ -55,8 +55,8 @@ impl SharedContents {
     /// The range holds nothing that may be read. Whether that is new.
     pub(crate) fn lost(&self, range: Span, why: Unreadable) -> bool {
         let mut ranges = self.lock();
-        let others = ranges.bad.iter().filter(|(bad, _)| bad.overlaps(range)).count();
-        if others == 1 && ranges.bad.iter().any(|(bad, known)| *bad == range && *known == why) {
+        let mut others = ranges.bad.iter().filter(|(bad, _)| bad.overlaps(range));
+        if others.next() == Some(&(range, why)) && others.next().is_none() {
             return false;
         }
         ranges.lost(range, why);

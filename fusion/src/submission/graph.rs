@@ -143,13 +143,24 @@ impl Graph {
         stage: Stage,
         touches: &[Touch],
     ) -> Needs {
+        self.add_all(batch, label, stage, Touches::from_slice(touches))
+    }
+
+    /// As [`add`](Graph::add), of accesses that are at hand to be kept.
+    pub(crate) fn add_all(
+        &mut self,
+        batch: &mut Batch,
+        label: &Arc<str>,
+        stage: Stage,
+        touches: Touches,
+    ) -> Needs {
         let lane = batch.lane;
         self.position += 1;
         let position = self.position;
         let synced = self.lanes[lane as usize].synced;
         let mut needs = Needs::default();
         let mut from = [false; 2];
-        for touch in touches {
+        for touch in &touches {
             let live = self.live.get(&touch.memory).into_iter().flatten();
             for access in live.filter(|access| access.conflicts(touch)) {
                 let work = self.works.get(access.work);
@@ -177,7 +188,7 @@ impl Graph {
         let point = Point { queue: lane, value: u64::MAX };
         let (label, number) = (label.clone(), position);
         let work = Work { label, stage, point, position, number, ordered: false, again: false, accesses: 0 };
-        batch.works.push((self.works.add(work), Touches::from_slice(touches)));
+        batch.works.push((self.works.add(work), touches));
         needs
     }
 
