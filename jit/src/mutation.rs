@@ -189,6 +189,8 @@ mutants! {
     #[load = true] ConstantsArePlain: "sums and products with constants count as those of values nobody knows",
     MemoryIsNotHidden: "floats handed over in memory are not hidden",
     RoundsShowConstants: "constants of rounds that are written out are left to the compiler",
+    OwnStoresAreOpen: "what a kernel loads of its own stores is left to the compiler",
+    TwinsAreOpen: "bindings of a kernel that are the same memory, and equal arguments of it, are left to the compiler",
     NumbersAreNotHidden: "integers that become floats are not hidden",
     ArgumentsAreNotHidden: "arguments that two members share are not hidden",
     // Internalization.

@@ -17,6 +17,8 @@
 
 mod data;
 mod ops;
+#[cfg(feature = "wgsl")]
+mod own;
 mod table;
 mod text;
 

@@ -221,19 +221,6 @@ impl KernelAnalysis {
         if first.at.0 == second.at.0 { first.at.1 < second.at.1 } else { self.dominance[a][b] }
     }
 
-    /// Whether an access finds what its own kernel stored, whatever other kernels did: a store to the same place has
-    /// happened before.
-    pub(crate) fn finds_its_own(&self, number: usize) -> bool {
-        let access = &self.accesses[number];
-        self.accesses.iter().enumerate().any(|(earlier, store)| {
-            store.kind == AccessKind::Write
-                && (store.binding, store.constant) == (access.binding, access.constant)
-                && store.terms == access.terms
-                && store.size >= access.size
-                && self.precedes(earlier, number)
-        })
-    }
-
     /// Accesses by block and position: their number, and that among those of their binding.
     pub(crate) fn numbered(&self) -> AHashMap<(usize, usize), (usize, usize)> {
         let mut counts: AHashMap<usize, usize> = AHashMap::new();

@@ -303,7 +303,7 @@ impl<'a> Vectorizer<'a> {
         let mut each = false;
         let mut operands: Vec<Result<Value, Operand>> = Vec::with_capacity(inst.operands.len());
         let number = self.normal.floats.numbers.made.get(&result).copied();
-        let number = number.filter(|_| self.member.hidden.numbers);
+        let number = number.filter(|_| self.member.hidden.numbers || self.member.hidden.own);
         for (at, operand) in inst.operands.iter().enumerate() {
             operands.push(match operand {
                 Operand::IdRef(id) => {

@@ -7,9 +7,9 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{ExecutionMode, Op, StorageClass};
 
 use super::{Binding, SetBinding, push_block};
-use crate::analysis::access::AccessKind;
+use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::cfg::Cfg;
-use crate::analysis::floats::FloatUse;
+use crate::analysis::floats::{FloatUse, Floats};
 use crate::analysis::if_conversion::{StraightLine, straight_line};
 use crate::analysis::interleave::{Alone, Globals, has_barrier, manner};
 use crate::analysis::layout::Types;
@@ -33,6 +33,8 @@ pub struct NormalKernel {
     pub(crate) execution_modes: Vec<String>,
     /// Whether it has barriers, if its work-groups can be done side by side. Worked out when it is first asked for.
     side_by_side: OnceLock<Result<bool, Alone>>,
+    /// Reads that may find what the kernel wrote. Worked out when it is first asked for.
+    behind_stores: OnceLock<Vec<bool>>,
     /// The push constants that plans may depend on. Worked out when it is first asked for.
     pub(crate) planned_push: OnceLock<Vec<(u32, u8)>>,
 }
@@ -67,6 +69,7 @@ impl NormalKernel {
             push_block,
             execution_modes,
             side_by_side: OnceLock::new(),
+            behind_stores: OnceLock::new(),
             planned_push: OnceLock::new(),
         }
     }
@@ -87,21 +90,38 @@ impl NormalKernel {
     /// By binding, of `count`: whether control can come from an access that writes to it to one that reads from it.
     pub(crate) fn reads_back(&self, count: usize) -> Vec<bool> {
         let mut reads_back = vec![false; count];
-        let Some(function) = self.module.functions.first() else { return reads_back };
-        let cfg = Cfg::new(function);
-        let accesses = || self.analysis.accesses.iter();
-        for store in accesses().filter(|store| store.kind.writes()) {
-            if reads_back[store.binding] {
-                continue;
-            }
-            let after = cfg.after(store.at.0);
-            reads_back[store.binding] = accesses().any(|load| {
-                load.binding == store.binding
-                    && load.kind != AccessKind::Write
-                    && (after[load.at.0] || load.at.0 == store.at.0 && load.at.1 > store.at.1)
-            });
-        }
+        let behind = self.behind_stores().iter().zip(&self.analysis.accesses);
+        behind.filter(|(behind, _)| **behind).for_each(|(_, access)| reads_back[access.binding] = true);
         reads_back
+    }
+
+    /// Loads, by number, that may find what the kernel itself stored, and of which its floats may be made.
+    pub(crate) fn own_loads(&self) -> &[bool] {
+        if self.floats.kind == Floats::Any && !mutant!(OwnStoresAreOpen) { self.behind_stores() } else { &[] }
+    }
+
+    /// Whether control can come to an access that reads, by number, from one that writes to its binding.
+    fn behind_stores(&self) -> &[bool] {
+        self.behind_stores.get_or_init(|| {
+            let accesses = &self.analysis.accesses;
+            let mut behind = vec![false; accesses.len()];
+            let Some(function) = self.module.functions.first() else { return behind };
+            let mut cfg = None;
+            for store in accesses.iter().filter(|store| store.kind.writes()) {
+                let reads = |(_, load): &(usize, &Access)| {
+                    load.binding == store.binding && load.kind != AccessKind::Write
+                };
+                let mut reading = accesses.iter().enumerate().filter(reads).peekable();
+                if reading.peek().is_none() {
+                    continue;
+                }
+                let after = cfg.get_or_insert_with(|| Cfg::new(function)).after(store.at.0);
+                for (number, load) in reading {
+                    behind[number] |= after[load.at.0] || load.at.0 == store.at.0 && load.at.1 > store.at.1;
+                }
+            }
+            behind
+        })
     }
 }
 

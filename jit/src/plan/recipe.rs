@@ -8,7 +8,7 @@ use super::submission::{FloatMode, Internalization};
 use crate::kernel::BindingKind;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 13;
+pub(crate) const CODE_VERSION: u32 = 14;
 
 /// How the ids of the members follow from those of the fused kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -154,12 +154,14 @@ pub(crate) struct Hidden {
     pub(crate) push: Vec<bool>,
     /// Through numbers that are made floats.
     pub(crate) numbers: bool,
+    /// Through loads of what the kernel stored itself.
+    pub(crate) own: bool,
 }
 
 impl Hidden {
     /// Whether nothing is hidden.
     pub(crate) fn is_empty(&self) -> bool {
-        !(self.numbers || self.bindings.contains(&true) || self.push.contains(&true))
+        !(self.numbers || self.own || self.bindings.contains(&true) || self.push.contains(&true))
     }
 }
 
@@ -292,10 +294,10 @@ impl Recipe {
                 };
                 numbers.into_iter().for_each(|n| out.u32(n));
             });
-            let Hidden { bindings, push, numbers } = hidden;
+            let Hidden { bindings, push, numbers, own } = hidden;
             out.list(bindings, |out, &hidden| out.u32(u32::from(hidden)));
             out.list(push, |out, &hidden| out.u32(u32::from(hidden)));
-            out.u32(u32::from(*numbers));
+            out.u32(u32::from(*numbers) | u32::from(*own) << 1);
             if !kept.is_empty() {
                 out.0.extend_from_slice(b"kept");
                 out.list(kept, |out, KeptLoad { access, index, slot, again }| {

@@ -7,6 +7,10 @@
 //! become floats are hidden too, because a number may be made of a float.
 //!
 //! Between members whose float arithmetic is plain (`analysis::floats`) nothing is hidden.
+//!
+//! Within a member, too, a compiler knows more in a fused kernel: which bindings are the same memory, which arguments are
+//! equal, and which stores a load cannot have to do with. So what a member loads of its own stores is hidden (and volatile
+//! where it runs alone, `emit::step`), and what two of its bindings or arguments have in common.
 
 use std::sync::Arc;
 
@@ -44,21 +48,30 @@ pub(crate) fn hidden(
     bindings: &[UnifiedBinding],
 ) -> Vec<Hidden> {
     let all: Vec<Floats> = kernels.iter().map(|kernel| floats(kernel)).collect();
-    let of = |(number, member): (usize, &Member)| {
-        let before = members[..number].iter().zip(&all);
+    let of = |(member_number, member): (usize, &Member)| {
+        let before = members[..member_number].iter().zip(&all);
         let open: Vec<&Member> =
-            before.filter(|(_, floats)| is_open(**floats, all[number])).map(|(earlier, _)| earlier).collect();
-        let reached = |target: &Target| {
-            let earlier = open.iter().flat_map(|earlier| &earlier.targets);
-            { earlier }.any(|other| may_meet(other, target, bindings))
+            before.filter(|(_, floats)| is_open(**floats, all[member_number])).map(|(earlier, _)| earlier).collect();
+        let computes = all[member_number] != Floats::None && !mutant!(TwinsAreOpen);
+        // A binding of its own that is the same memory: nobody knows that of the kernel alone.
+        let twin = |number: usize, target: &Target| {
+            let others = member.targets.iter().enumerate().filter(|(other, _)| *other != number);
+            computes && { others }.any(|(_, other)| may_meet(other, target, bindings))
         };
+        let reached = |(number, target): (usize, &Target)| {
+            let mut earlier = open.iter().flat_map(|earlier| &earlier.targets);
+            earlier.any(|other| may_meet(other, target, bindings)) || twin(number, target)
+        };
+        let shared = |slot: &u16| member.push.iter().filter(|other| *other == slot).count() > 1;
         let passed = |slot: &u16| {
             !mutant!(ArgumentsAreNotHidden) && open.iter().any(|earlier| earlier.push.contains(slot))
+                || computes && shared(slot)
         };
         Hidden {
-            bindings: member.targets.iter().map(reached).collect(),
+            bindings: member.targets.iter().enumerate().map(reached).collect(),
             push: member.push.iter().map(passed).collect(),
             numbers: !open.is_empty() && !mutant!(NumbersAreNotHidden),
+            own: { kernels[member_number].normal.as_ref() }.is_ok_and(|normal| normal.own_loads().contains(&true)),
         }
     };
     members.iter().enumerate().map(of).collect()

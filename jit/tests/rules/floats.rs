@@ -25,6 +25,11 @@ fn changed(lab: &Lab) -> usize {
     lab.seen_through(SIGN).expect("a list with hidden floats")[2]
 }
 
+/// The same of a list in which nothing need be hidden.
+fn changed_if_any(lab: &Lab) -> usize {
+    lab.seen_through(SIGN).map_or(0, |words| words[2])
+}
+
 /// A shape in which one invocation does four items.
 fn wide(mut lab: Lab) -> Lab {
     lab.limits.shape = ShapeFacts { group_size: 64, items: 4, vectors: true };
@@ -192,14 +197,58 @@ probes! {
         }
     }
 
-    fn what_a_kernel_stored_itself_is_not_hidden() {
-        // In the kernel alone the compiler sees it, too.
-        let body = "o[gid.x] = b[gid.x] + 1.0; o[gid.x] = 1.0 / o[gid.x];";
+    fn what_a_kernel_stored_itself_is_hidden() {
+        // How far a compiler sees through the store depends on what it knows of the memory, which is more when fused.
         let first = kernel("a o:f32", "64", "o[gid.x] = sqrt(f32(a[gid.x]));");
-        let second = kernel("b:f32 o:f32", "64", body);
-        let lab = Lab::new(N).submit(&first, GROUPS, &[0, 2], &[]).submit(&second, GROUPS, &[3, 2], &[]);
-        assert_eq!(changed(&lab), 0);
+        for body in [
+            "o[gid.x] = b[gid.x] + 1.0; o[gid.x] = 1.0 / o[gid.x];",
+            "o[gid.x] = 0.0; for (var r = 0u; r < 3u; r++) { o[gid.x] += b[gid.x]; }",
+            "for (var r = 0u; r < 3u; r++) { let was = o[gid.x]; o[gid.x] = was + 2.0; }",
+        ] {
+            let second = kernel("b:f32 o:f32", "64", body);
+            let list = || {
+                let lab = Lab::new(N).submit(&first, GROUPS, &[0, 2], &[]);
+                lab.submit(&second, GROUPS, &[3, 2], &[])
+            };
+            assert!(changed(&list()) > 0, "{body}");
+            assert!(changed(&wide(list())) > 0, "{body}");
+            list().check().fused(0);
+        }
+    }
+
+    fn what_comes_before_a_store_of_its_own_is_not_hidden() {
+        let first = kernel("a z", "64", "z[gid.x] = a[gid.x] | 1u;");
+        let second = kernel("b:f32 o:f32", "64", "o[gid.x] = 1.0 / (o[gid.x] + b[gid.x]);");
+        let lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[3, 2], &[]);
+        assert_eq!(changed_if_any(&lab), 0);
         lab.check().fused(0);
+    }
+
+    fn two_bindings_of_the_same_memory_are_hidden() {
+        let first = kernel("a z", "64", "z[gid.x] = a[gid.x] | 1u;");
+        let second = kernel("b:f32 c:f32 o:f32", "64", "o[gid.x] = b[gid.x] + c[gid.x];");
+        for (bound, hidden) in [([3, 3, 2], true), ([3, 0, 2], false)] {
+            let list = || {
+                let lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]);
+                lab.submit(&second, GROUPS, &bound, &[])
+            };
+            assert_eq!(changed_if_any(&list()) > 0, hidden, "{bound:?}");
+            list().check().fused(0);
+        }
+    }
+
+    fn equal_arguments_of_one_kernel_are_hidden() {
+        let first = kernel("a z", "64", "z[gid.x] = a[gid.x] | 1u;");
+        let push = "struct Q { s: f32, w: f32 }\nvar<immediate> q: Q;\n---";
+        let second = kernel("b:f32 o:f32", "64", &format!("{push} o[gid.x] = b[gid.x] + (q.s + q.w);"));
+        for (w, hidden) in [(2f32, true), (3f32, false)] {
+            let list = || {
+                let lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]);
+                lab.submit(&second, GROUPS, &[3, 2], &[2f32.to_bits(), w.to_bits()])
+            };
+            assert_eq!(changed_if_any(&list()) > 0, hidden, "{w}");
+            list().check().fused(0);
+        }
     }
 
     fn vectors_matrices_and_structs_are_hidden_part_by_part() {

@@ -21,16 +21,17 @@ pub(in crate::emit) enum Hiding {
 }
 
 impl Hiding {
-    /// How a value is hidden that an access to a binding brings in. `matters` says whether it holds floats or becomes
-    /// some; `in_memory` that it holds halves, which may be kept in memory and not be computed with.
+    /// How a value is hidden that an access to a binding brings in. `is_own` says whether the kernel itself may have stored it,
+    /// `matters` whether it holds floats or becomes some; `in_memory` that it holds halves, which may be kept in memory and not be computed with.
     pub(in crate::emit) fn of(
         hidden: &Hidden,
         binding: usize,
-        finds_its_own: bool,
+        is_own: bool,
         matters: bool,
         in_memory: bool,
     ) -> Self {
-        if !matters || finds_its_own || !hidden.bindings.get(binding).copied().unwrap_or(false) {
+        let is_met = hidden.bindings.get(binding).copied().unwrap_or(false);
+        if !matters || !(is_met || is_own && hidden.own) {
             Self::None
         } else if in_memory {
             Self::Volatile
@@ -60,7 +61,7 @@ impl Linker<'_> {
         Hiding::of(
             &self.member.hidden,
             analysis.accesses[number].binding,
-            analysis.finds_its_own(number),
+            self.normal.own_loads().get(number).copied().unwrap_or(false),
             hide::holds_floats(builder, ty) || self.normal.floats.numbers.loads.contains(&result),
             !self.shared.halves && hide::holds_halves(builder, ty),
         )
@@ -85,7 +86,8 @@ impl Linker<'_> {
     pub(super) fn hide_number(&mut self, inst: &Instruction, operands: &mut [Operand], code: &mut Code) {
         let made = &self.normal.floats.numbers.made;
         let at = inst.result_id.and_then(|id| made.get(&id)).copied();
-        let Some(at) = at.filter(|_| self.member.hidden.numbers || self.in_rounds) else { return };
+        let hides = self.member.hidden.numbers || self.member.hidden.own || self.in_rounds;
+        let Some(at) = at.filter(|_| hides) else { return };
         let old = inst.operands.get(at).and_then(Operand::id_ref_any);
         let ty = old.and_then(|old| self.value_types.get(&old)).copied();
         let value = operands.get(at).and_then(Operand::id_ref_any);

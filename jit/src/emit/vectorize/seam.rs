@@ -22,7 +22,7 @@ impl Vectorizer<'_> {
         Hiding::of(
             &self.member.hidden,
             access.binding,
-            analysis.finds_its_own(number),
+            self.normal.own_loads().get(number).copied().unwrap_or(false),
             hide::holds_floats(&shared.builder, ty) || becomes_some,
             !shared.halves && hide::holds_halves(&shared.builder, ty),
         )
