@@ -83,7 +83,9 @@ fn a_kernel_sees_no_more_of_itself_when_fused() {
                 queue
                     .submit(|h| {
                         h.arg(0, input.read_write()).arg(1, input.read_write()).arg(2, asked(t.read_write()));
-                        h.arg(3, y.read_write()).arg(4, z.read_write()).push_bytes(&[p, p].map(f32::to_ne_bytes).concat());
+                        h.arg(3, y.read_write())
+                            .arg(4, z.read_write())
+                            .push_bytes(&[p, p].map(f32::to_ne_bytes).concat());
                         h.dispatch(&kernel, [1, 1, 1]);
                     })
                     .expect(body);
@@ -96,16 +98,24 @@ fn a_kernel_sees_no_more_of_itself_when_fused() {
                 if fused {
                     let event = wrapper.complete_fusion(&FusionProperties::default()).expect(body);
                     event.wait().expect(body);
-                    assert_eq!(event.outcome(), Outcome::Fused, "{body}: {:#?}", event.report().map(|r| r.plan.clone()));
+                    assert_eq!(
+                        event.outcome(),
+                        Outcome::Fused,
+                        "{body}: {:#?}",
+                        event.report().map(|r| r.plan.clone())
+                    );
                 }
                 queue.wait().expect(body);
                 runs.push([y, z, o].map(|buffer| buffer.download().expect("results")));
             }
             for (name, (alone, fused)) in ["y", "z", "o"].iter().zip(runs[0].iter().zip(&runs[1])) {
-                let differs = |(a, b): &(&f32, &f32)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan());
+                let differs =
+                    |(a, b): &(&f32, &f32)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan());
                 let count = alone.iter().zip(fused).filter(differs).count();
                 if let Some((a, b)) = alone.iter().zip(fused).find(differs) {
-                    wrong.push(format!("{body} {promote:?}: {name}: {count} differ, first {a:e} alone, {b:e} fused"));
+                    wrong.push(format!(
+                        "{body} {promote:?}: {name}: {count} differ, first {a:e} alone, {b:e} fused"
+                    ));
                 }
             }
         }

@@ -50,8 +50,10 @@ pub(crate) fn hidden(
     let all: Vec<Floats> = kernels.iter().map(|kernel| floats(kernel)).collect();
     let of = |(member_number, member): (usize, &Member)| {
         let before = members[..member_number].iter().zip(&all);
-        let open: Vec<&Member> =
-            before.filter(|(_, floats)| is_open(**floats, all[member_number])).map(|(earlier, _)| earlier).collect();
+        let open: Vec<&Member> = before
+            .filter(|(_, floats)| is_open(**floats, all[member_number]))
+            .map(|(earlier, _)| earlier)
+            .collect();
         let computes = all[member_number] != Floats::None && !mutant!(TwinsAreOpen);
         // A binding of its own that is the same memory: nobody knows that of the kernel alone.
         let twin = |number: usize, target: &Target| {
@@ -71,7 +73,8 @@ pub(crate) fn hidden(
             bindings: member.targets.iter().enumerate().map(reached).collect(),
             push: member.push.iter().map(passed).collect(),
             numbers: !open.is_empty() && !mutant!(NumbersAreNotHidden),
-            own: { kernels[member_number].normal.as_ref() }.is_ok_and(|normal| normal.own_loads().contains(&true)),
+            own: { kernels[member_number].normal.as_ref() }
+                .is_ok_and(|normal| normal.own_loads().contains(&true)),
         }
     };
     members.iter().enumerate().map(of).collect()
