@@ -1,6 +1,6 @@
 //! One list on a device, in two ways.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
 
 use vkfuse::{
@@ -8,19 +8,43 @@ use vkfuse::{
     FusionWrapper, InterleaveFacts, Internalization, Kernel, LoopFacts, Outcome, Promote, Queue,
     QueueOptions, ShapeFacts,
 };
-use vkfuse_fuzz::wgsl::{Case, Generator, Legality, Random, Verdict, run_unfused};
+use vkfuse_fuzz::wgsl::{Case, Generator, Legality, Random, Seams, Split, Verdict, run_unfused};
 use vkfuse_jit::plan;
 
 /// Shapes of dispatches by turns, pool by pool, besides the one the device is known to like: work-group size, items
 /// per invocation, whether these lie next to each other.
 const SHAPES: [(u32, u32, bool); 4] = [(0, 1, false), (64, 8, true), (16, 4, true), (0, 4, false)];
 
+/// Where lists come from.
+pub(crate) enum Source {
+    /// Lists over a pool of kernels.
+    Lists(Generator),
+    /// Several of them by turns.
+    Turns(Generator),
+    /// On few buffers.
+    Pools(Generator),
+    /// Kernels by elements and by rows.
+    Seams(Seams),
+}
+
+impl Source {
+    fn case(&mut self, list: usize) -> Option<Case> {
+        match self {
+            Self::Lists(generator) => Some(generator.case(list)),
+            Self::Turns(generator) => Some(generator.by_turns(list, 2 + list % 3)),
+            Self::Pools(generator) => generator.of_pool(list),
+            Self::Seams(seams) => Some(seams.case(list)),
+        }
+    }
+}
+
 /// A context with the kernels of a pool.
 pub(crate) struct Device {
-    pub(crate) generator: Generator,
+    source: Source,
     context: Context,
     queue: Queue,
-    kernels: Vec<Kernel>,
+    /// By number.
+    kernels: HashMap<usize, Kernel>,
     /// Memory for the two runs, by buffer number; made larger as lists ask for it.
     memory: [Vec<Buffer<u32>>; 2],
 }
@@ -28,7 +52,13 @@ pub(crate) struct Device {
 impl Device {
     /// Opens the device that the environment names; without one the test is skipped, or fails where
     /// `VKFUSE_REQUIRE_DEVICE` is set.
-    pub(crate) fn open(seed: u64, benches: usize, sizes: usize, validation: bool) -> Option<Device> {
+    pub(crate) fn open(
+        kind: &str,
+        seed: u64,
+        benches: usize,
+        sizes: usize,
+        validation: bool,
+    ) -> Option<Device> {
         let cache = CacheOptions::default().no_disk();
         let options = ContextOptions::from_env().validation_layer(validation).cache(cache);
         let shape = SHAPES.get(seed as usize % (SHAPES.len() + 1));
@@ -59,15 +89,23 @@ impl Device {
             }
         };
         let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
-        let mut kernels = Vec::new();
-        let generator = Generator::with(seed, benches, &mut |module, spec| {
-            let kernel = context.kernel(module, None).expect("a kernel the device can run");
-            let specialized = kernel.specialized(spec).expect("its own constants");
-            kernels.push(kernel);
-            specialized
-        })
-        .sizes(sizes);
-        Some(Device { generator, context, queue, kernels, memory: [Vec::new(), Vec::new()] })
+        let mut kernels = HashMap::new();
+        let mut generator = || {
+            Generator::with(seed, benches, &mut |module, spec| {
+                let kernel = context.kernel(module, None).expect("a kernel the device can run");
+                let specialized = kernel.specialized(spec).expect("its own constants");
+                kernels.insert(kernels.len(), kernel);
+                specialized
+            })
+            .sizes(sizes)
+        };
+        let source = match kind {
+            "seams" => Source::Seams(Seams::new(seed).sizes(sizes)),
+            "turns" => Source::Turns(generator()),
+            "pools" => Source::Pools(generator()),
+            _ => Source::Lists(generator()),
+        };
+        Some(Device { source, context, queue, kernels, memory: [Vec::new(), Vec::new()] })
     }
 
     pub(crate) fn assert_no_validation_messages(&self) {
@@ -79,19 +117,23 @@ impl Device {
         self.context.stats().driver_compiles
     }
 
-    /// Checks the list of that number.
-    pub(crate) fn check(&mut self, list: usize, interpret: bool) -> Result<Verdict, String> {
-        let case = self.generator.case(list);
-        self.check_case(&case, interpret)
+    /// The list of that number, if there is one.
+    pub(crate) fn case(&mut self, list: usize) -> Option<Case> {
+        let case = self.source.case(list)?;
+        for kernel in &case.kernels {
+            let load = || self.context.kernel(&kernel.module, None).expect("a kernel the device can run");
+            self.kernels.entry(kernel.number).or_insert_with(load);
+        }
+        Some(case)
     }
 
-    /// The list of that number, shortened while it is wrong.
-    pub(crate) fn shrunk(&mut self, list: usize, interpret: bool) -> Case {
-        let case = self.generator.case(list);
-        case.shrunk(&mut |case| self.check_case(case, interpret).is_err())
+    /// A list, shortened while it is wrong.
+    pub(crate) fn shrunk(&mut self, case: &Case, interpret: bool) -> Case {
+        case.shrunk(&mut |case| self.check(case, interpret).is_err())
     }
 
-    fn check_case(&mut self, case: &Case, interpret: bool) -> Result<Verdict, String> {
+    /// Checks a list.
+    pub(crate) fn check(&mut self, case: &Case, interpret: bool) -> Result<Verdict, String> {
         // Only the interpreter knows whether a list made without a plan has a defined result.
         let reference = if interpret || case.legality == Legality::Unlabelled {
             let (bytes, findings) = run_unfused(case)?;
@@ -178,7 +220,7 @@ impl Device {
             internalized: inside.len(),
             refused: asked.filter(|b| b.got == Internalization::None).count(),
             barriers: report.plan.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
-            split: report.plan.splits.first().map(|s| s.reason.to_string()),
+            split: Split::of(&report.plan),
             reordered: report.plan.reordered.is_some(),
             renamed: report.plan.renamed.len(),
         })
@@ -211,7 +253,7 @@ impl Device {
                 for (id, value) in &kernel.spec {
                     h.spec(*id, *value);
                 }
-                h.push_bytes(&submission.push).dispatch(&self.kernels[kernel.number], submission.groups);
+                h.push_bytes(&submission.push).dispatch(&self.kernels[&kernel.number], submission.groups);
             })?;
         }
         Ok(())

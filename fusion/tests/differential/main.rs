@@ -5,6 +5,9 @@
 //! | --- | --- |
 //! | `VKFUSE_FUZZ_LISTS` | how many lists; a few hundred by default |
 //! | `VKFUSE_FUZZ_SEED` | first seed; `SEED:LIST` runs that one list of that seed and prints it (give the same `VKFUSE_FUZZ_LISTS`) |
+//! | `VKFUSE_FUZZ_KIND` | `lists` by default; `seams`: kernels by elements and by rows; `turns`: several lists by turns; `pools`: on few buffers |
+//! | `VKFUSE_FUZZ_SECONDS` | begins no list after so many seconds; no limit by default |
+//! | `VKFUSE_FUZZ_ALL` | `1` goes on after a wrong list, and fails at the end |
 //! | `VKFUSE_FUZZ_VALIDATION` | `0` runs without the validation layers |
 //! | `VKFUSE_FUZZ_INTERPRET` | every how many lists the interpreter runs too; 1 by default |
 //!
@@ -22,6 +25,9 @@ use vkfuse_fuzz::wgsl::{Family, Legality, Tally};
 /// A run of this many lists is a long one: larger pools, each sequence of kernels at more sizes, and a line now and then.
 const LONG: usize = 1000;
 
+/// Wrong lists that are shortened.
+const SHOWN: usize = 3;
+
 fn number<T: FromStr>(name: &str, default: T) -> T {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
@@ -37,48 +43,61 @@ fn seed() -> (u64, Option<usize>) {
 fn random_lists_give_the_same_bits_fused() {
     let (first, only) = seed();
     let lists: usize = number("VKFUSE_FUZZ_LISTS", 300);
+    let seconds: u64 = number("VKFUSE_FUZZ_SECONDS", u64::MAX);
+    let goes_on = number("VKFUSE_FUZZ_ALL", 0) == 1;
+    let kind: String = number("VKFUSE_FUZZ_KIND", "lists".to_owned());
     let start = Instant::now();
     let mut tally = Tally::default();
-    let (mut interpreted, mut pipelines) = (0, 0);
+    let (mut interpreted, mut pipelines, mut wrong) = (0, 0, 0);
     let (per_pool, benches, sizes) = if lists < LONG { (150, 4, 2) } else { (2000, 8, 16) };
-    for pool in 0..lists.div_ceil(per_pool) {
+    let is_over = || start.elapsed().as_secs() >= seconds;
+    for pool in (0..lists.div_ceil(per_pool)).take_while(|_| !is_over()) {
         let seed = first + pool as u64;
-        let Some(mut device) = Device::open(seed, benches, sizes, number("VKFUSE_FUZZ_VALIDATION", 1) != 0)
-        else {
-            return;
-        };
+        let validation = number("VKFUSE_FUZZ_VALIDATION", 1) != 0;
+        let open = || Device::open(&kind, seed, benches, sizes, validation);
+        let Some(mut device) = open() else { return };
         if let Some(only) = only {
-            println!("{}", device.generator.case(only).describe());
-            println!("{:?}", device.check(only, true));
+            let case = device.case(only).expect("a list of that number");
+            println!("{}\n{:?}", case.describe(), device.check(&case, true));
             return;
         }
-        for list in 0..per_pool.min(lists - pool * per_pool) {
+        for list in (0..per_pool.min(lists - pool * per_pool)).take_while(|_| !is_over()) {
             let interpret = list % number("VKFUSE_FUZZ_INTERPRET", 1) == 0;
+            let Some(case) = device.case(list) else { continue };
             interpreted += usize::from(interpret);
-            match device.check(list, interpret) {
+            match device.check(&case, interpret) {
                 Ok(verdict) => {
-                    let case = device.generator.case(list);
                     tally.count(&case, verdict, &format!("{seed}:{list}"));
                     if lists >= LONG && list % 100 == 99 {
                         let (done, seconds) = (tally.of(None, None).lists, start.elapsed().as_secs());
                         let _ = writeln!(
                             std::io::stderr(),
-                            "{seed}:{list}: {done} lists in {seconds} s, 0 wrong"
+                            "{seed}:{list}: {done} lists in {seconds} s, {wrong} wrong"
                         );
                     }
                 }
                 Err(what) => {
-                    let short = device.shrunk(list, interpret);
-                    panic!("VKFUSE_FUZZ_SEED={seed}:{list}: {what}\n{}", short.describe());
+                    wrong += 1;
+                    let short = if wrong > SHOWN { case } else { device.shrunk(&case, interpret) };
+                    let what = format!("VKFUSE_FUZZ_SEED={seed}:{list}: {what}\n{}", short.describe());
+                    assert!(goes_on, "{what}");
+                    let _ = writeln!(std::io::stderr(), "{what}");
+                    // A device that is lost says nothing of the next list.
+                    pipelines += device.pipelines();
+                    let Some(other) = open() else { break };
+                    device = other;
                 }
             }
         }
         device.assert_no_validation_messages();
         pipelines += device.pipelines();
     }
-    let seconds = start.elapsed().as_secs();
-    println!("{tally}\n{interpreted} lists interpreted too, {pipelines} pipelines; {seconds} s, 0 wrong");
-    if lists < 300 {
+    let (done, seconds) = (tally.of(None, None).lists, start.elapsed().as_secs());
+    println!(
+        "{tally}\n{done} lists, {interpreted} interpreted too, {pipelines} pipelines; {seconds} s, {wrong} wrong"
+    );
+    assert_eq!(wrong, 0, "wrong lists");
+    if done < 300 || kind != "lists" {
         return;
     }
     // The check means something only if all of these happen.

@@ -36,7 +36,7 @@ pub use generator::Generator;
 pub use pool::{Load, PoolKernel, load};
 pub use random::Random;
 pub use seams::Seams;
-pub use tally::{Counts, Tally, Verdict};
+pub use tally::{Counts, Split, Tally, Verdict};
 
 /// A bounded run for tests: panics with the case, made as short as it goes, on the first wrong result, else returns
 /// the tally.

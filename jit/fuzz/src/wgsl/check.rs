@@ -3,7 +3,7 @@
 use ahash::AHashSet;
 
 use super::case::{Case, Family, Legality};
-use super::tally::Verdict;
+use super::tally::{Split, Verdict};
 use vkfuse_interp::{
     Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, Trace, execute, execute_traced,
 };
@@ -140,7 +140,7 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
         internalized: inside.len(),
         refused: asked.filter(|b| b.got == Internalization::None).count(),
         barriers: plan.report.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
-        split: plan.report.splits.first().map(|s| s.reason.to_string()),
+        split: Split::of(&plan.report),
         reordered: plan.report.reordered.is_some(),
         renamed: plan.report.renamed.len(),
     })

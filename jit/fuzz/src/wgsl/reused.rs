@@ -67,27 +67,30 @@ pub(super) fn reused(random: &mut Random, mut case: Case) -> Option<Case> {
     let mut is_reused = false;
     for temporary in all {
         let hurried = random.one_in(6);
-        let free: Vec<usize> =
-            (0..pool.len()).filter(|&slot| hurried || pool[slot].1 < temporary.first()).collect();
         let shift = if random.one_in(8) { 256 } else { 0 };
-        let buffer = match free.is_empty() || random.one_in(6) {
+        let range = |shift: u64| (temporary.start + shift, temporary.end - temporary.start);
+        let is_free = |&slot: &usize| {
+            let (buffer, until) = pool[slot];
+            (hurried || until < temporary.first())
+                && temporary.places.iter().all(|&place| binds(&case, place, buffer, range(shift)))
+        };
+        let free: Vec<usize> = (0..pool.len()).filter(is_free).collect();
+        let (buffer, shift) = match free.is_empty() || random.one_in(6) {
             true => {
                 pool.push((temporary.buffer, temporary.last()));
-                temporary.buffer
+                (temporary.buffer, 0)
             }
             false => {
                 is_reused = true;
                 let slot = *random.pick(&free);
                 pool[slot].1 = pool[slot].1.max(temporary.last());
-                pool[slot].0
+                (pool[slot].0, shift)
             }
         };
-        let shift = if buffer == temporary.buffer { 0 } else { shift };
+        let (offset, len) = range(shift);
         for &(at, number) in &temporary.places {
             let arg = &mut case.submissions[at].args[number];
-            arg.buffer = BufferId(buffer as u64);
-            arg.offset = temporary.start + shift;
-            arg.len = temporary.end - temporary.start;
+            (arg.buffer, arg.offset, arg.len) = (BufferId(buffer as u64), offset, len);
         }
         let missing = case.buffers[temporary.buffer].get(case.buffers[buffer].len()..).unwrap_or_default();
         let longer: Vec<u8> = missing.iter().copied().chain([0x5a; 256]).collect();
@@ -104,4 +107,15 @@ pub(super) fn reused(random: &mut Random, mut case: Case) -> Option<Case> {
     }
     (case.family, case.legality, case.violation) = (Family::Reused, Legality::Unlabelled, "");
     is_reused.then_some(case)
+}
+
+/// Whether an argument can be this range of a buffer: the submission has no other one that meets it, as ranges that overlap and
+/// are not equal are no list.
+fn binds(case: &Case, (at, number): (usize, usize), buffer: usize, (offset, len): (u64, u64)) -> bool {
+    let others = case.submissions[at].args.iter().enumerate().filter(|(other, _)| *other != number);
+    { others }.all(|(_, arg)| {
+        let meets =
+            arg.buffer.0 == buffer as u64 && arg.offset < offset + len && offset < arg.offset + arg.len;
+        !meets || (arg.offset, arg.len) == (offset, len)
+    })
 }

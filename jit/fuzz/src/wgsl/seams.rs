@@ -26,6 +26,7 @@ const WORDS: usize = 512;
 /// Makes such lists.
 pub struct Seams {
     seed: u64,
+    sizes: usize,
     kernels: HashMap<String, Arc<PoolKernel>>,
 }
 
@@ -59,15 +60,27 @@ const OTHERS: [&str; 8] = [
 impl Seams {
     /// Lists of a seed.
     pub fn new(seed: u64) -> Self {
-        Self { seed, kernels: HashMap::new() }
+        Self { seed, sizes: 1, kernels: HashMap::new() }
+    }
+
+    /// The same with so many lists in a row that are made of the same kernels, as far as their sizes allow. Drivers compile less then.
+    #[must_use]
+    pub fn sizes(mut self, sizes: usize) -> Self {
+        self.sizes = sizes.max(1);
+        self
     }
 
     /// The list of that number.
     pub fn case(&mut self, number: usize) -> Case {
-        let mut random = Random::new(self.seed.wrapping_mul(0x9e37_79b9).wrapping_add(number as u64));
-        random.bits();
-        let length = *random.pick(&[1, 3, 8, 12, 16, 17, 20, 31, 32, 40]);
-        let rows = 1 + random.below(7) as u32;
+        let stream = |number: usize| {
+            let mut random = Random::new(self.seed.wrapping_mul(0x9e37_79b9).wrapping_add(number as u64));
+            random.bits();
+            random
+        };
+        let mut detail = stream(number ^ 0x5eed_0000_0000);
+        let length = *detail.pick(&[1, 3, 8, 12, 16, 17, 20, 31, 32, 40]);
+        let rows = 1 + detail.below(7) as u32;
+        let mut random = stream(number / self.sizes);
         let local = *random.pick(&[8, 16]);
         let quiet = random.one_in(3);
         let wishes = (0..9)
@@ -176,8 +189,10 @@ impl Seams {
             3 => format!("z[i] = {value}; if (a[{at}] % 2u == 0u) {{ return; }} z[i] = {value} * 2u;"),
             _ => format!("z[i] = {value};"),
         };
-        let exact = total.is_multiple_of(size) && random.one_in(3);
-        let spare = u32::from(!exact && random.one_in(5));
+        // As many draws whatever the sizes are.
+        let [may_be_exact, may_spare, may_be_twice] = [3, 5, 8].map(|n| random.one_in(n));
+        let exact = total.is_multiple_of(size) && may_be_exact;
+        let spare = u32::from(!exact && may_spare);
         let count = total.div_ceil(size) + spare;
         // Items in a line, whichever dimensions it is folded into.
         let (shape, item, groups) = match random.below(14) {
@@ -191,7 +206,7 @@ impl Seams {
             _ => (format!("{size}"), "gid.x".to_owned(), [count, 1, 1]),
         };
         let is_plain = store.starts_with("z[i]") && !store.contains("return");
-        let twice = is_plain && !exact && random.one_in(8);
+        let twice = is_plain && !exact && may_be_twice;
         let body = match random.below(2) {
             // Two elements an item, a work-group apart.
             _ if twice => format!(
@@ -205,7 +220,8 @@ impl Seams {
             _ => format!("let i = {item}; if (i < p.y) {{ {store} }}"),
         };
         // In place where every item keeps to its own element.
-        let in_place = at == "i" && WORK.contains(&from) && random.one_in(4);
+        let may_be_in_place = random.one_in(4);
+        let in_place = at == "i" && WORK.contains(&from) && may_be_in_place;
         let (shape, groups) = match twice {
             true => (size.to_string(), [total.div_ceil(2 * size) + spare, 1, 1]),
             false => (shape, groups),

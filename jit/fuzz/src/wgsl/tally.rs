@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use vkfuse_jit::plan::{Report, SplitReport};
+use vkfuse_jit::{Reason, RewriteReason};
+
 use super::case::{Case, Family, Legality};
 
 /// How a list came out that is right.
@@ -28,9 +31,40 @@ pub enum Verdict {
         reordered: bool,
         /// Values that stay inside because they are overwritten later.
         renamed: usize,
-        /// Why the list was split first, if it was.
-        split: Option<String>,
+        /// Where the list was split, if it was.
+        split: Option<Split>,
     },
+}
+
+/// Why a list is not one dispatch: its cuts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Why, of the first cut that something else than its cost decided, or else of the first: with what kept a rewrite from closing
+    /// it, and without numbers.
+    pub why: String,
+    /// Whether the device has too little room in one kernel.
+    pub is_limit: bool,
+    /// Whether each of the cuts could be closed, and would not pay.
+    pub is_cost: bool,
+}
+
+impl Split {
+    /// What a report says of its cuts; nothing if there is none.
+    pub fn of(report: &Report) -> Option<Self> {
+        let costs = |cut: &&SplitReport| {
+            matches!(cut.reason, Reason::SlowBroadcast { .. })
+                || matches!(cut.tried, Some(RewriteReason::Costs { .. } | RewriteReason::FewRows { .. }))
+        };
+        let legality = report.splits.iter().find(|cut| !costs(cut));
+        let cut = legality.or(report.splits.first())?;
+        let tried = cut.tried.as_ref().map_or_else(String::new, |why| format!("; {why}"));
+        let reason = cut.reason.to_string();
+        let mut why = format!("{reason}{tried}").replace(|c: char| c.is_ascii_digit(), "N");
+        while why.contains("NN") {
+            why = why.replace("NN", "N");
+        }
+        Some(Self { why, is_limit: reason.starts_with("device limit"), is_cost: legality.is_none() })
+    }
 }
 
 /// Lists of one kind.
@@ -50,12 +84,15 @@ pub struct Counts {
     pub one_group: usize,
     /// Those, of the split and refused, that need more push constants or bindings in one kernel than the device has.
     pub limited: usize,
+    /// Those, of the split and refused, of which every cut could be closed, and would not pay.
+    pub costly: usize,
 }
 
 impl Counts {
-    /// Lists that became one dispatch, of those that could on this device.
+    /// Lists that became one dispatch, of those that could on this device and for which the cost model does not say that it would not
+    /// pay.
     pub fn share_fused(&self) -> f64 {
-        self.fused as f64 / (self.lists - self.undefined - self.limited).max(1) as f64
+        self.fused as f64 / (self.lists - self.undefined - self.limited - self.costly).max(1) as f64
     }
 
     fn add(&mut self, other: &Self) {
@@ -66,6 +103,7 @@ impl Counts {
         self.refused += other.refused;
         self.one_group += other.one_group;
         self.limited += other.limited;
+        self.costly += other.costly;
     }
 }
 
@@ -105,10 +143,10 @@ impl Tally {
                 reordered,
                 renamed,
             } => {
-                counts.limited +=
-                    usize::from(split.as_ref().is_some_and(|why| why.starts_with("device limit")));
-                if let (Legality::Legal, Some(why)) = (case.legality, split) {
-                    let miss = self.misses.entry((case.family, why)).or_default();
+                counts.limited += usize::from(split.as_ref().is_some_and(|split| split.is_limit));
+                counts.costly += usize::from(split.as_ref().is_some_and(|split| split.is_cost));
+                if let (Legality::Legal, Some(split)) = (case.legality, split) {
+                    let miss = self.misses.entry((case.family, split.why)).or_default();
                     add_miss(miss, 1, &[name.to_owned()]);
                 }
                 match steps {
@@ -177,7 +215,7 @@ impl fmt::Display for Tally {
             writeln!(
                 f,
                 "{family:<12} {legality:<10} {:>7} lists {:>6} undefined  fused {:>6} ({:>5.2} %)  split {:>6} \
-                 ({:>5.2} %)  refused {:>6} ({:>5.2} %)  over a device limit {:>5}",
+                 ({:>5.2} %)  refused {:>6} ({:>5.2} %)  over a device limit {:>5}  would not pay {:>5}",
                 c.lists,
                 c.undefined,
                 c.fused,
@@ -186,7 +224,8 @@ impl fmt::Display for Tally {
                 share(c.split),
                 c.refused,
                 share(c.refused),
-                c.limited
+                c.limited,
+                c.costly
             )
         };
         for ((family, legality), counts) in &self.counts {
