@@ -9,6 +9,21 @@ fn number(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
+/// Whether no submission writes where two of its arguments overlap without being equal: nobody can submit that.
+fn is_list(case: &Case) -> bool {
+    case.submissions.iter().all(|one| {
+        let args = || one.args.iter().zip(&one.kernel.interface.bindings);
+        args().filter(|(_, binding)| binding.writes).all(|(arg, _)| {
+            args().all(|(other, _)| {
+                let (start, end) =
+                    (arg.offset.max(other.offset), (arg.offset + arg.len).min(other.offset + other.len));
+                let meets = arg.buffer == other.buffer && start < end;
+                !meets || (arg.offset, arg.len) == (other.offset, other.len)
+            })
+        })
+    })
+}
+
 /// Checks so many lists, the first ones of those that each pool of kernels gives.
 fn check_all(lists: usize, of: impl Fn(&Generator, usize) -> Option<Case>) -> Tally {
     let first = number("VKFUSE_FUZZ_SEED", 0);
@@ -19,6 +34,7 @@ fn check_all(lists: usize, of: impl Fn(&Generator, usize) -> Option<Case>) -> Ta
         let all = (0..).filter_map(|list| Some((list, of(&generator, list)?)));
         for (list, case) in all.take(PER_POOL.min(lists - pool * PER_POOL)) {
             made += 1;
+            assert!(is_list(&case), "list {list} of seed {seed} is none: {}", case.describe());
             match check(&case) {
                 Ok(verdict) => tally.count(&case, verdict, &format!("{seed}:{list}")),
                 Err(failure) => {

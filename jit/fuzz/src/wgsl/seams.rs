@@ -178,7 +178,8 @@ impl Seams {
             _ => ("7u", from),
         };
         let value = format!("(a[{at}] ^ ({second} + 3u))");
-        let store = match random.below(6) {
+        // Most are a single store, as what is worked out again has to be.
+        let store = match random.below(10) {
             0 => format!("if (a[{at}] % 3u != 0u) {{ z[i] = {value}; }} else {{ z[i] = 5u; }}"),
             1 => {
                 format!("var s = 0u; for (var k = 0u; k < 3u; k++) {{ s = s * 5u + {value} + k; }} z[i] = s;")
