@@ -37,6 +37,8 @@ pub(crate) struct Round {
     pub(crate) weight: u32,
     /// It loads something.
     pub(crate) loads: bool,
+    /// It stores something.
+    pub(crate) stores: bool,
     /// Up to the test it has no effects: it may come there twice.
     pub(crate) repeatable: bool,
 }
@@ -122,6 +124,7 @@ impl Unrollable {
         let round = Round {
             weight: blocks.iter().map(|&block| instructions(block).len() as u32).sum(),
             loads: blocks.iter().flat_map(|&b| instructions(b)).any(|inst| inst.class.opcode == Op::Load),
+            stores: blocks.iter().flat_map(|&b| instructions(b)).any(|inst| inst.class.opcode == Op::Store),
             repeatable: prefix.iter().flat_map(|&block| instructions(block)).all(is_repeatable),
         };
         Some(Self { blocks, prefix, latch, inside: goes_on, out, round })

@@ -23,7 +23,7 @@ use super::settled;
 use super::shape::{self, Chosen};
 use super::step::{Bound, Source, Step};
 use super::submission::{BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission};
-use super::unroll;
+use super::unroll::{self, Needed};
 use super::uses::Uses;
 use crate::kernel::{BindingKind, FloatControls};
 use crate::{NoPushBuffer, Reason};
@@ -194,10 +194,11 @@ pub(crate) fn fused(
         Some(_) => Vec::new(),
         None => load_once::choose(list, uses, &mut group, &granted, limits),
     };
-    let needed = granted.iter().any(Granted::is_unrolled) || kept.iter().any(Kept::is_unrolled);
-    let unrolled = if needed || limits.loops.at_once > 1 {
+    let needed: Needed =
+        granted.iter().flat_map(Granted::loops).chain(kept.iter().flat_map(Kept::loops)).collect();
+    let unrolled = if !needed.is_empty() || limits.loops.at_once > 1 {
         let private = interleave::registers(&granted);
-        unroll::all(list, uses, &mut group, limits.loops, (needed, private))
+        unroll::all(list, uses, &mut group, limits.loops, (&needed, private))
     } else {
         Vec::new()
     };

@@ -65,9 +65,11 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
-    /// Whether some slot is known because loops are written out.
-    pub(crate) fn is_unrolled(&self) -> bool {
-        self.uses.iter().flat_map(|u| &u.slots).any(|slot| matches!(slot, SlotOf::Unrolled { .. }))
+    /// The loops on whose rounds slots depend, by member and number.
+    pub(crate) fn loops(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        self.uses
+            .iter()
+            .flat_map(|of| of.slots.iter().flat_map(|slot| slot.loops().map(|index| (of.member, index))))
     }
 
     /// Whether it is more than an invocation has registers for.

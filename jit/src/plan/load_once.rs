@@ -48,9 +48,9 @@ pub(crate) struct KeptLoad {
 }
 
 impl Kept {
-    /// Whether some place is known because loops are written out.
-    pub(crate) fn is_unrolled(&self) -> bool {
-        self.loads.iter().any(|load| matches!(load.slot, SlotOf::Unrolled { .. }))
+    /// The loops on whose rounds places depend, by member and number.
+    pub(crate) fn loops(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        self.loads.iter().flat_map(|load| load.slot.loops().map(|index| (load.member, index)))
     }
 }
 

@@ -210,6 +210,14 @@ pub(crate) enum SlotOf {
     Unrolled { first: u32, by: Vec<(u32, i64)> },
 }
 
+impl SlotOf {
+    /// The loops on whose rounds it depends, by their numbers in the kernel.
+    pub(crate) fn loops(&self) -> impl Iterator<Item = u32> + '_ {
+        let by = if let Self::Unrolled { by, .. } = self { by.as_slice() } else { &[] };
+        by.iter().map(|&(index, _)| index)
+    }
+}
+
 /// One binding of the fused kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnifiedBinding {

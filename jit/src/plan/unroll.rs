@@ -13,6 +13,8 @@
 //! # Guarantees
 //! - who does a round did it before, and in the same order
 
+use ahash::AHashSet;
+
 use super::group::{Group, analysis_of};
 use super::recipe::Unroll;
 use super::submission::Submission;
@@ -107,15 +109,18 @@ pub(crate) fn loops(
     all.into_iter().filter(|one| one.is_short(facts)).map(|one| one.written).collect()
 }
 
-/// All loops of a group that are written out, by member; `needed` says whether places depend on those that are as a whole,
-/// `private` how many bytes an invocation keeps. Those that fill no register gain too: their loads are in flight together, and
-/// the driver sees which of them are the same.
+/// Loops of a group, by member and number, that have to be written out as a whole because places depend on their rounds.
+pub(crate) type Needed = AHashSet<(usize, u32)>;
+
+/// All loops of a group that are written out, by member; `needed` are those that have to be as a whole, `private` says how many
+/// bytes an invocation keeps. Beside them, those that fill no register gain too: their loads are in flight together, and
+/// the driver sees which of them are the same. Where they go on to store, many at once are only more to keep.
 pub(crate) fn all(
     list: &[Submission],
     uses: &Uses,
     group: &mut Group,
     facts: LoopFacts,
-    (needed, private): (bool, u64),
+    (needed, private): (&Needed, u64),
 ) -> Vec<Vec<Unroll>> {
     let mut room = MAX_OF_ALL;
     let trees = LoopFacts { at_once: if private > MOST_BESIDE_TREES { 1 } else { facts.at_once }, ..facts };
@@ -131,12 +136,14 @@ pub(crate) fn all(
             };
             let mut evaluator = Evaluator::new(&group.atoms, analysis, &env);
             let found = counted(&mut group.atoms, analysis, &mut evaluator);
-            let counted = found.iter().filter_map(|one| how(one, facts, needed));
+            let counted = found.iter().filter_map(|one| {
+                let is_needed = needed.contains(&(position, one.written.index));
+                how(one, facts, is_needed || !needed.is_empty() && !one.round.stores)
+            });
             let mut all: Vec<Unroll> = counted.chain(fixed(analysis, trees)).collect();
             all.retain(|how| {
                 let weight = analysis.loops[how.index() as usize].round.map_or(0, |round| round.weight);
-                let places =
-                    needed && found.iter().any(|one| one.written.index == how.index() && one.is_short(facts));
+                let places = needed.contains(&(position, how.index()));
                 let fits = weight.saturating_mul(how.copies()) <= room;
                 if fits {
                     room -= weight * how.copies();
@@ -160,11 +167,11 @@ fn fixed(analysis: &KernelAnalysis, facts: LoopFacts) -> impl Iterator<Item = Un
     })
 }
 
-/// How a loop is written out, if it is.
-fn how(one: &Counted, facts: LoopFacts, needed: bool) -> Option<Unroll> {
+/// How a loop is written out, if it is; `whole` says that it is as a whole if it is short.
+fn how(one: &Counted, facts: LoopFacts, whole: bool) -> Option<Unroll> {
     let Written { index, sure, most, .. } = one.written;
     let at_once = facts.at_once;
-    if one.is_short(facts) && (needed || most <= at_once) {
+    if one.is_short(facts) && (whole || most <= at_once) {
         return Some(Unroll::Whole { index, sure, most });
     }
     let sure = if mutant!(RoundsOfOneAreOfAll) { most } else { sure };

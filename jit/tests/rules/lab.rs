@@ -294,6 +294,22 @@ impl Lab {
         holds
     }
 
+    /// Loops of the code that the list becomes.
+    pub(crate) fn loops(&self) -> usize {
+        let plan = plan(&self.submissions, &self.options, &self.limits).expect("the device can run it");
+        let modules = plan.steps.iter().map(|step| step.build().expect("code"));
+        let loops = |words: Arc<[u32]>| {
+            let mut at = 5;
+            let mut loops = 0;
+            while at < words.len() {
+                loops += usize::from(words[at] & 0xffff == 246);
+                at += (words[at] >> 16).max(1) as usize;
+            }
+            loops
+        };
+        modules.map(loops).sum()
+    }
+
     /// Plans the list and runs it twice, the second time with another word than zero where floats are hidden. Returns
     /// how many words of each buffer tell the two apart; `None` if nothing is hidden.
     pub(crate) fn seen_through(&self, zero: u32) -> Option<Vec<usize>> {

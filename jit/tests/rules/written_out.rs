@@ -40,6 +40,25 @@ probes! {
         }
     }
 
+    // A kernel of the group that only goes from memory to memory, before and after those that keep their rows.
+    fn what_only_streams_need_not_be_written_out_as_a_whole() {
+        for w in [40, 64, 100] {
+            for at_once in [1, 2, 4] {
+                let mut lab = Lab::new(u64::from(5 * w))
+                    .promote(2, Promote::Auto)
+                    .submit(&spread("a[at] * 7u + b[wid.x]"), [5, 1, 1], &[0, 3, 1], &[w])
+                    .submit(&spread("a[at] ^ b[wid.x]"), [5, 1, 1], &[1, 3, 2], &[w])
+                    .submit(&spread("a[at] * 3u + b[wid.x]"), [5, 1, 1], &[2, 3, 4], &[w])
+                    .submit(&spread("a[at] + b[wid.x]"), [5, 1, 1], &[4, 3, 5], &[w]);
+                lab.limits.loops = LoopFacts { rounds: 16, at_once, private_bytes: 256 };
+                // Of what is written out in part, a loop and what is left of it.
+                let loops = if at_once > 1 && w / 8 / at_once >= 2 { 4 } else { 2 };
+                assert_eq!(lab.loops(), loops, "rows of {w}, {at_once} at once");
+                lab.check().fused(0).inside(2, Internalization::Private);
+            }
+        }
+    }
+
     fn registers_of_an_invocation_are_limited() {
         for (bytes, kind) in [(32, Internalization::Private), (28, Internalization::Local)] {
             let mut lab = softmax(64, 16, 1);
