@@ -8,13 +8,13 @@ pub(crate) mod outcome;
 mod picture;
 pub(crate) mod stats;
 
-pub use list::{ArgumentReport, CheckReport, CheckedBy, FusionReport, StepReport, SubmissionReport, Tier};
+pub use list::{
+    ArgumentReport, CheckReport, CheckedBy, CodeStatistic, FusionReport, StepReport, SubmissionReport, Tier,
+};
 pub use outcome::{CancelCause, Outcome};
 #[cfg(feature = "picture")]
 pub use picture::Picture;
 pub use stats::{Objects, Stats};
-
-pub use crate::vk::CodeStatistic;
 
 pub use crate::jit::{
     AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport,

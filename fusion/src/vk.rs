@@ -102,7 +102,6 @@ pub use raw::{QueueLock, RawDevice, RawHandles};
 pub(crate) use script::{Played, Pushes, Script};
 pub use select::DeviceSelector;
 pub use semaphore::RawSemaphore;
-pub use statistics::CodeStatistic;
 pub(crate) use stats::GpuStats;
 pub(crate) use tape::Tape;
 pub use texture::UserImage;

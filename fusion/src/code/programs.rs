@@ -36,7 +36,7 @@ use crate::{
         guard::CompileGuard,
     },
     report::{
-        list::{StepReport, Tier},
+        list::{CodeStatistic, StepReport, Tier},
         stats::{Counters, Stats, count},
     },
     vk::{self, Gpu, Pipeline, PipelineOrigin, PipelineSource},
@@ -253,7 +253,7 @@ impl Programs {
         let Some(memory) = &self.memory else {
             report.memory = Tier::Off;
             let (program, _) = self.make(&wanted, &mut report)?;
-            report.statistics = program.pipeline.statistics().to_vec();
+            report.statistics = statistics(&program.pipeline);
             return Ok((program.into(), report));
         };
         let built = memory.get_or_build(step.key, || {
@@ -268,7 +268,7 @@ impl Programs {
                 let counter =
                     if hit == Hit::Built { &self.counters.memory_misses } else { &self.counters.memory_hits };
                 count(counter, 1);
-                report.statistics = program.pipeline.statistics().to_vec();
+                report.statistics = statistics(&program.pipeline);
                 Ok((program, report))
             }
             Err(failure) => Err(error_of(label, failure)),
@@ -623,4 +623,10 @@ fn uses_subgroups(words: &[u32]) -> bool {
         at += 2;
     }
     false
+}
+
+/// What the driver says of a pipeline's code.
+fn statistics(pipeline: &Pipeline) -> Vec<CodeStatistic> {
+    let told = pipeline.statistics().iter();
+    told.map(|(name, value)| CodeStatistic { name: name.clone(), value: *value }).collect()
 }

@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 use crate::{
     jit::{BufferId, Members, Report},
     report::outcome::Outcome,
-    vk::CodeStatistic,
 };
 
 /// Whether a cache had what was needed.
@@ -93,6 +92,16 @@ pub struct StepReport {
     /// What the driver says of the code, such as its registers: where [`ContextOptions::profiling`](crate::ContextOptions::profiling) is on, and the
     /// driver has `VK_KHR_pipeline_executable_properties`.
     pub statistics: Vec<CodeStatistic>,
+}
+
+/// One number that the driver gives of the code of a dispatch.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CodeStatistic {
+    /// The driver's name for it, such as `Register Count`.
+    pub name: String,
+    /// The number; 0 or 1 for what is true or not.
+    pub value: f64,
 }
 
 /// One submission of a list: its kernel, and what it was given.

@@ -23,7 +23,7 @@ use super::{
     gpu::unique_id,
     module::Module,
     record::Descriptor,
-    statistics::CodeStatistic,
+    statistics::Statistic,
     stats::Alive,
 };
 use crate::jit::SetBinding;
@@ -83,7 +83,7 @@ pub(crate) struct Pipeline {
     bindings: Bindings,
     push_bytes: u32,
     push_buffer: u32,
-    pub(super) statistics: Vec<CodeStatistic>,
+    pub(super) statistics: Vec<Statistic>,
     device: Arc<Device>,
     _alive: Alive,
 }

@@ -7,15 +7,8 @@ use vulkano::VulkanObject;
 
 use super::{Gpu, pipeline::Pipeline};
 
-/// One number that the driver gives of a pipeline's code.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct CodeStatistic {
-    /// The driver's name for it, such as `Register Count`.
-    pub name: String,
-    /// The number; 0 or 1 for what is true or not.
-    pub value: f64,
-}
+/// One number that the driver gives of a pipeline's code: its name for it, such as `Register Count`, and the number.
+pub(crate) type Statistic = (String, f64);
 
 impl Gpu {
     /// Whether pipelines can be asked.
@@ -27,7 +20,7 @@ impl Gpu {
 
     /// What the driver says of a pipeline that was made with `CAPTURE_STATISTICS`, of all its executables; nothing where it
     /// does not answer.
-    pub(super) fn statistics(&self, pipeline: vk::Pipeline) -> Vec<CodeStatistic> {
+    pub(super) fn statistics(&self, pipeline: vk::Pipeline) -> Vec<Statistic> {
         let device = self.device();
         let fns = &device.fns().khr_pipeline_executable_properties;
         let info = vk::PipelineInfoKHR::default().pipeline(pipeline);
@@ -42,7 +35,7 @@ impl Gpu {
         (0..count).flat_map(|index| self.of_executable(pipeline, index)).collect()
     }
 
-    fn of_executable(&self, pipeline: vk::Pipeline, index: u32) -> Vec<CodeStatistic> {
+    fn of_executable(&self, pipeline: vk::Pipeline, index: u32) -> Vec<Statistic> {
         let device = self.device();
         let get = device.fns().khr_pipeline_executable_properties.get_pipeline_executable_statistics_khr;
         let info = vk::PipelineExecutableInfoKHR::default().pipeline(pipeline).executable_index(index);
@@ -59,10 +52,7 @@ impl Gpu {
             return Vec::new();
         }
         found.truncate(count as usize);
-        found
-            .iter()
-            .filter_map(|one| Some(CodeStatistic { name: text(&one.name), value: value(one)? }))
-            .collect()
+        found.iter().filter_map(|one| Some((text(&one.name), value(one)?))).collect()
     }
 }
 
@@ -88,7 +78,7 @@ fn value(one: &vk::PipelineExecutableStatisticKHR<'_>) -> Option<f64> {
 
 impl Pipeline {
     /// What the driver says of its code, if it was asked when the pipeline was made.
-    pub(crate) fn statistics(&self) -> &[CodeStatistic] {
+    pub(crate) fn statistics(&self) -> &[Statistic] {
         &self.statistics
     }
 }

@@ -293,8 +293,11 @@ fn proposals<'a>(
         let local = one.kernel.interface.local_size;
         for &(at, _) in goes.iter().rev().filter(|&&(at, _)| at != partner) {
             let Some(own) = view(at) else { continue };
-            // Where both go by elements, the one that cannot be placed says which of them are a work-group's.
-            let is_tied = !is_free(partner) && local != list[at].kernel.interface.local_size;
+            // Where both go by elements, the one that cannot be placed says which of them are a work-group's; and either
+            // one of two that cannot both be renumbered, since it asks for its work-group.
+            let by_items = |at: usize| list[at].kernel.interface.item_only;
+            let is_tied = local != list[at].kernel.interface.local_size
+                && (!is_free(partner) || !(by_items(partner) && by_items(at)));
             let proposed = pairs(list, (at, own), (partner, theirs)).find_map(|(pace, form)| match pace {
                 Pace::Items(stride) => {
                     let differs = is_tied || theirs.stride(form).is_none();
