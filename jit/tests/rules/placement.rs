@@ -99,6 +99,26 @@ probes! {
         }
     }
 
+    // Both by their work-groups.
+    fn work_groups_of_two_sizes_become_those_of_one() {
+        let by_groups = kernel("a z", "16", "let i = wid.x * 16u + lid.x; if (i >= p.x) { return; } z[i] = a[i] * 3u;");
+        let other = kernel("a z", "8", "let i = wid.x * 8u + lid.x; if (i < p.x) { z[i] = a[i] ^ 5u; }");
+        for n in [40_u32, 64, 100, 129] {
+            let groups = |size: u32| [n.div_ceil(size), 1, 1];
+            for turned in [false, true] {
+                let lab = Lab::rewriting(u64::from(n)).promote(1, Promote::Auto);
+                let lab = if turned {
+                    lab.submit(&other, groups(8), &[0, 1], &[n]).submit(&by_groups, groups(16), &[1, 2], &[n])
+                } else {
+                    lab.submit(&by_groups, groups(16), &[0, 1], &[n]).submit(&other, groups(8), &[1, 2], &[n])
+                };
+                let checked = lab.check();
+                assert_eq!(checked.rewritten().len(), 1, "{n} {turned}");
+                checked.fused(0);
+            }
+        }
+    }
+
     fn one_row_is_as_long_as_it_is() {
         Lab::rewriting(20)
             .submit(&flat("a z", "a[i] + 3u"), over(20), &[0, 1], &[20, 20])
