@@ -297,7 +297,7 @@ fn proposals<'a>(
             // one of two that cannot both be renumbered, since it asks for its work-group.
             let by_items = |at: usize| list[at].kernel.interface.item_only;
             let is_tied = local != list[at].kernel.interface.local_size
-                && (!is_free(partner) || !(by_items(partner) && by_items(at)));
+                && !(is_free(partner) && by_items(partner) && by_items(at));
             let proposed = pairs(list, (at, own), (partner, theirs)).find_map(|(pace, form)| match pace {
                 Pace::Items(stride) => {
                     let differs = is_tied || theirs.stride(form).is_none();
