@@ -199,7 +199,8 @@ probes! {
 
     fn what_a_kernel_stored_itself_is_hidden() {
         // How far a compiler sees through the store depends on what it knows of the memory, which is more when fused.
-        let first = kernel("a o:f32", "64", "o[gid.x] = sqrt(f32(a[gid.x]));");
+        // No other kernel has to do with that memory.
+        let first = kernel("a z", "64", "z[gid.x] = a[gid.x] | 1u;");
         for body in [
             "o[gid.x] = b[gid.x] + 1.0; o[gid.x] = 1.0 / o[gid.x];",
             "o[gid.x] = 0.0; for (var r = 0u; r < 3u; r++) { o[gid.x] += b[gid.x]; }",
@@ -207,11 +208,11 @@ probes! {
         ] {
             let second = kernel("b:f32 o:f32", "64", body);
             let list = || {
-                let lab = Lab::new(N).submit(&first, GROUPS, &[0, 2], &[]);
+                let lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]);
                 lab.submit(&second, GROUPS, &[3, 2], &[])
             };
-            assert!(changed(&list()) > 0, "{body}");
-            assert!(changed(&wide(list())) > 0, "{body}");
+            assert!(changed_if_any(&list()) > 0, "{body}");
+            assert!(changed_if_any(&wide(list())) > 0, "{body}");
             list().check().fused(0);
         }
     }
