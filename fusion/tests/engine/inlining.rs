@@ -116,23 +116,29 @@ fn product_and_gather_by_an_index_buffer() {
     }
 }
 
+/// A product, its transposition and a sum with that; and the buffers between them.
+fn transposed(width: u32, height: u32) -> (Workload, [Buf; 2]) {
+    let n = width * height;
+    let (mut list, t, u) = product(n, Auto);
+    let b = list.floats("b", values(n));
+    let out = list.poisoned("sum", n as usize);
+    list.promote(u, Auto);
+    let transpose = Submit::new("access/transpose", image(width, height)).push(width).push(height);
+    list.submit(transpose.read(0, t).write(1, u));
+    list.submit(Submit::new("seams/add", items(n)).read(0, u).read(1, b).write(2, out).push(n));
+    (list, [t, u])
+}
+
 #[test]
 fn product_and_transpose_and_sum() {
     let rig = rig!();
     // Squares that are full, and some that are not at one side or at both.
     for (width, height) in [(64, 48), (50, 37), (64, 45), (33, 64), (300, 31)] {
-        let n = width * height;
-        let (mut list, t, u) = product(n, Auto);
-        let b = list.floats("b", values(n));
-        let out = list.poisoned("sum", n as usize);
-        list.promote(u, Auto);
-        let transpose = Submit::new("access/transpose", image(width, height)).push(width).push(height);
-        list.submit(transpose.read(0, t).write(1, u));
-        list.submit(Submit::new("seams/add", items(n)).read(0, u).read(1, b).write(2, out).push(n));
+        let (list, inside) = transposed(width, height);
         let ran = list.check_fused(&rig);
         assert_eq!(ran.stats.dispatches, 1, "{:#?}", ran.report().plan);
         assert_eq!(ran.barriers_kept(), 0);
-        [t, u].into_iter().for_each(|buffer| ran.assert_internalized(buffer, Promote::Private));
+        inside.into_iter().for_each(|buffer| ran.assert_internalized(buffer, Promote::Private));
         // Lines of the sum are columns of what it is made of.
         assert_in_squares(&ran, 2, height);
     }
@@ -160,15 +166,7 @@ fn assert_in_squares(ran: &Ran, submission: usize, width: u32) {
 fn lines_that_squares_would_not_fill_stay_lines() {
     let rig = rig!();
     // Of three squares beside each other, one would have a single column.
-    let (width, height) = (50, 33);
-    let n = width * height;
-    let (mut list, t, u) = product(n, Auto);
-    let b = list.floats("b", values(n));
-    let out = list.poisoned("sum", n as usize);
-    list.promote(u, Auto);
-    let transpose = Submit::new("access/transpose", image(width, height)).push(width).push(height);
-    list.submit(transpose.read(0, t).write(1, u));
-    list.submit(Submit::new("seams/add", items(n)).read(0, u).read(1, b).write(2, out).push(n));
+    let (list, _) = transposed(50, 33);
     let ran = list.check_fused(&rig);
     assert_eq!(ran.stats.dispatches, 1, "{:#?}", ran.report().plan);
     assert_in_lines(&ran);

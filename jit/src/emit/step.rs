@@ -40,11 +40,13 @@ impl Step {
 /// kernel it knows more; there they are hidden (`plan::seam`).
 fn own_loads_closed(kernel: &Specialized) -> Result<Option<Vec<u32>>, JitError> {
     let Ok(normal) = &kernel.normal else { return Ok(None) };
-    let own = normal.own_loads().iter().zip(&normal.analysis.accesses);
-    let own: Vec<(usize, usize)> = own.filter(|(own, _)| **own).map(|(_, access)| access.at).collect();
+    if !normal.own_loads().contains(&true) {
+        return Ok(None);
+    }
     let mut module = normal.module.clone();
-    let Some(function) = module.functions.first_mut().filter(|_| !own.is_empty()) else { return Ok(None) };
-    for (block, at) in own {
+    let Some(function) = module.functions.first_mut() else { return Ok(None) };
+    let own = normal.own_loads().iter().zip(&normal.analysis.accesses).filter(|(own, _)| **own);
+    for (block, at) in own.map(|(_, access)| access.at) {
         let load = function.blocks.get_mut(block).and_then(|block| block.instructions.get_mut(at));
         if let Some(load) = load.filter(|load| load.class.opcode == Op::Load) {
             make_volatile(&mut load.operands);

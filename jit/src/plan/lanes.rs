@@ -48,9 +48,10 @@ fn waits(member: &Submission, loops: &[Unroll]) -> bool {
     };
     let cfg = Cfg::new(function);
     whole.filter(|&index| index < cfg.loops.len()).any(|index| {
-        let inside = |number: &usize| cfg.is_in_loop(*number, Some(index));
-        let blocks = (0..function.blocks.len()).filter(inside).map(|number| &function.blocks[number]);
-        cfg.loops.len() > index && { blocks }
-            .any(|block| block.instructions.iter().any(|inst| inst.class.opcode == Op::ControlBarrier))
+        let mut blocks = function.blocks.iter().enumerate();
+        blocks.any(|(number, block)| {
+            let mut waits = block.instructions.iter().filter(|inst| inst.class.opcode == Op::ControlBarrier);
+            cfg.is_in_loop(number, Some(index)) && waits.next().is_some()
+        })
     })
 }

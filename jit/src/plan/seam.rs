@@ -48,21 +48,16 @@ pub(crate) fn hidden(
     bindings: &[UnifiedBinding],
 ) -> Vec<Hidden> {
     let all: Vec<Floats> = kernels.iter().map(|kernel| floats(kernel)).collect();
-    let of = |(member_number, member): (usize, &Member)| {
-        let before = members[..member_number].iter().zip(&all);
-        let open: Vec<&Member> = before
-            .filter(|(_, floats)| is_open(**floats, all[member_number]))
-            .map(|(earlier, _)| earlier)
-            .collect();
-        let computes = all[member_number] != Floats::None && !mutant!(TwinsAreOpen);
-        // A binding of its own that is the same memory: nobody knows that of the kernel alone.
-        let twin = |number: usize, target: &Target| {
-            let others = member.targets.iter().enumerate().filter(|(other, _)| *other != number);
-            computes && { others }.any(|(_, other)| may_meet(other, target, bindings))
-        };
-        let reached = |(number, target): (usize, &Target)| {
-            let mut earlier = open.iter().flat_map(|earlier| &earlier.targets);
-            earlier.any(|other| may_meet(other, target, bindings)) || twin(number, target)
+    let of = |(number, member): (usize, &Member)| {
+        let before = members[..number].iter().zip(&all);
+        let open: Vec<&Member> =
+            before.filter(|(_, floats)| is_open(**floats, all[number])).map(|(earlier, _)| earlier).collect();
+        let computes = all[number] != Floats::None && !mutant!(TwinsAreOpen);
+        // Another binding of its own may be the same memory: nobody knows that of the kernel alone.
+        let reached = |(at, target): (usize, &Target)| {
+            let earlier = open.iter().flat_map(|earlier| &earlier.targets);
+            let own = member.targets.iter().enumerate().filter(|(other, _)| computes && *other != at);
+            { earlier }.chain(own.map(|(_, other)| other)).any(|other| may_meet(other, target, bindings))
         };
         let shared = |slot: &u16| member.push.iter().filter(|other| *other == slot).count() > 1;
         let passed = |slot: &u16| {
@@ -73,8 +68,7 @@ pub(crate) fn hidden(
             bindings: member.targets.iter().enumerate().map(reached).collect(),
             push: member.push.iter().map(passed).collect(),
             numbers: !open.is_empty() && !mutant!(NumbersAreNotHidden),
-            own: { kernels[member_number].normal.as_ref() }
-                .is_ok_and(|normal| normal.own_loads().contains(&true)),
+            own: { kernels[number].normal.as_ref() }.is_ok_and(|normal| normal.own_loads().contains(&true)),
         }
     };
     members.iter().enumerate().map(of).collect()
