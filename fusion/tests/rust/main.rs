@@ -20,6 +20,7 @@ mod halves;
 #[path = "../../../jit/dsl/tests/bodies/odd.rs"]
 mod odd;
 
+mod arrays;
 mod casts;
 mod chain;
 mod checked;

@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "unchecked accesses are among what is lowered")]
 
+use std::collections::HashMap;
+
 use spirv_tools::{TargetEnv, val::Validator};
 use vkfuse::rust::{
     Captures, DVec3, GroupItem, IVec4, Item, KernelObject, LowerOptions, Lowered, PlainIn, Ranged, Read,
@@ -11,9 +13,11 @@ use vkfuse::rust::{
 use crate::{
     chains::TalliesI64,
     device::Table,
+    forms::Elements,
     halves::{Converts, SumsF32, SumsF64, Texels},
     kernels::{Branches, Document, Flow, Loops, Meaning, Methods, Nested, Particle, Paths, Reduce},
     narrow::Narrow,
+    odd::Odd,
 };
 
 #[device]
@@ -249,6 +253,39 @@ fn all_modules_are_valid() {
     check::<SumsF64>(&mut count);
     check::<TalliesI64>(&mut count);
     assert_eq!(count, 20 * 6);
+}
+
+/// The types of locals that parts are taken of, as the names of what is in them: `A` an array, `S` a struct.
+fn indexed_locals(words: &[u32]) -> Vec<String> {
+    let (mut inside, mut pointees, mut variables) = (HashMap::new(), HashMap::new(), HashMap::new());
+    let (mut all, mut at) = (Vec::new(), 5);
+    while let Some(&first) = words.get(at) {
+        let inst = &words[at..at + (first >> 16) as usize];
+        let of = |ids: &[u32]| ids.iter().filter_map(|id| inside.get(id)).cloned().collect::<String>();
+        match first & 0xffff {
+            28 => _ = inside.insert(inst[1], format!("A{}", of(&inst[2..3]))),
+            30 => _ = inside.insert(inst[1], format!("S{}", of(&inst[2..]))),
+            32 => _ = pointees.insert(inst[1], inst[3]),
+            59 if inst[3] == 7 => _ = variables.insert(inst[2], pointees[&inst[1]]),
+            65 => all.extend(variables.get(&inst[3]).map(|ty| of(&[*ty]))),
+            _ => {}
+        }
+        at += inst.len();
+    }
+    all
+}
+
+#[test]
+fn locals_are_structs_or_arrays_of_numbers() {
+    let all = [
+        Lowered::of::<Composites>(LowerOptions::default()),
+        Lowered::of::<Elements>(LowerOptions::default()),
+        Lowered::of::<Odd>(LowerOptions::default()),
+    ];
+    let all: Vec<String> =
+        all.into_iter().flat_map(|lowered| indexed_locals(&lowered.expect("lowers").words)).collect();
+    assert!(all.iter().any(|local| local == "S") && all.iter().any(|local| local == "A"), "{all:?}");
+    assert_eq!(all.iter().find(|local| local.contains('A') && local.contains('S')), None);
 }
 
 /// The check can fail.

@@ -150,6 +150,15 @@ impl Shape {
             Shape::Struct(shape) => shape.fields.iter().any(|field| field.shape.has_array()),
         }
     }
+
+    /// Whether it is a struct, or an array of structs.
+    pub(crate) fn has_struct(&self) -> bool {
+        match self {
+            Shape::Scalar(_) | Shape::Vector(..) => false,
+            Shape::Array(element, _) => element.has_struct(),
+            Shape::Struct(_) => true,
+        }
+    }
 }
 
 impl fmt::Display for Shape {

@@ -20,6 +20,7 @@ mod grid;
 mod half;
 mod int;
 mod item;
+mod local;
 mod math;
 mod memory;
 mod method;

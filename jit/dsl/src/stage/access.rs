@@ -87,7 +87,7 @@ impl Builder {
     ) -> u32 {
         let Some(ok) = ok else { return f(self) };
         let ty = self.value_type(shape);
-        let (result, zero) = (self.local(ty), self.zero(shape));
+        let (result, zero) = (self.temporary(ty), self.zero(shape));
         self.store(result, zero);
         self.when(ok, |b| {
             let value = f(b);

@@ -14,6 +14,7 @@ use rspirv::{
     },
 };
 
+use super::local::Root;
 use crate::{
     lowered::{LowerError, LowerOptions},
     shape::{ScalarType, Shape},
@@ -60,7 +61,7 @@ pub(super) struct Open {
     /// The label of the loop that comes next.
     pub(super) label: Option<&'static str>,
     /// Variables that hold immutable arrays, by value.
-    pub(super) spilled: HashMap<u32, u32>,
+    pub(super) spilled: HashMap<u32, Root>,
     /// Type of the result.
     pub(super) ret: u32,
     /// Places that the function was lent, as it has them: what is in them goes back with the result.
@@ -97,7 +98,7 @@ pub(super) struct Label {
 /// A root and the way from it to a part.
 #[derive(Clone)]
 pub(super) struct PlaceData {
-    pub(super) root: u32,
+    pub(super) root: Root,
     /// Where the root is: a local, work-group memory, or a buffer, in which values have another layout.
     pub(super) class: StorageClass,
     pub(super) indices: Vec<u32>,
@@ -113,6 +114,8 @@ pub(crate) struct Builder {
     pub(super) memory_types: HashMap<Shape, u32>,
     /// Integer constants by id, extended by their sign.
     pub(super) known: HashMap<u32, u64>,
+    /// Parts of constants.
+    pub(super) constants: HashMap<u32, Vec<u32>>,
     capabilities: BTreeSet<u32>,
     extensions: BTreeSet<&'static str>,
     pub(super) interface: Vec<u32>,
@@ -158,6 +161,7 @@ impl Builder {
             globals: HashMap::new(),
             memory_types: HashMap::new(),
             known: HashMap::new(),
+            constants: HashMap::new(),
             capabilities: BTreeSet::new(),
             extensions: BTreeSet::new(),
             interface: Vec::new(),
@@ -223,6 +227,9 @@ impl Builder {
             return id;
         }
         let id = self.fresh();
+        if matches!(op, Op::Constant | Op::ConstantTrue | Op::ConstantFalse | Op::ConstantComposite) {
+            self.constants.insert(id, key.2.iter().filter_map(Operand::id_ref_any).collect());
+        }
         self.push_global(Instruction::new(op, ty, Some(id), key.2.clone()));
         self.globals.insert(key, id);
         id
@@ -348,15 +355,6 @@ impl Builder {
 
     pub(super) fn label(&mut self, id: u32) {
         self.function().current = Some(block(id));
-    }
-
-    /// A local variable of the function.
-    pub(super) fn local(&mut self, ty: u32) -> u32 {
-        let pointer = self.pointer(StorageClass::Function, ty);
-        let id = self.fresh();
-        let operands = vec![Operand::StorageClass(StorageClass::Function)];
-        self.function().variables.push(Instruction::new(Op::Variable, Some(pointer), Some(id), operands));
-        id
     }
 
     /// Begins the entry point.

@@ -61,10 +61,7 @@ macro_rules! tuple {
         impl<$($name: Local),+> PartOf<$k> for Place<($($name,)+)> {
             type Out = Place<$part>;
             fn part(self) -> Place<$part> {
-                with(|b| {
-                    let index = b.u32($k);
-                    Place::new(b.place_inside(self.at, index, None))
-                })
+                with(|b| Place::new(b.place_field(self.at, $k)))
             }
         }
     };
@@ -114,9 +111,8 @@ pub fn unwrap_or<T: Local>(option: Val<Option<T>>, other: Val<T>) -> Val<T> {
 pub fn later<T: Local>() -> Place<T> {
     let shape = shape::<T>();
     with(|b| {
-        let ty = b.value_type(&shape);
-        let root = b.local(ty);
-        Place::new(b.place(root, Vec::new(), None))
+        let root = b.local(&shape);
+        Place::new(b.place(root))
     })
 }
 
@@ -197,11 +193,7 @@ impl<T: Local, const N: usize> Each for Val<[T; N]> {
     type Item = Val<T>;
     fn each(self, mut body: impl FnMut(Val<T>)) {
         let array = shape::<[T; N]>();
-        let root = with(|b| {
-            let kept = b.function().spilled.get(&self.id).copied();
-            let root = kept.unwrap_or_else(|| b.spill(self.id, &array));
-            b.place(root, Vec::new(), None)
-        });
+        let root = with(|b| b.indexed(self.id, &array));
         super::for_range(super::constant(0_u32), super::constant(N as u32), |k| {
             // The counter is in range.
             let at = with(|b| b.place_inside(root, k.id, None));

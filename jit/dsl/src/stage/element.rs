@@ -7,6 +7,7 @@ use rspirv::spirv::StorageClass;
 use super::{
     Cap, Place, Val,
     access::{Get as _, Target},
+    local::Root,
     place::{Assign, FieldOf, IndexBy, IndexLit, IndexPlace, LitPlace, Rd},
     shape, with,
 };
@@ -102,7 +103,7 @@ impl<A: Writes> IndexPlace<Val<u32>> for Cap<A> {
         Slot::new(with(|b| {
             let ok = b.in_range(&target, index.id);
             let spot = b.spot(&target, index.id);
-            Place::new(b.place_in(spot.class, spot.root, spot.indices, ok))
+            Place::new(b.place_in(spot.class, Root::One(spot.root), spot.indices, ok))
         }))
     }
 }
@@ -134,7 +135,7 @@ impl<T: Value, const N: usize> IndexPlace<Val<u32>> for Cap<Shared<T, N>> {
         Slot::new(with(|b| {
             let ok = b.shared_in_range(index.id, N as u32);
             let root = b.shared_variable(self.at.shared, &shape::<[T; N]>());
-            Place::new(b.place_in(StorageClass::Workgroup, root, vec![index.id], ok))
+            Place::new(b.place_in(StorageClass::Workgroup, Root::One(root), vec![index.id], ok))
         }))
     }
 }

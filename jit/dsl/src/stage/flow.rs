@@ -37,7 +37,7 @@ impl<T: Local> Yield for Val<T> {
         with(|b| {
             let root = *slot.get_or_insert_with(|| {
                 let ty = b.value_type(&shape);
-                b.local(ty)
+                b.temporary(ty)
             });
             b.store(root, self.id);
         });
@@ -47,7 +47,7 @@ impl<T: Local> Yield for Val<T> {
         let shape = shape::<T>();
         with(|b| {
             let ty = b.value_type(&shape);
-            let root = slot.unwrap_or_else(|| b.local(ty));
+            let root = slot.unwrap_or_else(|| b.temporary(ty));
             Val::new(b.load(root, ty))
         })
     }
@@ -198,7 +198,7 @@ impl Builder {
     fn named(&mut self, name: &'static str) -> Label {
         let (ty, no) = (self.bool_type(), self.scalar(ScalarType::Bool, 0));
         let asked = [0; 2].map(|_| {
-            let asked = self.local(ty);
+            let asked = self.temporary(ty);
             self.store(asked, no);
             asked
         });

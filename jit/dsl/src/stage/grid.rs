@@ -5,6 +5,7 @@ use rspirv::spirv::Op;
 use super::{
     Cap, Place, Slot, Val,
     access::Target,
+    local::Root,
     place::{IndexBy, IndexPlace, Rd as _},
     with,
 };
@@ -36,7 +37,7 @@ fn element<A: Accessor, const D: usize>(grid: Cap<Grid<A, D>>, index: [Val<u32>;
             b.report_out_of_range(ok, target.param, at);
         }
         let spot = b.spot(&target, at);
-        Place::new(b.place_in(spot.class, spot.root, spot.indices, all))
+        Place::new(b.place_in(spot.class, Root::One(spot.root), spot.indices, all))
     })
 }
 

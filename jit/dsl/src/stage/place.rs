@@ -10,6 +10,7 @@ use rspirv::{
 use super::{
     Cap, Place, Staged, Val,
     builder::{Builder, PlaceData},
+    local::Root,
     memory::Spot,
     shape, with,
 };
@@ -67,10 +68,8 @@ pub fn rd<X: Rd>(x: X) -> X::Out {
 pub fn var<T: Local>(value: Val<T>) -> Place<T> {
     let shape = shape::<T>();
     with(|b| {
-        let ty = b.value_type(&shape);
-        let root = b.local(ty);
-        b.store(root, value.id);
-        Place::new(b.place(root, Vec::new(), None))
+        let root = b.spill(value.id, &shape);
+        Place::new(b.place(root))
     })
 }
 
@@ -164,10 +163,7 @@ where
 {
     type Out = Place<T::Type>;
     fn field(self) -> Self::Out {
-        with(|b| {
-            let index = b.u32(T::INDEX);
-            Place::new(b.place_inside(self.at, index, None))
-        })
+        with(|b| Place::new(b.place_field(self.at, T::INDEX)))
     }
 }
 
@@ -203,10 +199,8 @@ impl<T: Local, const N: usize> IndexBy<Val<u32>> for Val<[T; N]> {
             return with(|b| Val::new(b.extract(&element, self.id, k as u32)));
         }
         let at = with(|b| {
-            let kept = b.function().spilled.get(&self.id).copied();
-            let root = kept.unwrap_or_else(|| b.spill(self.id, &array));
+            let root = b.indexed(self.id, &array);
             let ok = b.below(index.id, N as u32);
-            let root = b.place(root, Vec::new(), None);
             b.place_at(root, index.id, ok)
         });
         Place::<T>::new(at).rd()
@@ -401,21 +395,28 @@ impl<T: Local> StructBuilder<T> {
     }
 }
 
+impl PlaceData {
+    fn spot(&self) -> Spot {
+        Spot { root: self.root.variable(), class: self.class, indices: self.indices.clone() }
+    }
+}
+
 impl Builder {
     pub(super) fn extract(&mut self, shape: &Shape, composite: u32, index: u32) -> u32 {
         let ty = self.value_type(shape);
         self.emit(Op::CompositeExtract, ty, vec![Operand::IdRef(composite), Operand::LiteralBit32(index)])
     }
 
-    pub(super) fn place(&mut self, root: u32, indices: Vec<u32>, ok: Option<u32>) -> usize {
-        self.place_in(StorageClass::Function, root, indices, ok)
+    /// The place of a local.
+    pub(super) fn place(&mut self, root: Root) -> usize {
+        self.place_in(StorageClass::Function, root, Vec::new(), None)
     }
 
-    /// A place that is no local.
+    /// A place that may be no local.
     pub(super) fn place_in(
         &mut self,
         class: StorageClass,
-        root: u32,
+        root: Root,
         indices: Vec<u32>,
         ok: Option<u32>,
     ) -> usize {
@@ -423,7 +424,25 @@ impl Builder {
         self.places.len() - 1
     }
 
-    /// A part of a place; `ok` is whether it is one.
+    /// A value where it can be indexed.
+    pub(super) fn indexed(&mut self, value: u32, shape: &Shape) -> usize {
+        let kept = self.function().spilled.get(&value).cloned();
+        let root = kept.unwrap_or_else(|| self.spill(value, shape));
+        self.place(root)
+    }
+
+    /// A field of a struct, or a component of a vector, in a place.
+    pub(super) fn place_field(&mut self, at: usize, field: u32) -> usize {
+        let PlaceData { root, class, indices, ok } = &self.places[at];
+        if let Root::Fields(fields) = root {
+            let root = fields[field as usize].clone();
+            return self.place_in(*class, root, indices.clone(), *ok);
+        }
+        let field = self.u32(field);
+        self.place_inside(at, field, None)
+    }
+
+    /// An element of an array in a place; `ok` is whether it is one.
     pub(super) fn place_inside(&mut self, at: usize, index: u32, ok: Option<u32>) -> usize {
         let PlaceData { root, class, mut indices, ok: outer } = self.places[at].clone();
         indices.push(index);
@@ -457,49 +476,47 @@ impl Builder {
         Some(self.op(Op::ULessThan, ty, &[index, count]))
     }
 
-    /// Puts a value into memory; gives the variable.
-    pub(super) fn spill(&mut self, value: u32, shape: &Shape) -> u32 {
-        let ty = self.value_type(shape);
-        let root = self.local(ty);
-        self.store(root, value);
-        root
-    }
-
     /// Loads what a place of a local, or of other memory, holds. A part of a local is there even where an index is out of range.
     pub(super) fn read_place(&mut self, at: usize, shape: &Shape) -> u32 {
-        let PlaceData { root, class, indices, ok } = self.places[at].clone();
-        let spot = Spot { root, class, indices };
-        match (class, ok) {
+        let place = self.places[at].clone();
+        match (place.class, place.ok) {
             (StorageClass::Function, Some(ok)) => {
-                let (value, zero) = (self.load_spot(&spot, shape), self.zero(shape));
+                let (value, zero) = (self.load_place(&place, shape), self.zero(shape));
                 self.choose(ok, shape, value, zero)
             }
-            (_, ok) => self.or_zero(ok, shape, |b| b.load_spot(&spot, shape)),
+            (_, ok) => self.or_zero(ok, shape, |b| b.load_place(&place, shape)),
         }
     }
 
     pub(super) fn write_place(&mut self, at: usize, shape: &Shape, value: u32) {
-        let PlaceData { root, class, indices, ok } = self.places[at].clone();
-        let spot = Spot { root, class, indices };
-        self.only_if(ok, |b| b.store_spot(&spot, shape, value));
+        let place = self.places[at].clone();
+        self.only_if(place.ok, |b| b.store_place(&place, shape, value));
     }
 
-    fn load_spot(&mut self, spot: &Spot, shape: &Shape) -> u32 {
-        if spot.class == StorageClass::StorageBuffer {
-            return self.load_laid_out(spot, shape);
+    fn load_place(&mut self, place: &PlaceData, shape: &Shape) -> u32 {
+        let PlaceData { root, class, indices, .. } = place;
+        match class {
+            StorageClass::Function => self.load_local(root, indices, shape),
+            StorageClass::StorageBuffer => self.load_laid_out(&place.spot(), shape),
+            _ => {
+                let ty = self.value_type(shape);
+                let pointer = self.chain(*class, root.variable(), indices, ty);
+                self.load(pointer, ty)
+            }
         }
-        let ty = self.value_type(shape);
-        let pointer = self.chain(spot.class, spot.root, &spot.indices, ty);
-        self.load(pointer, ty)
     }
 
-    fn store_spot(&mut self, spot: &Spot, shape: &Shape, value: u32) {
-        if spot.class == StorageClass::StorageBuffer {
-            return self.store_laid_out(spot, shape, value);
+    fn store_place(&mut self, place: &PlaceData, shape: &Shape, value: u32) {
+        let PlaceData { root, class, indices, .. } = place;
+        match class {
+            StorageClass::Function => self.store_local(root, indices, shape, value),
+            StorageClass::StorageBuffer => self.store_laid_out(&place.spot(), shape, value),
+            _ => {
+                let ty = self.value_type(shape);
+                let pointer = self.chain(*class, root.variable(), indices, ty);
+                self.store(pointer, value);
+            }
         }
-        let ty = self.value_type(shape);
-        let pointer = self.chain(spot.class, spot.root, &spot.indices, ty);
-        self.store(pointer, value);
     }
 
     /// One of two values of any shape.
@@ -515,7 +532,7 @@ impl Builder {
             }
             Shape::Array(..) | Shape::Struct(_) => {
                 // Before SPIR-V 1.4 there is no select of composites.
-                let result = self.local(ty);
+                let result = self.temporary(ty);
                 self.store(result, no);
                 self.when(condition, |b| b.store(result, yes));
                 self.load(result, ty)

@@ -49,7 +49,7 @@ impl Builder {
         self.global(Op::TypeVector, None, vec![Operand::IdRef(component), Operand::LiteralBit32(n)])
     }
 
-    fn array_type(&mut self, element: u32, n: u32) -> u32 {
+    pub(super) fn array_type(&mut self, element: u32, n: u32) -> u32 {
         let n = self.u32(n);
         self.global(Op::TypeArray, None, vec![Operand::IdRef(element), Operand::IdRef(n)])
     }
