@@ -191,14 +191,13 @@ pub(crate) fn plan_in_order(
         let (mut group, mut rejection) = grow(&list, &uses, start, options, limits);
         // What a rewrite lets join may let others join as it is.
         let mut tried = None;
-        while let (Some(held), Some(why)) = (&group, &rejection) {
+        while let (Some(held), Some(why)) = (&mut group, &rejection) {
             let report = &mut plan.report;
-            let placed = place::across(&list, &uses, held, &report.rewrites, options, limits);
+            let placed = place::across(asked, (&list, &uses), held, report, options, limits);
             let inlined = match placed {
                 Ok(placed) => {
-                    report.rewrites.extend(placed.rewrites);
-                    list = Cow::Owned(placed.list);
-                    (group, rejection) = grow_on(&list, &uses, placed.group, options, limits);
+                    list = Cow::Owned(placed.tell(&mut report.rewrites));
+                    rejection = grow_on(&list, &uses, held, options, limits);
                     continue;
                 }
                 Err(reason) => {
@@ -209,12 +208,15 @@ pub(crate) fn plan_in_order(
             };
             match inlined {
                 Ok(inlined) => {
-                    report.rewrites.extend(inlined.rewrites);
                     report.inlined.extend(inlined.inlined);
                     #[cfg(feature = "certify")]
                     plan.again.extend(inlined.again);
                     (list, uses) = (Cow::Owned(inlined.list), inlined.uses);
-                    (group, rejection) = grow_on(&list, &uses, inlined.group, options, limits);
+                    if let Some(placed) = inlined.placed {
+                        list = Cow::Owned(placed.tell(&mut report.rewrites));
+                    }
+                    *held = inlined.group;
+                    rejection = grow_on(&list, &uses, held, options, limits);
                     tried = None;
                 }
                 Err(reason) => {
@@ -227,9 +229,9 @@ pub(crate) fn plan_in_order(
             Some(mut group) if group.end() - start > 1 => {
                 let end = group.end();
                 let rewrites = &mut plan.report.rewrites;
-                if let Some(placed) = squares::of(&list, &uses, &group, rewrites, options, limits) {
-                    rewrites.extend(placed.rewrites);
-                    (list, group) = (Cow::Owned(placed.list), placed.group);
+                if let Some((placed, squares)) = squares::of(&list, &uses, &group, rewrites, options, limits)
+                {
+                    (list, group) = (Cow::Owned(placed.tell(rewrites)), squares);
                 }
                 assemble::report_gone(asked, start..end, &mut plan);
                 assemble::fused(&list, &uses, group, options, limits, &mut plan);
@@ -273,19 +275,22 @@ fn grow(
     limits: &Limits,
 ) -> (Option<Group>, Option<group::Rejection>) {
     match Group::new(list, uses, start, limits) {
-        Ok(group) => grow_on(list, uses, group, options, limits),
+        Ok(mut group) => {
+            let rejection = grow_on(list, uses, &mut group, options, limits);
+            (Some(group), rejection)
+        }
         Err(reason) => (None, Some(reason.into())),
     }
 }
 
-/// The longest group that begins with this one, and what ended it.
+/// Takes in all that joins a group; what ends it.
 fn grow_on(
     list: &[Submission],
     uses: &Uses,
-    mut group: Group,
+    group: &mut Group,
     options: &FuseOptions,
     limits: &Limits,
-) -> (Option<Group>, Option<group::Rejection>) {
+) -> Option<group::Rejection> {
     let mut budget = assemble::Budget::new(&list[group.start]);
     for member in &list[group.start + 1..group.end()] {
         budget.take(member);
@@ -293,13 +298,13 @@ fn grow_on(
     while group.end() < list.len() {
         let next = &list[group.end()];
         if let Err(reason) = budget.add(next, options.float, limits) {
-            return (Some(group), Some(reason.into()));
+            return Some(reason.into());
         }
         if let Err(rejection) = group.join(list, uses, options, limits) {
-            return (Some(group), Some(rejection));
+            return Some(rejection);
         }
     }
-    (Some(group), None)
+    None
 }
 
 /// Plans one submission by itself: the user's module as it is, unless its group counts have to be

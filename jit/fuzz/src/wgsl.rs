@@ -31,7 +31,7 @@ mod text;
 mod turns;
 
 pub use case::{Case, Family, Legality};
-pub use check::{Failure, Outcome, check, explain, limits, run_unfused};
+pub use check::{Failure, Outcome, check, explain, limits, planned, run_unfused};
 pub use generator::Generator;
 pub use pool::{Load, PoolKernel, load};
 pub use random::Random;

@@ -1,7 +1,7 @@
 //! Random lists in which kernels by elements meet kernels by rows: fused and unfused agree, in every order the interpreter
 //! tries, and what one work-group a row cannot do is not fused.
 
-use vkfuse_fuzz::wgsl::{Legality, Seams, Tally, Verdict, check, explain};
+use vkfuse_fuzz::wgsl::{Legality, Seams, Tally, Verdict, check, explain, planned};
 use vkfuse_jit::plan::{FuseOptions, plan};
 
 fn number(name: &str, default: usize) -> usize {
@@ -53,4 +53,19 @@ fn kernels_by_elements_and_by_rows_give_the_same_bytes_fused() {
     // Kernels that have no elements in common stay apart.
     assert!(legal.share_fused() > 0.65, "legal lists that were not fused");
     assert!(illegal.split + illegal.refused > 0);
+}
+
+/// `VKFUSE_SEAM_PLANS` for more lists. They are planned with the limits of a desktop device, and not run.
+#[test]
+fn legal_lists_are_fused_where_that_pays() {
+    let (lists, seed) = (number("VKFUSE_SEAM_PLANS", 400), number("VKFUSE_FUZZ_SEED", 0) as u64);
+    let mut seams = Seams::new(seed);
+    let mut tally = Tally::default();
+    for list in 0..lists {
+        let case = seams.case(list);
+        tally.count(&case, planned(&case), &format!("{seed}:{list}"));
+    }
+    println!("{tally}");
+    let share = tally.of(None, Some(Legality::Legal)).share_fused();
+    assert!(share > 0.85, "{:.1} % of the legal lists were fused", 100.0 * share);
 }

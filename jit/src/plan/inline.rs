@@ -24,8 +24,8 @@ use super::again::Again;
 use super::assemble::Budget;
 use super::group::{Group, Rejection, analysis_of};
 use super::internalize;
-use super::place;
-use super::report::{InlineReport, Report, RewriteReport};
+use super::place::{self, Placed};
+use super::report::{InlineReport, Report};
 use super::submission::{Arg, BufferId, FuseOptions, Limits, Policy, Promote, Submission};
 use super::uses::Uses;
 use super::view::View;
@@ -55,7 +55,8 @@ pub(crate) struct Inlined {
     pub(crate) uses: Uses,
     /// The group with the submission, or what still keeps it apart.
     pub(crate) group: Group,
-    pub(crate) rewrites: Vec<RewriteReport>,
+    /// What had to be placed for that.
+    pub(crate) placed: Option<Placed>,
     pub(crate) inlined: Vec<InlineReport>,
     /// What there is to certify about that.
     #[cfg(feature = "certify")]
@@ -122,10 +123,10 @@ pub(crate) fn across(
         inlined.push(made.report);
         drop_unused(asked, list.to_mut(), next, &mut inlined);
         let uses = own_uses.insert(Uses::of(&list).under(options.policy, &list));
-        let (group, rewrites, placed) = match grow(&list, uses, group.start, next, proven, limits) {
-            Ok(group) => (group, Vec::new(), None),
+        let (group, placed) = match grow(&list, uses, group.start, next, proven, limits) {
+            Ok(group) => (group, None),
             Err(Some(stopped)) if stopped.0.end() == next => {
-                let (before, rejection) = *stopped;
+                let (mut before, rejection) = *stopped;
                 let done: Done = inlined.iter().map(|one| (one.producer, one.at)).collect();
                 let is_crossed = matches!(rejection.reason, Reason::CrossGroup(_));
                 if is_crossed && producer_of(&list, before.start, next, rejection.buffer, &done).is_some() {
@@ -133,8 +134,8 @@ pub(crate) fn across(
                     continue;
                 }
                 // What goes by elements may take the rows or the tiles that are left.
-                match place::across(&list, uses, &before, &known.rewrites, proven, limits) {
-                    Ok(place::Placed { list, group, rewrites }) => (group, rewrites, Some(list)),
+                match place::across(asked, (&list, uses), &mut before, known, proven, limits) {
+                    Ok(placed) => (before, Some(placed)),
                     Err(why) => {
                         return Err(why.or(Some(RewriteReason::Rejected(Box::new(rejection.reason)))));
                     }
@@ -143,10 +144,10 @@ pub(crate) fn across(
             Err(_) => break,
         };
         return Ok(Inlined {
-            list: placed.unwrap_or_else(|| list.into_owned()),
+            list: list.into_owned(),
             uses: own_uses.unwrap_or_default(),
             group,
-            rewrites,
+            placed,
             inlined,
             #[cfg(feature = "certify")]
             again,

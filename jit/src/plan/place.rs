@@ -23,8 +23,8 @@ use smallvec::SmallVec;
 use super::assemble::Budget;
 use super::group::{Group, Rejection, analysis_of};
 use super::mapping::unfold;
-use super::report::{Places, RewriteReport};
-use super::submission::{FuseOptions, Limits, Policy, Submission};
+use super::report::{Places, Report, RewriteReport};
+use super::submission::{BufferId, FuseOptions, Limits, Policy, Submission};
 use super::uses::Uses;
 use super::view::View;
 use crate::analysis::access::AccessKind;
@@ -42,12 +42,22 @@ const FILLING_ROWS: u64 = 512;
 /// Partners that are tried at one seam.
 const MOST_PARTNERS: usize = 3;
 
-/// A group that holds with some of its members placed.
+/// What was placed so that a group holds.
 pub(crate) struct Placed {
     /// The list with these members as they are placed.
     pub(crate) list: Vec<Submission>,
-    pub(crate) group: Group,
     pub(crate) rewrites: Vec<RewriteReport>,
+    /// Submissions that stand where they were placed before no more.
+    pub(crate) undone: Vec<usize>,
+}
+
+impl Placed {
+    /// Takes what was placed into a report of what was placed before.
+    pub(crate) fn tell(self, rewrites: &mut Vec<RewriteReport>) -> Vec<Submission> {
+        rewrites.retain(|one| !self.undone.contains(&one.submission));
+        rewrites.extend(self.rewrites);
+        self.list
+    }
 }
 
 /// Where a partner wants free kernels to do their items.
@@ -71,12 +81,37 @@ enum Pace {
     Groups(i128),
 }
 
-/// Tries to let the next submission join by placing what is free; `Err(None)` if there is nothing to try.
+/// Tries to let the next submission join by placing what is free; `Err(None)` if there is nothing to try. The group is left as it was, or is the
+/// one that holds with what was placed. `asked` is the list as it was submitted.
 pub(crate) fn across(
+    asked: &[Submission],
+    (list, uses): (&[Submission], &Uses),
+    group: &mut Group,
+    known: &Report,
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Result<Placed, Option<RewriteReason>> {
+    let first = once(list, uses, group, (&known.rewrites, &[]), options, limits);
+    let Err(why) = first else { return first };
+    // What was placed for the sake of others in the group may have to go by the next one.
+    let works_out = |at: usize| known.inlined.iter().any(|one| one.submission == at);
+    let members = group.start..group.end();
+    let placed = known.rewrites.iter().map(|one| one.submission);
+    let undone: Vec<usize> = placed.filter(|at| members.contains(at) && !works_out(*at)).collect();
+    if undone.is_empty() {
+        return Err(why);
+    }
+    let mut fresh = list.to_vec();
+    undone.iter().for_each(|&at| fresh[at] = asked[at].clone());
+    once(&fresh, uses, group, (&known.rewrites, &undone), options, limits).map_err(|_| why)
+}
+
+/// The same where some of what was placed is as it was submitted again.
+fn once(
     list: &[Submission],
     uses: &Uses,
-    group: &Group,
-    known: &[RewriteReport],
+    group: &mut Group,
+    (known, undone): (&[RewriteReport], &[usize]),
     options: &FuseOptions,
     limits: &Limits,
 ) -> Result<Placed, Option<RewriteReason>> {
@@ -84,7 +119,8 @@ pub(crate) fn across(
     if options.no_rewrites {
         return Err(None);
     }
-    let members = group.start..next + 1;
+    let start = group.start;
+    let members = start..next + 1;
     // Lines of elements have no rows or tiles.
     let is_line = |one: &Submission| {
         let interface = &one.kernel.interface;
@@ -95,7 +131,8 @@ pub(crate) fn across(
     }
     // What is placed is proven, also where other things are trusted.
     let options = &FuseOptions { policy: Policy::Prove, ..*options };
-    let is_placed = |position: usize| known.iter().any(|one| one.submission == position);
+    let is_placed =
+        |position: usize| !undone.contains(&position) && known.iter().any(|one| one.submission == position);
     let is_free = |position: usize| {
         list[position].base == [0; 3]
             && !is_placed(position)
@@ -113,7 +150,7 @@ pub(crate) fn across(
         return Err(why_none());
     }
     let views: Vec<OnceCell<Option<View>>> = members.clone().map(|_| OnceCell::new()).collect();
-    let view = |at: usize| views[at - group.start].get_or_init(|| View::of(list, uses, at)).as_ref();
+    let view = |at: usize| views[at - start].get_or_init(|| View::of(list, uses, at)).as_ref();
     let goes: Vec<(usize, bool)> = free
         .into_iter()
         .filter_map(|at| {
@@ -126,8 +163,16 @@ pub(crate) fn across(
         return Err(why_none());
     }
     let mut why = None;
-    let proposals = proposals(list, &members, &goes, &view, &is_free);
-    for proposal in proposals.into_iter().take(MOST_PARTNERS) {
+    let mut tried: SmallVec<[Proposal; 2]> = SmallVec::new();
+    let proposed = [Partners::Shared, Partners::Any].into_iter().flat_map(|which| {
+        let found = proposals(list, &members, &goes, &view, &is_free, which);
+        found.into_iter().take(MOST_PARTNERS).map(move |proposal| (which, proposal))
+    });
+    for (which, proposal) in proposed {
+        if tried.iter().any(|other| other.is_like(&proposal)) {
+            continue;
+        }
+        tried.push(proposal);
         let mut placed = list.to_vec();
         let mut rewrites = Vec::new();
         for &(at, flat) in goes.iter().filter(|&&(at, _)| at != proposal.partner) {
@@ -141,20 +186,44 @@ pub(crate) fn across(
                     placed[at] = submission;
                     rewrites.push(report);
                 }
-                Err(reason) => why = Some(reason),
+                // That others are no partners of it is not worth a word.
+                Err(reason) if which == Partners::Shared => why = Some(reason),
+                Err(_) => {}
             }
         }
         if rewrites.is_empty() {
             continue;
         }
-        match grow(&placed, uses, group.start..next + 1, options, limits) {
-            Ok(group) => return Ok(Placed { list: placed, group, rewrites }),
-            Err(rejection) => {
+        // Nothing else of a group changes where the next one alone is placed.
+        let is_alone = matches!(&rewrites[..], [one] if one.submission == next);
+        let is_alone = is_alone && undone.is_empty() && group.trusted.is_empty();
+        let grown = match is_alone {
+            true => join(&placed, uses, group, options, limits),
+            false => grow(&placed, uses, members.clone(), options, limits).map(|grown| *group = grown),
+        };
+        match grown {
+            Ok(()) => return Ok(Placed { list: placed, rewrites, undone: undone.to_vec() }),
+            Err(rejection) if which == Partners::Shared => {
                 why.get_or_insert(RewriteReason::Rejected(Box::new(rejection.reason)));
             }
+            Err(_) => {}
         }
     }
     Err(why)
+}
+
+/// Takes the next submission into a group, or leaves the group as it was.
+fn join(
+    list: &[Submission],
+    uses: &Uses,
+    group: &mut Group,
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Result<(), Rejection> {
+    let mut budget = Budget::new(&list[group.start]);
+    list[group.start + 1..group.end()].iter().for_each(|member| budget.take(member));
+    budget.add(&list[group.end()], options.float, limits)?;
+    group.join(list, uses, options, limits)
 }
 
 /// A group of exactly these submissions.
@@ -255,7 +324,21 @@ impl View {
     }
 }
 
+/// Whose rows or tiles free kernels may take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Partners {
+    /// Of members that they have a buffer in common with, through accesses to that.
+    Shared,
+    /// Of any member that goes through elements of their size: what has nothing in common is one dispatch all the same.
+    Any,
+}
+
 impl Proposal {
+    /// Whether both come to the same placement.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.places, self.groups, self.local) == (other.places, other.groups, other.local)
+    }
+
     /// The same for a kernel of which whole work-groups are a row, if it is not so already.
     fn by_groups_of(self, one: &Submission) -> Option<Self> {
         let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
@@ -278,11 +361,14 @@ fn proposals<'a>(
     goes: &[(usize, bool)],
     view: &impl Fn(usize) -> Option<&'a View>,
     is_free: &impl Fn(usize) -> bool,
+    which: Partners,
 ) -> SmallVec<[Proposal; 2]> {
     let mut found: SmallVec<[Proposal; 2]> = SmallVec::new();
     let shares = |partner: usize, at: usize| {
         let mut theirs = list[partner].args.iter();
-        at != partner && theirs.any(|arg| list[at].args.iter().any(|own| own.buffer == arg.buffer))
+        let is_any = which == Partners::Any;
+        at != partner
+            && (is_any || theirs.any(|arg| list[at].args.iter().any(|own| own.buffer == arg.buffer)))
     };
     for partner in members.clone().rev() {
         if !goes.iter().any(|&(at, _)| shares(partner, at)) {
@@ -298,7 +384,8 @@ fn proposals<'a>(
             let by_items = |at: usize| list[at].kernel.interface.item_only;
             let is_tied = local != list[at].kernel.interface.local_size
                 && !(is_free(partner) && by_items(partner) && by_items(at));
-            let proposed = pairs(list, (at, own), (partner, theirs)).find_map(|(pace, form)| match pace {
+            let mut pairs = pairs(list, (at, own), (partner, theirs), which);
+            let proposed = pairs.find_map(|(pace, form)| match pace {
                 Pace::Items(stride) => {
                     let differs = is_tied || theirs.stride(form).is_none();
                     let places = differs.then(|| theirs.places(form, stride, one)).flatten();
@@ -313,8 +400,7 @@ fn proposals<'a>(
             });
             let Some((places, by_groups)) = proposed else { continue };
             let proposal = Proposal { partner, places, groups: one.groups, local, by_groups };
-            let same = |p: &Proposal| (p.places, p.groups, p.local) == (places, one.groups, local);
-            if !found.iter().any(same) {
+            if !found.iter().any(|other| other.is_like(&proposal)) {
                 found.push(proposal);
             }
         }
@@ -324,11 +410,12 @@ fn proposals<'a>(
     found
 }
 
-/// Accesses to one buffer of a free kernel and of a partner: how the one goes, the other's form.
+/// Accesses of a free kernel and of a partner, to one buffer or to elements of one size: how the one goes, the other's form.
 fn pairs<'a>(
     list: &'a [Submission],
     (at, own): (usize, &'a View),
     (partner, theirs): (usize, &'a View),
+    which: Partners,
 ) -> impl Iterator<Item = (Pace, &'a AccessForm)> {
     let accesses = |position: usize, view: &'a View| {
         let submission = &list[position];
@@ -336,12 +423,15 @@ fn pairs<'a>(
         let accesses = analysis.map_or(&[][..], |analysis| &analysis.accesses).iter();
         accesses.zip(&view.forms).map(move |(access, form)| (submission.args[access.binding].buffer, form))
     };
-    accesses(at, own).filter_map(|(buffer, form)| Some((buffer, own.pace(form)?))).flat_map(
-        move |(buffer, pace)| {
-            let others = accesses(partner, theirs).filter(move |(other, _)| *other == buffer);
-            others.map(move |(_, form)| (pace, form))
-        },
-    )
+    let goes = accesses(at, own).filter_map(|(buffer, form)| Some((buffer, form.size, own.pace(form)?)));
+    goes.flat_map(move |(buffer, size, pace)| {
+        let meets = move |other: BufferId, form: &AccessForm| match which {
+            Partners::Shared => other == buffer,
+            Partners::Any => form.size == size && matches!(pace, Pace::Items(_)),
+        };
+        let others = accesses(partner, theirs).filter(move |&(other, form)| meets(other, form));
+        others.map(move |(_, form)| (pace, form))
+    })
 }
 
 /// A submission as it is placed.

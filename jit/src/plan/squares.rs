@@ -47,7 +47,7 @@ pub(crate) fn of(
     known: &[RewriteReport],
     options: &FuseOptions,
     limits: &Limits,
-) -> Option<Placed> {
+) -> Option<(Placed, Group)> {
     if options.no_rewrites || !is_line(group.layout.shape) || !stays_in_invocations(group) {
         return None;
     }
@@ -74,7 +74,7 @@ pub(crate) fn of(
         let after = sectors(list, uses, &group);
         placed.1.iter_mut().for_each(|one| one.sectors = Some((before, after)));
         let pays = after * 4 <= before * 3 && stays_in_invocations(&group);
-        pays.then_some((after, Placed { list: placed.0, group, rewrites: placed.1 }))
+        pays.then_some((after, (Placed { list: placed.0, rewrites: placed.1, undone: Vec::new() }, group)))
     });
     tried.min_by_key(|&(after, _)| after).map(|(_, placed)| placed)
 }

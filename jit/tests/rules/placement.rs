@@ -99,6 +99,29 @@ probes! {
         }
     }
 
+    // One dispatch is better than two, also where nothing is handed over.
+    fn what_has_nothing_in_common_takes_the_rows_of_others() {
+        let alone = flat("a z", "a[i] * 3u");
+        let rows = |lab: Lab| lab.submit(&norm(), [5, 1, 1], &[0, 1], &[20]);
+        let flats = |lab: Lab, n: u32| lab.submit(&alone, over(n), &[2, 3], &[20, n]);
+        flats(rows(Lab::rewriting(100)), 100).check().fused(0).on_rows(20, &[1]);
+        rows(flats(Lab::rewriting(100), 100)).check().fused(0).on_rows(20, &[0]);
+        // Another number of elements is no number of rows of that length.
+        flats(rows(Lab::rewriting(100)), 90).check().apart(2);
+    }
+
+    // Two kernels by elements are a group by the work-groups of one of them; then both take the rows of a third.
+    fn what_was_placed_is_placed_again_for_the_next_one() {
+        let by_groups = kernel("a z", "8", "let i = wid.x * 8u + lid.x; if (i < p.y) { z[i] = a[i] ^ 5u; }");
+        let (w, n) = (20, 100);
+        let lab = Lab::rewriting(100)
+            .submit(&flat("a z", "a[i] * 3u"), over(n), &[0, 1], &[w, n])
+            .submit(&by_groups, [n.div_ceil(8), 1, 1], &[1, 2], &[w, n])
+            .submit(&reduce("own + v", "x + y"), [5, 1, 1], &[2, 3], &[w])
+            .submit(&flat("a b z", "a[i] + b[i / p.x]"), over(n), &[2, 3, 4], &[w, n]);
+        lab.check().fused(1).on_rows(w, &[0, 1, 3]);
+    }
+
     // Both by their work-groups.
     fn work_groups_of_two_sizes_become_those_of_one() {
         let by_groups = kernel("a z", "16", "let i = wid.x * 16u + lid.x; if (i >= p.x) { return; } z[i] = a[i] * 3u;");

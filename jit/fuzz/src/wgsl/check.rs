@@ -121,11 +121,8 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
             }
         }
     }
-    let asked = plan.report.buffers.iter().filter(|b| b.asked != Promote::None);
-    let one_group = plan.steps.len() == 1
-        && plan.steps[0].groups == [1; 3]
-        && (plan.steps[0].work_groups_side_by_side() == 1
-            || case.submissions.iter().all(|s| s.groups == [1; 3]));
+    let verdict = of_plan(case, &plan);
+    let one_group = matches!(verdict, Verdict::Equal { one_group: true, .. });
     // What is illegal while every kernel runs in its own order, and every value is in memory, may be legal otherwise.
     let is_placed = case.family != Family::Seams && !plan.report.rewrites.is_empty();
     let in_order = !is_placed && plan.report.inlined.is_empty() && plan.report.renamed.is_empty();
@@ -133,17 +130,45 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
     if illegal && plan.steps.len() == 1 && case.submissions.len() > 1 {
         return Err(fail("an illegal list was fused as a whole".into(), Some(&plan)));
     }
-    Ok(Verdict::Equal {
+    Ok(verdict)
+}
+
+/// What a plan for a desktop device comes to, without running it.
+///
+/// # Panics
+/// If a list cannot be planned.
+pub fn planned(case: &Case) -> Verdict {
+    let limits = Limits {
+        max_push_bytes: 256,
+        max_shared_bytes: 48 << 10,
+        max_storage_buffers: 64,
+        max_work_group_size: [1024, 1024, 64],
+        max_work_group_invocations: 1024,
+        ..Limits::default()
+    };
+    let plan = plan(&case.submissions, &FuseOptions::default(), &limits);
+    of_plan(case, &plan.expect("a list that can be planned"))
+}
+
+/// What a plan that gives equal bytes comes to.
+fn of_plan(case: &Case, plan: &Plan) -> Verdict {
+    let internalized = plan.report.buffers.iter().filter(|b| b.got != Internalization::None).count();
+    let asked = plan.report.buffers.iter().filter(|b| b.asked != Promote::None);
+    let one_group = plan.steps.len() == 1
+        && plan.steps[0].groups == [1; 3]
+        && (plan.steps[0].work_groups_side_by_side() == 1
+            || case.submissions.iter().all(|s| s.groups == [1; 3]));
+    Verdict::Equal {
         steps: plan.steps.len(),
         submissions: case.submissions.len(),
         one_group,
-        internalized: inside.len(),
+        internalized,
         refused: asked.filter(|b| b.got == Internalization::None).count(),
         barriers: plan.report.groups.iter().flat_map(|g| &g.barriers).filter(|b| b.kept).count(),
         split: Split::of(&plan.report),
         reordered: plan.report.reordered.is_some(),
         renamed: plan.report.renamed.len(),
-    })
+    }
 }
 
 /// The list as text, and what the planner makes of it.
