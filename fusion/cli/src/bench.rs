@@ -83,6 +83,10 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
+    fn title(&self) -> &str {
+        self.name.as_deref().unwrap_or("fusion list")
+    }
+
     /// What was predicted, and the times on the device, unfused and fused.
     fn compared(&self) -> Option<(Predicted, f64, f64)> {
         Some((self.predicted?, self.time_us.unfused_gpu?, self.time_us.fused_gpu?))
@@ -124,7 +128,10 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
             benches => print_json(out, &Benches { format: FORMAT, benches, prediction })?,
         }
     } else if let Some(summary) = prediction {
-        let title = |number: usize| benches[number].name.as_deref().unwrap_or("fusion list");
+        if benches.len() > 1 {
+            print_predictions(&benches, out)?;
+        }
+        let title = |number: usize| benches[number].title();
         let slower: Vec<&str> = summary.slower.iter().map(|&number| title(number)).collect();
         writeln!(
             out,
@@ -143,9 +150,45 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
     Ok(interrupt::unless_asked(Status::Success))
 }
 
+/// A line for each list: what was predicted, what was measured, in microseconds, and how far that is off.
+fn print_predictions(benches: &[Bench], out: &mut dyn Write) -> Result<(), Stop> {
+    let titles = [
+        "list",
+        "unfused",
+        "predicted",
+        "error",
+        "dispatches",
+        "fused",
+        "predicted",
+        "error",
+        "dispatches",
+        "times faster",
+    ];
+    let mut table = Table::new(&titles);
+    for bench in benches {
+        let Some((predicted, unfused, fused)) = bench.compared() else { continue };
+        let sides = [
+            (unfused, predicted.unfused_gpu, bench.submissions),
+            (fused, predicted.fused_gpu, bench.groups.len()),
+        ];
+        let cells = sides.into_iter().flat_map(|(measured, predicted, dispatches)| {
+            let error = 100.0 * (predicted - measured) / measured;
+            [
+                format!("{measured:.1}"),
+                format!("{predicted:.1}"),
+                format!("{error:+.0} %"),
+                dispatches.to_string(),
+            ]
+        });
+        let title = std::iter::once(bench.title().to_owned());
+        table.row(title.chain(cells).chain([format!("{:.2}", unfused / fused)]));
+    }
+    table.print(out)?;
+    Ok(())
+}
+
 fn print(bench: &Bench, labels: &[String], out: &mut dyn Write) -> Result<(), Stop> {
-    let title = bench.name.as_deref().unwrap_or("fusion list");
-    writeln!(out, "{title}, {} submissions, medians of {} runs", labels.len(), bench.iters)?;
+    writeln!(out, "{}, {} submissions, medians of {} runs", bench.title(), labels.len(), bench.iters)?;
     writeln!(out, "{} ({})\n", bench.device, bench.driver)?;
     print_groups(out, &bench.groups, labels)?;
     print_splits(out, &bench.splits, labels)?;
