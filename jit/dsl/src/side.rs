@@ -3,7 +3,7 @@
 //! Rust checks both copies. What it finds wrong with a type is the same error twice, and one that is the same to the letter is reported once.
 //! So what bounds the types of operators and functions is here, and neither on the host's side nor on the staged one.
 
-use std::ops::Deref;
+use std::{marker::PhantomData, ops::Deref};
 
 use crate::{
     capture::Local,
@@ -194,3 +194,54 @@ macro_rules! operators {
 }
 
 operators! { add Add; sub Sub; mul Mul; div Div; }
+
+/// A value where one of a type is expected. Where its type is that, or may still become that, it is; where not, [`Other`] says so.
+pub struct Given<S: Side, A, B> {
+    other: Other<S, A, B>,
+}
+
+/// A value of another type than is expected.
+pub struct Other<S: Side, A, B> {
+    value: S::Of<A>,
+    expected: PhantomData<fn() -> B>,
+}
+
+/// A value where a `B` is expected.
+pub fn given<S: Side, A, B>(value: S::Of<A>) -> Given<S, A, B> {
+    Given { other: Other { value, expected: PhantomData } }
+}
+
+impl<S: Side, A, B> Deref for Given<S, A, B> {
+    type Target = Other<S, A, B>;
+    fn deref(&self) -> &Other<S, A, B> {
+        &self.other
+    }
+}
+
+/// What is of a type: that type alone.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` where `{B}` is expected in a kernel",
+    label = "expected `{B}`, found `{Self}`",
+    note = "numbers become others by `as`"
+)]
+pub trait Is<B> {}
+
+impl<T> Is<T> for T {}
+
+impl<S: Side, T> Given<S, T, T> {
+    /// The value.
+    #[inline(always)]
+    pub fn typed(self) -> S::Of<T> {
+        self.other.value
+    }
+}
+
+impl<S: Side, A, B> Other<S, A, B> {
+    /// An error for each `A` that is no `B`, and those that are have the other method of this name.
+    pub fn typed(&self) -> S::Of<B>
+    where
+        A: Is<B>,
+    {
+        unreachable!("invariant: a value of the type that is expected is taken as it is")
+    }
+}

@@ -24,7 +24,7 @@ impl Walk {
                     return refuse::error(mac, "`assert!` without a condition in a kernel: write it");
                 };
                 let text = said(path.span(), &format!("{name}!({})", words(&quote!(#condition))));
-                let Both { host, staged } = self.expr(condition, Want::Value)?;
+                let Both { host, staged } = self.condition(condition)?;
                 Ok(Both::new(
                     quote_spanned!(span=> ::core::assert!(#host)),
                     quote_spanned!(span=> #root::stage::assert(#staged, #text)),

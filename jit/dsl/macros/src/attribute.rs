@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens as _, format_ident, quote};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{
-    Block, FnArg, Ident, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Pat, Result, ReturnType,
-    Signature, Type, Visibility, spanned::Spanned,
+    Block, FnArg, GenericParam, Ident, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Pat, Result,
+    ReturnType, Signature, Type, Visibility, spanned::Spanned,
 };
 
 use crate::{
-    body::{Both, Returns, This, Walk, Want},
-    derive::{mentions, name_hash, root},
+    body::{Both, Name, Returns, This, Walk, Want},
+    derive::{mentions, name_hash, root, root_at},
     refuse, traits,
 };
 
@@ -143,9 +143,15 @@ fn bodies(
         Some(receiver) if receiver.reference.is_some() => This::Reference,
         _ => This::Value,
     };
-    params.iter().for_each(|param| walk.declare(param.name));
+    for Param { name, given, .. } in params {
+        walk.declare_as(name, if *given == Given::Value { Name::Value } else { Name::Lent });
+    }
     let want = if returns == Returns::Value { Want::Value } else { Want::Nothing };
-    let Both { host, staged } = walk.block(block, want);
+    if let (Returns::Value, ReturnType::Type(_, ty)) = (returns, &signature.output) {
+        walk.result = Some((**ty).clone());
+    }
+    let result = walk.result.clone();
+    let Both { host, staged } = walk.block_of(block, want, result.as_ref());
     walk.finish()?;
     let variables = params.iter().map(|Param { name, mutable, given, .. }| {
         if *mutable && *given == Given::Value {
@@ -301,24 +307,71 @@ pub(crate) fn device(arguments: TokenStream, input: TokenStream) -> Result<Token
             );
         }
     };
-    let (host, lowered) = device_function(&item)?;
-    Ok(quote!(#host #lowered))
+    device_function(&item)
 }
 
 /// A function, and what has its staged copy: a type of the same name, which is in scope wherever the function is.
-pub(crate) fn device_function(item: &ItemFn) -> Result<(TokenStream, TokenStream)> {
+fn device_function(item: &ItemFn) -> Result<TokenStream> {
+    let Device { host, of, given, lowered } = device_parts(item)?;
+    let name = &item.sig.ident;
+    Ok(quote!(#host #of impl #name { #lowered #given }))
+}
+
+/// A function inside of a body: each copy has its own.
+pub(crate) fn inner_function(item: &ItemFn) -> Result<Both> {
+    let Device { host, of, given, lowered } = device_parts(item)?;
+    let name = &item.sig.ident;
+    Ok(Both::new(quote!(#host #of impl #name { #given }), quote!(#of impl #name { #lowered #given })))
+}
+
+/// The function, the type of its name, and what that has.
+struct Device {
+    host: TokenStream,
+    of: TokenStream,
+    given: TokenStream,
+    lowered: TokenStream,
+}
+
+fn device_parts(item: &ItemFn) -> Result<Device> {
     let lower = Ident::new("lower", item.sig.ident.span());
     let (vis, name) = (&item.vis, &item.sig.ident);
     let (host, lowered) = function(vis, &item.attrs, &item.sig, &item.block, &lower)?;
-    let lowered = quote! {
+    let given = givens(item)?;
+    let of = quote! {
         #[doc(hidden)]
         #[allow(non_camel_case_types, missing_docs, missing_debug_implementations)]
         #vis enum #name {}
-        impl #name {
-            #lowered
-        }
     };
-    Ok((host, lowered))
+    Ok(Device { host, of, given, lowered })
+}
+
+/// For each parameter a function that both copies of a call take its argument through, with the type that it must have.
+fn givens(item: &ItemFn) -> Result<TokenStream> {
+    let ItemFn { attrs, vis, sig: signature, .. } = item;
+    let conditions: Vec<_> = attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
+    let all = &signature.generics.params;
+    let generic: Vec<String> = all
+        .iter()
+        .filter_map(|param| match param {
+            GenericParam::Type(param) => Some(param.ident.to_string()),
+            GenericParam::Const(param) => Some(param.ident.to_string()),
+            GenericParam::Lifetime(_) => None,
+        })
+        .collect();
+    let given = params(signature)?.into_iter().enumerate().map(|(k, Param { ty, given, .. })| {
+        let (root, name) = (root_at(ty.span()), format_ident!("__given{k}", span = ty.span()));
+        // What a type parameter is follows from the argument.
+        let is_open = given != Given::Value || mentions(ty.to_token_stream(), &generic);
+        let expected = if is_open { quote!(A) } else { quote!(#ty) };
+        quote_spanned! {ty.span()=>
+            #(#conditions)*
+            #[doc(hidden)]
+            #vis fn #name<S: #root::side::Side, A>(value: S::Of<A>) -> #root::side::Given<S, A, #expected> {
+                #root::side::given(value)
+            }
+        }
+    });
+    Ok(given.collect())
 }
 
 /// A function as a method: what a call on a value of the type finds. Functions with type parameters of their own are called

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
-use syn::{Block, Error, Expr, Lifetime, Result, Stmt};
+use syn::{Block, Error, Expr, Lifetime, Result, Stmt, Type};
 
 use crate::{attribute, derive::root, refuse};
 
@@ -55,6 +55,8 @@ pub(crate) struct Round {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
     Value,
+    /// What is somewhere else: a reference, an item.
+    Lent,
     Closure,
 }
 
@@ -74,6 +76,8 @@ pub(crate) struct Walk {
     /// Names that stand for fields of `self`.
     captures: HashSet<String>,
     pub(crate) returns: Returns,
+    /// The type of what the function gives.
+    pub(crate) result: Option<Type>,
     pub(crate) this: This,
     /// Whether it is that of a `const fn`, which can call no function of a trait on the host.
     pub(crate) is_const: bool,
@@ -95,6 +99,7 @@ impl Walk {
             scopes: vec![HashMap::new()],
             captures,
             returns,
+            result: None,
             this: This::Value,
             is_const: false,
             in_closure: false,
@@ -150,6 +155,10 @@ impl Walk {
         self.known_as(name) == Some(Name::Closure)
     }
 
+    pub(crate) fn is_lent(&self, name: &Ident) -> bool {
+        self.known_as(name) == Some(Name::Lent)
+    }
+
     pub(crate) fn is_capture(&self, name: &Ident) -> bool {
         !self.is_local(name) && self.captures.contains(&name.to_string())
     }
@@ -180,12 +189,20 @@ impl Walk {
 
     /// The statements of a block, without its braces.
     pub(crate) fn block(&mut self, block: &Block, want: Want) -> Both {
+        self.block_of(block, want, None)
+    }
+
+    /// A block whose value is of a type.
+    pub(crate) fn block_of(&mut self, block: &Block, want: Want, ty: Option<&Type>) -> Both {
         self.scoped(|walk| {
             let mut both = Both::default();
             let count = block.stmts.len();
             for (k, stmt) in block.stmts.iter().enumerate() {
                 let last = k + 1 == count;
-                let part = walk.statement(stmt, if last { want } else { Want::Nothing }, last);
+                let part = match stmt {
+                    Stmt::Expr(e, None) if last && want == Want::Value => walk.expr_of(e, ty),
+                    stmt => walk.statement(stmt, if last { want } else { Want::Nothing }),
+                };
                 let part = walk.take(part);
                 both.host.extend(part.host);
                 both.staged.extend(part.staged);
@@ -199,7 +216,7 @@ impl Walk {
         })
     }
 
-    fn statement(&mut self, stmt: &Stmt, want: Want, last: bool) -> Result<Both> {
+    fn statement(&mut self, stmt: &Stmt, want: Want) -> Result<Both> {
         match stmt {
             Stmt::Local(local) => self.local(local),
             Stmt::Item(item @ syn::Item::Const(constant)) => {
@@ -207,10 +224,7 @@ impl Walk {
                 // A constant of the body hides a local of its name; none of both is ever called alike.
                 Ok(Both::new(quote!(#item), quote!(#item)))
             }
-            Stmt::Item(syn::Item::Fn(item)) => {
-                let (host, staged) = attribute::device_function(item)?;
-                Ok(Both::new(host, staged))
-            }
+            Stmt::Item(syn::Item::Fn(item)) => attribute::inner_function(item),
             Stmt::Item(item) => Err(refuse::item(item)),
             Stmt::Macro(mac) => {
                 let want = if mac.semi_token.is_none() { want } else { Want::Nothing };
@@ -218,7 +232,6 @@ impl Walk {
                 let end = (want == Want::Nothing).then(|| quote!(;));
                 Ok(Both::new(quote!(#host #end), quote!(#staged #end)))
             }
-            Stmt::Expr(e, None) if last && want == Want::Value => self.expr(e, Want::Value),
             Stmt::Expr(e, None) => {
                 let Both { host, staged } = self.expr(e, Want::Nothing)?;
                 Ok(Both::new(host, quote!(#staged;)))

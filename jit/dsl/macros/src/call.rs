@@ -294,6 +294,15 @@ impl Walk {
 
     /// The arguments of a call.
     fn arguments<'a>(&mut self, all: impl Iterator<Item = &'a Expr> + Clone) -> Result<Arguments> {
+        self.arguments_of(all, None)
+    }
+
+    /// The arguments of a call of a marked function, if its path is given.
+    fn arguments_of<'a>(
+        &mut self,
+        all: impl Iterator<Item = &'a Expr> + Clone,
+        function: Option<&Path>,
+    ) -> Result<Arguments> {
         let root = root();
         let (mut hosts, mut stages, mut before) = (Vec::new(), Vec::new(), quote!());
         // Elements that are lent are held before the call: so what comes before them is evaluated before that, too.
@@ -313,7 +322,10 @@ impl Walk {
                     let Both { host, staged } = place.both;
                     Both::new(quote!(&mut #host), quote!(#root::stage::lend(#staged)))
                 }
-                e => self.expr(e, Want::Value)?,
+                e => match function {
+                    Some(function) => self.argument(e, function, k)?,
+                    None => self.expr(e, Want::Value)?,
+                },
             };
             if holds {
                 let name = format_ident!("__argument{k}");
@@ -392,9 +404,9 @@ impl Walk {
                 quote_spanned!(span=> #staged_fn #of(#staged)),
             ));
         }
-        let arguments = self.arguments(call.args.iter())?;
-        let (host, staged) = (&arguments.host, &arguments.staged);
         let associated = is_type_name(path) || function.qself.is_some();
+        let arguments = self.arguments_of(call.args.iter(), (!associated).then_some(path))?;
+        let (host, staged) = (&arguments.host, &arguments.staged);
         let mut staged_path = function.clone();
         staged_path.path = self::staged_path(path, associated);
         let of_trait = function.qself.as_ref().is_some_and(|qself| qself.position > 0);

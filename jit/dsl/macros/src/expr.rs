@@ -238,10 +238,10 @@ impl Walk {
 
     /// An index: of a grid, one for each dimension.
     pub(crate) fn index(&mut self, e: &Expr) -> Result<Both> {
-        let Expr::Array(array) = e else { return self.expr(e, Want::Value) };
+        let Expr::Array(array) = e else { return self.number(e) };
         let (mut hosts, mut stages) = (Vec::new(), Vec::new());
         for e in &array.elems {
-            let Both { host, staged } = self.expr(e, Want::Value)?;
+            let Both { host, staged } = self.number(e)?;
             hosts.push(host);
             stages.push(staged);
         }

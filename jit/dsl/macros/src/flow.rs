@@ -2,7 +2,9 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{Expr, ExprForLoop, ExprIf, ExprLet, ExprWhile, Label, Pat, RangeLimits, Result, spanned::Spanned};
+use syn::{
+    Expr, ExprForLoop, ExprIf, ExprLet, ExprWhile, Label, Pat, RangeLimits, Result, Type, spanned::Spanned,
+};
 
 use crate::{
     body::{Both, Returns, Round, Walk, Want},
@@ -31,8 +33,8 @@ impl Walk {
     pub(crate) fn control(&mut self, e: &Expr, want: Want) -> Result<Both> {
         let (root, span) = (root_at(e.span()), e.span());
         match e {
-            Expr::If(e) => self.branch(e, want),
-            Expr::Match(e) => self.choice(e, want),
+            Expr::If(e) => self.branch(e, want, None),
+            Expr::Match(e) => self.choice(e, want, None),
             Expr::Block(block) => {
                 if let Some(label) = &block.label {
                     return refuse::error(
@@ -72,7 +74,7 @@ impl Walk {
                 if chain::is(&e.cond) {
                     return self.while_chain(e);
                 }
-                let check = self.expr(&e.cond, Want::Value)?;
+                let check = self.condition(&e.cond)?;
                 let (body, _) = self.rounds(label, false, |walk| Ok(walk.block(&e.body, Want::Nothing)))?;
                 let (check_host, check, host, staged) = (check.host, check.staged, body.host, body.staged);
                 Ok(Both::new(
@@ -144,7 +146,8 @@ impl Walk {
                         );
                     }
                     (Some(value), _) => {
-                        let Both { host, staged } = self.expr(value, Want::Value)?;
+                        let result = self.result.clone();
+                        let Both { host, staged } = self.expr_of(value, result.as_ref())?;
                         (quote_spanned!(span=> return #host), quote_spanned!(span=> #ret.leave(#staged)))
                     }
                 };
@@ -178,16 +181,17 @@ impl Walk {
         Ok((body?, gives))
     }
 
-    fn branch(&mut self, e: &ExprIf, want: Want) -> Result<Both> {
+    /// `if`, whose value is of a type, if one is given.
+    pub(crate) fn branch(&mut self, e: &ExprIf, want: Want, ty: Option<&Type>) -> Result<Both> {
         let (root, span) = (root_at(e.span()), e.span());
         if let Expr::Let(matched) = &*e.cond {
-            return self.if_let(e, matched, want);
+            return self.if_let(e, matched, want, ty);
         }
         if chain::is(&e.cond) {
             return self.if_chain(e, want);
         }
-        let condition = self.expr(&e.cond, Want::Value)?;
-        let then = self.block(&e.then_branch, want);
+        let condition = self.condition(&e.cond)?;
+        let then = self.block_of(&e.then_branch, want, ty);
         let (host_c, staged_c) = (condition.host, condition.staged);
         let (host_t, staged_t) = (then.host, then.staged);
         let Some((_, other)) = &e.else_branch else {
@@ -196,13 +200,18 @@ impl Walk {
                 quote_spanned!(span=> #root::stage::if_then(#staged_c, || { #staged_t })),
             ));
         };
-        let Both { host: host_o, staged: staged_o } = self.expr(other, want)?;
+        let Both { host: host_o, staged: staged_o } = self.otherwise(other, want, ty)?;
         let staged_o = if want == Want::Nothing { quote!(#staged_o;) } else { staged_o };
         let staged_t = if want == Want::Nothing { quote!(#staged_t;) } else { staged_t };
         Ok(Both::new(
             quote_spanned!(span=> if #host_c { #host_t } else { #host_o }),
             quote_spanned!(span=> #root::stage::if_value(#staged_c, || { #staged_t }, || { #staged_o })),
         ))
+    }
+
+    /// What comes after `else`.
+    fn otherwise(&mut self, e: &Expr, want: Want, ty: Option<&Type>) -> Result<Both> {
+        if want == Want::Value { self.expr_of(e, ty) } else { self.expr(e, want) }
     }
 
     /// What a pattern of a condition asks; the names are those of a scope that the caller has begun.
@@ -215,12 +224,12 @@ impl Walk {
         Ok((on, condition.unwrap_or_else(|| quote!(#root::stage::constant(true))), bound))
     }
 
-    fn if_let(&mut self, e: &ExprIf, matched: &ExprLet, want: Want) -> Result<Both> {
+    fn if_let(&mut self, e: &ExprIf, matched: &ExprLet, want: Want, ty: Option<&Type>) -> Result<Both> {
         let (root, span) = (root_at(e.span()), e.span());
         let (pat, value) = (&matched.pat, own("__on", matched.pat.span()));
         let (on, condition, then, bound) = self.scoped(|walk| {
             let (on, condition, bound) = walk.matched(matched)?;
-            Ok::<_, syn::Error>((on, condition, walk.block(&e.then_branch, want), bound))
+            Ok::<_, syn::Error>((on, condition, walk.block_of(&e.then_branch, want, ty), bound))
         })?;
         let (on_host, on, host_t, staged_t) = (on.host, on.staged, then.host, then.staged);
         let Some((_, other)) = &e.else_branch else {
@@ -232,7 +241,7 @@ impl Walk {
                 }),
             ));
         };
-        let Both { host: host_o, staged: staged_o } = self.expr(other, want)?;
+        let Both { host: host_o, staged: staged_o } = self.otherwise(other, want, ty)?;
         let end = (want == Want::Nothing).then(|| quote!(;));
         Ok(Both::new(
             quote_spanned!(span=> if let #pat = #on_host { #host_t } else { #host_o }),

@@ -1,6 +1,6 @@
 //! Derives and attributes of kernels written in Rust. Documented where they are re-exported, in `vkfuse-kernel`.
 //!
-//! `body` writes a body down twice, for the host and staged; `expr`, `flow`, `call`, `assert`, `local` and `pattern` are its parts; `attribute` and
+//! `body` writes a body down twice, for the host and staged; `expr`, `flow`, `call`, `assert`, `local`, `pattern` and `typed` are its parts; `attribute` and
 //! `traits` put the copies where calls find them; `refuse` says what is not lowered and what to use instead.
 
 mod assert;
@@ -18,6 +18,7 @@ mod pattern;
 mod place;
 mod refuse;
 mod traits;
+mod typed;
 
 use proc_macro::TokenStream;
 

@@ -90,7 +90,7 @@ impl Walk {
                 "a number without a type in a `const fn` of a kernel, which finds what operators mean by it: write it, `0_u32`",
             );
         }
-        let Both { host, staged } = self.expr(&init.expr, Want::Value)?;
+        let Both { host, staged } = self.expr_of(&init.expr, ty)?;
         if let (None, Some((name, mutable))) = (&init.diverge, name) {
             self.declare(name);
             let span = name.span();
@@ -159,7 +159,7 @@ impl Walk {
         let (root, span) = (root(), reference.span());
         let place = self.lend(&reference.expr)?;
         let (before, Both { host, staged }) = (place.before(), place.both);
-        self.declare(name);
+        self.declare_as(name, Name::Lent);
         Ok(Both::new(
             quote_spanned!(span=> #before let #name #ty = &mut #host;),
             quote_spanned!(span=> let #name = #root::stage::lend(#staged);),

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{
-    Arm, Expr, ExprMatch, Lit, Member, Pat, Path, RangeLimits, Result, punctuated::Punctuated,
+    Arm, Expr, ExprMatch, Lit, Member, Pat, Path, RangeLimits, Result, Type, punctuated::Punctuated,
     spanned::Spanned,
 };
 
@@ -64,13 +64,14 @@ fn is_named(path: &Path, name: &str) -> bool {
 }
 
 impl Walk {
-    pub(crate) fn choice(&mut self, e: &ExprMatch, want: Want) -> Result<Both> {
+    /// `match`, whose value is of a type, if one is given.
+    pub(crate) fn choice(&mut self, e: &ExprMatch, want: Want, ty: Option<&Type>) -> Result<Both> {
         let (root, span) = (root_at(e.span()), e.span());
         let on = self.expr(&e.expr, Want::Value)?;
         let mut hosts = TokenStream::new();
         let mut arms = Vec::new();
         for arm in &e.arms {
-            let (host, staged, condition) = self.arm(arm, want)?;
+            let (host, staged, condition) = self.arm(arm, want, ty)?;
             hosts.extend(host);
             arms.push((condition, staged));
         }
@@ -93,7 +94,12 @@ impl Walk {
         ))
     }
 
-    fn arm(&mut self, arm: &Arm, want: Want) -> Result<(TokenStream, TokenStream, Option<TokenStream>)> {
+    fn arm(
+        &mut self,
+        arm: &Arm,
+        want: Want,
+        ty: Option<&Type>,
+    ) -> Result<(TokenStream, TokenStream, Option<TokenStream>)> {
         let (root, value) = (root(), own("__on", arm.span()));
         let Test { mut condition, names } = self.test(&arm.pat, &quote!(#value))?;
         self.scoped(|walk| {
@@ -101,7 +107,7 @@ impl Walk {
             let bound: TokenStream = names.iter().map(Named::bound).collect();
             let mut guard_host = quote!();
             if let Some((_, guard)) = &arm.guard {
-                let Both { host, staged } = walk.expr(guard, Want::Value)?;
+                let Both { host, staged } = walk.condition(guard)?;
                 guard_host = quote!(if #host);
                 let guarded = quote!({ #bound #staged });
                 condition = Some(match condition {
@@ -111,7 +117,8 @@ impl Walk {
                     None => guarded,
                 });
             }
-            let Both { host, staged } = walk.expr(&arm.body, want)?;
+            let Both { host, staged } =
+                if want == Want::Value { walk.expr_of(&arm.body, ty) } else { walk.expr(&arm.body, want) }?;
             let pat = &arm.pat;
             let end = (want == Want::Nothing).then(|| quote!(;));
             let host = if want == Want::Nothing { quote!({ #host; }) } else { host };

@@ -18,6 +18,7 @@ fn each_is_named() {
     let version = Command::new(rustc).arg("--version").output().expect("a compiler").stdout;
     if String::from_utf8_lossy(&version).starts_with(COMPILER) {
         cases.compile_fail("tests/refused/cases/types.rs");
+        cases.compile_fail("tests/refused/cases/mismatches.rs");
         cases.compile_fail("tests/refused/cases/elements.rs");
         cases.compile_fail("tests/refused/cases/uses.rs");
     }
