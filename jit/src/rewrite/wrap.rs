@@ -16,6 +16,7 @@
 use ahash::AHashMap;
 use rspirv::dr::{Block, Function, Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, Word};
+use smallvec::SmallVec;
 
 use super::free::VIRTUAL;
 use super::writer::{Pushed, Result, Writer};
@@ -172,15 +173,12 @@ fn rows(
     function.blocks.push(block(exit, vec![writer.effect(Op::Return, Vec::new())]));
 }
 
-/// Makes a return end one item: go to `next`, where the loop goes on. A guard that only returns becomes a selection around all that
-/// comes after it, so that there is one way to `next`: loops of several cannot be written out. Returns the blocks in which
-/// these selections end, innermost first.
+/// Makes a return end one item: go to `next`, where the loop goes on. A selection of which a side always returns becomes one around all
+/// that comes after it, so that there is one way to `next`: loops of several cannot be written out, and a driver is known that
+/// cannot compile some of them (docs/drivers.md). Returns the blocks in which these selections end, innermost first.
 fn returns(writer: &mut Writer, function: &mut Function, next: Word) -> Vec<Block> {
     let at: AHashMap<Word, usize> =
         function.blocks.iter().enumerate().filter_map(|(at, block)| Some((block.label_id()?, at))).collect();
-    let id = |inst: &Instruction, n: usize| inst.operands.get(n).and_then(Operand::id_ref_any);
-    let ends =
-        |block: &Block, op: Op| block.instructions.len() == 1 && block.instructions[0].class.opcode == op;
     // Branches to a block: of one that several guards share, none may be sent elsewhere.
     let mut branches = vec![0; function.blocks.len()];
     for last in function.blocks.iter().filter_map(|block| block.instructions.last()) {
@@ -188,52 +186,39 @@ fn returns(writer: &mut Writer, function: &mut Function, next: Word) -> Vec<Bloc
         targets.for_each(|&target| branches[target] += 1);
     }
     let mut joins = Vec::new();
-    let mut target = next;
-    let mut here = Some(0);
+    // Where a way begins, and where a return on it is to go.
+    let mut ways = vec![(0, next)];
     // Each block is come to once: what follows a construct comes after it.
     for _ in 0..function.blocks.len() {
-        let Some(block) = here.and_then(|here: usize| function.blocks.get(here)) else { break };
-        let at_block = here.unwrap_or(0);
-        let [.., last] = block.instructions.as_slice() else { break };
-        let merge = block.instructions.iter().rev().nth(1);
-        let merge = merge.filter(|i| matches!(i.class.opcode, Op::SelectionMerge | Op::LoopMerge));
-        let Some(merge) = merge else {
+        let Some((here, target)) = ways.pop() else { break };
+        let Some([.., last]) = function.blocks.get(here).map(|block| block.instructions.as_slice()) else {
+            continue;
+        };
+        let Some((merge, sides)) = construct(function, &at, here) else {
             match last.class.opcode {
-                Op::Branch => here = id(last, 0).and_then(|to| at.get(&to)).copied(),
-                Op::Return => {
-                    let length = block.instructions.len();
-                    function.blocks[at_block].instructions[length - 1] = writer.branch(target);
-                    break;
-                }
-                _ => break,
+                Op::Branch => ways.extend(id(last, 0).and_then(|to| at.get(&to)).map(|to| (*to, target))),
+                Op::Return => set_last(function, here, writer.branch(target)),
+                _ => {}
             }
             continue;
         };
-        let Some(after) = id(merge, 0) else { break };
-        let sides = [id(last, 1), id(last, 2)].map(|side| side.and_then(|side| at.get(&side)).copied());
-        let is_selection = merge.class.opcode == Op::SelectionMerge;
-        if let ([Some(a), Some(b)], true, Op::BranchConditional) = (sides, is_selection, last.class.opcode) {
-            let leaves = |side: usize| branches[side] == 1 && ends(&function.blocks[side], Op::Return);
-            let stays = |side: usize| {
-                let block = &function.blocks[side];
-                block.label_id() == Some(after)
-                    || ends(block, Op::Branch) && id(&block.instructions[0], 0) == Some(after)
-            };
-            let out = [(a, b), (b, a)].into_iter().find(|&(out, on)| leaves(out) && stays(on));
-            if let Some((out, _)) = out.filter(|(out, on)| out != on) {
-                let join = writer.fresh();
-                let length = block.instructions.len();
-                let ends_at = vec![Operand::IdRef(join), Operand::SelectionControl(SelectionControl::NONE)];
-                function.blocks[at_block].instructions[length - 2] =
-                    writer.effect(Op::SelectionMerge, ends_at);
-                function.blocks[out].instructions[0] = writer.branch(join);
-                joins.push(self::block(join, vec![writer.branch(target)]));
-                target = join;
-            }
+        let always_returns =
+            |side: usize| side != merge && branches[side] == 1 && !reaches(function, &at, side, merge);
+        let out: SmallVec<[usize; 2]> = sides.into_iter().filter(|side| always_returns(*side)).collect();
+        // What comes after is not the end of a construct any more: only one block may lead there.
+        if sides[0] == sides[1] || out.is_empty() || branches[merge] + out.len() != 2 {
+            ways.push((merge, target));
+            continue;
         }
-        here = at.get(&after).copied();
+        let join = writer.fresh();
+        let ends_at = vec![Operand::IdRef(join), Operand::SelectionControl(SelectionControl::NONE)];
+        let length = function.blocks[here].instructions.len();
+        function.blocks[here].instructions[length - 2] = writer.effect(Op::SelectionMerge, ends_at);
+        joins.push(block(join, vec![writer.branch(target)]));
+        // The other side leads on to what comes after.
+        ways.extend(sides.map(|side| (side, join)));
     }
-    // Returns from inside of a construct.
+    // Where only one of the ways through a side returns.
     for inst in function.blocks.iter_mut().flat_map(|block| &mut block.instructions) {
         if inst.class.opcode == Op::Return {
             *inst = writer.branch(next);
@@ -241,6 +226,47 @@ fn returns(writer: &mut Writer, function: &mut Function, next: Word) -> Vec<Bloc
     }
     joins.reverse();
     joins
+}
+
+/// The merge block and the sides of a selection that a block opens with a condition; of another construct its merge block twice
+/// more. None of a block that opens nothing.
+fn construct(function: &Function, at: &AHashMap<Word, usize>, block: usize) -> Option<(usize, [usize; 2])> {
+    let [.., merge, last] = function.blocks[block].instructions.as_slice() else { return None };
+    let to = |label: Option<Word>| at.get(&label?).copied();
+    if !matches!(merge.class.opcode, Op::SelectionMerge | Op::LoopMerge) {
+        return None;
+    }
+    let after = to(id(merge, 0))?;
+    if merge.class.opcode == Op::LoopMerge || last.class.opcode != Op::BranchConditional {
+        return Some((after, [after; 2]));
+    }
+    Some((after, [to(id(last, 1))?, to(id(last, 2))?]))
+}
+
+/// Whether a way leads from one block to another.
+fn reaches(function: &Function, at: &AHashMap<Word, usize>, from: usize, to: usize) -> bool {
+    let (mut seen, mut ways) = (vec![false; function.blocks.len()], vec![from]);
+    while let Some(here) = ways.pop() {
+        if here == to {
+            return true;
+        }
+        if std::mem::replace(&mut seen[here], true) {
+            continue;
+        }
+        let Some(last) = function.blocks[here].instructions.last() else { continue };
+        ways.extend(last.operands.iter().filter_map(|operand| at.get(&operand.id_ref_any()?)));
+    }
+    false
+}
+
+fn id(inst: &Instruction, n: usize) -> Option<Word> {
+    inst.operands.get(n).and_then(Operand::id_ref_any)
+}
+
+fn set_last(function: &mut Function, block: usize, to: Instruction) {
+    if let Some(last) = function.blocks[block].instructions.last_mut() {
+        *last = to;
+    }
 }
 
 /// `if (x < w && y w + x < n) body(y w + x)`.

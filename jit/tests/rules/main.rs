@@ -27,6 +27,7 @@ mod order;
 mod placement;
 mod promotion;
 mod rename;
+mod returns;
 mod rounds;
 mod rows;
 mod settled;

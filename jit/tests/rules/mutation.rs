@@ -34,6 +34,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("blocks", super::blocks::ALL),
     ("promotion", super::promotion::ALL),
     ("rename", super::rename::ALL),
+    ("returns", super::returns::ALL),
     ("rounds", super::rounds::ALL),
     ("limits", super::limits::ALL),
     ("floats", super::floats::ALL),

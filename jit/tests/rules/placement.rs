@@ -7,7 +7,7 @@ use super::lab::{Checked, Lab, kernel};
 use super::rows::reduce;
 
 /// A work-group of eight divides each element of a row by the row's sum.
-fn norm() -> String {
+pub(super) fn norm() -> String {
     kernel(
         "a z",
         "8",
@@ -38,7 +38,7 @@ pub(super) fn over(n: u32) -> [u32; 3] {
 impl Checked {
     /// Demands that these submissions, and no others, were placed on rows of this length.
     #[track_caller]
-    fn on_rows(self, length: u32, submissions: &[usize]) -> Self {
+    pub(super) fn on_rows(self, length: u32, submissions: &[usize]) -> Self {
         let rewrites = &self.plan.report.rewrites;
         assert_eq!(self.rewritten(), submissions, "{:#?}", self.plan.report);
         assert!(rewrites.iter().all(|one| one.places == Places::Rows { length }), "{rewrites:#?}");
