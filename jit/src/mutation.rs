@@ -125,6 +125,8 @@ mutants! {
     RoundsInTurnAreOne: "loops that are done for one work-group after another go round as often as for one",
     IgnoreLimits: "limits on bindings, push constants and shared memory are not kept",
     SmallArgumentsMove: "8- and 16-bit push constants go to a uniform buffer where there is no room, as others do",
+    EndsAreAlike: "all members of a free shape end at the same item",
+    PeeledItemsAreFewer: "of the items behind the last whole group at most two are done",
     EffectsComeAfterGuards: "what a guard of a straight line turns away has done nothing before it",
     // Order.
     ReadsMayMove: "what reads may be done before or after what writes there",

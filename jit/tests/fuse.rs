@@ -214,7 +214,8 @@ fn a_larger_member_enlarges_the_work_group_of_the_dispatch() {
 
 /// The chain under a device's taste, and what became of it.
 fn shaped(n: u32, group_size: u32, items: u32, vectors: bool, promote: Promote) -> Plan {
-    let limits = Limits { shape: ShapeFacts { group_size, items, vectors }, ..limits() };
+    let limits =
+        Limits { shape: ShapeFacts { group_size, items, vectors, ..ShapeFacts::default() }, ..limits() };
     let plan = plan(&chain(n, promote).submissions, &FuseOptions::default(), &limits).expect("plan");
     plan.steps.iter().for_each(|step| drop(step.build().expect("the module stands")));
     plan
@@ -257,7 +258,10 @@ fn functions(calls: [(u32, u32); 2]) -> usize {
     for ((groups, n), args) in calls.into_iter().zip([[0, 1, 2], [3, 4, 5]]) {
         list.submit(&mul, [groups, 1, 1], &args, &n.to_le_bytes());
     }
-    let limits = Limits { shape: ShapeFacts { group_size: 256, items: 4, vectors: true }, ..limits() };
+    let limits = Limits {
+        shape: ShapeFacts { group_size: 256, items: 4, vectors: true, ..ShapeFacts::default() },
+        ..limits()
+    };
     let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
     assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
     let words = plan.steps[0].build().expect("the module stands");
@@ -287,7 +291,10 @@ fn keeps_the_shape_of_kernels_that_meet_in_a_work_group() {
     list.promote(2, Promote::Local);
     list.submit(&kernel("pair/add_mirrored.spv"), [4, 1, 1], &[0, 1, 2], &[]);
     list.submit(&kernel("pair/mul_grouped.spv"), [4, 1, 1], &[2, 3, 4], &[]);
-    let limits = Limits { shape: ShapeFacts { group_size: 128, items: 4, vectors: true }, ..limits() };
+    let limits = Limits {
+        shape: ShapeFacts { group_size: 128, items: 4, vectors: true, ..ShapeFacts::default() },
+        ..limits()
+    };
     let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
     let own = list.submissions[0].kernel.interface.local_size;
     let group = &plan.report.groups[0];
@@ -460,7 +467,10 @@ fn what_is_seen_through_overlapping_bindings_is_coherent() {
         list.submit(&mul, [16, 1, 1], &args, &4096u32.to_le_bytes());
     }
     list.submissions[1].args[0].len -= 64;
-    let limits = Limits { shape: ShapeFacts { group_size: 256, items: 4, vectors: true }, ..limits() };
+    let limits = Limits {
+        shape: ShapeFacts { group_size: 256, items: 4, vectors: true, ..ShapeFacts::default() },
+        ..limits()
+    };
     let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
     assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
     let words = plan.steps[0].build().expect("the module stands");

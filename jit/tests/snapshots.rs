@@ -167,7 +167,7 @@ fn chain_in_registers() {
 
 #[test]
 fn chain_of_four_items_an_invocation() {
-    let shape = ShapeFacts { group_size: 128, items: 4, vectors: true };
+    let shape = ShapeFacts { group_size: 128, items: 4, vectors: true, ..ShapeFacts::default() };
     check("chain_four_items", &chain(1_000_003), &Limits { shape, ..limits() });
 }
 

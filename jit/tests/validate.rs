@@ -49,7 +49,10 @@ fn a_large_list_agrees_on_small_instances() {
     for promote in [Promote::None, Promote::Private, Promote::Auto] {
         assert!(assert_agreed(&chain(1_000_003, promote), &limits()) >= 3);
     }
-    let shaped = Limits { shape: ShapeFacts { group_size: 64, items: 4, vectors: true }, ..limits() };
+    let shaped = Limits {
+        shape: ShapeFacts { group_size: 64, items: 4, vectors: true, ..ShapeFacts::default() },
+        ..limits()
+    };
     assert!(assert_agreed(&chain(1_000_004, Promote::Auto), &shaped) >= 3);
 }
 

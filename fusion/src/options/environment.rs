@@ -7,7 +7,7 @@
 //! | `VKFUSE_PROFILING` | `1` takes GPU times of every submission |
 //! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
 //! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which each module is printed to standard error, as text: their names with commas between, or `all`. Kernels that a cache has pass through none |
-//! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses) |
+//! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS`, `GROUPxITEMSv` or `GROUPxITEMSvROUNDS` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses; how many vectors one after another where the last one is not whole) |
 //! | `VKFUSE_INTERLEAVE` | how many work-groups of a fused kernel with barriers one work-group does side by side, instead of what is known to be best for the device: `GROUPS` or `GROUPSxLEAST` (how many work-groups are to be left of a dispatch, 1 if it is not said) |
 //! | `VKFUSE_KEEP` | most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is known to be best for the device |
 //! | `VKFUSE_UNROLL` | which loops of a fused kernel are written out, instead of what is known to be best for the device: `ROUNDS` or `ROUNDSxAT_ONCE` (most rounds of a loop that is written out as a whole; rounds of a longer one that stand one after another, 1 if it is not said) |
@@ -88,16 +88,23 @@ pub(crate) fn shape() -> Option<ShapeFacts> {
     let value = variable("VKFUSE_SHAPE")?;
     let shape = value.to_str().and_then(parse_shape);
     if shape.is_none() {
-        tracing::warn!(?value, "VKFUSE_SHAPE is not GROUP, GROUPxITEMS or GROUPxITEMSv: it is left aside");
+        tracing::warn!(
+            ?value,
+            "VKFUSE_SHAPE is not GROUP, GROUPxITEMS, GROUPxITEMSv or GROUPxITEMSvROUNDS: it is left aside"
+        );
     }
     shape
 }
 
 fn parse_shape(text: &str) -> Option<ShapeFacts> {
-    let (text, vectors) = text.strip_suffix('v').map_or((text, false), |rest| (rest, true));
+    let (text, rounds) = match text.split_once('v') {
+        None => (text, None),
+        Some((rest, "")) => (rest, Some(1)),
+        Some((rest, rounds)) => (rest, Some(rounds.parse().ok()?)),
+    };
     let (group, items) = text.split_once('x').unwrap_or((text, "1"));
     let (group_size, items) = (group.parse().ok()?, items.parse().ok().filter(|&items: &u32| items > 0)?);
-    Some(ShapeFacts { group_size, items, vectors })
+    Some(ShapeFacts { group_size, items, vectors: rounds.is_some(), rounds: rounds.unwrap_or(1), least: 1 })
 }
 
 /// `VKFUSE_INTERLEAVE`; what cannot be read counts as unset, with a warning.
@@ -288,10 +295,13 @@ mod tests {
 
     #[test]
     fn reads_shapes() {
-        let shape = |group_size, items, vectors| Some(ShapeFacts { group_size, items, vectors });
+        let shape =
+            |group_size, items, vectors| Some(ShapeFacts { group_size, items, vectors, rounds: 1, least: 1 });
         assert_eq!(parse_shape("64"), shape(64, 1, false));
         assert_eq!(parse_shape("0x8"), shape(0, 8, false));
         assert_eq!(parse_shape("256x4v"), shape(256, 4, true));
+        assert_eq!(parse_shape("0x4v4").map(|shape| (shape.vectors, shape.rounds)), Some((true, 4)));
+        assert_eq!(parse_shape("0x4vx"), None);
         assert_eq!(parse_shape("256x"), None);
         assert_eq!(parse_shape("64x0"), None);
         assert_eq!(parse_shape("wide"), None);

@@ -290,7 +290,9 @@ impl Caps {
         // On a processor a work-group is a loop, whatever its size. Four elements in one access are worth as much as
         // four in flight everywhere that was measured.
         let group_size = if self.is_cpu { 0 } else { 256 };
-        ShapeFacts { group_size, items: 4, vectors: true }
+        // Where both sides of each branch are computed, code for single items costs as much as if it ran (`performance.md`).
+        let rounds = if self.is_cpu { 4 } else { 1 };
+        ShapeFacts { group_size, items: 4, vectors: true, rounds, least: 64 }
     }
 
     /// How many work-groups of kernels with barriers are best done by one.

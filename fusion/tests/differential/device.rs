@@ -13,7 +13,8 @@ use vkfuse_jit::plan;
 
 /// Shapes of dispatches by turns, pool by pool, besides the one the device is known to like: work-group size, items
 /// per invocation, whether these lie next to each other.
-const SHAPES: [(u32, u32, bool); 4] = [(0, 1, false), (64, 8, true), (16, 4, true), (0, 4, false)];
+const SHAPES: [(u32, u32, bool, u32); 5] =
+    [(0, 1, false, 1), (64, 8, true, 1), (16, 4, true, 1), (0, 4, false, 1), (0, 4, true, 3)];
 
 /// Where lists come from.
 pub(crate) enum Source {
@@ -62,7 +63,13 @@ impl Device {
         let cache = CacheOptions::default().no_disk();
         let options = ContextOptions::from_env().validation_layer(validation).cache(cache);
         let shape = SHAPES.get(seed as usize % (SHAPES.len() + 1));
-        let shape = shape.map(|&(group_size, items, vectors)| ShapeFacts { group_size, items, vectors });
+        let shape = shape.map(|&(group_size, items, vectors, rounds)| ShapeFacts {
+            group_size,
+            items,
+            vectors,
+            rounds,
+            least: 1,
+        });
         let options = shape.into_iter().fold(options, ContextOptions::shape);
         let side_by_side = [0, 2, 4, 3].get(seed as usize / 2 % 4).filter(|&&groups| groups > 0);
         let interleave = side_by_side.map(|&work_groups| InterleaveFacts {

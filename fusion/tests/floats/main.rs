@@ -82,7 +82,8 @@ const KNOWN: &[(&str, &str)] = &[
 
 #[test]
 fn known_pairs_keep_their_bits() {
-    for shape in [None, Some(ShapeFacts { group_size: 64, items: 4, vectors: true })] {
+    for shape in [None, Some(ShapeFacts { group_size: 64, items: 4, vectors: true, ..ShapeFacts::default() })]
+    {
         let Some(mut bench) = Bench::open(shape, true) else { return };
         // All in registers. Where they stay in memory, too, or by turns: each is another module to compile.
         let promotions = [&[Promote::None][..], &[Promote::Private], &[Promote::Local]];

@@ -188,7 +188,7 @@ pub(crate) fn fused(
     plan.verdicts.append(&mut group.verdicts(list));
     let (barriers, barrier_reports) = group.barriers(options);
     let chosen = shape::choose(list, &mut group, &granted, options, limits);
-    let items_per_invocation = chosen.as_ref().and_then(|c| c.coarsening).map_or(1, |c| c.items);
+    let items_per_invocation = chosen.as_ref().and_then(|c| c.coarsening).map_or(1, |c| c.items_of_one());
     // Items side by side pass their elements on as values.
     let kept = match &chosen {
         Some(_) => Vec::new(),

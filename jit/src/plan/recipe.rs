@@ -65,8 +65,29 @@ pub(crate) struct Coarsening {
     pub(crate) items: u32,
     /// They are next to each other; otherwise a work-group size apart.
     pub(crate) consecutive: bool,
-    /// All of them are in range for every member, or none has anything to do in any.
-    pub(crate) whole: bool,
+    pub(crate) ends: Ends,
+}
+
+impl Coarsening {
+    /// Most items of an invocation.
+    pub(crate) fn items_of_one(self) -> u32 {
+        match self.ends {
+            Ends::Peeled { rounds } => self.items * rounds,
+            Ends::Any | Ends::Whole => self.items,
+        }
+    }
+}
+
+/// Where the items that members have end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// Anywhere.
+    Any,
+    /// All items of an invocation are in range for every member, or none has anything to do in any.
+    Whole,
+    /// At one item for all members: those before it do all of their work, and no other does anything. An invocation does several groups of
+    /// items, a work-group apart, and the first invocations those behind the last whole group.
+    Peeled { rounds: u32 },
 }
 
 /// One member.
@@ -345,7 +366,11 @@ impl Recipe {
         out.list(barriers, |out, &n| out.u32(n as u32));
         out.u32(coarsening.map_or(0, |c| c.items));
         out.u32(u32::from(coarsening.is_some_and(|c| c.consecutive)));
-        out.u32(u32::from(coarsening.is_some_and(|c| c.whole)));
+        out.u32(coarsening.map_or(0, |c| match c.ends {
+            Ends::Any => 0,
+            Ends::Whole => 1,
+            Ends::Peeled { rounds } => rounds,
+        }));
         out.u32(u32::from(*flat));
         if !kept.is_empty() {
             out.0.extend_from_slice(b"kept");

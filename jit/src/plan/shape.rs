@@ -17,7 +17,7 @@ use super::group::{DemandKind, Group};
 use super::internalize::Granted;
 use super::mapping::{Layout, fold};
 use super::push::PushBlock;
-use super::recipe::{Coarsening, Mapping, SlotOf};
+use super::recipe::{Coarsening, Ends, Mapping, SlotOf};
 use super::seam;
 use super::submission::{FuseOptions, Internalization, Limits, Submission};
 use crate::analysis::access::{Access, AccessKind};
@@ -39,6 +39,11 @@ pub struct ShapeFacts {
     pub items: u32,
     /// Whether four elements next to each other are better accessed as one vector.
     pub vectors: bool,
+    /// Most such vectors that an invocation does one after another where the number of items is no multiple of four, so that there is
+    /// less code for single items; 0 and 1 mean one.
+    pub rounds: u32,
+    /// Work-groups that are to be left of a dispatch whose invocations do so.
+    pub least: u32,
 }
 
 /// Items one invocation does, and which accesses take several elements at once.
@@ -71,14 +76,19 @@ pub(crate) fn choose(
         return None;
     }
     let total = members.iter().map(total).max().unwrap_or(1);
-    let groups = fold(total.div_ceil(u128::from(size * items)), limits).ok()?;
-    let all = groups.iter().map(|&n| u128::from(n)).product::<u128>() * u128::from(size * items);
-    // Signed comparisons of an item's number are right up to here.
-    if all > 1 << 31 || !totals_fit(members, options, limits) {
+    if !totals_fit(members, options, limits) {
         return None;
     }
-    group.layout =
-        Layout { mapping: Mapping::Items, shape: Shape { groups, local: [size, 1, 1] }, free: true };
+    let mut layout = |items: u32| {
+        let groups = fold(total.div_ceil(u128::from(size * items)), limits).ok()?;
+        let all = groups.iter().map(|&n| u128::from(n)).product::<u128>() * u128::from(size * items);
+        // Signed comparisons of an item's number are right up to here.
+        (all <= 1 << 31).then(|| {
+            let shape = Shape { groups, local: [size, 1, 1] };
+            group.layout = Layout { mapping: Mapping::Items, shape, free: true };
+        })
+    };
+    layout(items)?;
     if items == 1 {
         return Some(Chosen { coarsening: None, wide: Vec::new() });
     }
@@ -91,12 +101,24 @@ pub(crate) fn choose(
     let others = members.iter().map(|m| by_item(m, granted)).sum::<usize>() - wides;
     if wides == 0 || wides < others {
         return Some(Chosen {
-            coarsening: Some(Coarsening { items, consecutive: false, whole: false }),
+            coarsening: Some(Coarsening { items, consecutive: false, ends: Ends::Any }),
             wide: Vec::new(),
         });
     }
-    let whole = is_whole(members, u64::from(items));
-    Some(Chosen { coarsening: Some(Coarsening { items, consecutive: true, whole }), wide })
+    let ends = match common_end(members) {
+        Some(end) if end.is_multiple_of(u64::from(items)) => Ends::Whole,
+        Some(end) => {
+            let rounds = end / (u64::from(size * items) * u64::from(facts.least.max(1)));
+            let rounds = rounds.min(u64::from(facts.rounds)) as u32;
+            // The items behind the last whole group are those of one invocation each.
+            match rounds > 1 && size >= items && layout(items * rounds).is_some() {
+                true => Ends::Peeled { rounds },
+                false => Ends::Any,
+            }
+        }
+        None => Ends::Any,
+    };
+    Some(Chosen { coarsening: Some(Coarsening { items, consecutive: true, ends }), wide })
 }
 
 /// Whether it makes no difference which invocation does an item.
@@ -232,9 +254,9 @@ fn covered(member: &Submission, normal: &NormalKernel) -> u64 {
     guards.filter_map(|guard| end(member, normal, guard)).fold(total(member) as u64, u64::min)
 }
 
-/// Whether the same first items do all of their work in every member and the others nothing, and these are full groups
-/// of `items`. An item that a guard turns away after it has stored something has done a part of its work.
-fn is_whole(members: &[Submission], items: u64) -> bool {
+/// The item before which all do all of their work in every member, and behind which nobody does anything, if there is one and that is
+/// known. An item that a guard turns away after it has stored something has done a part of its work.
+fn common_end(members: &[Submission]) -> Option<u64> {
     let least = |member: &Submission, normal: &NormalKernel, first: bool| {
         let guards =
             normal.straight_line.iter().flat_map(|s| &s.guards).filter(|guard| guard.first || !first);
@@ -246,8 +268,9 @@ fn is_whole(members: &[Submission], items: u64) -> bool {
         let (all, some) = (least(member, normal, false)?, least(member, normal, true)?);
         (all == some || mutant!(EffectsComeAfterGuards)).then_some(all)
     };
-    let first = members.first().and_then(work);
-    first.is_some_and(|n| n.is_multiple_of(items)) && members.iter().all(|member| work(member) == first)
+    let first = members.first().and_then(work)?;
+    let alike = members.iter().all(|member| work(member) == Some(first) || mutant!(EndsAreAlike));
+    alike.then_some(first)
 }
 
 /// The first item that a guard turns away, if that is known.

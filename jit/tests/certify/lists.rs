@@ -22,7 +22,7 @@ pub(crate) fn limits(items: u32) -> Limits {
         max_storage_buffers: 32,
         max_work_group_size: [1024, 1024, 64],
         max_work_group_invocations: 1024,
-        shape: ShapeFacts { group_size: 0, items, vectors: items > 1 },
+        shape: ShapeFacts { group_size: 0, items, vectors: items > 1, ..ShapeFacts::default() },
         small_scalars: SmallScalars { int8: true, int16: true, float16: true },
         ..Limits::default()
     }

@@ -148,7 +148,7 @@ probes! {
     fn lengths_through_two_variables_of_one_binding_are_kept_apart() {
         for items in [1, 4] {
             let mut lab = lab(Promote::Private);
-            lab.limits.shape = ShapeFacts { group_size: 8, items, vectors: false };
+            lab.limits.shape = ShapeFacts { group_size: 8, items, vectors: false, ..ShapeFacts::default() };
             through(lab, "length_write", "own_read").fused(0).inside(1, Internalization::Private);
         }
     }

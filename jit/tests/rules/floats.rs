@@ -32,7 +32,7 @@ fn changed_if_any(lab: &Lab) -> usize {
 
 /// A shape in which one invocation does four items.
 fn wide(mut lab: Lab) -> Lab {
-    lab.limits.shape = ShapeFacts { group_size: 64, items: 4, vectors: true };
+    lab.limits.shape = ShapeFacts { group_size: 64, items: 4, vectors: true, ..ShapeFacts::default() };
     lab
 }
 

@@ -2,12 +2,45 @@
 
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind::{Read, Write};
-use vkfuse_jit::plan::{Internalization, Promote};
+use vkfuse_jit::plan::{Internalization, Promote, ShapeFacts};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Lab, kernel};
 
 probes! {
+    // Vectors one after another, and single items behind the last: by each spelling of a guard, members that end alike, and others.
+    fn items_behind_the_last_vector_are_done_once() {
+        let spelled = [
+            ("if (i >= p.x) { return; }", 0),
+            ("if (p.x <= i) { return; }", 0),
+            ("if (i > p.x) { return; }", 1),
+            ("if (!(i < p.x)) { return; }", 0),
+            ("if (!(p.x >= i)) { return; }", 1),
+            ("if (i32(i) >= i32(p.x)) { return; }", 0),
+            ("if (!(i32(i) <= i32(p.x))) { return; }", 1),
+        ];
+        let text = |guard: &str, what: &str| {
+            kernel("a z", "8", &format!("let i = gid.x; {guard} z[i] = {what};"))
+        };
+        for (number, (guard, less)) in spelled.into_iter().enumerate() {
+            let (other, least) = spelled[(number + 2) % spelled.len()];
+            for (first, second, groups) in
+                [(45, 45, 6), (46, 46, 6), (47, 47, 8), (48, 48, 8), (37, 45, 6), (45, 43, 6), (46, 45, 8), (45, 47, 8)]
+            {
+                let mut lab = Lab::new(64);
+                lab.limits.shape = ShapeFacts { group_size: 4, items: 4, vectors: true, rounds: 2, least: 1 };
+                let checked = lab
+                    .submit(&text(guard, "a[i] * 3u + i"), [groups, 1, 1], &[0, 1], &[first - less])
+                    .submit(&text(other, "a[i] ^ (z[i] + 7u)"), [groups, 1, 1], &[1, 2], &[second - least])
+                    .check()
+                    .fused(0);
+                let items = checked.plan.report.groups[0].items_per_invocation;
+                let peeled = first == second && first % 4 != 0;
+                assert_eq!(items, if peeled { 8 } else { 4 }, "{guard} {first} {other} {second}");
+            }
+        }
+    }
+
     /// What an argument excludes does not happen, and another argument is another list.
     fn a_branch_that_an_argument_excludes_does_not_count() {
         let copy = kernel("a z", "8", "if (gid.x < p.x) { z[gid.x] = a[gid.x] + 1u; }");

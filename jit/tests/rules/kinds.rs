@@ -152,7 +152,7 @@ probes! {
                 .submit(&set, [16, 1, 1], &[0, 1], &[whole])
                 .submit(&words, [16, 1, 1], &[1], &[whole])
                 .submit(&floats, [16, 1, 1], &[1], &[whole]);
-            lab.limits.shape = ShapeFacts { group_size: 8, items: 4, vectors: true };
+            lab.limits.shape = ShapeFacts { group_size: 8, items: 4, vectors: true, ..ShapeFacts::default() };
             let checked = lab.check().fused(0);
             assert_eq!(checked.plan.report.groups[0].items_per_invocation, 4);
         }

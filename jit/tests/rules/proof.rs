@@ -165,6 +165,8 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::IgnoreLimits,
     Mutant::SmallArgumentsMove,
     Mutant::EffectsComeAfterGuards,
+    Mutant::EndsAreAlike,
+    Mutant::PeeledItemsAreFewer,
     Mutant::NothingIsHidden,
     Mutant::EveryFloatIsPlain,
     Mutant::MemoryIsNotHidden,

@@ -179,7 +179,7 @@ impl Vectorizer<'_> {
 
     fn is_wide(&self, at: Option<(usize, usize)>) -> bool {
         let number = at.and_then(|at| self.accesses.get(&at)).map(|a| a.0);
-        number.and_then(|n| self.member.wide.get(n)).copied().unwrap_or(false)
+        self.items.len() > 1 && number.and_then(|n| self.member.wide.get(n)).copied().unwrap_or(false)
     }
 
     /// Pointers to what a path leads to, for each item.
