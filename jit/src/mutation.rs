@@ -121,6 +121,8 @@ mutants! {
     NoRangeGuard: "members with less to do than the dispatch are not guarded",
     AnyKernelIsItemOnly: "kernels that know their group are renumbered by invocation",
     IgnoreLoopLimit: "the driver's limit on loop rounds is not kept",
+    RoundsAreApart: "no round of a kernel's loop has to do with another one",
+    RoundsAreFewer: "a loop has a round less than it has",
     PlacedRoundsAreOwn: "a kernel that is placed goes round as often as by itself",
     RoundsInTurnAreOne: "loops that are done for one work-group after another go round as often as for one",
     IgnoreLimits: "limits on bindings, push constants and shared memory are not kept",

@@ -9,6 +9,7 @@
 pub(crate) mod again;
 mod assemble;
 mod cause;
+mod exactly_once;
 mod group;
 mod ingredients;
 mod inline;
@@ -27,6 +28,7 @@ pub(crate) mod rename;
 mod renumber;
 pub(crate) mod reorder;
 mod report;
+mod rounds;
 mod seam;
 mod settled;
 mod shape;

@@ -12,6 +12,7 @@ mod definition;
 mod free;
 mod inline;
 mod quotient;
+mod rounds;
 mod wrap;
 mod writer;
 
@@ -120,6 +121,31 @@ fn wrapped(
         true => Ok(placed),
         false => Err(failed("it does not use all of its bindings".to_owned())),
     }
+}
+
+/// A free kernel of which each round of its loop is an item, and how many rounds there are; made once. It has so many times the work-groups in the first
+/// dimension, of which neighbours do the rounds of one.
+pub(crate) fn rounds(kernel: &Specialized) -> Option<(Arc<Specialized>, u32)> {
+    if why_not_free(kernel).is_some() {
+        return None;
+    }
+    let rounds = rounds::Rounds::of(kernel).ok()?;
+    let make = || {
+        let failed = |what: String| RewriteReason::Failed { what };
+        let module = rounds::apart(kernel, &rounds).map_err(|what| failed(what.to_owned()))?;
+        let made = kernel.rewritten(module, kernel.interface.local_size, None);
+        let made = made.map_err(|error| failed(error.to_string()))?;
+        let places = |one: &Specialized| -> Vec<_> {
+            let bindings = one.interface.bindings.iter();
+            bindings.map(|binding| (binding.at, binding.reads, binding.writes)).collect()
+        };
+        match places(&made) == places(kernel) {
+            true => Ok(Arc::new(made)),
+            false => Err(failed("it does not use all of its bindings".to_owned())),
+        }
+    };
+    let key = kernel.hash.into_iter().chain(*b"rounds").collect();
+    Some((kernel.variants.get(key, make).ok()?, rounds.count))
 }
 
 /// First byte of the words that a placed kernel takes behind its own push constants.

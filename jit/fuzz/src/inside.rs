@@ -27,6 +27,10 @@ pub(crate) fn wrong(list: &[Submission], plan: &Plan, trace: &Trace, lens: &[usi
                 return Some(format!("buffer {object} was promoted, but two dispatches use it"));
             }
             let rewrite = plan.report.rewrites.iter().find(|one| one.submission == at);
+            // Which round of an invocation it was is not written down.
+            if rewrite.is_some_and(|one| one.rounds > 1) {
+                return None;
+            }
             let idle = rewrite.is_some_and(|one| !owner::has_place(one, touched.invocation));
             if idle && matches!(touched.kind, AccessKind::Read) {
                 continue;

@@ -95,6 +95,10 @@ impl Touches {
         for touched in mine() {
             let at = touched.dispatch as usize;
             let rewrite = plan.report.rewrites.iter().find(|one| one.submission == at);
+            // Which round of an invocation it was is not written down.
+            if rewrite.is_some_and(|one| one.rounds > 1) {
+                return None;
+            }
             let idle = rewrite.is_some_and(|one| !owner::has_place(one, touched.invocation));
             if idle && matches!(touched.kind, AccessKind::Read) {
                 continue;

@@ -16,25 +16,24 @@
 //! # Refuses
 //! - what would not pay: few long rows, no buffer that both sides go through element by element
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use smallvec::SmallVec;
 
 use super::assemble::Budget;
+use super::exactly_once::exactly_once;
 use super::group::{Group, Rejection, analysis_of};
-use super::mapping::unfold;
 use super::report::{Places, Report, RewriteReport};
+use super::rounds;
 use super::submission::{BufferId, FuseOptions, Limits, Policy, Submission};
 use super::uses::Uses;
 use super::view::View;
-use crate::analysis::access::AccessKind;
-use crate::analysis::affine::{Affine, Atom, Atoms, Bounds};
-use crate::analysis::evaluate::{AccessForm, Environment, Evaluator};
+use crate::analysis::affine::{Atom, Bounds};
+use crate::analysis::evaluate::AccessForm;
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Order, Spread};
 
-/// Numbers of items are compared as signed numbers by some kernels.
-const MOST_ITEMS: u128 = 1 << 31;
 /// So many rounds of a loop are no worse than work-groups of their own.
 const SHORT_ROUNDS: u64 = 8;
 /// So many work-groups fill a device.
@@ -91,19 +90,54 @@ pub(crate) fn across(
     options: &FuseOptions,
     limits: &Limits,
 ) -> Result<Placed, Option<RewriteReason>> {
-    let first = once(list, uses, group, (&known.rewrites, &[]), options, limits);
+    let before = Before { rewrites: &known.rewrites, undone: &[], rounds: &[] };
+    let first = once(list, uses, group, before, options, limits);
     let Err(why) = first else { return first };
+    if options.no_rewrites {
+        return Err(why);
+    }
     // What was placed for the sake of others in the group may have to go by the next one.
     let works_out = |at: usize| known.inlined.iter().any(|one| one.submission == at);
     let members = group.start..group.end();
     let placed = known.rewrites.iter().map(|one| one.submission);
     let undone: Vec<usize> = placed.filter(|at| members.contains(at) && !works_out(*at)).collect();
-    if undone.is_empty() {
+    let mut fresh = Cow::Borrowed(list);
+    if !undone.is_empty() {
+        undone.iter().for_each(|&at| fresh.to_mut()[at] = asked[at].clone());
+        let before = Before { undone: &undone, ..before };
+        if let Ok(placed) = once(&fresh, uses, group, before, options, limits) {
+            return Ok(placed);
+        }
+    }
+    // What does several elements in a loop may go by each of them.
+    let mut rounds = Vec::new();
+    for at in group.start..group.end() + 1 {
+        let stands = known.rewrites.iter().any(|one| one.submission == at) && !undone.contains(&at);
+        let goes = || View::of(&fresh, uses, at).is_some_and(|view| view.stores_flat(&fresh[at]));
+        if !stands
+            && fresh[at].base == [0; 3]
+            && !goes()
+            && let Some((one, count)) = rounds::of(&fresh, uses, at)
+        {
+            fresh.to_mut()[at] = one;
+            rounds.push((at, count));
+        }
+    }
+    if rounds.is_empty() {
         return Err(why);
     }
-    let mut fresh = list.to_vec();
-    undone.iter().for_each(|&at| fresh[at] = asked[at].clone());
-    once(&fresh, uses, group, (&known.rewrites, &undone), options, limits).map_err(|_| why)
+    let before = Before { undone: &undone, rounds: &rounds, ..before };
+    once(&fresh, uses, group, before, options, limits).map_err(|_| why)
+}
+
+/// What became of a list before something is placed.
+#[derive(Clone, Copy)]
+struct Before<'a> {
+    rewrites: &'a [RewriteReport],
+    /// What was placed, and is as it was submitted again.
+    undone: &'a [usize],
+    /// What goes by the rounds of its loop, and how many these are. It has to be placed.
+    rounds: &'a [(usize, u32)],
 }
 
 /// The same where some of what was placed is as it was submitted again.
@@ -111,7 +145,7 @@ fn once(
     list: &[Submission],
     uses: &Uses,
     group: &mut Group,
-    (known, undone): (&[RewriteReport], &[usize]),
+    Before { rewrites: known, undone, rounds }: Before<'_>,
     options: &FuseOptions,
     limits: &Limits,
 ) -> Result<Placed, Option<RewriteReason>> {
@@ -191,12 +225,16 @@ fn once(
                 Err(_) => {}
             }
         }
-        if rewrites.is_empty() {
+        for &(at, count) in rounds {
+            let found = rewrites.iter_mut().find(|one| one.submission == at);
+            found.into_iter().for_each(|one: &mut RewriteReport| one.rounds = count);
+        }
+        if rewrites.is_empty() || rewrites.iter().filter(|one| one.rounds > 1).count() < rounds.len() {
             continue;
         }
         // Nothing else of a group changes where the next one alone is placed.
         let is_alone = matches!(&rewrites[..], [one] if one.submission == next);
-        let is_alone = is_alone && undone.is_empty() && group.trusted.is_empty();
+        let is_alone = is_alone && undone.is_empty() && rounds.len() < 2 && group.trusted.is_empty();
         let grown = match is_alone {
             true => join(&placed, uses, group, options, limits),
             false => grow(&placed, uses, members.clone(), options, limits).map(|grown| *group = grown),
@@ -282,6 +320,13 @@ impl View {
 
     fn is_flat(&self) -> bool {
         self.forms.iter().any(|form| self.stride(form).is_some())
+    }
+
+    /// Whether what a submission stores goes by the number of the item.
+    pub(super) fn stores_flat(&self, one: &Submission) -> bool {
+        let accesses = analysis_of(one).map_or(&[][..], |analysis| &analysis.accesses);
+        let mut stores = accesses.iter().zip(&self.forms).filter(|(access, _)| access.kind.writes());
+        stores.all(|(_, form)| self.stride(form).is_some())
     }
 
     /// The rows or the grid in which an access goes through elements of `stride` bytes.
@@ -458,8 +503,16 @@ pub(super) fn place(
     push.extend(words.flat_map(u32::to_le_bytes));
     let line = matches!(places, Places::Rows { .. });
     let groups = if line { [groups.iter().product(), 1, 1] } else { groups };
-    let report =
-        RewriteReport { submission: at, partner, places, work_group: local, groups, items, sectors: None };
+    let report = RewriteReport {
+        submission: at,
+        partner,
+        places,
+        work_group: local,
+        groups,
+        items,
+        rounds: 1,
+        sectors: None,
+    };
     Ok((Submission { kernel, base: [0; 3], groups, args: one.args.clone(), push }, report))
 }
 
@@ -482,113 +535,4 @@ fn pays(proposal: &Proposal, options: &FuseOptions) -> Result<(), RewriteReason>
         true => Ok(()),
         false => Err(RewriteReason::FewRows { rows, length }),
     }
-}
-
-/// The number of items of a submission, if the places of a partner are each of them exactly once, but for some at the end
-/// that have nothing to do.
-///
-/// The items of a kernel are its invocations `0 … N − 1`, work-group by work-group. Rows: the numbers `r w + j` with `0 ≤ r < R` and
-/// `0 ≤ j < w` are `0 … R w − 1`, once each, and so are the `j` among `l + k L`. Grid: the numbers `y w + x` with `0 ≤ y < Y`
-/// and `0 ≤ x < w` are `0 … Y w − 1`, once each, if the grid is at least `w` wide; those that are not below `N` are left out.
-fn exactly_once(
-    list: &[Submission],
-    uses: &Uses,
-    at: usize,
-    proposal: &Proposal,
-) -> Result<u64, RewriteReason> {
-    let one = &list[at];
-    let product = |n: [u32; 3]| n.iter().map(|&n| u128::from(n)).product::<u128>();
-    let size = one.kernel.interface.local_size;
-    let items = product(one.groups) * product(size);
-    let (places, width) = match proposal.places {
-        Places::Rows { length } => (product(proposal.groups) * u128::from(length), u128::from(length)),
-        Places::Grid { width } => {
-            let rows = u128::from(proposal.groups[1]) * u128::from(proposal.local[1]);
-            (rows * u128::from(width), u128::from(width))
-        }
-    };
-    let wrong = RewriteReason::Count { items: items as u64, places: places as u64 };
-    let items = if mutant!(OtherDimensionsAreOne) { u128::from(one.groups[0] * size[0]) } else { items };
-    let local = product(proposal.local);
-    if one.base != [0; 3] || items >= MOST_ITEMS || places + width + local >= MOST_ITEMS || items == 0 {
-        return Err(wrong);
-    }
-    if let Places::Grid { width } = proposal.places {
-        let wide = u64::from(proposal.groups[0]) * u64::from(proposal.local[0]);
-        if wide < u64::from(width) && !mutant!(NarrowGridsCover) {
-            return Err(wrong);
-        }
-    }
-    // A grid leaves out what there is no item for.
-    let is_guarded = matches!(proposal.places, Places::Grid { .. });
-    if places > items && !is_guarded && !mutant!(MoreItemsThanThereAre) {
-        return Err(wrong);
-    }
-    let idle = places >= items || is_idle(list, uses, at, places, items) || mutant!(TailsAreIdle);
-    if idle { Ok(items as u64) } else { Err(wrong) }
-}
-
-/// Whether items `from … to − 1` of a submission write nothing: each of their writes is behind a guard that turns all of them
-/// away.
-fn is_idle(list: &[Submission], uses: &Uses, at: usize, from: u128, to: u128) -> bool {
-    let size = list[at].kernel.interface.local_size.iter().map(|&n| u128::from(n.max(1))).product::<u128>();
-    let whole = from.next_multiple_of(size).min(to);
-    // The rest of a work-group, and whole ones.
-    let part = from == whole
-        || writes_nothing(list, uses, at, |atoms| {
-            let inside = number(atoms, Atom::Global(0), whole - from, from % size);
-            (Affine::constant((from / size) as i128), inside)
-        });
-    part && (whole == to
-        || writes_nothing(list, uses, at, |atoms| {
-            let group = number(atoms, Atom::Group(0), (to - whole) / size, whole / size);
-            (group, number(atoms, Atom::Local(0), size, 0))
-        }))
-}
-
-/// A number of so many, from `first` on.
-fn number(atoms: &mut Atoms, atom: Atom, count: u128, first: u128) -> Affine {
-    let form = Affine::atom(atoms.intern(atom, count as i128 - 1));
-    Affine { constant: form.constant + first as i128, ..form }
-}
-
-/// Whether no write happens for the items whose work-groups, and places in them, have these numbers.
-fn writes_nothing(
-    list: &[Submission],
-    uses: &Uses,
-    at: usize,
-    numbers: impl FnOnce(&mut Atoms) -> (Affine, Affine),
-) -> bool {
-    let one = &list[at];
-    let Ok(analysis) = analysis_of(one) else { return false };
-    let mut atoms = Atoms::default();
-    let (group, inside) = numbers(&mut atoms);
-    let local_size = one.kernel.interface.local_size;
-    let Some(group) = unfold(&mut atoms, &group, one.groups) else { return false };
-    let Some(local) = unfold(&mut atoms, &inside, local_size) else { return false };
-    let mut global: [Affine; 3] = Default::default();
-    for d in 0..3 {
-        let Some(id) = local[d].plus(&group[d], i128::from(local_size[d])) else { return false };
-        global[d] = id;
-    }
-    let sizes = one.sizes();
-    let constants = uses.constants(one);
-    let env = Environment {
-        member: at as u32,
-        group,
-        local,
-        global,
-        groups: one.groups,
-        local_size,
-        push: &one.push,
-        sizes: &sizes,
-        constants: &constants,
-        facts: Vec::new(),
-    };
-    let mut evaluator = Evaluator::new(&atoms, analysis, &env);
-    analysis
-        .accesses
-        .iter()
-        .filter(|access| access.kind != AccessKind::Read)
-        .all(|access| evaluator.access(&mut atoms, access, one.args[access.binding].offset).never)
 }

@@ -245,8 +245,10 @@ pub struct RewriteReport {
     pub work_group: [u32; 3],
     /// Work-group counts it runs with.
     pub groups: [u32; 3],
-    /// Its invocations as it was submitted: its items.
+    /// Its invocations as it was submitted, as often as each has rounds: its items.
     pub items: u64,
+    /// Rounds of its loop, if each of them is an item: of work-group `g` round `r` is one of work-group `g * rounds + r`. Else 1.
+    pub rounds: u32,
     /// Of a group in squares: the sectors of 32 bytes that a thousand of its items touch in lines, and in squares.
     pub sectors: Option<(u64, u64)>,
 }
@@ -308,6 +310,9 @@ impl std::fmt::Display for RewriteReport {
             }
             Places::Grid { width } => write!(f, "item y * {width} + x, rows of {width}"),
         }?;
+        if self.rounds > 1 {
+            write!(f, ", each of {} rounds of its loop an item", self.rounds)?;
+        }
         let Some((before, after)) = self.sectors else { return Ok(()) };
         write!(f, "; in squares 1000 items touch {after} sectors of 32 bytes, {before} in lines")
     }

@@ -10,7 +10,7 @@
 //!
 //! # Guarantees
 //! - the same members in one group, each handing over in the same invocation what it did
-//! - each item of a placed submission is done exactly once, or has nothing to do (`place::exactly_once`)
+//! - each item of a placed submission is done exactly once, or has nothing to do (`exactly_once`)
 //!
 //! # Refuses
 //! - what saves less than a quarter of the sectors: more of them are taken at once by vectors of neighbouring elements

@@ -18,7 +18,11 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn of(list: &[Submission], uses: &Uses, position: usize) -> Option<Self> {
-        let submission = &list[position];
+        Self::alone(&list[position], uses, position)
+    }
+
+    /// The same of what stands at this position.
+    pub(super) fn alone(submission: &Submission, uses: &Uses, position: usize) -> Option<Self> {
         let analysis = analysis_of(submission).ok()?;
         let shape = Shape { groups: submission.groups, local: submission.kernel.interface.local_size };
         let layout = Layout { mapping: Mapping::Identity, shape, free: false };

@@ -322,7 +322,7 @@ fn block(label: Word, instructions: Vec<Instruction>) -> Block {
 }
 
 /// The ids of the item in the place of those of the invocation.
-struct Ids {
+pub(super) struct Ids {
     /// Built-in variables of the kernel.
     variables: AHashMap<Word, BuiltIn>,
     /// What each is for the item: its components.
@@ -332,7 +332,7 @@ struct Ids {
 }
 
 impl Ids {
-    fn find(writer: &Writer) -> Result<Self> {
+    pub(super) fn find(writer: &Writer) -> Result<Self> {
         let defs = Defs::new(&writer.module);
         let variables = resource::variables(&writer.module, &defs).into_iter();
         let variables = variables.filter_map(|variable| match variable.role {
@@ -340,6 +340,16 @@ impl Ids {
             _ => None,
         });
         Ok(Self { variables: variables.collect(), values: AHashMap::new(), pointers: AHashMap::new() })
+    }
+
+    /// Whether the kernel has a built-in.
+    pub(super) fn has(&self, builtin: BuiltIn) -> bool {
+        self.variables.values().any(|own| *own == builtin)
+    }
+
+    /// Says what a built-in is.
+    pub(super) fn set(&mut self, builtin: BuiltIn, parts: [Word; 3]) {
+        self.values.insert(builtin as u32, parts);
     }
 
     /// Computes what the built-ins are for item `item` of work-groups of `size`, of which there are several in the dimensions of
@@ -405,7 +415,7 @@ impl Ids {
     }
 
     /// Replaces the loads of a block.
-    fn replace(&mut self, writer: &mut Writer, block: &mut Block) -> Result<()> {
+    pub(super) fn replace(&mut self, writer: &mut Writer, block: &mut Block) -> Result<()> {
         let (number, vector) = (writer.u32(), writer.uvec3());
         let mut kept = Vec::with_capacity(block.instructions.len());
         for mut inst in block.instructions.drain(..) {

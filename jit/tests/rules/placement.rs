@@ -586,8 +586,9 @@ probes! {
         two((&twice, line), (&norm(), [3, 1, 1]), 32).fused(1).on_rows(16, &[0]);
         two((&pairs, line), (&quarters, line), 16).fused(0).on_rows(8, &[0]);
         two((&quarters, line), (&pairs, line), 16).fused(0).on_rows(8, &[1]);
-        // Half a work-group for each row.
-        two((&twice, line), (&norm(), [12, 1, 1]), 8).apart(2);
+        // Half a work-group for each row: by rounds, if there are any.
+        two((&twice, line), (&norm(), [12, 1, 1]), 8).fused(0).on_rows(8, &[0]);
+        two((&pairs, line), (&norm(), [12, 1, 1]), 8).apart(2);
     }
 
     fn items_of_all_dimensions_are_counted() {
