@@ -8,7 +8,7 @@ use std::{marker::PhantomData, ops::Deref};
 use crate::{
     capture::Local,
     host::ops,
-    stage::{self, Val},
+    stage::{self, Place, Val},
     value::{self, Bits, Float, Float32, Half, Int, Ordered, Rem, SignedScalar},
 };
 
@@ -209,6 +209,16 @@ pub struct Other<S: Side, A, B> {
 /// A value where a `B` is expected.
 pub fn given<S: Side, A, B>(value: S::Of<A>) -> Given<S, A, B> {
     Given { other: Other { value, expected: PhantomData } }
+}
+
+/// What the host assigns to a place.
+pub fn assigned<A, B>(_: &B, value: A) -> Given<Host, A, B> {
+    given(value)
+}
+
+/// What the staged copy assigns to a place.
+pub fn stage_assigned<A, B>(_: Place<B>, value: Val<A>) -> Given<Staged, A, B> {
+    given(value)
 }
 
 impl<S: Side, A, B> Deref for Given<S, A, B> {

@@ -64,7 +64,7 @@ pub use overflow::{
 pub(crate) use place::vector;
 pub use place::{
     Assign, FieldOf, IndexBy, IndexLit, IndexPlace, LitPlace, Rd, StructBuilder, array, assign, bind,
-    constant, field, index, index_lit, index_place, lit_place, rd, var,
+    constant, field, index, index_lit, index_place, lit_place, rd, target, var,
 };
 
 use std::marker::PhantomData;

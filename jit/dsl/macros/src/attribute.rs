@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{
     Block, FnArg, GenericParam, Ident, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Pat, Result,
@@ -336,7 +336,7 @@ fn device_parts(item: &ItemFn) -> Result<Device> {
     let lower = Ident::new("lower", item.sig.ident.span());
     let (vis, name) = (&item.vis, &item.sig.ident);
     let (host, lowered) = function(vis, &item.attrs, &item.sig, &item.block, &lower)?;
-    let given = givens(item)?;
+    let given = givens(&item.attrs, vis, &item.sig, None)?;
     let of = quote! {
         #[doc(hidden)]
         #[allow(non_camel_case_types, missing_docs, missing_debug_implementations)]
@@ -345,10 +345,16 @@ fn device_parts(item: &ItemFn) -> Result<Device> {
     Ok(Device { host, of, given, lowered })
 }
 
-/// For each parameter a function that both copies of a call take its argument through, with the type that it must have.
-fn givens(item: &ItemFn) -> Result<TokenStream> {
-    let ItemFn { attrs, vis, sig: signature, .. } = item;
-    let conditions: Vec<_> = attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
+/// For each parameter a function that both copies of a call take its argument through, with the type that it must have. `of` is the
+/// function that they are told apart by, where they stand beside those of others.
+pub(crate) fn givens(
+    attributes: &[syn::Attribute],
+    vis: &Visibility,
+    signature: &Signature,
+    of: Option<&Ident>,
+) -> Result<TokenStream> {
+    let allow = allow();
+    let conditions: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     let all = &signature.generics.params;
     let generic: Vec<String> = all
         .iter()
@@ -359,19 +365,30 @@ fn givens(item: &ItemFn) -> Result<TokenStream> {
         })
         .collect();
     let given = params(signature)?.into_iter().enumerate().map(|(k, Param { ty, given, .. })| {
-        let (root, name) = (root_at(ty.span()), format_ident!("__given{k}", span = ty.span()));
+        let (root, name) = (root_at(ty.span()), given_name(k, of, ty.span()));
         // What a type parameter is follows from the argument.
         let is_open = given != Given::Value || mentions(ty.to_token_stream(), &generic);
-        let expected = if is_open { quote!(A) } else { quote!(#ty) };
+        let expected = if is_open { quote!(__Of) } else { quote!(#ty) };
         quote_spanned! {ty.span()=>
             #(#conditions)*
             #[doc(hidden)]
-            #vis fn #name<S: #root::side::Side, A>(value: S::Of<A>) -> #root::side::Given<S, A, #expected> {
+            #allow
+            #vis fn #name<__Side: #root::side::Side, __Of>(
+                value: __Side::Of<__Of>,
+            ) -> #root::side::Given<__Side, __Of, #expected> {
                 #root::side::given(value)
             }
         }
     });
     Ok(given.collect())
+}
+
+/// The name of what an argument is taken through.
+pub(crate) fn given_name(k: usize, of: Option<&Ident>, span: Span) -> Ident {
+    match of {
+        Some(of) => format_ident!("__given{k}_{of}", span = span),
+        None => format_ident!("__given{k}", span = span),
+    }
 }
 
 /// A function as a method: what a call on a value of the type finds. Functions with type parameters of their own are called
@@ -427,6 +444,7 @@ fn implementation(
                     function(&member.vis, &member.attrs, &member.sig, &member.block, &lower)?;
                 functions.extend(host);
                 functions.extend(lowered);
+                functions.extend(givens(&member.attrs, &member.vis, &member.sig, Some(&member.sig.ident))?);
             }
             other => functions.extend(quote!(#other)),
         }

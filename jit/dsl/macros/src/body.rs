@@ -57,6 +57,8 @@ pub(crate) enum Name {
     Value,
     /// What is somewhere else: a reference, an item.
     Lent,
+    /// What may have no value yet.
+    Later,
     Closure,
 }
 
@@ -153,6 +155,10 @@ impl Walk {
 
     pub(crate) fn is_closure(&self, name: &Ident) -> bool {
         self.known_as(name) == Some(Name::Closure)
+    }
+
+    pub(crate) fn is_later(&self, name: &Ident) -> bool {
+        self.known_as(name) == Some(Name::Later)
     }
 
     pub(crate) fn is_lent(&self, name: &Ident) -> bool {

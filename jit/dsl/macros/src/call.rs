@@ -11,6 +11,7 @@ use crate::{
     operator::both_ops,
     place::has_index,
     refuse,
+    typed::Callee,
 };
 
 /// Functions of numbers, which are methods in Rust.
@@ -260,7 +261,9 @@ impl Walk {
             let host = receiver.host;
             receiver.host = quote_spanned!(span=> #root::host::ops::kept(#host));
         }
-        let arguments = self.arguments(call.args.iter())?;
+        let is_element = is_handle && !name.starts_with("sub_group_");
+        let callee = if is_element { Callee::Element } else { Callee::Other };
+        let arguments = self.arguments_of(call.args.iter(), callee)?;
         let (host, staged, method) = (receiver.host, receiver.staged, &call.method);
         let (host_args, staged_args) = (&arguments.host, &arguments.staged);
         let staged = if is_handle {
@@ -281,7 +284,7 @@ impl Walk {
                 "a call of `run` in a kernel: put what both do into another function",
             );
         }
-        let arguments = self.arguments(call.args.iter())?;
+        let arguments = self.arguments_of(call.args.iter(), Callee::Own(&call.method))?;
         let (host, staged) = (&arguments.host, &arguments.staged);
         let this = own("__this", span);
         let (receiver, method, turbofish) = (&call.receiver, &call.method, &call.turbofish);
@@ -294,14 +297,13 @@ impl Walk {
 
     /// The arguments of a call.
     fn arguments<'a>(&mut self, all: impl Iterator<Item = &'a Expr> + Clone) -> Result<Arguments> {
-        self.arguments_of(all, None)
+        self.arguments_of(all, Callee::Other)
     }
 
-    /// The arguments of a call of a marked function, if its path is given.
     fn arguments_of<'a>(
         &mut self,
         all: impl Iterator<Item = &'a Expr> + Clone,
-        function: Option<&Path>,
+        callee: Callee<'_>,
     ) -> Result<Arguments> {
         let root = root();
         let (mut hosts, mut stages, mut before) = (Vec::new(), Vec::new(), quote!());
@@ -322,10 +324,7 @@ impl Walk {
                     let Both { host, staged } = place.both;
                     Both::new(quote!(&mut #host), quote!(#root::stage::lend(#staged)))
                 }
-                e => match function {
-                    Some(function) => self.argument(e, function, k)?,
-                    None => self.expr(e, Want::Value)?,
-                },
+                e => self.argument(e, callee, k)?,
             };
             if holds {
                 let name = format_ident!("__argument{k}");
@@ -405,7 +404,8 @@ impl Walk {
             ));
         }
         let associated = is_type_name(path) || function.qself.is_some();
-        let arguments = self.arguments_of(call.args.iter(), (!associated).then_some(path))?;
+        let callee = if associated { Callee::Other } else { Callee::Function(path) };
+        let arguments = self.arguments_of(call.args.iter(), callee)?;
         let (host, staged) = (&arguments.host, &arguments.staged);
         let mut staged_path = function.clone();
         staged_path.path = self::staged_path(path, associated);

@@ -69,7 +69,7 @@ impl Walk {
         let name = plain_name(pat);
         let Some(init) = &local.init else {
             let Some((name, mutable)) = name else { return self.later(pat, ty) };
-            self.declare(name);
+            self.declare_as(name, Name::Later);
             let mutable = mutable.then(|| quote!(mut));
             let of = ty.map(|ty| quote!(::<#ty>));
             return Ok(Both::new(
@@ -147,7 +147,7 @@ impl Walk {
         let ty = ty.map(|ty| quote!(: #ty));
         let mut staged = quote!();
         for ((name, _), of) in names.into_iter().zip(of) {
-            self.declare(name);
+            self.declare_as(name, Name::Later);
             let of = of.map(|of| quote!(::<#of>));
             staged.extend(quote_spanned!(name.span()=> let #name = #root::stage::later #of();));
         }

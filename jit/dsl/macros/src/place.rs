@@ -64,7 +64,7 @@ impl Walk {
                 let number = syn::Index::from(k);
                 let part =
                     Both::new(quote!(#all.#number), quote_spanned!(span=> #root::stage::part::<#k, _>(#all)));
-                let Both { host, staged } = self.assign_value(left, part, None, span)?;
+                let Both { host, staged } = self.assign_value(left, part, None, [span, span])?;
                 parts.host.extend(quote!(#host;));
                 parts.staged.extend(quote!(#staged;));
             }
@@ -74,12 +74,18 @@ impl Walk {
                 quote_spanned!(span=> { let #all = #staged; #parts }),
             ));
         }
-        self.assign_value(left, value, op, span)
+        self.assign_value(left, value, op, [span, right.span()])
     }
 
-    /// The same of what was evaluated before.
-    fn assign_value(&mut self, left: &Expr, value: Both, op: Option<&str>, span: Span) -> Result<Both> {
-        let root = root();
+    /// The same of what was evaluated before, at the second place.
+    fn assign_value(
+        &mut self,
+        left: &Expr,
+        value: Both,
+        op: Option<&str>,
+        [span, value_span]: [Span; 2],
+    ) -> Result<Both> {
+        let root = root_at(span);
         if let Expr::Infer(_) = left {
             let Both { host, staged } = value;
             return Ok(Both::new(quote!({ let _ = #host; }), quote!({ let _ = #staged; })));
@@ -89,8 +95,22 @@ impl Walk {
         let (before, place) = (place.before(), place.both);
         let (host, staged, host_place, staged_place) = (value.host, value.staged, place.host, place.staged);
         let (new, at) = (own("__value", span), own("__place", span));
+        let name = match left {
+            Expr::Path(path) => single(&path.path).filter(|name| *name != "self"),
+            _ => None,
+        };
+        let is_later = name.is_some_and(|name| self.is_later(name));
         let (new_host, new_staged) = match op {
-            None => (quote!(#new), quote!(#new)),
+            None if is_later => (quote!(#new), quote!(#new)),
+            None => {
+                let there = if name.is_some() { host_place.clone() } else { quote_spanned!(span=> *#at) };
+                let assigned = self.assigned_value(
+                    &Both::new(there, quote!(#at)),
+                    Both::new(quote!(#new), quote!(#new)),
+                    value_span,
+                );
+                (assigned.host, assigned.staged)
+            }
             Some(op) => {
                 let now = [quote_spanned!(span=> *#at), quote_spanned!(span=> #root::stage::rd(#at))];
                 let [now_host, now] = now;
@@ -100,11 +120,10 @@ impl Walk {
                 (host, staged)
             }
         };
-        let is_name =
-            matches!(left, Expr::Path(path) if single(&path.path).is_some_and(|name| name != "self"));
-        let host = if op.is_none() && is_name {
-            // The variable may have no value yet.
+        let host = if op.is_none() && is_later {
             quote_spanned!(span=> { #host_place = #host; })
+        } else if op.is_none() && name.is_some() {
+            quote_spanned!(span=> { let #new = #host; #host_place = #new_host; })
         } else {
             quote_spanned!(span=> {
                 let #new = #host;
@@ -114,6 +133,10 @@ impl Walk {
                     *#at = #new_host;
                 }
             })
+        };
+        let staged_place = match op {
+            None => quote_spanned!(span=> #root::stage::target(#staged_place)),
+            Some(_) => staged_place,
         };
         let staged = quote_spanned!(span=> {
             let #new = #staged;

@@ -11,7 +11,7 @@ use syn::{
 };
 
 use crate::{
-    attribute::{Signed, check, function, method, this_handle},
+    attribute::{Signed, check, function, givens, method, this_handle},
     call::NUMBERS,
     derive::{name_hash, root},
     refuse,
@@ -216,9 +216,10 @@ pub(crate) fn definition(item: &ItemTrait) -> Result<TokenStream> {
 /// A function of a trait's definition, twice.
 fn defined(member: &TraitItemFn) -> Result<TokenStream> {
     let lower = format_ident!("__lower_{}", member.sig.ident);
+    let given = givens(&member.attrs, &Visibility::Inherited, &member.sig, Some(&member.sig.ident))?;
     if let Some(block) = &member.default {
         let (host, lowered) = function(&Visibility::Inherited, &member.attrs, &member.sig, block, &lower)?;
-        return Ok(quote!(#host #lowered));
+        return Ok(quote!(#host #lowered #given));
     }
     check(&member.sig)?;
     let Signed { names, types, result } = Signed::of(&member.sig)?;
@@ -228,5 +229,6 @@ fn defined(member: &TraitItemFn) -> Result<TokenStream> {
         #member
         #[doc(hidden)]
         fn #lower #generics(#this #(#names: #types),*) -> #result #bounds;
+        #given
     })
 }

@@ -2,15 +2,29 @@
 //! for both copies, by `side::given`; Rust itself would say it of each.
 
 use proc_macro2::{Ident, Span};
-use quote::{format_ident, quote_spanned};
+use quote::quote_spanned;
 use syn::{Expr, Path, PathArguments, Result, Type, parse_quote, spanned::Spanned as _};
 
 use crate::{
+    attribute::given_name,
     body::{Both, Walk, Want},
     derive::root_at,
     expr::single,
     operator::is_assignment,
 };
+
+/// What is called, as far as it says of what types arguments are.
+#[derive(Clone, Copy)]
+pub(crate) enum Callee<'a> {
+    /// A marked function.
+    Function(&'a Path),
+    /// A function of `Self`.
+    Own(&'a Ident),
+    /// A method of an accessor or an item, which takes a number first.
+    Element,
+    /// What says nothing.
+    Other,
+}
 
 /// Whether it is what has a value in any case, and no choice of others.
 fn is_plain(e: &Expr) -> bool {
@@ -75,25 +89,46 @@ impl Walk {
         }
     }
 
-    /// An argument of a marked function that `function` names, which takes it through a function of its own.
-    pub(crate) fn argument(&mut self, e: &Expr, function: &Path, k: usize) -> Result<Both> {
+    /// An argument of a call.
+    pub(crate) fn argument(&mut self, e: &Expr, callee: Callee<'_>, k: usize) -> Result<Both> {
+        let (path, of) = match callee {
+            Callee::Function(path) => (path.clone(), None),
+            Callee::Own(name) => (Path::from(Ident::new("Self", e.span())), Some(name)),
+            Callee::Element if k == 0 => return self.number(e),
+            Callee::Element | Callee::Other => return self.expr(e, Want::Value),
+        };
         let both = self.expr(e, Want::Value)?;
-        let is_lent = matches!(e, Expr::Path(path) if single(&path.path).is_some_and(|name| self.is_lent(name) || name == "self"));
+        let is_lent = match e {
+            Expr::Path(e) => single(&e.path).is_some_and(|name| self.is_lent(name) || name == "self"),
+            _ => false,
+        };
         if self.is_const || is_lent || !is_plain(e) {
             return Ok(both);
         }
         let span = e.span();
-        let (root, typed, given) =
-            (root_at(span), Ident::new("typed", span), format_ident!("__given{k}", span = span));
-        let mut function = function.clone();
-        if let Some(last) = function.segments.last_mut() {
+        let (root, typed, given) = (root_at(span), Ident::new("typed", span), given_name(k, of, span));
+        let mut path = path;
+        if let Some(last) = path.segments.last_mut() {
             last.arguments = PathArguments::None;
         }
         let Both { host, staged } = both;
         Ok(Both::new(
-            quote_spanned!(span=> #function::#given::<#root::side::Host, _>(#host).#typed()),
-            quote_spanned!(span=> #function::#given::<#root::side::Staged, _>(#staged).#typed()),
+            quote_spanned!(span=> #path::#given::<#root::side::Host, _>(#host).#typed()),
+            quote_spanned!(span=> #path::#given::<#root::side::Staged, _>(#staged).#typed()),
         ))
+    }
+
+    /// What is assigned, to what is there.
+    pub(crate) fn assigned_value(&self, at: &Both, new: Both, span: Span) -> Both {
+        if self.is_const {
+            return new;
+        }
+        let (root, typed) = (root_at(span), Ident::new("typed", span));
+        let (host_at, staged_at, host, staged) = (&at.host, &at.staged, new.host, new.staged);
+        Both::new(
+            quote_spanned!(span=> #root::side::assigned(&#host_at, #host).#typed()),
+            quote_spanned!(span=> #root::side::stage_assigned(#staged_at, #staged).#typed()),
+        )
     }
 
     fn typed(&self, both: Both, ty: &Type, span: Span) -> Both {

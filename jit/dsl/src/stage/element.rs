@@ -53,8 +53,8 @@ impl<A: Readable, T: Local> Rd for Slot<A, T> {
 
 impl<A, T: Local> Assign for Slot<A, T> {
     type Of = T;
-    fn assign(self, value: Val<T>) {
-        self.place.assign(value);
+    fn target(self) -> Place<T> {
+        self.place
     }
 }
 

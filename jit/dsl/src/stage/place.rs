@@ -121,21 +121,26 @@ impl<T: Stage> Bind for Cap<T> {
 pub trait Assign {
     /// What it holds.
     type Of;
-    /// Assigns.
-    fn assign(self, value: Val<Self::Of>);
+    /// The place.
+    fn target(self) -> Place<Self::Of>;
 }
 
 impl<T: Local> Assign for Place<T> {
     type Of = T;
-    fn assign(self, value: Val<T>) {
-        let shape = shape::<T>();
-        with(|b| b.write_place(self.at, &shape, value.id));
+    fn target(self) -> Place<T> {
+        self
     }
 }
 
+/// [`Assign::target`].
+pub fn target<P: Assign>(place: P) -> Place<P::Of> {
+    place.target()
+}
+
 /// An assignment.
-pub fn assign<P: Assign>(place: P, value: Val<P::Of>) {
-    place.assign(value);
+pub fn assign<P: Assign<Of: Local>>(place: P, value: Val<P::Of>) {
+    let (at, shape) = (place.target().at, shape::<P::Of>());
+    with(|b| b.write_place(at, &shape, value.id));
 }
 
 /// What has fields.

@@ -2,7 +2,7 @@
 
 extern crate vkfuse_kernel as vkfuse;
 
-use vkfuse::rust::{Captures, Item, Read, Shared, Write, device, kernel};
+use vkfuse::rust::{Captures, Item, Read, Shared, Value, Write, device, kernel};
 
 #[derive(Captures)]
 struct Kernel {
@@ -19,6 +19,8 @@ impl Kernel {
         let a = self.x[self.at];
         self.y[self.at] = a;
         self.part[i as i32] += 1;
+        self.y.set(i, self.x.get(self.at));
+        self.y[i] = 1;
         if i {}
         while self.at {}
     }
@@ -27,6 +29,34 @@ impl Kernel {
 #[device]
 fn scaled(x: f32, by: u32) -> f32 {
     x * by as f32
+}
+
+#[derive(Clone, Copy, Value)]
+#[repr(C)]
+struct Point {
+    x: f32,
+}
+
+#[device]
+impl Point {
+    fn moved(self, by: f32) -> Point {
+        Point { x: self.x + by }
+    }
+
+    fn twice(self) -> Point {
+        self.moved(2)
+    }
+}
+
+#[device]
+fn assignments(n: i16, mut all: [u32; 3], at: &mut Point) {
+    let mut a = 1_u32;
+    a = n;
+    all[1] = 1.0;
+    at.x = a;
+    *at = n;
+    let b;
+    b = a;
 }
 
 #[device]
