@@ -11,7 +11,7 @@ use crate::workloads::{Chain, shader};
 const ELEMENTS: usize = 1 << 10;
 
 /// Sets of buffers to go round: more than anything is recorded for.
-const SETS: usize = 400;
+pub(crate) const SETS: usize = 400;
 
 /// Elements of a buffer of 1 MiB.
 const MEBIBYTE: usize = 1 << 18;

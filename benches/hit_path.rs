@@ -118,7 +118,8 @@ fn threads() {
     }
 }
 
-/// Wall times until the work was seen complete: of each case back to back, and of the raw submission likewise, in turns.
+/// Wall times until the work was seen complete: of each case back to back, and likewise, in turns, of the raw submission and of
+/// one that is recorded each time, on the next of as many sets of buffers as the cases go round.
 fn in_turn() {
     const TURNS: usize = 20;
     const RUNS: usize = 200;
@@ -137,13 +138,18 @@ fn in_turn() {
         times[times.len() / 2].as_secs_f64() * 1e6
     };
     let mut compare = |name: &str, run: &mut dyn FnMut(&mut RawSubmit)| {
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let (mut ours, mut same, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..TURNS {
             ours.extend(times(&mut || run(&mut raw)));
-            theirs.extend(times(&mut || raw.run()));
+            same.extend(times(&mut || raw.run()));
+            others.extend(times(&mut || raw.run_on_others(Reset::Buffer)));
         }
-        let (ours, raw) = (median(ours), median(theirs));
-        println!("wall/{name:<20} {ours:>8.2} µs, raw {raw:>8.2} µs, {:.2}x", ours / raw);
+        let (ours, same, others) = (median(ours), median(same), median(others));
+        println!(
+            "wall/{name:<20} {ours:>8.2} µs, raw {same:>8.2} µs, {:.2}x, raw on other buffers {others:>8.2} µs, {:.2}x",
+            ours / same,
+            ours / others
+        );
     };
     for name in NAMES {
         let mut run = case(&real, name);

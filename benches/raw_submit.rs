@@ -1,4 +1,4 @@
-//! What hits are compared with: one dispatch recorded beforehand, or each time, submitted and waited for through the Vulkan calls.
+//! What hits are compared with: one dispatch recorded beforehand, or each time, on the same buffers or on others, submitted and waited for through the Vulkan calls.
 
 #![allow(unsafe_code, dead_code)]
 
@@ -24,7 +24,7 @@ use vulkano::{
     sync::semaphore::{Semaphore, SemaphoreCreateInfo, SemaphoreType},
 };
 
-use crate::{null_driver, workloads};
+use crate::{hit_cases::SETS, null_driver, workloads};
 
 const ELEMENTS: u32 = 1 << 10;
 
@@ -48,6 +48,9 @@ pub(crate) enum Reset {
 pub(crate) struct RawSubmit {
     commands: CommandBuffer,
     bound: Bound,
+    /// The set of `bound`, and others over as many other buffers, to go round.
+    sets: Vec<vk::DescriptorSet>,
+    at: usize,
     /// For commands that are recorded again.
     again: [(vk::CommandPool, vk::CommandBuffer); 2],
     timeline: Semaphore,
@@ -66,13 +69,13 @@ impl RawSubmit {
         } else {
             device.fns().khr_synchronization2.queue_submit2_khr
         };
-        let (commands, bound) = record(&device, &queue);
+        let (commands, bound, sets) = record(&device, &queue);
         let flags = [vk::CommandPoolCreateFlags::TRANSIENT, vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER];
         let again = flags.map(|flags| own_buffer(&device, &queue, flags));
         let info =
             SemaphoreCreateInfo { semaphore_type: SemaphoreType::Timeline, ..SemaphoreCreateInfo::default() };
         let timeline = Semaphore::new(device.clone(), info).expect("a semaphore");
-        RawSubmit { commands, bound, again, timeline, value: 0, submit, queue, device }
+        RawSubmit { commands, bound, sets, at: 0, again, timeline, value: 0, submit, queue, device }
     }
 
     /// Submits it and waits as this crate does: polling for a short while except on the processor.
@@ -82,10 +85,20 @@ impl RawSubmit {
 
     /// Records the dispatch again, with the descriptor set that there is, and does the same.
     pub(crate) fn run_recorded(&mut self, reset: Reset) {
+        self.record_and_submit(reset, self.sets[0]);
+    }
+
+    /// The same, each time on the next of as many sets of buffers as the cases with other buffers go round.
+    pub(crate) fn run_on_others(&mut self, reset: Reset) {
+        self.at = (self.at + 1) % self.sets.len();
+        self.record_and_submit(reset, self.sets[self.at]);
+    }
+
+    fn record_and_submit(&mut self, reset: Reset, set: vk::DescriptorSet) {
         let (pool, commands) = self.again[reset as usize];
         let (fns, device) = (&self.device.fns().v1_0, self.device.handle());
         let begin = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
-        let Bound { pipeline, layout, set } = self.bound;
+        let Bound { pipeline, layout } = self.bound;
         let (compute, stage) = (vk::PipelineBindPoint::COMPUTE, vk::ShaderStageFlags::COMPUTE);
         // SAFETY: everything is alive and used by this thread only, and the earlier run is complete.
         unsafe {
@@ -149,7 +162,6 @@ impl RawSubmit {
 struct Bound {
     pipeline: vk::Pipeline,
     layout: vk::PipelineLayout,
-    set: vk::DescriptorSet,
 }
 
 /// A command buffer of a pool of its own. Both live as long as the program.
@@ -173,7 +185,7 @@ fn own_buffer(
     (pool, commands)
 }
 
-fn record(device: &Arc<Device>, queue: &Arc<Queue>) -> (CommandBuffer, Bound) {
+fn record(device: &Arc<Device>, queue: &Arc<Queue>) -> (CommandBuffer, Bound, Vec<vk::DescriptorSet>) {
     let bytes = std::fs::read(workloads::shader("chain/fused")).expect("a checked-in kernel");
     let words: Vec<u32> =
         bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
@@ -194,9 +206,10 @@ fn record(device: &Arc<Device>, queue: &Arc<Queue>) -> (CommandBuffer, Bound) {
         let buffer = Buffer::new_slice::<f32>(memory.clone(), info, allocation, ELEMENTS.into());
         WriteDescriptorSet::buffer(binding, buffer.expect("a buffer"))
     };
-    let sets = Arc::new(StandardDescriptorSetAllocator::new(device.clone(), Default::default()));
-    let set = DescriptorSet::new(sets, layout.set_layouts()[0].clone(), (0..5).map(buffer), []);
-    let set = set.expect("a set");
+    let allocator = Arc::new(StandardDescriptorSetAllocator::new(device.clone(), Default::default()));
+    let of = &layout.set_layouts()[0];
+    let set = |_| DescriptorSet::new(allocator.clone(), of.clone(), (0..5).map(buffer), []).expect("a set");
+    let sets: Vec<_> = (0..=SETS).map(set).collect();
 
     let allocator = Arc::new(StandardCommandBufferAllocator::new(device.clone(), Default::default()));
     let begin = CommandBufferBeginInfo {
@@ -209,14 +222,15 @@ fn record(device: &Arc<Device>, queue: &Arc<Queue>) -> (CommandBuffer, Bound) {
     // SAFETY: pipeline, set and constants are those of the kernel, and stay alive.
     unsafe {
         to.bind_pipeline_compute(&pipeline).expect("a command");
-        to.bind_descriptor_sets(PipelineBindPoint::Compute, &layout, 0, &[set.as_raw()], &[])
+        to.bind_descriptor_sets(PipelineBindPoint::Compute, &layout, 0, &[sets[0].as_raw()], &[])
             .expect("a command");
         to.push_constants(&layout, 0, &ELEMENTS).expect("a command");
         to.dispatch([ELEMENTS / 256, 1, 1]).expect("a command");
         let commands = to.end().expect("a command buffer");
-        let bound = Bound { pipeline: pipeline.handle(), layout: layout.handle(), set: set.handle() };
+        let bound = Bound { pipeline: pipeline.handle(), layout: layout.handle() };
+        let handles = sets.iter().map(|set| set.handle()).collect();
         // They have to outlive it, and live as long as the program here.
-        std::mem::forget((set, pipeline));
-        (commands, bound)
+        std::mem::forget((sets, pipeline));
+        (commands, bound, handles)
     }
 }
