@@ -12,6 +12,7 @@ mod control;
 mod function;
 mod geometry;
 mod glsl;
+mod image;
 mod linear;
 mod memory;
 mod module;

@@ -23,7 +23,8 @@
 //! zero, shifts take their count modulo the width. With [`Options::undefined`] it is noticed, or has another
 //! result at one place, which shows whether anything depends on it.
 //!
-//! Outside the subset, and refused with the instruction's name: images and samplers, arrays of descriptors, device
+//! Outside the subset, and refused with the instruction's name: images but for storage images of 32 bits a channel, samplers, arrays of
+//! descriptors, device
 //! addresses, sub-group instructions in divergent control flow, and whatever else decoding does not know.
 //!
 //! ```

@@ -218,6 +218,27 @@ impl<'a> Machine<'a> {
                     let operands = (r[value as usize], r[comparator as usize]);
                     r[dst as usize] = world.atomic(site, op, num, shared, operands);
                 }
+                Inst::ReadTexel { dst, image, at: place, sizes, first, n, one } => {
+                    left -= 1;
+                    let spans = &program.spans[first as usize..(first + n) as usize];
+                    let place = &r[place as usize..(place + sizes) as usize];
+                    let (meta, offset) = world.texel(r[image as usize], place, n);
+                    let out = &mut r[dst as usize..dst as usize + 4];
+                    out.copy_from_slice(&[0, 0, 0, u64::from(one)]);
+                    world.load_bytes(Site { at, meta, offset }, spans, &mut out[..n as usize]);
+                }
+                Inst::WriteTexel { src, image, at: place, sizes, first, n } => {
+                    left -= 1;
+                    let spans = &program.spans[first as usize..(first + n) as usize];
+                    let place = &r[place as usize..(place + sizes) as usize];
+                    let (meta, offset) = world.texel(r[image as usize], place, n);
+                    let site = Site { at, meta, offset };
+                    world.store_bytes(site, spans, &r[src as usize..(src + n) as usize]);
+                }
+                Inst::ImageSize { dst, image, n } => {
+                    let size = world.image_size(r[image as usize]).map(u64::from);
+                    r[dst as usize..(dst + n) as usize].copy_from_slice(&size[..n as usize]);
+                }
                 Inst::ArrayLength { dst, pointer, offset, stride } => {
                     let start = r[pointer as usize + 1].saturating_add(u64::from(offset));
                     r[dst as usize] = world.array_length(r[pointer as usize], start, stride);
@@ -296,6 +317,8 @@ impl Inst {
             self,
             Self::LoadBytes { push: false, .. }
                 | Self::StoreBytes { .. }
+                | Self::ReadTexel { .. }
+                | Self::WriteTexel { .. }
                 | Self::LoadLanes { shared: true, .. }
                 | Self::StoreLanes { shared: true, .. }
                 | Self::Atomic { .. }

@@ -17,6 +17,8 @@ pub struct Memory {
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) bytes: Vec<u8>,
+    /// Of an image, its width, height and depth or layers; 0 where it has none.
+    pub(super) extent: [u32; 3],
     /// One flag per byte, only for objects that were uninitialised at some time.
     pub(super) written: Option<Vec<bool>>,
     pub(super) shadow: Shadow,
@@ -25,14 +27,20 @@ pub(super) struct Object {
 
 impl Object {
     fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, written: None, shadow: Shadow::default(), constants: Constants::default() }
+        Self {
+            bytes,
+            extent: [0; 3],
+            written: None,
+            shadow: Shadow::default(),
+            constants: Constants::default(),
+        }
     }
 }
 
 impl Clone for Object {
     fn clone(&self) -> Self {
         // Shadow state means nothing between runs, and is larger than the contents.
-        Self { written: self.written.clone(), ..Self::new(self.bytes.clone()) }
+        Self { extent: self.extent, written: self.written.clone(), ..Self::new(self.bytes.clone()) }
     }
 }
 
@@ -49,6 +57,13 @@ impl Memory {
     pub fn add(&mut self, bytes: impl Into<Vec<u8>>) -> ObjectId {
         let id = ObjectId(self.objects.len() as u32);
         self.objects.push(Object::new(bytes.into()));
+        id
+    }
+
+    /// Adds an image of this width, height and depth (or layers; 0 where it has none), its texels line after line.
+    pub fn add_image(&mut self, bytes: impl Into<Vec<u8>>, extent: [u32; 3]) -> ObjectId {
+        let id = self.add(bytes);
+        self.objects[id.0 as usize].extent = extent;
         id
     }
 

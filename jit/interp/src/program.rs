@@ -323,6 +323,29 @@ pub(super) enum Inst {
         offset: u32,
         stride: u32,
     },
+    /// All four channels of a texel, of which the image has `n`; the others are zero, and the last one is `one`.
+    ReadTexel {
+        dst: u32,
+        image: u32,
+        at: u32,
+        sizes: u32,
+        first: u32,
+        n: u32,
+        one: u32,
+    },
+    WriteTexel {
+        src: u32,
+        image: u32,
+        at: u32,
+        sizes: u32,
+        first: u32,
+        n: u32,
+    },
+    ImageSize {
+        dst: u32,
+        image: u32,
+        n: u32,
+    },
     /// Offset difference in steps.
     PointerDifference {
         dst: u32,

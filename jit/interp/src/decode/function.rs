@@ -152,6 +152,7 @@ impl<'w> Decoder<'w> {
     fn instruction(&mut self, raw: &Raw<'w>, flow: &mut Flow<'w, '_>) -> Decoded<()> {
         let done = self.control(raw, flow)?
             || self.memory(raw)?
+            || self.image(raw)?
             || self.atomic(raw)?
             || self.subgroup(raw)?
             || self.compute(raw)?;

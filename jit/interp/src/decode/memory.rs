@@ -40,6 +40,10 @@ impl Decoder<'_> {
     pub(super) fn load(&mut self, raw: &Raw<'_>, from: u32, dst: u32) -> Decoded<()> {
         let (class, view, pointer) = self.pointer(from, raw)?;
         let inst = match class {
+            // The handle of an image.
+            Class::Buffer if matches!(self.shapes.get(view.ty), Type::Image(_)) => {
+                Inst::Move { dst, src: pointer, n: 2 }
+            }
             Class::Buffer | Class::Push => {
                 let (first, n) = self.spans(view, class, raw)?;
                 Inst::LoadBytes { push: class == Class::Push, dst, pointer, first, n }

@@ -158,6 +158,7 @@ impl<'w> Decoder<'w> {
                 let class = class.ok_or_else(|| raw.unsupported("its storage class is not known"))?;
                 Type::Pointer { class, to: raw.arg(1)?, stride }
             }
+            Op::TypeImage => self.image_type(raw)?,
             _ => Type::Opaque,
         };
         // A structure may hold pointers that are declared later, which the subset does not follow.

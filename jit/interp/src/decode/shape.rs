@@ -2,6 +2,7 @@
 
 use rspirv::spirv::StorageClass;
 
+use super::image::ImageType;
 use super::scan::Raw;
 use super::{Decoded, LANE_LIMIT};
 use crate::arith::Num;
@@ -39,7 +40,9 @@ pub(super) enum Type {
         to: u32,
         stride: Option<u32>,
     },
-    /// Images, samplers, functions, …
+    /// A storage image. Its handle is a pointer to its first byte.
+    Image(ImageType),
+    /// Other images, samplers, functions, …
     Opaque,
 }
 
@@ -95,7 +98,7 @@ impl Shapes {
             Type::Struct(members) => {
                 members.last().map_or(0, |last| u64::from(last.lane) + u64::from(self.lanes(last.ty)))
             }
-            Type::Pointer { .. } => 2,
+            Type::Pointer { .. } | Type::Image(_) => 2,
         };
         if lanes > LANE_LIMIT {
             return Err(OracleError::Limit {
@@ -169,7 +172,7 @@ impl Shapes {
                 }
             }
             Type::Struct(members) => members.iter().for_each(|member| self.garbage(member.ty, out)),
-            Type::Pointer { .. } => out.extend([NULL, 0]),
+            Type::Pointer { .. } | Type::Image(_) => out.extend([NULL, 0]),
             Type::None | Type::Void | Type::RuntimeArray { .. } | Type::Opaque => {}
         }
     }

@@ -15,7 +15,9 @@ const BINDING_LIMIT: u64 = 4096;
 /// Which memory a storage class means here.
 pub(super) fn class_of(class: StorageClass, raw: &Raw<'_>) -> Decoded<Class> {
     match class {
-        StorageClass::StorageBuffer | StorageClass::Uniform => Ok(Class::Buffer),
+        StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::UniformConstant => {
+            Ok(Class::Buffer)
+        }
         StorageClass::PushConstant => Ok(Class::Push),
         StorageClass::Private | StorageClass::Function | StorageClass::Input => Ok(Class::Private),
         StorageClass::Workgroup => Ok(Class::Shared),
@@ -54,7 +56,13 @@ impl Decoder<'_> {
     }
 
     fn slot(&mut self, raw: &Raw<'_>, storage: StorageClass, to: u32) -> Decoded<u64> {
-        if !matches!(self.shapes.get(to), Type::Struct(_)) {
+        let is_image = matches!(self.shapes.get(to), Type::Image(_));
+        if storage == StorageClass::UniformConstant && !is_image {
+            let instruction = format!("storage class {storage:?}");
+            let why = "of images only storage images of 32 bits a channel are interpreted, and no samplers";
+            return Err(OracleError::unsupported(instruction, raw.word as usize, why));
+        }
+        if !is_image && !matches!(self.shapes.get(to), Type::Struct(_)) {
             return Err(raw.unsupported("arrays of descriptors are not interpreted"));
         }
         let decorated = self.decorations.of(raw.id);

@@ -64,6 +64,13 @@ fn ranges(inst: &Inst, program: &Program) -> [(u32, u64); 4] {
         Inst::StoreBytes { src, pointer, n, .. } | Inst::StoreLanes { src, pointer, n, .. } => {
             [lanes(src, n), lanes(pointer, 2), NO, NO]
         }
+        Inst::ReadTexel { dst, image, at, sizes, .. } => {
+            [lanes(dst, 4), lanes(image, 2), lanes(at, sizes), NO]
+        }
+        Inst::WriteTexel { src, image, at, sizes, n, .. } => {
+            [lanes(src, n), lanes(image, 2), lanes(at, sizes), NO]
+        }
+        Inst::ImageSize { dst, image, n } => [lanes(dst, n), lanes(image, 2), NO, NO],
         Inst::Atomic { dst, pointer, value, comparator, .. } => {
             [lanes(dst, 1), lanes(pointer, 2), lanes(value, 1), lanes(comparator, 1)]
         }

@@ -256,6 +256,26 @@ impl World<'_> {
         old
     }
 
+    /// Width, height and depth or layers of an image; nothing of what is none.
+    pub(super) fn image_size(&self, meta: u64) -> [u32; 3] {
+        let slot = self.slots.get(meta as usize).filter(|_| meta & POISON == 0);
+        slot.map_or([0; 3], |slot| self.objects[slot.object].extent)
+    }
+
+    /// The two lanes of a pointer to a texel of so many channels. Coordinates outside of the image lead nowhere.
+    pub(super) fn texel(&self, meta: u64, at: &[u64], channels: u32) -> (u64, u64) {
+        let size = self.image_size(meta);
+        let mut number = 0;
+        for d in (0..3).rev() {
+            let (side, coordinate) = (u64::from(size[d].max(1)), at.get(d).copied().unwrap_or(0));
+            if coordinate >= u64::from(size[d]).max(u64::from(d >= at.len())) {
+                return (POISON, coordinate);
+            }
+            number = number * side + coordinate;
+        }
+        (meta, number * u64::from(4 * channels))
+    }
+
     pub(super) fn array_length(&self, meta: u64, start: u64, stride: u32) -> u64 {
         let len =
             if meta & POISON == 0 { self.slots.get(meta as usize).map_or(0, |slot| slot.len) } else { 0 };
