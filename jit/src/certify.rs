@@ -292,8 +292,10 @@ impl Checker<'_, '_> {
     /// A submission in which a producer is worked out.
     fn inlined(&mut self, again: &Again) {
         let whole = format!("submission {}, for loads of submission {}", again.producer, again.next);
-        let Some(pair) = Inlined::new(again) else {
-            let cause = "the kernels are not read".to_owned();
+        let pair = if again.is_texels { None } else { Inlined::new(again) };
+        let Some(pair) = pair else {
+            let cause = if again.is_texels { "texels are not followed" } else { "the kernels are not read" };
+            let cause = cause.to_owned();
             self.push(Claim::Inlined, whole, Outcome::Unknown(cause), None);
             return;
         };

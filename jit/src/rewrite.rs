@@ -13,6 +13,7 @@ mod free;
 mod inline;
 mod quotient;
 mod rounds;
+mod texel;
 mod wrap;
 mod writer;
 
@@ -25,7 +26,8 @@ use crate::reason::RewriteReason;
 
 pub(crate) use definition::Definition;
 pub(crate) use free::why_not_free;
-pub(crate) use inline::{Digit, Ids, Part, Slots};
+pub(crate) use inline::{Coordinate, Digit, Ids, Part, Slots};
+pub(crate) use texel::Texels;
 
 /// The order in which a placed kernel does its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

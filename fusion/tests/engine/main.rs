@@ -12,6 +12,7 @@ mod bad_input;
 mod base_groups;
 mod chain;
 mod fusion_protocol;
+mod image_stencils;
 mod images;
 mod inlining;
 mod input_forms;

@@ -111,6 +111,9 @@ impl Evaluator<'_> {
         let least = matches!(op, BinaryOp::UMin | BinaryOp::SMin);
         // Compared as a difference: both may grow with the same id.
         let apart = self.exact(atoms, x.form.plus(&y.form, -1)?);
+        // The greater of two is at least half of both, and the least at most: an absolute value is not negative.
+        let both = self.exact(atoms, x.form.plus(&y.form, 1)?);
+        let part = if mutant!(ExtremumIsTheSum) { 1 } else { 2 };
         Some(if mutant!(ExtremumIsFirst) {
             x
         } else if apart.high <= 0 || x.high <= y.low {
@@ -118,9 +121,11 @@ impl Evaluator<'_> {
         } else if apart.low >= 0 || y.high <= x.low {
             if least { y } else { x }
         } else if least {
-            self.unknown(atoms, node, x.low.min(y.low), x.high.min(y.high))
+            let high = x.high.min(y.high).min(both.high.div_euclid(part));
+            self.unknown(atoms, node, x.low.min(y.low), high)
         } else {
-            self.unknown(atoms, node, x.low.max(y.low), x.high.max(y.high))
+            let low = x.low.max(y.low).max(-(-both.low).div_euclid(part));
+            self.unknown(atoms, node, low, x.high.max(y.high))
         })
     }
 

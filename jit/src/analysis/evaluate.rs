@@ -284,6 +284,24 @@ impl<'a> Evaluator<'a> {
         Affine::constant(i128::from(base) + start).plus(&rejoin(atoms, form), i128::from(index.stride))
     }
 
+    /// The coordinates of the texel that an access goes to, each by itself.
+    pub(crate) fn coordinates(
+        &mut self,
+        atoms: &mut Atoms,
+        access: &Access,
+    ) -> Option<SmallVec<[Affine; 3]>> {
+        self.enter(atoms, &access.guards);
+        if self.ranges.is_empty() {
+            self.leave();
+        }
+        let mut all = SmallVec::new();
+        for term in &access.terms {
+            let index = self.index(atoms, term.index, term.count)?;
+            all.push(rejoin(atoms, index));
+        }
+        Some(all)
+    }
+
     /// An index as an exact integer. `count` elements exist where the type says so.
     fn index(&mut self, atoms: &mut Atoms, node: NodeId, count: Option<u64>) -> Option<Affine> {
         let width = self.analysis.exprs.get(node).width();

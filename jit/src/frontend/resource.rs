@@ -58,7 +58,7 @@ const ACCELERATION: &str = "acceleration structure";
 const OPAQUE: &str = "opaque resource";
 pub(super) const STORAGE_TEXELS: &str = "storage texel buffer";
 pub(super) const UNIFORM_TEXELS: &str = "uniform texel buffer";
-pub(super) const STORAGE_IMAGE: &str = "storage image";
+pub(crate) const STORAGE_IMAGE: &str = "storage image";
 pub(super) const SAMPLED_IMAGE: &str = "sampled image";
 
 /// What an array is called that has as many elements as are bound.

@@ -23,4 +23,6 @@ pub(crate) struct Again {
     /// Whether elements before the first, or after the last, are loaded as before.
     pub(crate) below: bool,
     pub(crate) above: bool,
+    /// Whether its elements are texels of an image.
+    pub(crate) is_texels: bool,
 }

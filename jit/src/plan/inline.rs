@@ -15,6 +15,8 @@
 //! # Refuses
 //! - what would not pay ([`Seam::pays`])
 
+pub(super) mod texels;
+
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
@@ -30,12 +32,13 @@ use super::submission::{Arg, BufferId, FuseOptions, Limits, Policy, Promote, Sub
 use super::uses::Uses;
 use super::view::View;
 use crate::Reason;
-use crate::analysis::access::AccessKind;
+use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::affine::{Affine, Atom, Bounds};
 use crate::analysis::evaluate::AccessForm;
 use crate::kernel::SetBinding;
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Definition, Digit, Ids, Part, Slots};
+use texels::Sides;
 
 /// Producers that are worked out in one submission.
 const MOST_PRODUCERS: usize = 8;
@@ -111,11 +114,17 @@ pub(crate) fn across(
         if is_placed && works_out {
             break;
         }
-        let source = if is_placed { &asked[producer] } else { &list[producer] };
+        let uses = own_uses.as_ref().unwrap_or(uses);
+        let in_place = texels::in_place(&list, uses, group.start, producer, proven);
+        let source = match &in_place {
+            Some(source) => source,
+            None if is_placed => &asked[producer],
+            None => &list[producer],
+        };
         let definition = Definition::of(&source.kernel);
         let definition = definition.map_err(|what| Some(RewriteReason::NoDefinition { producer, what }))?;
-        let uses = own_uses.as_ref().unwrap_or(uses);
-        let seam = Seam { list: &list, uses, source, definition, producer, next, from, done: &done };
+        let is_own = false;
+        let seam = Seam { list: &list, uses, source, definition, producer, next, from, done: &done, is_own };
         let made = seam.inline(proven).map_err(Some)?;
         #[cfg(feature = "certify")]
         again.push(made.again);
@@ -252,6 +261,24 @@ struct Stored {
     /// Place of the element of index 0 in the memory object, and bytes from one to the next.
     origin: i128,
     stride: i128,
+    /// Of texels, there are their coordinates instead.
+    sides: Sides,
+}
+
+impl Stored {
+    fn texels(ids: Ids, sides: Sides) -> Self {
+        Self {
+            ids,
+            weights: SmallVec::new(),
+            #[cfg(feature = "certify")]
+            digits: SmallVec::new(),
+            first: 0,
+            count: 0,
+            origin: 0,
+            stride: 1,
+            sides,
+        }
+    }
 }
 
 /// A producer and a submission that loads what it stores.
@@ -267,6 +294,8 @@ struct Seam<'a> {
     from: usize,
     /// Submissions whose elements it does not load any more from there.
     done: &'a Done,
+    /// Each item of it stores over the texel that it loads, and only what it stores is asked for.
+    is_own: bool,
 }
 
 /// Producers, and the bindings from which what they store is not loaded any more.
@@ -291,12 +320,19 @@ impl Seam<'_> {
                 what: "work-group ids that start elsewhere",
             });
         }
-        if consumer.kernel.interface.has_images() {
-            return Err(RewriteReason::NoLoads { producer, what: "the kernel that loads has images" });
-        }
         self.unchanged()?;
-        let mut stored = self.stored()?;
-        let loads = self.replaceable(&stored)?;
+        let (mut stored, loads) = match definition.texels {
+            Some(texels) => {
+                let stored = self.stored_texels(texels)?;
+                let loads = self.replaceable_texels(&stored.sides, texels)?;
+                (stored, loads)
+            }
+            None => {
+                let stored = self.stored()?;
+                let loads = self.replaceable(&stored)?;
+                (stored, loads)
+            }
+        };
         stored.ids.shifted = loads.shift != 0;
         (stored.ids.from_first, stored.ids.to_last) = (loads.below, loads.above);
         let report = self.pays(&loads, options)?;
@@ -320,7 +356,8 @@ impl Seam<'_> {
         if stored.ids.to_last {
             push.extend_from_slice(&word(stored.first + stored.count - loads.shift));
         }
-        stored.weights.iter().for_each(|&weight| push.extend_from_slice(&weight.to_le_bytes()));
+        let weights = stored.weights.iter().copied().chain(stored.sides.bases(&stored.ids));
+        weights.for_each(|word| push.extend_from_slice(&word.to_le_bytes()));
         if rewrite::hides(&consumer.kernel, &source.kernel) {
             push.extend_from_slice(&[0; 4]);
         }
@@ -350,6 +387,7 @@ impl Seam<'_> {
                 count: stored.count,
                 below: loads.below,
                 above: loads.above,
+                is_texels: definition.texels.is_some(),
             },
         })
     }
@@ -367,7 +405,8 @@ impl Seam<'_> {
             if { sources }.any(|arg| writes(one, arg)) && !mutant!(SourcesStay) {
                 return wrong;
             }
-            let is_target = at > producer && !done.contains(&(at, target.at));
+            let is_own = self.is_own && at == next;
+            let is_target = at > producer && !is_own && !done.contains(&(at, target.at));
             if is_target && writes(one, target) && !mutant!(TargetsStay) {
                 return wrong;
             }
@@ -375,20 +414,23 @@ impl Seam<'_> {
         Ok(())
     }
 
+    /// The list with the producer as it is worked out.
+    fn worked_out(&self) -> Cow<'_, [Submission]> {
+        let &Self { list, source, producer, .. } = self;
+        if std::ptr::eq(source, &list[producer]) {
+            return Cow::Borrowed(list);
+        }
+        let mut list = list.to_vec();
+        list[producer] = source.clone();
+        Cow::Owned(list)
+    }
+
     /// Which elements the producer stores: `origin + stride (first + Σ weight digit)` for all digits that its guards let through. Each
     /// weight is that of the digit before it times its number of values, so they leave no gap, and no two items store one element.
     fn stored(&self) -> Result<Stored, RewriteReason> {
-        let &Self { list, uses, source, producer, ref definition, .. } = self;
+        let &Self { uses, source, producer, ref definition, .. } = self;
         let wrong = |what| RewriteReason::NoItem { producer, what };
-        let list: Cow<'_, [Submission]> = match std::ptr::eq(source, &list[producer]) {
-            true => Cow::Borrowed(list),
-            false => {
-                let mut list = list.to_vec();
-                list[producer] = source.clone();
-                Cow::Owned(list)
-            }
-        };
-        let view = View::of(&list, uses, producer).ok_or_else(|| wrong("too many items"))?;
+        let view = View::of(&self.worked_out(), uses, producer).ok_or_else(|| wrong("too many items"))?;
         let analysis = analysis_of(source).map_err(|_| wrong("a pointer"))?;
         let form = view.forms[definition.store].clone();
         let access = &analysis.accesses[definition.store];
@@ -453,6 +495,7 @@ impl Seam<'_> {
             count,
             origin,
             stride,
+            sides: Sides::default(),
         })
     }
 
@@ -463,7 +506,7 @@ impl Seam<'_> {
         let one = &list[next];
         let view = View::of(list, uses, next).ok_or_else(|| wrong("too many items"))?;
         let analysis = analysis_of(one).map_err(|_| wrong("a pointer"))?;
-        let mut loads = Loads { shift: 0, count: 0, times: 0, below: false, above: false, in_order: true };
+        let mut loads = Loads::default();
         for (access, form) in analysis.accesses.iter().zip(&view.forms) {
             if access.binding != from {
                 continue;
@@ -510,15 +553,7 @@ impl Seam<'_> {
             }
             let by = |atom| view.weight(form, atom).abs();
             loads.in_order &= !form.unknown && by(Atom::Local(0)) == stored.stride;
-            let rounds = access.loops.iter().enumerate().map(|(at, _)| match form.counters.get(at) {
-                Some(&counter) => {
-                    let (low, high) = form.ranges.get(&view.atoms, counter);
-                    (high - low + 1).clamp(1, 1 << 20)
-                }
-                None => UNKNOWN_ROUNDS,
-            });
-            let rounds = rounds.fold(1i128, i128::saturating_mul);
-            loads.times = loads.times.saturating_add(u64::try_from(rounds).unwrap_or(u64::MAX));
+            loads.add_rounds(access, form, &view);
         }
         match loads.count {
             0 => Err(wrong("there are none")),
@@ -540,22 +575,21 @@ impl Seam<'_> {
         let each = definition.loads.len() as u64;
         let again = each.saturating_mul(loads.times);
         let work = definition.work.saturating_mul(loads.times);
-        let analysis = analysis_of(source).ok();
-        let size = |binding: usize| {
-            let accesses = analysis.map_or(&[][..], |analysis| &analysis.accesses);
-            accesses.iter().find(|access| access.binding == binding).map_or(0, |access| access.size)
-        };
-        let read: u64 = definition.loads.iter().map(|&binding| size(binding)).sum();
-        let element = size(definition.binding);
+        let read: u64 = definition.loads.iter().map(|&binding| size_of(source, binding)).sum();
+        let element = size_of(source, definition.binding);
         let saved = if kept { element } else { 2 * element };
-        let bytes: u64 = source.args.iter().map(|arg| arg.len).sum();
+        let len = |binding: usize| match source.kernel.interface.bindings[binding].kind.texture() {
+            Some(_) => texels::bytes_of(source, binding),
+            None => source.args[binding].len,
+        };
+        let bytes = (0..source.args.len()).map(len).fold(0, u64::saturating_add);
         let is_cached = bytes <= CACHED_BYTES;
         let fits = again <= MOST_LOADS && work <= MOST_WORK;
         let moves_less = is_cached || read <= saved && (loads.in_order || each <= 1);
-        if !(fits && moves_less || options.force) {
+        if !(fits && moves_less || options.force || self.is_own) {
             return Err(RewriteReason::Costs { loads: again, work, read, saved });
         }
-        let elements = target.len / element.max(1);
+        let elements = len(definition.binding).min(target.len) / element.max(1);
         Ok(InlineReport {
             submission: next,
             producer,
@@ -724,6 +758,17 @@ fn most(view: &View, form: &AccessForm, of: &Affine, facts: usize) -> i128 {
     most
 }
 
+/// Bytes of an element, or of a texel, at a binding.
+fn size_of(of: &Submission, binding: usize) -> u64 {
+    let accesses = analysis_of(of).map_or(&[][..], |analysis| &analysis.accesses);
+    let found = accesses.iter().find(|access| access.binding == binding);
+    found.map_or(0, |access| match access.texel {
+        None => access.size,
+        // Of formats that are not followed, the most that there are.
+        Some(_) => texels::texels_of(&of.kernel, access).map_or(16, |texels| 4 * u64::from(texels.channels)),
+    })
+}
+
 /// The loads of a consumer from one binding.
 struct Loads {
     /// The producer's index of an element, less the consumer's.
@@ -736,4 +781,25 @@ struct Loads {
     above: bool,
     /// Whether neighbours load neighbouring elements.
     in_order: bool,
+}
+
+impl Default for Loads {
+    fn default() -> Self {
+        Self { shift: 0, count: 0, times: 0, below: false, above: false, in_order: true }
+    }
+}
+
+impl Loads {
+    /// Counts how often an invocation does a load.
+    fn add_rounds(&mut self, access: &Access, form: &AccessForm, view: &View) {
+        let rounds = access.loops.iter().enumerate().map(|(at, _)| match form.counters.get(at) {
+            Some(&counter) => {
+                let (low, high) = form.ranges.get(&view.atoms, counter);
+                (high - low + 1).clamp(1, 1 << 20)
+            }
+            None => UNKNOWN_ROUNDS,
+        });
+        let rounds = rounds.fold(1i128, i128::saturating_mul);
+        self.times = self.times.saturating_add(u64::try_from(rounds).unwrap_or(u64::MAX));
+    }
 }

@@ -3,17 +3,19 @@
 //! What was not written keeps its old bytes, which matters where those must not be read: after another
 //! kernel kept newer ones to itself. A store counts if it happens in every invocation whose number is
 //! below some bound and its place is a multiple of that number; all such stores together have to leave
-//! no gap. The rounds of counting loops around a store are numbers like the ids. Padding is not written.
+//! no gap. Of an image, one store has to go to every texel. The rounds of counting loops around a store are numbers like the ids. Padding is not written.
 //!
 //! # Refuses
 //! - stores under conditions that are not followed, in loops that do not count or are left early
 
 use super::group::{Group, analysis_of};
+use super::inline::texels;
 use super::submission::{Limits, Submission};
 use super::uses::Uses;
 use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
 use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, gcd};
 use crate::analysis::evaluate::{AccessForm, Evaluator};
+use crate::kernel::TextureKind;
 
 /// Whether the submission certainly writes all bytes of its argument number `arg`.
 #[must_use]
@@ -25,6 +27,9 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     }
     let list = std::slice::from_ref(one);
     let uses = Uses::of(list);
+    if one.kernel.interface.bindings[arg].kind.texture() == Some(TextureKind::StorageImage) {
+        return texels::covers(one, &uses, arg);
+    }
     let (Ok(mut group), Ok(analysis)) = (Group::new(list, &uses, 0, limits), analysis_of(one)) else {
         return false;
     };

@@ -32,7 +32,7 @@ pub(super) fn of(list: &[Submission], uses: &Uses, at: usize) -> Option<(Submiss
 /// Whether two items have to do with one byte only if neither writes it.
 fn are_apart(one: &Submission, view: &mut View) -> bool {
     let Ok(analysis) = analysis_of(one) else { return false };
-    let View { atoms, shape, forms } = view;
+    let View { atoms, shape, forms, .. } = view;
     let accesses: Vec<_> = analysis.accesses.iter().zip(&*forms).collect();
     let buffer = |binding: usize| one.args[binding].buffer;
     let mut pairs = accesses.iter().enumerate().flat_map(|(n, a)| accesses[n..].iter().map(move |b| (a, b)));

@@ -1,11 +1,14 @@
 //! How a submission by itself goes through its buffers.
 
+use smallvec::SmallVec;
+
 use super::group::analysis_of;
 use super::mapping::Layout;
 use super::recipe::Mapping;
 use super::submission::Submission;
 use super::uses::Uses;
-use crate::analysis::affine::{Atom, Atoms};
+use crate::analysis::access::Texel;
+use crate::analysis::affine::{Affine, Atom, Atoms};
 use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::{AccessForm, Evaluator};
 
@@ -14,6 +17,8 @@ pub(super) struct View {
     pub(super) atoms: Atoms,
     pub(super) shape: Shape,
     pub(super) forms: Vec<AccessForm>,
+    /// Of accesses to texels their coordinates, each by itself, as far as they are followed.
+    pub(super) coordinates: Vec<Option<SmallVec<[Affine; 3]>>>,
 }
 
 impl View {
@@ -31,12 +36,16 @@ impl View {
         let constants = uses.constants(submission);
         let env = layout.environment(&mut atoms, position, submission, &sizes, &constants)?;
         let mut evaluator = Evaluator::new(&atoms, analysis, &env);
-        let forms = analysis
-            .accesses
-            .iter()
-            .map(|access| evaluator.access(&mut atoms, access, submission.args[access.binding].offset))
-            .collect();
-        Some(Self { atoms, shape, forms })
+        let mut forms = Vec::with_capacity(analysis.accesses.len());
+        let mut coordinates = Vec::new();
+        for access in &analysis.accesses {
+            forms.push(evaluator.access(&mut atoms, access, submission.args[access.binding].offset));
+            if submission.kernel.interface.has_images() {
+                let is_texel = matches!(access.texel, Some(Texel::At(_)));
+                coordinates.push(is_texel.then(|| evaluator.coordinates(&mut atoms, access)).flatten());
+            }
+        }
+        Some(Self { atoms, shape, forms, coordinates })
     }
 
     /// Bytes by which a form moves with an id.

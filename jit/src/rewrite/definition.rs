@@ -1,7 +1,8 @@
 //! What a kernel stores in an element, as values that can be worked out anywhere else.
 //!
 //! A kernel that does nothing but store one element an item is a function from the item to a value. [`Definition`] is the part of
-//! its body that the value is made of: pure instructions, loads of what is bound, arguments and the item's ids.
+//! its body that the value is made of: pure instructions, loads of what is bound, arguments and the item's ids. A texel of a storage
+//! image is an element, too, if the image keeps what is written ([`Texels`]).
 //!
 //! # Requires
 //! - the normal form
@@ -19,8 +20,9 @@ use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{Op, Word};
 
 use super::free::VIRTUAL;
+use super::texel::Texels;
 use super::writer::Result;
-use crate::analysis::access::AccessKind;
+use crate::analysis::access::{AccessKind, Texel};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::layout::Type;
 use crate::frontend::{
@@ -48,7 +50,9 @@ pub(crate) struct Definition {
     pub(crate) work: u64,
     /// Whether it is made of the item's ids otherwise than by the index of the element.
     pub(crate) needs_ids: bool,
-    /// What is stored, and the index of the element it is stored in.
+    /// If it is stored in an image: how that keeps it.
+    pub(crate) texels: Option<Texels>,
+    /// What is stored, and the index of the element it is stored in; of a texel, its coordinates.
     pub(super) value: Word,
     pub(super) index: Word,
     pub(super) ty: Word,
@@ -82,29 +86,33 @@ impl Definition {
         if interface.uses_device_addresses {
             return Err("device addresses");
         }
-        if interface.has_images() {
-            return Err("images");
-        }
         let accesses = normal.analysis.accesses.iter().enumerate();
         let mut stores = accesses.filter(|(_, access)| access.kind != AccessKind::Read);
         let (Some((store, access)), None) = (stores.next(), stores.next()) else {
             return Err("more than one store");
         };
-        let depth = access.element.and_then(|e| e.index).map(|index| index.depth);
-        let depth = depth.filter(|_| access.whole_element).ok_or("a store of a part of an element")?;
         if access.loop_depth > 0 {
             return Err("a loop");
         }
         let function = normal.module.functions.first().ok_or("no body")?;
         let inst = &function.blocks[access.at.0].instructions[access.at.1];
-        let [Operand::IdRef(pointer), Operand::IdRef(value)] = inst.operands.as_slice() else {
-            return Err("a store that is volatile");
-        };
         let mut reader = Reader::new(&normal.module, normal, function, access.at.0);
-        let (_, path) = reader.path(*pointer).ok_or("a pointer that is not followed")?;
-        // Nothing comes behind the element's own index.
-        let index = path.get(depth).copied().filter(|_| path.len() == depth + 1);
-        let index = index.ok_or("a store of a part of an element")?;
+        let (index, value, texels) = match (access.texel, inst.operands.as_slice()) {
+            (Some(Texel::At(_)), [_, Operand::IdRef(at), Operand::IdRef(value)]) => {
+                (*at, value, Some(Texels::behind(inst, &reader.defs)?))
+            }
+            (Some(_), _) => return Err("a store to a texel that is not followed"),
+            (None, [Operand::IdRef(pointer), Operand::IdRef(value)]) => {
+                let depth = access.element.and_then(|e| e.index).map(|index| index.depth);
+                let depth =
+                    depth.filter(|_| access.whole_element).ok_or("a store of a part of an element")?;
+                let (_, path) = reader.path(*pointer).ok_or("a pointer that is not followed")?;
+                // Nothing comes behind the element's own index.
+                let index = path.get(depth).copied().filter(|_| path.len() == depth + 1);
+                (index.ok_or("a store of a part of an element")?, value, None)
+            }
+            (None, _) => return Err("a store that is volatile"),
+        };
         let ty = reader.defs.type_of(*value).ok_or("a value without a type")?;
         if !is_word(normal, ty) {
             return Err("elements that are no scalars or vectors");
@@ -113,7 +121,7 @@ impl Definition {
         reader.visit(*value, 0)?;
         let Reader { lines, loads, work, needs_ids, .. } = reader;
         let (value, binding) = (*value, access.binding);
-        Ok(Self { store, binding, loads, work, needs_ids, value, index, ty, lines })
+        Ok(Self { store, binding, loads, work, needs_ids, texels, value, index, ty, lines })
     }
 }
 
@@ -216,6 +224,8 @@ impl<'a> Reader<'a> {
                 line = Line::Choice { phi: place, condition, yes, no };
             }
             Op::Load => self.load(place, is_always_done, depth)?,
+            Op::ImageRead => self.texel(place, is_always_done, depth)?,
+            Op::ImageQuerySize if self.is_storage_image(inst) => {}
             Op::ArrayLength => {
                 let base = inst.operands.first().and_then(Operand::id_ref_any);
                 let role = base.and_then(|base| self.roles.get(&base));
@@ -244,6 +254,34 @@ impl<'a> Reader<'a> {
         self.seen.insert(id);
         self.lines.push(line);
         Ok(())
+    }
+
+    /// Whether an instruction is on one storage image, which is known.
+    fn is_storage_image(&self, inst: &Instruction) -> bool {
+        let handle = inst.operands.first().and_then(Operand::id_ref_any);
+        let load = handle.and_then(|handle| Some(self.inst(*self.places.get(&handle)?)));
+        let variable = load
+            .filter(|load| load.class.opcode == Op::Load)
+            .and_then(|load| self.roles.get(&load.operands.first()?.id_ref_any()?));
+        let is = |kind: &Kind| *kind == Kind::Other(resource::STORAGE_IMAGE);
+        matches!(variable, Some(Role::Resource { kind, array: None, .. }) if is(kind))
+    }
+
+    /// A texel of a storage image.
+    fn texel(&mut self, place: (usize, usize), is_always_done: bool, depth: usize) -> Result<()> {
+        let inst = self.inst(place);
+        let [_, Operand::IdRef(at)] = inst.operands.as_slice() else {
+            return Err("a load of a texel with operands of its own");
+        };
+        if !self.is_storage_image(inst) {
+            return Err("a load that is not followed");
+        }
+        if !is_always_done {
+            return Err("a load under a condition");
+        }
+        let number = self.accesses.get(&place).ok_or("a load that is not followed")?.0;
+        self.loads.push(self.normal.analysis.accesses[number].binding);
+        self.visit(*at, depth + 1)
     }
 
     fn load(&mut self, place: (usize, usize), is_always_done: bool, depth: usize) -> Result<()> {

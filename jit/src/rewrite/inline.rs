@@ -1,12 +1,13 @@
 //! Writes a kernel that works out again what another one stored, where it would have loaded it.
 //!
 //! # Requires
-//! - the [`Definition`] of the producer; a consumer that only reads whole elements of its buffer, one by one
+//! - the [`Definition`] of the producer; a consumer that only reads whole elements of its buffer, or texels of its image, one by one
 //!
 //! # Guarantees
 //! - where the consumer loads the element of index `j`, it has the definition's value for the item that stores the element of
 //!   index `j + shift`; nothing else of the consumer changes. Where not all elements are stored, it loads the others as before
-//! - the ids that the definition is made of are the digits of that index ([`Ids`])
+//! - where it reads a texel, it has what the image would keep of the definition's value for the item that stores that texel
+//! - the ids that the definition is made of are the digits of that index, or coordinates ([`Ids`])
 //! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
 //!
 //! # Refuses
@@ -16,6 +17,7 @@
 //! - whether some item stores what is read: that depends on the numbers of a call (`plan::inline`)
 
 mod import;
+mod texel;
 
 use ahash::AHashMap;
 use rspirv::dr::{Block, Instruction, Module, Operand};
@@ -25,6 +27,7 @@ use smallvec::SmallVec;
 use super::definition::{Definition, Line};
 use super::words_at;
 use super::writer::{Pushed, Result, Writer};
+use crate::analysis::access::AccessKind;
 use crate::analysis::floats::Floats;
 use crate::analysis::layout::Type;
 use crate::frontend::defs::Defs;
@@ -52,9 +55,18 @@ pub(crate) enum Part {
     Local,
 }
 
+/// A coordinate of the texel that an item stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Coordinate {
+    /// The dimension whose `GlobalInvocationId` it is, less the first coordinate; a number if there is none.
+    pub(crate) dim: Option<u8>,
+    /// The first coordinate is not zero.
+    pub(crate) based: bool,
+}
+
 /// How the item follows from the index of its element: what of that is in the code. The numbers are push constants, in this
 /// order: the shift, the first index, the consumer's first index and the one after its last, the weights of all digits but the
-/// lightest, the greatest values of mirrored ones.
+/// lightest, the greatest values of mirrored ones; of a texel, the first coordinates that are not zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Ids {
     /// The index that the consumer has is not the producer's.
@@ -66,28 +78,41 @@ pub(crate) struct Ids {
     pub(crate) to_last: bool,
     /// `index - first` is the sum of weights times digits, the lightest first, of weight one. Other ids are zero.
     pub(crate) digits: SmallVec<[Digit; 4]>,
+    /// Of a texel, there are its coordinates instead.
+    pub(crate) coordinates: SmallVec<[Coordinate; 3]>,
 }
 
 impl Ids {
     /// All of it.
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let Self { shifted, based, from_first, to_last, digits } = self;
+        let Self { shifted, based, from_first, to_last, digits, coordinates } = self;
         let digits = digits.iter().flat_map(|digit| [digit.dim, digit.part as u8, u8::from(digit.mirrored)]);
         let flags = [shifted, based, from_first, to_last].map(|&flag| u8::from(flag));
-        flags.into_iter().chain(digits).collect()
+        let coordinates =
+            coordinates.iter().flat_map(|one| [0xff, one.dim.unwrap_or(0xff), u8::from(one.based)]);
+        flags.into_iter().chain(digits).chain(coordinates).collect()
     }
 
     /// How many numbers.
     pub(crate) fn words(&self) -> u32 {
-        let mirrored = self.digits.iter().filter(|digit| digit.mirrored).count() as u32;
         let flags = [self.shifted, self.based, self.from_first, self.to_last];
-        let others = flags.into_iter().filter(|&flag| flag).count() as u32;
-        others + self.weights() as u32 + mirrored
+        let others = flags.into_iter().filter(|&flag| flag).count();
+        (others + self.weights() + self.mirrored() + self.bases()) as u32
+    }
+
+    /// How many greatest values.
+    fn mirrored(&self) -> usize {
+        self.digits.iter().filter(|digit| digit.mirrored).count()
     }
 
     /// How many weights are among them.
     fn weights(&self) -> usize {
         self.digits.len().saturating_sub(1)
+    }
+
+    /// How many first coordinates.
+    fn bases(&self) -> usize {
+        self.coordinates.iter().filter(|one| one.based).count()
     }
 }
 
@@ -159,7 +184,8 @@ pub(super) fn inline(
     let from_first = ids.from_first.then(|| words.next()).flatten();
     let to_last = ids.to_last.then(|| words.next()).flatten();
     let weights: Vec<Pushed> = words.by_ref().take(ids.weights()).collect();
-    let greatest: Vec<Pushed> = words.collect();
+    let greatest: Vec<Pushed> = words.by_ref().take(ids.mirrored()).collect();
+    let bases: Vec<Pushed> = words.collect();
     let zero = match hides(own, theirs) {
         true => Some(writer.push_words(slots.words + 4 * ids.words(), 1)?[0]),
         false => None,
@@ -179,11 +205,23 @@ pub(super) fn inline(
         to_last,
         weights,
         greatest,
+        bases,
         zero,
         makes_floats: !numbers.made.is_empty() || !numbers.loads.is_empty(),
         values: AHashMap::new(),
         dims: None,
     };
+    if let Some(texels) = definition.texels {
+        let reads = { own.analysis.accesses.iter() }
+            .filter(|access| access.binding == from && access.kind == AccessKind::Read);
+        let mut at: Vec<(usize, usize)> = reads.map(|access| access.at).collect();
+        // From the last on, so that positions stay what they are.
+        at.sort_unstable();
+        for (block, position) in at.into_iter().rev() {
+            copy.texel_at(&mut function.blocks[block], position, &defs, texels)?;
+        }
+        return Ok(copy.writer.finish(function));
+    }
     let mut at: Vec<(usize, usize, usize)> = Vec::new();
     for access in own.analysis.accesses.iter().filter(|access| access.binding == from) {
         let depth = access.element.and_then(|e| e.index).map(|index| index.depth).ok_or("no elements")?;
@@ -265,6 +303,14 @@ fn split(
     Ok([block(yes, definition), block(no, original), block(join, rest)])
 }
 
+/// What would have been loaded.
+enum Place {
+    /// The element of this index.
+    Element(Word),
+    /// The texel at these coordinates.
+    Texel(SmallVec<[Word; 3]>),
+}
+
 /// Writes the definition once for each load.
 struct Copy<'a> {
     writer: Writer,
@@ -280,6 +326,7 @@ struct Copy<'a> {
     to_last: Option<Pushed>,
     weights: Vec<Pushed>,
     greatest: Vec<Pushed>,
+    bases: Vec<Pushed>,
     zero: Option<Pushed>,
     /// Whether the consumer makes floats of integers.
     makes_floats: bool,
@@ -320,7 +367,6 @@ impl Copy<'_> {
             number = self.writer.math(code, Op::IAdd, number, shift);
         }
         let definition = self.definition;
-        let body = &self.producer.module.functions[0].blocks;
         if let Some(own) =
             self.import.type_of(definition.index).filter(|_| self.import.is_local(definition.index))
         {
@@ -331,9 +377,20 @@ impl Copy<'_> {
             let own = self.cast(code, number, u32, own);
             self.values.insert(definition.index, own);
         }
+        let (value, own) = self.definition(code, &Place::Element(number))?;
+        let value = self.cast(code, value, own, ty);
+        let operands = vec![Operand::IdRef(value)];
+        code.push(Instruction::new(Op::CopyObject, Some(ty), Some(result), operands));
+        Ok(())
+    }
+
+    /// What the item stores that is at this place, and its type.
+    fn definition(&mut self, code: &mut Vec<Instruction>, place: &Place) -> Result<(Word, Word)> {
+        let definition = self.definition;
+        let body = &self.producer.module.functions[0].blocks;
         for &line in &definition.lines {
             match line {
-                Line::Inst(block, at) => self.instruction(code, &body[block].instructions[at], number)?,
+                Line::Inst(block, at) => self.instruction(code, &body[block].instructions[at], place)?,
                 Line::Choice { phi: (block, at), condition, yes, no } => {
                     let phi = &body[block].instructions[at];
                     let select = [condition, yes, no].map(Operand::IdRef).to_vec();
@@ -349,10 +406,7 @@ impl Copy<'_> {
             Some(_) if !is_number || self.makes_floats => self.hide(code, value, own)?,
             _ => value,
         };
-        let value = self.cast(code, value, own, ty);
-        let operands = vec![Operand::IdRef(value)];
-        code.push(Instruction::new(Op::CopyObject, Some(ty), Some(result), operands));
-        Ok(())
+        Ok((value, own))
     }
 
     fn value(&mut self, id: Word) -> Result<Word> {
@@ -363,9 +417,10 @@ impl Copy<'_> {
         }
     }
 
-    fn instruction(&mut self, code: &mut Vec<Instruction>, inst: &Instruction, number: Word) -> Result<()> {
+    fn instruction(&mut self, code: &mut Vec<Instruction>, inst: &Instruction, place: &Place) -> Result<()> {
         match inst.class.opcode {
-            Op::Load => self.argument(code, inst, number),
+            Op::Load => self.argument(code, inst, place),
+            Op::ImageRead | Op::ImageQuerySize => self.of_image(code, inst),
             _ => self.pure(code, inst),
         }
     }
@@ -401,12 +456,12 @@ impl Copy<'_> {
     }
 
     /// A load: of an element, an argument or an id.
-    fn argument(&mut self, code: &mut Vec<Instruction>, inst: &Instruction, number: Word) -> Result<()> {
+    fn argument(&mut self, code: &mut Vec<Instruction>, inst: &Instruction, place: &Place) -> Result<()> {
         let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("an instruction without a result")?;
         let pointer = inst.operands.first().and_then(Operand::id_ref_any).ok_or("a load of nothing")?;
         let (base, path) = self.import.path(pointer).ok_or("a pointer that is not followed")?;
         if let Some(builtin) = self.import.builtin(base) {
-            let value = self.id(code, builtin, &path, number)?;
+            let value = self.id(code, builtin, &path, place)?;
             self.values.insert(old, value);
             return Ok(());
         }
@@ -439,17 +494,18 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// An id of the item that stores the element of this number.
+    /// An id of the item that stores what is at this place.
     fn id(
         &mut self,
         code: &mut Vec<Instruction>,
         builtin: BuiltIn,
         path: &[Word],
-        number: Word,
+        place: &Place,
     ) -> Result<Word> {
-        let dims = match self.dims {
-            Some(dims) => dims,
-            None => self.digits(code, number),
+        let dims = match (self.dims, place) {
+            (Some(dims), _) => dims,
+            (None, Place::Element(number)) => self.digits(code, *number),
+            (None, Place::Texel(coordinates)) => self.item_at(code, coordinates),
         };
         self.dims = Some(dims);
         let [global, group, local] = dims;
@@ -516,14 +572,20 @@ impl Copy<'_> {
             let has = |part: Part| digits.iter().any(|digit| (digit.dim, digit.part) == (d as u8, part));
             let size = self.writer.constant(size);
             if has(Part::Global) {
-                dims[1][d] = self.writer.math(code, Op::UDiv, dims[0][d], size);
-                dims[2][d] = self.writer.math(code, Op::UMod, dims[0][d], size);
+                self.parts_of_global(code, &mut dims, d);
             } else if has(Part::Group) || has(Part::Local) {
                 let start = self.writer.math(code, Op::IMul, dims[1][d], size);
                 dims[0][d] = self.writer.math(code, Op::IAdd, start, dims[2][d]);
             }
         }
         dims
+    }
+
+    /// Group and local id of a dimension, by its global id.
+    fn parts_of_global(&mut self, code: &mut Vec<Instruction>, dims: &mut [[Word; 3]; 3], d: usize) {
+        let size = self.writer.constant(self.size[d]);
+        dims[1][d] = self.writer.math(code, Op::UDiv, dims[0][d], size);
+        dims[2][d] = self.writer.math(code, Op::UMod, dims[0][d], size);
     }
 
     /// The same bits as a value of another type.

@@ -1,6 +1,7 @@
 //! Images: texels by their coordinates, as elements of buffers by their index; what is sampled stays as it is.
 //!
-//! The interpreter has no images, so these lists are planned and not run. On a device they are, in the engine's tests.
+//! These lists are planned and not run: the sizes of their images are not said, which the interpreter would have to know. On a device they
+//! are, in the engine's tests, and what is worked out again is in `texels`.
 
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind::{Read, Write};

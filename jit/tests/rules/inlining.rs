@@ -26,7 +26,7 @@ fn over(n: u32) -> [u32; 3] {
 impl Checked {
     /// Demands that these submissions work out what those others store.
     #[track_caller]
-    fn works_out(self, pairs: &[(usize, usize)]) -> Self {
+    pub(crate) fn works_out(self, pairs: &[(usize, usize)]) -> Self {
         let report = &self.plan.report;
         let found: Vec<(usize, usize)> = report.inlined.iter().map(|o| (o.submission, o.producer)).collect();
         assert_eq!(found, pairs, "{report:#?}");
@@ -35,7 +35,7 @@ impl Checked {
 
     /// Demands so many dispatches and nothing worked out again, and hands out why the first seam stayed open.
     #[track_caller]
-    fn stays_apart(&self, dispatches: usize) -> Option<&RewriteReason> {
+    pub(crate) fn stays_apart(&self, dispatches: usize) -> Option<&RewriteReason> {
         let report = &self.plan.report;
         assert_eq!(self.plan.steps.len(), dispatches, "{report:#?}");
         assert!(report.inlined.is_empty(), "{report:#?}");

@@ -36,6 +36,8 @@ mod side_by_side;
 mod splits;
 mod squares;
 mod subgroups;
+mod texels;
+mod texels_random;
 mod values;
 mod views;
 mod weaknesses;

@@ -98,6 +98,17 @@ impl<'a> Import<'a> {
         }
     }
 
+    /// The variable behind the handle of an image.
+    pub(super) fn handle(&self, handle: Word) -> Option<Word> {
+        let load = self.defs.get(handle).filter(|load| load.class.opcode == Op::Load)?;
+        load.operands.first()?.id_ref_any().filter(|variable| self.roles.contains_key(variable))
+    }
+
+    /// The scalar type of a vector, and how many it has.
+    pub(super) fn vector_of(&self, ty: Word) -> Option<(Word, u32)> {
+        super::texel::vector_of(&self.defs, ty)
+    }
+
     pub(super) fn is_push(&self, variable: Word) -> bool {
         matches!(self.roles.get(&variable), Some((Role::Push, _)))
     }
@@ -176,6 +187,7 @@ impl<'a> Import<'a> {
             | Op::TypeFloat
             | Op::TypeVector
             | Op::TypeMatrix
+            | Op::TypeImage
             | Op::TypePointer
             | Op::Constant
             | Op::ConstantTrue
@@ -183,24 +195,24 @@ impl<'a> Import<'a> {
             | Op::ConstantNull
             | Op::ConstantComposite
             | Op::Undef => writer.global(op, ty, operands),
-            Op::Variable => self.buffer(writer, id, ty.ok_or("a variable without a type")?)?,
+            Op::Variable => self.bound(writer, id, ty.ok_or("a variable without a type")?)?,
             _ => return Err("a global that is not taken over"),
         };
         self.map.insert(id, new);
         Ok(new)
     }
 
-    /// A buffer, at a binding of its own.
-    fn buffer(&self, writer: &mut Writer, id: Word, pointer: Word) -> Result<Word> {
+    /// A buffer or an image, at a binding of its own.
+    fn bound(&self, writer: &mut Writer, id: Word, pointer: Word) -> Result<Word> {
         let Some((Role::Resource { at, .. }, _)) = self.roles.get(&id) else {
-            return Err("a variable that is no buffer");
+            return Err("a variable that is no buffer or image");
         };
         let number = self.bindings.iter().position(|binding| binding == at).ok_or("an unknown binding")?;
         let class = match self.defs.get(id).and_then(|inst| inst.operands.first()) {
-            Some(Operand::StorageClass(class @ (StorageClass::StorageBuffer | StorageClass::Uniform))) => {
-                *class
-            }
-            _ => return Err("a variable that is no buffer"),
+            Some(Operand::StorageClass(
+                class @ (StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::UniformConstant),
+            )) => *class,
+            _ => return Err("a variable that is no buffer or image"),
         };
         let new = writer.variable(class, pointer);
         let place = self.slots.at(number);

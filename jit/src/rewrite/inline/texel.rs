@@ -1,0 +1,192 @@
+//! Texels of storage images: worked out instead of read, and read by what is worked out.
+
+use rspirv::dr::{Block, Instruction, Operand};
+use rspirv::spirv::{Op, Word};
+use smallvec::SmallVec;
+
+use super::{Copy, Place};
+use crate::frontend::defs::Defs;
+use crate::rewrite::texel::Texels;
+use crate::rewrite::writer::Result;
+
+impl Copy<'_> {
+    /// Puts the definition in the place of a read of a texel. `defs` are those of the consumer as it was.
+    pub(super) fn texel_at(
+        &mut self,
+        block: &mut Block,
+        position: usize,
+        defs: &Defs<'_>,
+        stored: Texels,
+    ) -> Result<()> {
+        let read = block.instructions[position].clone();
+        if Texels::behind(&read, defs)? != stored && !mutant!(FormatsAreOne) {
+            return Err("texels of another format");
+        }
+        let coordinates = read.operands.get(1).and_then(Operand::id_ref_any).ok_or("a read of no texel")?;
+        let mut code = Vec::new();
+        self.texel(&mut code, &read, coordinates, defs, stored)?;
+        block.instructions.splice(position..=position, code);
+        Ok(())
+    }
+
+    /// The instructions in the place of a read of a texel.
+    fn texel(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        read: &Instruction,
+        coordinates: Word,
+        defs: &Defs<'_>,
+        stored: Texels,
+    ) -> Result<()> {
+        let (result, ty) = read.result_id.zip(read.result_type).ok_or("a read without a result")?;
+        self.values.clear();
+        self.dims = None;
+        let place = self.coordinates(code, coordinates, defs, stored)?;
+        let definition = self.definition;
+        if self.import.is_local(definition.index) {
+            // The same texel: the same coordinates, as the producer has them.
+            let own = self.import.type_of(definition.index).ok_or("coordinates of no type")?;
+            let own = self.import.global(&mut self.writer, own)?;
+            let theirs = defs.type_of(coordinates).ok_or("coordinates of no type")?;
+            if self.writer.words_of(own) != self.writer.words_of(theirs)
+                || self.writer.words_of(own) != Some(place.len() as u32)
+            {
+                return Err("coordinates of another type");
+            }
+            let own = self.cast(code, coordinates, theirs, own);
+            self.values.insert(definition.index, own);
+        }
+        let (value, own) = self.definition(code, &Place::Texel(place))?;
+        let channels = self.channels(code, value, own, stored)?;
+        // What the image does not keep reads as zero, and alpha as one.
+        let (scalar, count) = vector_of(defs, ty).ok_or("a read of something else than four channels")?;
+        if count != 4 || self.writer.words_of(scalar) != Some(1) {
+            return Err("a read of something else than four channels");
+        }
+        let is_float = defs.op(scalar) == Some(Op::TypeFloat);
+        let one = if is_float { 1f32.to_bits() } else { 1 };
+        let mut parts = SmallVec::<[Word; 4]>::new();
+        for channel in 0..4 {
+            parts.push(match channels.get(channel) {
+                Some(&(value, from)) => self.cast(code, value, from, scalar),
+                None => {
+                    let bits = if channel == 3 && !mutant!(MissingAlphaIsZero) { one } else { 0 };
+                    self.writer.global(Op::Constant, Some(scalar), vec![Operand::LiteralBit32(bits)])
+                }
+            });
+        }
+        let parts = parts.into_iter().map(Operand::IdRef).collect();
+        code.push(Instruction::new(Op::CompositeConstruct, Some(ty), Some(result), parts));
+        Ok(())
+    }
+
+    /// The coordinates of a read, as words without signs.
+    fn coordinates(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        of: Word,
+        defs: &Defs<'_>,
+        stored: Texels,
+    ) -> Result<SmallVec<[Word; 3]>> {
+        let ty = defs.type_of(of).ok_or("coordinates of no type")?;
+        let (scalar, count) = vector_of(defs, ty).unwrap_or((ty, 1));
+        if count != u32::from(stored.coordinates) || self.writer.words_of(scalar) != Some(1) {
+            return Err("coordinates of another type");
+        }
+        let u32 = self.writer.u32();
+        let mut all = SmallVec::new();
+        for number in 0..count {
+            let mut one = of;
+            if scalar != ty {
+                one = self.writer.fresh();
+                let part = vec![Operand::IdRef(of), Operand::LiteralBit32(number)];
+                code.push(Instruction::new(Op::CompositeExtract, Some(scalar), Some(one), part));
+            }
+            all.push(self.cast(code, one, scalar, u32));
+        }
+        Ok(all)
+    }
+
+    /// What an image keeps of a value, channel by channel, each with its type.
+    fn channels(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        value: Word,
+        ty: Word,
+        stored: Texels,
+    ) -> Result<SmallVec<[(Word, Word); 4]>> {
+        let (scalar, count) = self.import.vector_of(self.definition.ty).unwrap_or((self.definition.ty, 1));
+        let scalar = self.import.global(&mut self.writer, scalar)?;
+        if count < u32::from(stored.channels) || self.writer.words_of(scalar) != Some(1) {
+            return Err("a texel of fewer channels than its image has");
+        }
+        let mut all = SmallVec::new();
+        for channel in 0..u32::from(stored.channels) {
+            let mut one = value;
+            if scalar != ty {
+                one = self.writer.fresh();
+                let part = vec![Operand::IdRef(value), Operand::LiteralBit32(channel)];
+                code.push(Instruction::new(Op::CompositeExtract, Some(scalar), Some(one), part));
+            }
+            all.push((one, scalar));
+        }
+        Ok(all)
+    }
+
+    /// The ids of the item that stores the texel at these coordinates.
+    pub(super) fn item_at(&mut self, code: &mut Vec<Instruction>, coordinates: &[Word]) -> [[Word; 3]; 3] {
+        let zero = self.writer.constant(0);
+        let mut dims = [[zero; 3]; 3];
+        let mut bases = self.bases.clone().into_iter();
+        let known = self.ids.coordinates.clone();
+        for (one, &at) in known.iter().zip(coordinates) {
+            let base = if one.based { bases.next() } else { None };
+            let Some(d) = one.dim.map(usize::from) else { continue };
+            let mut id = at;
+            if let Some(base) = base.filter(|_| !mutant!(TexelsBeginAtZero)) {
+                let base = self.writer.load(code, base);
+                id = self.writer.math(code, Op::ISub, at, base);
+            }
+            dims[0][d] = id;
+            self.parts_of_global(code, &mut dims, d);
+        }
+        dims
+    }
+
+    /// An instruction on an image of the producer's: a read of a texel, or a question for its size.
+    pub(super) fn of_image(&mut self, code: &mut Vec<Instruction>, inst: &Instruction) -> Result<()> {
+        let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("an instruction without a result")?;
+        let handle = inst.operands.first().and_then(Operand::id_ref_any).ok_or("an image of no handle")?;
+        let variable = self.import.handle(handle).ok_or("an image that is not followed")?;
+        let variable = self.import.global(&mut self.writer, variable)?;
+        let image = self.import.type_of(handle).ok_or("an image of no type")?;
+        let image = self.import.global(&mut self.writer, image)?;
+        let own = self.writer.fresh();
+        code.push(Instruction::new(Op::Load, Some(image), Some(own), vec![Operand::IdRef(variable)]));
+        let mut operands = vec![Operand::IdRef(own)];
+        for operand in &inst.operands[1..] {
+            let id = operand.id_ref_any().ok_or("a read of a texel with operands of its own")?;
+            operands.push(Operand::IdRef(self.value(id)?));
+        }
+        let own = self.import.global(&mut self.writer, ty)?;
+        let mut value = self.writer.fresh();
+        code.push(Instruction::new(inst.class.opcode, Some(own), Some(value), operands));
+        // What the consumer reads as well it may have computed with.
+        let loads = &self.producer.floats.numbers.loads;
+        let becomes_floats = loads.contains(&old) || loads.contains(&handle);
+        let is_read = inst.class.opcode == Op::ImageRead;
+        if is_read && self.zero.is_some() && (self.import.holds_floats(ty) || becomes_floats) {
+            value = self.hide(code, value, own)?;
+        }
+        self.values.insert(old, value);
+        Ok(())
+    }
+}
+
+/// The scalar type of a vector, and how many it has.
+pub(super) fn vector_of(defs: &Defs<'_>, ty: Word) -> Option<(Word, u32)> {
+    match (defs.op(ty)?, defs.get(ty)?.operands.as_slice()) {
+        (Op::TypeVector, [Operand::IdRef(scalar), Operand::LiteralBit32(count)]) => Some((*scalar, *count)),
+        _ => None,
+    }
+}
