@@ -10,6 +10,7 @@
 //! `place` (one invocation in one kernel), `group` (members and ids), `pair`, `inside`, `placed` and `inlined` (the claims).
 
 mod body;
+mod by_rounds;
 mod carried;
 mod group;
 mod inlined;
@@ -34,6 +35,7 @@ use crate::plan::again::Again;
 use crate::plan::recipe::{Recipe, Target, Unroll};
 use crate::plan::step::Source;
 use crate::plan::{BufferId, Internalization, Plan, RenameReport, Step, Submission};
+use by_rounds::ByRounds;
 use group::{Access, Group, Traces};
 use inlined::Inlined;
 use inside::Inner;
@@ -162,6 +164,17 @@ pub fn certify(list: &[Submission], plan: &Plan, solver: &mut dyn Solver) -> Vec
         }
     }
     for (position, (own, placed)) in asked.iter().zip(list).enumerate() {
+        let mut rewrites = plan.report.rewrites.iter();
+        if let Some(rewrite) = rewrites.find(|one| one.submission == position) {
+            // What works out others, or goes by rounds, was that when it was placed.
+            let mut before = plan.placed.iter().rev().filter(|(at, _)| *at == position).map(|(_, one)| one);
+            let last = before.next().unwrap_or(own);
+            if rewrite.rounds > 1 {
+                checker.by_rounds(before.next().unwrap_or(own), last, rewrite.rounds, position);
+            }
+            checker.placed(last, placed, position);
+            continue;
+        }
         let is_inlined = plan
             .report
             .inlined
@@ -322,15 +335,40 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// A submission, and the one of which each item is a round of its loop.
+    fn by_rounds(&mut self, own: &Submission, by: &Submission, rounds: u32, position: usize) {
+        let whole = format!("submission {position} ({}) by rounds", own.kernel.name);
+        let Some(pair) = ByRounds::new(own, by, rounds, position) else {
+            let cause = "the kernels are not read".to_owned();
+            self.push(Claim::Placed, whole, Outcome::Unknown(cause), None);
+            return;
+        };
+        let outcome = pair.mismatch().map_or(Outcome::Proved, Outcome::Refuted);
+        let fits = outcome == Outcome::Proved;
+        self.push(Claim::Shape, whole.clone(), outcome, None);
+        if !fits {
+            return;
+        }
+        for is_own in [true, false] {
+            for access in pair.writes(is_own) {
+                let ((block, at), what) =
+                    (access.at, if is_own { "every round" } else { "nothing but rounds" });
+                let subject = format!("{whole}: {what}, write at {block}:{at}");
+                let question = pair.question(&mut pair.world(), access, is_own);
+                if question != Some(None) {
+                    self.ask(Claim::Placed, subject, &mut |_| question.clone().flatten());
+                }
+            }
+        }
+        for (a, b) in pair.pairs() {
+            let subject = format!("{whole}: rounds stay apart, {:?} and {:?}", a.at, b.at);
+            self.ask(Claim::Placed, subject, &mut |_| pair.meeting(&mut pair.world(), a, b));
+        }
+    }
+
     /// A submission and what it was placed as.
     fn placed(&mut self, own: &Submission, placed: &Submission, position: usize) {
         let whole = format!("submission {position} ({})", own.kernel.name);
-        let mut rewrites = self.plan.report.rewrites.iter();
-        if rewrites.any(|one| one.submission == position && one.rounds > 1) {
-            let cause = "rounds of its loop are items".to_owned();
-            self.push(Claim::Placed, whole, Outcome::Unknown(cause), None);
-            return;
-        }
         let Some(pair) = Placed::new(own, placed, position) else {
             let cause = "it is not read how it was placed".to_owned();
             self.push(Claim::Placed, whole, Outcome::Unknown(cause), None);

@@ -80,6 +80,9 @@ pub struct Plan {
     /// What was worked out again.
     #[cfg(feature = "certify")]
     pub(crate) again: Vec<again::Again>,
+    /// Submissions as they were when they were placed, with their positions.
+    #[cfg(feature = "certify")]
+    pub(crate) placed: Vec<(usize, Submission)>,
     /// The list that was planned, if some of it was rewritten.
     #[cfg(feature = "certify")]
     pub(crate) rewritten: Option<Vec<Submission>>,
@@ -198,6 +201,8 @@ pub(crate) fn plan_in_order(
             let placed = place::across(asked, (&list, &uses), held, report, options, limits);
             let inlined = match placed {
                 Ok(placed) => {
+                    #[cfg(feature = "certify")]
+                    plan.placed.extend(placed.before.iter().cloned());
                     list = Cow::Owned(placed.tell(&mut report.rewrites));
                     rejection = grow_on(&list, &uses, held, options, limits);
                     continue;
@@ -215,6 +220,8 @@ pub(crate) fn plan_in_order(
                     plan.again.extend(inlined.again);
                     (list, uses) = (Cow::Owned(inlined.list), inlined.uses);
                     if let Some(placed) = inlined.placed {
+                        #[cfg(feature = "certify")]
+                        plan.placed.extend(placed.before.iter().cloned());
                         list = Cow::Owned(placed.tell(&mut report.rewrites));
                     }
                     *held = inlined.group;

@@ -108,20 +108,7 @@ impl<'a> Group<'a> {
             sides.push((first, happens, pieces));
         }
         let [(f, happens_a, pieces_a), (g, happens_b, pieces_b)] = sides.as_slice() else { return None };
-        let mut touching = Vec::new();
-        for &(from_a, size_a) in pieces_a {
-            for &(from_b, size_b) in pieces_b {
-                let bounds = [(*f, from_a, *g, from_b + size_b), (*g, from_b, *f, from_a + size_a)];
-                let parts = bounds.map(|(x, dx, y, dy)| {
-                    let (dx, dy) = (w.terms.constant(dx, w.address), w.terms.constant(dy, w.address));
-                    let low = w.terms.word(Word::Add, x, dx);
-                    let high = w.terms.word(Word::Add, y, dy);
-                    w.terms.compare(Compare::ULess, low, high)
-                });
-                touching.push(w.terms.both(parts[0], parts[1]));
-            }
-        }
-        let touch = w.terms.any(touching);
+        let touch = touch(w, (*f, pieces_a), (*g, pieces_b));
         let mut assertions = vec![*happens_a, *happens_b, touch];
         if claim != Meeting::Nobody {
             let same = self.is_same(w, &actors[0], &actors[1], claim == Meeting::OneGroup);
@@ -140,8 +127,26 @@ pub(super) fn actor(group: &Group<'_>, w: &mut World, name: &str) -> Actor {
     })
 }
 
+/// Whether two accesses have a byte in common, by the first byte and the pieces of each.
+pub(super) fn touch(w: &mut World, (f, a): (Term, &[Piece]), (g, b): (Term, &[Piece])) -> Term {
+    let mut touching = Vec::new();
+    for &(from_a, size_a) in a {
+        for &(from_b, size_b) in b {
+            let bounds = [(f, from_a, g, from_b + size_b), (g, from_b, f, from_a + size_a)];
+            let parts = bounds.map(|(x, dx, y, dy)| {
+                let (dx, dy) = (w.terms.constant(dx, w.address), w.terms.constant(dy, w.address));
+                let low = w.terms.word(Word::Add, x, dx);
+                let high = w.terms.word(Word::Add, y, dy);
+                w.terms.compare(Compare::ULess, low, high)
+            });
+            touching.push(w.terms.both(parts[0], parts[1]));
+        }
+    }
+    w.terms.any(touching)
+}
+
 /// First byte of one of the instances, and whether that one happens.
-fn one_of(w: &mut World, instances: &[Instance], who: &str) -> (Term, Term) {
+pub(super) fn one_of(w: &mut World, instances: &[Instance], who: &str) -> (Term, Term) {
     match instances {
         [one] => (one.first, one.happens),
         _ => {

@@ -283,24 +283,8 @@ impl<'a> Placed<'a> {
         there
     }
 
-    /// The ids of an invocation of a submission that runs by itself.
     fn ids(&self, w: &mut World, of: &Member<'_>, who: &Who) -> Ids {
-        let constant = |w: &mut World, n: u32| w.terms.constant(u64::from(n), 32);
-        let size = of.submission.kernel.interface.local_size;
-        let global = std::array::from_fn(|d| {
-            let size = constant(w, size[d]);
-            let start = w.terms.word(Word::Mul, who.group[d], size);
-            w.terms.word(Word::Add, start, who.local[d])
-        });
-        let counts = of.submission.groups.map(|n| constant(w, n));
-        let mut index = who.local[2];
-        for d in [1, 0] {
-            let size = constant(w, size[d]);
-            index = w.terms.word(Word::Mul, index, size);
-            index = w.terms.word(Word::Add, index, who.local[d]);
-        }
-        let runs = w.terms.truth(true);
-        Ids { group: who.group, local: who.local, global, counts, index, runs }
+        ids(w, of.submission, who.group, who.local)
     }
 
     fn trace<'t>(&'t self, w: &mut World, who: &Who, name: &str) -> Trace<'t>
@@ -387,7 +371,7 @@ impl<'a> Placed<'a> {
 }
 
 /// Whether one of `others` happens, at the same bytes, and, where that is asked, with two equal terms.
-fn is_among<'i>(
+pub(super) fn is_among<'i>(
     w: &mut World,
     one: &Instance,
     pieces: &[Piece],
@@ -406,4 +390,24 @@ fn is_among<'i>(
         ways.push(w.terms.all([other.happens, same, equal]));
     }
     w.terms.any(ways)
+}
+
+/// The ids of an invocation of a submission that runs by itself.
+pub(super) fn ids(w: &mut World, of: &Submission, group: [Term; 3], local: [Term; 3]) -> Ids {
+    let constant = |w: &mut World, n: u32| w.terms.constant(u64::from(n), 32);
+    let size = of.kernel.interface.local_size;
+    let global = std::array::from_fn(|d| {
+        let size = constant(w, size[d]);
+        let start = w.terms.word(Word::Mul, group[d], size);
+        w.terms.word(Word::Add, start, local[d])
+    });
+    let counts = of.groups.map(|n| constant(w, n));
+    let mut index = local[2];
+    for d in [1, 0] {
+        let size = constant(w, size[d]);
+        index = w.terms.word(Word::Mul, index, size);
+        index = w.terms.word(Word::Add, index, local[d]);
+    }
+    let runs = w.terms.truth(true);
+    Ids { group, local, global, counts, index, runs }
 }

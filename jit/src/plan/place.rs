@@ -48,9 +48,28 @@ pub(crate) struct Placed {
     pub(crate) rewrites: Vec<RewriteReport>,
     /// Submissions that stand where they were placed before no more.
     pub(crate) undone: Vec<usize>,
+    /// What was placed, as it was before: before it went by rounds, and then before it was placed.
+    #[cfg(feature = "certify")]
+    pub(crate) before: Vec<(usize, Submission)>,
 }
 
 impl Placed {
+    /// These submissions of a list, in the list as it is with them placed.
+    pub(super) fn of(
+        _before: &[Submission],
+        list: Vec<Submission>,
+        rewrites: Vec<RewriteReport>,
+        undone: &[usize],
+    ) -> Self {
+        Self {
+            #[cfg(feature = "certify")]
+            before: rewrites.iter().map(|one| (one.submission, _before[one.submission].clone())).collect(),
+            list,
+            rewrites,
+            undone: undone.to_vec(),
+        }
+    }
+
     /// Takes what was placed into a report of what was placed before.
     pub(crate) fn tell(self, rewrites: &mut Vec<RewriteReport>) -> Vec<Submission> {
         rewrites.retain(|one| !self.undone.contains(&one.submission));
@@ -111,6 +130,8 @@ pub(crate) fn across(
     }
     // What does several elements in a loop may go by each of them.
     let mut rounds = Vec::new();
+    #[cfg(feature = "certify")]
+    let mut kept = Vec::new();
     for at in group.start..group.end() + 1 {
         let stands = known.rewrites.iter().any(|one| one.submission == at) && !undone.contains(&at);
         let goes = || View::of(&fresh, uses, at).is_some_and(|view| view.stores_flat(&fresh[at]));
@@ -119,6 +140,8 @@ pub(crate) fn across(
             && !goes()
             && let Some((one, count)) = rounds::of(&fresh, uses, at)
         {
+            #[cfg(feature = "certify")]
+            kept.push((at, fresh[at].clone()));
             fresh.to_mut()[at] = one;
             rounds.push((at, count));
         }
@@ -127,7 +150,16 @@ pub(crate) fn across(
         return Err(why);
     }
     let before = Before { undone: &undone, rounds: &rounds, ..before };
-    once(&fresh, uses, group, before, options, limits).map_err(|_| why)
+    match once(&fresh, uses, group, before, options, limits) {
+        #[cfg(feature = "certify")]
+        Ok(mut placed) => {
+            placed.before.splice(0..0, kept);
+            Ok(placed)
+        }
+        #[cfg(not(feature = "certify"))]
+        Ok(placed) => Ok(placed),
+        Err(_) => Err(why),
+    }
 }
 
 /// What became of a list before something is placed.
@@ -240,7 +272,7 @@ fn once(
             false => grow(&placed, uses, members.clone(), options, limits).map(|grown| *group = grown),
         };
         match grown {
-            Ok(()) => return Ok(Placed { list: placed, rewrites, undone: undone.to_vec() }),
+            Ok(()) => return Ok(Placed::of(list, placed, rewrites, undone)),
             Err(rejection) if which == Partners::Shared => {
                 why.get_or_insert(RewriteReason::Rejected(Box::new(rejection.reason)));
             }

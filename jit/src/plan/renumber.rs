@@ -105,6 +105,7 @@ impl Plan {
                 positions.of(&mut again.producer);
                 positions.of(&mut again.next);
             }
+            self.placed.iter_mut().for_each(|(at, _)| positions.of(at));
             self.rewritten = self.rewritten.map(|list| {
                 let list = positions.sort(list.into_iter().map(Some).collect());
                 list.into_iter().flatten().collect()

@@ -74,7 +74,7 @@ pub(crate) fn of(
         let after = sectors(list, uses, &group);
         placed.1.iter_mut().for_each(|one| one.sectors = Some((before, after)));
         let pays = after * 4 <= before * 3 && stays_in_invocations(&group);
-        pays.then_some((after, (Placed { list: placed.0, rewrites: placed.1, undone: Vec::new() }, group)))
+        pays.then_some((after, (Placed::of(list, placed.0, placed.1, &[]), group)))
     });
     tried.min_by_key(|&(after, _)| after).map(|(_, placed)| placed)
 }
