@@ -133,6 +133,10 @@ pub(crate) fn across(
     #[cfg(feature = "certify")]
     let mut kept = Vec::new();
     for at in group.start..group.end() + 1 {
+        // What is quick to say comes first: most kernels have no loop.
+        if !rounds::may_be(&fresh[at]) {
+            continue;
+        }
         let stands = known.rewrites.iter().any(|one| one.submission == at) && !undone.contains(&at);
         let goes = || View::of(&fresh, uses, at).is_some_and(|view| view.stores_flat(&fresh[at]));
         if !stands

@@ -19,6 +19,12 @@ use super::view::View;
 use crate::analysis::dependence::{Relation, relate};
 use crate::rewrite;
 
+/// Whether a submission may have rounds that are items.
+pub(super) fn may_be(one: &Submission) -> bool {
+    let has_loops = analysis_of(one).is_ok_and(|analysis| !analysis.loops.is_empty());
+    has_loops && rewrite::why_not_free(&one.kernel).is_none()
+}
+
 /// A submission by its rounds, how many of them an invocation does, and how it then goes through its buffers.
 pub(super) fn of(list: &[Submission], uses: &Uses, at: usize) -> Option<(Submission, u32)> {
     let one = &list[at];
