@@ -1,5 +1,5 @@
-//! Local arrays, indexed by numbers made of comparisons, in kernels that have another function beside. One driver's compiler
-//! takes the wrong element of an array of structs there ([drivers](../../../docs/drivers.md)).
+//! Local arrays, indexed by numbers made of comparisons, in kernels that have another function beside: the shape in which one driver's
+//! compiler takes wrong elements of arrays of structs ([drivers](../../../docs/drivers.md)), in the one random function that shows it.
 
 use vkfuse::{
     Buffer,
