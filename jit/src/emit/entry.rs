@@ -90,14 +90,17 @@ fn guard(shared: &mut Shared, blocks: &mut Blocks, linear: Word, total: u16) -> 
 }
 
 /// By binding: whether a driver is not trusted to keep loads of one invocation behind the stores they have to follow:
-/// several uses reach it, of several members or of one, or one member loads from it after it stored.
+/// several uses reach it, of several members or of one, or one member loads from it after it stored. A use that takes all it has to do with
+/// it from registers reaches it no more.
 pub(crate) fn ordered(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Vec<Ordered> {
     let mut bindings = vec![Ordered::default(); recipe.bindings.len()];
     let mut uses = vec![0; recipe.bindings.len()];
     for (member, kernel) in recipe.members.iter().zip(kernels) {
         let reads_back = kernel.normal.as_ref().map(|normal| normal.reads_back(member.targets.len()));
         for (number, target) in member.targets.iter().enumerate() {
-            if let Target::Bound(bound) = target {
+            if let Target::Bound(bound) = target
+                && !is_in_registers(member, kernel, number)
+            {
                 let bound = usize::from(*bound);
                 uses[bound] += 1;
                 bindings[bound].several = uses[bound] > 1;
@@ -106,6 +109,14 @@ pub(crate) fn ordered(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Vec<Orde
         }
     }
     bindings
+}
+
+/// Whether a member only loads from a binding, and only what is in registers already.
+fn is_in_registers(member: &Member, kernel: &Specialized, binding: usize) -> bool {
+    let Ok(normal) = &kernel.normal else { return false };
+    let mut accesses = normal.analysis.accesses.iter().enumerate().filter(|(_, one)| one.binding == binding);
+    let is_kept = |at: usize| member.kept.iter().any(|kept| kept.access == at && kept.again);
+    !member.kept.is_empty() && accesses.all(|(at, _)| is_kept(at))
 }
 
 /// Whether members may hand over texels.

@@ -2,6 +2,9 @@
 
 use vkfuse_jit::plan::{InterleaveFacts, Promote};
 
+use rspirv::dr::Operand;
+use rspirv::spirv::Decoration;
+
 use super::lab::{Checked, Lab, kernel};
 use super::rows::{reduce, spread};
 
@@ -94,6 +97,21 @@ probes! {
             .submit(&flat("a[i] ^ 5u"), [4, 1, 1], &[1, 3], &[])
             .check()
             .kept(3);
+    }
+
+    /// A driver keeps the order of what is coherent, and could not load all rounds of a row at once.
+    fn a_result_that_nobody_loads_is_not_coherent() {
+        let coherent = |kept: u32| {
+            let mut lab = Lab::new(32)
+                .submit(&flat("a[i] + 1u"), [4, 1, 1], &[0, 1], &[])
+                .submit(&flat("a[i] * 3u"), [4, 1, 1], &[1, 2], &[]);
+            lab.limits.kept_result_bytes = kept;
+            let checked = lab.check().fused(0);
+            let module = rspirv::dr::load_words(checked.plan.steps[0].build().expect("a module")).expect("a module");
+            let coherent = Operand::Decoration(Decoration::Coherent);
+            module.annotations.iter().filter(|inst| inst.operands.contains(&coherent)).count()
+        };
+        assert_eq!((coherent(64), coherent(0)), (0, 1));
     }
 
     fn a_row_that_is_a_result_is_kept_as_it_is_stored() {
