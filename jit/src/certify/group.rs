@@ -195,7 +195,7 @@ impl<'a> Group<'a> {
         };
         let axes = ["x", "y", "z"];
         if let Some(coarsening) = self.recipe.coarsening {
-            let all = self.capacity().saturating_mul(u64::from(coarsening.items)).min(1 << 32) - 1;
+            let all = self.capacity().saturating_mul(u64::from(coarsening.items_of_one())).min(1 << 32) - 1;
             let item = w.terms.symbol(32, all, Origin::Id, format!("{name}: item"));
             let zero = w.terms.constant(0, 32);
             return Actor { name: name.to_owned(), group: [zero; 3], local: [zero; 3], item: Some(item) };
@@ -366,7 +366,7 @@ impl<'a> Group<'a> {
             if !fits && product(extent) > 0 {
                 return complain("is renumbered by other counts than its own");
             }
-            let items = self.recipe.coarsening.map_or(1, |c| u64::from(c.items));
+            let items = self.recipe.coarsening.map_or(1, |c| u64::from(c.items_of_one()));
             let all = if by_items { self.capacity() * items } else { product(self.groups) };
             let total = product(extent);
             if all < total || all > 1 << 32 {
