@@ -306,12 +306,12 @@ impl Caps {
         }
     }
 
-    /// Which loops of fused kernels are written out. Measured on an H200 (`performance.md`): rows of 64 rounds are faster in registers
-    /// than in shared memory or memory; 128 are for softmax, and far slower for RMS norm.
+    /// Which loops of fused kernels are written out. Measured on an H200 (`performance.md`): rows of 128 rounds of their work-group are
+    /// faster in registers than in shared memory or memory.
     pub(crate) fn loops(&self) -> LoopFacts {
         match self.is_cpu {
             true => LoopFacts::default(),
-            false => LoopFacts { rounds: 64, at_once: 16, private_bytes: 256 },
+            false => LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 },
         }
     }
 
@@ -328,9 +328,10 @@ impl Caps {
         0
     }
 
-    /// See [`Limits::kept_result_bytes`](crate::jit::Limits::kept_result_bytes). What was just stored has to come from memory.
+    /// See [`Limits::kept_result_bytes`](crate::jit::Limits::kept_result_bytes). What was just stored has to come from memory, and in order: as
+    /// much is kept as a row may have in registers.
     pub(crate) fn kept_result_bytes(&self) -> u32 {
-        if self.is_cpu { 0 } else { 64 }
+        if self.is_cpu { 0 } else { 512 }
     }
 
     /// See [`Limits::max_broadcast_bytes`](crate::jit::Limits::max_broadcast_bytes). A processor's memory is its cache.
