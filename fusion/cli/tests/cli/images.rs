@@ -4,7 +4,7 @@ use crate::process::{has_device, json, root, vkfuse};
 use serde_json::json;
 
 #[test]
-fn the_example_is_split_before_the_stencil() {
+fn the_example_is_one_dispatch() {
     if !has_device() {
         return;
     }
@@ -12,10 +12,8 @@ fn the_example_is_split_before_the_stencil() {
     let (status, report) = json(&["run", &file, "--no-cache"]);
     assert_eq!(status, 0, "{report:#}");
     let members: Vec<_> = report["groups"].as_array().unwrap().iter().map(|g| g["kernels"].clone()).collect();
-    assert_eq!(members, [json!([0, 1]), json!([2, 3, 4])], "{report:#}");
-    let detail = report["splits"][0]["detail"].as_str().unwrap();
-    assert!(detail.contains("at texel (global.x, global.y)"), "{detail}");
-    assert_eq!(report["splits"][0]["buffer"], json!("bright"));
+    assert_eq!(members, [json!([0, 1, 2, 3, 4])], "{report:#}");
+    assert_eq!(report["splits"], json!([]));
     for name in ["photo", "bright", "soft", "blurred"] {
         assert_eq!(report["outputs"][name]["equal"], json!(true), "{report:#}");
     }
