@@ -154,16 +154,13 @@ pub(crate) fn across(
         return Err(why);
     }
     let before = Before { undone: &undone, rounds: &rounds, ..before };
-    match once(&fresh, uses, group, before, options, limits) {
-        #[cfg(feature = "certify")]
-        Ok(mut placed) => {
-            placed.before.splice(0..0, kept);
-            Ok(placed)
-        }
-        #[cfg(not(feature = "certify"))]
-        Ok(placed) => Ok(placed),
-        Err(_) => Err(why),
-    }
+    let placed = once(&fresh, uses, group, before, options, limits);
+    #[cfg(feature = "certify")]
+    let placed = placed.map(|mut placed| {
+        placed.before.splice(0..0, kept);
+        placed
+    });
+    placed.map_err(|_| why)
 }
 
 /// What became of a list before something is placed.

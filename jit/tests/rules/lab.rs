@@ -240,7 +240,7 @@ impl Lab {
             .collect();
         let mut push: Vec<u8> = push.iter().flat_map(|word| word.to_le_bytes()).collect();
         if kernel.interface.push.is_some() {
-            push.resize(16, 0);
+            push.resize(push.len().max(16), 0);
         }
         self.submissions.push(Submission { kernel, base: [0; 3], groups, args, push: push.into() });
         self

@@ -115,11 +115,18 @@ probes! {
 
     /// There is an end to what is laid out in one buffer, and the reason has all numbers.
     fn the_buffer_of_arguments_has_an_end() {
-        let text = kernel("z", "8", "if gid.x < p.y { z[gid.x] = z[gid.x] * p.x + p.z; }");
+        // Sixteen arguments each, so that the list is no longer than it has to be: certificates are for each pair.
+        let names: Vec<String> = (0..16).map(|n| format!("k{n}")).collect();
+        let fields: String = names.iter().map(|name| format!("{name}: u32, ")).collect();
+        let sum: String = names.iter().skip(1).map(|name| format!(" * 3u + p.{name}")).collect();
+        let text = kernel("z", "8", &format!("if gid.x < p.k0 {{ z[gid.x] = z[gid.x]{sum}; }}"));
+        let text = text.replace("x: u32, y: u32, z: u32, w: u32", &fields);
         let mut lab = Lab::new(60);
         (lab.limits.max_push_bytes, lab.limits.max_uniform_buffers) = (128, 1);
-        for n in 0..700 {
-            lab = lab.submit(&text, [8, 1, 1], &[0], &[2 * n + 100, 50 + n % 7, 2 * n + 101]);
+        for n in 0..96 {
+            let mut push = [50 + n % 7; 16];
+            (1..16).for_each(|k| push[k as usize] = 16 * n + k);
+            lab = lab.submit(&text, [8, 1, 1], &[0], &push);
         }
         let plan = lab.check().plan;
         assert!(plan.steps.len() > 1);
