@@ -15,6 +15,7 @@
 //! # Refuses
 //! - what would not pay ([`Seam::pays`])
 
+mod elements;
 pub(super) mod texels;
 
 use std::borrow::Cow;
@@ -32,12 +33,11 @@ use super::submission::{Arg, BufferId, FuseOptions, Limits, Policy, Promote, Sub
 use super::uses::Uses;
 use super::view::View;
 use crate::Reason;
-use crate::analysis::access::{Access, AccessKind};
-use crate::analysis::affine::{Affine, Atom, Bounds};
+use crate::analysis::access::Access;
 use crate::analysis::evaluate::AccessForm;
 use crate::kernel::SetBinding;
 use crate::reason::RewriteReason;
-use crate::rewrite::{self, Definition, Digit, Ids, Part, Slots};
+use crate::rewrite::{self, Definition, Ids, Slots};
 use texels::Sides;
 
 /// Producers that are worked out in one submission.
@@ -254,7 +254,7 @@ struct Stored {
     /// Weights of all digits but the lightest, in elements, and the greatest values of mirrored digits.
     weights: SmallVec<[u32; 4]>,
     #[cfg(feature = "certify")]
-    digits: SmallVec<[Weighed; 4]>,
+    digits: SmallVec<[elements::Weighed; 4]>,
     /// Index of the first one as the producer has it, and how many there are.
     first: i128,
     count: i128,
@@ -425,142 +425,6 @@ impl Seam<'_> {
         Cow::Owned(list)
     }
 
-    /// Which elements the producer stores: `origin + stride (first + Σ weight digit)` for all digits that its guards let through. Each
-    /// weight is that of the digit before it times its number of values, so they leave no gap, and no two items store one element.
-    fn stored(&self) -> Result<Stored, RewriteReason> {
-        let &Self { uses, source, producer, ref definition, .. } = self;
-        let wrong = |what| RewriteReason::NoItem { producer, what };
-        let view = View::of(&self.worked_out(), uses, producer).ok_or_else(|| wrong("too many items"))?;
-        let analysis = analysis_of(source).map_err(|_| wrong("a pointer"))?;
-        let form = view.forms[definition.store].clone();
-        let access = &analysis.accesses[definition.store];
-        let element = access.element.and_then(|e| e.index).ok_or_else(|| wrong("no array"))?;
-        if form.unknown || form.never || !form.certain || !form.counters.is_empty() {
-            return Err(wrong("a condition or an index"));
-        }
-        let stride = i128::from(element.stride);
-        let mut digits =
-            digits(&view, &form, source).ok_or_else(|| wrong("an index that is no number of digits"))?;
-        // How many values each digit has, and all of them together.
-        let mut most = None;
-        for condition in form.conditions.iter().filter(|_| !mutant!(GuardsAreOpen)) {
-            if condition.bounds(|id| (0, view.atoms.max(id))).1 <= 0 {
-                continue;
-            }
-            bound(&view, &mut digits, condition, &mut most).ok_or_else(|| wrong("a guard"))?;
-        }
-        // The least index is that of the greatest ids, where they are taken off.
-        let mirrored = digits.iter().filter(|digit| digit.is.mirrored);
-        let off: i128 = mirrored.map(|digit| digit.weight * (digit.count - 1)).sum();
-        digits.retain(|digit| digit.count > 1);
-        digits.sort_by_key(|digit| digit.weight);
-        let mut next = stride;
-        for digit in &digits {
-            if digit.weight != next && !mutant!(DigitsAreDense) {
-                return Err(wrong("elements with gaps between them"));
-            }
-            next = digit.weight * digit.count;
-        }
-        let mut count = digits.iter().map(|digit| digit.count).product::<i128>();
-        if let Some(most) = most {
-            count = count.min(most);
-        }
-        let origin = i128::from(source.args[definition.binding].offset) + i128::from(element.start);
-        let first = form.offset.constant - off - origin;
-        if first % stride != 0 || first < 0 || count <= 0 {
-            return Err(wrong("an index that is no number of digits"));
-        }
-        let first = first / stride;
-        if first + count >= 1 << 31 {
-            return Err(wrong("too many items"));
-        }
-        let ids = match definition.needs_ids {
-            true => Ids {
-                based: first != 0,
-                digits: digits.iter().map(|digit| digit.is).collect(),
-                ..Ids::default()
-            },
-            false => Ids::default(),
-        };
-        let heavier = digits.iter().skip(1).map(|digit| digit.weight / stride);
-        let greatest = digits.iter().filter(|digit| digit.is.mirrored).map(|digit| digit.count - 1);
-        let weights = heavier.chain(greatest).filter(|_| definition.needs_ids).map(|n| n as u32).collect();
-        let count = count + i128::from(mutant!(OneMoreIsStored));
-        Ok(Stored {
-            ids,
-            weights,
-            #[cfg(feature = "certify")]
-            digits,
-            first,
-            count,
-            origin,
-            stride,
-            sides: Sides::default(),
-        })
-    }
-
-    /// Shows that the consumer loads stored elements only, as wholes, so that each load can be replaced.
-    fn replaceable(&self, stored: &Stored) -> Result<Loads, RewriteReason> {
-        let &Self { list, uses, source, producer, next, from, ref definition, .. } = self;
-        let wrong = |what| RewriteReason::NoLoads { producer, what };
-        let one = &list[next];
-        let view = View::of(list, uses, next).ok_or_else(|| wrong("too many items"))?;
-        let analysis = analysis_of(one).map_err(|_| wrong("a pointer"))?;
-        let mut loads = Loads::default();
-        for (access, form) in analysis.accesses.iter().zip(&view.forms) {
-            if access.binding != from {
-                continue;
-            }
-            let element = access.element.and_then(|e| e.index).filter(|_| access.whole_element);
-            let element = element.ok_or_else(|| wrong("parts of elements"))?;
-            if access.kind != AccessKind::Read {
-                return Err(wrong("atomic operations"));
-            }
-            let same = i128::from(element.stride) == stored.stride
-                && rewrite::fits(&one.kernel, element.ty, &source.kernel, definition);
-            if !same {
-                return Err(wrong("elements of another type"));
-            }
-            let origin = i128::from(one.args[from].offset) + i128::from(element.start);
-            let shift = origin - stored.origin;
-            if shift % stored.stride != 0 || loads.count > 0 && loads.shift != shift / stored.stride {
-                return Err(wrong("elements that begin elsewhere"));
-            }
-            loads.shift = shift / stored.stride;
-            loads.count += 1;
-            if form.never {
-                continue;
-            }
-            // The place of the first and the last element that may be meant.
-            let (low, high) = if form.unknown {
-                let room = form.accessor.1 - origin;
-                (origin, origin + (room.div_euclid(stored.stride) - 1) * stored.stride)
-            } else {
-                let mirrored = Affine::default().plus(&form.offset, -1);
-                let mirrored = mirrored.ok_or_else(|| wrong("an index beyond all numbers"))?;
-                (-most(&view, form, &mirrored, FACTS), most(&view, form, &form.offset, FACTS))
-            };
-            let first = stored.origin + stored.first * stored.stride;
-            let last = first + (stored.count - 1) * stored.stride;
-            if !mutant!(AllIsStored) {
-                loads.below |= low < first;
-                loads.above |= high > last;
-            }
-            let none = high < first || low > last;
-            let counts = low >= origin && high - origin < stored.stride << 31;
-            if (none || !counts) && !mutant!(AllIsStored) {
-                return Err(RewriteReason::NotStored { producer });
-            }
-            let by = |atom| view.weight(form, atom).abs();
-            loads.in_order &= !form.unknown && by(Atom::Local(0)) == stored.stride;
-            loads.add_rounds(access, form, &view);
-        }
-        match loads.count {
-            0 => Err(wrong("there are none")),
-            _ => Ok(loads),
-        }
-    }
-
     /// Whether to work it out again is not slower than to store it and to load it.
     ///
     /// What moves between memory and caches is counted once for each element: an invocation's neighbours load the same. In memory
@@ -602,160 +466,6 @@ impl Seam<'_> {
             gone: false,
         })
     }
-}
-
-/// An id as a digit of an offset.
-struct Weighed {
-    is: Digit,
-    /// The weight, or what is taken off for each of the id if the digit is mirrored.
-    weight: i128,
-    count: i128,
-}
-
-/// The offset of a store as a sum of digits: none that is not there tells two items apart.
-fn digits(view: &View, form: &AccessForm, source: &Submission) -> Option<SmallVec<[Weighed; 4]>> {
-    let known = |atom: &Atom| matches!(atom, Atom::Group(_) | Atom::Local(_));
-    if !form.offset.terms.iter().all(|&(id, _)| known(view.atoms.get(id))) {
-        return None;
-    }
-    let mut digits = SmallVec::new();
-    for d in 0..3u8 {
-        let groups = i128::from(source.groups[usize::from(d)]);
-        let local = i128::from(source.kernel.interface.local_size[usize::from(d)]);
-        let (of_group, of_local) = (view.weight(form, Atom::Group(d)), view.weight(form, Atom::Local(d)));
-        let mut add = |part, weight: i128, count| {
-            let is = Digit { dim: d, part, mirrored: weight < 0 };
-            digits.push(Weighed { is, weight: weight.abs(), count });
-            weight != 0
-        };
-        let fits = match (groups, local) {
-            (0, _) | (_, 0) => false,
-            (1, 1) => true,
-            (1, _) => add(Part::Global, of_local, local),
-            (_, 1) => add(Part::Global, of_group, groups),
-            _ if of_group == of_local * local => add(Part::Global, of_local, groups * local),
-            _ => add(Part::Group, of_group, groups) && add(Part::Local, of_local, local),
-        };
-        if !fits {
-            return None;
-        }
-    }
-    Some(digits)
-}
-
-/// Takes in a condition of a store, which is at most zero: a greatest value of one digit, or of the number that all of them make.
-fn bound(view: &View, digits: &mut [Weighed], condition: &Affine, most: &mut Option<i128>) -> Option<()> {
-    let of = |atom: Atom| view.atoms.find(&atom).map_or(0, |id| condition.coefficient(id));
-    let mut left = condition.terms.len();
-    let mut factors: SmallVec<[i128; 4]> = SmallVec::new();
-    for digit in digits.iter() {
-        let d = digit.is.dim;
-        let (group, local) = (of(Atom::Group(d)), of(Atom::Local(d)));
-        left -= usize::from(group != 0 && digit.is.part != Part::Local);
-        left -= usize::from(local != 0 && digit.is.part != Part::Group);
-        let size = i128::from(view.shape.local[usize::from(d)]);
-        factors.push(match digit.is.part {
-            Part::Group => group,
-            Part::Local => local,
-            // An id with one value only has no atom.
-            Part::Global if view.atoms.find(&Atom::Local(d)).is_none() || size == 1 => group,
-            Part::Global if view.atoms.find(&Atom::Group(d)).is_none() => local,
-            Part::Global if group == local * size => local,
-            Part::Global => return None,
-        });
-    }
-    if left != 0 {
-        return None;
-    }
-    let mut in_it = factors.iter().enumerate().filter(|(_, factor)| **factor != 0);
-    let (first, &factor) = in_it.next()?;
-    if in_it.next().is_none() {
-        // factor * digit + constant <= 0
-        let greatest = (factor > 0).then(|| (-condition.constant).div_euclid(factor))?;
-        let digit = &mut digits[first];
-        digit.count = digit.count.min(greatest.saturating_add(1)).max(0);
-        return Some(());
-    }
-    // factor / weight is one number for all of them.
-    let (lead, weight) = (factor, digits[first].weight);
-    let same = digits
-        .iter()
-        .zip(&factors)
-        .all(|(digit, &factor)| factor * weight == lead * digit.weight && !digit.is.mirrored);
-    if !same || lead <= 0 {
-        return None;
-    }
-    // lead / weight * bytes + constant <= 0, for the bytes from the first element.
-    let least = digits.iter().map(|digit| digit.weight).min()?;
-    let bytes = (-condition.constant).checked_mul(weight)?.div_euclid(lead);
-    let count = bytes.div_euclid(least) + 1;
-    *most = Some(most.map_or(count, |most| most.min(count)).max(0));
-    Some(())
-}
-
-/// The least value of a form where an access happens.
-fn least(view: &View, form: &AccessForm, of: &Affine) -> i128 {
-    Bounds { ranges: &form.ranges, facts: &form.facts }.of(&view.atoms, of).0
-}
-
-/// The greatest value of a form where an access happens. A fact is at most zero, so a form is at most what is left of it without any
-/// multiple of the fact: of a sum, each part is bounded by what is known of that part.
-fn most(view: &View, form: &AccessForm, of: &Affine, facts: usize) -> i128 {
-    let mut most = Bounds { ranges: &form.ranges, facts: &form.facts }.of(&view.atoms, of).1;
-    if facts == 0 {
-        return most;
-    }
-    // ⌊base / d⌋ + rest is ⌊(base + d rest) / d⌋, and a fact may bound that sum.
-    for &(id, times) in of.terms.iter().filter(|term| term.1 > 0) {
-        let Atom::Quotient(base, d) = view.atoms.get(id) else { continue };
-        let (base, d) = (base.clone(), *d);
-        for fact in &form.facts {
-            let bound = Affine { constant: 0, ..fact.clone() };
-            let Some(others) = bound.plus(&base, -1) else { continue };
-            let is_part = |&(id, c): &(_, i128)| c % d == 0 && of.coefficient(id) == times * (c / d);
-            if !others.terms.iter().all(is_part) {
-                continue;
-            }
-            let mut sum = Affine::atom(id);
-            others.terms.iter().for_each(|&(id, c)| sum.add_term(id, c / d));
-            // base + d rest is at most this.
-            let greatest = (base.constant - fact.constant).div_euclid(d);
-            let Some(rest) = of.plus(&sum, -times) else { continue };
-            let part = greatest.checked_mul(times);
-            let both = part.and_then(|part| part.checked_add(self::most(view, form, &rest, facts - 1)));
-            most = most.min(both.unwrap_or(i128::MAX));
-        }
-    }
-    // x − x mod d is the multiple of d that is next to x.
-    for &(id, times) in &of.terms {
-        let Atom::Remainder(base, d) = view.atoms.get(id) else { continue };
-        let (base, d) = (base.clone(), *d);
-        if base.terms.is_empty() || base.terms.iter().any(|&(id, c)| of.coefficient(id) != -times * c) {
-            continue;
-        }
-        let Some(rest) = Affine::atom(id).plus(&base, -1).and_then(|multiple| of.plus(&multiple, -times))
-        else {
-            continue;
-        };
-        // −times (base − base mod d)
-        let base =
-            if times < 0 { self::most(view, form, &base, facts - 1) } else { least(view, form, &base) };
-        let part = base.div_euclid(d).checked_mul(d).and_then(|multiple| multiple.checked_mul(-times));
-        let sum = part.and_then(|part| part.checked_add(self::most(view, form, &rest, facts - 1)));
-        most = most.min(sum.unwrap_or(i128::MAX));
-    }
-    for fact in &form.facts {
-        let Some(&(lead, factor)) = fact.terms.first() else { continue };
-        let own = of.coefficient(lead);
-        let times = own.checked_div(factor).filter(|times| *times > 0 && times * factor == own);
-        let Some(times) = times else { continue };
-        if fact.terms.iter().all(|&(id, c)| c.checked_mul(times) == Some(of.coefficient(id)))
-            && let Some(rest) = of.plus(fact, -times)
-        {
-            most = most.min(self::most(view, form, &rest, facts - 1));
-        }
-    }
-    most
 }
 
 /// Bytes of an element, or of a texel, at a binding.

@@ -5,7 +5,8 @@
 
 use smallvec::SmallVec;
 
-use super::{Done, Loads, Seam, Stored, Weighed, bound, most, size_of, writes};
+use super::elements::{Weighed, bound, most};
+use super::{Done, Loads, Seam, Stored, size_of, writes};
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::affine::{Affine, Atom};
 use crate::analysis::evaluate::AccessForm;
