@@ -388,6 +388,11 @@ impl Lab {
             mutation::Mutant::SharedMemoryIsOne,
             mutation::Mutant::LastGroupIsFull,
             mutation::Mutant::LastGroupsNeedNoBarrier,
+            mutation::Mutant::PeeledItemsAreFewer,
+            mutation::Mutant::EveryBarrierIsWeak,
+            mutation::Mutant::RoundsShowConstants,
+            mutation::Mutant::SubgroupsAreLarger,
+            mutation::Mutant::TailIsFull,
         ] {
             all.update(&[u8::from(mutation::is_active(mutant))]);
         }
