@@ -106,11 +106,14 @@ impl Backend {
                         builder = builder.session_token(token);
                     }
                 }
-                Backend::objects(opendal::Builder::build(builder).map_err(problem)?)
+                let access = opendal::Builder::build(builder).map_err(problem)?;
+                let client = client()?;
+                access.info().update_http_client(|_| client);
+                Backend::objects(access)
             }
             "http" | "https" => {
                 let base = format!("{}/", url.trim_end_matches('/'));
-                Ok(Backend::Http { client: HttpClient::new().map_err(problem)?, base })
+                Ok(Backend::Http { client: client()?, base })
             }
             _ => Err(format!("{scheme} is none of redis, s3 and http")),
         }
@@ -159,6 +162,13 @@ impl Backend {
             }
         }
     }
+}
+
+/// A client with connections of its own. The one that opendal gives is the whole process's: of its connections some are driven
+/// by the runtime of another store, and end with that one, with the request that was given to them.
+fn client() -> Result<HttpClient, String> {
+    let client = reqwest::Client::builder().build().map_err(|error| error.to_string())?;
+    Ok(HttpClient::with(client))
 }
 
 fn miss(error: opendal::Error) -> RemoteMiss {

@@ -38,6 +38,7 @@ enum Mood {
 #[derive(Default)]
 struct Shelf {
     objects: Mutex<HashMap<String, Vec<u8>>>,
+    connections: AtomicUsize,
     gets: AtomicUsize,
     puts: AtomicUsize,
 }
@@ -59,6 +60,7 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (mood, shelf) = (Arc::clone(&mine), Arc::clone(&stock));
+                shelf.connections.fetch_add(1, Ordering::SeqCst);
                 thread::spawn(move || {
                     let _ = serve(stream, &mood, &shelf);
                 });
@@ -277,6 +279,19 @@ fn what_nobody_trusted_has_made_is_only_for_comparison() {
         let before = yard.server.gets();
         assert!(second.find(&key(0)).is_err());
         assert_eq!(yard.server.gets(), before, "who lied is not asked");
+    }
+}
+
+#[test]
+fn a_store_that_is_dropped_takes_no_connection_of_another_along() {
+    let yard = Yard::new();
+    fill(&yard.machine(yard.config(Some("alice"), &[])), 1);
+    for number in 1..=20 {
+        let store = yard.machine(yard.config(None, &["alice"]));
+        assert_eq!(store.find(&key(0)).map(|found| found.layer), Ok(Layer::Remote));
+        drop(store);
+        let connections = yard.server.shelf.connections.load(Ordering::SeqCst);
+        assert!(connections > number, "{connections} connections of {} stores", number + 1);
     }
 }
 
