@@ -48,7 +48,7 @@ macro_rules! remainder {
             }
 
             pub(crate) fn __remainder(a: Val<$float>, b: Val<$float>) -> Val<$float> {
-                remainder::lower(a, b)
+                remainder::lower((a, b))
             }
         }
     };

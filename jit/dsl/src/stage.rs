@@ -13,6 +13,7 @@ mod call;
 mod cast;
 mod composite;
 mod element;
+mod fit;
 mod float;
 mod flow;
 mod global;
@@ -38,13 +39,14 @@ pub use bits::{
 };
 pub(crate) use builder::{Builder, Fit, FitTo, with};
 pub use builder::{CHECK_ASSERTED, CHECK_ENTRIES, CHECK_WORDS};
-pub use call::{Arg, Marked, Ret, Returned, call};
+pub use call::{Arg, Args, Marked, Ret, Returned, call};
 pub use cast::{cast, from};
 pub use composite::{
     Each, Lend, PartOf, Pass, Tuple, for_each, is_none, is_some, later, lend, none, part, pass, payload,
     some, tuple, unwrap_or,
 };
 pub use element::Slot;
+pub use fit::{assigned, fit, given, like, like_some, same};
 pub use float::{
     acos, asin, atan, atan2, ceil, copysign, cos, cosh, exp, exp2, floor, from_bits, is_finite, is_infinite,
     is_nan, ln, log2, mul_add, powf, powi, recip, round, sin, sinh, sqrt, tan, tanh, to_bits, trunc,

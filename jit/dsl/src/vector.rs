@@ -43,6 +43,7 @@ macro_rules! host_operators {
 }
 
 macro_rules! vector {
+    (@handle $field:ident $scalar:ident) => { Val<$scalar> };
     ($name:ident $scalar:ident $variant:ident $n:literal align $align:literal: $($field:ident $k:literal),+) => {
         /// A vector; arithmetic is by components.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -71,12 +72,12 @@ macro_rules! vector {
             }
 
             #[doc(hidden)]
-            pub fn __lower_new($($field: Val<$scalar>),+) -> Val<Self> {
+            pub fn __lower_new(($($field),+): ($(vector!(@handle $field $scalar)),+)) -> Val<Self> {
                 crate::stage::vector(&[$($field.id),+])
             }
 
             #[doc(hidden)]
-            pub fn __lower_splat(value: Val<$scalar>) -> Val<Self> {
+            pub fn __lower_splat((value,): (Val<$scalar>,)) -> Val<Self> {
                 crate::stage::vector(&[value.id; $n])
             }
         }
@@ -124,7 +125,7 @@ macro_rules! vector {
                 Mul::kernel_mul(self, $name::splat(by))
             }
             fn stage_mul(a: Val<$name>, by: Val<$scalar>) -> Val<$name> {
-                crate::stage::plain_mul(a, $name::__lower_splat(by))
+                crate::stage::plain_mul(a, $name::__lower_splat((by,)))
             }
         }
         impl Div<$scalar> for $name {
@@ -133,7 +134,7 @@ macro_rules! vector {
                 Div::kernel_div(self, $name::splat(by))
             }
             fn stage_div(a: Val<$name>, by: Val<$scalar>) -> Val<$name> {
-                crate::stage::plain_div(a, $name::__lower_splat(by))
+                crate::stage::plain_div(a, $name::__lower_splat((by,)))
             }
         }
         impl Mul<$name> for $scalar {
@@ -142,7 +143,7 @@ macro_rules! vector {
                 Mul::kernel_mul($name::splat(self), vector)
             }
             fn stage_mul(a: Val<$scalar>, vector: Val<$name>) -> Val<$name> {
-                crate::stage::plain_mul($name::__lower_splat(a), vector)
+                crate::stage::plain_mul($name::__lower_splat((a,)), vector)
             }
         }
         host_operators! { $name $scalar: Add add kernel_add, Sub sub kernel_sub, Mul mul kernel_mul, Div div kernel_div }

@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens as _, format_ident, quote, quote_spanned};
+use proc_macro2::TokenStream;
+use quote::{ToTokens as _, format_ident, quote};
 use syn::{
-    Block, FnArg, GenericParam, Ident, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Pat, Result,
-    ReturnType, Signature, Type, Visibility, spanned::Spanned,
+    Block, FnArg, Ident, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Pat, Result, ReturnType,
+    Signature, Type, Visibility, spanned::Spanned,
 };
 
 use crate::{
-    body::{Both, Name, Returns, This, Walk, Want},
-    derive::{mentions, name_hash, root, root_at},
+    body::{Both, Returns, This, Walk, Want},
+    derive::{mentions, name_hash, root},
     refuse, traits,
 };
 
@@ -89,6 +89,15 @@ pub(crate) fn this_handle(signature: &Signature) -> Option<TokenStream> {
     Some(if is_place { quote!(#root::stage::Place<Self>) } else { quote!(#root::stage::Staged<Self>) })
 }
 
+/// How a staged copy takes its arguments.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// As one, so that a call may have others, or more of them.
+    Together,
+    /// One by one, where a trait of the library says so.
+    Each,
+}
+
 /// The staged form of a signature: names and handles of the arguments, and the handle of the result.
 pub(crate) struct Signed<'a> {
     pub(crate) names: Vec<&'a Ident>,
@@ -97,6 +106,28 @@ pub(crate) struct Signed<'a> {
 }
 
 impl<'a> Signed<'a> {
+    /// The parameters, that of `self` first.
+    fn params(&self, this: Option<TokenStream>, form: Form) -> TokenStream {
+        let Signed { names, types, .. } = self;
+        let name = this.as_ref().map(|_| quote!(__this,));
+        match form {
+            Form::Together => {
+                let all = self.together(this);
+                quote!((#name #(#names,)*): #all)
+            }
+            Form::Each => {
+                let this = this.map(|this| quote!(__this: #this,));
+                quote!(#this #(#names: #types),*)
+            }
+        }
+    }
+
+    /// The type of all arguments as one.
+    pub(crate) fn together(&self, this: Option<TokenStream>) -> TokenStream {
+        let (types, this) = (&self.types, this.into_iter());
+        quote!((#(#this,)* #(#types,)*))
+    }
+
     pub(crate) fn of(signature: &'a Signature) -> Result<Signed<'a>> {
         let (root, params, (returns, ret)) = (root(), params(signature)?, returns(signature)?);
         let names = params.iter().map(|p| p.name).collect();
@@ -143,9 +174,7 @@ fn bodies(
         Some(receiver) if receiver.reference.is_some() => This::Reference,
         _ => This::Value,
     };
-    for Param { name, given, .. } in params {
-        walk.declare_as(name, if *given == Given::Value { Name::Value } else { Name::Lent });
-    }
+    params.iter().for_each(|param| walk.declare(param.name));
     let want = if returns == Returns::Value { Want::Value } else { Want::Nothing };
     if let (Returns::Value, ReturnType::Type(_, ty)) = (returns, &signature.output) {
         walk.result = Some((**ty).clone());
@@ -199,21 +228,22 @@ pub(crate) fn function(
     signature: &Signature,
     block: &Block,
     staged_name: &Ident,
+    form: Form,
 ) -> Result<(TokenStream, TokenStream)> {
-    copies(vis, attributes, signature, block, staged_name).or_else(|error| {
+    copies(vis, attributes, signature, block, staged_name, form).or_else(|error| {
         check(signature).and_then(|()| Signed::of(signature)).map_or_else(
             |_| Err(error.clone()),
-            |Signed { names, types, result }| {
+            |signed| {
                 let (allow, refusal) = (allow(), error.to_compile_error());
+                let (params, result) = (signed.params(this_handle(signature), form), &signed.result);
                 let (generics, _, bounds) = signature.generics.split_for_impl();
-                let this = this_handle(signature).map(|this| quote!(__this: #this,));
                 let none = quote!(::core::unreachable!());
                 Ok((
                     quote!(#refusal #allow #vis #signature { #none }),
                     quote! {
                         #[doc(hidden)]
                         #allow
-                        #vis fn #staged_name #generics(#this #(#names: #types),*) -> #result #bounds { #none }
+                        #vis fn #staged_name #generics(#params) -> #result #bounds { #none }
                     },
                 ))
             },
@@ -227,6 +257,7 @@ fn copies(
     signature: &Signature,
     block: &Block,
     staged_name: &Ident,
+    form: Form,
 ) -> Result<(TokenStream, TokenStream)> {
     check(signature)?;
     refuse::attributes(signature, block)?;
@@ -235,10 +266,10 @@ fn copies(
     let params = params(signature)?;
     let (returns, ret) = returns(signature)?;
     let Both { host, staged } = bodies(signature, block, &params, returns, HashSet::new())?;
-    let Signed { names, types, result } = Signed::of(signature)?;
+    let signed = Signed::of(signature)?;
+    let (parameters, Signed { names, result, .. }) = (signed.params(this_handle(signature), form), &signed);
     let (generics, _, bounds) = signature.generics.split_for_impl();
     let name = signature.ident.to_string();
-    let this = this_handle(signature).map(|this| quote!(__this: #this,));
     let this_name = signature.receiver().map(|_| quote!(__this,));
     let staged_of = params.iter().filter(|p| p.given == Given::Reference && depends(p.ty, signature));
     let staged_of = staged_of.map(|p| p.name);
@@ -246,8 +277,7 @@ fn copies(
         #(#conditions)*
         #[doc(hidden)]
         #allow
-        #vis fn #staged_name #generics(#this #(#names: #types),*)
-            -> #result #bounds
+        #vis fn #staged_name #generics(#parameters) -> #result #bounds
         {
             use #root::stage::{Get as _, Set as _};
             #(let #staged_of = #root::stage::Handle::staged(#staged_of);)*
@@ -312,83 +342,35 @@ pub(crate) fn device(arguments: TokenStream, input: TokenStream) -> Result<Token
 
 /// A function, and what has its staged copy: a type of the same name, which is in scope wherever the function is.
 fn device_function(item: &ItemFn) -> Result<TokenStream> {
-    let Device { host, of, given, lowered } = device_parts(item)?;
+    let Device { host, of, lowered } = device_parts(item)?;
     let name = &item.sig.ident;
-    Ok(quote!(#host #of impl #name { #lowered #given }))
+    Ok(quote!(#host #of impl #name { #lowered }))
 }
 
 /// A function inside of a body: each copy has its own.
 pub(crate) fn inner_function(item: &ItemFn) -> Result<Both> {
-    let Device { host, of, given, lowered } = device_parts(item)?;
+    let Device { host, of, lowered } = device_parts(item)?;
     let name = &item.sig.ident;
-    Ok(Both::new(quote!(#host #of impl #name { #given }), quote!(#of impl #name { #lowered #given })))
+    Ok(Both::new(host.clone(), quote!(#host #of impl #name { #lowered })))
 }
 
 /// The function, the type of its name, and what that has.
 struct Device {
     host: TokenStream,
     of: TokenStream,
-    given: TokenStream,
     lowered: TokenStream,
 }
 
 fn device_parts(item: &ItemFn) -> Result<Device> {
     let lower = Ident::new("lower", item.sig.ident.span());
     let (vis, name) = (&item.vis, &item.sig.ident);
-    let (host, lowered) = function(vis, &item.attrs, &item.sig, &item.block, &lower)?;
-    let given = givens(&item.attrs, vis, &item.sig, None)?;
+    let (host, lowered) = function(vis, &item.attrs, &item.sig, &item.block, &lower, Form::Together)?;
     let of = quote! {
         #[doc(hidden)]
         #[allow(non_camel_case_types, missing_docs, missing_debug_implementations)]
         #vis enum #name {}
     };
-    Ok(Device { host, of, given, lowered })
-}
-
-/// For each parameter a function that both copies of a call take its argument through, with the type that it must have. `of` is the
-/// function that they are told apart by, where they stand beside those of others.
-pub(crate) fn givens(
-    attributes: &[syn::Attribute],
-    vis: &Visibility,
-    signature: &Signature,
-    of: Option<&Ident>,
-) -> Result<TokenStream> {
-    let allow = allow();
-    let conditions: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
-    let all = &signature.generics.params;
-    let generic: Vec<String> = all
-        .iter()
-        .filter_map(|param| match param {
-            GenericParam::Type(param) => Some(param.ident.to_string()),
-            GenericParam::Const(param) => Some(param.ident.to_string()),
-            GenericParam::Lifetime(_) => None,
-        })
-        .collect();
-    let given = params(signature)?.into_iter().enumerate().map(|(k, Param { ty, given, .. })| {
-        let (root, name) = (root_at(ty.span()), given_name(k, of, ty.span()));
-        // What a type parameter is follows from the argument.
-        let is_open = given != Given::Value || mentions(ty.to_token_stream(), &generic);
-        let expected = if is_open { quote!(__Of) } else { quote!(#ty) };
-        quote_spanned! {ty.span()=>
-            #(#conditions)*
-            #[doc(hidden)]
-            #allow
-            #vis fn #name<__Side: #root::side::Side, __Of>(
-                value: __Side::Of<__Of>,
-            ) -> #root::side::Given<__Side, __Of, #expected> {
-                #root::side::given(value)
-            }
-        }
-    });
-    Ok(given.collect())
-}
-
-/// The name of what an argument is taken through.
-pub(crate) fn given_name(k: usize, of: Option<&Ident>, span: Span) -> Ident {
-    match of {
-        Some(of) => format_ident!("__given{k}_{of}", span = span),
-        None => format_ident!("__given{k}", span = span),
-    }
+    Ok(Device { host, of, lowered })
 }
 
 /// A function as a method: what a call on a value of the type finds. Functions with type parameters of their own are called
@@ -412,7 +394,7 @@ pub(crate) fn method(item: &ItemImpl, member: &ImplItemFn, of: &TokenStream) -> 
         impl #generics #root::stage::Method<#hash, (#(#types,)*), #result> for #ty #bounds {
             type This = #this;
             fn call(__this: #this, (#(#names,)*): (#(#types,)*)) -> #result {
-                #of::#lower(__this, #(#names),*)
+                #of::#lower((__this, #(#names,)*))
             }
         }
     })
@@ -441,10 +423,9 @@ fn implementation(
                 }
                 let lower = format_ident!("__lower_{}", member.sig.ident);
                 let (host, lowered) =
-                    function(&member.vis, &member.attrs, &member.sig, &member.block, &lower)?;
+                    function(&member.vis, &member.attrs, &member.sig, &member.block, &lower, Form::Together)?;
                 functions.extend(host);
                 functions.extend(lowered);
-                functions.extend(givens(&member.attrs, &member.vis, &member.sig, Some(&member.sig.ident))?);
             }
             other => functions.extend(quote!(#other)),
         }

@@ -55,11 +55,10 @@ pub(crate) struct Round {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
     Value,
-    /// What is somewhere else: a reference, an item.
-    Lent,
     /// What may have no value yet.
     Later,
-    Closure,
+    /// A closure, by its number.
+    Closure(usize),
 }
 
 /// What `self` is on the host.
@@ -92,6 +91,8 @@ pub(crate) struct Walk {
     assignment: usize,
     /// Elements so far that were held.
     slots: usize,
+    /// Types of the arguments of all closures.
+    closures: Vec<Vec<Type>>,
     pub(crate) errors: Vec<Error>,
 }
 
@@ -106,6 +107,7 @@ impl Walk {
             is_const: false,
             in_closure: false,
             slots: 0,
+            closures: Vec::new(),
             loops: Vec::new(),
             assignments: 0,
             assignment: 0,
@@ -153,16 +155,21 @@ impl Walk {
         self.known_as(name).is_some()
     }
 
-    pub(crate) fn is_closure(&self, name: &Ident) -> bool {
-        self.known_as(name) == Some(Name::Closure)
+    pub(crate) fn declare_closure(&mut self, name: &Ident, arguments: Vec<Type>) {
+        self.declare_as(name, Name::Closure(self.closures.len()));
+        self.closures.push(arguments);
+    }
+
+    /// The types of the arguments of the closure that a name is.
+    pub(crate) fn closure_named(&self, name: &Ident) -> Option<Vec<Type>> {
+        match self.known_as(name) {
+            Some(Name::Closure(k)) => self.closures.get(k).cloned(),
+            _ => None,
+        }
     }
 
     pub(crate) fn is_later(&self, name: &Ident) -> bool {
         self.known_as(name) == Some(Name::Later)
-    }
-
-    pub(crate) fn is_lent(&self, name: &Ident) -> bool {
-        self.known_as(name) == Some(Name::Lent)
     }
 
     pub(crate) fn is_capture(&self, name: &Ident) -> bool {

@@ -1,17 +1,19 @@
 //! Calls: of functions that numbers have, of accessors and items, and of marked functions.
 
+use std::ops::RangeInclusive;
+
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{Expr, ExprCall, ExprMethodCall, Path, PathArguments, PathSegment, Result, spanned::Spanned};
+use syn::{Expr, ExprCall, ExprMethodCall, Path, PathArguments, PathSegment, Result, Type, spanned::Spanned};
 
 use crate::{
     body::{Both, Walk, Want},
     derive::{name_hash, own, root, root_at},
-    expr::single,
+    expr::{preceded, single},
     operator::both_ops,
     place::has_index,
     refuse,
-    typed::Callee,
+    typed::Alike,
 };
 
 /// Functions of numbers, which are methods in Rust.
@@ -113,6 +115,21 @@ const HANDLES: &[&str] = &[
     "sub_group_xor",
 ];
 
+/// How many arguments a method of a handle has.
+fn handle_arity(name: &str) -> Option<RangeInclusive<usize>> {
+    let count = match name {
+        // A specialization constant has no elements.
+        "get" => return Some(0..=1),
+        "set" | "set_unchecked" | "exchange" | "sub_group_xor" => 2,
+        "compare_exchange" => 3,
+        "len" | "is_empty" | "index" | "count" | "local_index" | "barrier" | "sub_group_size"
+        | "sub_group_lane" => 0,
+        name if name.starts_with("fetch_") => 2,
+        _ => 1,
+    };
+    HANDLES.contains(&name).then_some(count..=count)
+}
+
 /// What to use instead of a method that kernels do not have, whatever has it.
 fn instead(name: &str) -> Option<&'static str> {
     Some(match name {
@@ -212,12 +229,45 @@ fn is_type_name(path: &Path) -> bool {
 
 /// The arguments of a call, and what the host does before it.
 struct Arguments {
-    host: TokenStream,
-    staged: TokenStream,
+    hosts: Vec<TokenStream>,
+    stages: Vec<TokenStream>,
     before: TokenStream,
 }
 
+/// How the arguments of a call are taken.
+#[derive(Clone, Copy)]
+enum Taken<'a> {
+    /// As they are.
+    Each,
+    /// A method of an accessor or an item takes a number first.
+    Number,
+    /// A closure says of what types they are.
+    Closure(&'a [Type]),
+}
+
 impl Arguments {
+    fn host(&self) -> TokenStream {
+        let hosts = &self.hosts;
+        quote!(#(#hosts),*)
+    }
+
+    fn staged(&self) -> TokenStream {
+        let stages = &self.stages;
+        quote!(#(#stages),*)
+    }
+
+    /// All as one, `self` first.
+    fn together(&self, this: Option<TokenStream>) -> TokenStream {
+        let (this, stages) = (this.into_iter(), &self.stages);
+        quote!((#(#this,)* #(#stages,)*))
+    }
+
+    /// As many as a function takes, for the staged copy: of others, Rust says so of the host's.
+    fn resized(mut self, count: usize) -> Arguments {
+        self.stages.resize(count, quote!(loop {}));
+        self
+    }
+
     /// The call on the host.
     fn around(&self, call: TokenStream) -> TokenStream {
         let before = &self.before;
@@ -262,15 +312,20 @@ impl Walk {
             receiver.host = quote_spanned!(span=> #root::host::ops::kept(#host));
         }
         let is_element = is_handle && !name.starts_with("sub_group_");
-        let callee = if is_element { Callee::Element } else { Callee::Other };
-        let arguments = self.arguments_of(call.args.iter(), callee)?;
+        let taken = if is_element { Taken::Number } else { Taken::Each };
+        let mut arguments = self.arguments(call.args.iter(), taken)?;
         let (host, staged, method) = (receiver.host, receiver.staged, &call.method);
-        let (host_args, staged_args) = (&arguments.host, &arguments.staged);
-        let staged = if is_handle {
-            quote_spanned!(span=> #root::stage::rd(#staged).#method(#staged_args))
+        let host_args = arguments.host();
+        let staged = if let Some(counts) = handle_arity(&name) {
+            if !counts.contains(&call.args.len()) {
+                arguments = arguments.resized(*counts.end());
+            }
+            let staged_args = arguments.staged();
+            let fit = name.starts_with("set").then(|| quote_spanned!(span=> .fit()));
+            quote_spanned!(span=> #root::stage::rd(#staged).#method(#staged_args)#fit)
         } else {
-            let (hash, comma) = (name_hash(&name), (!call.args.is_empty()).then(|| quote!(,)));
-            quote_spanned!(span=> #root::stage::method::<#hash, _, _, _>(#staged, (#staged_args #comma)))
+            let (hash, staged_args) = (name_hash(&name), arguments.together(None));
+            quote_spanned!(span=> #root::stage::method::<#hash, _, _, _>(#staged, #staged_args).fit())
         };
         Ok(Both::new(arguments.around(quote_spanned!(span=> (#host).#method(#host_args))), staged))
     }
@@ -284,26 +339,23 @@ impl Walk {
                 "a call of `run` in a kernel: put what both do into another function",
             );
         }
-        let arguments = self.arguments_of(call.args.iter(), Callee::Own(&call.method))?;
-        let (host, staged) = (&arguments.host, &arguments.staged);
+        let arguments = self.arguments(call.args.iter(), Taken::Each)?;
         let this = own("__this", span);
+        let this = quote_spanned!(span=> #root::stage::pass(#this));
+        let (host, staged) = (arguments.host(), arguments.together(Some(this)));
         let (receiver, method, turbofish) = (&call.receiver, &call.method, &call.turbofish);
         let lower = format_ident!("__lower_{}", call.method, span = call.method.span());
         Ok(Both::new(
             arguments.around(quote_spanned!(span=> #receiver.#method #turbofish(#host))),
-            quote_spanned!(span=> Self::#lower #turbofish(#root::stage::pass(#this), #staged)),
+            quote_spanned!(span=> #root::stage::given(Self::#lower #turbofish, #staged).fit()),
         ))
     }
 
     /// The arguments of a call.
-    fn arguments<'a>(&mut self, all: impl Iterator<Item = &'a Expr> + Clone) -> Result<Arguments> {
-        self.arguments_of(all, Callee::Other)
-    }
-
-    fn arguments_of<'a>(
+    fn arguments<'a>(
         &mut self,
         all: impl Iterator<Item = &'a Expr> + Clone,
-        callee: Callee<'_>,
+        taken: Taken<'_>,
     ) -> Result<Arguments> {
         let root = root();
         let (mut hosts, mut stages, mut before) = (Vec::new(), Vec::new(), quote!());
@@ -324,7 +376,14 @@ impl Walk {
                     let Both { host, staged } = place.both;
                     Both::new(quote!(&mut #host), quote!(#root::stage::lend(#staged)))
                 }
-                e => self.argument(e, callee, k)?,
+                e => match taken {
+                    Taken::Number if k == 0 => self.number(e)?,
+                    Taken::Closure(types) if k < types.len() => {
+                        let ty = &types[k];
+                        self.fitting(e, &quote!(#root::stage::Val<#ty>))?
+                    }
+                    _ => self.expr(e, Want::Value)?,
+                },
             };
             if holds {
                 let name = format_ident!("__argument{k}");
@@ -335,7 +394,7 @@ impl Walk {
             }
             stages.push(staged);
         }
-        Ok(Arguments { host: quote!(#(#hosts),*), staged: quote!(#(#stages),*), before })
+        Ok(Arguments { hosts, stages, before })
     }
 
     pub(crate) fn call(&mut self, call: &ExprCall) -> Result<Both> {
@@ -348,9 +407,10 @@ impl Walk {
         };
         let path = &function.path;
         if let Some(name) = single(path) {
-            if self.is_closure(name) {
-                let arguments = self.arguments(call.args.iter())?;
-                let (host, staged) = (&arguments.host, &arguments.staged);
+            if let Some(types) = self.closure_named(name) {
+                let arguments =
+                    self.arguments(call.args.iter(), Taken::Closure(&types))?.resized(types.len());
+                let (host, staged) = (arguments.host(), arguments.staged());
                 return Ok(Both::new(
                     arguments.around(quote_spanned!(span=> #name(#host))),
                     quote_spanned!(span=> #name(#staged)),
@@ -378,17 +438,18 @@ impl Walk {
             }
         }
         if let Some(known) = known(path)? {
-            let Arguments { host, staged, .. } = self.arguments(call.args.iter())?;
+            let all: Vec<&Expr> = call.args.iter().collect();
             if self.is_const {
                 let name = match known {
                     Known::OfNumber(name, _) | Known::Free(name) => name.to_string(),
                     Known::From(_) => "from".to_owned(),
                 };
-                let all: Vec<&Expr> = call.args.iter().collect();
                 return self.apply(&name, &all, span);
             }
             let (name, of) = match &known {
                 Known::From(ty) => {
+                    let arguments = self.arguments(call.args.iter(), Taken::Each)?.resized(1);
+                    let (host, staged) = (arguments.host(), arguments.staged());
                     return Ok(Both::new(
                         quote_spanned!(span=> <#ty as ::core::convert::From<_>>::from(#host)),
                         quote_spanned!(span=> #root::stage::from::<#ty, _>(#staged)),
@@ -397,24 +458,24 @@ impl Walk {
                 Known::OfNumber(name, ty) => (name, quote_spanned!(span=> ::<#ty>)),
                 Known::Free(name) => (name, TokenStream::new()),
             };
-            let (host_fn, staged_fn) = both_ops(&name.to_string(), span);
+            let name = name.to_string();
+            let (host_fn, staged_fn) = both_ops(&name, span);
+            let Alike { hosts, stages, before } = self.numbers(&name, &all, span)?;
             return Ok(Both::new(
-                quote_spanned!(span=> #host_fn #of(#host)),
-                quote_spanned!(span=> #staged_fn #of(#staged)),
+                quote_spanned!(span=> #host_fn #of(#(#hosts),*)),
+                preceded(before, quote_spanned!(span=> #staged_fn #of(#(#stages),*))),
             ));
         }
         let associated = is_type_name(path) || function.qself.is_some();
-        let callee = if associated { Callee::Other } else { Callee::Function(path) };
-        let arguments = self.arguments_of(call.args.iter(), callee)?;
-        let (host, staged) = (&arguments.host, &arguments.staged);
+        let arguments = self.arguments(call.args.iter(), Taken::Each)?;
+        let (host, staged) = (arguments.host(), arguments.together(None));
         let mut staged_path = function.clone();
         staged_path.path = self::staged_path(path, associated);
         let of_trait = function.qself.as_ref().is_some_and(|qself| qself.position > 0);
-        let mut staged = quote_spanned!(span=> #staged_path(#staged));
+        let mut staged = quote_spanned!(span=> #root::stage::given(#staged_path, #staged).fit());
         if let (true, false, Some(last)) = (associated, of_trait, path.segments.last()) {
             // What is not marked is found here, and said to be so.
             let lower = format_ident!("__lower_{}", last.ident);
-            let types: Vec<_> = (0..call.args.len()).map(|k| format_ident!("A{k}")).collect();
             // A type has functions of marked traits, too, which this must not stand beside. Those of a type parameter, by the
             // look of it, are found first.
             let is_param = path.segments.len() == 2 && path.segments[0].ident.to_string().len() == 1;
@@ -426,7 +487,7 @@ impl Walk {
             };
             staged = quote_spanned! {span=> {
                 trait __Unmarked: Sized {
-                    fn #lower<#(#types),*>(#(_: #types),*) -> ! #bound {
+                    fn #lower<A>(_: A) -> ! #bound {
                         loop {}
                     }
                 }

@@ -7,8 +7,9 @@ use syn::{BinOp, Expr, ExprBinary, ExprStruct, Lit, Member, Path, Result, UnOp, 
 use crate::{
     body::{Both, This, Walk, Want},
     derive::{name_hash, root, root_at},
-    operator::{both_ops, const_function, is_assignment, is_comparison, operation, operator},
+    operator::{arity, both_ops, const_function, is_assignment, is_comparison, operation, operator, same},
     refuse,
+    typed::Alike,
 };
 
 /// A field of a struct or of a tuple.
@@ -42,6 +43,11 @@ fn is_pure(e: &Expr) -> bool {
         }
         _ => false,
     }
+}
+
+/// An expression, and what is done before it.
+pub(crate) fn preceded(before: TokenStream, e: TokenStream) -> TokenStream {
+    if before.is_empty() { e } else { quote!({ #before #e }) }
 }
 
 /// The one name that a path is.
@@ -105,16 +111,9 @@ impl Walk {
                 ))
             }
             Expr::Array(array) => {
-                let (mut hosts, mut stages) = (Vec::new(), Vec::new());
-                for e in &array.elems {
-                    let Both { host, staged } = self.expr(e, Want::Value)?;
-                    hosts.push(host);
-                    stages.push(staged);
-                }
-                Ok(Both::new(
-                    quote!([#(#hosts),*]),
-                    quote_spanned!(span=> #root::stage::array([#(#stages),*])),
-                ))
+                let Alike { hosts, stages, before } = self.alike(array.elems.iter(), "like")?;
+                let staged = quote_spanned!(span=> #root::stage::array([#(#stages),*]));
+                Ok(Both::new(quote!([#(#hosts),*]), preceded(before, staged)))
             }
             Expr::Repeat(repeat) => {
                 let len = &repeat.len;
@@ -126,12 +125,7 @@ impl Walk {
             }
             Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Both::new(quote!(()), quote!(()))),
             Expr::Tuple(tuple) => {
-                let (mut hosts, mut stages) = (Vec::new(), Vec::new());
-                for e in &tuple.elems {
-                    let Both { host, staged } = self.expr(e, Want::Value)?;
-                    hosts.push(host);
-                    stages.push(staged);
-                }
+                let Alike { hosts, stages, .. } = self.each(tuple.elems.iter())?;
                 Ok(Both::new(
                     quote!((#(#hosts,)*)),
                     quote_spanned!(span=> #root::stage::tuple((#(#stages,)*))),
@@ -175,18 +169,36 @@ impl Walk {
     /// A function of both copies on arguments.
     pub(crate) fn apply(&mut self, name: &str, arguments: &[&Expr], span: Span) -> Result<Both> {
         let (host_fn, staged_fn) = both_ops(name, span);
-        let (mut hosts, mut stages) = (Vec::new(), Vec::new());
-        for e in arguments {
-            let Both { host, staged } = self.expr(e, Want::Value)?;
-            hosts.push(host);
-            stages.push(staged);
-        }
+        let Alike { hosts, stages, before } = self.numbers(name, arguments, span)?;
         let host = if self.is_const {
             const_function(name, span, &hosts)?
         } else {
             quote_spanned!(span=> #host_fn(#(#hosts),*))
         };
-        Ok(Both::new(host, quote_spanned!(span=> #staged_fn(#(#stages),*))))
+        Ok(Both::new(host, preceded(before, quote_spanned!(span=> #staged_fn(#(#stages),*)))))
+    }
+
+    /// The arguments of a function of both copies.
+    pub(crate) fn numbers(&mut self, name: &str, arguments: &[&Expr], span: Span) -> Result<Alike> {
+        let root = root_at(span);
+        let second = match name {
+            "pow" | "rotate_left" | "rotate_right" => Some(quote!(#root::stage::Val<u32>)),
+            "powi" => Some(quote!(#root::stage::Val<i32>)),
+            _ => None,
+        };
+        let mut all = match (second, arguments) {
+            (Some(second), [a, b, ..]) => {
+                let (a, b) = (self.expr(a, Want::Value)?, self.fitting(b, &second)?);
+                Alike { hosts: vec![a.host, b.host], stages: vec![a.staged, b.staged], before: quote!() }
+            }
+            _ => {
+                let like = if name == "unwrap_or" { "like_some" } else { "like" };
+                self.alike(arguments.iter().copied(), like)?
+            }
+        };
+        // Of another count, Rust says so of the host's copy.
+        all.stages.resize(arity(name), quote!(#root::stage::never()));
+        Ok(all)
     }
 
     fn binary(&mut self, binary: &ExprBinary) -> Result<Both> {
@@ -195,7 +207,7 @@ impl Walk {
             return self.assign(&binary.left, &binary.right, operator(&binary.op), span);
         }
         if let BinOp::And(_) | BinOp::Or(_) = binary.op {
-            let (a, b) = (self.expr(&binary.left, Want::Value)?, self.expr(&binary.right, Want::Value)?);
+            let (a, b) = (self.condition(&binary.left)?, self.condition(&binary.right)?);
             let (op, a_host, b_host, a, b) = (&binary.op, a.host, b.host, a.staged, b.staged);
             let staged = match (is_pure(&binary.right), &binary.op) {
                 (true, BinOp::And(_)) => quote_spanned!(span=> #root::stage::bitand::<bool>(#a, #b)),
@@ -217,13 +229,11 @@ impl Walk {
         };
         let (a, b) = (self.expr(&binary.left, Want::Value)?, self.expr(&binary.right, Want::Value)?);
         if is_comparison(&binary.op) {
+            let (op, a_host, b_host) = (&binary.op, a.host, b.host);
             let name = Ident::new(name, span);
-            let staged_fn = quote_spanned!(span=> #root::stage::#name);
-            let (op, a_host, b_host, a, b) = (&binary.op, a.host, b.host, a.staged, b.staged);
-            return Ok(Both::new(
-                quote_spanned!(span=> ((#a_host) #op (#b_host))),
-                quote_spanned!(span=> #staged_fn(#a, #b)),
-            ));
+            let function = quote_spanned!(span=> #root::stage::#name);
+            let staged = same(&function, span, &a.staged, &b.staged);
+            return Ok(Both::new(quote_spanned!(span=> ((#a_host) #op (#b_host))), staged));
         }
         Ok(operation(name, span, [a.host, b.host], [a.staged, b.staged], self.is_const))
     }
@@ -259,13 +269,13 @@ impl Walk {
             let hash = name_hash(&name.to_string());
             let Both { host, staged } = self.expr(&field.expr, Want::Value)?;
             hosts.push(quote!(#name: #host));
-            stages.push(quote_spanned!(span=> .with::<#hash>(#staged)));
+            stages.push(quote_spanned!(span=> .with::<#hash, _>(#staged).fit()));
         }
         if let Some(rest) = &literal.rest {
             let Both { host, staged } = self.expr(rest, Want::Value)?;
             return Ok(Both::new(
                 quote_spanned!(span=> #path { #(#hosts,)* ..#host }),
-                quote_spanned!(span=> #path::__build()#(#stages)*.done_from(#staged)),
+                quote_spanned!(span=> #path::__build()#(#stages)*.done_from(#staged).fit()),
             ));
         }
         Ok(Both::new(

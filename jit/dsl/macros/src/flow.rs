@@ -371,7 +371,9 @@ impl Walk {
         let (label, named) = (&e.label, staged_label(&e.label));
         let inclusive = matches!(range.limits, RangeLimits::Closed(_));
         let limits = if inclusive { quote!(..=) } else { quote!(..) };
-        let bounds = quote_spanned!(span=> let (__from, __to) = (#s_staged, #t_staged););
+        let bounds = quote_spanned!(span=>
+            let (__from, __to) = #root::stage::same(#s_staged, #t_staged).fit(|from, to| (from, to));
+        );
         if !back && step.is_none() {
             let function = if inclusive {
                 quote_spanned!(span=> for_inclusive)

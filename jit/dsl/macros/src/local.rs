@@ -159,7 +159,7 @@ impl Walk {
         let (root, span) = (root(), reference.span());
         let place = self.lend(&reference.expr)?;
         let (before, Both { host, staged }) = (place.before(), place.both);
-        self.declare_as(name, Name::Lent);
+        self.declare(name);
         Ok(Both::new(
             quote_spanned!(span=> #before let #name #ty = &mut #host;),
             quote_spanned!(span=> let #name = #root::stage::lend(#staged);),
@@ -169,7 +169,7 @@ impl Walk {
     /// A closure, which is called by its name and lives as long as that.
     fn closure(&mut self, name: &Ident, mutable: bool, closure: &ExprClosure) -> Result<Both> {
         let root = root_at(closure.span());
-        let (mut hosts, mut stages, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut hosts, mut stages, mut names, mut types) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for input in &closure.inputs {
             let Pat::Type(typed) = input else {
                 return refuse::error(
@@ -183,6 +183,7 @@ impl Walk {
             refuse::body_type(&typed.ty)?;
             let ty = &typed.ty;
             hosts.push(quote!(#typed));
+            types.push((**ty).clone());
             stages.push(quote!(#name: #root::stage::Val<#ty>));
             let kept = if mutable { quote!(var) } else { quote!(bind) };
             names.push((name, quote!(let #name = #root::stage::#kept(#name);)));
@@ -202,7 +203,7 @@ impl Walk {
         });
         (self.loops, self.in_closure) = (loops, outside);
         let Both { host, staged } = body?;
-        self.declare_as(name, Name::Closure);
+        self.declare_closure(name, types);
         let bound = names.iter().map(|(_, bound)| bound);
         let mutable = mutable.then(|| quote!(mut));
         Ok(Both::new(

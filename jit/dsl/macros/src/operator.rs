@@ -25,11 +25,7 @@ pub(crate) fn operation(
     is_const: bool,
 ) -> Both {
     let ([a_host, b_host], [a, b]) = (host, staged);
-    if is_const {
-        let Both { staged, .. } = operation(name, span, [a_host.clone(), b_host.clone()], [a, b], false);
-        return Both::new(const_operation(name, span, [a_host, b_host]), staged);
-    }
-    if OWN.contains(&name) {
+    if OWN.contains(&name) && !is_const {
         let (root, name) = (root_at(span), Ident::new(name, span));
         return Both::new(
             quote_spanned!(span=> #root::side::pair::<#root::side::Host, _, _>(#a_host, #b_host).#name()),
@@ -37,7 +33,34 @@ pub(crate) fn operation(
         );
     }
     let (host_fn, staged_fn) = both_ops(name, span);
-    Both::new(quote_spanned!(span=> #host_fn(#a_host, #b_host)), quote_spanned!(span=> #staged_fn(#a, #b)))
+    let staged = match name {
+        "shl" | "shr" => quote_spanned!(span=> #staged_fn(#a, #b)),
+        _ => same(&staged_fn, span, &a, &b),
+    };
+    let host = if is_const {
+        const_operation(name, span, [a_host, b_host])
+    } else {
+        quote_spanned!(span=> #host_fn(#a_host, #b_host))
+    };
+    Both::new(host, staged)
+}
+
+/// The staged copy of an operator of two values of one type. That they are of two, Rust says of the host's copy.
+pub(crate) fn same(function: &TokenStream, span: Span, a: &TokenStream, b: &TokenStream) -> TokenStream {
+    let root = root_at(span);
+    quote_spanned!(span=> #root::stage::same(#a, #b).fit(#function))
+}
+
+/// How many arguments a function of both copies has.
+pub(crate) fn arity(name: &str) -> usize {
+    match name {
+        "clamp" | "mul_add" => 3,
+        "min" | "max" | "wrapping_add" | "wrapping_sub" | "wrapping_mul" | "rotate_left" | "rotate_right"
+        | "pow" | "div_euclid" | "rem_euclid" | "saturating_add" | "saturating_sub" | "saturating_mul"
+        | "checked_add" | "checked_sub" | "checked_mul" | "checked_div" | "checked_rem" | "copysign"
+        | "atan2" | "powf" | "powi" | "unwrap_or" => 2,
+        _ => 1,
+    }
 }
 
 /// The host's copy of an operator in a `const fn`.

@@ -11,7 +11,7 @@ use syn::{
 };
 
 use crate::{
-    attribute::{Signed, check, function, givens, method, this_handle},
+    attribute::{Form, Signed, check, function, method, this_handle},
     call::NUMBERS,
     derive::{name_hash, root},
     refuse,
@@ -71,7 +71,7 @@ pub(crate) fn implementation(item: &ItemImpl, path: &Path) -> Result<TokenStream
             );
         }
         let lower = format_ident!("__lower_{}", member.sig.ident);
-        let (host, lowered) = twice(member, &lower)?;
+        let (host, lowered) = twice(member, &lower, Form::Together)?;
         members.extend(host);
         members.extend(lowered);
         if is_method(&member.sig) {
@@ -89,8 +89,8 @@ fn is_number(ty: &Type) -> bool {
     path.path.get_ident().is_some_and(|name| NUMBERS.iter().any(|number| name == number))
 }
 
-fn twice(member: &ImplItemFn, lower: &Ident) -> Result<(TokenStream, TokenStream)> {
-    function(&Visibility::Inherited, &member.attrs, &member.sig, &member.block, lower)
+fn twice(member: &ImplItemFn, lower: &Ident, form: Form) -> Result<(TokenStream, TokenStream)> {
+    function(&Visibility::Inherited, &member.attrs, &member.sig, &member.block, lower, form)
 }
 
 /// Whether a function of a trait is found by calls on values of the type. Where its signature names associated types, Rust has
@@ -117,7 +117,7 @@ fn operator(item: &ItemImpl, path: &Path, name: &str) -> Result<TokenStream> {
     let method = name.to_lowercase();
     let (Some(member), others) = split(item, &method) else { return Ok(item.to_token_stream()) };
     let (kernel, stage) = (format_ident!("kernel_{method}"), format_ident!("stage_{method}"));
-    let (host, lowered) = twice(member, &stage)?;
+    let (host, lowered) = twice(member, &stage, Form::Each)?;
     let (root, method, ty) = (root(), &member.sig.ident, &item.self_ty);
     let (generics, _, bounds) = item.generics.split_for_impl();
     let (attributes, name) = (&item.attrs, format_ident!("{name}"));
@@ -161,8 +161,8 @@ fn default(item: &ItemImpl, path: &Path) -> Result<TokenStream> {
     let (Some(member), others) = split(item, "default") else { return Ok(item.to_token_stream()) };
     let lower = format_ident!("__lower_default");
     let public: Visibility = parse_quote!(pub);
-    let (host, _) = twice(member, &lower)?;
-    let (_, lowered) = function(&public, &member.attrs, &member.sig, &member.block, &lower)?;
+    let (host, _) = twice(member, &lower, Form::Together)?;
+    let (_, lowered) = function(&public, &member.attrs, &member.sig, &member.block, &lower, Form::Together)?;
     let (generics, _, bounds) = item.generics.split_for_impl();
     let (attributes, ty) = (&item.attrs, &item.self_ty);
     Ok(quote! {
@@ -216,19 +216,18 @@ pub(crate) fn definition(item: &ItemTrait) -> Result<TokenStream> {
 /// A function of a trait's definition, twice.
 fn defined(member: &TraitItemFn) -> Result<TokenStream> {
     let lower = format_ident!("__lower_{}", member.sig.ident);
-    let given = givens(&member.attrs, &Visibility::Inherited, &member.sig, Some(&member.sig.ident))?;
     if let Some(block) = &member.default {
-        let (host, lowered) = function(&Visibility::Inherited, &member.attrs, &member.sig, block, &lower)?;
-        return Ok(quote!(#host #lowered #given));
+        let (host, lowered) =
+            function(&Visibility::Inherited, &member.attrs, &member.sig, block, &lower, Form::Together)?;
+        return Ok(quote!(#host #lowered));
     }
     check(&member.sig)?;
-    let Signed { names, types, result } = Signed::of(&member.sig)?;
+    let signed = Signed::of(&member.sig)?;
+    let (all, result) = (signed.together(this_handle(&member.sig)), &signed.result);
     let (generics, _, bounds) = member.sig.generics.split_for_impl();
-    let this = this_handle(&member.sig).map(|this| quote!(__this: #this,));
     Ok(quote! {
         #member
         #[doc(hidden)]
-        fn #lower #generics(#this #(#names: #types),*) -> #result #bounds;
-        #given
+        fn #lower #generics(__all: #all) -> #result #bounds;
     })
 }

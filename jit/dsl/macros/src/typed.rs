@@ -1,30 +1,15 @@
-//! Values where a type is known: `let` with a type, results, indices, conditions, arguments. That one is of another type is said once
-//! for both copies, by `side::given`; Rust itself would say it of each.
+//! Values where a type is known. That one is of another type is said once: of `let` with a type, results, indices and conditions for both
+//! copies, by `side::given`; of arguments, fields and elements by Rust of the host's copy, while the staged one lets it pass, by `stage::fit`.
 
-use proc_macro2::{Ident, Span};
-use quote::quote_spanned;
-use syn::{Expr, Path, PathArguments, Result, Type, parse_quote, spanned::Spanned as _};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{Expr, Lit, Result, Type, parse_quote, spanned::Spanned as _};
 
 use crate::{
-    attribute::given_name,
     body::{Both, Walk, Want},
-    derive::root_at,
-    expr::single,
+    derive::{own, root_at},
     operator::is_assignment,
 };
-
-/// What is called, as far as it says of what types arguments are.
-#[derive(Clone, Copy)]
-pub(crate) enum Callee<'a> {
-    /// A marked function.
-    Function(&'a Path),
-    /// A function of `Self`.
-    Own(&'a Ident),
-    /// A method of an accessor or an item, which takes a number first.
-    Element,
-    /// What says nothing.
-    Other,
-}
 
 /// Whether it is what has a value in any case, and no choice of others.
 fn is_plain(e: &Expr) -> bool {
@@ -84,47 +69,70 @@ impl Walk {
     /// What `if`, `while` and `assert!` ask.
     pub(crate) fn condition(&mut self, e: &Expr) -> Result<Both> {
         match e {
+            Expr::Paren(inner) if matches!(&*inner.expr, Expr::Binary(_)) => self.expr(e, Want::Value),
             Expr::Binary(_) => self.expr(e, Want::Value),
             e => self.expr_of(e, Some(&parse_quote!(bool))),
         }
     }
 
-    /// An argument of a call.
-    pub(crate) fn argument(&mut self, e: &Expr, callee: Callee<'_>, k: usize) -> Result<Both> {
-        let (path, of) = match callee {
-            Callee::Function(path) => (path.clone(), None),
-            Callee::Own(name) => (Path::from(Ident::new("Self", e.span())), Some(name)),
-            Callee::Element if k == 0 => return self.number(e),
-            Callee::Element | Callee::Other => return self.expr(e, Want::Value),
-        };
-        let both = self.expr(e, Want::Value)?;
-        let is_lent = match e {
-            Expr::Path(e) => single(&e.path).is_some_and(|name| self.is_lent(name) || name == "self"),
-            _ => false,
-        };
-        if self.is_const || is_lent || !is_plain(e) {
-            return Ok(both);
+    /// An expression that Rust says of, in the host's copy, whether it is of the type of a handle.
+    pub(crate) fn fitting(&mut self, e: &Expr, handle: &TokenStream) -> Result<Both> {
+        let mut both = self.expr(e, Want::Value)?;
+        if is_plain(e) {
+            both.staged = fit(&both.staged, handle, e.span());
         }
-        let span = e.span();
-        let (root, typed, given) = (root_at(span), Ident::new("typed", span), given_name(k, of, span));
-        let mut path = path;
-        if let Some(last) = path.segments.last_mut() {
-            last.arguments = PathArguments::None;
+        Ok(both)
+    }
+
+    /// Expressions of any types.
+    pub(crate) fn each<'a>(&mut self, all: impl Iterator<Item = &'a Expr>) -> Result<Alike> {
+        let (mut hosts, mut stages) = (Vec::new(), Vec::new());
+        for e in all {
+            let Both { host, staged } = self.expr(e, Want::Value)?;
+            hosts.push(host);
+            stages.push(staged);
         }
-        let Both { host, staged } = both;
-        Ok(Both::new(
-            quote_spanned!(span=> #path::#given::<#root::side::Host, _>(#host).#typed()),
-            quote_spanned!(span=> #path::#given::<#root::side::Staged, _>(#staged).#typed()),
-        ))
+        Ok(Alike { hosts, stages, before: TokenStream::new() })
+    }
+
+    /// Expressions of one type, all but the first as that, which `like` says.
+    pub(crate) fn alike<'a>(&mut self, all: impl Iterator<Item = &'a Expr>, like: &str) -> Result<Alike> {
+        let (mut hosts, mut stages) = (Vec::new(), Vec::new());
+        let (mut first, mut name) = (None, None);
+        for e in all {
+            let Both { host, mut staged } = self.expr(e, Want::Value)?;
+            hosts.push(host);
+            let span = e.span();
+            match &first {
+                None => first = Some(e),
+                Some(first) if is_plain(e) && !are_one_kind(first, e) => {
+                    let name = name.get_or_insert_with(|| own("__first", first.span()));
+                    let (root, like) = (root_at(span), Ident::new(like, span));
+                    staged = quote_spanned!(span=> #root::stage::#like(#name, #staged).fit());
+                }
+                Some(_) => {}
+            }
+            stages.push(staged);
+        }
+        let mut before = TokenStream::new();
+        if let (Some(name), Some(first)) = (name, stages.first_mut()) {
+            before = quote!(let #name = #first;);
+            *first = quote!(#name);
+        }
+        Ok(Alike { hosts, stages, before })
     }
 
     /// What is assigned, to what is there.
     pub(crate) fn assigned_value(&self, at: &Both, new: Both, span: Span) -> Both {
-        if self.is_const {
-            return new;
-        }
         let (root, typed) = (root_at(span), Ident::new("typed", span));
         let (host_at, staged_at, host, staged) = (&at.host, &at.staged, new.host, new.staged);
+        if self.is_const {
+            let fit = Ident::new("fit", span);
+            return Both::new(
+                host,
+                quote_spanned!(span=> #root::stage::assigned(#staged_at, #staged).#fit()),
+            );
+        }
         Both::new(
             quote_spanned!(span=> #root::side::assigned(&#host_at, #host).#typed()),
             quote_spanned!(span=> #root::side::stage_assigned(#staged_at, #staged).#typed()),
@@ -132,14 +140,44 @@ impl Walk {
     }
 
     fn typed(&self, both: Both, ty: &Type, span: Span) -> Both {
-        if self.is_const {
-            return both;
-        }
         let (root, typed) = (root_at(span), Ident::new("typed", span));
         let Both { host, staged } = both;
+        if self.is_const {
+            return Both::new(host, fit(&staged, &quote!(#root::stage::Val<#ty>), span));
+        }
         Both::new(
             quote_spanned!(span=> #root::side::given::<#root::side::Host, _, #ty>(#host).#typed()),
             quote_spanned!(span=> #root::side::given::<#root::side::Staged, _, #ty>(#staged).#typed()),
         )
     }
+}
+
+/// Expressions, one after the other.
+pub(crate) struct Alike {
+    pub(crate) hosts: Vec<TokenStream>,
+    pub(crate) stages: Vec<TokenStream>,
+    /// What the staged copy does first.
+    pub(crate) before: TokenStream,
+}
+
+/// A handle where one of a type is expected.
+fn fit(staged: &TokenStream, handle: &TokenStream, span: Span) -> TokenStream {
+    let root = root_at(span);
+    quote_spanned!(span=> #root::stage::fit::<_, #handle>(#staged).fit())
+}
+
+/// Whether both are literals of one type, or of what may become one.
+fn are_one_kind(a: &Expr, b: &Expr) -> bool {
+    fn kind(e: &Expr) -> Option<(bool, String)> {
+        match e {
+            Expr::Lit(lit) => match &lit.lit {
+                Lit::Int(int) => Some((false, int.suffix().to_owned())),
+                Lit::Float(float) => Some((true, float.suffix().to_owned())),
+                _ => None,
+            },
+            Expr::Unary(e) => kind(&e.expr),
+            _ => None,
+        }
+    }
+    kind(a).is_some_and(|of| Some(of) == kind(b))
 }

@@ -8,6 +8,7 @@ use rspirv::{
 use super::{
     Cap, Val,
     builder::{Builder, Fit},
+    fit::{Takes, Taking, taking},
     memory::Spot,
     shape, with,
 };
@@ -119,9 +120,37 @@ pub trait Set {
     /// The element.
     type Element;
     /// Writes an element; nothing where there is none.
-    fn set(self, index: Val<u32>, value: Val<Self::Element>);
+    fn put(self, index: Val<u32>, value: Val<Self::Element>);
     /// Writes an element, unchecked.
-    fn set_unchecked(self, index: Val<u32>, value: Val<Self::Element>);
+    fn put_unchecked(self, index: Val<u32>, value: Val<Self::Element>);
+    /// [`Set::put`] of a value that may be of another type.
+    fn set<A>(self, index: Val<u32>, value: Val<A>) -> Taking<At<Self, true>, A, Self::Element>
+    where
+        Self: Sized,
+    {
+        taking(At { of: self, index }, value)
+    }
+    /// [`Set::put_unchecked`] of a value that may be of another type.
+    fn set_unchecked<A>(self, index: Val<u32>, value: Val<A>) -> Taking<At<Self, false>, A, Self::Element>
+    where
+        Self: Sized,
+    {
+        taking(At { of: self, index }, value)
+    }
+}
+
+/// Where a value is written to.
+pub struct At<H, const CHECKED: bool> {
+    of: H,
+    index: Val<u32>,
+}
+
+impl<H: Set, const CHECKED: bool> Takes for At<H, CHECKED> {
+    type Value = H::Element;
+    type Out = ();
+    fn take(self, value: Val<H::Element>) {
+        if CHECKED { self.of.put(self.index, value) } else { self.of.put_unchecked(self.index, value) }
+    }
 }
 
 impl<A: Reads> Get for Cap<A> {
@@ -147,7 +176,7 @@ impl<A: Reads> Get for Cap<A> {
 
 impl<A: Writes> Set for Cap<A> {
     type Element = A::Element;
-    fn set(self, index: Val<u32>, value: Val<A::Element>) {
+    fn put(self, index: Val<u32>, value: Val<A::Element>) {
         let target = Target::of::<A>(self.at);
         with(|b| {
             let ok = b.in_range(&target, index.id);
@@ -157,7 +186,7 @@ impl<A: Writes> Set for Cap<A> {
             });
         });
     }
-    fn set_unchecked(self, index: Val<u32>, value: Val<A::Element>) {
+    fn put_unchecked(self, index: Val<u32>, value: Val<A::Element>) {
         let target = Target::of::<A>(self.at);
         with(|b| {
             let spot = b.spot(&target, index.id);
@@ -202,7 +231,7 @@ impl<T: Value, const N: usize> Get for Cap<Shared<T, N>> {
 
 impl<T: Value, const N: usize> Set for Cap<Shared<T, N>> {
     type Element = T;
-    fn set(self, index: Val<u32>, value: Val<T>) {
+    fn put(self, index: Val<u32>, value: Val<T>) {
         with(|b| {
             let ok = b.shared_in_range(index.id, N as u32);
             b.only_if(ok, |b| {
@@ -211,7 +240,7 @@ impl<T: Value, const N: usize> Set for Cap<Shared<T, N>> {
             });
         });
     }
-    fn set_unchecked(self, index: Val<u32>, value: Val<T>) {
+    fn put_unchecked(self, index: Val<u32>, value: Val<T>) {
         with(|b| {
             let (pointer, _) = b.shared_element::<T, N>(self.at, index.id);
             b.store(pointer, value.id);

@@ -3,6 +3,8 @@
 //! The attribute knows a method by its name alone; the receiver's type, which Rust infers, says which function it is. So
 //! each marked function with a receiver is an implementation of [`Method`] by its type, and a call asks for one by its name.
 
+use std::{marker::PhantomData, ops::Deref};
+
 use super::{Cap, Composite, Pass, Place, Plain, Staged, Val};
 use crate::capture::Stage;
 
@@ -60,10 +62,47 @@ impl<T: Stage<Kind = Composite>> Handle for Cap<T> {
 }
 
 /// A call of a method.
-pub fn method<const NAME: u64, R, Args, Out>(receiver: R, args: Args) -> Out
+pub struct Call<const NAME: u64, R, Args, Out> {
+    args: Args,
+    misfit: Misfit<NAME, R, Out>,
+}
+
+/// A call of a method with arguments that it does not take, of which Rust says so where the host's copy calls it.
+pub struct Misfit<const NAME: u64, R, Out> {
+    receiver: R,
+    out: PhantomData<fn() -> Out>,
+}
+
+/// A call of a method.
+pub fn method<const NAME: u64, R, Args, Out>(receiver: R, args: Args) -> Call<NAME, R, Args, Out> {
+    Call { args, misfit: Misfit { receiver, out: PhantomData } }
+}
+
+impl<const NAME: u64, R, Args, Out> Deref for Call<NAME, R, Args, Out> {
+    type Target = Misfit<NAME, R, Out>;
+    fn deref(&self) -> &Misfit<NAME, R, Out> {
+        &self.misfit
+    }
+}
+
+impl<const NAME: u64, R, Args, Out> Call<NAME, R, Args, Out>
 where
     R: Receiver + Pass<<R::Of as Method<NAME, Args, Out>>::This>,
     R::Of: Method<NAME, Args, Out>,
 {
-    <R::Of as Method<NAME, Args, Out>>::call(receiver.pass(), args)
+    /// Calls it.
+    pub fn fit(self) -> Out {
+        <R::Of as Method<NAME, Args, Out>>::call(self.misfit.receiver.pass(), self.args)
+    }
+}
+
+impl<const NAME: u64, R, Out> Misfit<NAME, R, Out> {
+    /// An error where there is no such method at all.
+    pub fn fit<Args>(&self) -> Out
+    where
+        R: Receiver + Pass<<R::Of as Method<NAME, Args, Out>>::This>,
+        R::Of: Method<NAME, Args, Out>,
+    {
+        unreachable!("invariant: the host's copy has arguments that the method takes")
+    }
 }

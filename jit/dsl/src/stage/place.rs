@@ -10,6 +10,7 @@ use rspirv::{
 use super::{
     Cap, Place, Staged, Val,
     builder::{Builder, PlaceData},
+    fit::{Takes, Taking, taking},
     local::Root,
     memory::Spot,
     shape, with,
@@ -363,15 +364,14 @@ impl<T: Local> Default for StructBuilder<T> {
 }
 
 impl<T: Local> StructBuilder<T> {
-    /// Gives a field.
+    /// Gives a field a value, which may be of another type.
     #[must_use]
-    pub fn with<const NAME: u64>(mut self, value: Val<T::Type>) -> Self
+    pub fn with<const NAME: u64, A>(self, value: Val<A>) -> Taking<With<NAME, T>, A, T::Type>
     where
         T: HasField<NAME>,
         T::Type: Stage<Kind = Plain>,
     {
-        self.parts.push((T::INDEX, value.id));
-        self
+        taking(With { of: self }, value)
     }
 
     /// The struct.
@@ -382,9 +382,13 @@ impl<T: Local> StructBuilder<T> {
         construct::<T>(&ids)
     }
 
-    /// The struct, with the fields that were not given from another.
+    /// The struct, with the fields that were not given from another, which may be of another type.
     #[must_use]
-    pub fn done_from(self, base: Val<T>) -> Val<T> {
+    pub fn done_from<A>(self, base: Val<A>) -> Taking<Rest<T>, A, T> {
+        taking(Rest { of: self }, base)
+    }
+
+    fn finished(self, base: Val<T>) -> Val<T> {
         let fields: Vec<Shape> = match shape::<T>() {
             Shape::Struct(shape) => shape.fields.into_iter().map(|field| field.shape).collect(),
             Shape::Vector(scalar, n) => vec![Shape::Scalar(scalar); n as usize],
@@ -397,6 +401,38 @@ impl<T: Local> StructBuilder<T> {
         };
         let ids: Vec<u32> = fields.iter().enumerate().map(field).collect();
         construct::<T>(&ids)
+    }
+}
+
+/// The fields that are not given.
+#[derive(Debug)]
+pub struct Rest<T> {
+    of: StructBuilder<T>,
+}
+
+impl<T: Local> Takes for Rest<T> {
+    type Value = T;
+    type Out = Val<T>;
+    fn take(self, base: Val<T>) -> Val<T> {
+        self.of.finished(base)
+    }
+}
+
+/// The field that is given next.
+#[derive(Debug)]
+pub struct With<const NAME: u64, T> {
+    of: StructBuilder<T>,
+}
+
+impl<const NAME: u64, T: HasField<NAME>> Takes for With<NAME, T>
+where
+    T::Type: Stage<Kind = Plain>,
+{
+    type Value = T::Type;
+    type Out = StructBuilder<T>;
+    fn take(mut self, value: Val<T::Type>) -> StructBuilder<T> {
+        self.of.parts.push((T::INDEX, value.id));
+        self.of
     }
 }
 
