@@ -20,6 +20,7 @@ mod load_once;
 mod mapping;
 mod members;
 mod must_write;
+mod pays;
 mod place;
 mod push;
 mod reaching_definitions;

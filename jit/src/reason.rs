@@ -234,6 +234,16 @@ pub enum RewriteReason {
         /// Elements of a row.
         length: u64,
     },
+    /// An invocation's part of a long row is more than it keeps, so what is stored passes through memory all the same.
+    #[error(
+        "on rows this long an invocation stores {bytes} bytes that others load, and keeps at most {room} of them"
+    )]
+    NotKept {
+        /// Bytes that an invocation stores to one buffer.
+        bytes: u64,
+        /// Bytes that it can keep.
+        room: u64,
+    },
     /// Its placed form could not be made.
     #[error("its placed form could not be made: {what}")]
     Failed {

@@ -14,7 +14,7 @@
 //! - a placed submission stands in a group with its partner
 //!
 //! # Refuses
-//! - what would not pay: few long rows, no buffer that both sides go through element by element
+//! - what would not pay ([`pays`]), no buffer that both sides go through element by element
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -24,6 +24,7 @@ use smallvec::SmallVec;
 use super::assemble::Budget;
 use super::exactly_once::exactly_once;
 use super::group::{Group, Rejection, analysis_of};
+use super::pays::pays;
 use super::report::{Places, Report, RewriteReport};
 use super::rounds;
 use super::submission::{BufferId, FuseOptions, Limits, Policy, Submission};
@@ -34,10 +35,6 @@ use crate::analysis::evaluate::AccessForm;
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Order, Spread};
 
-/// So many rounds of a loop are no worse than work-groups of their own.
-const SHORT_ROUNDS: u64 = 8;
-/// So many work-groups fill a device.
-const FILLING_ROWS: u64 = 512;
 /// Partners that are tried at one seam.
 const MOST_PARTNERS: usize = 3;
 
@@ -248,7 +245,7 @@ fn once(
                 false => proposal.by_groups_of(&list[at]),
             };
             let Some(proposal) = placed_at else { continue };
-            match place(list, uses, at, &proposal, options) {
+            match place(list, uses, (at, next), &proposal, options, limits) {
                 Ok((submission, report)) => {
                     placed[at] = submission;
                     rewrites.push(report);
@@ -512,17 +509,18 @@ fn pairs<'a>(
     })
 }
 
-/// A submission as it is placed.
+/// A submission as it is placed in a group that ends with `last`.
 pub(super) fn place(
     list: &[Submission],
     uses: &Uses,
-    at: usize,
+    (at, last): (usize, usize),
     proposal: &Proposal,
     options: &FuseOptions,
+    limits: &Limits,
 ) -> Result<(Submission, RewriteReport), RewriteReason> {
     let one = &list[at];
     let &Proposal { partner, places, groups, local, .. } = proposal;
-    pays(proposal, options)?;
+    pays(list, uses, (at, last), proposal, options, limits)?;
     let items = exactly_once(list, uses, at, proposal)?;
     let (order, words): (Order, SmallVec<[u32; 2]>) = match places {
         Places::Rows { length } => (Order::Rows, [length].into_iter().collect()),
@@ -556,16 +554,4 @@ fn widths(one: &Submission, length: u32) -> SmallVec<[u32; 2]> {
     let value = |at: u32| one.push.get(at as usize..at as usize + 4);
     let is_length = |at: &u32| value(*at) == Some(&length.to_le_bytes()[..]) || mutant!(AnyWordIsTheLength);
     words.map(|&(at, _)| at).filter(is_length).collect()
-}
-
-/// Whether a kernel is not slower where it is placed: long rows that few work-groups do leave the device idle.
-fn pays(proposal: &Proposal, options: &FuseOptions) -> Result<(), RewriteReason> {
-    let Places::Rows { length } = proposal.places else { return Ok(()) };
-    let rows = proposal.groups.iter().map(|&n| u64::from(n)).product();
-    let length = u64::from(length);
-    let short = length.div_ceil(proposal.local.iter().map(|&n| u64::from(n)).product()) <= SHORT_ROUNDS;
-    match options.force || short || rows >= FILLING_ROWS {
-        true => Ok(()),
-        false => Err(RewriteReason::FewRows { rows, length }),
-    }
 }

@@ -69,7 +69,7 @@ pub(crate) fn of(
     let options = &FuseOptions { policy: Policy::Prove, ..*options };
     let tried = widths.into_iter().filter_map(|(partner, width)| {
         let proposal = shape.proposal(&list[members.clone()], partner, width, limits)?;
-        let mut placed = placed(list, uses, &members, &proposal, options)?;
+        let mut placed = placed(list, uses, &members, &proposal, options, limits)?;
         let group = place::grow(&placed.0, uses, members.clone(), options, limits).ok()?;
         let after = sectors(list, uses, &group);
         placed.1.iter_mut().for_each(|one| one.sectors = Some((before, after)));
@@ -86,6 +86,7 @@ fn placed(
     members: &std::ops::Range<usize>,
     proposal: &Proposal,
     options: &FuseOptions,
+    limits: &Limits,
 ) -> Option<(Vec<Submission>, Vec<RewriteReport>)> {
     let mut placed = list.to_vec();
     let mut rewrites = Vec::new();
@@ -100,7 +101,8 @@ fn placed(
             placed[at].groups = proposal.groups;
             continue;
         }
-        let (submission, report) = place::place(list, uses, at, proposal, options).ok()?;
+        let (submission, report) =
+            place::place(list, uses, (at, members.end - 1), proposal, options, limits).ok()?;
         placed[at] = submission;
         rewrites.push(report);
     }

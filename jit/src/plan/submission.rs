@@ -155,8 +155,8 @@ pub struct Limits {
     pub loops: LoopFacts,
     /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of sub-groups are worth it; 0 if not.
     pub subgroup_size: u32,
-    /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory:
-    /// more is slower fused than not. `None` if that is never so.
+    /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory, or for it to be
+    /// placed where what it hands on passes through memory: more is slower fused than not. `None` if that is never so.
     pub max_broadcast_bytes: Option<u64>,
     /// Scalars narrower than 32 bits the device takes outside of buffers (`shaderInt8`, `shaderInt16`,
     /// `shaderFloat16`).

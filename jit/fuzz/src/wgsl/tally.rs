@@ -53,7 +53,14 @@ impl Split {
     pub fn of(report: &Report) -> Option<Self> {
         let costs = |cut: &&SplitReport| {
             matches!(cut.reason, Reason::SlowBroadcast { .. })
-                || matches!(cut.tried, Some(RewriteReason::Costs { .. } | RewriteReason::FewRows { .. }))
+                || matches!(
+                    cut.tried,
+                    Some(
+                        RewriteReason::Costs { .. }
+                            | RewriteReason::FewRows { .. }
+                            | RewriteReason::NotKept { .. }
+                    )
+                )
         };
         let legality = report.splits.iter().find(|cut| !costs(cut));
         let cut = legality.or(report.splits.first())?;

@@ -1,0 +1,139 @@
+//! Lists on rows of many lengths with the facts of a large device: which kernels are one dispatch. What is right to choose was
+//! measured (`docs/performance.md`); here it is planned, and nothing is timed.
+
+mod list;
+
+use list::{List, kernel};
+use vkfuse_jit::RewriteReason;
+use vkfuse_jit::plan::{FuseOptions, InterleaveFacts, Limits, LoopFacts, Plan, Promote, ShapeFacts, plan};
+
+/// Elements of a buffer.
+const ELEMENTS: u32 = 1 << 26;
+
+/// The facts of an H200, as `fusion/src/vk/caps.rs` has them.
+fn limits() -> Limits {
+    Limits {
+        max_push_bytes: 256,
+        max_shared_bytes: 48 << 10,
+        max_storage_buffers: 64,
+        max_work_group_size: [1024, 1024, 64],
+        max_work_group_invocations: 1024,
+        max_groups: [u32::MAX >> 1, 65_535, 65_535],
+        shape: ShapeFacts { group_size: 256, items: 4, vectors: true, rounds: 1, least: 64 },
+        kept_result_bytes: 512,
+        interleave: InterleaveFacts {
+            work_groups: 8,
+            least: 2048,
+            private_bytes: 64,
+            shared_bytes: 18 << 10,
+        },
+        loops: LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 },
+        max_broadcast_bytes: Some(16 << 20),
+        ..Limits::default()
+    }
+}
+
+/// A kernel, its buffers, and whether it goes by elements: else a work-group has a row.
+type Part = (&'static str, &'static [u64], bool);
+
+/// A list on rows of a length; buffers from 20 on are promoted.
+fn planned(parts: &[Part], columns: u32, options: &FuseOptions, limits: &Limits) -> Plan {
+    let mut list = List::new(ELEMENTS);
+    for buffer in 20..30 {
+        list.promote(buffer, Promote::Auto);
+    }
+    let rows = ELEMENTS / columns;
+    for &(name, buffers, flat) in parts {
+        let of_flat = [ELEMENTS, columns].map(u32::to_le_bytes).concat();
+        let (groups, push) = match flat {
+            true => (ELEMENTS / 256, of_flat),
+            false => (rows, columns.to_le_bytes().to_vec()),
+        };
+        let kernel = kernel(&format!("{name}.spv"));
+        let size = kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
+        list.submit(&kernel, [groups, 1, 1], buffers, &push[..size.min(push.len())]);
+    }
+    plan(&list.submissions, options, limits).expect("a plan")
+}
+
+/// How many kernels each dispatch has.
+fn dispatches(plan: &Plan) -> Vec<usize> {
+    plan.report.groups.iter().map(|group| group.members.len()).collect()
+}
+
+const RESIDUAL: &[Part] = &[
+    ("seams/add", &[0, 1, 2], true),
+    ("seams/rms_norm", &[2, 20], false),
+    ("seams/weight", &[20, 3, 4], true),
+];
+const NORM: &[Part] = &[("seams/rms_norm", &[0, 20], false), ("seams/weight", &[20, 1, 2], true)];
+const SOFTMAX: &[Part] = &[
+    ("softmax/row_max", &[0, 20], false),
+    ("softmax/exp_sub", &[0, 20, 21], false),
+    ("softmax/row_sum", &[21, 22], false),
+    ("softmax/divide", &[21, 22, 1], false),
+];
+const FLAT_SOFTMAX: &[Part] = &[
+    ("softmax/row_max", &[0, 20], false),
+    ("seams/exp_sub", &[0, 20, 21], true),
+    ("softmax/row_sum", &[21, 22], false),
+    ("seams/divide", &[21, 22, 1], true),
+];
+const BIASED: &[Part] = &[
+    ("seams/bias", &[0, 1, 20], true),
+    ("softmax/row_max", &[20, 21], false),
+    ("softmax/exp_sub", &[20, 21, 22], false),
+    ("softmax/row_sum", &[22, 23], false),
+    ("softmax/divide", &[22, 23, 2], false),
+];
+const LAYER_NORM: &[Part] = &[
+    ("workloads/row_mean", &[0, 20], false),
+    ("workloads/center", &[0, 20, 21], false),
+    ("workloads/row_square", &[21, 22], false),
+    ("workloads/normalize", &[21, 22, 1, 2, 3], false),
+];
+
+#[test]
+fn what_no_invocation_keeps_is_not_stored_on_rows() {
+    for columns in [1024, 8192, 16_384, 32_768] {
+        let plan = planned(RESIDUAL, columns, &FuseOptions::default(), &limits());
+        assert_eq!(dispatches(&plan), [3], "{columns}: {:#?}", plan.report);
+        assert_eq!(plan.report.groups[0].loads_kept, 2, "{columns}: the sum is not loaded");
+        let plan = planned(BIASED, columns, &FuseOptions::default(), &limits());
+        assert_eq!(dispatches(&plan), [5], "{columns}: {:#?}", plan.report);
+    }
+    for (columns, bytes) in [(65_536, 1024), (131_072, 2048)] {
+        let plan = planned(RESIDUAL, columns, &FuseOptions::default(), &limits());
+        assert_eq!(dispatches(&plan), [1, 2], "{columns}: {:#?}", plan.report);
+        assert_eq!(plan.report.splits[0].tried, Some(RewriteReason::NotKept { bytes, room: 0 }));
+        let plan = planned(BIASED, columns, &FuseOptions::default(), &limits());
+        assert_eq!(dispatches(&plan), [1, 4], "{columns}: {:#?}", plan.report);
+    }
+}
+
+#[test]
+fn what_stores_nothing_for_others_takes_rows_of_any_length() {
+    for columns in [1024, 32_768, 131_072] {
+        for (name, parts) in
+            [("norm", NORM), ("softmax", SOFTMAX), ("flat softmax", FLAT_SOFTMAX), ("layer norm", LAYER_NORM)]
+        {
+            let plan = planned(parts, columns, &FuseOptions::default(), &limits());
+            assert_eq!(dispatches(&plan), [parts.len()], "{name}, {columns}: {:#?}", plan.report);
+        }
+    }
+}
+
+#[test]
+fn memory_that_is_a_cache_costs_nothing() {
+    let long = |options: &FuseOptions, limits: &Limits| planned(RESIDUAL, 131_072, options, limits);
+    let processor = Limits { max_broadcast_bytes: None, ..limits() };
+    assert_eq!(dispatches(&long(&FuseOptions::default(), &processor)), [3]);
+    let large = Limits { max_broadcast_bytes: Some(12 * u64::from(ELEMENTS)), ..limits() };
+    assert_eq!(dispatches(&long(&FuseOptions::default(), &large)), [3]);
+    let insists = FuseOptions { force: true, ..FuseOptions::default() };
+    assert_eq!(dispatches(&long(&insists, &limits())), [3], "the user insists");
+    // Registers for 512 rounds, or shared memory for a promoted row.
+    let loops = LoopFacts { rounds: 512, ..limits().loops };
+    let registers = Limits { kept_result_bytes: 2048, loops, ..limits() };
+    assert_eq!(dispatches(&long(&FuseOptions::default(), &registers)), [3]);
+}
