@@ -312,10 +312,29 @@ impl Specialized {
         local: [u32; 3],
         zero: Option<u32>,
     ) -> Result<Self, KernelError> {
-        let KernelArtifact { repaired: _, interface, plain, normal } =
-            KernelArtifact::rewritten(&self.name, module, local)?;
+        let artifact = KernelArtifact::rewritten(&self.name, module, local)?;
+        Ok(Self { zeros: self.zeros.iter().copied().chain(zero).collect(), ..self.made_into(artifact) })
+    }
+
+    /// The same with the bindings of this one, also those that its normal form does not use: arguments are told apart by their number.
+    /// Nothing if it uses others.
+    pub(crate) fn reshaped(
+        &self,
+        module: rspirv::dr::Module,
+        local: [u32; 3],
+    ) -> Result<Option<Self>, KernelError> {
+        let mut artifact = KernelArtifact::rewritten(&self.name, module, local)?;
+        let own = &self.interface.bindings;
+        let used = std::mem::replace(&mut artifact.interface.bindings, own.clone());
+        let is_own =
+            used.iter().all(|one| own.iter().any(|other| (other.at, other.kind) == (one.at, one.kind)));
+        Ok(is_own.then(|| self.made_into(artifact)))
+    }
+
+    fn made_into(&self, artifact: KernelArtifact) -> Self {
+        let KernelArtifact { repaired: _, interface, plain, normal } = artifact;
         let normal = normal.map(|module| NormalKernel::new(module, &interface.bindings));
-        Ok(Self {
+        Self {
             name: self.name.clone(),
             entry: self.entry.clone(),
             hash: plain::hash(&plain.contract, &self.entry),
@@ -325,9 +344,9 @@ impl Specialized {
             plain,
             normal: normal.map_err(Reason::from),
             variants: self.variants.of_variant(),
-            zeros: self.zeros.iter().copied().chain(zero).collect(),
+            zeros: self.zeros.clone(),
             is_repeated: self.is_repeated,
-        })
+        }
     }
 }
 

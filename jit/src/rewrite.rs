@@ -21,13 +21,16 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::kernel::{SetBinding, Specialized};
+use crate::kernel::Specialized;
 use crate::reason::RewriteReason;
 
 pub(crate) use definition::Definition;
 pub(crate) use free::why_not_free;
 pub(crate) use inline::{Coordinate, Digit, Ids, Part, Slots};
 pub(crate) use texel::Texels;
+
+/// What a rewrite that changes the shape alone does not do.
+const OTHER_BINDINGS: &str = "it uses other bindings";
 
 /// The order in which a placed kernel does its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,16 +116,10 @@ fn wrapped(
 ) -> Result<Specialized, RewriteReason> {
     let failed = |what: String| RewriteReason::Failed { what };
     let module = wrap::wrap(kernel, spread, order, local, widths).map_err(|what| failed(what.to_owned()))?;
-    let mut placed = kernel.rewritten(module, local, None).map_err(|error| failed(error.to_string()))?;
+    let placed = kernel.reshaped(module, local).map_err(|error| failed(error.to_string()))?;
+    let mut placed = placed.ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))?;
     placed.is_repeated |= order == Order::Rows;
-    // Arguments are told apart by their number.
-    let places = |one: &Specialized| -> Vec<SetBinding> {
-        one.interface.bindings.iter().map(|binding| binding.at).collect()
-    };
-    match places(&placed) == places(kernel) {
-        true => Ok(placed),
-        false => Err(failed("it does not use all of its bindings".to_owned())),
-    }
+    Ok(placed)
 }
 
 /// A free kernel of which each round of its loop is an item, and how many rounds there are; made once. It has so many times the work-groups in the first
@@ -135,16 +132,9 @@ pub(crate) fn rounds(kernel: &Specialized) -> Option<(Arc<Specialized>, u32)> {
     let make = || {
         let failed = |what: String| RewriteReason::Failed { what };
         let module = rounds::apart(kernel, &rounds).map_err(|what| failed(what.to_owned()))?;
-        let made = kernel.rewritten(module, kernel.interface.local_size, None);
+        let made = kernel.reshaped(module, kernel.interface.local_size);
         let made = made.map_err(|error| failed(error.to_string()))?;
-        let places = |one: &Specialized| -> Vec<_> {
-            let bindings = one.interface.bindings.iter();
-            bindings.map(|binding| (binding.at, binding.reads, binding.writes)).collect()
-        };
-        match places(&made) == places(kernel) {
-            true => Ok(Arc::new(made)),
-            false => Err(failed("it does not use all of its bindings".to_owned())),
-        }
+        made.map(Arc::new).ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))
     };
     let key = kernel.hash.into_iter().chain(*b"rounds").collect();
     Some((kernel.variants.get(key, make).ok()?, rounds.count))

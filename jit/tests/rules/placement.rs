@@ -3,6 +3,7 @@
 use vkfuse_jit::plan::{Internalization, Places, Promote};
 use vkfuse_jit::{Reason, RewriteReason};
 
+use super::glsl::{RECIPES, glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
 use super::rows::reduce;
 
@@ -395,6 +396,33 @@ probes! {
             .check()
             .fused(0)
             .on_rows(12, &[1]);
+    }
+
+    /// Arguments are told apart by their number, also where a kernel does nothing with some of them.
+    fn a_binding_without_use_does_not_keep_a_kernel_from_rows() {
+        if !is_possible() {
+            return;
+        }
+        let body = "if (i >= p.y) return; uint nobody = b[i]; z[i] = a[i] + c[i % p.x] + 1u;";
+        for recipe in RECIPES {
+            let idle = glsl(recipe, "a b c z", "16", body);
+            Lab::rewriting(60)
+                .promote(2, Promote::Private)
+                .submit(&norm(), [5, 1, 1], &[0, 1], &[12])
+                .submit(&idle, over(60), &[1, 4, 5, 2], &[12, 60])
+                .submit(&flat("a z", "a[i] * 3u"), over(60), &[2, 3], &[12, 60])
+                .check()
+                .fused(0)
+                .on_rows(12, &[1, 2])
+                .inside(2, Internalization::Private);
+            // The element that nobody looks at is written by another row.
+            Lab::rewriting(60)
+                .submit(&flat("a z", "a[(i + p.x) % p.y] + 1u"), over(60), &[0, 4], &[12, 60])
+                .submit(&norm(), [5, 1, 1], &[0, 1], &[12])
+                .submit(&idle, over(60), &[1, 4, 5, 2], &[12, 60])
+                .check()
+                .fused(0);
+        }
     }
 
     fn few_long_rows_stay_apart() {
