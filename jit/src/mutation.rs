@@ -108,7 +108,7 @@ mutants! {
     ImagesBeginAtTheirView: "views of one image begin at different texels",
     UniformsAreCoherent: "a uniform buffer over memory that another member writes is as good as a storage buffer",
     // Rounds, and values that a plan depends on.
-    #[load = true] AnyProductEnds: "a loop whose counter is multiplied ends, whether or not the counter wraps to zero",
+    AnyProductEnds: "a loop whose counter is multiplied ends, whether or not the counter wraps to zero",
     AnyValueWillDo: "a plan holds for other numbers in indices and conditions",
     EqualOnceIsEqual: "arguments that share a push constant still share it where they differ",
     ComputedIsPassedOn: "an argument that equals a number of the planner's may be another",

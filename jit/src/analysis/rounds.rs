@@ -7,7 +7,7 @@ use super::affine::{Affine, Atom, AtomId, Atoms};
 use super::cfg::Place;
 use super::evaluate::Evaluator;
 use super::expr::{CompareOp, GoesOn, LoopBound, Node, NodeId, Passed};
-use super::trip_counts::Rounds;
+use super::trip_counts::{Factor, Products, Rounds};
 use super::word::{Value, as_signed, as_unsigned};
 
 impl Evaluator<'_> {
@@ -20,6 +20,7 @@ impl Evaluator<'_> {
         for (index, one) in analysis.loops.iter().enumerate() {
             let rounds = match one.rounds {
                 Rounds::AtMost(n) => u128::from(n),
+                Rounds::Products(products) => u128::from(self.rounds_of_products(atoms, products)?),
                 Rounds::Counted => u128::try_from(self.rounds_of(atoms, index)?.1).ok()?,
                 Rounds::Unknown => return None,
             };
@@ -29,6 +30,22 @@ impl Evaluator<'_> {
             total = total.checked_add(each[each.len() - 1])?;
         }
         Some(total)
+    }
+
+    /// Rounds of a loop whose counter is multiplied, where all words that it goes by are numbers.
+    fn rounds_of_products(&mut self, atoms: &mut Atoms, products: Products) -> Option<u64> {
+        self.leave();
+        let mut word = |node: NodeId| {
+            let number = self.value(atoms, node).constant()?;
+            u64::try_from(number.rem_euclid(1 << self.analysis.exprs.get(node).width())).ok()
+        };
+        let by = match products.by {
+            Factor::Two => 2,
+            Factor::Word(node) => word(node)?,
+            // A shift by as many bits as there are has no value.
+            Factor::Shift(node) => 1 << word(node).filter(|&bits| bits < u64::from(products.width))?,
+        };
+        products.rounds(word(products.first)?, by, word(products.limit)?)
     }
 
     /// Fewest and most rounds that any invocation does of a loop that nothing but its test ends, and the atom that counts them.

@@ -34,7 +34,52 @@ pub(crate) enum Rounds {
     /// As its tests say.
     Counted,
     AtMost(u64),
+    /// As many as it takes to get to a limit by products: of words that may be known when a list is planned.
+    Products(Products),
     Unknown,
+}
+
+/// A counter that is multiplied in each round, and the limit below which the loop goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Products {
+    pub(crate) first: NodeId,
+    pub(crate) by: Factor,
+    pub(crate) limit: NodeId,
+    pub(crate) width: u8,
+    inclusive: bool,
+    signed: bool,
+}
+
+/// What a counter is multiplied by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Factor {
+    /// It is added to itself.
+    Two,
+    Word(NodeId),
+    /// A power of two.
+    Shift(NodeId),
+}
+
+impl Products {
+    /// How many rounds these words make. They are counted out, in words of the width that the counter has: one that wraps to zero never
+    /// gets there, and is followed no further than words have bits.
+    pub(crate) fn rounds(&self, first: u64, by: u64, limit: u64) -> Option<u64> {
+        let width = self.width;
+        let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
+        let below = |value: u64| match self.signed {
+            true => sign_extend(value, width) < sign_extend(limit, width),
+            false => value < limit,
+        };
+        let (mut value, mut rounds) = (first, 0);
+        while below(value) || self.inclusive && value == limit {
+            value = value.wrapping_mul(by) & mask;
+            rounds += 1;
+            if rounds > u64::from(width) {
+                return if mutant!(AnyProductEnds) { Some(rounds) } else { None };
+            }
+        }
+        Some(rounds)
+    }
 }
 
 impl Builder<'_> {
@@ -108,14 +153,12 @@ impl Builder<'_> {
         if phis.iter().any(|&phi| self.halves(phi, index)) {
             return Rounds::AtMost(64);
         }
-        let most = phis.into_iter().find_map(|phi| self.doublings(phi, index));
-        most.map_or(Rounds::Unknown, Rounds::AtMost)
+        let products = phis.into_iter().find_map(|phi| self.products(phi, index));
+        products.map_or(Rounds::Unknown, Rounds::Products)
     }
 
-    /// Rounds of a loop that goes on only while `phi` is below a constant, begins at a constant,
-    /// and multiplies it by a constant. They are counted out, in words of the width that it has: one that wraps to zero never
-    /// gets there, and is followed no further than words have bits.
-    fn doublings(&mut self, phi: u32, index: usize) -> Option<u64> {
+    /// What a loop goes by that goes on only while `phi` is below a limit and multiplies it in each round.
+    fn products(&mut self, phi: u32, index: usize) -> Option<Products> {
         let test = self.cfg.test_of(self.function, index)?;
         let Some(&Definition::Local { inst, block }) = self.definitions.get(&test.condition) else {
             return None;
@@ -132,34 +175,28 @@ impl Builder<'_> {
             (Op::SGreaterThanEqual, true) | (Op::SLessThan, false) if b == phi => (a, true, true),
             _ => return None,
         };
-        let (limit, width) = self.const_word(limit, block)?;
+        let limit = self.scalar(limit, block);
         let (mut first, mut factor) = (None, None);
         let &Definition::Local { inst, .. } = self.definitions.get(&phi)? else { return None };
         for pair in inst.operands.chunks(2) {
             let value = pair.first()?.id_ref_any()?;
             let from = self.cfg.block_of_label(pair.get(1)?.id_ref_any()?)?;
-            let (known, one) = match self.cfg.loops[index].blocks.contains(from) {
-                true => (&mut factor, self.factor_of(value, phi)?),
-                false => (&mut first, self.const_word(value, from)?.0),
+            let is_other = match self.cfg.loops[index].blocks.contains(from) {
+                true => {
+                    let by = self.factor_of(value, phi)?;
+                    factor.replace(by).is_some_and(|known| known != by)
+                }
+                false => {
+                    let word = self.scalar(value, from);
+                    first.replace(word).is_some_and(|known| known != word)
+                }
             };
-            if known.replace(one).is_some_and(|known| known != one) {
+            if is_other {
                 return None;
             }
         }
-        let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
-        let below = |value: u64| match signed {
-            true => sign_extend(value, width) < sign_extend(limit, width),
-            false => value < limit,
-        };
-        let (mut value, mut rounds) = (first?, 0);
-        while below(value) || inclusive && value == limit {
-            value = value.wrapping_mul(factor?) & mask;
-            rounds += 1;
-            if rounds > u64::from(width) {
-                return if mutant!(AnyProductEnds) { Some(rounds) } else { None };
-            }
-        }
-        Some(rounds)
+        let width = self.exprs.get(limit).width();
+        Some(Products { first: first?, by: factor?, limit, width, inclusive, signed })
     }
 
     /// Rounds of a loop that begins with a constant, makes the next one of it by another constant, and compares it with a third: they are
@@ -229,17 +266,14 @@ impl Builder<'_> {
     }
 
     /// What `value` is `phi` times, if that is a constant.
-    fn factor_of(&mut self, value: u32, phi: u32) -> Option<u64> {
+    fn factor_of(&mut self, value: u32, phi: u32) -> Option<Factor> {
         let Some(&Definition::Local { inst, block }) = self.definitions.get(&value) else { return None };
         let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
         match inst.class.opcode {
-            Op::IAdd if a == phi && b == phi => Some(2),
-            Op::IMul if a == phi => Some(self.const_word(b, block)?.0),
-            Op::IMul if b == phi => Some(self.const_word(a, block)?.0),
-            Op::ShiftLeftLogical if a == phi => {
-                let (by, _) = self.const_word(b, block)?;
-                1_u64.checked_shl(u32::try_from(by).ok()?).filter(|_| by < 32)
-            }
+            Op::IAdd if a == phi && b == phi => Some(Factor::Two),
+            Op::IMul if a == phi => Some(Factor::Word(self.scalar(b, block))),
+            Op::IMul if b == phi => Some(Factor::Word(self.scalar(a, block))),
+            Op::ShiftLeftLogical if a == phi => Some(Factor::Shift(self.scalar(b, block))),
             _ => None,
         }
     }

@@ -230,12 +230,35 @@ probes! {
         let signed = text.replace("1u; k < 64u", "1; k < 0x7fffffff").replace("* k;", "* u32(k);");
         let signed = signed.replace("k * 2u", "k * 2").replace("s += a", "if s > 0u { break; } s = 1u + a");
         ended_by(&limited(limit(1000), &signed, [&[], &[]]), &Reason::LoopRounds { limit: 1000 });
-        let steps_vary = kernel(
+    }
+
+    /// What a call's push constants say of products is known when the list is planned, and the plan depends on it.
+    fn loops_that_double_to_an_argument_are_counted() {
+        let text = kernel(
             "a z",
             "8",
-            "var s = 0u; for (var k = 1u; k < 64u; k = k * p.x) { s += a[gid.x] * k; } z[gid.x] = s;",
+            "var s = 0u; for (var k = p.y; k < p.x; k = k * p.z) { s += a[gid.x] * k; } z[gid.x] = s;",
         );
-        ended_by(&limited(limit(1000), &steps_vary, [&[2], &[2]]), &Reason::LoopRounds { limit: 1000 });
+        let limit = |n| move |l| Limits { max_loop_rounds: Some(n), ..l };
+        // Six rounds, and the one that finds the loop at its end.
+        let of = |x, y, z| [x, y, z];
+        limited(limit(14), &text, [&of(64, 1, 2), &of(64, 1, 2)]).fused(0);
+        ended_by(&limited(limit(13), &text, [&of(64, 1, 2), &of(64, 1, 2)]), &Reason::LoopRounds { limit: 13 });
+        limited(limit(11), &text, [&of(64, 1, 2), &of(64, 1, 4)]).fused(0);
+        ended_by(&limited(limit(10), &text, [&of(64, 1, 2), &of(64, 1, 4)]), &Reason::LoopRounds { limit: 10 });
+        ended_by(&limited(limit(13), &text, [&of(64, 1, 2), &of(65, 1, 2)]), &Reason::LoopRounds { limit: 13 });
+        let shifted = text.replace("k * p.z", "k << p.z");
+        limited(limit(14), &shifted, [&of(64, 1, 1), &of(64, 1, 1)]).fused(0);
+        ended_by(&limited(limit(13), &shifted, [&of(64, 1, 1), &of(64, 1, 1)]), &Reason::LoopRounds { limit: 13 });
+        let added = text.replace("k * p.z", "k + k");
+        limited(limit(14), &added, [&of(64, 1, 0), &of(64, 1, 0)]).fused(0);
+        // What does not grow never ends; a product that comes from memory is anything.
+        let from = text.replace("s += a", "if s > 0u { break; } s = 1u + a");
+        for push in [of(64, 0, 2), of(64, 1, 1), of(u32::MAX, 1, 2)] {
+            ended_by(&limited(limit(1000), &from, [&push, &push]), &Reason::LoopRounds { limit: 1000 });
+        }
+        let loaded = from.replace("k < p.x", "k < a[gid.x]");
+        ended_by(&limited(limit(1000), &loaded, [&[0, 1, 2], &[0, 1, 2]]), &Reason::LoopRounds { limit: 1000 });
     }
 
     /// More groups than the device takes are folded, for fused groups and for single kernels.

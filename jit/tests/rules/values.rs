@@ -52,6 +52,15 @@ probes! {
         assert!(!lab.holds_with(&[&[7, 2], &[8, 3]]));
     }
 
+    /// How often a loop goes round decides what is fused where a driver ends loops, also if no index depends on it.
+    fn rounds_of_products_have_to_be_the_same() {
+        let text = kernel("a z", "8", "var s = 0u; for (var k = 1u; k < p.x; k = k * 2u) { s += a[gid.x]; } z[gid.x] = s * p.y;");
+        let mut lab = twice(&text, [&[64, 2], &[64, 3]]);
+        lab.limits.max_loop_rounds = Some(14);
+        assert!(lab.holds_with(&[&[64, 5], &[64, 6]]));
+        assert!(!lab.holds_with(&[&[65, 2], &[64, 3]]), "as many as are too many");
+    }
+
     /// Equal arguments share a push constant, so that they have to stay equal, and others different.
     fn which_are_equal_has_to_be_the_same() {
         let text = kernel("a z", "8", "z[gid.x] = a[gid.x] * p.x;");
