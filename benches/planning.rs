@@ -1,6 +1,6 @@
 //! What planning costs by number of kernels, with rewrites and without, as a table. No driver and no device take part.
 //!
-//! `cargo bench --bench planning`. Each time is the least of many plans of the same list, made one after another on one core: other work on the
+//! `cargo bench --bench planning`, with a part of a list's name for those lists alone. Each time is the least of many plans of the same list, made one after another on one core: other work on the
 //! machine only adds to it.
 
 use std::path::Path;
@@ -233,7 +233,9 @@ fn main() {
         "| list | kernels | without rewrites, µs | dispatches | with rewrites, µs | dispatches | ratio |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- |");
-    for (name, make, counts) in lists {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let is_asked = |name: &str| asked.is_empty() || asked.iter().any(|part| name.contains(part.as_str()));
+    for (name, make, counts) in lists.into_iter().filter(|(name, ..)| is_asked(name)) {
         for &count in counts {
             let list = make(&kernels, count).submissions;
             let off = FuseOptions { no_rewrites: true, ..FuseOptions::default() };

@@ -101,10 +101,23 @@ impl Atoms {
 }
 
 /// An exact integer: `constant + sum of coefficient * atom`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Affine {
     pub(crate) terms: SmallVec<[(AtomId, i128); 3]>,
     pub(crate) constant: i128,
+}
+
+// Derived, they copy term by term, which is a part of planning's time.
+impl Clone for Affine {
+    fn clone(&self) -> Self {
+        Self { terms: SmallVec::from_slice(&self.terms), constant: self.constant }
+    }
+}
+
+impl Clone for Ranges {
+    fn clone(&self) -> Self {
+        Self(SmallVec::from_slice(&self.0))
+    }
 }
 
 /// Deepest nesting of quotients and remainders that is followed.
@@ -178,7 +191,7 @@ impl Affine {
 }
 
 /// Ranges of atoms that are tighter than their own.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Ranges(SmallVec<[(AtomId, i128, i128); 4]>);
 
 impl Ranges {

@@ -162,11 +162,11 @@ impl<'a> Evaluator<'a> {
         }
         // What has to hold for an access to happen is worked out without supposing that it does.
         for guard in guards {
-            self.assume(atoms, guard.condition, guard.holds, &mut facts);
+            let known = facts.len();
+            let says_all = self.assume(atoms, guard.condition, guard.holds, &mut facts);
             if !guard.in_past_loop {
-                let known = conditions.len();
-                exact &= self.assume(atoms, guard.condition, guard.holds, &mut conditions);
-                exact &= self.shows_steps(atoms, guard, &conditions[known..]);
+                conditions.extend_from_slice(&facts[known..]);
+                exact &= says_all && self.shows_steps(atoms, guard, &facts[known..]);
             }
         }
         self.memo.clear();

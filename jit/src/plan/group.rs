@@ -154,7 +154,16 @@ impl Group {
             self.shapes = shapes;
             return Ok(());
         }
-        // Another mapping gives every member other ids: start over with it.
+        // Another mapping gives every member other ids: start over with it. Those first that the next one has a buffer in common
+        // with: what keeps it apart from them does so among all.
+        let near: Vec<usize> =
+            (self.start..next).filter(|&at| have_in_common(&list[at], &list[next])).collect();
+        if near.len() < self.forms.len() {
+            let mut group = Self::empty(self.start, layout, shapes);
+            for position in near.into_iter().chain([next]) {
+                group.add(list, uses, position, options, limits)?;
+            }
+        }
         let mut group = Self::empty(self.start, layout, shapes);
         for position in self.start..=next {
             group.add(list, uses, position, options, limits)?;
@@ -465,6 +474,11 @@ fn slow_broadcast(next: &Submission, limits: &Limits) -> Option<Reason> {
     let limit = limits.max_broadcast_bytes?;
     let bytes = next.args.iter().map(|arg| arg.len).sum();
     (bytes > limit).then_some(Reason::SlowBroadcast { bytes, limit })
+}
+
+/// Whether two submissions use one buffer.
+fn have_in_common(a: &Submission, b: &Submission) -> bool {
+    a.args.iter().any(|arg| b.args.iter().any(|other| arg.buffer == other.buffer))
 }
 
 /// Whether an access reads what the driver takes for unchanged while the kernel runs: through a uniform buffer, or by sampling.
