@@ -16,12 +16,13 @@
 //! # Leaves alone
 //! - whether some item stores what is read: that depends on the numbers of a call (`plan::inline`)
 
+mod ids;
 mod import;
 mod texel;
 
 use ahash::AHashMap;
 use rspirv::dr::{Block, Instruction, Module, Operand};
-use rspirv::spirv::{BuiltIn, Op, SelectionControl, Word};
+use rspirv::spirv::{Op, SelectionControl, Word};
 use smallvec::SmallVec;
 
 use super::definition::{Definition, Line};
@@ -453,139 +454,6 @@ impl Copy<'_> {
         self.import.decorate(&mut self.writer, old, new);
         self.values.insert(old, new);
         Ok(())
-    }
-
-    /// A load: of an element, an argument or an id.
-    fn argument(&mut self, code: &mut Vec<Instruction>, inst: &Instruction, place: &Place) -> Result<()> {
-        let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("an instruction without a result")?;
-        let pointer = inst.operands.first().and_then(Operand::id_ref_any).ok_or("a load of nothing")?;
-        let (base, path) = self.import.path(pointer).ok_or("a pointer that is not followed")?;
-        if let Some(builtin) = self.import.builtin(base) {
-            let value = self.id(code, builtin, &path, place)?;
-            self.values.insert(old, value);
-            return Ok(());
-        }
-        let own = self.import.global(&mut self.writer, ty)?;
-        let mut value = if self.import.is_push(base) {
-            let argument = self.import.argument(&mut self.writer, &path, ty)?;
-            self.writer.load(code, argument)
-        } else {
-            let variable = self.import.global(&mut self.writer, base)?;
-            let mut place = variable;
-            if let Some(chain) = self.import.chain(pointer) {
-                let to = self.import.global(&mut self.writer, chain.result_type.unwrap_or(0))?;
-                let mut operands = vec![Operand::IdRef(variable)];
-                for index in path {
-                    operands.push(Operand::IdRef(self.value(index)?));
-                }
-                place = self.writer.fresh();
-                code.push(Instruction::new(chain.class.opcode, Some(to), Some(place), operands));
-            }
-            let id = self.writer.fresh();
-            code.push(Instruction::new(Op::Load, Some(own), Some(id), vec![Operand::IdRef(place)]));
-            id
-        };
-        // What the consumer loads as well, or has as an argument, it may have computed with.
-        let becomes_floats = self.producer.floats.numbers.loads.contains(&old);
-        if self.zero.is_some() && (self.import.holds_floats(ty) || becomes_floats) {
-            value = self.hide(code, value, own)?;
-        }
-        self.values.insert(old, value);
-        Ok(())
-    }
-
-    /// An id of the item that stores what is at this place.
-    fn id(
-        &mut self,
-        code: &mut Vec<Instruction>,
-        builtin: BuiltIn,
-        path: &[Word],
-        place: &Place,
-    ) -> Result<Word> {
-        let dims = match (self.dims, place) {
-            (Some(dims), _) => dims,
-            (None, Place::Element(number)) => self.digits(code, *number),
-            (None, Place::Texel(coordinates)) => self.item_at(code, coordinates),
-        };
-        self.dims = Some(dims);
-        let [global, group, local] = dims;
-        let three = match builtin {
-            BuiltIn::GlobalInvocationId => global,
-            BuiltIn::WorkgroupId => group,
-            BuiltIn::LocalInvocationId => local,
-            BuiltIn::LocalInvocationIndex => {
-                let mut index = local[2];
-                for d in [1, 0] {
-                    let size = self.writer.constant(self.size[d]);
-                    index = self.writer.math(code, Op::IMul, index, size);
-                    index = self.writer.math(code, Op::IAdd, index, local[d]);
-                }
-                return Ok(index);
-            }
-            _ => return Err("built-ins other than its ids"),
-        };
-        match path {
-            [] => {
-                let (vector, id) = (self.writer.uvec3(), self.writer.fresh());
-                let parts = three.map(Operand::IdRef).to_vec();
-                code.push(Instruction::new(Op::CompositeConstruct, Some(vector), Some(id), parts));
-                Ok(id)
-            }
-            [index] => {
-                let index = self.import.constant(*index).and_then(|index| three.get(index as usize).copied());
-                index.ok_or("a component of an id chosen at run time")
-            }
-            _ => Err("an id of another type"),
-        }
-    }
-
-    /// Takes an index apart: global, group and local id.
-    fn digits(&mut self, code: &mut Vec<Instruction>, number: Word) -> [[Word; 3]; 3] {
-        let zero = self.writer.constant(0);
-        let mut rest = number;
-        if let Some(first) = self.first {
-            let first = self.writer.load(code, first);
-            rest = self.writer.math(code, Op::ISub, rest, first);
-        }
-        let mut dims = [[zero; 3]; 3];
-        let digits = self.ids.digits.clone();
-        for (at, digit) in digits.iter().enumerate().rev() {
-            let mut value = rest;
-            if let Some(&weight) = at.checked_sub(1).and_then(|at| self.weights.get(at)) {
-                let weight = self.writer.load(code, weight);
-                value = self.writer.math(code, Op::UDiv, rest, weight);
-                rest = self.writer.math(code, Op::UMod, rest, weight);
-            }
-            if digit.mirrored {
-                let before = digits.iter().take(at).filter(|digit| digit.mirrored).count();
-                let greatest = self.writer.load(code, self.greatest[before]);
-                value = self.writer.math(code, Op::ISub, greatest, value);
-            }
-            let part = match digit.part {
-                Part::Global => 0,
-                Part::Group => 1,
-                Part::Local => 2,
-            };
-            dims[part][usize::from(digit.dim)] = value;
-        }
-        for (d, size) in self.size.into_iter().enumerate() {
-            let has = |part: Part| digits.iter().any(|digit| (digit.dim, digit.part) == (d as u8, part));
-            let size = self.writer.constant(size);
-            if has(Part::Global) {
-                self.parts_of_global(code, &mut dims, d);
-            } else if has(Part::Group) || has(Part::Local) {
-                let start = self.writer.math(code, Op::IMul, dims[1][d], size);
-                dims[0][d] = self.writer.math(code, Op::IAdd, start, dims[2][d]);
-            }
-        }
-        dims
-    }
-
-    /// Group and local id of a dimension, by its global id.
-    fn parts_of_global(&mut self, code: &mut Vec<Instruction>, dims: &mut [[Word; 3]; 3], d: usize) {
-        let size = self.writer.constant(self.size[d]);
-        dims[1][d] = self.writer.math(code, Op::UDiv, dims[0][d], size);
-        dims[2][d] = self.writer.math(code, Op::UMod, dims[0][d], size);
     }
 
     /// The same bits as a value of another type.
