@@ -19,6 +19,7 @@ mod input_forms;
 mod kept_lists;
 mod kernel_artifacts;
 mod known_lists;
+mod known_lists_differ;
 mod library_chains;
 mod library_kernels;
 mod numbers;
