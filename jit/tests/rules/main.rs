@@ -24,6 +24,7 @@ mod load_once;
 mod loops;
 mod numbers;
 mod order;
+mod placed_grids;
 mod placed_rounds;
 mod placement;
 mod promotion;

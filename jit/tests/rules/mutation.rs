@@ -40,6 +40,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("floats", super::floats::ALL),
     ("inlining", super::inlining::ALL),
     ("placement", super::placement::ALL),
+    ("placed_grids", super::placed_grids::ALL),
     ("placed_rounds", super::placed_rounds::ALL),
     ("squares", super::squares::ALL),
     ("load_once", super::load_once::ALL),
