@@ -3,23 +3,13 @@
 mod list;
 
 use list::{List, kernel};
+use vkfuse_fuzz::devices::desktop;
 use vkfuse_jit::kernel::{Kernel, Module};
 use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Promote, ShapeFacts, plan};
 use vkfuse_jit::{Reason, plan::Plan};
 
-fn limits() -> Limits {
-    Limits {
-        max_push_bytes: 256,
-        max_shared_bytes: 48 << 10,
-        max_storage_buffers: 64,
-        max_work_group_size: [1024, 1024, 64],
-        max_work_group_invocations: 1024,
-        ..Limits::default()
-    }
-}
-
 fn planned(list: &List) -> Plan {
-    let plan = plan(&list.submissions, &FuseOptions::default(), &limits()).expect("plan");
+    let plan = plan(&list.submissions, &FuseOptions::default(), &desktop()).expect("plan");
     for step in &plan.steps {
         step.build().expect("the module stands");
     }
@@ -81,7 +71,7 @@ fn splits_at_a_reversal_across_groups() {
     list.submit(&reverse, [16, 1, 1], &[0, 1], &n);
     list.submit(&mul, [16, 1, 1], &[1, 1, 2], &n);
     let as_they_are = FuseOptions { no_rewrites: true, ..FuseOptions::default() };
-    let plan = plan(&list.submissions, &as_they_are, &limits()).expect("plan");
+    let plan = plan(&list.submissions, &as_they_are, &desktop()).expect("plan");
     assert_eq!(plan.steps.len(), 2);
     assert!(matches!(plan.report.splits[0].reason, Reason::CrossGroup(_)), "{:?}", plan.report.splits);
 }
@@ -153,7 +143,7 @@ fn looped(rounds: u32) -> Plan {
     let mut list = List::new(64);
     list.submit(&kernel, [1, 1, 1], &[0, 1], &push);
     list.submit(&kernel, [1, 1, 1], &[1, 2], &push);
-    let limits = Limits { max_loop_rounds: Some(65_535), ..limits() };
+    let limits = Limits { max_loop_rounds: Some(65_535), ..desktop() };
     plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan")
 }
 
@@ -215,7 +205,7 @@ fn a_larger_member_enlarges_the_work_group_of_the_dispatch() {
 /// The chain under a device's taste, and what became of it.
 fn shaped(n: u32, group_size: u32, items: u32, vectors: bool, promote: Promote) -> Plan {
     let limits =
-        Limits { shape: ShapeFacts { group_size, items, vectors, ..ShapeFacts::default() }, ..limits() };
+        Limits { shape: ShapeFacts { group_size, items, vectors, ..ShapeFacts::default() }, ..desktop() };
     let plan = plan(&chain(n, promote).submissions, &FuseOptions::default(), &limits).expect("plan");
     plan.steps.iter().for_each(|step| drop(step.build().expect("the module stands")));
     plan
@@ -260,7 +250,7 @@ fn functions(calls: [(u32, u32); 2]) -> usize {
     }
     let limits = Limits {
         shape: ShapeFacts { group_size: 256, items: 4, vectors: true, ..ShapeFacts::default() },
-        ..limits()
+        ..desktop()
     };
     let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
     assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);
@@ -293,7 +283,7 @@ fn keeps_the_shape_of_kernels_that_meet_in_a_work_group() {
     list.submit(&kernel("pair/mul_grouped.spv"), [4, 1, 1], &[2, 3, 4], &[]);
     let limits = Limits {
         shape: ShapeFacts { group_size: 128, items: 4, vectors: true, ..ShapeFacts::default() },
-        ..limits()
+        ..desktop()
     };
     let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
     let own = list.submissions[0].kernel.interface.local_size;
@@ -308,7 +298,7 @@ fn overwrites(path: &str, n: u32, groups: u32, arg: usize, push: &[u32]) -> bool
     let buffers: Vec<u64> = (0..kernel.interface.bindings.len() as u64).collect();
     let push: Vec<u8> = push.iter().flat_map(|word| word.to_le_bytes()).collect();
     list.submit(&kernel, [groups, 1, 1], &buffers, &push);
-    vkfuse_jit::plan::overwrites(&list.submissions[0], arg, &limits())
+    vkfuse_jit::plan::overwrites(&list.submissions[0], arg, &desktop())
 }
 
 #[test]
@@ -355,7 +345,7 @@ fn loop_overwrites(n: u32, groups: u32, work: &str) -> bool {
     let push = if kernel.interface.push.is_some() { &push[..] } else { &[] };
     list.submit(&kernel, [groups, 1, 1], &buffers, push);
     let z = bindings.iter().position(|b| b.at.binding == 1).expect("written");
-    vkfuse_jit::plan::overwrites(&list.submissions[0], z, &limits())
+    vkfuse_jit::plan::overwrites(&list.submissions[0], z, &desktop())
 }
 
 #[test]
@@ -391,7 +381,7 @@ fn knows_that_every_pixel_is_written() {
         let mut list = List::new(elements);
         let push: Vec<u8> = [width, height].iter().flat_map(|word| word.to_le_bytes()).collect();
         list.submit(&kernel, groups, &[0, 1], &push);
-        vkfuse_jit::plan::overwrites(&list.submissions[0], 1, &limits())
+        vkfuse_jit::plan::overwrites(&list.submissions[0], 1, &desktop())
     };
     assert!(image(100, 50, [7, 4, 1], 5000));
     assert!(image(64, 32, [4, 2, 1], 2048));
@@ -431,7 +421,7 @@ fn softmax_groups(promote: Promote, max_broadcast_bytes: Option<u64>, force: boo
     ] {
         list.submit(&kernel(&format!("softmax/{name}.spv")), [1024, 1, 1], buffers, &push);
     }
-    let limits = Limits { max_broadcast_bytes, ..limits() };
+    let limits = Limits { max_broadcast_bytes, ..desktop() };
     let plan = plan(&list.submissions, &FuseOptions { force, ..FuseOptions::default() }, &limits);
     let plan = plan.expect("plan");
     for split in &plan.report.splits {
@@ -469,7 +459,7 @@ fn what_is_seen_through_overlapping_bindings_is_coherent() {
     list.submissions[1].args[0].len -= 64;
     let limits = Limits {
         shape: ShapeFacts { group_size: 256, items: 4, vectors: true, ..ShapeFacts::default() },
-        ..limits()
+        ..desktop()
     };
     let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
     assert_eq!(plan.steps.len(), 1, "{:#?}", plan.report);

@@ -13,18 +13,8 @@ use std::path::{Path, PathBuf};
 
 use list::{List, kernel};
 use rspirv::binary::Disassemble;
+use vkfuse_fuzz::devices::desktop;
 use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan};
-
-fn limits() -> Limits {
-    Limits {
-        max_push_bytes: 256,
-        max_shared_bytes: 48 << 10,
-        max_storage_buffers: 64,
-        max_work_group_size: [1024, 1024, 64],
-        max_work_group_invocations: 1024,
-        ..Limits::default()
-    }
-}
 
 fn bytes(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
@@ -162,68 +152,68 @@ fn step_text(list: &List, step: &Step) -> String {
 
 #[test]
 fn chain_in_registers() {
-    check("chain", &chain(1_000_003), &limits());
+    check("chain", &chain(1_000_003), &desktop());
 }
 
 #[test]
 fn chain_of_four_items_an_invocation() {
     let shape = ShapeFacts { group_size: 128, items: 4, vectors: true, ..ShapeFacts::default() };
-    check("chain_four_items", &chain(1_000_003), &Limits { shape, ..limits() });
+    check("chain_four_items", &chain(1_000_003), &Limits { shape, ..desktop() });
 }
 
 #[test]
 fn rows_of_a_softmax() {
-    check("softmax_rows", &softmax(), &limits());
+    check("softmax_rows", &softmax(), &desktop());
 }
 
 #[test]
 fn reversal_in_the_group_through_memory() {
     let list = pair("pair/add_mirrored.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::None);
-    check("reversal_in_the_group", &list, &limits());
+    check("reversal_in_the_group", &list, &desktop());
 }
 
 #[test]
 fn reversal_in_the_group_through_shared_memory() {
     let list = pair("pair/add_mirrored.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::Local);
-    check("promoted_to_local", &list, &limits());
+    check("promoted_to_local", &list, &desktop());
 }
 
 #[test]
 fn tiles_in_shared_memory_of_their_own() {
     let list = pair("pair/add_own_shared.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::Local);
-    check("tiles", &list, &limits());
+    check("tiles", &list, &desktop());
 }
 
 #[test]
 fn two_dimensions() {
     let list = pair("pair/add_2d.spv", "pair/mul_2d.spv", [10, 9, 1], &[79, 67, 1], Promote::Private);
-    check("two_dimensions", &list, &limits());
+    check("two_dimensions", &list, &desktop());
 }
 
 #[test]
 fn strided_loop_over_four_elements() {
     let list = pair("pair/add_four.spv", "pair/mul_four.spv", [16, 1, 1], &[128], Promote::Private);
-    check("strided_loop", &list, &limits());
+    check("strided_loop", &list, &desktop());
 }
 
 #[test]
 fn kernels_of_two_local_sizes() {
-    check("two_local_sizes", &two_local_sizes(), &limits());
+    check("two_local_sizes", &two_local_sizes(), &desktop());
 }
 
 #[test]
 fn push_constants_that_are_the_same_are_one() {
-    check("merged_push_constants", &merged_push_constants(), &limits());
+    check("merged_push_constants", &merged_push_constants(), &desktop());
 }
 
 #[test]
 fn list_that_is_split() {
     let options = FuseOptions { no_rewrites: true, ..FuseOptions::default() };
-    check_with("split", &split(), &options, &limits());
+    check_with("split", &split(), &options, &desktop());
 }
 
 /// The same list: what the reversal reads is worked out where it is read.
 #[test]
 fn list_that_is_inlined() {
-    check("inlined", &split(), &limits());
+    check("inlined", &split(), &desktop());
 }

@@ -12,6 +12,7 @@ use vkfuse_jit::plan::{
 
 use crate::again;
 use crate::compile;
+use crate::devices;
 use crate::inside;
 use crate::list::List;
 use crate::meet::Touches;
@@ -124,11 +125,7 @@ pub(crate) fn limits(list: &List) -> Limits {
         loops: WRITTEN_OUT[list.shape as usize % WRITTEN_OUT.len()],
         subgroup_size: [8, 4, 0, 2, 16][list.shape as usize / 3 % 5],
         max_push_bytes: [256, 16, 32, 4, 0][list.shape as usize / 2 % 5],
-        max_shared_bytes: 32 << 10,
-        max_storage_buffers: 16,
-        max_work_group_size: [256, 256, 64],
-        max_work_group_invocations: 256,
-        ..Limits::default()
+        ..devices::middling()
     }
 }
 

@@ -21,6 +21,7 @@ mod again;
 mod body;
 mod compile;
 pub mod corpus;
+pub mod devices;
 mod dump;
 mod inside;
 mod judge;

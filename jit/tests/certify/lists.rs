@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use vkfuse_fuzz::devices::desktop;
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 use vkfuse_jit::plan::{Arg, BufferId, Limits, Promote, ShapeFacts, SmallScalars, Submission};
 
@@ -17,14 +18,10 @@ const BYTES: u64 = 1 << 16;
 
 pub(crate) fn limits(items: u32) -> Limits {
     Limits {
-        max_push_bytes: 256,
-        max_shared_bytes: 48 << 10,
         max_storage_buffers: 32,
-        max_work_group_size: [1024, 1024, 64],
-        max_work_group_invocations: 1024,
         shape: ShapeFacts { group_size: 0, items, vectors: items > 1, ..ShapeFacts::default() },
         small_scalars: SmallScalars { int8: true, int16: true, float16: true },
-        ..Limits::default()
+        ..desktop()
     }
 }
 

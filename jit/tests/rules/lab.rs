@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use vkfuse_fuzz::devices::middling;
 use vkfuse_interp::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, claims, execute};
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind;
@@ -142,14 +143,7 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn new(elements: u64) -> Self {
-        let limits = Limits {
-            max_push_bytes: 256,
-            max_shared_bytes: 16 << 10,
-            max_storage_buffers: 16,
-            max_work_group_size: [256, 256, 64],
-            max_work_group_invocations: 256,
-            ..Limits::default()
-        };
+        let limits = Limits { max_shared_bytes: 16 << 10, ..middling() };
         Self {
             elements,
             submissions: Vec::new(),

@@ -4,6 +4,7 @@ use ahash::AHashSet;
 
 use super::case::{Case, Family, Legality};
 use super::tally::{Split, Verdict};
+use crate::devices;
 use vkfuse_interp::{
     Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, Trace, execute, execute_traced,
 };
@@ -67,11 +68,7 @@ pub fn limits(case: &Case) -> Limits {
         loops: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
         subgroup_size: [8, 4, 0, 2, 16, 32][turn / 2 % 6],
         max_push_bytes: [256, 16, 0, 8, 256, 4, 32][turn % 7],
-        max_shared_bytes: 32 << 10,
-        max_storage_buffers: 16,
-        max_work_group_size: [256, 256, 64],
-        max_work_group_invocations: 256,
-        ..Limits::default()
+        ..devices::middling()
     }
 }
 
@@ -138,15 +135,7 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
 /// # Panics
 /// If a list cannot be planned.
 pub fn planned(case: &Case) -> Verdict {
-    let limits = Limits {
-        max_push_bytes: 256,
-        max_shared_bytes: 48 << 10,
-        max_storage_buffers: 64,
-        max_work_group_size: [1024, 1024, 64],
-        max_work_group_invocations: 1024,
-        ..Limits::default()
-    };
-    let plan = plan(&case.submissions, &FuseOptions::default(), &limits);
+    let plan = plan(&case.submissions, &FuseOptions::default(), &devices::desktop());
     of_plan(case, &plan.expect("a list that can be planned"))
 }
 
