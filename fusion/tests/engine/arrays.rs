@@ -282,6 +282,45 @@ fn elements_may_be_the_same_bytes_or_disjoint_ones() {
     rig.assert_no_validation_messages();
 }
 
+/// What overlaps an element that is written is refused; elements that are only read may overlap, as far as constants say which these are.
+#[test]
+fn elements_that_are_only_read_may_overlap() {
+    let rig = rig!();
+    let held: Vec<f32> = (0..5 * 1024).map(|i| i as f32).collect();
+    let pool = rig.context.buffer_from(&held).unwrap();
+    let biases = [1.0f32, 0.5].map(|bias| rig.context.buffer_from(&[bias; 4]).unwrap());
+    let kernel = rig.kernel("arrays/constant");
+    let specialized = kernel.specialized(&[]).unwrap();
+    let bindings = specialized.interface.bindings.iter();
+    let of_rows = bindings.filter(|binding| binding.at.whole() == SetBinding::from(0));
+    let accessed: Vec<(bool, bool)> = of_rows.map(|binding| (binding.reads, binding.writes)).collect();
+    assert_eq!(accessed, [(true, false), (true, false), (true, false), (true, true)]);
+    let sum = |starts: [usize; 4]| {
+        rig.queue.submit(|h| {
+            let accessors = [pool.read(), pool.read(), pool.read(), pool.read_write()];
+            h.args(0, accessors.into_iter().zip(starts).map(|(accessor, start)| accessor.range(start, 1024)));
+            h.args(1, biases.iter().map(Buffer::read)).push(&N).dispatch_items(&kernel, [N, 1, 1]);
+        })
+    };
+    sum([0, 512, 1024, 4096]).unwrap();
+    let found = pool.download().unwrap();
+    let wanted = |i: usize| match i.checked_sub(4096) {
+        Some(k) if k < N as usize => held[i] + held[k] + held[512 + k] + held[1024 + k] + 0.5,
+        _ => held[i],
+    };
+    (0..held.len()).for_each(|i| assert_eq!(found[i], wanted(i), "element {i}"));
+    // Of what is written, no part is another's, on either side of it.
+    for starts in [[512, 1024, 2048, 0], [3072, 0, 1024, 3584]] {
+        let found = problem(sum(starts));
+        let is_said = matches!(
+            found,
+            SubmitError::Overlap { a: SetBinding { element: 0, .. }, b: SetBinding { element: 3, .. }, .. }
+        );
+        assert!(is_said, "{found}");
+    }
+    rig.assert_no_validation_messages();
+}
+
 /// Two kernels, one with an array, two more.
 fn list(rig: &Rig, [a, b, c, d, e]: [&Buffer<f32>; 5]) {
     line(rig, a, b);
@@ -558,7 +597,7 @@ fn what_does_not_fit_is_an_error() {
         h.dispatch_items(&kernel, [N, 1, 1]);
     }));
     assert!(
-        matches!(found, SubmitError::WriteThroughRead { at: SetBinding { element: 0, .. }, .. }),
+        matches!(found, SubmitError::WriteThroughRead { at: SetBinding { element: 3, .. }, .. }),
         "{found}"
     );
     // A length that nobody says.

@@ -91,7 +91,8 @@ pub struct Binding {
     pub min_size: u64,
     /// `ArrayStride` of a trailing runtime array.
     pub runtime_stride: Option<u32>,
-    /// The array of descriptors that it is an element of. All elements are accessed as any of them is.
+    /// The array of descriptors that it is an element of. Where all elements are chosen by constants, each is accessed as its own
+    /// number is; where not, all are as any of them is.
     pub array: Option<DescriptorArray>,
 }
 
@@ -256,7 +257,7 @@ fn bindings(
     variables: &[Variable],
     names: &AHashMap<u32, String>,
 ) -> Vec<Binding> {
-    let touched = Touched::of(module, variables);
+    let touched = Touched::of(module, defs, variables);
     let dynamic = dynamic(module, defs);
     let mut list: BTreeMap<SetBinding, Binding> = BTreeMap::new();
     for variable in variables {
@@ -267,7 +268,6 @@ fn bindings(
         let block = buffer.then(|| layout::block(variable.ty, defs));
         let name =
             [variable.id, variable.ty].iter().find_map(|id| names.get(id).filter(|name| !name.is_empty()));
-        let (reads, writes) = touched.by(variable.id);
         let binding = Binding {
             at,
             kind: match kind {
@@ -279,8 +279,8 @@ fn bindings(
                 Kind::Other(kind) => BindingKind::Other(kind),
             },
             name: name.cloned(),
-            reads,
-            writes,
+            reads: false,
+            writes: false,
             min_size: block.as_ref().map_or(0, |block| block.fixed),
             runtime_stride: block.and_then(|block| block.runtime_stride),
             array: match array {
@@ -292,7 +292,8 @@ fn bindings(
         };
         for element in 0..binding.array.map_or(1, |array| array.len.max(1)) {
             let at = at.element(element);
-            let binding = Binding { at, ..binding.clone() };
+            let (reads, writes) = touched.by(variable.id, element);
+            let binding = Binding { at, reads, writes, ..binding.clone() };
             match list.get_mut(&at) {
                 None => {
                     list.insert(at, binding);
@@ -385,14 +386,22 @@ fn push(kernel: &str, defs: &Defs<'_>, variables: &[Variable]) -> Result<Option<
     Ok(Some(PushLayout { size: bytes as u32, members: layout::scalars(variable.ty, defs) }))
 }
 
-/// Which variables are read and written.
+/// Which variables are read and written, and which elements of arrays of descriptors.
 struct Touched {
+    /// Pointers to elements of the arrays whose elements are all chosen by constants, by variable, with the number of the element.
+    elements: AHashMap<u32, Vec<(u32, u32)>>,
+    /// Variables, and of these arrays the pointers to elements.
     reads: AHashSet<u32>,
     writes: AHashSet<u32>,
 }
 
 impl Touched {
-    fn of(module: &Module, variables: &[Variable]) -> Touched {
+    fn of(module: &Module, defs: &Defs<'_>, variables: &[Variable]) -> Touched {
+        let elements = elements(module, defs, variables);
+        let roots_of = |variable: &&Variable| match elements.get(&variable.id) {
+            Some(chosen) => chosen.iter().map(|&(pointer, _)| pointer).collect(),
+            None => vec![variable.id],
+        };
         let (handles, buffers): (Vec<&Variable>, Vec<&Variable>) = variables
             .iter()
             .filter(|variable| matches!(variable.role, Role::Resource { .. }))
@@ -402,11 +411,13 @@ impl Touched {
                 };
                 matches!(kind, Kind::Other(_))
             });
-        let mut touched = Touched { reads: AHashSet::new(), writes: AHashSet::new() };
-        let roots = Roots::trace(module, buffers.iter().map(|variable| variable.id));
+        let (handles, buffers): (Vec<u32>, Vec<u32>) =
+            (handles.iter().flat_map(roots_of).collect(), buffers.iter().flat_map(roots_of).collect());
+        let mut touched = Touched { elements, reads: AHashSet::new(), writes: AHashSet::new() };
+        let roots = Roots::trace(module, buffers.into_iter());
         touched.collect(module, &roots, touch_memory);
         if !handles.is_empty() {
-            let roots = Roots::trace_handles(module, handles.iter().map(|variable| variable.id));
+            let roots = Roots::trace_handles(module, handles.into_iter());
             touched.collect(module, &roots, touch_handle);
         }
         touched
@@ -430,9 +441,45 @@ impl Touched {
         }
     }
 
-    fn by(&self, variable: u32) -> (bool, bool) {
-        (self.reads.contains(&variable), self.writes.contains(&variable))
+    /// Whether an element is read and written; of what is no array, whether the variable is.
+    fn by(&self, variable: u32, element: u32) -> (bool, bool) {
+        let Some(chosen) = self.elements.get(&variable) else {
+            return (self.reads.contains(&variable), self.writes.contains(&variable));
+        };
+        let is_in =
+            |touched: &AHashSet<u32>| chosen.iter().any(|(id, of)| *of == element && touched.contains(id));
+        (is_in(&self.reads), is_in(&self.writes))
     }
+}
+
+/// The arrays of descriptors that nothing but access chains by constants uses: the pointers these make, and to which element.
+fn elements(module: &Module, defs: &Defs<'_>, variables: &[Variable]) -> AHashMap<u32, Vec<(u32, u32)>> {
+    let len_of = |variable: &Variable| match variable.role {
+        Role::Resource { array: Some(Length::Of(len)), .. } => Some((variable.id, len)),
+        _ => None,
+    };
+    let lens: AHashMap<u32, u32> = variables.iter().filter_map(len_of).collect();
+    let mut elements: AHashMap<u32, Vec<(u32, u32)>> = lens.keys().map(|id| (*id, Vec::new())).collect();
+    if lens.is_empty() {
+        return elements;
+    }
+    for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
+        let ids = || inst.operands.iter().map(|operand| operand.id_ref_any().unwrap_or(0));
+        for (number, array) in ids().enumerate().filter(|(_, id)| lens.contains_key(id)) {
+            let is_chain = matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain);
+            let element =
+                ids().nth(1).and_then(|index| defs.constant(index)).filter(|_| is_chain && number == 0);
+            match (element, inst.result_id) {
+                (Some(element), Some(pointer)) if element < u64::from(lens[&array]) => {
+                    elements.entry(array).and_modify(|all| all.push((pointer, element as u32)));
+                }
+                _ => {
+                    elements.remove(&array);
+                }
+            }
+        }
+    }
+    elements
 }
 
 /// What an instruction does with a pointer. Passing it on is followed by the tracing; whatever is not
