@@ -1,5 +1,6 @@
 //! Kernels with arrays of descriptors: each element is bound, ordered and rebound as an argument of its own.
 
+use super::around::{Around, N, line};
 use crate::support::{Rig, own, shader};
 use vkfuse::error::SubmitError;
 use vkfuse::vulkano::{
@@ -10,12 +11,9 @@ use vkfuse::vulkano::{
     },
 };
 use vkfuse::{
-    Accessor, Buffer, Context, Error, Event, FusionProperties, FusionWrapper, Image, Kernel, Outcome,
-    QueueOptions, SetBinding,
+    Accessor, Buffer, Context, Error, Event, FusionProperties, FusionWrapper, Image, Kernel, QueueOptions,
+    SetBinding,
 };
-
-/// No multiple of what a work-group has.
-const N: u32 = 1000;
 
 fn numbers(seed: u32) -> Vec<f32> {
     (0..N).map(|i| ((i + seed).wrapping_mul(2_654_435_761) >> 20) as f32).collect()
@@ -27,14 +25,6 @@ fn plus(numbers: &[f32], add: f32) -> Vec<f32> {
 
 fn buffer(rig: &Rig, numbers: &[f32]) -> Buffer<f32> {
     rig.context.buffer_from(numbers).unwrap()
-}
-
-fn line(rig: &Rig, from: &Buffer<f32>, to: &Buffer<f32>) {
-    let kernel = rig.kernel("library/line");
-    let submitted = rig.queue.submit(|h| {
-        h.arg(0, from.read()).arg(1, to.write()).push(&N).dispatch_items(&kernel, [N, 1, 1]);
-    });
-    submitted.unwrap();
 }
 
 /// A kernel that chooses elements by numbers that are no constants, if the device can do that. If not, it says so.
@@ -321,68 +311,19 @@ fn elements_that_are_only_read_may_overlap() {
     rig.assert_no_validation_messages();
 }
 
-/// Two kernels, one with an array, two more.
-fn list(rig: &Rig, [a, b, c, d, e]: [&Buffer<f32>; 5]) {
-    line(rig, a, b);
-    line(rig, b, c);
-    pushed(rig, &[e, c, b, d, b], 1, 3).unwrap();
-    line(rig, d, e);
-    line(rig, e, a);
-}
-
 #[test]
 fn lists_fuse_around_them_and_are_kept_and_rebound() {
     let rig = rig!();
-    let make = || [0, 1, 2, 3, 4].map(|_| buffer(&rig, &vec![-1.0; N as usize]));
-    let buffers = make();
-    let check = |event: &Event, buffers: &[Buffer<f32>; 5], what: &str| {
-        event.wait().unwrap();
-        assert_eq!(buffers[0].download().unwrap(), plus(&numbers(0), 5.0), "{what}");
-        assert_eq!(event.outcome(), Outcome::Split, "{what}");
-        let report = event.report().unwrap();
-        let groups: Vec<_> =
-            report.plan.groups.iter().map(|group| (group.members.as_range().unwrap(), group.fused)).collect();
-        assert_eq!(groups, [(0..2, true), (2..3, false), (3..5, true)], "{what}: {:#?}", report.plan);
-        let why = format!("{:?}", report.plan.splits);
-        assert!(why.contains("DescriptorArray"), "{why}");
+    let (before, after) = (numbers(0), plus(&numbers(0), 5.0));
+    let around = Around { rig: &rig, before, after, why: "DescriptorArray" };
+    let alone = |[_, b, c, d, e]: &[Buffer<f32>; 5]| {
+        pushed(&rig, &[e, c, b, d, b], 1, 3).unwrap();
     };
-    for round in 0..4 {
-        buffers[0].upload(&numbers(0)).unwrap();
-        let fusion = FusionWrapper::new(&rig.queue).unwrap();
-        fusion.start_fusion().unwrap();
-        list(&rig, buffers.each_ref());
-        let event = fusion.complete_fusion(&FusionProperties::default()).unwrap();
-        check(&event, &buffers, &format!("round {round}"));
+    let (buffers, others) = (around.buffers(), around.buffers());
+    for (round, buffers) in [&buffers, &buffers, &buffers, &buffers, &others].into_iter().enumerate() {
+        around.check(&around.run(buffers, &|| alone(buffers)), buffers, &format!("round {round}"));
     }
-    let others = make();
-    others[0].upload(&numbers(0)).unwrap();
-    let fusion = FusionWrapper::new(&rig.queue).unwrap();
-    fusion.start_fusion().unwrap();
-    list(&rig, others.each_ref());
-    check(&fusion.complete_fusion(&FusionProperties::default()).unwrap(), &others, "other buffers");
-
-    buffers[0].upload(&numbers(0)).unwrap();
-    let fusion = FusionWrapper::new(&rig.queue).unwrap();
-    fusion.start_fusion().unwrap();
-    list(&rig, buffers.each_ref());
-    let (event, kept) = fusion.complete_and_keep(&FusionProperties::default()).unwrap();
-    check(&event, &buffers, "kept");
-    for round in 0..3 {
-        buffers[0].upload(&numbers(0)).unwrap();
-        check(&kept.run().unwrap(), &buffers, &format!("kept, round {round}"));
-    }
-    let others = make();
-    let mut rebind = kept.rebind();
-    for (old, new) in buffers.iter().zip(&others) {
-        rebind = rebind.buffer(old, new);
-    }
-    let rebound = rebind.finish().unwrap();
-    for round in 0..3 {
-        others[0].upload(&numbers(0)).unwrap();
-        buffers.iter().for_each(|buffer| buffer.upload(&vec![7.0; N as usize]).unwrap());
-        check(&rebound.run().unwrap(), &others, &format!("rebound, round {round}"));
-        buffers.iter().for_each(|buffer| assert_eq!(buffer.download().unwrap(), vec![7.0; N as usize]));
-    }
+    let kept = around.kept_and_rebound(&buffers, &|| alone(&buffers));
     // One element that no other kernel of the list has; another length; one that is in the list already.
     let one = buffer(&rig, &vec![-1.0; N as usize]);
     assert!(kept.rebind().buffer(&buffers[3], &one).finish().is_ok());

@@ -6,6 +6,7 @@ mod support;
 
 mod access_patterns;
 mod aliased_views;
+mod around;
 mod arrays;
 mod background_builds;
 mod bad_input;

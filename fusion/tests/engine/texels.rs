@@ -1,12 +1,10 @@
 //! Kernels that see buffers through a format: in order with everything else that uses the buffers, alone, in lists and in kept ones.
 
+use super::around::{Around, N, line};
 use crate::support::{Rig, own};
 use vkfuse::error::{DeviceError, SubmitError};
 use vkfuse::vulkano::{buffer::BufferUsage, format::Format};
-use vkfuse::{Buffer, Error, Event, FusedList, FusionProperties, FusionWrapper, Outcome, Texels};
-
-/// No multiple of what a work-group has.
-const N: u32 = 1000;
+use vkfuse::{Buffer, Error, Event, FusedList, FusionProperties, FusionWrapper, Texels};
 
 fn numbers() -> Vec<f32> {
     (0..N).map(|i| (i.wrapping_mul(2_654_435_761) >> 20) as f32).collect()
@@ -14,14 +12,6 @@ fn numbers() -> Vec<f32> {
 
 fn turned(numbers: &[f32]) -> Vec<f32> {
     numbers.iter().rev().map(|x| x * 2.0 + 1.0).collect()
-}
-
-fn line(rig: &Rig, from: &Buffer<f32>, to: &Buffer<f32>) {
-    let kernel = rig.kernel("library/line");
-    let submitted = rig.queue.submit(|h| {
-        h.arg(0, from.read()).arg(1, to.write()).push(&N).dispatch_items(&kernel, [N, 1, 1]);
-    });
-    submitted.unwrap();
 }
 
 fn turn(rig: &Rig, from: &Texels, to: &Texels) -> Result<Event, Error> {
@@ -90,80 +80,27 @@ fn formats_and_ranges() {
     rig.assert_no_validation_messages();
 }
 
-/// Two kernels, one that sees the buffer through a format, two more.
-fn list(rig: &Rig, [a, b, c, d, e]: &[Buffer<f32>; 5], [from, to]: &[Texels; 2]) {
-    line(rig, a, b);
-    line(rig, b, c);
-    turn(rig, from, to).unwrap();
-    line(rig, d, e);
-    line(rig, e, a);
-}
-
-fn listed(numbers: &[f32]) -> Vec<f32> {
-    let before: Vec<f32> = numbers.iter().map(|x| x + 2.0).collect();
-    turned(&before).iter().map(|x| x + 2.0).collect()
-}
-
 #[test]
 fn lists_fuse_around_them_and_are_kept_and_rebound() {
     let rig = rig!();
-    let make = || [(); 5].map(|()| buffer(&rig));
-    let buffers = make();
-    let see = |buffers: &[Buffer<f32>; 5]| {
-        [&buffers[2], &buffers[3]].map(|buffer| buffer.texels(Format::R32_SFLOAT).unwrap())
-    };
-    let texels = see(&buffers);
-    let check = |event: &Event, buffers: &[Buffer<f32>; 5], what: &str| {
-        event.wait().unwrap();
-        assert_eq!(buffers[0].download().unwrap(), listed(&numbers()), "{what}");
-        assert_eq!(event.outcome(), Outcome::Split, "{what}");
-        let report = event.report().unwrap();
-        let groups: Vec<_> =
-            report.plan.groups.iter().map(|group| (group.members.as_range().unwrap(), group.fused)).collect();
-        assert_eq!(groups, [(0..2, true), (2..3, false), (3..5, true)], "{what}: {:#?}", report.plan);
+    let turned_between: Vec<f32> = numbers().iter().map(|x| x + 2.0).collect();
+    let after = turned(&turned_between).iter().map(|x| x + 2.0).collect();
+    let around = Around { rig: &rig, before: numbers(), after, why: "Resource" };
+    let (buffers, others) = (around.buffers(), around.buffers());
+    let [from, to] = [2, 3].map(|k: usize| buffers[k].texels(Format::R32_SFLOAT).unwrap());
+    let alone = || {
+        turn(&rig, &from, &to).unwrap();
     };
     for round in 0..3 {
-        buffers[0].upload(&numbers()).unwrap();
-        let fusion = FusionWrapper::new(&rig.queue).unwrap();
-        fusion.start_fusion().unwrap();
-        list(&rig, &buffers, &texels);
-        let event = fusion.complete_fusion(&FusionProperties::default()).unwrap();
-        check(&event, &buffers, &format!("round {round}"));
+        around.check(&around.run(&buffers, &alone), &buffers, &format!("round {round}"));
     }
     // The same list on other buffers, with the views as they were: they are other bytes now.
-    let others = make();
-    let before: Vec<f32> = buffers[3].download().unwrap();
-    others[0].upload(&numbers()).unwrap();
-    let fusion = FusionWrapper::new(&rig.queue).unwrap();
-    fusion.start_fusion().unwrap();
-    list(&rig, &others, &texels);
-    fusion.complete_fusion(&FusionProperties::default()).unwrap().wait().unwrap();
+    let held = buffers[3].download().unwrap();
+    around.run(&others, &alone);
     assert_eq!(others[0].download().unwrap(), vec![1.0; N as usize]);
-    assert_eq!(buffers[3].download().unwrap(), before);
-
-    buffers[0].upload(&numbers()).unwrap();
-    let fusion = FusionWrapper::new(&rig.queue).unwrap();
-    fusion.start_fusion().unwrap();
-    list(&rig, &buffers, &texels);
-    let (event, kept) = fusion.complete_and_keep(&FusionProperties::default()).unwrap();
-    check(&event, &buffers, "kept");
-    for round in 0..3 {
-        buffers[0].upload(&numbers()).unwrap();
-        check(&kept.run().unwrap(), &buffers, &format!("kept, round {round}"));
-    }
+    assert_eq!(buffers[3].download().unwrap(), held);
     // Other buffers take their views with them.
-    let others = make();
-    let mut rebind = kept.rebind();
-    for (old, new) in buffers.iter().zip(&others) {
-        rebind = rebind.buffer(old, new);
-    }
-    let rebound = rebind.finish().unwrap();
-    for round in 0..3 {
-        others[0].upload(&numbers()).unwrap();
-        buffers.iter().for_each(|buffer| buffer.upload(&vec![7.0; N as usize]).unwrap());
-        check(&rebound.run().unwrap(), &others, &format!("rebound, round {round}"));
-        assert_eq!(buffers[3].download().unwrap(), vec![7.0; N as usize]);
-    }
+    around.kept_and_rebound(&buffers, &alone);
     rig.assert_no_validation_messages();
 }
 
