@@ -4,7 +4,7 @@ use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind::{Read, Write};
 use vkfuse_jit::plan::{Internalization, Promote, ShapeFacts};
 
-use super::glsl::{glsl, is_possible};
+use super::glsl::{RECIPES, glsl, is_possible};
 use super::lab::{Lab, kernel};
 
 probes! {
@@ -124,6 +124,58 @@ probes! {
             .submit(&wrong, [2, 2, 1], &[1, 2], &[11, 7])
             .check()
             .split(2, Write, Read);
+    }
+
+    /// What is said of all components, or of any, is said of each as `&&` and `||` say it.
+    fn guards_of_vectors_are_those_of_their_components() {
+        let both = [
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (all(lessThan(q, n))) { BODY }",
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (!all(lessThan(q, n))) { return; } BODY",
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (any(greaterThanEqual(q, n))) { return; } BODY",
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (!any(greaterThan(q, n - 1u))) { BODY }",
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (any(not(lessThan(q, n)))) { return; } BODY",
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (all(lessThan(q.yx, n.yx)) && p.x > 0u) { BODY }",
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (all(lessThan(uvec3(0u, q), uvec3(1u, n)))) { BODY }",
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (all(lessThan(uvec4(q, q.yx), uvec4(n, n.yx)))) { BODY }",
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); bvec2 is = lessThan(q, n); if (all(is)) { BODY }",
+            "ivec2 q = ivec2(gl_GlobalInvocationID.xy), n = ivec2(p.x, p.y); if (any(greaterThanEqual(q, n))) { return; } BODY",
+            "ivec2 q = ivec2(gl_GlobalInvocationID.xy), n = ivec2(p.x, p.y); if (all(lessThan(q, n)) && all(greaterThanEqual(q, ivec2(0)))) { BODY }",
+        ];
+        let few = [
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (any(lessThan(q, n))) { BODY }",
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (all(greaterThanEqual(q, n))) { return; } BODY",
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (all(lessThan(q.yy, n.yy))) { BODY }",
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (all(lessThan(q, n * 2u))) { BODY }",
+            // Floats are not followed.
+            "uvec2 q = gl_GlobalInvocationID.xy, n = uvec2(p.x, p.y); if (all(lessThan(vec2(q), vec2(n)))) { BODY }",
+        ];
+        let element = "uint at = uint(q.y) * p.x + uint(q.x);";
+        let scalar = kernel("a z", "8, 4", "if (gid.x < p.x && gid.y < p.y) { z[gid.y * p.x + gid.x] = a[gid.y * p.x + gid.x] + 1u; }");
+        let text = |recipe: &str, guard: &str, body: &str| {
+            glsl(recipe, "a z", "8, local_size_y = 4", &guard.replace("BODY", &format!("{element} {body}")))
+        };
+        for recipe in RECIPES.iter().filter(|_| is_possible()) {
+            for guard in both {
+                let text = text(recipe, guard, "z[at] = a[at] * 3u;");
+                let pairs = [(&text, &text), (&scalar, &text), (&text, &scalar)];
+                for (first, second) in pairs.into_iter().take(if recipe.is_empty() { 3 } else { 1 }) {
+                    Lab::new(256)
+                        .submit(first, [2, 2, 1], &[0, 1], &[11, 7])
+                        .submit(second, [2, 2, 1], &[1, 2], &[11, 7])
+                        .check()
+                        .fused(0);
+                }
+            }
+            // Reads alone may overlap without a race in the kernel itself.
+            for guard in few {
+                let text = text(recipe, guard, "z[uint(q.y) * 16u + uint(q.x)] = a[at] * 3u;");
+                Lab::new(512)
+                    .submit(&scalar, [2, 2, 1], &[0, 1], &[11, 7])
+                    .submit(&text, [2, 2, 1], &[1, 2], &[11, 7])
+                    .check()
+                    .split(2, Write, Read);
+            }
+        }
     }
 
     /// Half of the range each: the guards say that the two never meet.
