@@ -99,7 +99,7 @@ pub(crate) use memory::{Holder, Memory, Place};
 pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
 pub(crate) use queue::{GpuQueue, Point, Submitted};
 pub use raw::{QueueLock, RawDevice, RawHandles};
-pub(crate) use script::{Played, Pushes, Script};
+pub(crate) use script::{Played, Pushes, Resources, Script};
 pub use select::DeviceSelector;
 pub use semaphore::RawSemaphore;
 pub(crate) use stats::GpuStats;

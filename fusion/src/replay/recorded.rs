@@ -31,7 +31,7 @@ use crate::{
         ready::Readies,
         signature::Buffers,
     },
-    vk::{Barrier, CallerWork, Played, Pushes, Resource, Script, Submitted, Tape},
+    vk::{Barrier, CallerWork, Played, Pushes, Resource, Resources, Script, Submitted, Tape},
 };
 
 /// A submission that can be made again.
@@ -50,6 +50,7 @@ pub(crate) struct Replay {
 /// What is known of the runs on certain buffers.
 #[derive(Debug)]
 pub(crate) struct Take {
+    /// What it is looked for by; of a kept list, which has it at hand, none.
     pub(crate) buffers: SmallVec<[HandleId; 8]>,
     /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
     /// for none.
@@ -78,17 +79,17 @@ pub(crate) struct TakeState {
 impl Take {
     /// Nothing is known but whether there was a run on these buffers.
     pub(crate) fn of(buffers: &Buffers, ran: bool) -> Take {
-        Take::with(buffers, TakeState { ran, ..TakeState::default() })
-    }
-
-    /// Of runs whose dispatches all are passed this instead of the script's push constants.
-    pub(crate) fn passing(buffers: &Buffers, own: Option<Pushes>) -> Take {
-        Take::with(buffers, TakeState { own, ..TakeState::default() })
-    }
-
-    fn with(buffers: &Buffers, state: TakeState) -> Take {
-        buffers.iter().for_each(|buffer| buffer.make_known());
         let handles = buffers.iter().map(|buffer| buffer.handle).collect();
+        Take::with(buffers, handles, TakeState { ran, ..TakeState::default() })
+    }
+
+    /// Of runs of a kept list, whose dispatches all are passed this instead of the script's push constants.
+    pub(crate) fn passing(buffers: &Buffers, own: Option<Pushes>) -> Take {
+        Take::with(buffers, SmallVec::new(), TakeState { own, ..TakeState::default() })
+    }
+
+    fn with(buffers: &Buffers, handles: SmallVec<[HandleId; 8]>, state: TakeState) -> Take {
+        buffers.iter().for_each(|buffer| buffer.make_known());
         let state = Mutex::new(state);
         Take { buffers: handles, settled: AtomicU64::new(0), state }
     }
@@ -154,16 +155,18 @@ impl Replay {
     }
 
     /// The memories of the script, allocated now if they were not yet, and filled with zeros where that can make a difference.
-    fn memories(&self, buffers: &Buffers, graph: &mut Graph) -> Result<SmallVec<[Resource; 8]>, Error> {
-        let memory = |(place, all): &(u32, bool)| {
+    fn memories(&self, buffers: &Buffers, graph: &mut Graph) -> Result<Resources, Error> {
+        // A loop, and not `collect`, which is a call for each of them here.
+        let mut memories = Resources::new();
+        for (place, all) in &self.bound {
             let buffer = &buffers[*place as usize];
-            if *all && buffer.texture.is_none() {
-                Ok(Resource::Buffer(buffer.unfilled()?.clone()))
+            memories.push(if *all && buffer.texture.is_none() {
+                Resource::Buffer(buffer.unfilled()?.clone())
             } else {
-                buffer.resource(graph)
-            }
-        };
-        self.bound.iter().map(memory).collect()
+                buffer.resource(graph)?
+            });
+        }
+        Ok(memories)
     }
 
     /// What it touches, on certain buffers.
@@ -211,9 +214,7 @@ impl Replay {
         }
         // What is filled now is filled by a submission of its own, which comes before this one.
         let memories = self.memories(buffers, graph)?;
-        let touch =
-            |(place, touch): &(u32, Touch)| Touch { memory: buffers[*place as usize].shared.id, ..*touch };
-        let touches: Touches = self.touches.iter().map(touch).collect();
+        let touches: Touches = self.touches_on(buffers).collect();
         let mut batch = graph.begin(lane);
         let needs = graph.add_all(&mut batch, &self.label, Stage::Compute, touches);
         let submitted = if again {
@@ -223,7 +224,7 @@ impl Replay {
             let queue = device.gpu.queue(lane as usize);
             let pushes = pushes.or(take.own.as_ref());
             let played = Played { script: &self.script, first: needs.barrier, pushes };
-            queue.submit_script(played, &memories, &needs.waits, profile).map_err(Error::from)
+            queue.submit_script(played, memories, &needs.waits, profile).map_err(Error::from)
         };
         match submitted {
             Ok(submitted) => {
@@ -243,6 +244,7 @@ impl Replay {
     }
 
     /// The recording that starts with a barrier.
+    #[inline]
     fn tape<'a>(
         &self,
         device: &Device,
@@ -264,7 +266,7 @@ impl Replay {
                 let queue = device.gpu.queue(lane as usize);
                 let pushes = take.own.as_ref();
                 let played = Played { script: &self.script, first: barrier, pushes };
-                Arc::new(queue.record_script(played, &memories)?)
+                Arc::new(queue.record_script(played, memories)?)
             }
         };
         Ok(take.tapes[slot].insert(tape))

@@ -6,14 +6,13 @@
 use std::sync::Arc;
 
 use ash::vk::{self, Handle};
-use smallvec::SmallVec;
 
 use super::{
-    DeviceError, Gpu, Resource, Script,
+    DeviceError, Gpu, Script,
     check::Needs,
     passed::Passed,
     record::record_into,
-    script::{Played, Pushes, Recordable},
+    script::{Played, Pushes, Resources},
     sheet::SetPool,
 };
 
@@ -118,7 +117,7 @@ pub(crate) struct CallerWork {
     script: Arc<Script>,
     /// Push constants instead of its own.
     pushes: Option<Pushes>,
-    on: SmallVec<[Resource; 8]>,
+    on: Resources,
     needs: Needs,
     gpu: Gpu,
 }
@@ -145,9 +144,9 @@ impl Gpu {
         &self,
         script: &Arc<Script>,
         pushes: Option<&Pushes>,
-        on: SmallVec<[Resource; 8]>,
+        on: Resources,
     ) -> Result<Arc<CallerWork>, DeviceError> {
-        let needs = Recordable::Script(Played { script, first: None, pushes }, &on).check(&self.0)?;
+        let needs = Played { script, first: None, pushes }.check(&self.0, &on)?;
         let (script, pushes) = (script.clone(), pushes.cloned());
         Ok(Arc::new(CallerWork { script, pushes, on, needs, gpu: self.clone() }))
     }
@@ -170,7 +169,7 @@ impl Gpu {
             sets.prepare(gpu, work.needs)?;
         }
         let played = Played { script: &work.script, first: None, pushes: work.pushes.as_ref() };
-        let passed = work.gpu.passed(Recordable::Script(played, &work.on))?;
+        let passed = work.gpu.passed_to(played)?;
         let around = [into.earlier.map(|e| e.before(Scope::LIST)), into.later.map(|l| Scope::LIST.before(l))];
         record_into(gpu, into.handle, &mut sets, (played, &work.on, &passed), &around)?;
         Ok(Written { _sets: sets, _passed: passed, _work: work.clone() })

@@ -213,8 +213,8 @@ impl Gpu {
     }
 
     /// A queue by number, counted modulo the number of queues.
-    pub(crate) fn queue(&self, index: usize) -> GpuQueue {
-        GpuQueue { gpu: self.clone(), index: (index % self.queues()) as u32 }
+    pub(crate) fn queue(&self, index: usize) -> GpuQueue<'_> {
+        GpuQueue { gpu: self, index: (index % self.queues()) as u32 }
     }
 
     /// Whether the device was lost. It never comes back.

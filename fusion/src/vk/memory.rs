@@ -293,6 +293,7 @@ impl Memory {
     }
 
     /// Checks that a range lies inside.
+    #[inline]
     pub(super) fn check(&self, what: &'static str, offset: u64, len: u64) -> Result<(), DeviceError> {
         match offset.checked_add(len) {
             Some(end) if end <= self.size => Ok(()),

@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
-use super::{Command, DeviceError, Gpu, Memory, MemoryKind, Pipeline, script::Recordable};
+use super::{
+    Command, DeviceError, Gpu, Memory, MemoryKind, Pipeline,
+    script::{Played, Recordable},
+};
 
 /// One for each dispatch that needs one, in order.
 pub(super) type Passed = SmallVec<[Arc<Memory>; 1]>;
@@ -63,25 +66,32 @@ impl PassedBuffers {
 
 impl Gpu {
     /// The buffers that what is to be recorded needs. It is checked.
-    pub(super) fn passed(&self, what: Recordable<'_>) -> Result<Passed, DeviceError> {
+    pub(super) fn passed(&self, what: &Recordable<'_>) -> Result<Passed, DeviceError> {
+        match what {
+            Recordable::Commands(commands) => {
+                self.pass(commands.iter().filter_map(|command| match command {
+                    Command::Dispatch(dispatch) => Some((&*dispatch.pipeline, &*dispatch.push)),
+                    _ => None,
+                }))
+            }
+            Recordable::Script(played, _) => self.passed_to(*played),
+        }
+    }
+
+    /// The buffers that a script needs.
+    pub(super) fn passed_to(&self, played: Played<'_>) -> Result<Passed, DeviceError> {
+        self.pass(played.parts().map(|(part, push)| (&*part.pipeline, push)))
+    }
+
+    fn pass<'a>(
+        &self,
+        dispatches: impl Iterator<Item = (&'a Pipeline, &'a [u8])>,
+    ) -> Result<Passed, DeviceError> {
         let mut passed = Passed::new();
-        let mut pass = |pipeline: &Pipeline, push: &[u8]| -> Result<(), DeviceError> {
+        for (pipeline, push) in dispatches {
             if pipeline.push_buffer().is_some() {
                 let behind = &push[pipeline.push_bytes() as usize..];
                 passed.push(self.0.passed.with(self, behind)?);
-            }
-            Ok(())
-        };
-        match what {
-            Recordable::Commands(commands) => {
-                for command in commands {
-                    if let Command::Dispatch(dispatch) = command {
-                        pass(&dispatch.pipeline, &dispatch.push)?;
-                    }
-                }
-            }
-            Recordable::Script(played, _) => {
-                played.parts().try_for_each(|(part, push)| pass(&part.pipeline, push))?;
             }
         }
         Ok(passed)

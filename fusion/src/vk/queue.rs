@@ -60,10 +60,10 @@ pub(crate) struct Submitted {
     pub(crate) profile: Option<Arc<Profile>>,
 }
 
-/// One queue of a device. Cheap to clone, `Send + Sync`.
-#[derive(Debug, Clone)]
-pub(crate) struct GpuQueue {
-    pub(super) gpu: Gpu,
+/// One queue of a device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GpuQueue<'a> {
+    pub(super) gpu: &'a Gpu,
     pub(super) index: u32,
 }
 
@@ -90,14 +90,15 @@ pub(super) struct QueueShared {
 struct QueueState {
     /// With the values that complete them. A recording that is submitted several times on end is here once.
     pending: VecDeque<(u64, Flight)>,
-    idle: Vec<Frame>,
+    #[expect(clippy::vec_box, reason = "each submission moves one from here to `pending` and back")]
+    idle: Vec<Box<Frame>>,
     counts: Submissions,
 }
 
 /// What a pending submission occupies.
 #[derive(Debug)]
 enum Flight {
-    Frame(Frame),
+    Frame(Box<Frame>),
     Tape(Arc<Tape>),
 }
 
@@ -105,12 +106,23 @@ enum Flight {
 enum FlightRef<'a> {
     /// Nothing: there are no commands.
     Empty,
-    Frame(Frame),
+    Frame(Box<Frame>),
     Tape(&'a Arc<Tape>),
+}
+
+impl FlightRef<'_> {
+    fn commands(&self) -> Option<vk::CommandBuffer> {
+        match self {
+            FlightRef::Empty => None,
+            FlightRef::Frame(frame) => Some(frame.sheet.commands()),
+            FlightRef::Tape(tape) => Some(tape.commands()),
+        }
+    }
 }
 
 impl QueueState {
     /// Notes a submission as pending.
+    #[inline]
     fn takes_off(&mut self, value: u64, flight: FlightRef<'_>) {
         let flight = match (flight, self.pending.back_mut()) {
             (FlightRef::Tape(tape), Some((latest, Flight::Tape(same)))) if Arc::ptr_eq(tape, same) => {
@@ -177,7 +189,7 @@ impl QueueShared {
         // SAFETY: device and semaphore are alive, the semaphore is a timeline, `reached` outlives the call.
         let result = unsafe { counter(gpu.device.handle(), self.timeline.handle(), &mut reached) };
         gpu.ok("vkGetSemaphoreCounterValue", result)?;
-        let mut retired: SmallVec<[Frame; 2]> = SmallVec::new();
+        let mut retired: SmallVec<[Box<Frame>; 8]> = SmallVec::new();
         let mut tapes: SmallVec<[Arc<Tape>; 8]> = SmallVec::new();
         {
             let mut state = self.lock();
@@ -215,9 +227,9 @@ impl QueueShared {
     }
 
     /// An idle frame, or a new one.
-    fn take_frame(&self, gpu: &GpuInner) -> Result<Frame, DeviceError> {
+    fn take_frame(&self, gpu: &GpuInner) -> Result<Box<Frame>, DeviceError> {
         let idle = self.lock().idle.pop();
-        idle.map_or_else(|| Frame::new(gpu, self.queue.queue_family_index()), Ok)
+        idle.map_or_else(|| Frame::new(gpu, self.queue.queue_family_index()).map(Box::new), Ok)
     }
 
     /// A clock, if the time is to be taken and the queue has timestamps.
@@ -236,29 +248,36 @@ impl QueueShared {
         clock: Option<Profile>,
         (recorded, lines): (Recorded, &[String]),
     ) -> Result<Submitted, DeviceError> {
-        let (buffer, mut count) = match &flight {
-            FlightRef::Frame(frame) => (frame.sheet.commands(), 1),
-            FlightRef::Tape(tape) => (tape.commands(), 1),
-            FlightRef::Empty => (vk::CommandBuffer::null(), 0),
-        };
         let info = |buffer| vk::CommandBufferSubmitInfo::default().command_buffer(buffer);
-        let mut commands = [info(buffer); 3];
-        if count > 0
-            && let Some([start, stop]) = clock.as_ref().map(Profile::commands)
-        {
-            commands = [info(start), info(buffer), info(stop)];
-            count = 3;
-        }
+        let (alone, timed);
+        let commands: &[_] = match (flight.commands(), &clock) {
+            (None, _) => &[],
+            (Some(buffer), None) => {
+                alone = [info(buffer)];
+                &alone
+            }
+            (Some(buffer), Some(clock)) => {
+                let [start, stop] = clock.commands();
+                timed = [start, buffer, stop].map(info);
+                &timed
+            }
+        };
         if gpu.lost.load(Ordering::Acquire) {
             return Err(DeviceError::Lost);
         }
         let value = self.last() + 1;
-        let mut signals: SmallVec<[_; 2]> = SmallVec::from_iter([semaphore_info(&self.timeline, value)]);
-        signals.extend_from_slice(others);
+        let own = [semaphore_info(&self.timeline, value)];
+        let all;
+        let signals: &[_] = if others.is_empty() {
+            &own
+        } else {
+            all = [&own, others].concat();
+            &all
+        };
         let info = [vk::SubmitInfo2::default()
             .wait_semaphore_infos(waits)
-            .command_buffer_infos(&commands[..count])
-            .signal_semaphore_infos(&signals)];
+            .command_buffer_infos(commands)
+            .signal_semaphore_infos(signals)];
         let submit = || {
             self.queue.with(|_guard| {
                 // SAFETY: the queue's lock is held; command buffer, semaphores and all they refer to are alive, and stay
@@ -404,7 +423,7 @@ impl Gpu {
     }
 }
 
-impl GpuQueue {
+impl GpuQueue<'_> {
     /// The point of the latest submission; value 0 before the first.
     pub(crate) fn last(&self) -> Point {
         Point { queue: self.index, value: self.shared().last() }
@@ -435,7 +454,7 @@ impl GpuQueue {
             return Err(DeviceError::Lost);
         }
         let needs = what.check(gpu)?;
-        let passed = self.gpu.passed(what)?;
+        let passed = self.gpu.passed(&what)?;
         let (entry_barrier, semaphores) = self.gpu.resolve(self.index, waits)?;
         let shared = self.shared();
         self.gpu.make_room(self.index)?;

@@ -11,7 +11,7 @@ use super::{
     check::{self, Needs},
     gpu::GpuInner,
     passed::Passed,
-    script::{Part, Played, Recordable},
+    script::{Binding, Part, Played, Recordable},
     sheet::{SetPool, Sheet},
     stats::Recorded,
 };
@@ -76,9 +76,9 @@ pub(super) fn record(
         recorder.counts.barriers += 1;
         recorder.memory_barrier(Barrier::Full.to_vk());
     }
-    match what {
+    match &what {
         Recordable::Commands(commands) => {
-            for command in commands {
+            for command in *commands {
                 match command {
                     Command::Dispatch(dispatch) => recorder.one(&mut sheet.sets, dispatch)?,
                     Command::Barrier(barrier) => recorder.barrier(*barrier),
@@ -90,7 +90,7 @@ pub(super) fn record(
             if let Some(barrier) = played.first {
                 recorder.barrier(barrier);
             }
-            recorder.script(&mut sheet.sets, played, on)?;
+            recorder.script(&mut sheet.sets, *played, on)?;
         }
     }
     if around.host {
@@ -216,8 +216,11 @@ impl Recorder<'_> {
         if let Some(barrier) = barrier {
             self.barrier(*barrier);
         }
-        let bound = bindings.iter().map(|bound| descriptor(&on[bound.place], bound.offset, bound.len));
-        self.dispatch(sets, pipeline, bound.collect(), push, *groups)
+        let mut bound = Ranges::new();
+        for Binding { place, offset, len, .. } in bindings {
+            bound.push(descriptor(&on[*place], *offset, *len));
+        }
+        self.dispatch(sets, pipeline, bound, push, *groups)
     }
 
     /// Records a dispatch with its buffers in the order of the pipeline's bindings.

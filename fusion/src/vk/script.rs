@@ -58,17 +58,20 @@ pub(super) struct Binding {
     pub(super) len: u64,
 }
 
+/// Memories of a script, by number.
+pub(crate) type Resources = SmallVec<[Resource; 8]>;
+
 /// What is recorded.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) enum Recordable<'a> {
     Commands(&'a [Command]),
     /// A script on these memories.
-    Script(Played<'a>, &'a [Resource]),
+    Script(Played<'a>, Resources),
 }
 
 impl Recordable<'_> {
     /// Checks everything before anything is recorded.
-    pub(super) fn check(self, gpu: &GpuInner) -> Result<Needs, DeviceError> {
+    pub(super) fn check(&self, gpu: &GpuInner) -> Result<Needs, DeviceError> {
         match self {
             Recordable::Commands(commands) => check::commands(gpu, commands),
             Recordable::Script(played, on) => played.check(gpu, on),
@@ -77,7 +80,7 @@ impl Recordable<'_> {
 }
 
 impl<'a> Played<'a> {
-    fn check(self, gpu: &GpuInner, on: &[Resource]) -> Result<Needs, DeviceError> {
+    pub(super) fn check(self, gpu: &GpuInner, on: &[Resource]) -> Result<Needs, DeviceError> {
         let Played { script, first: _, pushes } = self;
         if let Some(pushes) = pushes {
             let fits = pushes.iter().map(SmallVec::len).eq(script.parts.iter().map(|part| part.push.len()));
@@ -144,12 +147,12 @@ impl Gpu {
     }
 }
 
-impl GpuQueue {
+impl GpuQueue<'_> {
     /// As [`GpuQueue::submit`], of a script on memories.
     pub(crate) fn submit_script(
         &self,
         played: Played<'_>,
-        on: &[Resource],
+        on: Resources,
         waits: &[Point],
         profile: bool,
     ) -> Result<Submitted, DeviceError> {
@@ -158,7 +161,7 @@ impl GpuQueue {
 
     /// Checks and records a script on memories, to be submitted any number of times with
     /// [`Gpu::play`](super::Gpu::play).
-    pub(crate) fn record_script(&self, played: Played<'_>, on: &[Resource]) -> Result<Tape, DeviceError> {
+    pub(crate) fn record_script(&self, played: Played<'_>, on: Resources) -> Result<Tape, DeviceError> {
         self.tape(Recordable::Script(played, on))
     }
 }

@@ -52,7 +52,7 @@ impl RawSemaphore {
     }
 }
 
-impl GpuQueue {
+impl GpuQueue<'_> {
     /// What is submitted from now on starts after the semaphore.
     pub(crate) fn wait_for(&self, semaphore: RawSemaphore) -> Result<Submitted, DeviceError> {
         self.send_alone(&[semaphore.info()?], &[])

@@ -7,17 +7,18 @@ use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::Device};
 
 use super::{
-    Command, DeviceError, Memory, Pipeline, Resource, Script, Texture, check::Needs, gpu::GpuInner,
-    passed::Passed, script::Recordable,
+    Command, DeviceError, Memory, Pipeline, Resource, Script, Texture,
+    check::Needs,
+    gpu::GpuInner,
+    passed::Passed,
+    script::{Recordable, Resources},
 };
 
 /// What the commands keep alive.
 #[derive(Debug)]
 enum Keep {
-    Memory { _memory: Arc<Memory> },
-    Texture { _texture: Arc<Texture> },
+    Resource { _resource: Resource },
     Pipeline { _pipeline: Arc<Pipeline> },
-    Script { _script: Arc<Script> },
 }
 
 /// What commands are recorded into. Whoever owns the command buffer's pool frees the buffer.
@@ -26,6 +27,7 @@ pub(super) struct Sheet {
     commands: vk::CommandBuffer,
     pub(super) sets: SetPool,
     keeps: Vec<Keep>,
+    script: Option<(Arc<Script>, Resources)>,
 }
 
 /// A descriptor pool, large enough for one recording. Null until one needs it.
@@ -54,7 +56,7 @@ impl Sheet {
             (gpu.device.fns().v1_0.allocate_command_buffers)(gpu.device.handle(), &info, &mut commands)
         };
         gpu.ok("vkAllocateCommandBuffers", result)?;
-        Ok(Sheet { commands, sets: SetPool::new(gpu), keeps: Vec::new() })
+        Ok(Sheet { commands, sets: SetPool::new(gpu), keeps: Vec::new(), script: None })
     }
 
     pub(super) fn commands(&self) -> vk::CommandBuffer {
@@ -68,25 +70,22 @@ impl Sheet {
 
     /// Keeps everything that what is recorded refers to.
     pub(super) fn keep(&mut self, what: Recordable<'_>, passed: Passed) {
-        self.keeps.extend(passed.into_iter().map(|memory| Keep::Memory { _memory: memory }));
-        let memory = |memory: &Arc<Memory>| Keep::Memory { _memory: memory.clone() };
-        let texture = |texture: &Arc<Texture>| Keep::Texture { _texture: texture.clone() };
-        let resource = |resource: &Resource| match resource {
-            Resource::Buffer(buffer) => memory(buffer),
-            Resource::Texture(image) => texture(image),
-        };
+        let keep = |resource: Resource| Keep::Resource { _resource: resource };
+        self.keeps.extend(passed.into_iter().map(Resource::Buffer).map(keep));
+        let memory = |memory: &Arc<Memory>| keep(Resource::Buffer(memory.clone()));
+        let texture = |texture: &Arc<Texture>| keep(Resource::Texture(texture.clone()));
         let commands = match what {
             Recordable::Commands(commands) => commands,
             Recordable::Script(played, on) => {
-                self.keeps.push(Keep::Script { _script: played.script.clone() });
-                return self.keeps.extend(on.iter().map(resource));
+                self.script = Some((played.script.clone(), on));
+                return;
             }
         };
         for command in commands {
             match command {
                 Command::Dispatch(dispatch) => {
                     self.keeps.push(Keep::Pipeline { _pipeline: dispatch.pipeline.clone() });
-                    self.keeps.extend(dispatch.bindings.iter().map(|bound| resource(&bound.resource)));
+                    self.keeps.extend(dispatch.bindings.iter().map(|bound| keep(bound.resource.clone())));
                     self.keeps.extend(dispatch.keeps.iter().map(memory));
                 }
                 Command::Copy { src, dst, .. } => self.keeps.extend([src, dst].map(memory)),
@@ -104,6 +103,7 @@ impl Sheet {
     /// Lets go of what was kept. Nothing recorded here is pending.
     pub(super) fn release(&mut self) {
         self.keeps.clear();
+        self.script = None;
     }
 }
 

@@ -51,7 +51,7 @@ impl TapePool {
         what: Recordable<'_>,
     ) -> Result<Tape, DeviceError> {
         let needs = what.check(&gpu.0)?;
-        let passed = gpu.passed(what)?;
+        let passed = gpu.passed(&what)?;
         let gpu = &*gpu.0;
         let mut pool = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if *pool == vk::CommandPool::null() {
@@ -108,7 +108,7 @@ impl Drop for Tape {
     }
 }
 
-impl GpuQueue {
+impl GpuQueue<'_> {
     /// Checks and records something, to be submitted any number of times with [`Gpu::play`](super::Gpu::play).
     pub(super) fn tape(&self, what: Recordable<'_>) -> Result<Tape, DeviceError> {
         let gpu = &*self.gpu.0;
@@ -116,6 +116,6 @@ impl GpuQueue {
             return Err(DeviceError::Lost);
         }
         let queue = &gpu.queues[self.index as usize];
-        queue.tapes.record(&self.gpu, queue.family(), self.index, what)
+        queue.tapes.record(self.gpu, queue.family(), self.index, what)
     }
 }

@@ -71,7 +71,7 @@ impl From<DeviceError> for UploadFailure {
     }
 }
 
-impl GpuQueue {
+impl GpuQueue<'_> {
     /// Writes host bytes into memory once `waits` are reached. The bytes are taken before this returns.
     ///
     /// Where the host reaches the memory this waits, writes, and returns a point of value 0; the range must not be in
@@ -201,7 +201,7 @@ impl GpuQueue {
 
     /// A staging chunk nobody uses. Waits for this queue where enough are in use already.
     fn chunk(&self, kind: MemoryKind) -> Result<Arc<Memory>, DeviceError> {
-        let gpu = &self.gpu;
+        let gpu = self.gpu;
         let _ = gpu.0.queues[self.index as usize].collect(&gpu.0);
         let (idle, known) = gpu.0.staging.idle(kind);
         if let Some(chunk) = idle {
