@@ -164,6 +164,7 @@ impl BufferInner {
     }
 
     /// What it is bound as; memory is allocated and filled with zeros now if it was not yet.
+    #[inline]
     pub(crate) fn resource(&self, graph: &mut Graph) -> Result<Resource, Error> {
         match &self.texture {
             Some(texture) => Ok(Resource::Texture(texture.clone())),
@@ -209,6 +210,7 @@ impl BufferInner {
     }
 
     /// The name that it was given.
+    #[inline]
     pub(crate) fn given_name(&self) -> Option<Arc<str>> {
         if !self.is_named.load(SeqCst) {
             return None;
@@ -293,6 +295,7 @@ impl BufferInner {
     }
 
     /// Why bytes of its memory cannot be read.
+    #[inline]
     pub(crate) fn unreadable(&self, span: Span) -> Option<Unreadable> {
         self.shared.contents.unreadable(span)
     }
@@ -366,7 +369,15 @@ impl BufferInner {
 
     /// The memory; allocated and filled with zeros now if it was not yet. The graph is locked, so nobody else does that at
     /// the same time.
+    #[inline]
     pub(crate) fn memory(&self, graph: &mut Graph) -> Result<&Arc<Memory>, Error> {
+        match self.memory.get() {
+            Some(memory) if !self.is_blank.load(Acquire) => Ok(memory),
+            _ => self.zeroed(graph),
+        }
+    }
+
+    fn zeroed(&self, graph: &mut Graph) -> Result<&Arc<Memory>, Error> {
         let memory = self.unfilled()?;
         if self.is_blank.load(Acquire) {
             let len = self.size.next_multiple_of(4);

@@ -25,6 +25,7 @@ impl SharedContents {
     }
 
     /// Why the range cannot be read, if it cannot.
+    #[inline]
     pub(crate) fn unreadable(&self, range: Span) -> Option<Unreadable> {
         if self.any.load(Ordering::Acquire) { self.lock().unreadable(range) } else { None }
     }
@@ -55,8 +56,8 @@ impl SharedContents {
     /// The range holds nothing that may be read. Whether that is new.
     pub(crate) fn lost(&self, range: Span, why: Unreadable) -> bool {
         let mut ranges = self.lock();
-        let mut others = ranges.bad.iter().filter(|(bad, _)| bad.overlaps(range));
-        if others.next() == Some(&(range, why)) && others.next().is_none() {
+        // No two of them overlap, so nothing else is said of any of it.
+        if ranges.bad.contains(&(range, why)) {
             return false;
         }
         ranges.lost(range, why);

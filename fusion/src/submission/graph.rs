@@ -28,7 +28,7 @@ mod known;
 mod works;
 
 pub(crate) use works::Mark;
-use works::{Work, WorkId, Works};
+use works::{Line, Work, WorkId, Works};
 
 /// One byte range that a piece of work reads, writes, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +120,11 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
+    /// The accesses of a memory that are in force.
+    fn live(&self, memory: MemoryId) -> &[Access] {
+        self.live.get(&memory).map_or(&[], |accesses| accesses)
+    }
+
     fn lane(&mut self, lane: u32) -> &mut Lane {
         let index = lane as usize;
         if self.lanes.len() <= index {
@@ -129,6 +134,7 @@ impl Graph {
     }
 
     /// Starts a submission to a queue.
+    #[inline]
     pub(crate) fn begin(&mut self, lane: u32) -> Batch {
         Batch { lane, works: SmallVec::new(), synced_before: self.lane(lane).synced }
     }
@@ -161,8 +167,7 @@ impl Graph {
         let mut needs = Needs::default();
         let mut from = [false; 2];
         for touch in &touches {
-            let live = self.live.get(&touch.memory).into_iter().flatten();
-            for access in live.filter(|access| access.conflicts(touch)) {
+            for access in self.live(touch.memory).iter().filter(|access| access.conflicts(touch)) {
                 let work = self.works.get(access.work);
                 if !is_done(&self.lanes, work.point) {
                     work.order(lane, stage, &synced, &mut from, &mut needs);
@@ -193,6 +198,7 @@ impl Graph {
     }
 
     /// Notes that a barrier orders everything up to a position before everything after it.
+    #[inline]
     fn synced(&mut self, lane: u32, barrier: Barrier, upto: u64) {
         let synced = &mut self.lane(lane).synced;
         match barrier {
@@ -226,9 +232,11 @@ impl Graph {
     /// Puts the work of a submission in force, at its point.
     pub(crate) fn commit(&mut self, batch: &Batch, point: Point) {
         for (work, touches) in &batch.works {
-            self.works.get_mut(*work).point = point;
+            let own = self.works.get_mut(*work);
+            (own.point, own.accesses) = (point, touches.len() as u32);
+            let line = own.line();
             for touch in touches {
-                self.put(*work, touch);
+                self.put(*work, line, touch);
             }
             self.works.drop_unused(*work);
         }
@@ -240,7 +248,7 @@ impl Graph {
     /// Puts an access in force, and drops those that are complete and those that it makes superfluous: whoever conflicts with those conflicts with it
     /// too, and it is ordered after them. Without this a buffer that is used all the time and never waited for would
     /// collect accesses without end.
-    fn put(&mut self, work: WorkId, touch: &Touch) {
+    fn put(&mut self, work: WorkId, line: Line, touch: &Touch) {
         self.forget(touch);
         let (works, lanes) = (&mut self.works, &self.lanes);
         let accesses = self.live.entry(touch.memory).or_default();
@@ -250,21 +258,18 @@ impl Graph {
                 return true;
             }
             let (covered, conflicts) = (touch.span.covers(old.span), old.conflicts(touch));
-            let earlier = works.get(old.work);
+            let earlier = works.get_mut(old.work);
             // A later read stands for an earlier one only where one barrier would order both.
-            let stands_for = || touch.writes || (!old.writes && earlier.same_line(works.get(work)));
+            let stands_for = || touch.writes || (!old.writes && earlier.line() == line);
             // What is repeated is repeated with all that it has in force.
             let is_repeated = earlier.again && !conflicts && !is_crowded;
             let stays = is_repeated || !(is_done(lanes, earlier.point) || (covered && stands_for()));
-            if conflicts || !stays {
-                works.get_mut(old.work).again = false;
-            }
+            earlier.again &= stays && !conflicts;
             if !stays {
                 works.release(old.work);
             }
             stays
         });
-        works.get_mut(work).accesses += 1;
         accesses.push(Access { work, span: touch.span, reads: touch.reads, writes: touch.writes });
     }
 
@@ -277,6 +282,7 @@ impl Graph {
     }
 
     /// Learns how far a queue's time line has come.
+    #[inline]
     pub(crate) fn seen(&mut self, lane: u32, done: u64) {
         let known = &mut self.lane(lane).done;
         *known = done.max(*known);
@@ -295,7 +301,7 @@ impl Graph {
     /// The points of pending work that conflicts with an access from outside the graph, such as the host's.
     pub(crate) fn conflicts(&self, touch: &Touch) -> SmallVec<[Point; 4]> {
         let mut points: SmallVec<[Point; 4]> = SmallVec::new();
-        for access in self.live.get(&touch.memory).into_iter().flatten() {
+        for access in self.live(touch.memory) {
             let point = self.works.get(access.work).point;
             if !access.conflicts(touch) || is_done(&self.lanes, point) {
                 continue;

@@ -43,8 +43,8 @@ impl Graph {
 
     /// Notes that bytes may have been written by something else.
     pub(crate) fn forget(&mut self, touch: &Touch) {
-        let is_written = |known: &Known| touch.writes && known.span().overlaps(touch.span);
-        if !self.known.is_empty() && self.known.get(&touch.memory).is_some_and(is_written) {
+        let is_written = |known: &Known| known.span().overlaps(touch.span);
+        if touch.writes && self.known.get(&touch.memory).is_some_and(is_written) {
             self.known.remove(&touch.memory);
         }
     }

@@ -16,6 +16,9 @@ pub(crate) struct Mark {
     pub(crate) number: u64,
 }
 
+/// A queue, and how work on it reaches memory.
+pub(crate) type Line = (u32, Stage);
+
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Work {
@@ -52,9 +55,9 @@ impl Work {
         }
     }
 
-    /// Whether one barrier would order both.
-    pub(crate) fn same_line(&self, other: &Work) -> bool {
-        self.point.queue == other.point.queue && self.stage == other.stage
+    /// Its queue and stage: what one barrier orders is of one line.
+    pub(crate) fn line(&self) -> Line {
+        (self.point.queue, self.stage)
     }
 }
 
@@ -66,6 +69,7 @@ pub(crate) struct Works {
 }
 
 impl Works {
+    #[inline]
     pub(crate) fn add(&mut self, work: Work) -> WorkId {
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = Some(work);
@@ -75,6 +79,7 @@ impl Works {
         WorkId(self.slots.len() as u32 - 1)
     }
 
+    #[inline]
     pub(crate) fn get(&self, id: WorkId) -> &Work {
         self.slots[id.0 as usize].as_ref().expect("invariant: work is kept while an access refers to it")
     }
@@ -86,17 +91,20 @@ impl Works {
         slot.as_mut().filter(|work| work.number == mark.number)
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, id: WorkId) -> &mut Work {
         self.slots[id.0 as usize].as_mut().expect("invariant: work is kept while an access refers to it")
     }
 
     /// One access less refers to it.
+    #[inline]
     pub(crate) fn release(&mut self, id: WorkId) {
         self.get_mut(id).accesses -= 1;
         self.drop_unused(id);
     }
 
     /// Forgets it if no access refers to it.
+    #[inline]
     pub(crate) fn drop_unused(&mut self, id: WorkId) {
         if self.get(id).accesses == 0 {
             self.slots[id.0 as usize] = None;
