@@ -13,8 +13,7 @@ use crate::{
         outcome::Outcome,
     },
     submission::{
-        buffer::BufferInner, device::Device, entry::Entry, graph::Graph, identity::Span, ready::Readies,
-        signature::Buffers,
+        device::Device, entry::Entry, graph::Graph, identity::Span, ready::Readies, signature::Buffers,
     },
 };
 
@@ -28,7 +27,7 @@ pub(crate) struct Routine {
     /// What buffers have to hold, from a byte on.
     numbers: SmallVec<[(u32, u64, Numbers); 1]>,
     /// What is said of a run, about these memories, in the order of the buffers.
-    report: Option<(Arc<FusionReport>, Arc<[BufferId]>)>,
+    report: Option<Arc<(FusionReport, Vec<BufferId>)>>,
 }
 
 /// Bytes that are written, or that a fused kernel keeps to itself.
@@ -86,11 +85,12 @@ impl Routine {
         let dispatches = report.map_or(1, |report| report.dispatches as u64);
         let outcome = report.map_or(Outcome::Unfused, |report| report.outcome.clone());
         let ids = || buffers.iter().map(|buffer| buffer.shared.id.planned()).collect();
-        let report = report.map(|report| (Arc::new(again(report)), ids()));
+        let report = report.map(|report| Arc::new((again(report), ids())));
         Some(Routine { replay, outcome, dispatches, effects, numbers, report })
     }
 
     /// Whether buffers hold the numbers that it was planned with.
+    #[inline]
     pub(crate) fn finds_its_numbers(&self, buffers: &Buffers, graph: &Graph) -> bool {
         self.numbers.iter().all(|(place, start, numbers)| {
             let memory = &buffers[*place as usize].shared;
@@ -115,11 +115,15 @@ impl Routine {
     }
 
     fn report_on(&self, buffers: &Buffers) -> Option<Reported> {
-        let (report, was) = self.report.as_ref()?;
-        let is = buffers.iter().map(|buffer| buffer.shared.id.planned()).collect();
-        let name = |(place, buffer): (usize, &Arc<BufferInner>)| Some((place, buffer.given_name()?));
-        let named = buffers.iter().enumerate().filter_map(name).collect();
-        Some(Reported::Of(Elsewhere { report: report.clone(), was: was.clone(), is, named }))
+        let of = self.report.clone()?;
+        let (mut is, mut named) = (SmallVec::new(), Vec::new());
+        for (place, buffer) in buffers.iter().enumerate() {
+            is.push(buffer.shared.id.planned());
+            if let Some(name) = buffer.given_name() {
+                named.push((place, name));
+            }
+        }
+        Some(Reported::Of(Elsewhere { of, is, named }))
     }
 }
 

@@ -96,6 +96,7 @@ impl Structure {
     }
 
     /// Whether a submission finds something readable in buffers, now that the list would run.
+    #[inline]
     pub(crate) fn readable<'a>(&self, at: usize, buffer: impl Fn(usize) -> &'a BufferInner) -> bool {
         self.listed[at].reads.iter().all(|read| read.is_readable(buffer(read.place as usize)))
     }
@@ -112,6 +113,7 @@ impl Read {
         reads.map(read).filter(|read| !read.written.iter().any(|span| span.covers(read.span))).collect()
     }
 
+    #[inline]
     fn is_readable(&self, buffer: &BufferInner) -> bool {
         buffer.unreadable(self.span).is_none()
             || buffer.unreadable_after(self.span, self.written.iter().copied()).is_none()

@@ -245,9 +245,8 @@ pub(crate) enum Reported {
 /// The report on a run of the same list on other buffers.
 #[derive(Debug)]
 pub(crate) struct Elsewhere {
-    pub(crate) report: Arc<FusionReport>,
-    /// The memories of that list.
-    pub(crate) was: Arc<[BufferId]>,
+    /// With the memories of that list.
+    pub(crate) of: Arc<(FusionReport, Vec<BufferId>)>,
     /// Those in their place.
     pub(crate) is: SmallVec<[BufferId; 8]>,
     /// Names that were given, by place.
@@ -266,8 +265,8 @@ impl Reported {
 
 impl Elsewhere {
     fn report(&self) -> FusionReport {
-        let Elsewhere { report, was, is: now, named } = self;
-        let mut report = FusionReport::clone(report);
+        let Elsewhere { of, is: now, named } = self;
+        let (mut report, was) = (of.0.clone(), &of.1);
         let is = |id: BufferId| was.iter().position(|was| *was == id).map_or(id, |place| now[place]);
         rename(&mut report.plan, is);
         let arguments = report.kernels.iter_mut().flat_map(|one| &mut one.arguments);

@@ -55,7 +55,7 @@ impl Shape {
     /// The buffers after changes of buffers that leave everything else as it is: none over the user's memory, which has
     /// bytes in common with others and starts anywhere. Nothing where it is not as simple as that.
     pub(crate) fn exchange(&self, buffers: &Buffers, changes: &[Change]) -> Option<Buffers> {
-        let mut with = buffers.clone();
+        let mut news: SmallVec<[(usize, &Arc<BufferInner>); 4]> = SmallVec::new();
         for change in changes {
             let Change::Buffer { old, new } = change else { continue };
             let place = place(buffers, old)?;
@@ -68,14 +68,15 @@ impl Shape {
             if !fits {
                 return None;
             }
-            with[place] = new.clone();
+            news.push((place, new));
+        }
+        let mut with = Buffers::new();
+        for (place, buffer) in buffers.iter().enumerate() {
+            let new = news.iter().rfind(|(of, _)| *of == place);
+            with.push(new.map_or(buffer, |(_, new)| *new).clone());
         }
         let is_once = |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).count() == 1;
-        let all_once = changes.iter().all(|change| match change {
-            Change::Buffer { new, .. } => is_once(new),
-            Change::Push { .. } => true,
-        });
-        all_once.then_some(with)
+        news.iter().all(|(_, new)| is_once(new)).then_some(with)
     }
 
     /// Applies the changes to a list on these buffers.

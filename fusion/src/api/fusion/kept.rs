@@ -1,7 +1,7 @@
 //! Lists that are kept, to be run again without being recorded again.
 
 use std::{
-    ops::Range,
+    ops::{Deref, Range},
     sync::{Arc, Mutex, OnceLock, PoisonError, atomic::Ordering},
 };
 
@@ -77,23 +77,27 @@ pub struct FusedList {
 
 #[derive(Debug)]
 pub(crate) struct Kept {
-    pub(crate) queue: Queue,
-    pub(crate) properties: FusionProperties,
+    family: Arc<Family>,
     list: Arc<KeptList>,
     buffers: Buffers,
     /// The push constants of submissions that have others than the list.
     pushes: OtherPushes,
     /// What is known of its runs.
     take: Take,
-    relatives: Relatives,
 }
 
 /// Push constants, as kernels take them, by place.
 type OtherPushes = SmallVec<[(usize, SmallVec<[u8; 32]>); 1]>;
 
-/// Of the lists that were rebound from one another, the latest that had to be planned by itself: one that is rebound now may
-/// differ from it in what a plan passes on.
-type Relatives = Arc<Mutex<Option<Arc<KeptList>>>>;
+/// What lists share that were rebound from one another.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub(crate) queue: Queue,
+    pub(crate) properties: FusionProperties,
+    /// The latest that had to be planned by itself, its buffers having the same numbers: one that is rebound now may differ from it in
+    /// what a plan passes on.
+    latest: Mutex<Option<Arc<KeptList>>>,
+}
 
 /// What lists share that differ in buffers, and in push constants that the plan passes on.
 #[derive(Debug)]
@@ -109,6 +113,14 @@ impl KeptList {
     fn push<'a>(&'a self, others: &'a OtherPushes, at: usize) -> &'a [u8] {
         let other = others.iter().find(|(place, _)| *place == at);
         other.map_or_else(|| self.structure.push(at), |(_, push)| push)
+    }
+}
+
+impl Deref for Kept {
+    type Target = Family;
+
+    fn deref(&self) -> &Family {
+        &self.family
     }
 }
 
@@ -149,7 +161,7 @@ impl Kept {
             let other = pushed.iter().find(|(place, _)| *place == at);
             other.map_or_else(|| self.list.push(&self.pushes, at), |(_, push)| push)
         };
-        let latest = self.relatives.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         [Some(self.list.clone()), latest].into_iter().flatten().find_map(|list| {
             let differs = |at: &usize| list.structure.push(*at) != now(*at);
             let others = (0..list.structure.len()).filter(differs);
@@ -211,19 +223,15 @@ impl FusedList {
         let entries: Vec<Entry> = entries.iter().cloned().map(Entry::without_numbers).collect();
         let structure = Structure::of(&queue.inner.context, &entries, &buffers);
         let list = Arc::new(KeptList { structure, shape, routine: OnceLock::new() });
-        FusedList::on((queue, properties), (list, OtherPushes::new()), buffers, Relatives::default())
+        let family = Family { queue: queue.clone(), properties, latest: Mutex::default() };
+        FusedList::on(Arc::new(family), (list, OtherPushes::new()), buffers)
     }
 
-    fn on(
-        (queue, properties): (&Queue, FusionProperties),
-        (list, pushes): (Arc<KeptList>, OtherPushes),
-        buffers: Buffers,
-        relatives: Relatives,
-    ) -> FusedList {
+    fn on(family: Arc<Family>, (list, pushes): (Arc<KeptList>, OtherPushes), buffers: Buffers) -> FusedList {
         let passed = |run: &KeptRun| run.flow.pushes(|at| list.push(&pushes, at)).collect();
         let own = list.routine.get().filter(|_| !pushes.is_empty()).map(passed);
-        let (queue, take) = (queue.clone(), Take::passing(&buffers, own));
-        FusedList { inner: Arc::new(Kept { queue, properties, list, buffers, pushes, take, relatives }) }
+        let take = Take::passing(&buffers, own);
+        FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, take }) }
     }
 
     /// How many submissions it has.
@@ -324,23 +332,21 @@ impl Rebind {
     /// that it does not have; not exactly as many bytes as the block has.
     pub fn finish(self) -> Result<FusedList, Error> {
         let kept = &*self.list.inner;
-        let Kept { queue, properties, list, buffers, pushes: _, take: _, relatives } = kept;
+        let Kept { family, list, buffers, pushes: _, take: _ } = kept;
         let simple = list.shape.exchange(buffers, &self.changes);
-        if let Some(with) = &simple
+        let is_simple = simple.is_some();
+        if let Some(with) = simple
             && let Some(as_list) = kept.run_as(&kept.pushed(&self.changes)?)
         {
-            let of = (queue, properties.clone());
-            return Ok(FusedList::on(of, as_list, with.clone(), relatives.clone()));
+            return Ok(FusedList::on(family.clone(), as_list, with));
         }
         let mut entries = kept.entries();
-        list.shape.apply(&queue.inner.context, buffers, &mut entries, &self.changes)?;
-        let mut planned = FusedList::new(queue, properties.clone(), &entries);
-        if simple.is_some()
-            && let Some(kept) = Arc::get_mut(&mut planned.inner)
-        {
+        list.shape.apply(&kept.queue.inner.context, buffers, &mut entries, &self.changes)?;
+        let mut planned = FusedList::new(&kept.queue, kept.properties.clone(), &entries);
+        if is_simple && let Some(kept) = Arc::get_mut(&mut planned.inner) {
             // Its buffers have the same numbers.
-            kept.relatives = relatives.clone();
-            *relatives.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept.list.clone());
+            kept.family = family.clone();
+            *family.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept.list.clone());
         }
         Ok(planned)
     }
