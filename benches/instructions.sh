@@ -4,12 +4,12 @@
 # Usage: benches/instructions.sh [NAME...]
 #
 # Needs valgrind. Each case runs twice under callgrind, with different numbers of runs; the difference is what the runs
-# cost, without start-up and warm-up.
+# cost, without start-up and warm-up. These differ by some 100,000 instructions from process to process: hence so many runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 few=200
-many=1200
+many=5200
 
 profile=(${VKFUSE_BENCH_PROFILE:+--profile "$VKFUSE_BENCH_PROFILE"})
 bench=$(cargo bench -q -p vkfuse-benches --bench hit_path --no-run --message-format=json "${profile[@]}" |
