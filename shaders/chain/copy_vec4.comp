@@ -1,4 +1,4 @@
-// y = x in 16-byte steps: the memory bandwidth a kernel can reach. `n` counts vectors.
+// y = x in 16-byte steps: the memory bandwidth a kernel can reach. `n` counts vectors. fusion/cli/src/bench has a copy of the compiled file.
 #version 450
 layout(local_size_x = 256, local_size_x_id = 0) in;
 layout(push_constant) uniform Push { uint n; };

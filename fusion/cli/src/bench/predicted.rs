@@ -1,12 +1,13 @@
 //! What the planner's cost model makes of the time of a list, next to the time it took.
 //!
-//! The planner compares plans by how many dispatches they have and how many bytes these bind. With two numbers of the device that is a
-//! time: what a dispatch takes that has next to nothing to do, and what a byte takes where it is copied. Both are measured, right behind the list.
+//! The planner compares plans by how many dispatches they have and how many bytes these bind. With a few numbers of the device that is a
+//! time: what a dispatch takes that has next to nothing to do, and what a byte takes where it is copied, in single words or four at once, as
+//! fused kernels have several in flight. They are measured, right behind the list.
 
 use std::time::Duration;
 
 use serde::Serialize;
-use vkfuse::{Buffer, Context, Error, FusionReport, Module, QueueOptions};
+use vkfuse::{Buffer, Context, Error, FusionReport, Module, QueueOptions, StepReport};
 
 use crate::run::micros;
 
@@ -19,11 +20,12 @@ const COPIES: usize = 7;
 /// By how much the fused list may be slower before that counts as the wrong choice.
 const TOLERANCE: f64 = 1.05;
 
-/// Two numbers of a device.
+/// Numbers of a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Model {
     dispatch_us: f64,
     bytes_per_us: f64,
+    vector_bytes_per_us: f64,
 }
 
 /// What was predicted of a list.
@@ -33,6 +35,8 @@ pub(crate) struct Predicted {
     pub(crate) dispatch_us: f64,
     /// Bytes of a copy in a microsecond, those read and those written.
     pub(crate) bytes_per_us: f64,
+    /// The same of a copy that moves four words at once.
+    pub(crate) vector_bytes_per_us: f64,
     /// Bytes that the dispatches of the unfused list are given to read and to write.
     pub(crate) unfused_bytes: u64,
     /// The same of the fused list.
@@ -59,17 +63,21 @@ pub(crate) struct Summary {
 impl Model {
     /// Measures a device; nothing if it does not tell times, or has no memory left for that.
     pub(super) fn of(context: &Context) -> Option<Model> {
-        let copies = |words: u32| -> Result<Option<f64>, Error> {
-            let module = Module::from_bytes("copy", include_bytes!("../pipeline/steps/copy.spv"))?;
+        let copies = |code: &[u8], words: u32, at_once: u32| -> Result<Option<f64>, Error> {
+            let module = Module::from_bytes("copy", code)?;
             let kernel = context.kernel(&module, None)?;
             let [from, to]: [Buffer<u32>; 2] =
                 [context.buffer(words as usize)?, context.buffer(words as usize)?];
             let queue = context.queue(QueueOptions::new().profiling(true))?;
             let mut times = Vec::with_capacity(COPIES);
             for _ in 0..=COPIES {
+                let items = words / at_once;
                 let done = queue.submit(|h| {
-                    h.arg(0, from.read()).arg(1, to.write()).push(&words).push(&0u32).push(&0u32);
-                    h.dispatch_items(&kernel, [words, 1, 1]);
+                    h.arg(0, from.read()).arg(1, to.write()).push(&items);
+                    if at_once == 1 {
+                        h.push(&0u32).push(&0u32);
+                    }
+                    h.dispatch_items(&kernel, [items, 1, 1]);
                 })?;
                 done.wait()?;
                 times.push(done.gpu_time());
@@ -79,28 +87,37 @@ impl Model {
             times.sort_unstable();
             Ok(times.get(times.len() / 2).copied().map(micros))
         };
-        let dispatch_us = copies(SMALL).ok().flatten()?;
-        let large = copies(LARGE).ok().flatten()?;
-        let bytes = 8.0 * f64::from(LARGE);
-        (large > dispatch_us).then(|| Model { dispatch_us, bytes_per_us: bytes / (large - dispatch_us) })
+        let words: &[u8] = include_bytes!("../pipeline/steps/copy.spv");
+        let vectors: &[u8] = include_bytes!("copy_vec4.spv");
+        let dispatch_us = copies(words, SMALL, 1).ok().flatten()?;
+        let rate = |code: &[u8], at_once: u32| {
+            let large = copies(code, LARGE, at_once).ok().flatten()?;
+            (large > dispatch_us).then(|| 8.0 * f64::from(LARGE) / (large - dispatch_us))
+        };
+        let (bytes_per_us, vector_bytes_per_us) = (rate(words, 1)?, rate(vectors, 4)?);
+        Some(Model { dispatch_us, bytes_per_us, vector_bytes_per_us })
     }
 
     /// What it says of a list.
     pub(super) fn predict(self, report: &FusionReport) -> Predicted {
-        let Model { dispatch_us, bytes_per_us } = self;
+        let Model { dispatch_us, bytes_per_us, vector_bytes_per_us } = self;
         let arguments = report.kernels.iter().flat_map(|one| &one.arguments);
-        let unfused_bytes =
+        let unfused_bytes: u64 =
             arguments.map(|arg| arg.bytes * (u64::from(arg.reads) + u64::from(arg.writes))).sum();
-        let fused_bytes = report.steps.iter().map(|step| step.bytes_read + step.bytes_written).sum();
-        let time =
-            |dispatches: usize, bytes: u64| dispatches as f64 * dispatch_us + bytes as f64 / bytes_per_us;
+        let bytes_of = |step: &StepReport| step.bytes_read + step.bytes_written;
+        // What runs alone runs as it was submitted.
+        let time_of = |step: &StepReport| {
+            let rate = if step.members.len() > 1 { vector_bytes_per_us } else { bytes_per_us };
+            dispatch_us + bytes_of(step) as f64 / rate
+        };
         Predicted {
             dispatch_us,
             bytes_per_us,
+            vector_bytes_per_us,
             unfused_bytes,
-            fused_bytes,
-            unfused_gpu: time(report.kernels.len(), unfused_bytes),
-            fused_gpu: time(report.steps.len(), fused_bytes),
+            fused_bytes: report.steps.iter().map(bytes_of).sum(),
+            unfused_gpu: report.kernels.len() as f64 * dispatch_us + unfused_bytes as f64 / bytes_per_us,
+            fused_gpu: report.steps.iter().map(time_of).sum(),
         }
     }
 }
@@ -141,6 +158,7 @@ mod tests {
         let predicted = Predicted {
             dispatch_us: 1.0,
             bytes_per_us: 1.0,
+            vector_bytes_per_us: 1.0,
             unfused_bytes: 0,
             fused_bytes: 0,
             unfused_gpu: 10.0,

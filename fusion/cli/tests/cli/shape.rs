@@ -259,6 +259,7 @@ fn predicted(value: &Value, path: &str) {
     let fields: &[(&str, Check)] = &[
         ("dispatch_us", number),
         ("bytes_per_us", number),
+        ("vector_bytes_per_us", number),
         ("unfused_bytes", count),
         ("fused_bytes", count),
         ("unfused_gpu", number),
