@@ -5,6 +5,7 @@
 mod base;
 mod builder;
 mod coarsening;
+mod decided;
 mod entry;
 mod hide;
 mod ids;

@@ -5,6 +5,7 @@
 //! reason why not ([`KernelReason`]), and what both show to the outside ([`Interface`]). All of this happens once for each
 //! kernel and may take milliseconds; with an [`ArtifactStore`] most of it happens once for all processes.
 
+mod local_ids;
 mod normal;
 mod push_block;
 mod variants;

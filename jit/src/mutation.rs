@@ -207,6 +207,8 @@ mutants! {
     RoundsShowConstants: "constants of rounds that are written out are left to the compiler",
     OwnStoresAreOpen: "what a kernel loads of its own stores is left to the compiler",
     TwinsAreOpen: "bindings of a kernel that are the same memory, and equal arguments of it, are left to the compiler",
+    HiddenTwiceIsOpen: "what is hidden twice is what it was",
+    ChoicesAreOpen: "floats that numbers choose are left to the compiler",
     NumbersAreNotHidden: "integers that become floats are not hidden",
     ArgumentsAreNotHidden: "arguments that two members share are not hidden",
     // Internalization.

@@ -16,6 +16,8 @@
 //! `VKFUSE_FLOATS=all cargo test -p vkfuse --test floats every_pair -- --nocapture`
 
 mod data;
+#[cfg(feature = "wgsl")]
+mod decided;
 mod ops;
 #[cfg(feature = "wgsl")]
 mod own;

@@ -5,23 +5,28 @@
 //! then compute what another kernel makes of it. Every other one (an extended instruction, a division, a comparison, a
 //! conversion) is one side of some pair that a compiler simplifies.
 
+mod decided;
+
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};
-use rspirv::spirv::Op;
+use rspirv::spirv::{Op, StorageClass};
 
 use crate::frontend::opcodes;
+pub(crate) use decided::Decided;
 
 /// What is known of the floats of a kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct FloatUse {
     pub(crate) kind: Floats,
     pub(crate) numbers: Numbers,
+    pub(crate) decided: Decided,
 }
 
 /// Where integers become floats.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
-    /// Instructions that make floats of integers in which the kernel itself has no float, by result, and the operand.
+    /// Instructions that make floats of integers, by result, and the operand: of integers that the kernel does not make of its own floats
+    /// alone.
     pub(crate) made: AHashMap<u32, usize>,
     /// Loads of integers that go, with floats of the kernel's own, into such an instruction. What the kernel makes
     /// of its own floats (`float(int(x))`) is its compiler's business, so only what comes from outside is hidden.
@@ -68,7 +73,22 @@ impl FloatUse {
                 || mutant!(EveryFloatIsPlain)
         };
         let kind = |inst: &Instruction| if plain(inst) { Floats::Plain } else { Floats::Any };
-        let kind = body().filter(|inst| touches(inst)).map(kind).max().unwrap_or(Floats::None);
+        let mut kind = body().filter(|inst| touches(inst)).map(kind).max().unwrap_or(Floats::None);
+        // Numbers may be constants that are read as floats, of the same memory or from a variable that starts with them.
+        let shows = |inst: &Instruction| match inst.class.opcode {
+            Op::Store => !inst.operands.get(1).is_some_and(|value| {
+                value.id_ref_any().and_then(|id| types.get(&id)).is_some_and(|ty| floats.contains(ty))
+            }),
+            Op::Variable => inst.operands.len() > 1,
+            _ => false,
+        };
+        let private = module
+            .types_global_values
+            .iter()
+            .filter(|inst| inst.operands.first() == Some(&Operand::StorageClass(StorageClass::Private)));
+        if kind == Floats::Plain && !mutant!(ConstantsArePlain) && body().chain(private).any(shows) {
+            kind = Floats::Any;
+        }
         let defined: AHashMap<u32, &Instruction> =
             body().filter_map(|inst| Some((inst.result_id?, inst))).collect();
         let is_float = |id: u32| types.get(&id).is_some_and(|ty| floats.contains(ty));
@@ -81,7 +101,11 @@ impl FloatUse {
                 numbers.add(result, at, operand, &defined, &is_float);
             }
         }
-        Self { kind, numbers }
+        let decided = match kind {
+            Floats::Any => Decided::of(module, &types, &is_float),
+            _ => Decided::default(),
+        };
+        Self { kind, numbers, decided }
     }
 }
 
@@ -96,12 +120,13 @@ impl Numbers {
         defined: &AHashMap<u32, &Instruction>,
         is_float: &dyn Fn(u32) -> bool,
     ) {
-        let (mut own, mut constant, mut loads) = (false, true, Vec::new());
+        let (mut own, mut constant, mut counted, mut loads) = (false, true, false, Vec::new());
         let (mut open, mut seen) = (vec![operand], AHashSet::new());
         while let Some(id) = open.pop() {
             let Some(inst) = defined.get(&id).filter(|_| seen.insert(id)) else { continue };
             let operands = || inst.operands.iter().filter_map(Operand::id_ref_any);
             constant &= inst.class.opcode == Op::Phi || opcodes::has(inst.class.opcode, opcodes::PURE);
+            counted |= inst.class.opcode == Op::Phi;
             if inst.class.opcode == Op::Load {
                 loads.push(id);
             } else if operands().any(is_float) {
@@ -112,7 +137,8 @@ impl Numbers {
         }
         if own {
             self.loads.extend(loads);
-        } else if !constant {
+        }
+        if !constant || own && counted {
             self.made.insert(result, at);
         }
     }
@@ -122,9 +148,10 @@ impl Numbers {
 fn number_of(inst: &Instruction) -> Option<usize> {
     match inst.class.opcode {
         Op::ConvertSToF | Op::ConvertUToF | Op::Bitcast => Some(0),
-        // `PackDouble2x32` and, from `UnpackSnorm2x16` to `UnpackUnorm4x8`, what makes floats of one word.
+        // `Ldexp`, `PackDouble2x32` and, from `UnpackSnorm2x16` to `UnpackUnorm4x8`, what makes floats of one word.
         Op::ExtInst => match inst.operands.get(1) {
             Some(Operand::LiteralExtInstInteger(59..=64)) => Some(2),
+            Some(Operand::LiteralExtInstInteger(53)) => Some(3),
             _ => None,
         },
         _ => None,

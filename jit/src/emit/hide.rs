@@ -1,8 +1,8 @@
 //! Floats the driver's compiler cannot see through.
 //!
-//! `x` becomes `x ^ zero`, bit for bit, where `zero` is a push constant that is zero: nothing is known of the result,
-//! so no rule of the compiler reaches from what `x` is made of to what is made of it. All bits survive, those of a NaN
-//! too, because the operation is one of integers; and a value that was kept more precisely than its type is rounded
+//! The words of `x` become `x + zero`, where `zero` is a push constant that is zero: nothing is known of the result,
+//! so no rule of the compiler reaches from what `x` is made of to what is made of it. A sum of both, and not their difference bit by bit,
+//! for what is hidden twice would not be hidden. All bits survive, those of a NaN too, because the operation is one of integers; and a value that was kept more precisely than its type is rounded
 //! to it. Which values are hidden says the plan (`plan::seam`).
 
 use rspirv::dr::{Instruction, Operand};
@@ -46,11 +46,11 @@ pub(crate) fn hide(
             let pair = vector(builder, ty, 2);
             let both = code.value(builder, Op::CompositeConstruct, pair, vec![Operand::IdRef(value); 2]);
             let hidden = builder.fresh();
-            xor(builder, code, zero, (both, pair), 1, hidden);
+            combine(builder, code, zero, (both, pair), 1, hidden);
             let operands = vec![Operand::IdRef(hidden), Operand::LiteralBit32(0)];
             code.0.push(Instruction::new(Op::CompositeExtract, Some(ty), Some(result), operands));
         }
-        Shape::Bits { width, count } => xor(builder, code, zero, (value, ty), width * count / 32, result),
+        Shape::Bits { width, count } => combine(builder, code, zero, (value, ty), width * count / 32, result),
         Shape::Parts(parts) => {
             let mut all = Vec::with_capacity(parts.len());
             for (number, part) in (0..).zip(parts) {
@@ -111,11 +111,16 @@ pub(crate) fn hide_number(
         wide = several(builder, word);
         value = code.value(builder, convert, wide, vec![Operand::IdRef(value)]);
     }
-    value = code.value(builder, Op::BitwiseXor, wide, vec![Operand::IdRef(value), Operand::IdRef(mask)]);
+    value = code.value(builder, operation(), wide, vec![Operand::IdRef(value), Operand::IdRef(mask)]);
     if narrow {
         value = code.value(builder, convert, ty, vec![Operand::IdRef(value)]);
     }
     value
+}
+
+/// What combines a value with the zero.
+fn operation() -> Op {
+    if mutant!(HiddenTwiceIsOpen) { Op::BitwiseXor } else { Op::IAdd }
 }
 
 fn int(builder: &mut Builder, width: u32, sign: u32) -> Word {
@@ -158,7 +163,7 @@ fn shape(builder: &Builder, ty: Word) -> Shape {
 }
 
 /// The bits as so many words, each combined with the zero.
-fn xor(
+fn combine(
     builder: &mut Builder,
     code: &mut Code,
     zero: Word,
@@ -175,7 +180,7 @@ fn xor(
         (bits, code.value(builder, Op::CompositeConstruct, bits, parts))
     };
     let value = code.value(builder, Op::Bitcast, bits, vec![Operand::IdRef(value)]);
-    let hidden = code.value(builder, Op::BitwiseXor, bits, vec![Operand::IdRef(value), Operand::IdRef(mask)]);
+    let hidden = code.value(builder, operation(), bits, vec![Operand::IdRef(value), Operand::IdRef(mask)]);
     code.0.push(Instruction::new(Op::Bitcast, Some(ty), Some(result), vec![Operand::IdRef(hidden)]));
 }
 

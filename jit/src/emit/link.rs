@@ -88,6 +88,8 @@ pub(super) struct Linker<'a> {
     pub(super) value_types: AHashMap<Word, Word>,
     /// The zero that hides floats, if the body wants it.
     zero: Option<Word>,
+    /// Phis of loops, and the hidden form of what they begin with by the label from which control comes.
+    pub(super) begun: AHashMap<(Word, Word), Word>,
     /// Whether rounds are written whose counters are constants, and floats made of them are to be hidden.
     pub(super) in_rounds: bool,
 }
@@ -118,6 +120,7 @@ pub(crate) fn link(
         copies: AHashMap::new(),
         value_types: AHashMap::new(),
         zero: None,
+        begun: AHashMap::new(),
         in_rounds: false,
     };
     linker.header();
@@ -202,6 +205,7 @@ impl Linker<'_> {
             self.instruction(inst, &mut code)?;
         }
         self.settle(number, &mut code.0);
+        self.hide_decided(function, number, &mut code.0)?;
         let label = block.label_id().map(|l| self.mapped(l)).transpose()?;
         Ok(Block { label: Some(Instruction::new(Op::Label, None, label, Vec::new())), instructions: code.0 })
     }
@@ -296,6 +300,7 @@ impl Linker<'_> {
         let result = inst.result_id.map(|r| self.mapped(r)).transpose()?;
         let mut operands = self.operands(&inst.operands)?;
         self.keep_order(inst, &mut operands);
+        self.begin(inst, &mut operands);
         if let (Some(old), Some(ty)) = (inst.result_id, ty) {
             self.value_types.insert(old, ty);
         }

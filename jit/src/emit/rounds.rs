@@ -90,7 +90,7 @@ impl Linker<'_> {
         }
         let mut names = AHashSet::new();
         for id in function.blocks[number].instructions.iter().filter_map(|inst| inst.result_id) {
-            if shown.results.contains(&id) {
+            if shown.results.contains(&id) && !self.is_decided(id) {
                 names.insert(self.mapped(id)?);
             }
         }
@@ -128,7 +128,7 @@ impl Linker<'_> {
             || inst.operands.iter().filter_map(Operand::id_ref_any).any(|id| self.is_constant(id))
     }
 
-    fn is_float(&self, ty: Word) -> bool {
+    pub(super) fn is_float(&self, ty: Word) -> bool {
         let builder = &self.shared.builder;
         hide::holds_floats(builder, ty) && (self.shared.halves || !hide::holds_halves(builder, ty))
     }

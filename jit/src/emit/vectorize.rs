@@ -197,7 +197,7 @@ impl<'a> Vectorizer<'a> {
             for (position, inst) in block.instructions.iter().enumerate() {
                 match (inst.class.opcode, choice) {
                     (Op::Phi, Some(choice)) => self.choose(shared, code, passed, inst, *choice)?,
-                    (Op::Phi, None) => self.phi(inst, came_from)?,
+                    (Op::Phi, None) => self.phi(shared, code, passed, inst, came_from)?,
                     _ => self.instruction(shared, code, passed, inst, Some((number, position)))?,
                 }
             }
@@ -207,7 +207,14 @@ impl<'a> Vectorizer<'a> {
     }
 
     /// Where control came from is known, unless two sides meet.
-    fn phi(&mut self, inst: &Instruction, came_from: Option<Word>) -> Result<(), JitError> {
+    fn phi(
+        &mut self,
+        shared: &mut Shared,
+        code: &mut Code,
+        passed: &mut Passed,
+        inst: &Instruction,
+        came_from: Option<Word>,
+    ) -> Result<(), JitError> {
         let mut pairs = inst.operands.chunks(2);
         // With one edge there is nothing to choose, and the block before it on the line may be another side's.
         let only = inst.operands.len() == 2;
@@ -215,7 +222,10 @@ impl<'a> Vectorizer<'a> {
         let id = pair.and_then(|pair| pair.first()?.id_ref_any());
         let id = id.ok_or_else(|| self.error("phi without the edge that is taken"))?;
         let value = self.value(id)?;
-        self.values.insert(inst.result_id.unwrap_or(0), value);
+        let ty = inst.result_type.map(|ty| self.global(ty)).transpose()?.unwrap_or(0);
+        let result = inst.result_id.unwrap_or(0);
+        let value = self.without_choice(shared, code, passed, (value, ty), result)?;
+        self.values.insert(result, value);
         Ok(())
     }
 
@@ -303,7 +313,7 @@ impl<'a> Vectorizer<'a> {
         let mut each = false;
         let mut operands: Vec<Result<Value, Operand>> = Vec::with_capacity(inst.operands.len());
         let number = self.normal.floats.numbers.made.get(&result).copied();
-        let number = number.filter(|_| self.member.hidden.numbers || self.member.hidden.own);
+        let number = number.filter(|_| self.recipe.zero.is_some() && !mutant!(NumbersAreNotHidden));
         for (at, operand) in inst.operands.iter().enumerate() {
             operands.push(match operand {
                 Operand::IdRef(id) => {
@@ -331,6 +341,7 @@ impl<'a> Vectorizer<'a> {
             Value::One(write(0, &mut shared.builder, code))
         };
         self.decorate(&mut shared.builder, result, &value);
+        let value = self.without_choice(shared, code, passed, (value, ty), result)?;
         self.values.insert(result, value);
         Ok(())
     }

@@ -6,7 +6,7 @@ use ahash::AHashSet;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{ExecutionMode, Op, StorageClass};
 
-use super::{Binding, SetBinding, push_block};
+use super::{Binding, SetBinding, local_ids, push_block};
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::floats::{FloatUse, Floats};
@@ -43,6 +43,7 @@ impl NormalKernel {
     /// Analyses a module in normal form whose resources are `bindings`.
     pub(super) fn new(mut module: Module, bindings: &[Binding]) -> Self {
         push_block::separate(&mut module);
+        local_ids::settle(&mut module);
         let places: Vec<SetBinding> = bindings.iter().map(|b| b.at).collect();
         let analysis = analysis::build::analyse(&module, &places);
         let types = Types::new(&module);

@@ -8,7 +8,7 @@ use super::submission::{FloatMode, Internalization};
 use crate::kernel::BindingKind;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 15;
+pub(crate) const CODE_VERSION: u32 = 16;
 
 /// How the ids of the members follow from those of the fused kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -173,7 +173,7 @@ pub(crate) struct Hidden {
     pub(crate) bindings: Vec<bool>,
     /// By push slot of the member: through its arguments.
     pub(crate) push: Vec<bool>,
-    /// Through numbers that are made floats.
+    /// Through numbers that are made floats, or that choose among some.
     pub(crate) numbers: bool,
     /// Through loads of what the kernel stored itself.
     pub(crate) own: bool,

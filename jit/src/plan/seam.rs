@@ -25,7 +25,8 @@ fn floats(kernel: &Specialized) -> Floats {
 
 /// Whether floats of one of two members that follow each other must be hidden from the other.
 fn is_open(earlier: Floats, later: Floats) -> bool {
-    later != Floats::None && earlier.max(later) == Floats::Any
+    // A kernel without floats may leave constants that others read as floats.
+    later != Floats::None && (earlier != Floats::Plain || later == Floats::Any)
 }
 
 /// Whether a zero may be needed that hides floats: between these submissions, or in rounds of their loops that are written out.
@@ -41,6 +42,19 @@ pub(crate) fn computes(kernel: &Specialized) -> bool {
     floats(kernel) != Floats::None
 }
 
+fn writes(kernel: &Specialized, binding: usize) -> bool {
+    let accesses = kernel.normal.as_ref().map(|normal| &normal.analysis.accesses);
+    accesses.is_ok_and(|all| all.iter().any(|access| access.binding == binding && access.kind.writes()))
+}
+
+/// Whether numbers of a kernel decide what its floats are. A compiler knows more of them in a fused kernel, whatever is before it.
+fn decides(kernel: &Specialized) -> bool {
+    kernel.normal.as_ref().is_ok_and(|normal| {
+        let decided = !normal.floats.decided.is_empty() && !mutant!(ChoicesAreOpen);
+        decided || !normal.floats.numbers.made.is_empty() && !mutant!(NumbersAreNotHidden)
+    })
+}
+
 /// What is hidden from each member.
 pub(crate) fn hidden(
     members: &[Member],
@@ -49,25 +63,29 @@ pub(crate) fn hidden(
 ) -> Vec<Hidden> {
     let all: Vec<Floats> = kernels.iter().map(|kernel| floats(kernel)).collect();
     let of = |(number, member): (usize, &Member)| {
-        let before = members[..number].iter().zip(&all);
-        let open: Vec<&Member> =
-            before.filter(|(_, floats)| is_open(**floats, all[number])).map(|(earlier, _)| earlier).collect();
+        let open: Vec<usize> = (0..number).filter(|&earlier| is_open(all[earlier], all[number])).collect();
         let computes = all[number] != Floats::None && !mutant!(TwinsAreOpen);
         // Another binding of its own may be the same memory: nobody knows that of the kernel alone.
         let reached = |(at, target): (usize, &Target)| {
-            let earlier = open.iter().flat_map(|earlier| &earlier.targets);
+            let earlier = open.iter().flat_map(|&earlier| {
+                // Numbers that are only read tell nothing of the floats that are plain.
+                let all = all[earlier] != Floats::None || all[number] == Floats::Any;
+                let targets = members[earlier].targets.iter().enumerate();
+                targets.filter(move |(at, _)| all || writes(&kernels[earlier], *at)).map(|(_, target)| target)
+            });
             let own = member.targets.iter().enumerate().filter(|(other, _)| computes && *other != at);
             { earlier }.chain(own.map(|(_, other)| other)).any(|other| may_meet(other, target, bindings))
         };
         let shared = |slot: &u16| member.push.iter().filter(|other| *other == slot).count() > 1;
         let passed = |slot: &u16| {
-            !mutant!(ArgumentsAreNotHidden) && open.iter().any(|earlier| earlier.push.contains(slot))
+            !mutant!(ArgumentsAreNotHidden)
+                && open.iter().any(|&earlier| members[earlier].push.contains(slot))
                 || computes && shared(slot)
         };
         Hidden {
             bindings: member.targets.iter().enumerate().map(reached).collect(),
             push: member.push.iter().map(passed).collect(),
-            numbers: !open.is_empty() && !mutant!(NumbersAreNotHidden),
+            numbers: decides(&kernels[number]),
             own: { kernels[number].normal.as_ref() }.is_ok_and(|normal| normal.own_loads().contains(&true)),
         }
     };

@@ -449,9 +449,13 @@ impl Copy<'_> {
             });
         }
         let ty = self.import.global(&mut self.writer, ty)?;
-        let new = self.writer.fresh();
+        let mut new = self.writer.fresh();
         code.push(Instruction::new(inst.class.opcode, Some(ty), Some(new), operands));
         self.import.decorate(&mut self.writer, old, new);
+        let is_decided = self.producer.floats.decided.results.contains(&old);
+        if self.zero.is_some() && is_decided && !mutant!(ChoicesAreOpen) {
+            new = self.hide(code, new, ty)?;
+        }
         self.values.insert(old, new);
         Ok(())
     }
@@ -466,7 +470,7 @@ impl Copy<'_> {
         id
     }
 
-    /// A value that the driver's compiler cannot see through: its words, each combined with the zero.
+    /// A value that the driver's compiler cannot see through: its words, the zero added to each, for it may be hidden again.
     fn hide(&mut self, code: &mut Vec<Instruction>, value: Word, ty: Word) -> Result<Word> {
         let zero = self.zero.ok_or("no zero")?;
         let zero = self.writer.load(code, zero);
@@ -485,7 +489,7 @@ impl Copy<'_> {
         let seen = self.cast(code, value, ty, bits);
         let hidden = self.writer.fresh();
         let operands = [seen, mask].map(Operand::IdRef).to_vec();
-        code.push(Instruction::new(Op::BitwiseXor, Some(bits), Some(hidden), operands));
+        code.push(Instruction::new(Op::IAdd, Some(bits), Some(hidden), operands));
         Ok(self.cast(code, hidden, bits, ty))
     }
 }

@@ -385,6 +385,8 @@ impl Lab {
             mutation::Mutant::PeeledItemsAreFewer,
             mutation::Mutant::EveryBarrierIsWeak,
             mutation::Mutant::RoundsShowConstants,
+            mutation::Mutant::HiddenTwiceIsOpen,
+            mutation::Mutant::ChoicesAreOpen,
             mutation::Mutant::SubgroupsAreLarger,
             mutation::Mutant::TailIsFull,
         ] {

@@ -171,6 +171,8 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::EveryFloatIsPlain,
     Mutant::MemoryIsNotHidden,
     Mutant::NumbersAreNotHidden,
+    Mutant::HiddenTwiceIsOpen,
+    Mutant::ChoicesAreOpen,
     Mutant::ArgumentsAreNotHidden,
     Mutant::ConstantsArePlain,
     // About the values that the items of a placed kernel write.

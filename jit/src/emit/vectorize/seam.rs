@@ -47,6 +47,24 @@ impl Vectorizer<'_> {
         }))
     }
 
+    /// A float, of type `ty` and in the kernel the result `old`; its hidden form if numbers decide what it is.
+    pub(super) fn without_choice(
+        &self,
+        shared: &mut Shared,
+        code: &mut Code,
+        passed: &mut Passed,
+        (value, ty): (Value, Word),
+        old: Word,
+    ) -> Result<Value, JitError> {
+        let is_decided = self.normal.floats.decided.results.contains(&old);
+        let halves = shared.halves || !hide::holds_halves(&shared.builder, ty);
+        if is_decided && halves && self.recipe.zero.is_some() && !mutant!(ChoicesAreOpen) {
+            self.hide(shared, code, passed, (value, ty), old)
+        } else {
+            Ok(value)
+        }
+    }
+
     /// The hidden form of a number of which floats are made.
     pub(super) fn hide_number(
         &self,

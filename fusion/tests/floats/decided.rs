@@ -1,0 +1,194 @@
+//! Floats that numbers decide: of ids, arguments and elements a driver's compiler knows more in a fused kernel than in each kernel alone,
+//! and what it chooses by them becomes a constant. The bits stay the same.
+
+use vkfuse::{
+    Accessor, CacheOptions, Context, ContextOptions, FusionProperties, FusionWrapper, Outcome, Queue,
+    QueueOptions,
+};
+
+const ITEMS: usize = 64;
+
+/// The buffers: `x` to `z` of floats, `a` and `b` of numbers; `t` is read as either.
+const NAMES: [&str; 7] = ["x", "w", "t", "y", "z", "a", "b"];
+
+/// A kernel: what it calls its buffers, and which ones they are, and what it does.
+type Kernel = (&'static str, &'static str);
+
+/// Two kernels each; `i` is the item, `p` and `q` are equal arguments. `n:u32=t` is the buffer `t`, called `n` and read as numbers.
+const LISTS: &[[Kernel; 2]] = &[
+    // Numbers that are read as floats.
+    [("n:u32=t", "n[i] = 0u;"), ("x t y", "y[i] = x[i] * t[i] + x[i];")],
+    [("t", "t[i] = bitcast<f32>(i & 0u);"), ("x t y", "y[i] = x[i] * t[i];")],
+    [("t", "t[i] = bitcast<f32>(p ^ q);"), ("x t y", "y[i] = x[i] * t[i];")],
+    // Equal arguments.
+    [("x y", "y[i] = x[i] * select(1.0, 0.0, p == q);"), ("y z", "z[i] = y[i] + y[i];")],
+    [("x y", "y[i] = x[i] * f32(i32(p) - i32(q)) + x[i];"), ("y z", "z[i] = y[i] + y[i];")],
+    [("x y", "let d = select(0.5, 0.0, p == q); y[i] = x[i] * d + x[i];"), ("y z", "z[i] = y[i] + y[i];")],
+    [
+        ("x y", "var g = 0.45; if (p == q) { g = 2.2; } y[i] = pow(abs(x[i]), g) * pow(0.3, g);"),
+        ("y z", "z[i] = y[i] + y[i];"),
+    ],
+    [
+        ("x y", "var v = exp(x[i]); if (p != q) { v = x[i] * 3.0; } y[i] = log(v);"),
+        ("y z", "z[i] = y[i] + y[i];"),
+    ],
+    [
+        ("x y", "var v = 0.0; for (var k = p; k < q; k++) { v += x[k]; } y[i] = v * x[i];"),
+        ("y z", "z[i] = y[i] + y[i];"),
+    ],
+    [
+        ("x y", "var m = array<f32, 3>(0.0, 1.0, 2.0); y[i] = x[i] * m[min(p - q, 2u)];"),
+        ("y z", "z[i] = y[i] + y[i];"),
+    ],
+    [("x y", "y[i] = x[i] * vec2(0.0, 1.0)[min(p - q, 1u)];"), ("y z", "z[i] = y[i] + y[i];")],
+    [("x y", "y[i] = ldexp(x[i] * 1e-30, i32(p - q)) * 1e30;"), ("y z", "z[i] = y[i] + y[i];")],
+    // One memory in two bindings.
+    [("x y a b:u32=a", "y[i] = x[i] * select(1.0, 0.0, a[i] == b[i]);"), ("y z", "z[i] = y[i] + y[i];")],
+    [("x y a b:u32=a", "y[i] = x[i] * bitcast<f32>(a[i] - b[i]);"), ("y z", "z[i] = y[i] + y[i];")],
+    [
+        ("x y a b:u32=a", "y[i] = x[i] * select(1.0, 0.0, arrayLength(&a) == arrayLength(&b));"),
+        ("y z", "z[i] = y[i] + y[i];"),
+    ],
+    // Stores and loads with others between them.
+    [
+        ("x y a b", "a[i] = 0u; b[i] = 7u; y[i] = x[i] * select(1.0, 0.0, a[i] == 0u);"),
+        ("y z", "z[i] = y[i] + y[i];"),
+    ],
+    [
+        ("x y a b", "let u = a[i]; b[i] = 7u; let v = a[i]; y[i] = x[i] * select(1.0, 0.0, u == v);"),
+        ("y z", "z[i] = y[i] + y[i];"),
+    ],
+    [
+        (
+            "x y b",
+            "let u = bitcast<u32>(x[i]); b[i] = 7u; y[i] = x[i] * select(1.0, 0.0, u == bitcast<u32>(x[i]));",
+        ),
+        ("y z", "z[i] = y[i] + y[i];"),
+    ],
+    // Ids that are constants, fused or alone.
+    [("x z", "z[i] = x[i] + x[i];"), ("x y", "y[i] = x[i] * select(1.0, 0.0, id.y == 0u);")],
+    [("x z", "z[i] = x[i] + x[i];"), ("x y", "y[i] = x[i] * select(1.0, 0.0, group.y == 0u);")],
+    [("x z", "z[i] = x[i] + x[i];"), ("x y", "y[i] = x[i] * f32(local.y);")],
+    [("x z", "z[i] = x[i] + x[i];"), ("x y", "y[i] = x[i] * select(1.0, 0.0, local.z == 0u);")],
+    // An element that is worked out where it is read.
+    [("t", "t[i] = exp(f32(i));"), ("t w y", "y[i] = t[2] * w[i];")],
+    [("t", "t[i] = log(f32(i) + 1.5);"), ("t w y", "y[i] = t[5] * w[i];")],
+    [("x t", "t[i] = x[i] * select(1.0, 0.0, i == 0u);"), ("t y", "y[i] = t[0];")],
+    [("x t", "t[i] = x[i] * f32(i & 3u);"), ("t y", "y[i] = t[0];")],
+    [
+        ("x t", "if (i < 4u) { t[i] = x[i] * 0.5; } else { t[i] = exp(f32(i)); }"),
+        ("t w y", "y[i] = t[9] * w[i];"),
+    ],
+];
+
+/// A word of a kernel's list of buffers: its name in the kernel, its type, and the buffer.
+fn bound(word: &str) -> (&str, &str, &str) {
+    let (declared, buffer) = word.split_once('=').unwrap_or((word, ""));
+    let (name, ty) = declared.split_once(':').unwrap_or((declared, ""));
+    let buffer = if buffer.is_empty() { name } else { buffer };
+    let own = if matches!(name, "a" | "b") { "u32" } else { "f32" };
+    (name, if ty.is_empty() { own } else { ty }, buffer)
+}
+
+fn text((buffers, body): Kernel) -> String {
+    let buffers = buffers.split(' ').map(bound).enumerate().map(|(binding, (name, ty, _))| {
+        format!("@group(0) @binding({binding}) var<storage, read_write> {name}: array<{ty}>;\n")
+    });
+    format!(
+        "struct P {{ p: u32, q: u32 }}\nvar<immediate> args: P;\n{}\n@compute @workgroup_size(16)\n\
+         fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>, \
+         @builtin(workgroup_id) group: vec3<u32>) {{ let i = id.x; let p = args.p; let q = args.q; \
+         if (i >= 64u) {{ return; }} {body} }}",
+        buffers.collect::<String>()
+    )
+}
+
+fn inputs() -> Vec<f32> {
+    let mut x = vec![-0.0, 0.0, 1e-40, f32::INFINITY, -f32::INFINITY, f32::NAN, 1.0, -1.0, 3.0, -1e30];
+    x.extend((x.len()..ITEMS).map(|i| (i as f32 - 40.0) * 0.37));
+    x
+}
+
+/// Runs a list; the buffers, as words, and whether it was one dispatch.
+fn run(
+    context: &Context,
+    queue: &Queue,
+    list: &[Kernel; 2],
+    groups: [u32; 2],
+    fused: bool,
+) -> (Vec<Vec<u32>>, bool) {
+    let buffers: Vec<_> = NAMES
+        .iter()
+        .map(|name| match *name {
+            "x" | "w" => context.buffer_from(&inputs().iter().map(|x| x.to_bits()).collect::<Vec<_>>()),
+            _ => context.buffer_from(&[7.5_f32.to_bits(); ITEMS]),
+        })
+        .map(|buffer| buffer.expect("a buffer"))
+        .collect();
+    let wrapper = FusionWrapper::new(queue).expect("the queue enables fusion");
+    if fused {
+        wrapper.start_fusion().expect("start_fusion");
+    }
+    for (kernel, groups) in list.iter().zip(groups) {
+        let code = context.kernel_from_wgsl("decided", &text(*kernel)).expect(kernel.1);
+        queue
+            .submit(|h| {
+                for (binding, word) in (0..).zip(kernel.0.split(' ')) {
+                    let place = NAMES.iter().position(|name| *name == bound(word).2).expect("a buffer");
+                    let accessor: Accessor = buffers[place].read_write();
+                    h.arg(binding, accessor);
+                }
+                h.push_bytes(&[5_u32, 5].map(u32::to_ne_bytes).concat());
+                h.dispatch(&code, [groups, 1, 1]);
+            })
+            .expect(kernel.1);
+    }
+    let mut one = false;
+    if fused {
+        let event = wrapper.complete_fusion(&FusionProperties::default()).expect("complete_fusion");
+        event.wait().expect("a run");
+        one = event.outcome() == Outcome::Fused;
+    }
+    queue.wait().expect("a run");
+    (buffers.iter().map(|buffer| buffer.download().expect("results")).collect(), one)
+}
+
+#[test]
+fn numbers_decide_no_other_floats_when_fused() {
+    let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::default().no_disk());
+    let context = match Context::with(options) {
+        Ok(context) => context,
+        Err(error) => {
+            assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device: {error}");
+            return;
+        }
+    };
+    let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue");
+    let (mut wrong, mut apart) = (Vec::new(), Vec::new());
+    for list in LISTS {
+        // The second one with fewer work-groups is renumbered.
+        for groups in [[4, 4], [5, 4]] {
+            let (alone, _) = run(&context, &queue, list, groups, false);
+            let (fused, one) = run(&context, &queue, list, groups, true);
+            if !one {
+                apart.push(format!("{} | {}", list[0].1, list[1].1));
+            }
+            for ((name, alone), fused) in NAMES.iter().zip(alone).zip(fused) {
+                let is_nan = |word: u32| f32::from_bits(word).is_nan();
+                let differs = |(a, b): &(&u32, &u32)| a != b && !(is_nan(**a) && is_nan(**b));
+                let count = alone.iter().zip(&fused).filter(differs).count();
+                if let Some((a, b)) = alone.iter().zip(&fused).find(differs) {
+                    let (a, b) = (f32::from_bits(*a), f32::from_bits(*b));
+                    wrong.push(format!(
+                        "{} | {} {groups:?}: {name}: {count} differ, first {a:e} alone, {b:e} fused",
+                        list[0].1, list[1].1
+                    ));
+                }
+            }
+        }
+    }
+    println!("apart: {apart:#?}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(apart.len() <= 4, "{apart:#?}");
+    assert_eq!(context.validation_messages(), 0, "the validation layers complained");
+}

@@ -1,0 +1,75 @@
+//! Local ids that can only be zero.
+//!
+//! In a dimension in which the work-group is one invocation wide a driver's compiler knows the local id of the kernel alone. So that it knows
+//! as much of it in a fused kernel, where work-groups may have another shape, it is a constant in the normal form.
+//!
+//! # Guarantees
+//! - components of the local id that are read one by one are constants where the local size is one
+
+use ahash::AHashSet;
+use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op};
+
+/// Puts zeros in their place.
+pub(super) fn settle(module: &mut Module) {
+    let size = module.execution_modes.iter().find_map(|mode| match mode.operands.as_slice() {
+        [
+            _,
+            Operand::ExecutionMode(ExecutionMode::LocalSize),
+            Operand::LiteralBit32(x),
+            Operand::LiteralBit32(y),
+            Operand::LiteralBit32(z),
+        ] => Some([*x, *y, *z]),
+        _ => None,
+    });
+    let Some(size) = size else { return };
+    let built_in = [Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(BuiltIn::LocalInvocationId)];
+    let ids: AHashSet<u32> = module
+        .annotations
+        .iter()
+        .filter(|inst| inst.class.opcode == Op::Decorate && inst.operands.get(1..) == Some(&built_in))
+        .filter_map(|inst| inst.operands.first()?.id_ref_any())
+        .collect();
+    let mut vectors: AHashSet<u32> = AHashSet::new();
+    let (mut places, mut ty) = (Vec::new(), None);
+    for (f, function) in module.functions.iter().enumerate() {
+        for (b, block) in function.blocks.iter().enumerate() {
+            for (at, inst) in block.instructions.iter().enumerate() {
+                let first = inst.operands.first().and_then(Operand::id_ref_any);
+                match (inst.class.opcode, first, inst.operands.get(1)) {
+                    (Op::Load, Some(from), _) if ids.contains(&from) => vectors.extend(inst.result_id),
+                    (Op::CompositeExtract, Some(from), Some(Operand::LiteralBit32(d)))
+                        if vectors.contains(&from) && size.get(*d as usize) == Some(&1) =>
+                    {
+                        places.push((f, b, at));
+                        ty = inst.result_type;
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    let (Some(ty), Some(header)) = (ty, &mut module.header) else { return };
+    let zero = header.bound;
+    header.bound += 1;
+    let constant = Instruction::new(Op::Constant, Some(ty), Some(zero), vec![Operand::LiteralBit32(0)]);
+    module.types_global_values.push(constant);
+    let mut gone: AHashSet<u32> = AHashSet::new();
+    for &(f, b, at) in places.iter().rev() {
+        let instructions = &mut module.functions[f].blocks[b].instructions;
+        if instructions[at].result_type == Some(ty) {
+            gone.extend(instructions.remove(at).result_id);
+        }
+    }
+    let all = module.functions.iter_mut().flat_map(|function| &mut function.blocks);
+    for operand in all.flat_map(|block| &mut block.instructions).flat_map(|inst| &mut inst.operands) {
+        if let Operand::IdRef(id) = operand
+            && gone.contains(id)
+        {
+            *id = zero;
+        }
+    }
+    module.annotations.retain(|inst| {
+        inst.operands.first().and_then(Operand::id_ref_any).is_none_or(|id| !gone.contains(&id))
+    });
+}
