@@ -172,10 +172,10 @@ impl Values<'_> {
 
     fn is_truth(&self, id: u32) -> bool {
         let ty = self.types.get(&id).and_then(|ty| self.defined.get(ty));
-        let of = |inst: &&Instruction| inst.operands.first().and_then(Operand::id_ref_any);
+        let of = |inst: &Instruction| inst.operands.first().and_then(Operand::id_ref_any);
         ty.is_some_and(|ty| match ty.class.opcode {
             Op::TypeBool => true,
-            Op::TypeVector => of(&ty)
+            Op::TypeVector => of(ty)
                 .and_then(|part| self.defined.get(&part))
                 .is_some_and(|part| part.class.opcode == Op::TypeBool),
             _ => false,
