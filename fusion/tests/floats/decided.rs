@@ -32,12 +32,27 @@ const LISTS: &[[Kernel; 2]] = &[
         ("x y", "var v = exp(x[i]); if (p != q) { v = x[i] * 3.0; } y[i] = log(v);"),
         ("y z", "z[i] = y[i] + y[i];"),
     ],
+    // What the compiler of the kernel alone knows as well.
     [
-        ("x y", "var v = 0.0; for (var k = p; k < q; k++) { v += x[k]; } y[i] = v * x[i];"),
+        ("x y", "var s = 0.0; for (var k = 0; k < 4; k++) { s += x[i]; } y[i] = s;"),
         ("y z", "z[i] = y[i] + y[i];"),
     ],
     [
-        ("x y", "var m = array<f32, 3>(0.0, 1.0, 2.0); y[i] = x[i] * m[min(p - q, 2u)];"),
+        (
+            "x y",
+            "var m = array<f32, 4>(0.0, 1.0, 2.0, 0.5); var s = x[i]; for (var k = 0; k < 3; k++) { s += x[i] * m[k]; } y[i] = s;",
+        ),
+        ("y z", "z[i] = y[i] + y[i];"),
+    ],
+    [
+        (
+            "x y",
+            "var s = x[i]; for (var k = 0; k < 3; k++) { s += x[i] * select(0.0, 2.0, k == 1); } y[i] = s;",
+        ),
+        ("y z", "z[i] = y[i] + y[i];"),
+    ],
+    [
+        ("x y", "var s = x[i]; for (var k = 0; k < 3; k++) { s += x[i] * f32(k); } y[i] = s;"),
         ("y z", "z[i] = y[i] + y[i];"),
     ],
     [("x y", "y[i] = x[i] * vec2(0.0, 1.0)[min(p - q, 1u)];"), ("y z", "z[i] = y[i] + y[i];")],

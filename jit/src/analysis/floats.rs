@@ -120,13 +120,12 @@ impl Numbers {
         defined: &AHashMap<u32, &Instruction>,
         is_float: &dyn Fn(u32) -> bool,
     ) {
-        let (mut own, mut constant, mut counted, mut loads) = (false, true, false, Vec::new());
+        let (mut own, mut constant, mut loads) = (false, true, Vec::new());
         let (mut open, mut seen) = (vec![operand], AHashSet::new());
         while let Some(id) = open.pop() {
             let Some(inst) = defined.get(&id).filter(|_| seen.insert(id)) else { continue };
             let operands = || inst.operands.iter().filter_map(Operand::id_ref_any);
             constant &= inst.class.opcode == Op::Phi || opcodes::has(inst.class.opcode, opcodes::PURE);
-            counted |= inst.class.opcode == Op::Phi;
             if inst.class.opcode == Op::Load {
                 loads.push(id);
             } else if operands().any(is_float) {
@@ -138,7 +137,7 @@ impl Numbers {
         if own {
             self.loads.extend(loads);
         }
-        if !constant || own && counted {
+        if !constant {
             self.made.insert(result, at);
         }
     }

@@ -4,10 +4,10 @@
 //! - a zero among the push constants; without one floats are not hidden
 //!
 //! # Guarantees
-//! - what was chosen among floats by numbers, and what a loop begins with, is hidden where it is used
+//! - what was chosen among floats by numbers is hidden where it is used
 
 use ahash::AHashSet;
-use rspirv::dr::{Function, Instruction, Operand};
+use rspirv::dr::{Function, Instruction};
 use rspirv::spirv::{Op, Word};
 
 use super::JitError;
@@ -25,7 +25,7 @@ impl Linker<'_> {
         self.hides_decided() && self.normal.floats.decided.results.contains(&id)
     }
 
-    /// Hides them in the copy of a block, and at its end what the loop begins with to which control goes from there.
+    /// Hides them in the copy of a block.
     pub(super) fn hide_decided(
         &mut self,
         function: &Function,
@@ -45,31 +45,7 @@ impl Linker<'_> {
         if !names.is_empty() {
             self.hide_results(&names, code);
         }
-        for &(phi, value) in normal.floats.decided.begun.get(&number).into_iter().flatten() {
-            let (value, ty) = (self.mapped(value)?, self.type_of_phi(function, phi)?);
-            if !self.is_float(ty) {
-                continue;
-            }
-            let (hidden, zero) = (self.shared.builder.fresh(), self.zero());
-            let mut hiding = Code::default();
-            hide::hide(&mut self.shared.builder, &mut hiding, zero, (value, ty), false, hidden);
-            let ends = |inst: &Instruction| {
-                matches!(
-                    inst.class.opcode,
-                    Op::SelectionMerge | Op::LoopMerge | Op::Branch | Op::BranchConditional | Op::Switch
-                )
-            };
-            let end = code.iter().position(ends).unwrap_or(code.len());
-            code.splice(end..end, hiding.0);
-            let from = function.blocks[number].label_id().unwrap_or(0);
-            self.begun.insert((phi, from), hidden);
-        }
         Ok(())
-    }
-
-    fn type_of_phi(&self, function: &Function, phi: Word) -> Result<Word, JitError> {
-        let found = function.all_inst_iter().find(|inst| inst.result_id == Some(phi));
-        self.mapped(found.and_then(|inst| inst.result_type).unwrap_or(0))
     }
 
     /// Gives what has one of these names another one, and its hidden form the name; that of a phi stands behind all of them.
@@ -94,16 +70,5 @@ impl Linker<'_> {
             if is_phi { &mut behind } else { &mut all }.extend(hiding.0);
         }
         *code = all;
-    }
-
-    /// A phi of a loop begins with what was hidden.
-    pub(super) fn begin(&self, inst: &Instruction, operands: &mut [Operand]) {
-        let Some(phi) = inst.result_id.filter(|_| inst.class.opcode == Op::Phi) else { return };
-        for (pair, old) in operands.chunks_mut(2).zip(inst.operands.chunks(2)) {
-            let from = old.get(1).and_then(Operand::id_ref_any).unwrap_or(0);
-            if let Some(&hidden) = self.begun.get(&(phi, from)) {
-                pair[0] = Operand::IdRef(hidden);
-            }
-        }
     }
 }

@@ -88,8 +88,6 @@ pub(super) struct Linker<'a> {
     pub(super) value_types: AHashMap<Word, Word>,
     /// The zero that hides floats, if the body wants it.
     zero: Option<Word>,
-    /// Phis of loops, and the hidden form of what they begin with by the label from which control comes.
-    pub(super) begun: AHashMap<(Word, Word), Word>,
     /// Whether rounds are written whose counters are constants, and floats made of them are to be hidden.
     pub(super) in_rounds: bool,
 }
@@ -120,7 +118,6 @@ pub(crate) fn link(
         copies: AHashMap::new(),
         value_types: AHashMap::new(),
         zero: None,
-        begun: AHashMap::new(),
         in_rounds: false,
     };
     linker.header();
@@ -300,7 +297,6 @@ impl Linker<'_> {
         let result = inst.result_id.map(|r| self.mapped(r)).transpose()?;
         let mut operands = self.operands(&inst.operands)?;
         self.keep_order(inst, &mut operands);
-        self.begin(inst, &mut operands);
         if let (Some(old), Some(ty)) = (inst.result_id, ty) {
             self.value_types.insert(old, ty);
         }

@@ -260,9 +260,7 @@ impl Linker<'_> {
                     .chunks(2)
                     .filter_map(|pair| Some((pair.first()?.id_ref_any()?, pair.get(1)?.id_ref_any()?)));
                 let found = pairs.find(|&(_, from)| (from == latch) == again);
-                let (value, from) = found.ok_or_else(|| self.error("phi without an edge"))?;
-                let hidden = phi.result_id.and_then(|id| self.begun.get(&(id, from)));
-                hidden.map_or_else(|| self.mapped(value), |&hidden| Ok(hidden))
+                self.mapped(found.ok_or_else(|| self.error("phi without an edge"))?.0)
             })
             .collect()
     }

@@ -175,8 +175,6 @@ probes! {
         for body in [
             "o[gid.x] = b[gid.x] + select(1.5, 2.5, gid.y == 0u);",
             "var v = 1.5; if (p.x == p.y) { v = 2.5; } o[gid.x] = b[gid.x] + v;",
-            "var v = sqrt(b[gid.x] + 1.0); for (var k = p.x; k < 4u; k++) { v = 1.5 - v; } o[gid.x] = v;",
-            "var m = array<f32, 3>(0.5, 1.0, 2.0); o[gid.x] = b[gid.x] + m[p.x % 3u];",
             "o[gid.x] = b[gid.x] + vec2(0.5, 1.5)[p.x % 2u];",
             "o[gid.x] = b[gid.x] + f32(p.x);",
             "o[gid.x] = b[gid.x] + 1.5 * bitcast<f32>(p.x);",
@@ -197,6 +195,8 @@ probes! {
         for body in [
             "o[gid.x] = select(0.0, b[gid.x], b[gid.x] > 0.0);",
             "let v = b[gid.x]; var w = v; if (v < 0.0) { w = 0.5 * v; } o[gid.x] = w;",
+            // And what counters choose.
+            "var s = 0.0; for (var k = 0u; k < 3u; k++) { s += b[gid.x] * select(0.5, 2.0, k == 1u); } o[gid.x] = s;",
         ] {
             let second = kernel("b:f32 o:f32", "64", body);
             let lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[3, 2], &[]);
