@@ -57,6 +57,7 @@ const LISTS: &[[Kernel; 2]] = &[
     ],
     [("x y", "y[i] = x[i] * vec2(0.0, 1.0)[min(p - q, 1u)];"), ("y z", "z[i] = y[i] + y[i];")],
     [("x y", "y[i] = ldexp(x[i] * 1e-30, i32(p - q)) * 1e30;"), ("y z", "z[i] = y[i] + y[i];")],
+    [("x y", "var n = 1u; if (p == q) { n = 0u; } y[i] = x[i] * f32(n);"), ("y z", "z[i] = y[i] + y[i];")],
     // One memory in two bindings.
     [("x y a b:u32=a", "y[i] = x[i] * select(1.0, 0.0, a[i] == b[i]);"), ("y z", "z[i] = y[i] + y[i];")],
     [("x y a b:u32=a", "y[i] = x[i] * bitcast<f32>(a[i] - b[i]);"), ("y z", "z[i] = y[i] + y[i];")],

@@ -28,6 +28,8 @@ pub(crate) struct Numbers {
     /// Instructions that make floats of integers, by result, and the operand: of integers that the kernel does not make of its own floats
     /// alone.
     pub(crate) made: AHashMap<u32, usize>,
+    /// Those whose integers are made of counters of loops and constants: they are constants where rounds are written out.
+    pub(crate) counted: AHashSet<u32>,
     /// Loads of integers that go, with floats of the kernel's own, into such an instruction. What the kernel makes
     /// of its own floats (`float(int(x))`) is its compiler's business, so only what comes from outside is hidden.
     pub(crate) loads: AHashSet<u32>,
@@ -92,17 +94,18 @@ impl FloatUse {
         let defined: AHashMap<u32, &Instruction> =
             body().filter_map(|inst| Some((inst.result_id?, inst))).collect();
         let is_float = |id: u32| types.get(&id).is_some_and(|ty| floats.contains(ty));
+        let carried = carried(module);
         let mut numbers = Numbers::default();
         for inst in body() {
             let made = inst.result_id.filter(|&id| is_float(id)).zip(number_of(inst));
             let Some((result, at)) = made else { continue };
             let Some(operand) = inst.operands.get(at).and_then(Operand::id_ref_any) else { continue };
             if !is_float(operand) && defined.contains_key(&operand) {
-                numbers.add(result, at, operand, &defined, &is_float);
+                numbers.add((result, at, operand), &defined, &carried, &is_float);
             }
         }
         let decided = match kind {
-            Floats::Any => Decided::of(module, &types, &is_float),
+            Floats::Any => Decided::of(module, &types, &carried, &is_float),
             _ => Decided::default(),
         };
         Self { kind, numbers, decided }
@@ -114,18 +117,21 @@ impl Numbers {
     /// same number to everybody, and a compiler that computes with them need not get what the device gets.
     fn add(
         &mut self,
-        result: u32,
-        at: usize,
-        operand: u32,
+        (result, at, operand): (u32, usize, u32),
         defined: &AHashMap<u32, &Instruction>,
+        carried: &AHashSet<u32>,
         is_float: &dyn Fn(u32) -> bool,
     ) {
-        let (mut own, mut constant, mut loads) = (false, true, Vec::new());
+        let (mut own, mut constant, mut counted, mut loads) = (false, true, false, Vec::new());
         let (mut open, mut seen) = (vec![operand], AHashSet::new());
         while let Some(id) = open.pop() {
-            let Some(inst) = defined.get(&id).filter(|_| seen.insert(id)) else { continue };
+            let Some(inst) = defined.get(&id).filter(|inst| inst.result_type.is_some() && seen.insert(id))
+            else {
+                continue;
+            };
             let operands = || inst.operands.iter().filter_map(Operand::id_ref_any);
-            constant &= inst.class.opcode == Op::Phi || opcodes::has(inst.class.opcode, opcodes::PURE);
+            counted |= carried.contains(&id);
+            constant &= carried.contains(&id) || opcodes::has(inst.class.opcode, opcodes::PURE);
             if inst.class.opcode == Op::Load {
                 loads.push(id);
             } else if operands().any(is_float) {
@@ -139,8 +145,20 @@ impl Numbers {
         }
         if !constant {
             self.made.insert(result, at);
+        } else if counted && !own {
+            self.made.insert(result, at);
+            self.counted.insert(result);
         }
     }
+}
+
+/// What loops carry from round to round: phis of their headers.
+fn carried(module: &Module) -> AHashSet<u32> {
+    let blocks = module.functions.iter().flat_map(|function| &function.blocks);
+    let headers =
+        blocks.filter(|block| block.instructions.iter().any(|inst| inst.class.opcode == Op::LoopMerge));
+    let phis = headers.flat_map(|block| &block.instructions).filter(|inst| inst.class.opcode == Op::Phi);
+    phis.filter_map(|inst| inst.result_id).collect()
 }
 
 /// Which operand of an instruction is a number of which it makes floats.

@@ -51,7 +51,8 @@ fn writes(kernel: &Specialized, binding: usize) -> bool {
 fn decides(kernel: &Specialized) -> bool {
     kernel.normal.as_ref().is_ok_and(|normal| {
         let decided = !normal.floats.decided.is_empty() && !mutant!(ChoicesAreOpen);
-        decided || !normal.floats.numbers.made.is_empty() && !mutant!(NumbersAreNotHidden)
+        let numbers = &normal.floats.numbers;
+        decided || numbers.made.len() > numbers.counted.len() && !mutant!(NumbersAreNotHidden)
     })
 }
 

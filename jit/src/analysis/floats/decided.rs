@@ -29,22 +29,26 @@ impl Decided {
     }
 
     /// Those of a module in normal form, whose values have these types.
-    pub(super) fn of(module: &Module, types: &AHashMap<u32, u32>, is_float: &dyn Fn(u32) -> bool) -> Self {
+    pub(super) fn of(
+        module: &Module,
+        types: &AHashMap<u32, u32>,
+        carried: &AHashSet<u32>,
+        is_float: &dyn Fn(u32) -> bool,
+    ) -> Self {
         let mut found = Self::default();
         let Some(function) = module.functions.first() else { return found };
         let cfg = Cfg::new(function);
         let all = module.types_global_values.iter().chain(function.all_inst_iter());
         let defined: AHashMap<u32, &Instruction> =
             all.filter_map(|inst| Some((inst.result_id?, inst))).collect();
-        let values = Values { types, defined, is_float };
+        let values = Values { types, defined, carried, is_float };
         for (number, block) in function.blocks.iter().enumerate() {
-            let is_header = block.instructions.iter().any(|inst| inst.class.opcode == Op::LoopMerge);
             for inst in &block.instructions {
                 let Some(id) = inst.result_id.filter(|&id| is_float(id)) else { continue };
                 let first = inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
                 match inst.class.opcode {
                     // What a loop begins with, and goes on with, the compiler of the kernel alone may know as well.
-                    Op::Phi if is_header => {}
+                    Op::Phi if carried.contains(&id) => {}
                     Op::Phi if !values.meets_alone(function, &cfg, number) => {
                         found.results.insert(id);
                     }
@@ -68,6 +72,8 @@ impl Decided {
 struct Values<'a> {
     types: &'a AHashMap<u32, u32>,
     defined: AHashMap<u32, &'a Instruction>,
+    /// Phis of the headers of loops.
+    carried: &'a AHashSet<u32>,
     is_float: &'a dyn Fn(u32) -> bool,
 }
 
@@ -106,7 +112,8 @@ impl Values<'_> {
             if is_global(op) || !self.types.contains_key(&id) {
                 continue;
             }
-            if op != Op::Phi && !opcodes::has(op, opcodes::PURE) || (self.is_float)(id) {
+            let is_made = self.carried.contains(&id) || opcodes::has(op, opcodes::PURE);
+            if !is_made || (self.is_float)(id) {
                 return false;
             }
             open.extend(inst.operands.iter().filter_map(Operand::id_ref_any));

@@ -86,7 +86,11 @@ impl Linker<'_> {
     pub(super) fn hide_number(&mut self, inst: &Instruction, operands: &mut [Operand], code: &mut Code) {
         let made = &self.normal.floats.numbers.made;
         let at = inst.result_id.and_then(|id| made.get(&id)).copied();
-        let hides = self.recipe.zero.is_some() && !mutant!(NumbersAreNotHidden);
+        let is_counted = inst.result_id.is_some_and(|id| self.normal.floats.numbers.counted.contains(&id));
+        let hides = match is_counted {
+            true => self.in_rounds,
+            false => self.recipe.zero.is_some() && !mutant!(NumbersAreNotHidden),
+        };
         let Some(at) = at.filter(|_| hides) else { return };
         let old = inst.operands.get(at).and_then(Operand::id_ref_any);
         let ty = old.and_then(|old| self.value_types.get(&old)).copied();
