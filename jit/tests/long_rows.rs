@@ -4,6 +4,7 @@
 mod list;
 
 use list::{List, kernel};
+use vkfuse_fuzz::devices::desktop;
 use vkfuse_jit::RewriteReason;
 use vkfuse_jit::plan::{FuseOptions, InterleaveFacts, Limits, LoopFacts, Plan, Promote, ShapeFacts, plan};
 
@@ -13,11 +14,6 @@ const ELEMENTS: u32 = 1 << 26;
 /// The facts of an H200, as `fusion/src/vk/caps.rs` has them.
 fn limits() -> Limits {
     Limits {
-        max_push_bytes: 256,
-        max_shared_bytes: 48 << 10,
-        max_storage_buffers: 64,
-        max_work_group_size: [1024, 1024, 64],
-        max_work_group_invocations: 1024,
         max_groups: [u32::MAX >> 1, 65_535, 65_535],
         shape: ShapeFacts { group_size: 256, items: 4, vectors: true, rounds: 1, least: 64 },
         kept_result_bytes: 512,
@@ -29,7 +25,7 @@ fn limits() -> Limits {
         },
         loops: LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 },
         max_broadcast_bytes: Some(16 << 20),
-        ..Limits::default()
+        ..desktop()
     }
 }
 

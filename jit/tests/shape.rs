@@ -5,6 +5,7 @@ mod list;
 use std::sync::Arc;
 
 use list::{List, kernel};
+use vkfuse_fuzz::devices::desktop;
 use vkfuse_interp::{Bind, Dispatch, Memory, ObjectId, Options, Order, Program, execute};
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 use vkfuse_jit::plan::{
@@ -12,15 +13,7 @@ use vkfuse_jit::plan::{
 };
 
 fn limits(shape: ShapeFacts) -> Limits {
-    Limits {
-        max_push_bytes: 256,
-        max_shared_bytes: 48 << 10,
-        max_storage_buffers: 64,
-        max_work_group_size: [1024, 1024, 64],
-        max_work_group_invocations: 1024,
-        shape,
-        ..Limits::default()
-    }
+    Limits { shape, ..desktop() }
 }
 
 fn wgsl(name: &str, body: &str) -> Arc<Specialized> {

@@ -30,7 +30,24 @@ use std::time::Instant;
 use ops::Op;
 use table::{Bench, Difference, Setting};
 use text::Carrier;
+#[cfg(feature = "wgsl")]
+use vkfuse::{CacheOptions, Context, ContextOptions, Queue, QueueOptions};
 use vkfuse::{Promote, ShapeFacts};
+
+/// A device with a queue that can fuse, under the validation layers. Without a device the test says nothing, unless one is required.
+#[cfg(feature = "wgsl")]
+fn device() -> Option<(Context, Queue)> {
+    let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::default().no_disk());
+    let context = match Context::with(options) {
+        Ok(context) => context,
+        Err(error) => {
+            assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device: {error}");
+            return None;
+        }
+    };
+    let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue");
+    Some((context, queue))
+}
 
 fn list<T>(name: &str, default: &str, read: impl Fn(&str) -> Option<T>) -> Vec<T> {
     let text = std::env::var(name).unwrap_or_else(|_| default.to_owned());

@@ -1,9 +1,7 @@
 //! Floats that stay within one kernel: of a fused one a compiler knows more than of the kernel alone, namely which bindings
 //! are the same memory, which arguments are equal, and which stores a load has nothing to do with. The bits stay the same.
 
-use vkfuse::{
-    CacheOptions, Context, ContextOptions, FusionProperties, FusionWrapper, Outcome, Promote, QueueOptions,
-};
+use vkfuse::{FusionProperties, FusionWrapper, Outcome, Promote};
 
 const ITEMS: usize = 64;
 
@@ -52,15 +50,7 @@ fn inputs() -> Vec<f32> {
 
 #[test]
 fn a_kernel_sees_no_more_of_itself_when_fused() {
-    let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::default().no_disk());
-    let context = match Context::with(options) {
-        Ok(context) => context,
-        Err(error) => {
-            assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device: {error}");
-            return;
-        }
-    };
-    let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue");
+    let Some((context, queue)) = super::device() else { return };
     let next = context.kernel_from_wgsl("next", NEXT).expect("a kernel");
     let x = inputs();
     let mut wrong = Vec::new();

@@ -12,14 +12,14 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Op, StorageClass};
 
 use crate::frontend::opcodes;
-pub(crate) use decided::Decided;
 
 /// What is known of the floats of a kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct FloatUse {
     pub(crate) kind: Floats,
     pub(crate) numbers: Numbers,
-    pub(crate) decided: Decided,
+    /// Floats that numbers decide, by result.
+    pub(crate) decided: AHashSet<u32>,
 }
 
 /// Where integers become floats.
@@ -105,10 +105,17 @@ impl FloatUse {
             }
         }
         let decided = match kind {
-            Floats::Any => Decided::of(module, &types, &carried, &is_float),
-            _ => Decided::default(),
+            Floats::Any => decided::decided(module, &types, &carried, &is_float),
+            _ => AHashSet::new(),
         };
         Self { kind, numbers, decided }
+    }
+
+    /// Whether numbers decide what the floats are. A compiler knows more of them in a fused kernel, whatever else is in it.
+    pub(crate) fn depend_on_numbers(&self) -> bool {
+        let are_chosen = !self.decided.is_empty() && !mutant!(ChoicesAreOpen);
+        let are_made = self.numbers.made.len() > self.numbers.counted.len() && !mutant!(NumbersAreNotHidden);
+        are_chosen || are_made
     }
 }
 

@@ -22,7 +22,7 @@ impl Linker<'_> {
 
     /// Whether the kernel's value is hidden because numbers decide what it is.
     pub(super) fn is_decided(&self, id: Word) -> bool {
-        self.hides_decided() && self.normal.floats.decided.results.contains(&id)
+        self.hides_decided() && self.normal.floats.decided.contains(&id)
     }
 
     /// Hides them in the copy of a block.
@@ -38,18 +38,24 @@ impl Linker<'_> {
         let normal = self.normal;
         let mut names = AHashSet::new();
         for id in function.blocks[number].instructions.iter().filter_map(|inst| inst.result_id) {
-            if normal.floats.decided.results.contains(&id) {
+            if normal.floats.decided.contains(&id) {
                 names.insert(self.mapped(id)?);
             }
         }
-        if !names.is_empty() {
-            self.hide_results(&names, code);
-        }
+        self.hide_results(&names, |_, _| true, code);
         Ok(())
     }
 
-    /// Gives what has one of these names another one, and its hidden form the name; that of a phi stands behind all of them.
-    fn hide_results(&mut self, names: &AHashSet<Word>, code: &mut Vec<Instruction>) {
+    /// Gives floats of these names that are `wanted` other ones, and their hidden forms the names; that of a phi stands behind all phis.
+    pub(super) fn hide_results(
+        &mut self,
+        names: &AHashSet<Word>,
+        wanted: impl Fn(&Self, &Instruction) -> bool,
+        code: &mut Vec<Instruction>,
+    ) {
+        if names.is_empty() {
+            return;
+        }
         let (mut all, mut behind) = (Vec::with_capacity(code.len()), Vec::new());
         for mut inst in code.drain(..) {
             let is_phi = inst.class.opcode == Op::Phi;
@@ -57,7 +63,7 @@ impl Linker<'_> {
                 all.append(&mut behind);
             }
             let found = inst.result_id.filter(|id| names.contains(id)).zip(inst.result_type);
-            let Some((id, ty)) = found.filter(|&(_, ty)| self.is_float(ty)) else {
+            let Some((id, ty)) = found.filter(|&(_, ty)| self.is_float(ty) && wanted(self, &inst)) else {
                 all.push(inst);
                 continue;
             };

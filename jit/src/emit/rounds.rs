@@ -94,31 +94,7 @@ impl Linker<'_> {
                 names.insert(self.mapped(id)?);
             }
         }
-        let mut behind = Vec::new();
-        let mut all = Vec::with_capacity(block.instructions.len());
-        for mut inst in block.instructions.drain(..) {
-            let is_phi = inst.class.opcode == Op::Phi;
-            if !is_phi {
-                all.append(&mut behind);
-            }
-            let found = inst.result_id.filter(|id| names.contains(id)).zip(inst.result_type);
-            let Some((id, ty)) = found.filter(|&(_, ty)| self.is_float(ty) && self.chooses(&inst)) else {
-                all.push(inst);
-                continue;
-            };
-            let seen = self.shared.builder.fresh();
-            inst.result_id = Some(seen);
-            all.push(inst);
-            let mut code = Code::default();
-            let zero = self.zero();
-            hide::hide(&mut self.shared.builder, &mut code, zero, (seen, ty), false, id);
-            if is_phi {
-                behind.extend(code.0);
-            } else {
-                all.extend(code.0);
-            }
-        }
-        block.instructions = all;
+        self.hide_results(&names, Linker::chooses, &mut block.instructions);
         Ok(())
     }
 

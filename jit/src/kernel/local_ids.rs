@@ -6,7 +6,7 @@
 //! # Guarantees
 //! - components of the local id that are read one by one are constants where the local size is one
 
-use ahash::AHashSet;
+use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op};
 
@@ -30,21 +30,41 @@ pub(super) fn settle(module: &mut Module) {
         .filter(|inst| inst.class.opcode == Op::Decorate && inst.operands.get(1..) == Some(&built_in))
         .filter_map(|inst| inst.operands.first()?.id_ref_any())
         .collect();
-    let mut vectors: AHashSet<u32> = AHashSet::new();
+    let zeros = |d: u32| size.get(d as usize) == Some(&1);
+    let literals: AHashMap<u32, u32> = module
+        .types_global_values
+        .iter()
+        .filter_map(|inst| match (inst.class.opcode, inst.operands.as_slice()) {
+            (Op::Constant, [Operand::LiteralBit32(value)]) => Some((inst.result_id?, *value)),
+            _ => None,
+        })
+        .collect();
+    let (mut vectors, mut components): (AHashSet<u32>, AHashSet<u32>) = Default::default();
     let (mut places, mut ty) = (Vec::new(), None);
     for (f, function) in module.functions.iter().enumerate() {
         for (b, block) in function.blocks.iter().enumerate() {
             for (at, inst) in block.instructions.iter().enumerate() {
                 let first = inst.operands.first().and_then(Operand::id_ref_any);
-                match (inst.class.opcode, first, inst.operands.get(1)) {
-                    (Op::Load, Some(from), _) if ids.contains(&from) => vectors.extend(inst.result_id),
-                    (Op::CompositeExtract, Some(from), Some(Operand::LiteralBit32(d)))
-                        if vectors.contains(&from) && size.get(*d as usize) == Some(&1) =>
-                    {
-                        places.push((f, b, at));
-                        ty = inst.result_type;
+                let is_zero = match (inst.class.opcode, first, inst.operands.get(1)) {
+                    (Op::Load, Some(from), _) if ids.contains(&from) => {
+                        vectors.extend(inst.result_id);
+                        false
                     }
-                    _ => {}
+                    (Op::AccessChain | Op::InBoundsAccessChain, Some(from), Some(Operand::IdRef(d)))
+                        if ids.contains(&from) && literals.get(d).is_some_and(|&d| zeros(d)) =>
+                    {
+                        components.extend(inst.result_id);
+                        false
+                    }
+                    (Op::Load, Some(from), _) => components.contains(&from),
+                    (Op::CompositeExtract, Some(from), Some(Operand::LiteralBit32(d))) => {
+                        vectors.contains(&from) && zeros(*d)
+                    }
+                    _ => false,
+                };
+                if is_zero {
+                    places.push((f, b, at));
+                    ty = inst.result_type;
                 }
             }
         }

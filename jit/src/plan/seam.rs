@@ -47,15 +47,6 @@ fn writes(kernel: &Specialized, binding: usize) -> bool {
     accesses.is_ok_and(|all| all.iter().any(|access| access.binding == binding && access.kind.writes()))
 }
 
-/// Whether numbers of a kernel decide what its floats are. A compiler knows more of them in a fused kernel, whatever is before it.
-fn decides(kernel: &Specialized) -> bool {
-    kernel.normal.as_ref().is_ok_and(|normal| {
-        let decided = !normal.floats.decided.is_empty() && !mutant!(ChoicesAreOpen);
-        let numbers = &normal.floats.numbers;
-        decided || numbers.made.len() > numbers.counted.len() && !mutant!(NumbersAreNotHidden)
-    })
-}
-
 /// What is hidden from each member.
 pub(crate) fn hidden(
     members: &[Member],
@@ -83,11 +74,12 @@ pub(crate) fn hidden(
                 && open.iter().any(|&earlier| members[earlier].push.contains(slot))
                 || computes && shared(slot)
         };
+        let normal = kernels[number].normal.as_ref();
         Hidden {
             bindings: member.targets.iter().enumerate().map(reached).collect(),
             push: member.push.iter().map(passed).collect(),
-            numbers: decides(&kernels[number]),
-            own: { kernels[number].normal.as_ref() }.is_ok_and(|normal| normal.own_loads().contains(&true)),
+            numbers: normal.is_ok_and(|normal| normal.floats.depend_on_numbers()),
+            own: normal.is_ok_and(|normal| normal.own_loads().contains(&true)),
         }
     };
     members.iter().enumerate().map(of).collect()

@@ -452,7 +452,7 @@ impl Copy<'_> {
         let mut new = self.writer.fresh();
         code.push(Instruction::new(inst.class.opcode, Some(ty), Some(new), operands));
         self.import.decorate(&mut self.writer, old, new);
-        let is_decided = self.producer.floats.decided.results.contains(&old);
+        let is_decided = self.producer.floats.decided.contains(&old);
         if self.zero.is_some() && is_decided && !mutant!(ChoicesAreOpen) {
             new = self.hide(code, new, ty)?;
         }

@@ -447,9 +447,7 @@ impl Ids {
         function: &Function,
         size: [u32; 3],
     ) -> Result<()> {
-        if normal.floats.decided.is_empty() && normal.floats.numbers.made.is_empty()
-            || mutant!(ChoicesAreOpen)
-        {
+        if !normal.floats.depend_on_numbers() {
             return Ok(());
         }
         let zero = writer.constant(0);
@@ -460,7 +458,7 @@ impl Ids {
         };
         let read: Vec<(BuiltIn, usize)> = components(function, &self.variables);
         match read.into_iter().any(|(builtin, d)| is_new(builtin, d)) {
-            true => Err("an id that decides a float is a constant"),
+            true => Err("an id that decides one of its floats would be a constant there"),
             false => Ok(()),
         }
     }

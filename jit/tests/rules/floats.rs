@@ -190,6 +190,22 @@ probes! {
         }
     }
 
+    // In a dimension in which the work-group is one wide the compiler of the kernel alone knows them.
+    fn local_ids_that_are_zero_are_not_hidden() {
+        let first = kernel("a z", "64", "z[gid.x] = a[gid.x] | 1u;");
+        let mut seconds = vec![("x", kernel("b:f32 o:f32", "64", "o[gid.x] = b[gid.x] + f32(lid.x);"))];
+        seconds.push(("y", kernel("b:f32 o:f32", "64", "o[gid.x] = b[gid.x] + f32(lid.y);")));
+        if is_possible() {
+            let text = |d| format!("o[i] = b[i] + float(gl_LocalInvocationID.{d});");
+            seconds.extend(["x", "y", "z"].map(|d| (d, glsl("", "b:float o:float", "64", &text(d)))));
+        }
+        for (d, second) in seconds {
+            let lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[3, 2], &[]);
+            assert_eq!(changed_if_any(&lab) > 0, d == "x", "{second}");
+            lab.check().fused(0);
+        }
+    }
+
     fn what_one_float_chooses_is_not_hidden() {
         let first = kernel("a z", "64", "z[gid.x] = a[gid.x] | 1u;");
         for body in [

@@ -154,6 +154,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_copy_in_vectors_is_that_of_the_shaders_folder() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shaders/chain/copy_vec4.spv");
+        assert_eq!(std::fs::read(file).ok().as_deref(), Some(&include_bytes!("copy_vec4.spv")[..]), "{file}");
+    }
+
+    #[test]
     fn a_summary_names_the_worst_list_and_what_got_slower() {
         let predicted = Predicted {
             dispatch_us: 1.0,

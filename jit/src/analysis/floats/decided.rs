@@ -15,58 +15,44 @@ use rspirv::spirv::Op;
 use crate::analysis::cfg::Cfg;
 use crate::frontend::opcodes;
 
-/// The floats that numbers decide.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Decided {
-    /// Results of choices, and of selections by an index.
-    pub(crate) results: AHashSet<u32>,
-}
-
-impl Decided {
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.results.is_empty()
-    }
-
-    /// Those of a module in normal form, whose values have these types.
-    pub(super) fn of(
-        module: &Module,
-        types: &AHashMap<u32, u32>,
-        carried: &AHashSet<u32>,
-        is_float: &dyn Fn(u32) -> bool,
-    ) -> Self {
-        let mut found = Self::default();
-        let Some(function) = module.functions.first() else { return found };
-        let cfg = Cfg::new(function);
-        let all = module.types_global_values.iter().chain(function.all_inst_iter());
-        let defined: AHashMap<u32, &Instruction> =
-            all.filter_map(|inst| Some((inst.result_id?, inst))).collect();
-        let values = Values { types, defined, carried, is_float };
-        for (number, block) in function.blocks.iter().enumerate() {
-            for inst in &block.instructions {
-                let Some(id) = inst.result_id.filter(|&id| is_float(id)) else { continue };
-                let first = inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
-                match inst.class.opcode {
-                    // What a loop begins with, and goes on with, the compiler of the kernel alone may know as well.
-                    Op::Phi if carried.contains(&id) => {}
-                    Op::Phi if !values.meets_alone(function, &cfg, number) => {
-                        found.results.insert(id);
-                    }
-                    Op::Select if !values.is_decided_alone(first) => {
-                        found.results.insert(id);
-                    }
-                    Op::VectorExtractDynamic | Op::VectorInsertDynamic => {
-                        let index = inst.operands.last().and_then(Operand::id_ref_any).unwrap_or(0);
-                        if !values.is_decided_alone(index) {
-                            found.results.insert(id);
-                        }
-                    }
-                    _ => {}
+/// Results of choices, and of selections by an index, of a module in normal form. `types` are those of its values, `carried` the phis of
+/// its loops' headers.
+pub(super) fn decided(
+    module: &Module,
+    types: &AHashMap<u32, u32>,
+    carried: &AHashSet<u32>,
+    is_float: &dyn Fn(u32) -> bool,
+) -> AHashSet<u32> {
+    let mut found = AHashSet::new();
+    let Some(function) = module.functions.first() else { return found };
+    let cfg = Cfg::new(function);
+    let all = module.types_global_values.iter().chain(function.all_inst_iter());
+    let defined: AHashMap<u32, &Instruction> = all.filter_map(|inst| Some((inst.result_id?, inst))).collect();
+    let values = Values { types, defined, carried, is_float };
+    for (number, block) in function.blocks.iter().enumerate() {
+        for inst in &block.instructions {
+            let Some(id) = inst.result_id.filter(|&id| is_float(id)) else { continue };
+            let first = inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
+            match inst.class.opcode {
+                // What a loop begins with, and goes on with, the compiler of the kernel alone may know as well.
+                Op::Phi if carried.contains(&id) => {}
+                Op::Phi if !values.meets_alone(function, &cfg, number) => {
+                    found.insert(id);
                 }
+                Op::Select if !values.is_decided_alone(first) => {
+                    found.insert(id);
+                }
+                Op::VectorExtractDynamic | Op::VectorInsertDynamic => {
+                    let index = inst.operands.last().and_then(Operand::id_ref_any).unwrap_or(0);
+                    if !values.is_decided_alone(index) {
+                        found.insert(id);
+                    }
+                }
+                _ => {}
             }
         }
-        found
     }
+    found
 }
 
 struct Values<'a> {

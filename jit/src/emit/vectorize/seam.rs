@@ -56,7 +56,7 @@ impl Vectorizer<'_> {
         (value, ty): (Value, Word),
         old: Word,
     ) -> Result<Value, JitError> {
-        let is_decided = self.normal.floats.decided.results.contains(&old);
+        let is_decided = self.normal.floats.decided.contains(&old);
         let halves = shared.halves || !hide::holds_halves(&shared.builder, ty);
         if is_decided && halves && self.recipe.zero.is_some() && !mutant!(ChoicesAreOpen) {
             self.hide(shared, code, passed, (value, ty), old)
