@@ -23,6 +23,7 @@ pub(crate) mod if_conversion;
 pub(crate) mod interleave;
 mod joint;
 pub(crate) mod layout;
+pub(crate) mod lockstep;
 pub(crate) mod numbers;
 mod rounds;
 pub(crate) mod size;

@@ -14,6 +14,7 @@ mod interleave;
 mod internal;
 mod lanes;
 mod link;
+mod lockstep;
 mod push;
 mod rounds;
 mod settled;
@@ -87,11 +88,18 @@ pub(crate) fn emit(
     if let Some(how) = recipe.interleave {
         entry = interleave::build(&mut shared, recipe, how, entry)?;
     }
+    let mut local_size = recipe.local_size;
+    if let Some(how) = recipe.lockstep
+        && let Some(several) = lockstep::build(&mut shared, recipe, how, entry)?
+    {
+        entry = several;
+        local_size[usize::from(how.axis)] /= how.items;
+    }
     if let Some(size) = recipe.subgroup {
         lanes::make(&mut shared, entry, size, recipe.local_size[0]);
     }
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
-    let mut module = finish(shared, recipe, kernels, entry, version)?;
+    let mut module = finish(shared, recipe, kernels, (entry, local_size), version)?;
     controls::ask(&mut module, floats);
     let words = module.assemble();
     verify(&words)?;
@@ -125,7 +133,7 @@ fn finish(
     shared: Shared,
     recipe: &Recipe,
     kernels: &[Arc<Specialized>],
-    entry: Word,
+    (entry, local_size): (Word, [u32; 3]),
     version: (u8, u8),
 ) -> Result<Module, JitError> {
     let Shared { mut builder, bindings, push, .. } = shared;
@@ -149,7 +157,7 @@ fn finish(
     let module = &mut builder.module;
     module.entry_points.push(Instruction::new(Op::EntryPoint, None, None, operands));
     let mut mode = vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
-    mode.extend(recipe.local_size.iter().map(|&n| Operand::LiteralBit32(n)));
+    mode.extend(local_size.iter().map(|&n| Operand::LiteralBit32(n)));
     module.execution_modes.push(Instruction::new(Op::ExecutionMode, None, None, mode));
     // The planner only groups kernels that agree on all other modes.
     let first = kernels.first().and_then(|k| k.normal.as_ref().ok());

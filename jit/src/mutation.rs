@@ -211,6 +211,15 @@ mutants! {
     ChoicesAreOpen: "floats that numbers choose are left to the compiler",
     NumbersAreNotHidden: "integers that become floats are not hidden",
     ArgumentsAreNotHidden: "arguments that two members share are not hidden",
+    // Items in lockstep.
+    DifferencesAreSums: "a difference of words is their sum",
+    StoredWordsAreShared: "what is loaded once stays, whoever stores to it",
+    ItemsAreOne: "an invocation does one item several times",
+    ClampsChangeNothing: "a clamp changes nothing, wherever the item lies",
+    NobodyIsTurnedAway: "a guard lets all items of an invocation through",
+    SidesAgree: "all items of an invocation take the side of the first",
+    AnyDistanceIsDivided: "a quotient of items a distance apart is one of that distance, whatever divides it",
+    NothingWrapsBetween: "whoever is below a limit is not beyond where words wrap",
     // Internalization.
     LocalIsPrivate: "what the work-group shares is granted to the invocation",
     NoOwnership: "a promotion is granted whoever touches the elements",

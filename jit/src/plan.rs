@@ -17,6 +17,7 @@ mod interleave;
 mod internalize;
 mod lanes;
 mod load_once;
+mod lockstep;
 mod mapping;
 mod members;
 mod must_write;

@@ -15,7 +15,15 @@ const ELEMENTS: u32 = 1 << 26;
 fn limits() -> Limits {
     Limits {
         max_groups: [u32::MAX >> 1, 65_535, 65_535],
-        shape: ShapeFacts { group_size: 256, items: 4, vectors: true, rounds: 1, least: 64 },
+        shape: ShapeFacts {
+            group_size: 256,
+            items: 4,
+            vectors: true,
+            rounds: 1,
+            least: 64,
+            lockstep: 4,
+            lanes: 32,
+        },
         kept_result_bytes: 512,
         interleave: InterleaveFacts {
             work_groups: 8,

@@ -107,6 +107,8 @@ fn shapes() -> impl Iterator<Item = ShapeFacts> {
         vectors,
         rounds,
         least: 1,
+        lockstep: 1,
+        lanes: 1,
     })
 }
 

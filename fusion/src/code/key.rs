@@ -123,7 +123,15 @@ fn device(limits: &Limits) -> Part {
         small_scalars,
         float_controls,
     } = limits;
-    let ShapeFacts { group_size, items, vectors, rounds: vectors_in_turn, least: groups_left } = shape;
+    let ShapeFacts {
+        group_size,
+        items,
+        vectors,
+        rounds: vectors_in_turn,
+        least: groups_left,
+        lockstep,
+        lanes,
+    } = shape;
     let InterleaveFacts { work_groups, least, private_bytes, shared_bytes } = interleave;
     let LoopFacts { rounds, at_once, private_bytes: kept_private } = loops;
     Part::new()
@@ -141,6 +149,8 @@ fn device(limits: &Limits) -> Part {
         .bool("shape: vectors", *vectors)
         .u32("shape: vectors one after another", *vectors_in_turn)
         .u32("shape: work-groups left", *groups_left)
+        .u32("shape: items in lockstep", *lockstep)
+        .u32("shape: lanes left", *lanes)
         .u32("sub-group size", *subgroup_size)
         .u32("kept bytes", *kept_bytes)
         .u32("kept bytes of results", *kept_result_bytes)

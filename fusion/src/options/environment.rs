@@ -7,7 +7,7 @@
 //! | `VKFUSE_PROFILING` | `1` takes GPU times of every submission |
 //! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
 //! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which each module is printed to standard error, as text: their names with commas between, or `all`. Kernels that a cache has pass through none |
-//! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS`, `GROUPxITEMSv` or `GROUPxITEMSvROUNDS` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses; how many vectors one after another where the last one is not whole) |
+//! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS`, `GROUPxITEMSv` or `GROUPxITEMSvROUNDS` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses; how many vectors one after another where the last one is not whole), each with `,ITEMS` behind it for the items of a work-group that an invocation does in lockstep |
 //! | `VKFUSE_INTERLEAVE` | how many work-groups of a fused kernel with barriers one work-group does side by side, instead of what is known to be best for the device: `GROUPS` or `GROUPSxLEAST` (how many work-groups are to be left of a dispatch, 1 if it is not said) |
 //! | `VKFUSE_KEEP` | most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is known to be best for the device |
 //! | `VKFUSE_UNROLL` | which loops of a fused kernel are written out, instead of what is known to be best for the device: `ROUNDS` or `ROUNDSxAT_ONCE` (most rounds of a loop that is written out as a whole; rounds of a longer one that stand one after another, 1 if it is not said) |
@@ -90,13 +90,17 @@ pub(crate) fn shape() -> Option<ShapeFacts> {
     if shape.is_none() {
         tracing::warn!(
             ?value,
-            "VKFUSE_SHAPE is not GROUP, GROUPxITEMS, GROUPxITEMSv or GROUPxITEMSvROUNDS: it is left aside"
+            "VKFUSE_SHAPE is not GROUP, GROUPxITEMS, GROUPxITEMSv or GROUPxITEMSvROUNDS, with or without `,ITEMS`: it is left aside"
         );
     }
     shape
 }
 
 fn parse_shape(text: &str) -> Option<ShapeFacts> {
+    let (text, lockstep) = match text.split_once(',') {
+        None => (text, 1),
+        Some((rest, items)) => (rest, items.parse().ok()?),
+    };
     let (text, rounds) = match text.split_once('v') {
         None => (text, None),
         Some((rest, "")) => (rest, Some(1)),
@@ -104,7 +108,15 @@ fn parse_shape(text: &str) -> Option<ShapeFacts> {
     };
     let (group, items) = text.split_once('x').unwrap_or((text, "1"));
     let (group_size, items) = (group.parse().ok()?, items.parse().ok().filter(|&items: &u32| items > 0)?);
-    Some(ShapeFacts { group_size, items, vectors: rounds.is_some(), rounds: rounds.unwrap_or(1), least: 1 })
+    Some(ShapeFacts {
+        group_size,
+        items,
+        vectors: rounds.is_some(),
+        rounds: rounds.unwrap_or(1),
+        least: 1,
+        lockstep,
+        lanes: 1,
+    })
 }
 
 /// `VKFUSE_INTERLEAVE`; what cannot be read counts as unset, with a warning.
@@ -295,12 +307,16 @@ mod tests {
 
     #[test]
     fn reads_shapes() {
-        let shape =
-            |group_size, items, vectors| Some(ShapeFacts { group_size, items, vectors, rounds: 1, least: 1 });
+        let shape = |group_size, items, vectors| {
+            Some(ShapeFacts { group_size, items, vectors, rounds: 1, least: 1, lockstep: 1, lanes: 1 })
+        };
         assert_eq!(parse_shape("64"), shape(64, 1, false));
         assert_eq!(parse_shape("0x8"), shape(0, 8, false));
         assert_eq!(parse_shape("256x4v"), shape(256, 4, true));
         assert_eq!(parse_shape("0x4v4").map(|shape| (shape.vectors, shape.rounds)), Some((true, 4)));
+        let lockstep = |text| parse_shape(text).map(|shape| (shape.items, shape.lockstep));
+        assert_eq!(lockstep("0x2,4"), Some((2, 4)));
+        assert_eq!(lockstep("256x4v,"), None);
         assert_eq!(parse_shape("0x4vx"), None);
         assert_eq!(parse_shape("256x"), None);
         assert_eq!(parse_shape("64x0"), None);

@@ -292,7 +292,9 @@ impl Caps {
         let group_size = if self.is_cpu { 0 } else { 256 };
         // Where both sides of each branch are computed, code for single items costs as much as if it ran (`performance.md`).
         let rounds = if self.is_cpu { 4 } else { 1 };
-        ShapeFacts { group_size, items: 4, vectors: true, rounds, least: 64 }
+        // There, too, items in lockstep are done twice: in lockstep, and one after another.
+        let lockstep = if self.is_cpu { 1 } else { 4 };
+        ShapeFacts { group_size, items: 4, vectors: true, rounds, least: 64, lockstep, lanes: 32 }
     }
 
     /// How many work-groups of kernels with barriers are best done by one.

@@ -69,6 +69,8 @@ impl Device {
             vectors,
             rounds,
             least: 1,
+            lockstep: [4, 1, 2][seed as usize / 2 % 3],
+            lanes: 1,
         });
         let options = shape.into_iter().fold(options, ContextOptions::shape);
         let side_by_side = [0, 2, 4, 3].get(seed as usize / 2 % 4).filter(|&&groups| groups > 0);

@@ -65,8 +65,10 @@ const LISTS: &[List] = &[
 ];
 
 /// How items are laid out: as the users wrote it, and four to an invocation by vectors.
-const SHAPES: [Option<ShapeFacts>; 2] =
-    [None, Some(ShapeFacts { group_size: 64, items: 4, vectors: true, rounds: 1, least: 1 })];
+const SHAPES: [Option<ShapeFacts>; 2] = [
+    None,
+    Some(ShapeFacts { group_size: 64, items: 4, vectors: true, rounds: 1, least: 1, lockstep: 4, lanes: 1 }),
+];
 
 fn rig(shape: Option<ShapeFacts>) -> Option<Rig> {
     let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::default().no_disk());

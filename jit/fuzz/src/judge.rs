@@ -118,6 +118,8 @@ pub(crate) fn limits(list: &List) -> Limits {
             vectors,
             rounds: [1, 3][list.shape as usize / 3 % 2],
             least: 1,
+            lockstep: [4, 2, 1][list.shape as usize / 2 % 3],
+            lanes: 1,
         },
         kept_bytes: [0, 16, 64][list.shape as usize % 3],
         kept_result_bytes: [0, 16, 64][list.shape as usize / 3 % 3],

@@ -205,7 +205,7 @@ fn end(builder: &mut Builder, blocks: &mut Blocks, limits: &[(Op, Word, bool)]) 
 }
 
 /// Removes the members' functions, which nothing calls.
-fn drop_functions(builder: &mut Builder) {
+pub(super) fn drop_functions(builder: &mut Builder) {
     let functions = std::mem::take(&mut builder.module.functions);
     let inside: AHashSet<Word> =
         functions.iter().flat_map(Function::all_inst_iter).filter_map(|inst| inst.result_id).collect();

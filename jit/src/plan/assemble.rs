@@ -11,11 +11,12 @@ use super::interleave::{self, SideBySide};
 use super::internalize::{self, Granted, Room};
 use super::lanes;
 use super::load_once::{self, Kept};
+use super::lockstep;
 use super::mapping::Layout;
 use super::push::{MOST_WITH_BUFFER, PushBlock};
 use super::recipe::{
-    Hidden, Interleave, Internal, KeptLoad, Mapping, Member, Recipe, Remap, Settled, Target, UnifiedBinding,
-    Unroll,
+    Hidden, Interleave, Internal, KeptLoad, Lockstep, Mapping, Member, Recipe, Remap, Settled, Target,
+    UnifiedBinding, Unroll,
 };
 use super::report::{AloneReason, BufferReport, GroupReport};
 use super::seam;
@@ -212,14 +213,18 @@ pub(crate) fn fused(
         None => interleave::choose(list, &group, parts, !barriers.is_empty(), limits),
     };
     let (together, alone) = together.map_or_else(|why| (None, Some(why)), |together| (together, None));
+    let lockstep = match (&chosen, together) {
+        (None, None) if barriers.is_empty() => lockstep::choose(list, &group, &granted, limits),
+        _ => None,
+    };
     let loads_kept = kept.iter().flat_map(|one| &one.loads).filter(|load| load.again).count() as u32;
-    let parts = Parts { granted: &granted, barriers, chosen, unrolled, settled, kept, together };
+    let parts = Parts { granted: &granted, barriers, chosen, unrolled, settled, kept, together, lockstep };
     let (step, full) = step(list, &group, options, limits, parts);
     plan.report.groups.push(GroupReport {
         members: members.into(),
         fused: true,
         work_group: step.local_size(),
-        items_per_invocation,
+        items_per_invocation: items_per_invocation.max(step.items_in_lockstep()),
         loads_kept,
         work_groups: step.work_groups_side_by_side(),
         push_buffer_bytes: step.push_buffer().map_or(0, |_| step.push.len() as u32 - step.push_bytes()),
@@ -295,6 +300,7 @@ struct Parts<'a> {
     settled: Vec<Vec<Settled>>,
     kept: Vec<Kept>,
     together: Option<SideBySide>,
+    lockstep: Option<Lockstep>,
 }
 
 /// The step of a group, and why its work-groups are not side by side if there is no room for their number.
@@ -305,7 +311,7 @@ fn step(
     limits: &Limits,
     parts: Parts<'_>,
 ) -> (Step, Option<AloneReason>) {
-    let Parts { granted, barriers, chosen, unrolled, settled, kept, together } = parts;
+    let Parts { granted, barriers, chosen, unrolled, settled, kept, together, lockstep } = parts;
     let range = group.start..group.end();
     let mut push = PushBlock::default();
     let mut bindings: SmallVec<[Bound; 8]> = SmallVec::new();
@@ -335,7 +341,10 @@ fn step(
     if options.float == FloatMode::Strict && !mutant!(NothingIsHidden) {
         let hidden = seam::hidden(&members, &kernels, &unified);
         let shows = |(loops, kernel): (&Vec<Unroll>, &Arc<_>)| !loops.is_empty() && seam::computes(kernel);
-        let needs_zero = hidden.iter().any(|h| !h.is_empty()) || unrolled.iter().zip(&kernels).any(shows);
+        let in_lockstep = |kernel: &Arc<_>| lockstep.is_some() && seam::computes(kernel);
+        let needs_zero = hidden.iter().any(|h| !h.is_empty())
+            || unrolled.iter().zip(&kernels).any(shows)
+            || kernels.iter().any(in_lockstep);
         zero = needs_zero.then(|| push.add_zero());
         members.iter_mut().zip(hidden).for_each(|(member, hidden)| member.hidden = hidden);
     }
@@ -373,6 +382,7 @@ fn step(
         flat: group.layout.mapping != Mapping::Identity && group.layout.shape.groups[1..] == [1, 1],
         kept: kept.iter().map(|one| Internal { kind: Internalization::Private, slots: one.slots }).collect(),
         interleave,
+        lockstep: lockstep.filter(|_| subgroup.is_none() && behind.is_none()),
         subgroup,
     };
     for (index, one) in (0..).zip(kept) {

@@ -45,6 +45,8 @@ pub(crate) struct Recipe {
     pub(crate) kept: Vec<Internal>,
     /// One work-group does several side by side.
     pub(crate) interleave: Option<Interleave>,
+    /// One invocation does several items of its work-group, if there is a way for that.
+    pub(crate) lockstep: Option<Lockstep>,
     /// Local ids follow from those of full sub-groups of this size, and some barriers are theirs.
     pub(crate) subgroup: Option<u32>,
 }
@@ -57,6 +59,16 @@ pub(crate) struct Interleave {
     pub(crate) axis: u8,
     /// Slot of their number in that dimension; `None`: it is a multiple.
     pub(crate) total: Option<u16>,
+}
+
+/// The items of its work-group that one invocation does in lockstep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lockstep {
+    /// How many: a divisor of the work-group's size in the dimension in which they follow each other.
+    pub(crate) items: u32,
+    pub(crate) axis: u8,
+    /// They are next to each other; otherwise so far apart that neighbours do neighbours.
+    pub(crate) consecutive: bool,
 }
 
 /// The items of one invocation.
@@ -285,6 +297,7 @@ impl Recipe {
             flat,
             kept,
             interleave,
+            lockstep,
             subgroup,
         } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
@@ -381,6 +394,10 @@ impl Recipe {
             out.u32(*groups);
             out.u32(u32::from(*axis));
             out.u32(total.map_or(u32::MAX, u32::from));
+        }
+        if let Some(Lockstep { items, axis, consecutive }) = lockstep {
+            out.0.extend_from_slice(b"in lockstep");
+            [*items, u32::from(*axis), u32::from(*consecutive)].into_iter().for_each(|n| out.u32(n));
         }
         if let Some(size) = subgroup {
             out.0.extend_from_slice(b"sub-groups");

@@ -104,7 +104,8 @@ pub struct GroupReport {
     pub fused: bool,
     /// Local size of the dispatch.
     pub work_group: [u32; 3],
-    /// Invocations of the kernels one invocation of the dispatch does.
+    /// Invocations of the kernels one invocation of the dispatch does. In lockstep it is one where the code has no way for several, which is
+    /// known when it is built.
     pub items_per_invocation: u32,
     /// Places in the kernels that load what the invocation has loaded before, and take it from a register.
     pub loads_kept: u32,

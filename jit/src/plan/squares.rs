@@ -13,7 +13,8 @@
 //! - each item of a placed submission is done exactly once, or has nothing to do (`exactly_once`)
 //!
 //! # Refuses
-//! - what saves less than a quarter of the sectors: more of them are taken at once by vectors of neighbouring elements
+//! - what saves less than a quarter of the sectors: more of them are taken at once by vectors of neighbouring elements; where a member has
+//!   two dimensions and items are done in lockstep, what costs more than a quarter
 
 use smallvec::SmallVec;
 
@@ -39,7 +40,7 @@ const MOST_WIDTHS: usize = 4;
 /// Accesses are counted in so many items.
 const COUNTED: u64 = 1000;
 
-/// The group in squares, if that touches at least a quarter fewer sectors.
+/// The group in squares, if that touches at least a quarter fewer sectors, or not many more and is done in lockstep.
 pub(crate) fn of(
     list: &[Submission],
     uses: &Uses,
@@ -73,7 +74,13 @@ pub(crate) fn of(
         let group = place::grow(&placed.0, uses, members.clone(), options, limits).ok()?;
         let after = sectors(list, uses, &group);
         placed.1.iter_mut().for_each(|one| one.sectors = Some((before, after)));
-        let pays = after * 4 <= before * 3 && stays_in_invocations(&group);
+        // No member takes several elements at once as vectors where one has two dimensions, and a grid lets neighbours load once what they
+        // have in common (`super::lockstep`).
+        let most = match shape {
+            Tile::Of(_) if limits.shape.lockstep > 1 => 5,
+            _ => 3,
+        };
+        let pays = after * 4 <= before * most && stays_in_invocations(&group);
         pays.then_some((after, (Placed::of(list, placed.0, placed.1, &[]), group)))
     });
     tried.min_by_key(|&(after, _)| after).map(|(_, placed)| placed)

@@ -119,7 +119,21 @@ impl Step {
     pub fn local_size(&self) -> [u32; 3] {
         match &self.source {
             Source::Plain { kernel, .. } => kernel.interface.local_size,
-            Source::Fused { recipe, .. } => recipe.local_size,
+            Source::Fused { recipe, .. } => {
+                let mut size = recipe.local_size;
+                if let Some(how) = recipe.lockstep {
+                    size[usize::from(how.axis)] /= how.items;
+                }
+                size
+            }
+        }
+    }
+
+    /// Items of its work-group that an invocation does in lockstep.
+    pub(crate) fn items_in_lockstep(&self) -> u32 {
+        match &self.source {
+            Source::Plain { .. } => 1,
+            Source::Fused { recipe, .. } => recipe.lockstep.map_or(1, |how| how.items),
         }
     }
 

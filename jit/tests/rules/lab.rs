@@ -389,6 +389,14 @@ impl Lab {
             mutation::Mutant::ChoicesAreOpen,
             mutation::Mutant::SubgroupsAreLarger,
             mutation::Mutant::TailIsFull,
+            mutation::Mutant::DifferencesAreSums,
+            mutation::Mutant::StoredWordsAreShared,
+            mutation::Mutant::ItemsAreOne,
+            mutation::Mutant::ClampsChangeNothing,
+            mutation::Mutant::NobodyIsTurnedAway,
+            mutation::Mutant::SidesAgree,
+            mutation::Mutant::AnyDistanceIsDivided,
+            mutation::Mutant::NothingWrapsBetween,
         ] {
             all.update(&[u8::from(mutation::is_active(mutant))]);
         }

@@ -21,6 +21,7 @@ mod inlining;
 mod kinds;
 mod limits;
 mod load_once;
+mod lockstep;
 mod loops;
 mod numbers;
 mod order;

@@ -44,6 +44,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("placed_rounds", super::placed_rounds::ALL),
     ("squares", super::squares::ALL),
     ("load_once", super::load_once::ALL),
+    ("lockstep", super::lockstep::ALL),
     ("settled", super::settled::ALL),
     ("side_by_side", super::side_by_side::ALL),
     ("subgroups", super::subgroups::ALL),

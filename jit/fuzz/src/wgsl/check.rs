@@ -56,7 +56,15 @@ pub fn limits(case: &Case) -> Limits {
         case.submissions.iter().map(|s| s.groups[0] as usize + s.push.first().map_or(0, |&b| b.into())).sum();
     let (group_size, items, vectors) = SHAPES[turn % SHAPES.len()];
     Limits {
-        shape: ShapeFacts { group_size, items, vectors, rounds: [1, 3][turn / 2 % 2], least: 1 },
+        shape: ShapeFacts {
+            group_size,
+            items,
+            vectors,
+            rounds: [1, 3][turn / 2 % 2],
+            least: 1,
+            lockstep: items,
+            lanes: 1,
+        },
         kept_bytes: [0, 32, 64][turn % 3],
         kept_result_bytes: [0, 32, 64][turn / 3 % 3],
         interleave: InterleaveFacts {

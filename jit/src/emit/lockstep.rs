@@ -1,0 +1,374 @@
+//! Several items of a work-group in one invocation, so that what neighbours have in common is loaded once.
+//!
+//! A stencil loads each element as often as it has neighbours. Where one invocation does `n` items that lie below each other, it loads the rows that they
+//! have in common once. The way that items in the middle of a range take through the fused kernel is written for all of them ([`trace`]); whether
+//! they take it is asked first, and where they do not, they are done one after another by the kernel as it is.
+//!
+//! # Requires
+//! - the finished functions of a fused kernel whose members are free: no barrier, nothing that is shared, and nothing handed from one item to another
+//!
+//! # Guarantees
+//! - each item of the work-group is done once, with its ids
+//! - its instructions are the kernel's, in their order, on the same values; what is loaded once is what nobody writes
+//!
+//! Kernels that have no such way are left as they are: then the work-group has an invocation for each item.
+
+mod conditions;
+mod trace;
+mod words;
+
+use std::rc::Rc;
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::dr::{Function, Instruction, Operand};
+use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, StorageClass, Word};
+
+use super::JitError;
+use super::builder::{Builder, Code};
+use super::entry::Blocks;
+use super::link::Shared;
+use crate::plan::recipe::{Lockstep, Recipe};
+use trace::{Ids, Start, Tracer};
+use words::Polynomial;
+
+/// The ids that the items have instead of the invocation's.
+const VIRTUAL: [BuiltIn; 3] =
+    [BuiltIn::GlobalInvocationId, BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex];
+
+/// The new entry point, if there is a way for several items; `entry` is that for one.
+pub(super) fn build(
+    shared: &mut Shared,
+    recipe: &Recipe,
+    how: Lockstep,
+    entry: Word,
+) -> Result<Option<Word>, JitError> {
+    let functions: AHashMap<Word, Rc<Function>> = { shared.builder.module.functions.iter() }
+        .filter_map(|function| Some((function.def_id()?, Rc::new(function.clone()))))
+        .collect();
+    // Clamps are left out only where something is gained by it.
+    let plain = way(shared, recipe, how, entry, &functions, false);
+    let Some(chosen) = better(shared, recipe, how, entry, &functions, plain) else {
+        return Ok(None);
+    };
+    finish(shared, recipe, how, entry, chosen).map(Some)
+}
+
+/// A way that has been written.
+struct Way {
+    blocks: Vec<rspirv::dr::Block>,
+    label: Word,
+    /// Code that has to stand before.
+    before: Code,
+    holds: Option<Word>,
+    spared: usize,
+    met_clamps: bool,
+    annotations: Vec<Instruction>,
+}
+
+/// The way without clamps, if that spares more loads.
+fn better(
+    shared: &mut Shared,
+    recipe: &Recipe,
+    how: Lockstep,
+    entry: Word,
+    functions: &AHashMap<Word, Rc<Function>>,
+    plain: Option<Way>,
+) -> Option<Way> {
+    let unclamped = match &plain {
+        Some(way) if !way.met_clamps => None,
+        _ => way(shared, recipe, how, entry, functions, true),
+    };
+    let chosen = match (plain, unclamped) {
+        (Some(plain), Some(other)) => Some(if other.spared > plain.spared { other } else { plain }),
+        (plain, other) => plain.or(other),
+    }?;
+    shared.builder.module.annotations.extend(chosen.annotations.iter().cloned());
+    Some(chosen)
+}
+
+/// Writes a way.
+fn way(
+    shared: &mut Shared,
+    recipe: &Recipe,
+    how: Lockstep,
+    entry: Word,
+    functions: &AHashMap<Word, Rc<Function>>,
+    clamps: bool,
+) -> Option<Way> {
+    let label = shared.builder.fresh();
+    let mut before = Code::default();
+    let common = common(shared, &mut before, recipe, how);
+    let mut items = Vec::new();
+    for k in 0..how.items {
+        let number = shared.builder.constant(if mutant!(ItemsAreOne) { 0 } else { k });
+        items.push(numbered(shared, &mut before, recipe, how, (&common, number)));
+    }
+    let variables = VIRTUAL.iter().filter_map(|&one| Some((shared.inputs.get(one)?.0, one))).collect();
+    let base = how.consecutive.then_some((common.base, how.items));
+    let start = Start {
+        functions: functions.clone(),
+        frozen: shared.bindings.frozen(&recipe.bindings).collect(),
+        ids: Ids { variables, base },
+        items: how.items as usize,
+        zero: recipe.zero,
+        clamps,
+    };
+    let mut tracer = Tracer::new(shared, label, start);
+    for builtin in VIRTUAL {
+        let values = items.iter().map(|item| item.of(builtin)).collect();
+        tracer.set_ids(builtin, values);
+    }
+    let axis = usize::from(how.axis);
+    for item in &items {
+        [item.global, item.local]
+            .as_flattened()
+            .iter()
+            .chain([&item.index])
+            .for_each(|&id| tracer.note_id(id, None));
+    }
+    // What is known of them: so many times the invocation's number, or the first item's, and the item's own.
+    let (from, times, distance) = match how.consecutive {
+        true => (common.base, how.items, 1),
+        false => (common.first.global[axis], 1, recipe.local_size[axis] / how.items),
+    };
+    tracer.note_id(from, None);
+    for (k, item) in (0..).zip(&items) {
+        let words = Polynomial::word(from).times(&Polynomial::constant(times));
+        let words = words.and_then(|words| words.plus(1, &Polynomial::constant(k * distance)));
+        tracer.note_id(item.global[axis], words);
+    }
+    tracer.call(entry).ok()?;
+    let conditions = std::mem::take(&mut tracer.conditions);
+    let mut blocks = std::mem::replace(&mut tracer.blocks, Blocks::at(label)).finish();
+    let needed: AHashSet<Word> = conditions.words().collect();
+    hoist(&mut blocks, needed, &mut before);
+    let holds = (!conditions.is_empty()).then(|| conditions.write(&mut tracer, &mut before));
+    let spared = tracer.spared;
+    let (met_clamps, annotations) = (tracer.met_clamps, tracer.annotations);
+    Some(Way { blocks, label, before, holds, spared, met_clamps, annotations })
+}
+
+/// The ids of one item, each component by itself.
+#[derive(Clone, Copy)]
+struct Item {
+    global: [Word; 3],
+    local: [Word; 3],
+    index: Word,
+}
+
+impl Item {
+    fn of(&self, builtin: BuiltIn) -> [Word; 3] {
+        match builtin {
+            BuiltIn::GlobalInvocationId => self.global,
+            BuiltIn::LocalInvocationId => self.local,
+            _ => [self.index; 3],
+        }
+    }
+}
+
+/// What all items of an invocation have in common.
+struct Common {
+    /// The invocation's number in the dimension in which its items follow each other, where they are next to each other.
+    base: Word,
+    /// Ids of the first item.
+    first: Item,
+}
+
+/// The ids of the first item, and what those of the others are made of.
+fn common(shared: &mut Shared, code: &mut Code, recipe: &Recipe, how: Lockstep) -> Common {
+    let Shared { builder, inputs, .. } = shared;
+    let axis = usize::from(how.axis);
+    let mut local = inputs.all_components(builder, code, BuiltIn::LocalInvocationId);
+    let group = inputs.all_components(builder, code, BuiltIn::WorkgroupId);
+    let several = builder.constant(how.items);
+    let mut base = 0;
+    let global = std::array::from_fn(|d| {
+        let is_several = d == axis && how.consecutive;
+        let size = recipe.local_size[d] / if is_several { how.items } else { 1 };
+        let size = builder.constant(size);
+        let start = code.math(builder, Op::IMul, group[d], size);
+        let number = code.math(builder, Op::IAdd, start, local[d]);
+        if !is_several {
+            return number;
+        }
+        base = number;
+        code.math(builder, Op::IMul, number, several)
+    });
+    if how.consecutive {
+        local[axis] = code.math(builder, Op::IMul, local[axis], several);
+    }
+    Common { base, first: Item { global, local, index: 0 } }
+}
+
+/// The ids of the item with this number.
+fn numbered(
+    shared: &mut Shared,
+    code: &mut Code,
+    recipe: &Recipe,
+    how: Lockstep,
+    (common, number): (&Common, Word),
+) -> Item {
+    let builder = &mut shared.builder;
+    let axis = usize::from(how.axis);
+    let Item { mut global, mut local, .. } = common.first;
+    let distance = if how.consecutive {
+        number
+    } else {
+        let distance = builder.constant(recipe.local_size[axis] / how.items);
+        code.math(builder, Op::IMul, number, distance)
+    };
+    for id in [&mut global[axis], &mut local[axis]] {
+        *id = code.math(builder, Op::IAdd, *id, distance);
+    }
+    let sizes = recipe.local_size.map(|size| builder.constant(size));
+    let mut index = code.math(builder, Op::IMul, local[2], sizes[1]);
+    index = code.math(builder, Op::IAdd, index, local[1]);
+    index = code.math(builder, Op::IMul, index, sizes[0]);
+    index = code.math(builder, Op::IAdd, index, local[0]);
+    Item { global, local, index }
+}
+
+/// Moves what the conditions are made of before the question.
+fn hoist(blocks: &mut [rspirv::dr::Block], mut needed: AHashSet<Word>, before: &mut Code) {
+    let mut moved = Vec::new();
+    for block in blocks.iter_mut().rev() {
+        let mut kept = Vec::with_capacity(block.instructions.len());
+        for inst in block.instructions.drain(..).rev() {
+            if inst.result_id.is_some_and(|id| needed.contains(&id)) {
+                needed.extend(inst.operands.iter().filter_map(Operand::id_ref_any));
+                moved.push(inst);
+            } else {
+                kept.push(inst);
+            }
+        }
+        kept.reverse();
+        block.instructions = kept;
+    }
+    moved.reverse();
+    before.0.extend(moved);
+}
+
+/// Writes the entry point around a way.
+fn finish(
+    shared: &mut Shared,
+    recipe: &Recipe,
+    how: Lockstep,
+    entry: Word,
+    chosen: Way,
+) -> Result<Word, JitError> {
+    let Way { blocks: way, label, before, holds, .. } = chosen;
+    let mut blocks = Blocks::new(&mut shared.builder);
+    blocks.code.0.extend(before.0);
+    let end = shared.builder.fresh();
+    match holds {
+        Some(holds) => {
+            let slow = shared.builder.fresh();
+            let merge = vec![Operand::IdRef(end), Operand::SelectionControl(SelectionControl::NONE)];
+            blocks.code.effect(Op::SelectionMerge, merge);
+            blocks.code.effect(Op::BranchConditional, trace::ids(&[holds, label, slow]));
+            append(&mut blocks, way, label);
+            blocks.code.effect(Op::Branch, trace::ids(&[end]));
+            blocks.next(slow);
+            one_by_one(shared, &mut blocks, recipe, how, entry)?;
+            blocks.code.effect(Op::Branch, trace::ids(&[end]));
+            blocks.next(end);
+        }
+        None => {
+            blocks.code.effect(Op::Branch, trace::ids(&[label]));
+            append(&mut blocks, way, label);
+            super::coarsening::drop_functions(&mut shared.builder);
+        }
+    }
+    Ok(super::entry::finish(shared, blocks))
+}
+
+/// Adds blocks, the last of which is left open.
+fn append(blocks: &mut Blocks, way: Vec<rspirv::dr::Block>, first: Word) {
+    for block in way {
+        blocks.next(block.label_id().unwrap_or(first));
+        blocks.code.0 = block.instructions;
+    }
+}
+
+/// A loop over the items, each of which the kernel does as it is.
+fn one_by_one(
+    shared: &mut Shared,
+    blocks: &mut Blocks,
+    recipe: &Recipe,
+    how: Lockstep,
+    entry: Word,
+) -> Result<(), JitError> {
+    let common = common(shared, &mut blocks.code, recipe, how);
+    let builder = &mut shared.builder;
+    let [header, body, next, done, count, following] = std::array::from_fn(|_| builder.fresh());
+    let (number, boolean) = (builder.u32(), builder.bool());
+    let [zero, one, all] = [0, 1, how.items].map(|n| builder.constant(n));
+    let before = blocks.label();
+    blocks.code.effect(Op::Branch, trace::ids(&[header]));
+    blocks.next(header);
+    let incoming = trace::ids(&[zero, before, following, next]);
+    blocks.code.0.push(Instruction::new(Op::Phi, Some(number), Some(count), incoming));
+    let more = blocks.code.value(builder, Op::ULessThan, boolean, trace::ids(&[count, all]));
+    let mut merge = trace::ids(&[done, next]);
+    merge.push(Operand::LoopControl(LoopControl::DONT_UNROLL));
+    blocks.code.effect(Op::LoopMerge, merge);
+    blocks.code.effect(Op::BranchConditional, trace::ids(&[more, body, done]));
+    blocks.next(body);
+    let item = numbered(shared, &mut blocks.code, recipe, how, (&common, count));
+    for builtin in VIRTUAL {
+        let Some((input, ty)) = shared.inputs.get(builtin) else { continue };
+        let builder = &mut shared.builder;
+        let pointer = builder.pointer(StorageClass::Private, ty);
+        let variable = builder.variable(StorageClass::Private, pointer, None);
+        redirect(builder, input, variable)?;
+        let code = &mut blocks.code;
+        let uvec3 = builder.uvec3();
+        let (mut value, of) = match builtin {
+            BuiltIn::LocalInvocationIndex => (item.index, builder.u32()),
+            _ => {
+                let operands = trace::ids(&item.of(builtin));
+                (code.value(builder, Op::CompositeConstruct, uvec3, operands), uvec3)
+            }
+        };
+        if of != ty {
+            value = code.value(builder, Op::Bitcast, ty, trace::ids(&[value]));
+        }
+        code.effect(Op::Store, trace::ids(&[variable, value]));
+    }
+    let builder = &mut shared.builder;
+    let void = builder.void();
+    blocks.code.value(builder, Op::FunctionCall, void, trace::ids(&[entry]));
+    blocks.code.effect(Op::Branch, trace::ids(&[next]));
+    blocks.next(next);
+    let operands = trace::ids(&[count, one]);
+    blocks.code.0.push(Instruction::new(Op::IAdd, Some(number), Some(following), operands));
+    blocks.code.effect(Op::Branch, trace::ids(&[header]));
+    blocks.next(done);
+    Ok(())
+}
+
+/// Has all functions read a variable of the invocation's own instead of an input.
+fn redirect(builder: &mut Builder, input: Word, variable: Word) -> Result<(), JitError> {
+    let mut functions = std::mem::take(&mut builder.module.functions);
+    let all = functions.iter_mut().flat_map(Function::all_inst_iter_mut);
+    for inst in all.filter(|inst| inst.operands.contains(&Operand::IdRef(input))) {
+        match inst.class.opcode {
+            Op::Load => {}
+            Op::AccessChain | Op::InBoundsAccessChain => {
+                let pointee = { inst.result_type }
+                    .and_then(|ty| builder.definitions.get(&ty)?.operands.get(1)?.id_ref_any());
+                let pointee =
+                    pointee.ok_or_else(|| JitError::new("lockstep", "a chain that is no pointer"))?;
+                inst.result_type = Some(builder.pointer(StorageClass::Private, pointee));
+            }
+            op => return Err(JitError::new("lockstep", format!("{op:?} of an id"))),
+        }
+        for operand in &mut inst.operands {
+            if *operand == Operand::IdRef(input) {
+                *operand = Operand::IdRef(variable);
+            }
+        }
+    }
+    builder.module.functions = functions;
+    Ok(())
+}
