@@ -35,6 +35,7 @@
 //! | `wgpu` | a device of wgpu's, its buffers, and a command buffer of its |
 //! | `transfer` | host bytes to device memory and back |
 //! | `stats` | counters |
+//! | `under` | values behind a lock that is somewhere else |
 //!
 //! **Invariant.** Everything outside this module is safe Rust and has no way to hand the driver a range, a count, a
 //! handle or an alignment that was not checked here. What is trusted: that modules passed `vkfuse-jit`, which
@@ -81,6 +82,7 @@ mod tests;
 mod texels;
 mod texture;
 mod transfer;
+mod under;
 mod wait;
 #[cfg(feature = "wgpu")]
 pub(crate) mod wgpu;
@@ -106,3 +108,4 @@ pub(crate) use stats::GpuStats;
 pub(crate) use tape::Tape;
 pub use texture::UserImage;
 pub(crate) use texture::{ImageShape, NumericClass, Resource, Texture, Wanted};
+pub(crate) use under::{Key, KeyId, Under};

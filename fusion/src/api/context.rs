@@ -27,7 +27,7 @@ use crate::{
         outcome::CancelCause,
         stats::{Counters, Objects, Stats},
     },
-    runtime::{context::ContextInner, queues::both},
+    runtime::{context::ContextInner, queues::both, schedule::Schedule},
     submission::{buffer::BufferInner, device::Device, identity::Imports},
     vk::{DeviceInfo, Gpu, GpuOptions, RawDevice, UserBuffer},
 };
@@ -129,8 +129,10 @@ impl Context {
         };
         crate::jit::print_after(options.print_after);
         let counters = Arc::<Counters>::default();
+        let schedule = Schedule::default();
+        let key = schedule.key.id();
         let inner = |me: &Weak<ContextInner>| ContextInner {
-            schedule: Mutex::default(),
+            schedule: Mutex::new(schedule),
             changed: Condvar::new(),
             memo: Mutex::new(Memo::new(memo::CAPACITY)),
             programs: Arc::new(Programs::new(
@@ -153,6 +155,7 @@ impl Context {
                 imports: Imports::default(),
                 contents: AtomicU64::new(1),
                 owner: me.clone(),
+                key,
                 gpu,
             }),
         };

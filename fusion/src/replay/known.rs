@@ -14,7 +14,7 @@ use std::{
     hash::{BuildHasher, Hash, Hasher},
     ops::Range,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
@@ -33,7 +33,7 @@ use crate::{
         request::Request,
         signature::{Buffers, Signature},
     },
-    vk::Pushes,
+    vk::{Key, KeyId, Pushes, Under},
 };
 
 /// How many are kept.
@@ -48,12 +48,13 @@ const SEEN: usize = 4096;
 /// A list, or a submission outside fusion mode, that can be run again on any buffers.
 #[derive(Debug)]
 pub(crate) struct Known {
+    key: KeyId,
     pub(crate) signature: Signature,
     pub(crate) structure: Structure,
     pub(crate) routine: Routine,
     /// Which push constants it is for besides its own.
     flow: Arc<PushFlow>,
-    takes: Mutex<Takes>,
+    takes: Under<Takes>,
     /// When it was of use last. A store is all that a list costs here; the one that goes is looked for where one is put.
     /// An order of lists (`lru`) would be a second map of them beside that by hash, and a look-up in it for each list.
     used: AtomicU64,
@@ -72,12 +73,14 @@ struct Takes {
 
 impl Known {
     pub(crate) fn new(
+        key: KeyId,
         signature: Signature,
         structure: Structure,
         routine: Routine,
         flow: Arc<PushFlow>,
     ) -> Known {
-        Known { signature, structure, routine, flow, takes: Mutex::default(), used: AtomicU64::new(0) }
+        let takes = Under::new(key, Takes::default());
+        Known { key, signature, structure, routine, flow, takes, used: AtomicU64::new(0) }
     }
 
     /// Whether push constants of the submission at a place are numbers to the plan as its own are.
@@ -126,9 +129,8 @@ impl Known {
     }
 
     /// What is known of the runs on these buffers; nothing where they are new.
-    pub(crate) fn take(&self, buffers: &Buffers) -> Option<Arc<Take>> {
-        let mut takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
-        let Takes { all, once, latest } = &mut *takes;
+    pub(crate) fn take(&self, key: &mut Key, buffers: &Buffers) -> Option<Arc<Take>> {
+        let Takes { all, once, latest } = self.takes.get(key);
         if let Some(take) = all.iter().find(|take| take.is_of(buffers)) {
             return Some(take.clone());
         }
@@ -140,18 +142,19 @@ impl Known {
             return None;
         }
         all.truncate(TAKES - 1);
-        all.insert(0, Arc::new(Take::of(buffers, true)));
+        all.insert(0, Arc::new(Take::of(self.key, buffers, true)));
         Some(all[0].clone())
     }
 
     /// A run in force on the buffers of a request that the list begins with.
     pub(crate) fn take_in_force(
         &self,
+        key: &mut Key,
         changes: u64,
         request: &Request,
         graph: Option<&Graph>,
     ) -> Option<Arc<Take>> {
-        let takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
+        let takes = self.takes.get(key);
         let first = request.args.first()?.1.buffer.handle;
         let is_it = |take: &&Arc<Take>| {
             take.buffers.first() == Some(&first)
@@ -162,9 +165,8 @@ impl Known {
     }
 
     /// Takes out what is known of runs on a buffer.
-    fn forget(&self, buffer: HandleId, gone: &mut Vec<Arc<Take>>) {
-        let mut takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
-        takes.all.retain(|take| {
+    fn forget(&self, key: &mut Key, buffer: HandleId, gone: &mut Vec<Arc<Take>>) {
+        self.takes.get(key).all.retain(|take| {
             let names = take.buffers.contains(&buffer);
             if names {
                 gone.push(take.clone());
@@ -358,10 +360,10 @@ impl KnownLists {
 
     /// Takes out what is about a buffer.
     #[must_use]
-    pub(crate) fn forget(&mut self, buffer: HandleId) -> Gone {
+    pub(crate) fn forget(&mut self, key: &mut Key, buffer: HandleId) -> Gone {
         let lists = self.keep(|known| known.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut takes = Vec::new();
-        self.kept.values().flatten().for_each(|known| known.forget(buffer, &mut takes));
+        self.kept.values().flatten().for_each(|known| known.forget(key, buffer, &mut takes));
         (lists, takes)
     }
 

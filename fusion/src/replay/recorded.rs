@@ -12,7 +12,7 @@
 //! to start with. Barriers between its own dispatches are part of it.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{
         AtomicU64,
         Ordering::{Acquire, Release},
@@ -27,11 +27,13 @@ use crate::{
     submission::{
         device::Device,
         graph::{Graph, Mark, Stage, Touch, Touches},
-        identity::HandleId,
+        identity::{HandleId, QueueId},
         ready::Readies,
         signature::Buffers,
     },
-    vk::{Barrier, CallerWork, Played, Pushes, Resource, Resources, Script, Submitted, Tape},
+    vk::{
+        Barrier, CallerWork, Key, KeyId, Played, Pushes, Resource, Resources, Script, Submitted, Tape, Under,
+    },
 };
 
 /// A submission that can be made again.
@@ -55,7 +57,7 @@ pub(crate) struct Take {
     /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
     /// for none.
     settled: AtomicU64,
-    state: Mutex<TakeState>,
+    state: Under<TakeState>,
 }
 
 #[derive(Debug, Default)]
@@ -74,24 +76,25 @@ pub(crate) struct TakeState {
     mark: Option<Mark>,
     /// What is said of a run, as long as one is in force.
     pub(crate) said: Option<Arc<Said>>,
+    /// A queue that owned all of its memory when so many memories had been taken from their owners.
+    pub(crate) owned: Option<(QueueId, u64)>,
 }
 
 impl Take {
     /// Nothing is known but whether there was a run on these buffers.
-    pub(crate) fn of(buffers: &Buffers, ran: bool) -> Take {
+    pub(crate) fn of(key: KeyId, buffers: &Buffers, ran: bool) -> Take {
         let handles = buffers.iter().map(|buffer| buffer.handle).collect();
-        Take::with(buffers, handles, TakeState { ran, ..TakeState::default() })
+        Take::with(key, buffers, handles, TakeState { ran, ..TakeState::default() })
     }
 
     /// Of runs of a kept list, whose dispatches all are passed this instead of the script's push constants.
-    pub(crate) fn passing(buffers: &Buffers, own: Option<Pushes>) -> Take {
-        Take::with(buffers, SmallVec::new(), TakeState { own, ..TakeState::default() })
+    pub(crate) fn passing(key: KeyId, buffers: &Buffers, own: Option<Pushes>) -> Take {
+        Take::with(key, buffers, SmallVec::new(), TakeState { own, ..TakeState::default() })
     }
 
-    fn with(buffers: &Buffers, handles: SmallVec<[HandleId; 8]>, state: TakeState) -> Take {
+    fn with(key: KeyId, buffers: &Buffers, handles: SmallVec<[HandleId; 8]>, state: TakeState) -> Take {
         buffers.iter().for_each(|buffer| buffer.make_known());
-        let state = Mutex::new(state);
-        Take { buffers: handles, settled: AtomicU64::new(0), state }
+        Take { buffers: handles, settled: AtomicU64::new(0), state: Under::new(key, state) }
     }
 
     /// Whether a run is in force: nothing that it rests on, and none of what it did, has changed up to this count.
@@ -108,8 +111,9 @@ impl Take {
         self.buffers.iter().zip(buffers).all(|(known, buffer)| *known == buffer.handle)
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, TakeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    pub(crate) fn state<'a>(&'a self, key: &'a mut Key) -> &'a mut TakeState {
+        self.state.get(key)
     }
 }
 
@@ -198,12 +202,13 @@ impl Replay {
         (buffers, take, pushes): (&Buffers, &mut TakeState, Option<&Pushes>),
         profile: bool,
     ) -> Result<Submitted, Error> {
-        device.refresh(graph);
         if take.lane != Some(lane) {
             (take.tapes, take.mark, take.lane) = Default::default();
         }
         // A tape has the push constants that it was recorded with.
         let again = take.ran && pushes.is_none();
+        // Whether it is pending itself is all that matters of what is.
+        graph.seen(lane, device.gpu.done(lane));
         let repeat = take.mark.filter(|_| again).and_then(|mark| Some((mark, graph.repeat(mark, lane)?)));
         if let Some((mark, pending)) = repeat {
             let barrier = (pending && self.in_order).then_some(Barrier::ComputeToCompute);
@@ -212,6 +217,7 @@ impl Replay {
             graph.repeated(mark, submitted.point, barrier.is_some());
             return Ok(submitted);
         }
+        device.refresh(graph);
         // What is filled now is filled by a submission of its own, which comes before this one.
         let memories = self.memories(buffers, graph)?;
         let touches: Touches = self.touches_on(buffers).collect();

@@ -16,6 +16,7 @@ use crate::{
     options::fusion::FusionProperties,
     replay::{
         known::{Followed, Known},
+        recorded::TakeState,
         routine::Routine,
         structure::Structure,
     },
@@ -99,7 +100,7 @@ impl Remember<'_> {
                 }
                 let routine = Routine::of(context, readies, (entries, writes), &buffers, report)?;
                 let structure = Structure::of(context, entries, &buffers);
-                let known = Known::new(signature, structure, routine, flow.clone());
+                let known = Known::new(context.key, signature, structure, routine, flow.clone());
                 Some(Noted::Known(Box::new(known), buffers))
             }
             Remember::Kept(slot, buffers, _) if slot.get().is_none() => {
@@ -256,12 +257,16 @@ impl ContextInner {
             followed.follow(schedule.known.instead(followed)?);
         }
         let pushes = followed.passes();
-        let take = followed.take.take().or_else(|| followed.known.take(&followed.buffers));
+        let key = &mut schedule.key;
+        let take = followed.take.take().or_else(|| followed.known.take(key, &followed.buffers));
         let Followed { known, buffers, .. } = &*followed;
         let (routine, views) = (&known.routine, &*known.signature.views);
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take: take.as_deref() };
         // What fails here fails again on the long way, and is dealt with there.
-        let settled = self.perform(schedule, (queue, past), run).ok()?;
+        let mut once = TakeState::default();
+        let state = run.take.map_or(&mut once, |take| take.state(key));
+        let (submitted, said) = self.perform(&mut schedule.graph, (queue, past), &run, state).ok()?;
+        let settled = Settled::of_run(submitted, said);
         schedule.known.used(known);
         let Mode::Recording(list) = mem::take(mode) else { return None };
         let Followed { known, buffers, .. } = list.followed?;

@@ -23,6 +23,8 @@ pub struct Event {
     pub(crate) inner: Arc<EventInner>,
     /// The submissions of the list that it stands for, by their places in it.
     pub(crate) of: Range<u32>,
+    /// The run that it is of, where runs share the rest.
+    run: Option<Submitted>,
 }
 
 #[derive(Debug)]
@@ -57,6 +59,11 @@ impl Settled {
         report: Option<Reported>,
     ) -> Settled {
         Settled { result, said: Arc::new(Said { outcome, report }), failed: Vec::new() }
+    }
+
+    /// What became of a run.
+    pub(crate) fn of_run(submitted: Submitted, said: &Arc<Said>) -> Settled {
+        Settled { result: Ok(Done::Gpu(submitted)), said: said.clone(), failed: Vec::new() }
     }
 
     /// What became of some submissions of it.
@@ -136,9 +143,21 @@ impl EventInner {
     }
 
     /// An event of work of which all is known.
-    #[inline]
     pub(crate) fn at_once(origin: &Arc<Origin>, settled: Settled) -> Event {
         Event::of_all(Arc::new(EventInner { origin: origin.clone(), state: State::AtOnce(settled) }))
+    }
+
+    /// What the events of runs share of which the same is said.
+    pub(crate) fn of_runs(origin: &Arc<Origin>, said: Arc<Said>) -> Arc<EventInner> {
+        let settled = Settled { result: Ok(Done::Nothing), said, failed: Vec::new() };
+        Arc::new(EventInner { origin: origin.clone(), state: State::AtOnce(settled) })
+    }
+
+    /// Whether it is what events of runs of this queue share.
+    #[inline]
+    pub(crate) fn is_of_runs(&self, origin: &Arc<Origin>, said: *const Said) -> bool {
+        Arc::ptr_eq(&self.origin, origin)
+            && self.settled().is_some_and(|settled| Arc::as_ptr(&settled.said) == said)
     }
 
     /// An event of work that was handed over.
@@ -164,12 +183,27 @@ impl EventInner {
 impl Event {
     /// The event of a whole list, or of work by itself.
     pub(crate) fn of_all(inner: Arc<EventInner>) -> Event {
-        Event { inner, of: 0..u32::MAX }
+        Event { inner, of: 0..u32::MAX, run: None }
     }
 
     /// The event of submissions of a list.
     pub(crate) fn of_some(inner: Arc<EventInner>, of: Range<usize>) -> Event {
-        Event { inner, of: of.start as u32..of.end as u32 }
+        Event { inner, of: of.start as u32..of.end as u32, run: None }
+    }
+
+    /// The event of a run.
+    #[inline]
+    pub(crate) fn of_run(inner: Arc<EventInner>, run: Submitted) -> Event {
+        Event { inner, of: 0..u32::MAX, run: Some(run) }
+    }
+
+    /// What became of it; nothing while it is listed.
+    pub(crate) fn result(&self) -> Option<Result<Done, &Arc<Error>>> {
+        let settled = self.inner.settled()?;
+        Some(match &self.run {
+            Some(run) => Ok(Done::Gpu(run.clone())),
+            None => settled.result_of(&self.of).cloned(),
+        })
     }
 
     /// Waits until the work is complete.
@@ -224,7 +258,7 @@ impl Event {
     /// Where it is on the device, if that is where it is.
     pub(crate) fn point(&self) -> Result<Option<Point>, Error> {
         self.observe()?;
-        match self.inner.settled().map(|settled| settled.result_of(&self.of)) {
+        match self.result() {
             Some(Err(error)) => Err(Error::Earlier(error.clone())),
             Some(Ok(Done::Gpu(submitted))) => Ok(Some(submitted.point)),
             Some(Ok(Done::Nothing | Done::Host(_))) | None => Ok(None),
@@ -233,9 +267,9 @@ impl Event {
 
     fn wait_until(&self, deadline: Option<Instant>) -> Result<bool, Error> {
         self.observe()?;
-        let Some(settled) = self.inner.settled() else { return Ok(false) };
+        let Some(result) = self.result() else { return Ok(false) };
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        match settled.result_of(&self.of) {
+        match result {
             Err(error) => Err(Error::Earlier(error.clone())),
             Ok(Done::Nothing) => Ok(true),
             Ok(Done::Gpu(submitted)) => Ok(self.inner.origin.context.gpu.wait(submitted.point, left)?),
@@ -250,7 +284,7 @@ impl Event {
     /// Whether the work is complete, or failed. Observes nothing: a listed submission stays listed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.inner.settled().is_some_and(|settled| match settled.result_of(&self.of) {
+        self.result().is_some_and(|result| match result {
             Err(_) | Ok(Done::Nothing) => true,
             Ok(Done::Gpu(submitted)) => self.inner.origin.context.gpu.is_done(submitted.point),
             Ok(Done::Host(host)) => host.poll().is_some(),
@@ -277,7 +311,7 @@ impl Event {
     /// [`QueueOptions::profiling`](crate::QueueOptions::profiling)).
     #[must_use]
     pub fn gpu_time(&self) -> Option<Duration> {
-        match self.inner.settled()?.result_of(&self.of) {
+        match self.result()? {
             Ok(Done::Gpu(submitted)) if self.is_complete() => submitted.profile.as_ref()?.gpu_time(),
             _ => None,
         }

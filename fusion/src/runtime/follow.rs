@@ -31,7 +31,7 @@ use crate::{
         request::Request,
         signature::Buffers,
     },
-    vk::Pushes,
+    vk::{Key, Pushes},
 };
 
 impl List {
@@ -40,7 +40,7 @@ impl List {
     fn agrees(
         &mut self,
         expects: &mut Option<(Arc<Known>, Arc<Take>)>,
-        known: Option<(&mut KnownLists, &Graph)>,
+        known: Option<(&mut KnownLists, &Graph, &mut Key)>,
         changes: u64,
         request: &Request,
         after: &[Event],
@@ -54,7 +54,10 @@ impl List {
             // The latest list of the queue is the likeliest, and is found without a hash.
             self.followed = expects.take().map(|(known, take)| Followed::new(known, Some(take)));
         }
-        let (lists, graph) = known.unzip();
+        let (mut lists, mut graph, mut key) = (None, None, None);
+        if let Some(known) = known {
+            (lists, graph, key) = (Some(known.0), Some(known.1), Some(known.2));
+        }
         if let Some(followed) = &mut self.followed {
             if graph.is_none() && followed.known.routine.has_numbers() {
                 return false;
@@ -67,10 +70,10 @@ impl List {
                 return followed.goes_on(lists, request, graph) && followed.readable(request);
             }
         }
-        let Some(lists) = lists else { return false };
+        let (Some(lists), Some(key)) = (lists, key) else { return false };
         let known = lists.starting(request, true, graph);
         self.followed = known.map(|known| {
-            let take = known.take_in_force(changes, request, graph);
+            let take = known.take_in_force(key, changes, request, graph);
             Followed::new(known, take)
         });
         self.followed.as_ref().is_some_and(|followed| followed.take.is_some() || followed.readable(request))
@@ -204,7 +207,8 @@ impl Schedule {
     ) -> Option<Event> {
         let QueueState { mode, expects, .. } = state;
         let Mode::Recording(list) = mode else { return None };
-        if !list.agrees(expects, Some((&mut self.known, &self.graph)), changes, request, after) {
+        let known = (&mut self.known, &self.graph, &mut self.key);
+        if !list.agrees(expects, Some(known), changes, request, after) {
             return None;
         }
         let Followed { known, at, buffers, .. } = list.followed.as_ref()?;
@@ -257,7 +261,7 @@ impl Schedule {
     /// state of a queue.
     #[must_use]
     pub(crate) fn forget(&mut self, buffer: HandleId) -> (Gone, bool) {
-        let ((mut lists, mut takes), mut is_all) = (self.known.forget(buffer), true);
+        let ((mut lists, mut takes), mut is_all) = (self.known.forget(&mut self.key, buffer), true);
         for queue in &self.queues {
             let Some(mut state) = queue.try_state() else {
                 is_all = false;

@@ -40,7 +40,7 @@ use crate::{
         graph::{Graph, Touch, Touches},
         identity::{MemoryId, QueueId, Span},
     },
-    vk::Point,
+    vk::{Key, Point},
 };
 
 /// The state that orders everything. It does not share lines of memory with its lock, which others look at meanwhile.
@@ -51,11 +51,15 @@ pub(crate) struct Schedule {
     pub(crate) queues: Vec<Arc<QueueCell>>,
     holds: Vec<Hold>,
     pub(crate) known: KnownLists,
+    /// What is known of runs is under this.
+    pub(crate) key: Key,
     /// What is counted under this lock, and was by queues that are gone; the other counters of a context are atomic.
     pub(crate) counts: Stats,
     /// Host tasks of queues that are gone, which may not be done yet, or failed and nobody was told.
     pub(crate) orphans: Tasks,
     next: u64,
+    /// How often a memory was taken from its owner.
+    revoked: u64,
 }
 
 /// What a queue has listed and done.
@@ -164,7 +168,7 @@ impl Schedule {
     /// Whether nothing is in the way of what a queue lists or runs on these buffers: no list of another queue, and not the
     /// host. Only where others may have used the memory does it matter what is touched.
     pub(crate) fn is_free<'a>(
-        &self,
+        &mut self,
         queue: QueueId,
         buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
         touches: impl FnOnce() -> Touches,
@@ -180,12 +184,38 @@ impl Schedule {
         if buffers.clone().all(is_allowed) {
             return true;
         }
-        buffers.clone().filter(|buffer| !is_allowed(buffer)).for_each(|buffer| buffer.shared.owner.revoke());
+        self.revoke(buffers.clone().filter(|buffer| !is_allowed(buffer)));
         let is_free =
             self.observed(&touches, Some(queue), Rule::Conflict).is_none() && self.held(&touches).is_none();
         if is_free {
             self.give(queue, &touches, buffers);
         }
+        is_free
+    }
+
+    /// Takes memory from its owner.
+    fn revoke<'a>(&mut self, buffers: impl Iterator<Item = &'a Arc<BufferInner>>) {
+        for buffer in buffers {
+            buffer.shared.owner.revoke();
+            self.revoked += 1;
+        }
+    }
+
+    /// As [`Schedule::is_free`], of what a queue runs again and again. Where it owned all of the memory at an earlier run and
+    /// none was taken from its owner since, it still does.
+    #[inline]
+    pub(crate) fn is_still_free<'a>(
+        &mut self,
+        (queue, take): (QueueId, &Take),
+        buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
+        touches: impl FnOnce() -> Touches,
+    ) -> bool {
+        if take.state(&mut self.key).owned == Some((queue, self.revoked)) {
+            return true;
+        }
+        let is_free = self.is_free(queue, buffers.clone(), touches);
+        let is_owned = is_free && buffers.clone().all(|buffer| buffer.shared.owner.is(queue));
+        take.state(&mut self.key).owned = is_owned.then_some((queue, self.revoked));
         is_free
     }
 
@@ -297,7 +327,7 @@ impl ContextInner {
         loop {
             let others =
                 |buffer: &&Arc<BufferInner>| !except.is_some_and(|queue| buffer.shared.owner.is(queue));
-            buffers.clone().filter(others).for_each(|buffer| buffer.shared.owner.revoke());
+            schedule.revoke(buffers.clone().filter(others));
             if let Some(queue) = schedule.observed(touches, except, rule).cloned() {
                 drop(schedule);
                 // What fails in that list is an affair of its events, and of whoever reads what it should have written.

@@ -14,7 +14,7 @@ use crate::{
         graph::{Graph, Stage, Touch},
         identity::{HandleId, Imports},
     },
-    vk::{Command, Gpu, Submitted},
+    vk::{Command, Gpu, KeyId, Submitted},
 };
 
 /// Who is told that a buffer is gone.
@@ -32,6 +32,8 @@ pub(crate) struct Device {
     /// one that a run is known of.
     pub(crate) contents: AtomicU64,
     pub(crate) owner: Weak<dyn BufferGone>,
+    /// What is known of runs is under this, which is in the schedule.
+    pub(crate) key: KeyId,
     pub(crate) gpu: Gpu,
 }
 

@@ -82,6 +82,8 @@ pub(super) struct QueueShared {
     clocks: Arc<Clocks>,
     /// The lock of the Vulkan queue is inside; the user's own submissions go through it too.
     queue: Arc<Queue>,
+    /// Whether nobody else has a handle of that, so that the lock above is enough.
+    is_sole: bool,
     /// The user's own lock, where it has one.
     lock: Option<Arc<dyn QueueLock>>,
 }
@@ -140,7 +142,7 @@ impl QueueState {
 impl QueueShared {
     pub(super) fn new(
         index: u32,
-        (queue, lock): LockedQueue,
+        (mut queue, lock): LockedQueue,
         caps: &Caps,
     ) -> Result<QueueShared, DeviceError> {
         let info = SemaphoreCreateInfo {
@@ -153,7 +155,9 @@ impl QueueShared {
         let (timeline, state, tapes) = (Arc::new(timeline), Mutex::default(), TapePool::new(queue.device()));
         let clocks = Clocks::new(queue.device(), caps.timestamp_period, caps.timestamp_mask());
         let (last, done) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(QueueShared { index, timeline, last, done, state, tapes, clocks, queue, lock })
+        // Handles come from handles, and this one is given to nobody.
+        let is_sole = Arc::get_mut(&mut queue).is_some();
+        Ok(QueueShared { index, timeline, last, done, state, tapes, clocks, queue, is_sole, lock })
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
@@ -279,12 +283,11 @@ impl QueueShared {
             .command_buffer_infos(commands)
             .signal_semaphore_infos(signals)];
         let submit = || {
-            self.queue.with(|_guard| {
-                // SAFETY: the queue's lock is held; command buffer, semaphores and all they refer to are alive, and stay
-                // so: the flight goes to `pending`. Values waited for were submitted, or are the user's affair; the value
-                // signalled is the next.
-                unsafe { (gpu.calls.submit)(self.queue.handle(), 1, info.as_ptr(), vk::Fence::null()) }
-            })
+            let _guard = (!self.is_sole).then(|| self.queue.with(|guard| guard));
+            // SAFETY: the queue's lock is held, or nobody else can name the queue and the lock of its state is held; command
+            // buffer, semaphores and all they refer to are alive, and stay so: the flight goes to `pending`. Values waited for were
+            // submitted, or are the user's affair; the value signalled is the next.
+            unsafe { (gpu.calls.submit)(self.queue.handle(), 1, info.as_ptr(), vk::Fence::null()) }
         };
         let result = match &self.lock {
             None => submit(),

@@ -15,7 +15,10 @@ use crate::{
     error::{Error, FusionError},
     options::fusion::FusionProperties,
     replay::{recorded::Take, structure::Structure},
-    report::outcome::{CancelCause, Outcome},
+    report::{
+        list::Said,
+        outcome::{CancelCause, Outcome},
+    },
     runtime::{
         again::Run,
         check::readable,
@@ -24,13 +27,14 @@ use crate::{
         event::{Event, EventInner},
         queues::Origin,
         rebind::{Change, Shape, checked_push},
-        schedule::{List, Mode, QueueState, Rule},
+        schedule::{List, Mode, QueueState, Rule, Schedule},
     },
     submission::{
         entry::Entry,
         graph::{Graph, Touches},
         signature::Buffers,
     },
+    vk::Under,
 };
 
 mod record;
@@ -84,6 +88,8 @@ pub(crate) struct Kept {
     pushes: OtherPushes,
     /// What is known of its runs.
     take: Take,
+    /// What the events of its latest runs share.
+    of_runs: Under<Option<Arc<EventInner>>>,
 }
 
 /// Push constants, as kernels take them, by place.
@@ -230,8 +236,9 @@ impl FusedList {
     fn on(family: Arc<Family>, (list, pushes): (Arc<KeptList>, OtherPushes), buffers: Buffers) -> FusedList {
         let passed = |run: &KeptRun| run.flow.pushes(|at| list.push(&pushes, at)).collect();
         let own = list.routine.get().filter(|_| !pushes.is_empty()).map(passed);
-        let take = Take::passing(&buffers, own);
-        FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, take }) }
+        let key = family.queue.inner.context.key;
+        let (take, of_runs) = (Take::passing(key, &buffers, own), Under::new(key, None));
+        FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, take, of_runs }) }
     }
 
     /// How many submissions it has.
@@ -332,7 +339,7 @@ impl Rebind {
     /// that it does not have; not exactly as many bytes as the block has.
     pub fn finish(self) -> Result<FusedList, Error> {
         let kept = &*self.list.inner;
-        let Kept { family, list, buffers, pushes: _, take: _ } = kept;
+        let Kept { family, list, buffers, pushes: _, take: _, of_runs: _ } = kept;
         let simple = list.shape.exchange(buffers, &self.changes);
         let is_simple = simple.is_some();
         if let Some(with) = simple
@@ -401,8 +408,11 @@ impl ContextInner {
         }
         let mut schedule = self.lock();
         let QueueState { mode, past, .. } = &mut *origin.state();
-        let is_free = || schedule.is_free(origin.id, kept.buffers.iter(), || kept.touches());
-        if !matches!(mode, Mode::Direct) || !is_free() {
+        if !matches!(mode, Mode::Direct) {
+            return None;
+        }
+        let of = (origin.id, &kept.take);
+        if !schedule.is_still_free(of, kept.buffers.iter(), || kept.touches()) {
             return None;
         }
         if !routine.finds_its_numbers(&kept.buffers, &schedule.graph) {
@@ -414,8 +424,17 @@ impl ContextInner {
             return None;
         }
         let run = Run { routine, views: &[], buffers, pushes: None, take: Some(take) };
-        let settled = self.perform(&mut schedule, (origin, past), run).ok()?;
-        Some(EventInner::at_once(origin, settled))
+        let Schedule { graph, key, .. } = &mut *schedule;
+        let (submitted, said) = self.perform(graph, (origin, past), &run, take.state(key)).ok()?;
+        let said: *const Said = &**said;
+        let of_runs = match kept.of_runs.get(key) {
+            Some(known) if known.is_of_runs(origin, said) => known.clone(),
+            _ => {
+                let said = take.state(key).said.clone()?;
+                kept.of_runs.get(key).insert(EventInner::of_runs(origin, said)).clone()
+            }
+        };
+        Some(Event::of_run(of_runs, submitted))
     }
 }
 

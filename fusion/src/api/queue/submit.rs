@@ -10,13 +10,14 @@ use crate::{
     api::handler::{Handler, SubmitResult},
     error::Error,
     jit::{self, PushFlow},
+    replay::recorded::TakeState,
     report::outcome::CancelCause,
     runtime::{
         again::Run,
         check::{Checked, check, readable},
         commit::{Piece, Work},
         end::{End, Remember},
-        event::{Done, Event, EventInner},
+        event::{Done, Event, EventInner, Settled},
         schedule::{Mode, Rule, Tasks},
     },
     submission::{
@@ -77,17 +78,21 @@ impl Queue {
             return Some(event);
         }
         let mut schedule = context.lock();
+        let schedule = &mut *schedule;
         let state = &mut *origin.state();
         let changes = context.contents.load(Acquire);
         if let Some(event) = schedule.follow((origin, state), changes, request, after) {
             return Some(event);
         }
         let (known, buffers, pushes) = schedule.known_submission((origin, state), request, after)?;
-        let (take, views) = (known.take(&buffers), &*known.signature.views);
+        let (take, views) = (known.take(&mut schedule.key, &buffers), &*known.signature.views);
         let (routine, buffers, take) = (&known.routine, &buffers, take.as_deref());
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take };
-        let settled = context.perform(&mut schedule, (origin, &mut state.past), run).ok()?;
-        Some(EventInner::at_once(origin, settled))
+        let mut once = TakeState::default();
+        let state_of = take.map_or(&mut once, |take| take.state(&mut schedule.key));
+        let (submitted, said) =
+            context.perform(&mut schedule.graph, (origin, &mut state.past), &run, state_of).ok()?;
+        Some(EventInner::at_once(origin, Settled::of_run(submitted, said)))
     }
 
     /// Lists or runs a submission, after everything that has to come before it.
@@ -194,15 +199,12 @@ struct Depends {
 fn settled(after: &[Event]) -> Result<Depends, Error> {
     let mut depends = Depends::default();
     for event in after {
-        let Some(settled) = event.inner.settled() else {
-            depends.after.listed.push(event.of.clone());
-            continue;
-        };
-        match settled.result_of(&event.of) {
-            Ok(Done::Nothing) => {}
-            Ok(Done::Gpu(submitted)) => depends.after.points.push(submitted.point),
-            Ok(Done::Host(task)) => depends.tasks.push(task.clone()),
-            Err(error) => return Err(Error::Earlier(error.clone())),
+        match event.result() {
+            None => depends.after.listed.push(event.of.clone()),
+            Some(Ok(Done::Nothing)) => {}
+            Some(Ok(Done::Gpu(submitted))) => depends.after.points.push(submitted.point),
+            Some(Ok(Done::Host(task))) => depends.tasks.push(task),
+            Some(Err(error)) => return Err(Error::Earlier(error.clone())),
         }
     }
     Ok(depends)

@@ -24,7 +24,7 @@ use crate::{
         event::EventInner,
         schedule::{List, Mode, Rule, Schedule},
     },
-    submission::entry::Entry,
+    submission::{entry::Entry, graph::Graph},
     vk::{CallerWork, Point, RawCommandBuffer, Written},
 };
 
@@ -93,20 +93,20 @@ impl ContextInner {
     fn record_kept(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
         if let Some(KeptRun { routine, told, flow: _ }) = self.routine_of(kept) {
             let mut schedule = self.locked_for(kept)?;
-            let mut take = kept.take.state();
+            let Schedule { graph, key, .. } = &mut *schedule;
+            let take = kept.take.state(key);
             let in_force = kept.take.is_in_force(self.contents.load(Ordering::Acquire));
             if in_force || (kept.told().eq(told.iter().copied()) && kept.readable()) {
                 let work = match &take.for_caller {
                     Some(work) => work.clone(),
                     None => {
-                        let on = (&kept.buffers, &*take);
-                        let work = routine.replay.for_caller(self, &mut schedule.graph, on)?;
+                        let work = routine.replay.for_caller(self, graph, (&kept.buffers, take))?;
                         take.for_caller.insert(work).clone()
                     }
                 };
                 let (buffers, of) = (&kept.buffers, Some(&kept.take));
                 let run = Run { routine, views: &[], buffers, pushes: None, take: of };
-                return self.write_down(&mut schedule, run, (&work, &mut take), into);
+                return self.write_down(graph, run, (&work, take), into);
             }
         }
         self.record_first(kept, into)
@@ -120,7 +120,7 @@ impl ContextInner {
     /// The schedule, with no list and no host in the way of this one.
     fn locked_for(&self, kept: &Kept) -> Result<std::sync::MutexGuard<'_, Schedule>, Error> {
         let id = kept.queue.inner.id;
-        let schedule = self.lock();
+        let mut schedule = self.lock();
         if matches!(kept.queue.inner.state().mode, Mode::Direct)
             && schedule.is_free(id, kept.buffers.iter(), || kept.touches())
         {
@@ -170,7 +170,7 @@ impl ContextInner {
         let points = entries.iter().flat_map(|entry| entry.after.points.iter().copied());
         let points: SmallVec<[Point; 2]> = points.collect();
         let run = Run { routine: &routine, views: &[], buffers, pushes: None, take: None };
-        let mut recorded = self.write_down(&mut schedule, run, (&work, &mut once), into)?;
+        let mut recorded = self.write_down(&mut schedule.graph, run, (&work, &mut once), into)?;
         recorded.waits.extend(points.iter().map(|point| self.gpu.semaphore(*point)));
         // A run might plan with what buffers hold, where a kernel depends on it.
         let depends = |entry: &Entry| {
@@ -191,15 +191,15 @@ impl ContextInner {
 
     fn write_down(
         &self,
-        schedule: &mut Schedule,
+        graph: &mut Graph,
         run: Run<'_>,
         (work, known): (&Arc<CallerWork>, &mut TakeState),
         into: &RawCommandBuffer,
     ) -> Result<Recorded, Error> {
-        self.refresh(&mut schedule.graph);
+        self.refresh(graph);
         let mut points: SmallVec<[Point; 2]> = SmallVec::new();
         for touch in run.routine.replay.touches_on(run.buffers) {
-            for point in schedule.graph.conflicts(&touch) {
+            for point in graph.conflicts(&touch) {
                 match points.iter_mut().find(|known| known.queue == point.queue) {
                     Some(known) => known.value = known.value.max(point.value),
                     None => points.push(point),
@@ -207,7 +207,7 @@ impl ContextInner {
             }
         }
         let written = self.gpu.record_for_caller(work, into)?;
-        let said = self.come_into_force(&run, known);
+        let said = self.come_into_force(&run, known).clone();
         let waits = points.iter().map(|point| self.gpu.semaphore(*point)).collect();
         Ok(Recorded { _written: written, dispatches: work.dispatches(), waits, said })
     }
