@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
-use smallvec::SmallVec;
 
 use crate::{
     api::{kernel::Kernel, rust::Launch},
@@ -23,7 +22,7 @@ use crate::{
 pub struct Handler {
     pub(crate) request: Request,
     /// What it comes after.
-    pub(crate) after: SmallVec<[Event; 2]>,
+    pub(crate) after: Vec<Event>,
     /// A kernel written in Rust; becomes a dispatch when the closure ends.
     pub(crate) launch: Option<Box<Launch>>,
     /// The first mistake that could be seen at once.
@@ -128,28 +127,31 @@ impl Handler {
         self.set_dispatch(kernel, Size::Groups(groups))
     }
 
+    #[inline]
     fn set_dispatch(&mut self, kernel: &Kernel, size: Size) -> &mut Handler {
-        if self.is_first(kernel.name()) {
+        if self.request.dispatch.is_some() || self.launch.is_some() {
+            self.second(kernel.name());
+        } else {
             self.request.dispatch = Some((kernel.inner.clone(), size));
         }
         self
     }
 
     pub(crate) fn set_launch(&mut self, launch: Launch) {
-        if self.is_first(launch.name()) {
+        if self.request.dispatch.is_some() || self.launch.is_some() {
+            self.second(launch.name());
+        } else {
             self.launch = Some(Box::new(launch));
         }
     }
 
-    /// Whether nothing is dispatched yet; if something is, that is a mistake.
-    fn is_first(&mut self, name: &str) -> bool {
+    /// Notes the mistake that something is dispatched already.
+    #[cold]
+    fn second(&mut self, name: &str) {
         let dispatched = self.request.dispatch.as_ref().map(|(first, _)| first.jit.name());
-        let Some(first) = dispatched.or(self.launch.as_ref().map(|launch| launch.name())) else {
-            return true;
-        };
-        let problem = SubmitError::SecondDispatch { first: first.to_owned() };
+        let first = dispatched.or(self.launch.as_ref().map(|launch| launch.name()));
+        let problem = SubmitError::SecondDispatch { first: first.unwrap_or("?").to_owned() };
         self.mistake.get_or_insert(Error::submit(name, problem));
-        false
     }
 
     /// Orders the submission after the work of an event, besides what its buffers order it after.

@@ -26,7 +26,7 @@ use crate::{
     report::list::Said,
     submission::{
         device::Device,
-        graph::{Graph, Mark, Stage, Touch, Touches},
+        graph::{Graph, Mark, Stage, Touch},
         identity::{HandleId, QueueId},
         ready::Readies,
         signature::Buffers,
@@ -159,9 +159,8 @@ impl Replay {
     }
 
     /// The memories of the script, allocated now if they were not yet, and filled with zeros where that can make a difference.
-    fn memories(&self, buffers: &Buffers, graph: &mut Graph) -> Result<Resources, Error> {
+    fn memories(&self, buffers: &Buffers, graph: &mut Graph, memories: &mut Resources) -> Result<(), Error> {
         // A loop, and not `collect`, which is a call for each of them here.
-        let mut memories = Resources::new();
         for (place, all) in &self.bound {
             let buffer = &buffers[*place as usize];
             memories.push(if *all && buffer.texture.is_none() {
@@ -170,7 +169,7 @@ impl Replay {
                 buffer.resource(graph)?
             });
         }
-        Ok(memories)
+        Ok(())
     }
 
     /// What it touches, on certain buffers.
@@ -219,10 +218,10 @@ impl Replay {
         }
         device.refresh(graph);
         // What is filled now is filled by a submission of its own, which comes before this one.
-        let memories = self.memories(buffers, graph)?;
-        let touches: Touches = self.touches_on(buffers).collect();
+        let mut memories = Resources::new();
+        self.memories(buffers, graph, &mut memories)?;
         let mut batch = graph.begin(lane);
-        let needs = graph.add_all(&mut batch, &self.label, Stage::Compute, touches);
+        let needs = graph.add_all(&mut batch, &self.label, Stage::Compute, self.touches_on(buffers));
         let submitted = if again {
             let tape = self.tape(device, graph, lane, needs.barrier, (buffers, take));
             tape.and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits, profile)?))
@@ -230,7 +229,7 @@ impl Replay {
             let queue = device.gpu.queue(lane as usize);
             let pushes = pushes.or(take.own.as_ref());
             let played = Played { script: &self.script, first: needs.barrier, pushes };
-            queue.submit_script(played, memories, &needs.waits, profile).map_err(Error::from)
+            queue.submit_script(played, &mut memories, &needs.waits, profile).map_err(Error::from)
         };
         match submitted {
             Ok(submitted) => {
@@ -268,11 +267,12 @@ impl Replay {
         let tape = match take.tapes[slot].take() {
             Some(tape) => tape,
             None => {
-                let memories = self.memories(buffers, graph)?;
+                let mut memories = Resources::new();
+                self.memories(buffers, graph, &mut memories)?;
                 let queue = device.gpu.queue(lane as usize);
                 let pushes = take.own.as_ref();
                 let played = Played { script: &self.script, first: barrier, pushes };
-                Arc::new(queue.record_script(played, memories)?)
+                Arc::new(queue.record_script(played, &mut memories)?)
             }
         };
         Ok(take.tapes[slot].insert(tape))

@@ -65,7 +65,7 @@ impl ContextInner {
             return known.said.get_or_insert_with(|| routine.ran(buffers));
         }
         let said = known.said.insert(routine.ran(buffers));
-        let as_planned = || views.iter().zip(buffers).all(|(view, buffer)| *view == View::of(buffer));
+        let as_planned = || views.iter().zip(buffers).all(|(view, buffer)| view.is_of(buffer));
         if let Some(take) = take
             && self.contents.load(Acquire) == before
             && as_planned()

@@ -153,7 +153,7 @@ impl ContextInner {
                 commands.push(Command::Barrier(Barrier::Full));
                 schedule.graph.ordered_so_far(&batch);
             }
-            let needs = schedule.graph.add_all(&mut batch, &label, Stage::Compute, touches);
+            let needs = schedule.graph.add(&mut batch, &label, Stage::Compute, &touches);
             commands.extend(needs.barrier.map(Command::Barrier));
             commands.push(Command::Dispatch(dispatch));
             if apart {

@@ -263,8 +263,11 @@ impl ContextInner {
         let (routine, views) = (&known.routine, &*known.signature.views);
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take: take.as_deref() };
         // What fails here fails again on the long way, and is dealt with there.
-        let mut once = TakeState::default();
-        let state = run.take.map_or(&mut once, |take| take.state(key));
+        let mut once = None;
+        let state = match run.take {
+            Some(take) => take.state(key),
+            None => once.insert(TakeState::default()),
+        };
         let (submitted, said) = self.perform(&mut schedule.graph, (queue, past), &run, state).ok()?;
         let settled = Settled::of_run(submitted, said);
         schedule.known.used(known);

@@ -82,7 +82,7 @@ impl List {
     /// Counts a request that agrees, and holds its buffers.
     fn count(&mut self, request: &mut Request, after: &[Event]) -> Option<Event> {
         let Followed { known, at, buffers, pushes, after: told, take: _ } = self.followed.as_mut()?;
-        if request.push != known.signature.calls[*at].push {
+        if *request.push != *known.signature.calls[*at].push {
             pushes.push((*at, mem::take(&mut request.push)));
         }
         if !after.is_empty() {

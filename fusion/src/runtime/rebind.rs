@@ -21,11 +21,13 @@ use crate::{
     submission::{buffer::BufferInner, entry::Entry, signature::Buffers},
 };
 
-/// One difference.
-#[derive(Debug, Clone)]
-pub(crate) enum Change {
-    Buffer { old: Arc<BufferInner>, new: Arc<BufferInner> },
-    Push { submission: usize, bytes: SmallVec<[u8; 32]> },
+/// What is to be different.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Changes {
+    /// Old and new.
+    pub(crate) buffers: SmallVec<[(Arc<BufferInner>, Arc<BufferInner>); 2]>,
+    /// Push constants of submissions, as bytes.
+    pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
 }
 
 /// The promotions that each buffer of a list asked for as the list was recorded.
@@ -54,10 +56,9 @@ impl Shape {
 
     /// The buffers after changes of buffers that leave everything else as it is: none over the user's memory, which has
     /// bytes in common with others and starts anywhere. Nothing where it is not as simple as that.
-    pub(crate) fn exchange(&self, buffers: &Buffers, changes: &[Change]) -> Option<Buffers> {
-        let mut news: SmallVec<[(usize, &Arc<BufferInner>); 4]> = SmallVec::new();
-        for change in changes {
-            let Change::Buffer { old, new } = change else { continue };
+    pub(crate) fn exchange(&self, buffers: &Buffers, changes: &Changes) -> Option<Buffers> {
+        let mut places: SmallVec<[usize; 4]> = SmallVec::new();
+        for (old, new) in &changes.buffers {
             let place = place(buffers, old)?;
             let promote = new.promote();
             let fits = !old.stands_alone()
@@ -68,15 +69,15 @@ impl Shape {
             if !fits {
                 return None;
             }
-            news.push((place, new));
+            places.push(place);
         }
         let mut with = Buffers::new();
         for (place, buffer) in buffers.iter().enumerate() {
-            let new = news.iter().rfind(|(of, _)| *of == place);
-            with.push(new.map_or(buffer, |(_, new)| *new).clone());
+            let new = places.iter().rposition(|of| *of == place);
+            with.push(new.map_or(buffer, |new| &changes.buffers[new].1).clone());
         }
-        let is_once = |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).count() == 1;
-        news.iter().all(|(_, new)| is_once(new)).then_some(with)
+        let is_once = |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).count() < 2;
+        changes.buffers.iter().all(|(_, new)| is_once(new)).then_some(with)
     }
 
     /// Applies the changes to a list on these buffers.
@@ -85,17 +86,15 @@ impl Shape {
         context: &Arc<ContextInner>,
         buffers: &Buffers,
         entries: &mut [Entry],
-        changes: &[Change],
+        changes: &Changes,
     ) -> Result<(), Error> {
         let (mut with, count) = (buffers.clone(), entries.len());
-        for change in changes {
-            match change {
-                Change::Buffer { old, new } => self.replace(context, (buffers, &mut with), old, new)?,
-                Change::Push { submission, bytes } => {
-                    let push = checked_push(context, entries.get(*submission), (*submission, count), bytes)?;
-                    entries[*submission].submission.push = SmallVec::from_slice(push);
-                }
-            }
+        for (old, new) in &changes.buffers {
+            self.replace(context, (buffers, &mut with), old, new)?;
+        }
+        for (submission, bytes) in &changes.pushes {
+            let push = checked_push(context, entries.get(*submission), (*submission, count), bytes)?;
+            entries[*submission].submission.push = SmallVec::from_slice(push);
         }
         same_overlaps(buffers, &with)?;
         for entry in entries {

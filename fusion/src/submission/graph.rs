@@ -100,7 +100,10 @@ struct Lane {
 #[derive(Debug)]
 pub(crate) struct Batch {
     lane: u32,
-    works: SmallVec<[(WorkId, Touches); 1]>,
+    /// Each with where its touches end.
+    works: SmallVec<[(WorkId, usize); 2]>,
+    /// Of all of them, in order.
+    touches: Touches,
     synced_before: [[u64; 2]; 2],
 }
 
@@ -125,18 +128,25 @@ impl Graph {
         self.live.get(&memory).map_or(&[], |accesses| accesses)
     }
 
+    #[inline]
     fn lane(&mut self, lane: u32) -> &mut Lane {
         let index = lane as usize;
         if self.lanes.len() <= index {
-            self.lanes.resize(index + 1, Lane::default());
+            self.more_lanes(index);
         }
         &mut self.lanes[index]
+    }
+
+    #[cold]
+    fn more_lanes(&mut self, index: usize) {
+        self.lanes.resize(index + 1, Lane::default());
     }
 
     /// Starts a submission to a queue.
     #[inline]
     pub(crate) fn begin(&mut self, lane: u32) -> Batch {
-        Batch { lane, works: SmallVec::new(), synced_before: self.lane(lane).synced }
+        let synced_before = self.lane(lane).synced;
+        Batch { lane, works: SmallVec::new(), touches: Touches::new(), synced_before }
     }
 
     /// Adds a piece of work to a submission and says what it needs.
@@ -149,16 +159,17 @@ impl Graph {
         stage: Stage,
         touches: &[Touch],
     ) -> Needs {
-        self.add_all(batch, label, stage, Touches::from_slice(touches))
+        self.add_all(batch, label, stage, touches.iter().copied())
     }
 
-    /// As [`add`](Graph::add), of accesses that are at hand to be kept.
+    /// As [`add`](Graph::add), of accesses that are nowhere yet.
+    #[inline]
     pub(crate) fn add_all(
         &mut self,
         batch: &mut Batch,
         label: &Arc<str>,
         stage: Stage,
-        touches: Touches,
+        touches: impl Iterator<Item = Touch>,
     ) -> Needs {
         let lane = batch.lane;
         self.position += 1;
@@ -166,17 +177,24 @@ impl Graph {
         let synced = self.lanes[lane as usize].synced;
         let mut needs = Needs::default();
         let mut from = [false; 2];
-        for touch in &touches {
+        let first = batch.touches.len();
+        for touch in touches {
+            batch.touches.push(touch);
+        }
+        let (before, own) = batch.touches.split_at(first);
+        for touch in own {
             for access in self.live(touch.memory).iter().filter(|access| access.conflicts(touch)) {
                 let work = self.works.get(access.work);
                 if !is_done(&self.lanes, work.point) {
                     work.order(lane, stage, &synced, &mut from, &mut needs);
                 }
             }
-            for (work, earlier) in &batch.works {
-                if earlier.iter().any(|earlier| earlier.conflicts(touch)) {
+            let mut start = 0;
+            for (work, end) in &batch.works {
+                if before[start..*end].iter().any(|earlier| earlier.conflicts(touch)) {
                     self.works.get(*work).order(lane, stage, &synced, &mut from, &mut needs);
                 }
+                start = *end;
             }
         }
         needs.barrier = match (from, stage) {
@@ -193,7 +211,7 @@ impl Graph {
         let point = Point { queue: lane, value: u64::MAX };
         let (label, number) = (label.clone(), position);
         let work = Work { label, stage, point, position, number, ordered: false, again: false, accesses: 0 };
-        batch.works.push((self.works.add(work), touches));
+        batch.works.push((self.works.add(work), batch.touches.len()));
         needs
     }
 
@@ -231,7 +249,10 @@ impl Graph {
 
     /// Puts the work of a submission in force, at its point.
     pub(crate) fn commit(&mut self, batch: &Batch, point: Point) {
-        for (work, touches) in &batch.works {
+        let mut start = 0;
+        for (work, end) in &batch.works {
+            let touches = &batch.touches[start..*end];
+            start = *end;
             let own = self.works.get_mut(*work);
             (own.point, own.accesses) = (point, touches.len() as u32);
             let line = own.line();
@@ -292,7 +313,13 @@ impl Graph {
     pub(crate) fn sweep(&mut self) {
         let (works, lanes) = (&mut self.works, &self.lanes);
         self.live.retain(|_, accesses| {
-            drop_done(works, lanes, accesses);
+            for at in (0..accesses.len()).rev() {
+                let work = accesses[at].work;
+                if is_done(lanes, works.get(work).point) {
+                    works.release(work);
+                    accesses.remove(at);
+                }
+            }
             !accesses.is_empty()
         });
         self.sweep_at = (2 * self.live.len()).max(256);
@@ -319,16 +346,6 @@ fn is_done(lanes: &[Lane], point: Point) -> bool {
     lanes.get(point.queue as usize).is_some_and(|lane| point.value <= lane.done)
 }
 
-fn drop_done(works: &mut Works, lanes: &[Lane], accesses: &mut SmallVec<[Access; 3]>) {
-    accesses.retain(|access| {
-        let done = is_done(lanes, works.get(access.work).point);
-        if done {
-            works.release(access.work);
-        }
-        !done
-    });
-}
-
 /// Submissions that are made again and again.
 impl Graph {
     /// Puts in force, as [`commit`](Graph::commit) does, a submission of one piece of work, and gives a mark of it if it waited
@@ -344,7 +361,7 @@ impl Graph {
         }
         self.commit(batch, point);
         match &*batch.works {
-            [(work, touches)] if !waited && !touches.is_empty() => {
+            [(work, 1..)] if !waited => {
                 let (work, Work { number, again, .. }) = (*work, self.works.get_mut(*work));
                 *again = true;
                 Some(Mark { work, number: *number })

@@ -20,7 +20,7 @@ pub(crate) struct Request {
     /// The first work-group.
     pub(crate) base: [u32; 3],
     /// What the kernel reaches by address.
-    pub(crate) uses: SmallVec<[Accessor; 2]>,
+    pub(crate) uses: Vec<Accessor>,
 }
 
 /// How much is dispatched.

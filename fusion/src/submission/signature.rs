@@ -97,6 +97,17 @@ impl View {
             only: buffer.stands_alone().then_some(buffer.handle),
         }
     }
+
+    /// Whether a buffer is like this now.
+    #[inline]
+    pub(crate) fn is_of(&self, buffer: &BufferInner) -> bool {
+        let View { size, asks, told, image, only } = self;
+        *size == buffer.size
+            && *asks == buffer.promote()
+            && *told == buffer.shared.tellings()
+            && *image == buffer.image_size()
+            && *only == buffer.stands_alone().then_some(buffer.handle)
+    }
 }
 
 /// What a checked submission was asked for.
@@ -148,13 +159,14 @@ impl Call {
     ) -> bool {
         let Call { kernel, size, base, spec, push, args } = self;
         let Request { args: asked, push: pushed, spec: specialized, dispatch, base: from, uses } = request;
+        let (args, asked) = (&**args, &**asked);
         let is_same = dispatch.as_ref().is_some_and(|(asked, many)| asked.id == *kernel && many == size)
             && from == base
             && uses.is_empty()
             && specialized.len() == spec.len()
             && specialized.iter().zip(spec).all(|(a, b)| (a.0, a.1.ty(), a.1.bits()) == *b)
             && asked.len() == args.len()
-            && (pushed == push || will_do(pushed));
+            && (**pushed == **push || will_do(pushed));
         if !is_same {
             return false;
         }
@@ -279,13 +291,13 @@ impl Signature {
             let is_right = match known {
                 Some(known) => Arc::ptr_eq(known, buffer),
                 None => {
-                    let mut earlier = buffers.iter().chain(met.iter().copied());
-                    let is_new = earlier.all(|known| !Arc::ptr_eq(known, buffer));
+                    let is_it = |known: &Arc<BufferInner>| Arc::ptr_eq(known, buffer);
+                    let is_new = !buffers.iter().any(is_it) && !met.iter().any(|known| is_it(known));
                     met.push(buffer);
                     is_new
                 }
             };
-            is_right && self.views[place] == View::of(buffer)
+            is_right && self.views[place].is_of(buffer)
         };
         self.calls.get(at).is_some_and(|call| call.is_asked_by(request, graph, is_right, will_do))
     }
@@ -310,9 +322,11 @@ impl Signature {
         buffers: &mut Buffers,
         given: impl Iterator<Item = (SetBinding, Accessor)>,
     ) {
+        let mut next = buffers.len();
         for (arg, (_, Accessor { buffer, .. })) in self.calls[at].args.iter().zip(given) {
-            if arg.place as usize == buffers.len() {
+            if arg.place as usize == next {
                 buffers.push(buffer);
+                next += 1;
             }
         }
     }

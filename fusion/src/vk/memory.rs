@@ -292,6 +292,12 @@ impl Memory {
         (starts && (words == len || is_padded)).then_some(words)
     }
 
+    /// Whether it is of this context and has this range.
+    #[inline]
+    pub(super) fn has(&self, gpu: u64, offset: u64, len: u64) -> bool {
+        self.gpu == gpu && offset.checked_add(len).is_some_and(|end| end <= self.size)
+    }
+
     /// Checks that a range lies inside.
     #[inline]
     pub(super) fn check(&self, what: &'static str, offset: u64, len: u64) -> Result<(), DeviceError> {

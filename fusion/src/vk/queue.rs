@@ -60,6 +60,12 @@ pub(crate) struct Submitted {
     pub(crate) profile: Option<Arc<Profile>>,
 }
 
+impl Submitted {
+    fn at(point: Point, clock: Option<Profile>) -> Submitted {
+        Submitted { point, profile: clock.map(|clock| clock.submitted(point.value)) }
+    }
+}
+
 /// One queue of a device.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GpuQueue<'a> {
@@ -236,9 +242,9 @@ impl QueueShared {
         idle.map_or_else(|| Frame::new(gpu, self.queue.queue_family_index()).map(Box::new), Ok)
     }
 
-    /// A clock, if the time is to be taken and the queue has timestamps.
-    fn clock(&self, gpu: &GpuInner, profile: bool) -> Result<Option<Profile>, DeviceError> {
-        if profile { self.clocks.take(gpu, self.family(), self.done()) } else { Ok(None) }
+    /// A clock, if the queue has timestamps.
+    fn clock(&self, gpu: &GpuInner) -> Result<Option<Profile>, DeviceError> {
+        self.clocks.take(gpu, self.family(), self.done())
     }
 
     /// Submits what was recorded, after `waits`; the time line is signalled, and `others`: the one place that does.
@@ -249,19 +255,18 @@ impl QueueShared {
         mut state: MutexGuard<'_, QueueState>,
         flight: FlightRef<'_>,
         (waits, others): (&[vk::SemaphoreSubmitInfo<'_>], &[vk::SemaphoreSubmitInfo<'static>]),
-        clock: Option<Profile>,
+        clock: Option<[vk::CommandBuffer; 2]>,
         (recorded, lines): (Recorded, &[String]),
-    ) -> Result<Submitted, DeviceError> {
+    ) -> Result<Point, DeviceError> {
         let info = |buffer| vk::CommandBufferSubmitInfo::default().command_buffer(buffer);
         let (alone, timed);
-        let commands: &[_] = match (flight.commands(), &clock) {
+        let commands: &[_] = match (flight.commands(), clock) {
             (None, _) => &[],
             (Some(buffer), None) => {
                 alone = [info(buffer)];
                 &alone
             }
-            (Some(buffer), Some(clock)) => {
-                let [start, stop] = clock.commands();
+            (Some(buffer), Some([start, stop])) => {
                 timed = [start, buffer, stop].map(info);
                 &timed
             }
@@ -307,7 +312,7 @@ impl QueueShared {
                 if gpu.is_recording() {
                     gpu.keep_recording(point, lines.to_vec());
                 }
-                Ok(Submitted { point, profile: clock.map(|clock| clock.submitted(value)) })
+                Ok(point)
             }
             vk::Result::ERROR_DEVICE_LOST => {
                 // The device may have begun it: it counts as pending, for ever.
@@ -374,13 +379,16 @@ impl Gpu {
         }
         let shared = &gpu.queues[lane as usize];
         self.make_room(lane)?;
-        let clock = shared.clock(gpu, profile)?;
+        let clock = if profile { shared.clock(gpu)? } else { None };
         let (flight, what) = (FlightRef::Tape(tape), (tape.counts, &*tape.lines));
-        if waits.is_empty() {
-            return shared.send(gpu, shared.lock(), flight, (&[], &[]), clock, what);
-        }
-        let (_, semaphores) = self.resolve(lane, waits)?;
-        shared.send(gpu, shared.lock(), flight, (&semaphores, &[]), clock, what)
+        let around = clock.as_ref().map(Profile::commands);
+        let point = if waits.is_empty() {
+            shared.send(gpu, shared.lock(), flight, (&[], &[]), around, what)?
+        } else {
+            let (_, semaphores) = self.resolve(lane, waits)?;
+            shared.send(gpu, shared.lock(), flight, (&semaphores, &[]), around, what)?
+        };
+        Ok(Submitted::at(point, clock))
     }
 
     /// Which waits become a barrier, and which semaphores the others are: the latest of each other queue.
@@ -461,13 +469,15 @@ impl GpuQueue<'_> {
         let (entry_barrier, semaphores) = self.gpu.resolve(self.index, waits)?;
         let shared = self.shared();
         self.gpu.make_room(self.index)?;
-        let clock = shared.clock(gpu, profile)?;
+        let clock = if profile { shared.clock(gpu)? } else { None };
         let mut frame = shared.take_frame(gpu)?;
         frame.prepare(gpu, needs)?;
         let (recorded, lines) =
             record(gpu, &mut frame.sheet, (what, passed), needs.surroundings(entry_barrier))?;
         let (flight, ordered) = (FlightRef::Frame(frame), (&*semaphores, &[][..]));
-        shared.send(gpu, shared.lock(), flight, ordered, clock, (recorded, &lines))
+        let around = clock.as_ref().map(Profile::commands);
+        let point = shared.send(gpu, shared.lock(), flight, ordered, around, (recorded, &lines))?;
+        Ok(Submitted::at(point, clock))
     }
 
     /// Submits no commands: what comes later waits for the semaphores, and the others are signalled after all that came
@@ -485,7 +495,8 @@ impl GpuQueue<'_> {
         self.gpu.make_room(self.index)?;
         let line = if waits.is_empty() { "signal" } else { "wait" };
         let what = (Recorded::default(), &[line.to_owned()][..]);
-        shared.send(gpu, shared.lock(), FlightRef::Empty, (waits, signals), None, what)
+        let point = shared.send(gpu, shared.lock(), FlightRef::Empty, (waits, signals), None, what)?;
+        Ok(Submitted::at(point, None))
     }
 
     fn shared(&self) -> &QueueShared {

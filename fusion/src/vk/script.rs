@@ -65,8 +65,8 @@ pub(crate) type Resources = SmallVec<[Resource; 8]>;
 #[derive(Debug)]
 pub(super) enum Recordable<'a> {
     Commands(&'a [Command]),
-    /// A script on these memories.
-    Script(Played<'a>, Resources),
+    /// A script on these memories, which are taken from there.
+    Script(Played<'a>, &'a mut Resources),
 }
 
 impl Recordable<'_> {
@@ -105,11 +105,26 @@ impl Script {
             return Err(DeviceError::Foreign { what: "script" });
         }
         let mut needs = self.needs;
-        for Binding { at, kind, place, offset, len } in self.parts.iter().flat_map(|part| &part.bindings) {
-            let Some(resource) = on.get(*place) else {
-                return Err(DeviceError::Binding { at: *at, problem: "is of a memory that was not given" });
-            };
-            needs.host |= check::bound(gpu, (*at, *kind), resource, (*offset, *len))?;
+        let align = gpu.caps.limits().storage_offset_align.max(1);
+        for part in &self.parts {
+            for Binding { at, kind, place, offset, len } in &part.bindings {
+                let Some(resource) = on.get(*place) else {
+                    return Err(DeviceError::Binding {
+                        at: *at,
+                        problem: "is of a memory that was not given",
+                    });
+                };
+                // How much may be bound was checked with the dispatch; where, depends on the memory.
+                needs.host |= match (resource, kind) {
+                    (Resource::Buffer(memory), BindingKind::Storage)
+                        if memory.has(gpu.id, *offset, *len)
+                            && (memory.base() + offset) & (align - 1) == 0 =>
+                    {
+                        memory.host_may_look()
+                    }
+                    _ => check::bound(gpu, (*at, *kind), resource, (*offset, *len))?,
+                };
+            }
         }
         Ok(needs)
     }
@@ -152,7 +167,7 @@ impl GpuQueue<'_> {
     pub(crate) fn submit_script(
         &self,
         played: Played<'_>,
-        on: Resources,
+        on: &mut Resources,
         waits: &[Point],
         profile: bool,
     ) -> Result<Submitted, DeviceError> {
@@ -161,7 +176,7 @@ impl GpuQueue<'_> {
 
     /// Checks and records a script on memories, to be submitted any number of times with
     /// [`Gpu::play`](super::Gpu::play).
-    pub(crate) fn record_script(&self, played: Played<'_>, on: Resources) -> Result<Tape, DeviceError> {
+    pub(crate) fn record_script(&self, played: Played<'_>, on: &mut Resources) -> Result<Tape, DeviceError> {
         self.tape(Recordable::Script(played, on))
     }
 }

@@ -7,11 +7,8 @@ use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::Device};
 
 use super::{
-    Command, DeviceError, Memory, Pipeline, Resource, Script, Texture,
-    check::Needs,
-    gpu::GpuInner,
-    passed::Passed,
-    script::{Recordable, Resources},
+    Command, DeviceError, Memory, Pipeline, Resource, Script, Texture, check::Needs, gpu::GpuInner,
+    passed::Passed, script::Recordable,
 };
 
 /// What the commands keep alive.
@@ -27,7 +24,7 @@ pub(super) struct Sheet {
     commands: vk::CommandBuffer,
     pub(super) sets: SetPool,
     keeps: Vec<Keep>,
-    script: Option<(Arc<Script>, Resources)>,
+    script: Option<Arc<Script>>,
 }
 
 /// A descriptor pool, large enough for one recording. Null until one needs it.
@@ -77,7 +74,11 @@ impl Sheet {
         let commands = match what {
             Recordable::Commands(commands) => commands,
             Recordable::Script(played, on) => {
-                self.script = Some((played.script.clone(), on));
+                self.script = Some(played.script.clone());
+                self.keeps.reserve(on.len());
+                for resource in on.drain(..) {
+                    self.keeps.push(keep(resource));
+                }
                 return;
             }
         };

@@ -26,7 +26,7 @@ use crate::{
         end::{End, Ended, KeptRoutine, KeptRun, Remember},
         event::{Event, EventInner},
         queues::Origin,
-        rebind::{Change, Shape, checked_push},
+        rebind::{Changes, Shape, checked_push},
         schedule::{List, Mode, QueueState, Rule, Schedule},
     },
     submission::{
@@ -143,11 +143,10 @@ impl Kept {
     }
 
     /// The push constants that changes give to submissions; the last of each.
-    fn pushed<'a>(&self, changes: &'a [Change]) -> Result<Vec<(usize, &'a [u8])>, Error> {
+    fn pushed<'a>(&self, changes: &'a Changes) -> Result<Vec<(usize, &'a [u8])>, Error> {
         let (context, structure) = (&self.queue.inner.context, &self.list.structure);
         let mut pushed: Vec<(usize, &[u8])> = Vec::new();
-        for change in changes {
-            let Change::Push { submission, bytes } = change else { continue };
+        for (submission, bytes) in &changes.pushes {
             let at = (*submission, structure.len());
             let push = checked_push(context, structure.unbound(*submission), at, bytes)?;
             pushed.retain(|(place, _)| place != submission);
@@ -295,7 +294,7 @@ impl FusedList {
     /// them, or where others than before are equal.
     #[must_use]
     pub fn rebind(&self) -> Rebind {
-        Rebind { list: self.clone(), changes: SmallVec::new() }
+        Rebind { list: self.clone(), changes: Changes::default() }
     }
 }
 
@@ -303,7 +302,7 @@ impl FusedList {
 #[derive(Debug, Clone)]
 pub struct Rebind {
     list: FusedList,
-    changes: SmallVec<[Change; 4]>,
+    changes: Changes,
 }
 
 impl Rebind {
@@ -314,7 +313,7 @@ impl Rebind {
     /// otherwise, and [`finish`](Rebind::finish) refuses.
     #[must_use]
     pub fn buffer<T: Pod>(mut self, old: &Buffer<T>, new: &Buffer<T>) -> Rebind {
-        self.changes.push(Change::Buffer { old: old.inner.clone(), new: new.inner.clone() });
+        self.changes.buffers.push((old.inner.clone(), new.inner.clone()));
         self
     }
 
@@ -327,7 +326,7 @@ impl Rebind {
     /// Gives a submission (by its place in the list, from 0) other push constants, as bytes.
     #[must_use]
     pub fn push_bytes(mut self, submission: usize, bytes: &[u8]) -> Rebind {
-        self.changes.push(Change::Push { submission, bytes: SmallVec::from_slice(bytes) });
+        self.changes.pushes.push((submission, SmallVec::from_slice(bytes)));
         self
     }
 

@@ -88,10 +88,13 @@ impl Queue {
         let (take, views) = (known.take(&mut schedule.key, &buffers), &*known.signature.views);
         let (routine, buffers, take) = (&known.routine, &buffers, take.as_deref());
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take };
-        let mut once = TakeState::default();
-        let state_of = take.map_or(&mut once, |take| take.state(&mut schedule.key));
+        let mut once = None;
+        let known = match take {
+            Some(take) => take.state(&mut schedule.key),
+            None => once.insert(TakeState::default()),
+        };
         let (submitted, said) =
-            context.perform(&mut schedule.graph, (origin, &mut state.past), &run, state_of).ok()?;
+            context.perform(&mut schedule.graph, (origin, &mut state.past), &run, known).ok()?;
         Some(EventInner::at_once(origin, Settled::of_run(submitted, said)))
     }
 
