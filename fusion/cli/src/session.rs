@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use vkfuse::report::Members;
 use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, DeviceInfo, Error, Event, FloatMode,
-    FusedList, FusionProperties, FusionReport, FusionWrapper, Image, Kernel, Policy, Queue, QueueOptions,
-    guard::CompileGuard,
+    FusedList, FusionError, FusionProperties, FusionReport, FusionWrapper, Image, Kernel, Policy, Queue,
+    QueueOptions, guard::CompileGuard,
 };
 
 /// A pipeline on a device.
@@ -134,7 +134,12 @@ impl<'p> Session<'p> {
         let fusion = FusionWrapper::new(&queue).map_err(running)?;
         fusion.start_fusion().map_err(running)?;
         self.submit(&queue, buffers)?;
-        let done = fusion.complete_fusion(&self.properties).map_err(running)?;
+        let done = match fusion.complete_fusion(&self.properties) {
+            // It ran unfused, and why belongs into the report: asked again, it gives the event of that.
+            Err(Error::Fusion(FusionError::Forced { .. })) => fusion.complete_fusion(&self.properties),
+            done => done,
+        };
+        let done = done.map_err(running)?;
         done.wait().map_err(running)?;
         let wall = start.elapsed();
         Ok(Timed { fusion: done.report(), gpu: done.gpu_time(), each: Vec::new(), wall })
@@ -332,10 +337,10 @@ fn properties(pipeline: &Pipeline, policy: Option<PolicyArg>) -> FusionPropertie
         None => pipeline.fusion.trust,
     };
     let contract = pipeline.fusion.contract;
-    // Not `force_fusion`: what the list became instead, and why, belongs into the report.
     let properties = FusionProperties::default()
         .policy(if trust { Policy::Trust } else { Policy::Prove })
         .float(if contract { FloatMode::Contract } else { FloatMode::Strict });
+    let properties = if pipeline.fusion.force { properties.force_fusion() } else { properties };
     if pipeline.fusion.no_barriers { properties.no_barriers() } else { properties }
 }
 

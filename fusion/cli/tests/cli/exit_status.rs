@@ -1,6 +1,6 @@
 //! Each exit status, and that only one message goes with it.
 
-use crate::process::{Finished, changed, command, example, finish, has_device, json, vkfuse};
+use crate::process::{Finished, changed, command, example, finish, has_device, json, root, vkfuse};
 use crate::shape::check_run;
 use serde_json::{Value, json};
 
@@ -120,6 +120,31 @@ fn status_4_when_fusion_is_forced_and_fails() {
 
     let file = changed(folder.path(), "chain.toml", "[fusion]", "[fusion]\nforce = true");
     assert_eq!(vkfuse(&["run", &file, "--no-cache"]).status, 0);
+}
+
+#[test]
+fn force_overrules_that_there_are_too_few_rows() {
+    if !has_device() {
+        return;
+    }
+    // Eight rows, sixteen rounds of a work-group each: fusing would leave most of a device idle.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let patterns = root().join("shaders/patterns").display().to_string();
+    let text = std::fs::read_to_string(format!("{patterns}/t_row_128_1024.toml")).expect("the file is there");
+    let few = text
+        .replace(
+            "groups = [16, 1, 1]\npush = [{ u32 = 1024 }]",
+            "groups = [8, 1, 1]\npush = [{ u32 = 2048 }]",
+        )
+        .replace("path = \"", &format!("path = \"{patterns}/"));
+    assert_ne!(few, text);
+    for (fusion, groups) in [("", 2), ("[fusion]\nforce = true\n", 1)] {
+        let file = folder.path().join("few.toml").display().to_string();
+        std::fs::write(&file, format!("{few}{fusion}")).expect("the folder can be written");
+        let (status, report) = json(&["run", &file, "--no-cache"]);
+        assert_eq!(status, 0, "{report:#}");
+        assert_eq!(report["groups"].as_array().map(Vec::len), Some(groups), "{report:#}");
+    }
 }
 
 #[test]
