@@ -288,6 +288,30 @@ fn runs_on_another_queue_in_order() {
 }
 
 #[test]
+fn runs_in_a_row_see_what_came_between() {
+    let rig = rig!();
+    let six = Six::new(&rig);
+    // From the second on, the queue is known to own all of it.
+    let events: Vec<Event> = (0..4).map(|_| six.list.run().unwrap()).collect();
+    let other = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+    FusionWrapper::new(&other).unwrap().start_fusion().unwrap();
+    let last = rig.context.buffer::<i32>(N).unwrap();
+    let observed = scale(&rig, &other, &six.out, 10, &last, N as u32).unwrap();
+    six.list.run().unwrap();
+    assert_eq!(observed.outcome(), Outcome::Cancelled { by: CancelCause::OtherQueue });
+    six.assert(&last, 60);
+    // What the events share is said of the queue that ran it.
+    for _ in 0..2 {
+        six.out.fill(-1).unwrap();
+        one_dispatch(&rig, || six.list.run_on(&other));
+        six.assert(&six.out, 6);
+        one_dispatch(&rig, || six.list.run());
+    }
+    assert!(events.iter().all(|event| event.is_complete() && event.outcome() == Outcome::Fused));
+    rig.assert_no_validation_messages();
+}
+
+#[test]
 fn outlives_the_handles_of_its_buffers() {
     let rig = rig!();
     let Six { x, tmp, out, list } = Six::new(&rig);
