@@ -184,6 +184,11 @@ mutants! {
     #[load = true] WhatPartsIsCommon: "behind a branch that differs between work-groups, what it chose does not",
     FrozenPlacesAreOne: "what is loaded from a buffer that nobody writes is the same in all work-groups, wherever it is loaded",
     SharedMemoryIsOne: "work-groups that are done side by side share their variables",
+    AnotherSideIsWoven: "work-groups that follow each other along one side differ along the next",
+    StoredValuesAreOne: "shared memory is one for all work-groups whatever values they store",
+    StoredPlacesAreOne: "shared memory is one for all work-groups wherever they store",
+    StoresMayPart: "shared memory is one for all work-groups though not all of them store",
+    AnyUseIsPlain: "shared memory is one for all work-groups whatever else they do to it",
     LastGroupIsFull: "the last work-group has as many to do as the others",
     LastGroupsNeedNoBarrier: "work-groups that are done one by one need no barrier between them",
     // Loops that are written out.

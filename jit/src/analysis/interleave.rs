@@ -18,12 +18,17 @@
 //! - atomic operations on buffers: a work-group may wait for another one by them
 //! - memory that is reached by device addresses
 
+mod components;
+mod shared;
+
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
 
 use super::cfg::Cfg;
 use crate::frontend::opcodes;
+use components::{ALL, Mask};
+pub(crate) use shared::{Manners, manners};
 
 /// Why work-groups are not done side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,8 +59,18 @@ pub enum Alone {
 pub(crate) struct Globals {
     /// Variables of which each work-group has its own.
     pub(crate) own: AHashSet<Word>,
-    /// Inputs that differ between work-groups.
+    /// Those of them that are shared memory.
+    shared: AHashSet<Word>,
+    /// Shared memory that holds the same in all work-groups, of which they have one copy.
+    pub(crate) common: AHashSet<Word>,
+    /// Inputs that differ between work-groups, or are others in a dispatch of fewer.
     pub(crate) ids: AHashMap<Word, BuiltIn>,
+    /// The dimension in which the work-groups follow each other; `None`: it is not known, and they may differ in all.
+    pub(crate) axis: Option<u8>,
+    /// Numbers of 32 bits.
+    constants: AHashMap<Word, u32>,
+    /// Types of vectors, and how many components they have.
+    vectors: AHashMap<Word, u32>,
     /// Types of the variables.
     variables: AHashMap<Word, Word>,
     /// Types of pointers into memory that somebody may write.
@@ -107,6 +122,15 @@ impl Globals {
             }
         }
         for inst in globals {
+            match (inst.class.opcode, inst.result_id, inst.operands.as_slice()) {
+                (Op::Constant, Some(id), [Operand::LiteralBit32(number)]) => {
+                    found.constants.insert(id, *number);
+                }
+                (Op::TypeVector, Some(id), [_, Operand::LiteralBit32(count)]) => {
+                    found.vectors.insert(id, *count);
+                }
+                _ => {}
+            }
             let (Some(id), Some(Operand::StorageClass(class))) = (inst.result_id, inst.operands.first())
             else {
                 continue;
@@ -131,6 +155,9 @@ impl Globals {
                 }
                 (Op::Variable, StorageClass::Workgroup | StorageClass::Private) => {
                     found.own.insert(id);
+                    if *class == StorageClass::Workgroup {
+                        found.shared.insert(id);
+                    }
                     found.initialized |= inst.operands.len() > 1;
                 }
                 (Op::Variable, StorageClass::Input) => {
@@ -261,49 +288,63 @@ impl Flow<'_> {
 
     /// The values that may differ between work-groups, with these constructs apart.
     fn varying(&self, apart: &[Construct]) -> AHashSet<Word> {
-        let mut varying: AHashSet<Word> = AHashSet::new();
+        let mut varying: AHashMap<Word, Mask> = AHashMap::new();
         loop {
-            let known = varying.len();
+            let mut grown = false;
             for block in 0..self.function.blocks.len() {
                 let inside = apart.iter().any(|construct| construct.blocks.contains(&block));
                 let meets = apart.iter().any(|construct| construct.merge == block);
                 for inst in self.instructions(block) {
                     let Some(id) = inst.result_id else { continue };
-                    let varies = inside
-                        || meets && inst.class.opcode == Op::Phi && !mutant!(WhatPartsIsCommon)
-                        || self.varies(inst, &varying);
-                    if varies {
-                        varying.insert(id);
+                    let parts =
+                        inside || meets && inst.class.opcode == Op::Phi && !mutant!(WhatPartsIsCommon);
+                    let mask = if parts { ALL } else { self.varies(inst, &varying) };
+                    let known = varying.get(&id).copied().unwrap_or(0);
+                    if known | mask != known {
+                        varying.insert(id, known | mask);
+                        grown = true;
                     }
                 }
             }
-            if varying.len() == known {
-                return varying;
+            if !grown {
+                return varying.into_keys().collect();
             }
         }
     }
 
-    fn varies(&self, inst: &Instruction, varying: &AHashSet<Word>) -> bool {
+    fn varies(&self, inst: &Instruction, varying: &AHashMap<Word, Mask>) -> Mask {
         let of = |id: Word| {
-            varying.contains(&id)
-                || self.globals.own.contains(&id)
-                || self.globals.ids.contains_key(&id) && !mutant!(WorkGroupsAreOne)
+            let own = self.globals.own.contains(&id) && !self.globals.common.contains(&id);
+            let inside = varying.get(&id).copied().unwrap_or(0) | if own { ALL } else { 0 };
+            inside | self.globals.ids.get(&id).map_or(0, |&builtin| self.of_id(builtin))
         };
         let op = inst.class.opcode;
         // What is loaded may differ even where the place is one: by when it is loaded, if nothing else; but not of what nobody writes.
         let pointer = inst.operands.first().and_then(Operand::id_ref_any);
         let is_plain = inst.operands.len() == 1 && pointer.is_some_and(|at| self.frozen.contains(&at));
         if op == Op::Load && is_plain && mutant!(FrozenPlacesAreOne) {
-            return false;
+            return 0;
         }
         let loads = op == Op::Load && !is_plain && {
             let ty = pointer.and_then(|at| self.types.get(&at).or_else(|| self.globals.variables.get(&at)));
             ty.is_none_or(|ty| self.globals.memory.contains(ty))
         };
-        matches!(op, Op::Variable | Op::FunctionCall)
+        let always = matches!(op, Op::Variable | Op::FunctionCall)
             || loads && !mutant!(MemoryIsCommon)
-            || opcodes::has(op, opcodes::ATOMIC)
-            || inst.operands.iter().filter_map(Operand::id_ref_any).any(of)
+            || opcodes::has(op, opcodes::ATOMIC);
+        let components = |id: Word| self.globals.vectors.get(self.types.get(&id)?).copied();
+        if always { ALL } else { components::of_result(inst, self.globals, of, components) }
+    }
+
+    /// Which components of an id differ between work-groups.
+    fn of_id(&self, builtin: BuiltIn) -> Mask {
+        match self.globals.axis {
+            _ if mutant!(WorkGroupsAreOne) => 0,
+            None => ALL,
+            Some(_) if builtin == BuiltIn::NumWorkgroups => 0,
+            Some(axis) if mutant!(AnotherSideIsWoven) => 1 << ((axis + 1) % 3),
+            Some(axis) => 1 << axis,
+        }
     }
 
     /// The first block that ends in a branch on a value that varies, and is in no construct that is apart already or begins one.

@@ -26,7 +26,7 @@ use rspirv::spirv::{Op, StorageClass, Word};
 use super::JitError;
 use super::entry::Blocks;
 use super::link::Shared;
-use crate::analysis::interleave::{Construct, Globals, Manner, has_barrier, manner};
+use crate::analysis::interleave::{Construct, Globals, Manner, Manners, manners};
 use crate::plan::recipe::{Interleave, Recipe};
 
 /// One of the work-groups that an invocation does.
@@ -101,6 +101,8 @@ struct Weaver<'a> {
     originals: AHashMap<Word, Rc<Original>>,
     /// Variables of which each work-group has its own.
     own: AHashMap<Word, Vec<Word>>,
+    /// Pointers to shared memory that they have one copy of.
+    one: AHashSet<Word>,
     /// Holds the number of one of the last work-groups.
     rest: Option<Word>,
     versions: AHashMap<(Word, Version), Word>,
@@ -128,22 +130,21 @@ impl<'a> Weaver<'a> {
         let mut globals =
             Globals::of(builder.module.types_global_values.iter(), builder.module.annotations.iter());
         globals.frozen = shared.bindings.frozen(&recipe.bindings).collect();
-        let mut calls: AHashSet<Word> = AHashSet::new();
+        globals.axis = Some(how.axis);
+        let Manners { mut of, one } = manners(&functions, &mut globals)
+            .map_err(|alone| JitError::new("interleave", alone.to_string()))?;
         let mut originals = AHashMap::new();
         for function in functions {
             let id = function.def_id().unwrap_or(0);
-            let manner = manner(&function, &globals, &calls, &AHashSet::new())
-                .map_err(|alone| JitError::new("interleave", alone.to_string()))?;
-            if has_barrier(&function, &calls) {
-                calls.insert(id);
-            }
+            let manner =
+                of.remove(&id).ok_or_else(|| JitError::new("interleave", "a function without a name"))?;
             originals.insert(id, Rc::new(Original { function, manner }));
         }
         let mut own = AHashMap::new();
         for inst in builder.module.types_global_values.clone() {
             let (Some(id), Some(pointer)) = (inst.result_id, inst.result_type) else { continue };
             let Some(Operand::StorageClass(class)) = inst.operands.first() else { continue };
-            if globals.own.contains(&id) {
+            if globals.own.contains(&id) && !globals.common.contains(&id) {
                 let mut all = vec![id];
                 all.extend((1..how.groups).map(|_| match mutant!(SharedMemoryIsOne) {
                     true => id,
@@ -159,7 +160,7 @@ impl<'a> Weaver<'a> {
         });
         let local = recipe.local_size[usize::from(how.axis)];
         let (versions, renamed) = (AHashMap::new(), AHashMap::new());
-        Ok(Self { shared, how, local, globals, originals, own, rest, versions, renamed })
+        Ok(Self { shared, how, local, globals, originals, own, one, rest, versions, renamed })
     }
 
     /// The id of a version of a function, which is written if it is new.
@@ -302,7 +303,7 @@ impl<'a> Weaver<'a> {
             }
             Op::Load => {
                 if let Some(place) = first.and_then(|at| self.id_at(body, at)) {
-                    for at in body.places(which) {
+                    for at in body.copies(inst, which, false) {
                         self.load_id(body, inst, place, at);
                     }
                     return Ok(());
@@ -332,14 +333,8 @@ impl<'a> Weaver<'a> {
             }
             _ => {}
         }
-        let common =
-            inst.result_id.and_then(|id| body.values.get(&id)).is_some_and(|v| matches!(v, Value::Common(_)));
-        let places = if common {
-            body.places(which).take(1).collect()
-        } else {
-            body.places(which).collect::<Vec<_>>()
-        };
-        for place in places {
+        let once = inst.class.opcode == Op::Store && first.is_some_and(|at| self.one.contains(&at));
+        for place in body.copies(inst, which, once) {
             let operands = match inst.class.opcode {
                 Op::Phi => self.phi(body, inst, which, place),
                 _ => self.operands(body, inst, which, place),
@@ -450,6 +445,14 @@ impl Body<'_> {
             Which::All => 0..self.groups.len(),
             Which::Only(place) => place..place + 1,
         }
+    }
+
+    /// The places that an instruction is written for: one, if its result is common, or what it stores is (`once`).
+    fn copies(&self, inst: &Instruction, which: Which, once: bool) -> std::ops::Range<usize> {
+        let result = inst.result_id.and_then(|id| self.values.get(&id));
+        let common = once || result.is_some_and(|value| matches!(value, Value::Common(_)));
+        let all = self.places(which);
+        if common { all.start..all.start + 1 } else { all }
     }
 
     fn block_of(&self, label: Word) -> Option<usize> {

@@ -1,5 +1,7 @@
 //! Work-groups that one work-group does side by side: what may be, and what is left alone.
 
+use rspirv::dr::Operand;
+use rspirv::spirv::{Op, StorageClass};
 use vkfuse_jit::plan::{AloneReason, InterleaveFacts, Promote};
 
 use super::glsl::{glsl, is_possible};
@@ -32,6 +34,18 @@ impl Checked {
         self
     }
 
+    /// Demands so many variables of shared memory in the module.
+    #[track_caller]
+    fn shared_variables(self, count: usize) -> Self {
+        let words = self.plan.steps[0].build().expect("it builds");
+        let module = rspirv::dr::load_words(&*words).expect("it is a module");
+        let shared = [Operand::StorageClass(StorageClass::Workgroup)];
+        let found = module.types_global_values.iter();
+        let found = found.filter(|inst| inst.class.opcode == Op::Variable && inst.operands == shared).count();
+        assert_eq!(found, count);
+        self
+    }
+
     /// Demands that work-groups are alone, and hands out why.
     #[track_caller]
     fn alone(&self) -> String {
@@ -58,7 +72,75 @@ fn with_rows(lab: Lab, rows: u32) -> Lab {
     lab.submit(&reduce("own + v", "x + y"), [rows, 1, 1], &[0, 1], &[16])
 }
 
+/// The product of two matrices, in tiles of 4 x 4; `p.x` is the inner size, `p.y` how many columns there are.
+fn product(at: &str) -> String {
+    let body =
+        "var<workgroup> left: array<array<u32, 4>, 4>; var<workgroup> right: array<array<u32, 4>, 4>;---
+         let at = AT;
+         var sum = 0u;
+         for (var first = 0u; first < p.x; first += 4u) {
+             var v = 0u;
+             if (at.y < 16u) { v = a[at.y * p.x + first + lid.x]; }
+             left[lid.y][lid.x] = v;
+             right[lid.y][lid.x] = b[(first + lid.y) * p.y + at.x];
+             workgroupBarrier();
+             for (var k = 0u; k < 4u; k++) { sum += left[lid.y][k] * right[k][lid.x]; }
+             workgroupBarrier();
+         }
+         z[at.y * p.y + at.x] = sum;";
+    kernel("a b z", "4, 4", &body.replace("AT", at))
+}
+
+/// A kernel of work-groups of eight with an array in shared memory, into which `stores` stores before a barrier; then `v` is what each has found in it.
+fn stored(stores: &str, v: &str) -> String {
+    let body = "var<workgroup> part: array<u32, 8>;---
+         STORES
+         workgroupBarrier();
+         let v = FOUND;
+         z[wid.x * 8u + lid.x] = v + a[wid.x * 8u + lid.x];";
+    kernel("a z", "8", &body.replace("STORES", stores).replace("FOUND", v))
+}
+
 probes! {
+    fn tiles_that_work_groups_have_in_common_are_loaded_once() {
+        let after = kernel("a z", "4, 4", "let at = gid.y * p.y + gid.x; z[at] = a[at] * 3u + gid.y;");
+        for at in ["gid.xy", "wid.xy * 4u + lid.xy", "vec2(wid.yx.y * 4u + lid.x, gid.zyx.y)", "gid"] {
+            for groups in [[4, 3, 1], [3, 4, 1], [4, 4, 1]] {
+                for several in [2, 3, 4] {
+                    let columns = 4 * groups[0];
+                    let lab = Lab::new(256)
+                        .submit(&product(at), groups, &[0, 1, 2], &[8, columns])
+                        .submit(&after, groups, &[2, 3], &[0, columns]);
+                    let together = several.min(4);
+                    lab.several(several).check().together(together).shared_variables(together as usize + 1);
+                }
+            }
+        }
+    }
+
+    fn shared_memory_that_holds_the_same_is_one() {
+        for (stores, found, one) in [
+            ("part[lid.x] = lid.x * 3u + nwg.x;", "part[7u - lid.x]", true),
+            // Read at places of their own, and in turn.
+            ("part[lid.x] = lid.x * 3u + gid.y;", "part[(lid.x + wid.x) & 7u]", true),
+            ("part[lid.x] = lid.x * 3u;", "select(part[7u - lid.x], part[lid.x], wid.x == 1u)", true),
+            // What the work-group decides.
+            ("part[lid.x] = lid.x * 3u + wid.x;", "part[7u - lid.x]", false),
+            ("part[(lid.x + wid.x) & 7u] = lid.x * 3u;", "part[7u - lid.x]", false),
+            ("part[lid.x] = 1u; if (wid.x % 2u == 0u) { part[lid.x] = 5u; }", "part[7u - lid.x]", false),
+            ("part[lid.x] = a[lid.x]; workgroupBarrier(); part[lid.x] += part[lid.x] * 2u;", "part[7u - lid.x]", true),
+        ] {
+            let text = stored(stores, found);
+            for rows in COUNTS {
+                let lab = Lab::new(256).submit(&text, [rows, 1, 1], &[0, 1], &[]);
+                let lab = lab.submit(&text, [rows, 1, 1], &[0, 2], &[]).several(2);
+                let together = if rows > 1 { 2 } else { 1 };
+                let each = if one { 1 } else { together as usize };
+                lab.check().together(together).shared_variables(2 * each);
+            }
+        }
+    }
+
     fn rows_are_done_side_by_side() {
         for rows in COUNTS {
             for several in [2, 3, 4] {
@@ -257,6 +339,19 @@ probes! {
             let checked =
                 with_rows(Lab::new(256), rows).submit(&shared, [rows, 1, 1], &[0, 2], &[]).several(2).check();
             checked.together(if rows > 1 { 2 } else { 1 });
+        }
+    }
+
+    /// What a member does for one work-group after another, it stores for each of them.
+    fn shared_memory_of_members_that_are_done_in_turn_is_each_ones_own() {
+        let own = kernel(
+            "a z",
+            "8",
+            "var<workgroup> part: array<u32, 8>;---
+             part[lid.x] = lid.x; let v = part[lid.x] * a[gid.x]; part[lid.x] = lid.x + 3u; z[gid.x] = v + part[lid.x];",
+        );
+        for (rows, fewer) in [(8, 3), (5, 4), (6, 1)] {
+            with_rows(Lab::new(256), rows).submit(&own, [fewer, 1, 1], &[0, 2], &[]).several(4).check();
         }
     }
 
