@@ -20,6 +20,7 @@
 
 mod components;
 mod shared;
+mod side;
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
@@ -29,6 +30,7 @@ use super::cfg::Cfg;
 use crate::frontend::opcodes;
 use components::{ALL, Mask};
 pub(crate) use shared::{Manners, manners};
+pub(crate) use side::loads_by_side;
 
 /// Why work-groups are not done side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,6 +56,18 @@ pub enum Alone {
     Initialized,
 }
 
+/// What is done side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Sides {
+    /// Work-groups that may differ in all components of their ids.
+    #[default]
+    Groups,
+    /// Work-groups that follow each other in this dimension.
+    GroupsAlong(u8),
+    /// Invocations of a work-group that follow each other in a row.
+    Invocations,
+}
+
 /// What the global ids of a module are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Globals {
@@ -65,8 +79,7 @@ pub(crate) struct Globals {
     pub(crate) common: AHashSet<Word>,
     /// Inputs that differ between work-groups, or are others in a dispatch of fewer.
     pub(crate) ids: AHashMap<Word, BuiltIn>,
-    /// The dimension in which the work-groups follow each other; `None`: it is not known, and they may differ in all.
-    pub(crate) axis: Option<u8>,
+    sides: Sides,
     /// Numbers of 32 bits.
     constants: AHashMap<Word, u32>,
     /// Types of vectors, and how many components they have.
@@ -80,6 +93,8 @@ pub(crate) struct Globals {
     /// Types of pointers into shared memory and the invocation's own: no other work-group sees what is there.
     inside: AHashSet<Word>,
     initialized: bool,
+    /// Something asks for sub-groups.
+    subgroups: bool,
     addresses: bool,
     images: bool,
 }
@@ -108,8 +123,10 @@ impl Globals {
     pub(crate) fn of<'a>(
         globals: impl Iterator<Item = &'a Instruction>,
         annotations: impl Iterator<Item = &'a Instruction>,
+        sides: Sides,
     ) -> Self {
-        let mut found = Self::default();
+        let mut found = Self { sides, ..Self::default() };
+        let of_invocations = sides == Sides::Invocations;
         let mut builtins: AHashMap<Word, BuiltIn> = AHashMap::new();
         // Once storage buffers were uniform ones with a decoration.
         let mut uniforms_change = false;
@@ -145,6 +162,10 @@ impl Globals {
                 (Op::TypePointer, StorageClass::Uniform) if uniforms_change => {
                     found.memory.insert(id);
                 }
+                // What one invocation has stored there, another loads.
+                (Op::TypePointer, StorageClass::Workgroup) if of_invocations => {
+                    found.memory.insert(id);
+                }
                 (Op::TypePointer, StorageClass::PhysicalStorageBuffer) => found.addresses = true,
                 (Op::Variable, StorageClass::UniformConstant) => found.images = true,
                 (
@@ -154,19 +175,29 @@ impl Globals {
                     found.inside.insert(id);
                 }
                 (Op::Variable, StorageClass::Workgroup | StorageClass::Private) => {
-                    found.own.insert(id);
-                    if *class == StorageClass::Workgroup {
+                    let is_private = *class == StorageClass::Private;
+                    if is_private || !of_invocations {
+                        found.own.insert(id);
+                    }
+                    if is_private == of_invocations {
                         found.shared.insert(id);
                     }
                     found.initialized |= inst.operands.len() > 1;
                 }
                 (Op::Variable, StorageClass::Input) => {
-                    let differs = |builtin: &&BuiltIn| {
-                        matches!(
-                            builtin,
-                            BuiltIn::WorkgroupId | BuiltIn::GlobalInvocationId | BuiltIn::NumWorkgroups
-                        )
+                    let differs = |builtin: &&BuiltIn| match builtin {
+                        BuiltIn::GlobalInvocationId => true,
+                        BuiltIn::WorkgroupId | BuiltIn::NumWorkgroups => !of_invocations,
+                        BuiltIn::LocalInvocationId | BuiltIn::LocalInvocationIndex => of_invocations,
+                        _ => false,
                     };
+                    let counted = [
+                        BuiltIn::SubgroupId,
+                        BuiltIn::NumSubgroups,
+                        BuiltIn::SubgroupSize,
+                        BuiltIn::SubgroupLocalInvocationId,
+                    ];
+                    found.subgroups |= builtins.get(&id).is_some_and(|builtin| counted.contains(builtin));
                     if let Some(builtin) = builtins.get(&id).filter(differs) {
                         found.ids.insert(id, *builtin);
                     }
@@ -178,7 +209,7 @@ impl Globals {
     }
 
     pub(crate) fn of_module(module: &Module) -> Self {
-        Self::of(module.types_global_values.iter(), module.annotations.iter())
+        Self::of(module.types_global_values.iter(), module.annotations.iter(), Sides::Groups)
     }
 }
 
@@ -214,6 +245,10 @@ pub(crate) fn manner(
     if globals.initialized {
         return Err(Alone::Initialized);
     }
+    let of_invocations = globals.sides == Sides::Invocations;
+    if of_invocations && globals.subgroups {
+        return Err(Alone::Subgroup);
+    }
     let types: AHashMap<Word, Word> =
         function.all_inst_iter().filter_map(|inst| Some((inst.result_id?, inst.result_type?))).collect();
     for inst in function.all_inst_iter() {
@@ -225,7 +260,7 @@ pub(crate) fn manner(
             let pointer = inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
             let inside = globals.own.contains(&pointer)
                 || types.get(&pointer).is_some_and(|ty| globals.inside.contains(ty));
-            if !inside {
+            if !inside || of_invocations {
                 return Err(Alone::Atomic);
             }
         }
@@ -338,12 +373,14 @@ impl Flow<'_> {
 
     /// Which components of an id differ between work-groups.
     fn of_id(&self, builtin: BuiltIn) -> Mask {
-        match self.globals.axis {
-            _ if mutant!(WorkGroupsAreOne) => 0,
-            None => ALL,
-            Some(_) if builtin == BuiltIn::NumWorkgroups => 0,
-            Some(axis) if mutant!(AnotherSideIsWoven) => 1 << ((axis + 1) % 3),
-            Some(axis) => 1 << axis,
+        match self.globals.sides {
+            Sides::Groups | Sides::GroupsAlong(_) if mutant!(WorkGroupsAreOne) => 0,
+            Sides::Groups => ALL,
+            Sides::GroupsAlong(_) if builtin == BuiltIn::NumWorkgroups => 0,
+            Sides::GroupsAlong(axis) if mutant!(AnotherSideIsWoven) => 1 << ((axis + 1) % 3),
+            Sides::GroupsAlong(axis) => 1 << axis,
+            Sides::Invocations if builtin == BuiltIn::LocalInvocationIndex => ALL,
+            Sides::Invocations => 1,
         }
     }
 

@@ -26,7 +26,7 @@ use rspirv::spirv::{Op, StorageClass, Word};
 use super::JitError;
 use super::entry::Blocks;
 use super::link::Shared;
-use crate::analysis::interleave::{Construct, Globals, Manner, Manners, manners};
+use crate::analysis::interleave::{Construct, Globals, Manner, Manners, Sides, manners};
 use crate::plan::recipe::{Interleave, Recipe};
 
 /// One of the work-groups that an invocation does.
@@ -127,10 +127,10 @@ impl<'a> Weaver<'a> {
     fn new(shared: &'a mut Shared, recipe: &Recipe, how: Interleave) -> Result<Self, JitError> {
         let builder = &mut shared.builder;
         let functions = std::mem::take(&mut builder.module.functions);
-        let mut globals =
-            Globals::of(builder.module.types_global_values.iter(), builder.module.annotations.iter());
+        let module = &builder.module;
+        let sides = Sides::GroupsAlong(how.axis);
+        let mut globals = Globals::of(module.types_global_values.iter(), module.annotations.iter(), sides);
         globals.frozen = shared.bindings.frozen(&recipe.bindings).collect();
-        globals.axis = Some(how.axis);
         let Manners { mut of, one } = manners(&functions, &mut globals)
             .map_err(|alone| JitError::new("interleave", alone.to_string()))?;
         let mut originals = AHashMap::new();

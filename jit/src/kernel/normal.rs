@@ -11,7 +11,7 @@ use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::floats::{FloatUse, Floats};
 use crate::analysis::if_conversion::{StraightLine, straight_line};
-use crate::analysis::interleave::{Alone, Globals, has_barrier, manner};
+use crate::analysis::interleave::{Alone, Globals, has_barrier, loads_by_side, manner};
 use crate::analysis::layout::Types;
 use crate::analysis::{self, KernelAnalysis};
 
@@ -33,6 +33,8 @@ pub struct NormalKernel {
     pub(crate) execution_modes: Vec<String>,
     /// Whether it has barriers, if its work-groups can be done side by side. Worked out when it is first asked for.
     side_by_side: OnceLock<Result<bool, Alone>>,
+    /// See [`loads_by_side`]. Worked out when it is first asked for.
+    loads_by_side: OnceLock<[u32; 3]>,
     /// Reads that may find what the kernel wrote. Worked out when it is first asked for.
     behind_stores: OnceLock<Vec<bool>>,
     /// The push constants that plans may depend on. Worked out when it is first asked for.
@@ -70,6 +72,7 @@ impl NormalKernel {
             push_block,
             execution_modes,
             side_by_side: OnceLock::new(),
+            loads_by_side: OnceLock::new(),
             behind_stores: OnceLock::new(),
             planned_push: OnceLock::new(),
         }
@@ -86,6 +89,11 @@ impl NormalKernel {
         let none = AHashSet::new();
         manner(function, &Globals::of_module(&self.module), &none, &settled.collect())?;
         Ok(has_barrier(function, &none))
+    }
+
+    /// What loads of shared memory cost, by the side along which work-groups are done side by side.
+    pub(crate) fn loads_by_side(&self) -> [u32; 3] {
+        *self.loads_by_side.get_or_init(|| loads_by_side(&self.module))
     }
 
     /// By binding, of `count`: whether control can come from an access that writes to it to one that reads from it.

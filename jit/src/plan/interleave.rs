@@ -10,6 +10,8 @@
 //! - a number that the members' control flow, the shared memory and the registers allow
 //! - no number of the call is in the code: that of the work-groups travels as a push constant, if it is no multiple
 
+use std::cmp::Reverse;
+
 use super::group::{Group, needs_glsl_memory_model};
 use super::internalize::Granted;
 use super::load_once::Kept;
@@ -92,7 +94,15 @@ pub(crate) fn choose(
         return Err(AloneReason::MemoryModel);
     }
     let counts = group.layout.shape.groups;
-    let axis = (0..3).max_by_key(|&axis| (counts[axis], 3 - axis)).unwrap_or(0);
+    let kernels = members.iter().filter_map(|member| member.kernel.normal.as_ref().ok());
+    let tiles = kernels.filter(|normal| normal.analysis.loops.iter().any(|one| one.parent.is_some()));
+    let (tiles, loads) = tiles.fold((0, [0u32; 3]), |(number, loads), normal| {
+        let own = normal.loads_by_side();
+        (number + 1, std::array::from_fn(|axis| loads[axis].saturating_add(own[axis])))
+    });
+    let most = facts.work_groups.min(MOST_OF_TILES.checked_div(tiles).map_or(MOST, |most| most.max(2)));
+    let side = |axis: &usize| (counts[*axis] >= most, Reverse(loads[*axis]), counts[*axis], Reverse(*axis));
+    let axis = (0..3).max_by_key(side).unwrap_or(0);
     let (count, all) = (counts[axis], counts.iter().map(|&n| u64::from(n)).product::<u64>());
     let shared = members.iter().map(|m| u64::from(m.kernel.interface.workgroup_bytes)).sum::<u64>()
         + bytes(granted, Internalization::Local);
@@ -105,9 +115,7 @@ pub(crate) fn choose(
         0 => limits.max_shared_bytes,
         bytes => bytes.min(limits.max_shared_bytes),
     };
-    let nested = members.iter().filter_map(|member| member.kernel.normal.as_ref().ok());
-    let nested = nested.flat_map(|normal| &normal.analysis.loops).any(|one| one.parent.is_some());
-    let mut groups = facts.work_groups.min(if nested { MOST_OF_TILES } else { MOST });
+    let mut groups = most;
     while groups > 1 {
         let left = all / u64::from(count.max(1)) * u64::from(count.div_ceil(groups));
         let taken = |one: u64| one * u64::from(groups);
@@ -138,8 +146,8 @@ fn fits(group: &Group, groups: u32, limit: u64) -> bool {
 /// Most work-groups that are written side by side: the code grows with them.
 const MOST: u32 = 16;
 
-/// Most work-groups of kernels with loops in loops, as those of matrix products in tiles are, whose invocations have enough to do
-/// between two barriers.
+/// Most work-groups of a kernel with loops in loops, as those of matrix products in tiles are, whose invocations have enough to do
+/// between two barriers. Several of them in a group take their registers one after another, and what they make has to be kept: they share this.
 const MOST_OF_TILES: u32 = 4;
 
 /// Bytes of the elements that an invocation keeps to itself, where it has most of them: between two members of which the first, or one

@@ -118,6 +118,35 @@ probes! {
         }
     }
 
+    /// Those that share what neighbours load apart, if both sides are long enough.
+    fn tiles_are_done_side_by_side_along_the_side_that_shares_more() {
+        // Columns of work-groups that lie in a row.
+        let across = "vec2(wid.y * 4u + lid.x, wid.x * 4u + lid.y)";
+        for (at, groups, left) in [
+            ("gid.xy", [4, 4, 1], [4, 2, 1]),
+            (across, [4, 4, 1], [2, 4, 1]),
+            ("gid.xy", [8, 2, 1], [8, 1, 1]),
+            ("gid.xy", [4, 1, 1], [2, 1, 1]),
+        ] {
+            let after = format!("let at = {at}; z[at.y * p.y + at.x] = a[at.y * p.y + at.x] * 3u;");
+            let after = kernel("a z", "4, 4", &after);
+            let lab = Lab::new(256)
+                .submit(&product(at), groups, &[0, 1, 2], &[8, 4 * groups[0]])
+                .submit(&after, groups, &[2, 3], &[0, 4 * groups[0]]);
+            assert_eq!(lab.several(2).check().together(2).plan.steps[0].groups, left);
+        }
+    }
+
+    fn products_of_tiles_share_what_one_may_take() {
+        let groups = [4, 4, 1];
+        let after = kernel("a b z", "4, 4", "let at = gid.y * p.y + gid.x; z[at] = a[at] * b[at];");
+        let lab = Lab::new(256)
+            .submit(&product("gid.xy"), groups, &[0, 1, 2], &[8, 16])
+            .submit(&product("gid.xy"), groups, &[0, 3, 4], &[8, 16])
+            .submit(&after, groups, &[2, 4, 5], &[0, 16]);
+        lab.several(8).check().together(2);
+    }
+
     fn shared_memory_that_holds_the_same_is_one() {
         for (stores, found, one) in [
             ("part[lid.x] = lid.x * 3u + nwg.x;", "part[7u - lid.x]", true),
@@ -339,6 +368,27 @@ probes! {
             let checked =
                 with_rows(Lab::new(256), rows).submit(&shared, [rows, 1, 1], &[0, 2], &[]).several(2).check();
             checked.together(if rows > 1 { 2 } else { 1 });
+        }
+    }
+
+    /// A place that is computed for all of them is stored to by some.
+    fn shared_memory_that_some_store_to_is_each_ones_own() {
+        let own = kernel(
+            "a z",
+            "8",
+            "var<workgroup> flag: u32;---
+             if (lid.x == 0u) { flag = 1u; }
+             if (wid.x % 2u == 0u) { if (lid.x == 0u) { flag = 5u; } }
+             workgroupBarrier();
+             z[gid.x] = flag + a[gid.x];",
+        );
+        for rows in COUNTS {
+            let together = if rows > 1 { 2 } else { 1 };
+            with_rows(Lab::new(256), rows)
+                .submit(&own, [rows, 1, 1], &[0, 2], &[])
+                .several(2)
+                .check()
+                .together(together);
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) fn manners(functions: &[Function], globals: &mut Globals) -> Result<M
 }
 
 /// Shared variables by the pointers that lead to them, their own among these.
-fn roots(functions: &[Function], globals: &Globals) -> AHashMap<Word, Word> {
+pub(super) fn roots(functions: &[Function], globals: &Globals) -> AHashMap<Word, Word> {
     let mut roots: AHashMap<Word, Word> = globals.shared.iter().map(|&id| (id, id)).collect();
     for inst in functions.iter().flat_map(Function::all_inst_iter).filter(|inst| leads_on(inst)) {
         let root =
@@ -64,7 +64,7 @@ fn roots(functions: &[Function], globals: &Globals) -> AHashMap<Word, Word> {
     roots
 }
 
-fn leads_on(inst: &Instruction) -> bool {
+pub(super) fn leads_on(inst: &Instruction) -> bool {
     matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject)
 }
 
