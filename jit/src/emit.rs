@@ -5,7 +5,6 @@
 mod base;
 mod builder;
 mod coarsening;
-mod decided;
 mod entry;
 mod hide;
 mod ids;
@@ -16,7 +15,6 @@ mod lanes;
 mod link;
 mod lockstep;
 mod push;
-mod rounds;
 mod settled;
 mod step;
 mod unroll;

@@ -75,11 +75,16 @@ pub struct Specialized {
     pub normal: Result<NormalKernel, Reason>,
     /// The same work in other orders, and with that of others, as far as it was asked for.
     pub variants: Variants,
-    /// First bytes of push constants that are zero in every call: what hides floats that a rewrite brought together.
+    /// First bytes of push constants that are zero in every call: what hides floats.
     pub zeros: Vec<u32>,
+    /// What it is where floats are strict; found out once.
+    pub closed: Closed,
     /// Whether a loop of a rewrite's stands around its own: it goes round more often than the kernel that was submitted.
     pub is_repeated: bool,
 }
+
+/// The closed form of a kernel, if it has another one, or why it has none.
+pub type Closed = Arc<OnceLock<Result<Option<Arc<Specialized>>, &'static str>>>;
 
 impl Kernel {
     /// Chooses an entry point; `None` if the module has exactly one.
@@ -275,6 +280,7 @@ impl Kernel {
             normal: normal.map_err(Reason::from),
             variants: Variants::default(),
             zeros: Vec::new(),
+            closed: Closed::default(),
             is_repeated: false,
         }
     }
@@ -346,6 +352,7 @@ impl Specialized {
             normal: normal.map_err(Reason::from),
             variants: self.variants.of_variant(),
             zeros: self.zeros.clone(),
+            closed: Closed::default(),
             is_repeated: self.is_repeated,
         }
     }

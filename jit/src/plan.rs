@@ -9,6 +9,7 @@
 pub(crate) mod again;
 mod assemble;
 mod cause;
+mod closed;
 mod exactly_once;
 mod group;
 mod ingredients;
@@ -65,7 +66,7 @@ use group::Group;
 use rename::{Renamed, Value};
 use uses::Uses;
 
-use crate::Reason;
+use crate::{Reason, rewrite};
 
 /// What to dispatch, in order, and why.
 #[derive(Clone, Debug, Default)]
@@ -107,6 +108,21 @@ pub struct PlanError {
 /// # Errors
 /// [`PlanError`] if a submission cannot run on the device even alone.
 pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
+    let list = closed::list(list, options.float, limits);
+    #[cfg(feature = "certify")]
+    if let Cow::Owned(closed) = &list {
+        let mut plan = plan_any(closed, options, limits)?;
+        plan.rewritten.get_or_insert_with(|| closed.clone());
+        return Ok(plan);
+    }
+    plan_any(&list, options, limits)
+}
+
+/// Plans a list of kernels in their closed forms.
+///
+/// # Errors
+/// As [`plan`].
+fn plan_any(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
     let mut best = plan_in_any_order(list, options, limits)?;
     if options.no_rewrites {
         return Ok(best);
@@ -324,8 +340,11 @@ fn grow_on(
 /// # Errors
 /// [`PlanError`] if the group counts exceed the device's limits and the kernel has no normal form.
 pub fn plan_unfused(one: &Submission, float: FloatMode, limits: &Limits) -> Result<Step, PlanError> {
-    let list = std::slice::from_ref(one);
-    let mut step = plan_unfused_at(list, &Uses::of(list), 0, float, limits)?;
+    let list = match mutant!(AloneIsOpen) {
+        true => Cow::Borrowed(std::slice::from_ref(one)),
+        false => closed::list(std::slice::from_ref(one), float, limits),
+    };
+    let mut step = plan_unfused_at(&list, &Uses::of(&list), 0, float, limits)?;
     step.ask(limits.float_controls);
     Ok(step)
 }
@@ -339,9 +358,12 @@ fn plan_unfused_at(
 ) -> Result<Step, PlanError> {
     let one = &list[position];
     let over = (0..3).find(|&d| one.groups[d] > limits.max_groups[d]);
-    let Some(dim) = over else {
+    // A closed kernel may have more push constants than there is room for; where it has, there is a buffer for them.
+    let has_room = one.kernel.zeros.is_empty() || rewrite::words_at(&one.kernel) <= limits.max_push_bytes;
+    if over.is_none() && has_room {
         return Ok(assemble::plain(one, position, float));
-    };
+    }
+    let dim = over.unwrap_or(0);
     let failed = |reason: Reason| PlanError { submission: position, kernel: one.kernel.name.clone(), reason };
     let group = Group::new(list, uses, position, limits).map_err(|reason| match reason {
         Reason::RangeTooLarge => {

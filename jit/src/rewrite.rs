@@ -8,6 +8,7 @@
 //! A kernel that stores a [`Definition`] can be *inlined*: [`inline`] makes of a kernel that loads what it stored one that works it
 //! out again. Whether what is loaded is what the definition gives is the planner's to show as well (`plan::inline`).
 
+mod close;
 mod definition;
 mod free;
 mod inline;
@@ -145,6 +146,23 @@ pub(crate) fn words_at(kernel: &Specialized) -> u32 {
     kernel.interface.push.as_ref().map_or(0, |push| push.size.next_multiple_of(4))
 }
 
+/// The kernel with what is open of its floats hidden, made once; `None` if that is what it is.
+pub(crate) fn closed(kernel: &Specialized) -> Result<Option<Arc<Specialized>>, &'static str> {
+    let make = || {
+        let Ok(normal) = &kernel.normal else { return Ok(None) };
+        let Some((module, zero)) = close::close(kernel, normal)? else { return Ok(None) };
+        let made = kernel.reshaped(module, kernel.interface.local_size);
+        let mut made = made.map_err(|error| {
+            tracing::error!(kernel = kernel.name, %error, "a kernel has no closed form");
+            "its closed form is not valid"
+        })?;
+        let closed = made.as_mut().ok_or(OTHER_BINDINGS)?;
+        closed.zeros.push(zero);
+        Ok(made.map(Arc::new))
+    };
+    kernel.closed.get_or_init(make).clone()
+}
+
 /// A kernel that works out what a producer stores wherever it would have loaded that from its binding number `from`; made once
 /// for each.
 pub(crate) fn inline(
@@ -160,7 +178,10 @@ pub(crate) fn inline(
         let module = module.map_err(|what| failed(what.to_owned()))?;
         let zero = hides(consumer, producer).then(|| zero_at(consumer, producer, ids));
         let made = consumer.rewritten(module, consumer.interface.local_size, zero);
-        made.map(Arc::new).map_err(|error| failed(error.to_string()))
+        let mut made = made.map_err(|error| failed(error.to_string()))?;
+        let push = Slots::of(consumer, producer).push;
+        made.zeros.extend(producer.zeros.iter().map(|zero| push + zero));
+        Ok(Arc::new(made))
     };
     let mut key = [&consumer.hash[..], b"inline", &producer.hash].concat();
     key.extend_from_slice(&(from as u32).to_le_bytes());

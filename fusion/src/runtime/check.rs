@@ -296,7 +296,7 @@ pub(crate) fn recorded(
 ) -> Result<Submission, Error> {
     check_device(&context.device, kernel)?;
     let fail = |problem| Error::submit(&kernel.name, problem);
-    push(context, kernel, bytes.len()).map_err(fail)?;
+    let pushed = push(context, kernel, bytes.len()).map_err(fail)?;
     groups_of(kernel, Size::Groups(groups)).map_err(fail)?;
     // In the order of the kernel's bindings, each once, as it was when it was recorded.
     for (number, binding) in kernel.interface.bindings.iter().enumerate() {
@@ -309,7 +309,13 @@ pub(crate) fn recorded(
             return Err(fail(SubmitError::EmptyRange { at, buffer: format!("{:?}", arg.buffer) }));
         }
     }
-    Ok(Submission { kernel: kernel.clone(), base: [0; 3], groups, args: args.into(), push: bytes.into() })
+    Ok(Submission {
+        kernel: kernel.clone(),
+        base: [0; 3],
+        groups,
+        args: args.into(),
+        push: bytes[..pushed].into(),
+    })
 }
 
 /// Checks a submission again whose buffers were replaced by others of the same size.

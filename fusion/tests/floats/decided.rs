@@ -9,10 +9,10 @@ const ITEMS: usize = 64;
 const NAMES: [&str; 7] = ["x", "w", "t", "y", "z", "a", "b"];
 
 /// A kernel: what it calls its buffers, and which ones they are, and what it does.
-type Kernel = (&'static str, &'static str);
+type Kernel<'a> = (&'a str, &'a str);
 
 /// Two kernels each; `i` is the item, `p` and `q` are equal arguments. `n:u32=t` is the buffer `t`, called `n` and read as numbers.
-const LISTS: &[[Kernel; 2]] = &[
+const LISTS: &[[Kernel<'static>; 2]] = &[
     // Numbers that are read as floats.
     [("n:u32=t", "n[i] = 0u;"), ("x t y", "y[i] = x[i] * t[i] + x[i];")],
     [("t", "t[i] = bitcast<f32>(i & 0u);"), ("x t y", "y[i] = x[i] * t[i];")],
@@ -89,7 +89,67 @@ const LISTS: &[[Kernel; 2]] = &[
     [("x t", "t[i] = x[i] * select(1.0, 0.0, i == 0u);"), ("t y", "y[i] = t[0];")],
     [("x t", "t[i] = x[i] * f32(i & 3u);"), ("t y", "y[i] = t[0];")],
     [("x t", "t[i] = select(exp(f32(i)), x[i] * 0.5, i < 4u);"), ("t w y", "y[i] = t[9] * w[i];")],
+    // What a compiler knows in the kernel alone.
+    [("x y", "y[i] = x[i] * f32(p - p) + x[i];"), NEXT],
+    [("x y", "y[i] = x[i] * select(1.0, 0.0, p == p);"), NEXT],
+    [("x y", "y[i] = x[i] * select(1.0, 0.0, local.x < 16u);"), NEXT],
+    [("x y", "y[i] = x[i] * f32(local.x / 16u) + x[i];"), NEXT],
+    // Vectors and matrices of constants that are stored and loaded.
+    [
+        ("m:mat2x2<f32>=t", "if (i < 16u) { m[i] = mat2x2<f32>(0.0, 1.0, 0.0, 0.0); }"),
+        ("x m:mat2x2<f32>=t y", "if (i < 16u) { y[i] = x[i] * m[i][1].y + x[i] * m[i][0].x; }"),
+    ],
+    [
+        ("x v:vec2<f32>=t", "if (i < 32u) { v[i] = vec2(0.0, x[i]); }"),
+        ("x v:vec2<f32>=t y", "if (i < 32u) { y[i] = x[i] * v[i].x + v[i].y; }"),
+    ],
+    [
+        ("m:mat2x2<f32>=t", "if (i < 16u) { m[i] = mat2x2<f32>(0.0, 0.0, 0.0, 0.0); }"),
+        (
+            "x m:mat2x2<f32>=t y",
+            "if (i < 16u) { y[i] = x[i] * (m[i] * vec2(1.0, x[i])).y + x[i] * transpose(m[i])[0].y; }",
+        ),
+    ],
+    // Elements of local arrays, vectors and matrices.
+    [("x y", "var a = array<f32, 2>(x[i], 1.0); a[p - q] = 0.0; y[i] = x[i] * a[0];"), NEXT],
+    [("x y", "var a = array<f32, 2>(0.0, 1.0); a[(p - q) + 1u] = x[i]; y[i] = x[i] * a[p - q];"), NEXT],
+    [
+        (
+            "x y",
+            "var a: array<f32, 3>; for (var k = 0u; k < p - q + 2u; k++) { a[k] = exp(x[i]); } y[i] = log(a[1]) + x[i] * a[2];",
+        ),
+        NEXT,
+    ],
+    [("x y", "var v = vec2(x[i], 1.0); v[p - q] = 0.0; y[i] = x[i] * v.x;"), NEXT],
+    [("x y", "var m = mat2x2<f32>(x[i], 0.0, 1.0, x[i]); y[i] = x[i] * m[p - q].y;"), NEXT],
+    [("x y", "let m = array<f32, 4>(0.0, 1.0, 2.0, 0.5); var n = m; y[i] = x[i] * n[p - q] + x[i];"), NEXT],
+    // What loops carry, begin with and leave behind.
+    [("x y", "var v = x[i]; for (var k = 0u; k < p - q + 1u; k++) { v = 0.0; } y[i] = x[i] * v;"), NEXT],
+    [("x y", "var v = 0.0; for (var k = 0u; k < p - q; k++) { v = x[i]; } y[i] = x[i] * v;"), NEXT],
+    [("x y", "var v = x[i]; for (var k = 0u; k < p - q + 1u; k++) { v = exp(v); } y[i] = log(v);"), NEXT],
+    [("x y", "var s = 0.0; for (var k = 0u; k < p - q + 2u; k++) { s += x[i]; } y[i] = s;"), NEXT],
+    [
+        (
+            "x y",
+            "var v = vec2(0.0, x[i]); for (var k = 0u; k < p - q + 2u; k++) { v = v.yx; } y[i] = x[i] * v.x + v.y;",
+        ),
+        NEXT,
+    ],
+    [
+        (
+            "x y",
+            "var v = x[i]; for (var k = 0u; k < 4u; k++) { if (k == p - q) { v = 0.0; } v = v * x[i]; } y[i] = v;",
+        ),
+        NEXT,
+    ],
+    // Integers of several floats that are equal, and choices by each of them.
+    [("x y t:f32=x", "y[i] = x[i] * f32(bitcast<u32>(x[i]) - bitcast<u32>(t[i]));"), NEXT],
+    [("x y t:f32=x", "y[i] = x[i] * bitcast<f32>(bitcast<u32>(x[i]) ^ bitcast<u32>(t[i])) + x[i];"), NEXT],
+    [("x y t:f32=x", "y[i] = x[i] * (select(0.0, 1.0, x[i] < 0.0) * select(1.0, 0.0, t[i] < 0.0));"), NEXT],
 ];
+
+/// What follows a kernel that is compared.
+const NEXT: Kernel<'static> = ("y z", "z[i] = y[i] + y[i];");
 
 /// A word of a kernel's list of buffers: its name in the kernel, its type, and the buffer.
 fn bound(word: &str) -> (&str, &str, &str) {
@@ -100,7 +160,7 @@ fn bound(word: &str) -> (&str, &str, &str) {
     (name, if ty.is_empty() { own } else { ty }, buffer)
 }
 
-fn text((buffers, body): Kernel) -> String {
+fn text((buffers, body): Kernel<'_>) -> String {
     let buffers = buffers.split(' ').map(bound).enumerate().map(|(binding, (name, ty, _))| {
         format!("@group(0) @binding({binding}) var<storage, read_write> {name}: array<{ty}>;\n")
     });
@@ -120,10 +180,10 @@ fn inputs() -> Vec<f32> {
 }
 
 /// Runs a list; the buffers, as words, and whether it was one dispatch.
-fn run(
+pub(super) fn run(
     context: &Context,
     queue: &Queue,
-    list: &[Kernel; 2],
+    list: &[Kernel<'_>; 2],
     groups: [u32; 2],
     fused: bool,
 ) -> (Vec<Vec<u32>>, bool) {
@@ -163,6 +223,19 @@ fn run(
     (buffers.iter().map(|buffer| buffer.download().expect("results")).collect(), one)
 }
 
+/// What differs between the buffers of two runs; two numbers that are none count as one.
+pub(super) fn differences(alone: &[Vec<u32>], fused: &[Vec<u32>]) -> impl Iterator<Item = String> {
+    let of = |((name, alone), fused): ((&&str, &Vec<u32>), &Vec<u32>)| {
+        let is_nan = |word: u32| f32::from_bits(word).is_nan();
+        let differs = |(a, b): &(&u32, &u32)| a != b && !(is_nan(**a) && is_nan(**b));
+        let count = alone.iter().zip(fused).filter(differs).count();
+        let (a, b) = alone.iter().zip(fused).find(differs)?;
+        let (a, b) = (f32::from_bits(*a), f32::from_bits(*b));
+        Some(format!("{name}: {count} differ, first {a:e} alone, {b:e} fused"))
+    };
+    NAMES.iter().zip(alone).zip(fused).filter_map(of).collect::<Vec<_>>().into_iter()
+}
+
 #[test]
 fn numbers_decide_no_other_floats_when_fused() {
     let Some((context, queue)) = super::device() else { return };
@@ -175,18 +248,8 @@ fn numbers_decide_no_other_floats_when_fused() {
             if !one {
                 apart.push(format!("{} | {}", list[0].1, list[1].1));
             }
-            for ((name, alone), fused) in NAMES.iter().zip(alone).zip(fused) {
-                let is_nan = |word: u32| f32::from_bits(word).is_nan();
-                let differs = |(a, b): &(&u32, &u32)| a != b && !(is_nan(**a) && is_nan(**b));
-                let count = alone.iter().zip(&fused).filter(differs).count();
-                if let Some((a, b)) = alone.iter().zip(&fused).find(differs) {
-                    let (a, b) = (f32::from_bits(*a), f32::from_bits(*b));
-                    wrong.push(format!(
-                        "{} | {} {groups:?}: {name}: {count} differ, first {a:e} alone, {b:e} fused",
-                        list[0].1, list[1].1
-                    ));
-                }
-            }
+            let differ = differences(&alone, &fused);
+            wrong.extend(differ.map(|what| format!("{} | {} {groups:?}: {what}", list[0].1, list[1].1)));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -21,6 +21,7 @@ mod decided;
 mod ops;
 #[cfg(feature = "wgsl")]
 mod own;
+mod random;
 mod table;
 mod text;
 

@@ -5,7 +5,7 @@
 //! then compute what another kernel makes of it. Every other one (an extended instruction, a division, a comparison, a
 //! conversion) is one side of some pair that a compiler simplifies.
 
-mod decided;
+mod open;
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};
@@ -13,26 +13,12 @@ use rspirv::spirv::{Op, StorageClass};
 
 use crate::frontend::opcodes;
 
+pub(crate) use open::{Open, OpenUse, Place};
+
 /// What is known of the floats of a kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct FloatUse {
     pub(crate) kind: Floats,
-    pub(crate) numbers: Numbers,
-    /// Floats that numbers decide, by result.
-    pub(crate) decided: AHashSet<u32>,
-}
-
-/// Where integers become floats.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Numbers {
-    /// Instructions that make floats of integers, by result, and the operand: of integers that the kernel does not make of its own floats
-    /// alone.
-    pub(crate) made: AHashMap<u32, usize>,
-    /// Those whose integers are made of counters of loops and constants: they are constants where rounds are written out.
-    pub(crate) counted: AHashSet<u32>,
-    /// Loads of integers that go, with floats of the kernel's own, into such an instruction. What the kernel makes
-    /// of its own floats (`float(int(x))`) is its compiler's business, so only what comes from outside is hidden.
-    pub(crate) loads: AHashSet<u32>,
 }
 
 /// The float arithmetic of a kernel.
@@ -91,94 +77,7 @@ impl FloatUse {
         if kind == Floats::Plain && !mutant!(ConstantsArePlain) && body().chain(private).any(shows) {
             kind = Floats::Any;
         }
-        let defined: AHashMap<u32, &Instruction> =
-            body().filter_map(|inst| Some((inst.result_id?, inst))).collect();
-        let is_float = |id: u32| types.get(&id).is_some_and(|ty| floats.contains(ty));
-        let carried = carried(module);
-        let mut numbers = Numbers::default();
-        for inst in body() {
-            let made = inst.result_id.filter(|&id| is_float(id)).zip(number_of(inst));
-            let Some((result, at)) = made else { continue };
-            let Some(operand) = inst.operands.get(at).and_then(Operand::id_ref_any) else { continue };
-            if !is_float(operand) && defined.contains_key(&operand) {
-                numbers.add((result, at, operand), &defined, &carried, &is_float);
-            }
-        }
-        let decided = match kind {
-            Floats::Any => decided::decided(module, &types, &carried, &is_float),
-            _ => AHashSet::new(),
-        };
-        Self { kind, numbers, decided }
-    }
-
-    /// Whether numbers decide what the floats are. A compiler knows more of them in a fused kernel, whatever else is in it.
-    pub(crate) fn depend_on_numbers(&self) -> bool {
-        let are_chosen = !self.decided.is_empty() && !mutant!(ChoicesAreOpen);
-        let are_made = self.numbers.made.len() > self.numbers.counted.len() && !mutant!(NumbersAreNotHidden);
-        are_chosen || are_made
-    }
-}
-
-impl Numbers {
-    /// Notes an instruction that makes floats of the integer `operand`, unless it is made of constants alone: those are the
-    /// same number to everybody, and a compiler that computes with them need not get what the device gets.
-    fn add(
-        &mut self,
-        (result, at, operand): (u32, usize, u32),
-        defined: &AHashMap<u32, &Instruction>,
-        carried: &AHashSet<u32>,
-        is_float: &dyn Fn(u32) -> bool,
-    ) {
-        let (mut own, mut constant, mut counted, mut loads) = (false, true, false, Vec::new());
-        let (mut open, mut seen) = (vec![operand], AHashSet::new());
-        while let Some(id) = open.pop() {
-            let Some(inst) = defined.get(&id).filter(|inst| inst.result_type.is_some() && seen.insert(id))
-            else {
-                continue;
-            };
-            let operands = || inst.operands.iter().filter_map(Operand::id_ref_any);
-            counted |= carried.contains(&id);
-            constant &= carried.contains(&id) || opcodes::has(inst.class.opcode, opcodes::PURE);
-            if inst.class.opcode == Op::Load {
-                loads.push(id);
-            } else if operands().any(is_float) {
-                own = true;
-            } else {
-                open.extend(operands());
-            }
-        }
-        if own {
-            self.loads.extend(loads);
-        }
-        if !constant {
-            self.made.insert(result, at);
-        } else if counted && !own {
-            self.made.insert(result, at);
-            self.counted.insert(result);
-        }
-    }
-}
-
-/// What loops carry from round to round: phis of their headers.
-fn carried(module: &Module) -> AHashSet<u32> {
-    let blocks = module.functions.iter().flat_map(|function| &function.blocks);
-    let headers =
-        blocks.filter(|block| block.instructions.iter().any(|inst| inst.class.opcode == Op::LoopMerge));
-    let phis = headers.flat_map(|block| &block.instructions).filter(|inst| inst.class.opcode == Op::Phi);
-    phis.filter_map(|inst| inst.result_id).collect()
-}
-
-/// Which operand of an instruction is a number of which it makes floats.
-fn number_of(inst: &Instruction) -> Option<usize> {
-    match inst.class.opcode {
-        Op::ConvertSToF | Op::ConvertUToF | Op::Bitcast => Some(0),
-        // `Ldexp`, `PackDouble2x32` and, from `UnpackSnorm2x16` to `UnpackUnorm4x8`, what makes floats of one word.
-        Op::ExtInst => match inst.operands.get(1) {
-            Some(Operand::LiteralExtInstInteger(59..=64)) => Some(2),
-            Some(Operand::LiteralExtInstInteger(53)) => Some(3),
-            _ => None,
-        },
-        _ => None,
+        Self { kind }
     }
 }
 

@@ -31,13 +31,12 @@ fn holds(builder: &Builder, ty: Word, wanted: &dyn Fn(u32) -> bool) -> bool {
     }
 }
 
-/// Hides the floats in `value` of type `ty`, and its integers too if `numbers`; the result gets the id `result`.
+/// Hides the floats in `value` of type `ty`; the result gets the id `result`.
 pub(crate) fn hide(
     builder: &mut Builder,
     code: &mut Code,
     zero: Word,
     (value, ty): (Word, Word),
-    numbers: bool,
     result: Word,
 ) {
     match shape(builder, ty) {
@@ -56,9 +55,9 @@ pub(crate) fn hide(
             for (number, part) in (0..).zip(parts) {
                 let operands = vec![Operand::IdRef(value), Operand::LiteralBit32(number)];
                 let mut one = code.value(builder, Op::CompositeExtract, part, operands);
-                if numbers || holds_floats(builder, part) {
+                if holds_floats(builder, part) {
                     let hidden = builder.fresh();
-                    hide(builder, code, zero, (one, part), numbers, hidden);
+                    hide(builder, code, zero, (one, part), hidden);
                     one = hidden;
                 }
                 all.push(Operand::IdRef(one));
@@ -66,66 +65,15 @@ pub(crate) fn hide(
             code.0.push(Instruction::new(Op::CompositeConstruct, Some(ty), Some(result), all));
         }
         Shape::Other => {
-            let value = if numbers { hide_number(builder, code, zero, (value, ty)) } else { value };
             let operands = vec![Operand::IdRef(value)];
             code.0.push(Instruction::new(Op::CopyObject, Some(ty), Some(result), operands));
         }
     }
 }
 
-/// Hides an integer, or a vector of them. Those narrower than a word are hidden as words, for a kernel that has them only in
-/// its buffers may convert them and nothing else.
-pub(crate) fn hide_number(
-    builder: &mut Builder,
-    code: &mut Code,
-    zero: Word,
-    (value, ty): (Word, Word),
-) -> Word {
-    let Some((scalar, count)) = components(builder, ty) else { return value };
-    let integer =
-        builder.definitions.get(&scalar).and_then(|inst| match (inst.class.opcode, &inst.operands[..]) {
-            (Op::TypeInt, [Operand::LiteralBit32(width), Operand::LiteralBit32(sign)]) => {
-                Some((*width, *sign))
-            }
-            _ => None,
-        });
-    let Some((width, sign)) = integer else { return value };
-    let several = |builder: &mut Builder, scalar: Word| match count {
-        1 => scalar,
-        _ => vector(builder, scalar, count),
-    };
-    let narrow = width < 32;
-    let unsigned = int(builder, width.max(32), 0);
-    let mut mask = zero;
-    if width > 32 {
-        mask = code.value(builder, Op::UConvert, unsigned, vec![Operand::IdRef(zero)]);
-    }
-    if count > 1 {
-        let all = several(builder, unsigned);
-        mask = code.value(builder, Op::CompositeConstruct, all, vec![Operand::IdRef(mask); count as usize]);
-    }
-    let convert = if sign == 0 { Op::UConvert } else { Op::SConvert };
-    let (mut value, mut wide) = (value, ty);
-    if narrow {
-        let word = int(builder, 32, sign);
-        wide = several(builder, word);
-        value = code.value(builder, convert, wide, vec![Operand::IdRef(value)]);
-    }
-    value = code.value(builder, operation(), wide, vec![Operand::IdRef(value), Operand::IdRef(mask)]);
-    if narrow {
-        value = code.value(builder, convert, ty, vec![Operand::IdRef(value)]);
-    }
-    value
-}
-
 /// What combines a value with the zero.
 fn operation() -> Op {
     if mutant!(HiddenTwiceIsOpen) { Op::BitwiseXor } else { Op::IAdd }
-}
-
-fn int(builder: &mut Builder, width: u32, sign: u32) -> Word {
-    let operands = vec![Operand::LiteralBit32(width), Operand::LiteralBit32(sign)];
-    builder.global(Op::TypeInt, None, operands, Vec::new())
 }
 
 /// How the bits of a value are reached.
@@ -143,7 +91,10 @@ fn shape(builder: &Builder, ty: Word) -> Shape {
     let part = || inst.operands.first().and_then(Operand::id_ref_any);
     match (inst.class.opcode, inst.operands.as_slice()) {
         (Op::TypeFloat, [Operand::LiteralBit32(width), ..]) => Shape::Bits { width: *width, count: 1 },
-        (Op::TypeVector | Op::TypeMatrix, [_, Operand::LiteralBit32(count)]) => {
+        (Op::TypeMatrix, [Operand::IdRef(column), Operand::LiteralBit32(count)]) => {
+            Shape::Parts(vec![*column; *count as usize])
+        }
+        (Op::TypeVector, [_, Operand::LiteralBit32(count)]) => {
             let scalar = part().and_then(|part| builder.definitions.get(&part));
             let width = scalar.and_then(|scalar| match (scalar.class.opcode, scalar.operands.first()) {
                 (Op::TypeFloat, Some(Operand::LiteralBit32(width))) => Some(*width),
@@ -187,13 +138,4 @@ fn combine(
 fn vector(builder: &mut Builder, scalar: Word, count: u32) -> Word {
     let operands = vec![Operand::IdRef(scalar), Operand::LiteralBit32(count)];
     builder.global(Op::TypeVector, None, operands, Vec::new())
-}
-
-/// Scalar type and number of components of a scalar or vector type.
-fn components(builder: &Builder, ty: Word) -> Option<(Word, u32)> {
-    let inst = builder.definitions.get(&ty)?;
-    match (inst.class.opcode, inst.operands.as_slice()) {
-        (Op::TypeVector, [Operand::IdRef(scalar), Operand::LiteralBit32(count)]) => Some((*scalar, *count)),
-        _ => Some((ty, 1)),
-    }
 }

@@ -88,8 +88,6 @@ pub(super) struct Linker<'a> {
     pub(super) value_types: AHashMap<Word, Word>,
     /// The zero that hides floats, if the body wants it.
     zero: Option<Word>,
-    /// Whether rounds are written whose counters are constants, and floats made of them are to be hidden.
-    pub(super) in_rounds: bool,
 }
 
 /// Links one member into the shared module.
@@ -118,7 +116,6 @@ pub(crate) fn link(
         copies: AHashMap::new(),
         value_types: AHashMap::new(),
         zero: None,
-        in_rounds: false,
     };
     linker.header();
     linker.globals()?;
@@ -202,7 +199,6 @@ impl Linker<'_> {
             self.instruction(inst, &mut code)?;
         }
         self.settle(number, &mut code.0);
-        self.hide_decided(function, number, &mut code.0)?;
         let label = block.label_id().map(|l| self.mapped(l)).transpose()?;
         Ok(Block { label: Some(Instruction::new(Op::Label, None, label, Vec::new())), instructions: code.0 })
     }
@@ -300,15 +296,14 @@ impl Linker<'_> {
         if let (Some(old), Some(ty)) = (inst.result_id, ty) {
             self.value_types.insert(old, ty);
         }
-        self.hide_number(inst, &mut operands, code);
-        let (Some(ty), Some(result), Some(old)) = (ty, result, inst.result_id) else {
+        let (Some(ty), Some(result)) = (ty, result) else {
             code.0.push(Instruction::new(inst.class.opcode, ty, result, operands));
             if inst.class.opcode == Op::Store {
                 self.keep_stored(inst, code)?;
             }
             return Ok(());
         };
-        let hiding = self.hiding(old, ty);
+        let hiding = self.hiding(ty);
         if inst.class.opcode == Op::Load
             && let Some((variable, path, again)) = self.kept(ty)?
         {
@@ -322,7 +317,7 @@ impl Linker<'_> {
                 variable.store(builder, code, &path, ty, plain);
             }
             if hiding != Hiding::None {
-                self.hide(old, (plain, ty), result, code);
+                self.hide((plain, ty), result, code);
             }
             return Ok(());
         }
@@ -334,7 +329,7 @@ impl Linker<'_> {
             return Ok(());
         }
         let plain = code.value(&mut self.shared.builder, inst.class.opcode, ty, operands);
-        self.hide(old, (plain, ty), result, code);
+        self.hide((plain, ty), result, code);
         Ok(())
     }
 

@@ -110,7 +110,6 @@ fn way(
         frozen: shared.bindings.frozen(&recipe.bindings).collect(),
         ids: Ids { variables, base },
         items: how.items as usize,
-        zero: recipe.zero,
         clamps,
     };
     let mut tracer = Tracer::new(shared, label, start);

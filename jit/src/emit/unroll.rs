@@ -7,7 +7,6 @@
 //! # Guarantees
 //! - no branch of these rounds depends on the test any more; all else happens as often and in the same order
 //! - whoever uses a value of the loop after it gets that of the last time the header was passed
-//! - no float is a constant there that was none in the loop, where floats are hidden at all (`rounds`)
 
 use ahash::AHashMap;
 use rspirv::dr::{Block, Function, Instruction, Operand};
@@ -15,7 +14,6 @@ use rspirv::spirv::{LoopControl, Op, SelectionControl, Word};
 
 use super::JitError;
 use super::link::Linker;
-use super::rounds::{self, Shown};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::unroll::Unrollable;
 use crate::plan::recipe::Unroll;
@@ -28,8 +26,6 @@ struct Loop<'a> {
     /// Ids of the header's label that precede the first round and follow the last.
     first: Word,
     last: Word,
-    /// What may be a constant in a round of its own.
-    shown: &'a Shown,
 }
 
 impl Loop<'_> {
@@ -79,7 +75,6 @@ impl Linker<'_> {
     /// The body with the member's loops written out.
     pub(super) fn unrolled(&mut self, function: &Function) -> Result<Vec<Block>, JitError> {
         let cfg = Cfg::new(function);
-        let shown = rounds::shown(function);
         let mut loops: AHashMap<usize, Loop<'_>> = AHashMap::new();
         for &how in &self.member.unroll {
             let index = how.index() as usize;
@@ -92,7 +87,7 @@ impl Linker<'_> {
             let name = label(function, header);
             let (first, last) = (self.shared.builder.fresh(), self.mapped(name)?);
             self.map.insert(name, first);
-            loops.insert(header, Loop { how, parts, function, first, last, shown: &shown });
+            loops.insert(header, Loop { how, parts, function, first, last });
         }
         let mut out = Vec::with_capacity(function.blocks.len());
         let mut done = vec![false; function.blocks.len()];
@@ -105,9 +100,7 @@ impl Linker<'_> {
                     one.parts.blocks.iter().for_each(|&block| done[block] = true);
                     match one.how {
                         Unroll::Whole { sure, most, .. } => {
-                            self.in_rounds = self.hides_rounds();
                             self.write_out(one, (sure, most), &mut out)?;
-                            self.in_rounds = false;
                         }
                         Unroll::Part { times, at_once, .. } => {
                             self.write_in_part(one, (times, at_once), &mut out)?;
@@ -281,10 +274,6 @@ impl Linker<'_> {
                 let (Some(id), Some(ty)) = (phi.result_id, phi.result_type) else { continue };
                 let ty = self.mapped(ty)?;
                 self.value_types.insert(id, ty);
-                let values: Vec<(Word, Word)> = match values.as_slice() {
-                    &[(value, from)] => vec![(self.without_constant((value, ty), &mut copies), from)],
-                    several => several.to_vec(),
-                };
                 if ends != Ends::Stops {
                     self.map.extend(values.first().map(|&(value, _)| (id, value)));
                     continue;
@@ -308,7 +297,6 @@ impl Linker<'_> {
             Op::SelectionMerge => !is_test,
             _ => true,
         });
-        self.hide_shown(one.function, number, one.shown, &mut block)?;
         block.instructions.splice(0..0, copies);
         match ends {
             Ends::Tested(next) if is_test => self.test(one, &mut block, next)?,

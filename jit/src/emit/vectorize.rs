@@ -196,8 +196,8 @@ impl<'a> Vectorizer<'a> {
             let choice = self.straight_line.choices.iter().find(|c| Some(c.merge) == block.label_id());
             for (position, inst) in block.instructions.iter().enumerate() {
                 match (inst.class.opcode, choice) {
-                    (Op::Phi, Some(choice)) => self.choose(shared, code, passed, inst, *choice)?,
-                    (Op::Phi, None) => self.phi(shared, code, passed, inst, came_from)?,
+                    (Op::Phi, Some(choice)) => self.choose(shared, code, inst, *choice)?,
+                    (Op::Phi, None) => self.phi(inst, came_from)?,
                     _ => self.instruction(shared, code, passed, inst, Some((number, position)))?,
                 }
             }
@@ -207,14 +207,7 @@ impl<'a> Vectorizer<'a> {
     }
 
     /// Where control came from is known, unless two sides meet.
-    fn phi(
-        &mut self,
-        shared: &mut Shared,
-        code: &mut Code,
-        passed: &mut Passed,
-        inst: &Instruction,
-        came_from: Option<Word>,
-    ) -> Result<(), JitError> {
+    fn phi(&mut self, inst: &Instruction, came_from: Option<Word>) -> Result<(), JitError> {
         let mut pairs = inst.operands.chunks(2);
         // With one edge there is nothing to choose, and the block before it on the line may be another side's.
         let only = inst.operands.len() == 2;
@@ -222,9 +215,7 @@ impl<'a> Vectorizer<'a> {
         let id = pair.and_then(|pair| pair.first()?.id_ref_any());
         let id = id.ok_or_else(|| self.error("phi without the edge that is taken"))?;
         let value = self.value(id)?;
-        let ty = inst.result_type.map(|ty| self.global(ty)).transpose()?.unwrap_or(0);
         let result = inst.result_id.unwrap_or(0);
-        let value = self.without_choice(shared, code, passed, (value, ty), result)?;
         self.values.insert(result, value);
         Ok(())
     }
@@ -234,7 +225,6 @@ impl<'a> Vectorizer<'a> {
         &mut self,
         shared: &mut Shared,
         code: &mut Code,
-        passed: &mut Passed,
         inst: &Instruction,
         choice: Choice,
     ) -> Result<(), JitError> {
@@ -248,7 +238,7 @@ impl<'a> Vectorizer<'a> {
             return Err(self.error("phi without two sides"));
         };
         let operands = [choice.condition, yes, no].map(Operand::IdRef).to_vec();
-        self.pure(shared, code, passed, &Instruction::new(Op::Select, Some(ty), Some(result), operands))
+        self.pure(shared, code, &Instruction::new(Op::Select, Some(ty), Some(result), operands))
     }
 
     fn instruction(
@@ -295,32 +285,21 @@ impl<'a> Vectorizer<'a> {
                 self.values.insert(result, Value::One(value));
                 Ok(())
             }
-            _ => self.pure(shared, code, passed, inst),
+            _ => self.pure(shared, code, inst),
         }
     }
 
-    fn pure(
-        &mut self,
-        shared: &mut Shared,
-        code: &mut Code,
-        passed: &mut Passed,
-        inst: &Instruction,
-    ) -> Result<(), JitError> {
+    fn pure(&mut self, shared: &mut Shared, code: &mut Code, inst: &Instruction) -> Result<(), JitError> {
         let ty = inst.result_type.map(|t| self.global(t)).transpose()?;
         let (Some(ty), Some(result)) = (ty, inst.result_id) else {
             return Err(self.error(format!("{:?} on a straight line", inst.class.opcode)));
         };
         let mut each = false;
         let mut operands: Vec<Result<Value, Operand>> = Vec::with_capacity(inst.operands.len());
-        let number = self.normal.floats.numbers.made.get(&result).copied();
-        let number = number.filter(|_| self.recipe.zero.is_some() && !mutant!(NumbersAreNotHidden));
-        for (at, operand) in inst.operands.iter().enumerate() {
+        for operand in &inst.operands {
             operands.push(match operand {
                 Operand::IdRef(id) => {
-                    let mut value = self.value(*id)?;
-                    if number == Some(at) {
-                        value = self.hide_number(shared, code, passed, *id, value)?;
-                    }
+                    let value = self.value(*id)?;
                     each |= matches!(value, Value::Each(_));
                     Ok(value)
                 }
@@ -341,7 +320,6 @@ impl<'a> Vectorizer<'a> {
             Value::One(write(0, &mut shared.builder, code))
         };
         self.decorate(&mut shared.builder, result, &value);
-        let value = self.without_choice(shared, code, passed, (value, ty), result)?;
         self.values.insert(result, value);
         Ok(())
     }

@@ -9,7 +9,7 @@ use rspirv::spirv::{ExecutionMode, Op, StorageClass};
 use super::{Binding, SetBinding, local_ids, push_block};
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::cfg::Cfg;
-use crate::analysis::floats::{FloatUse, Floats};
+use crate::analysis::floats::{FloatUse, Floats, Open};
 use crate::analysis::if_conversion::{StraightLine, straight_line};
 use crate::analysis::interleave::{Alone, Globals, has_barrier, loads_by_side, manner};
 use crate::analysis::layout::Types;
@@ -104,9 +104,14 @@ impl NormalKernel {
         reads_back
     }
 
-    /// Loads, by number, that may find what the kernel itself stored, and of which its floats may be made.
-    pub(crate) fn own_loads(&self) -> &[bool] {
-        if self.floats.kind == Floats::Any && !mutant!(OwnStoresAreOpen) { self.behind_stores() } else { &[] }
+    /// What is open of its floats; nothing of those that are plain.
+    pub(crate) fn open(&self) -> Open {
+        if self.floats.kind != Floats::Any {
+            return Open::default();
+        }
+        let own = self.behind_stores().iter().zip(&self.analysis.accesses);
+        let own: Vec<(usize, usize)> = own.filter(|(own, _)| **own).map(|(_, access)| access.at).collect();
+        Open::of(&self.module, &own)
     }
 
     /// Whether control can come to an access that reads, by number, from one that writes to its binding.

@@ -92,7 +92,8 @@ impl<'a> Budget<'a> {
         }
         // Members of different shapes get their counts as push constants: three and a total each.
         let counts = if self.shapes.len() > 1 { self.shapes.len() as u32 * 16 } else { 0 };
-        let zero = if seam::may_need_zero(self.members.iter().copied(), float) { 4 } else { 0 };
+        let needs_zero = seam::may_need_zero(self.members.iter().copied(), float) && !self.push.has_zero();
+        let zero = if needs_zero { 4 } else { 0 };
         let (needed, limit) = (self.push.size() + counts + zero, limits.max_push_bytes);
         // What does not fit goes into a uniform buffer, if one more can be bound.
         let is_bound = count(BindingKind::UniformBuffer) < limits.max_uniform_buffers;
@@ -340,11 +341,7 @@ fn step(
     let mut zero = None;
     if options.float == FloatMode::Strict && !mutant!(NothingIsHidden) {
         let hidden = seam::hidden(&members, &kernels, &unified);
-        let shows = |(loops, kernel): (&Vec<Unroll>, &Arc<_>)| !loops.is_empty() && seam::computes(kernel);
-        let in_lockstep = |kernel: &Arc<_>| lockstep.is_some() && seam::computes(kernel);
-        let needs_zero = hidden.iter().any(|h| !h.is_empty())
-            || unrolled.iter().zip(&kernels).any(shows)
-            || kernels.iter().any(in_lockstep);
+        let needs_zero = hidden.iter().any(|h| !h.is_empty());
         zero = needs_zero.then(|| push.add_zero());
         members.iter_mut().zip(hidden).for_each(|(member, hidden)| member.hidden = hidden);
     }

@@ -20,6 +20,9 @@ const MOST_BEHIND: u32 = 16 << 10;
 /// Most bytes of all arguments together where some are in a buffer: however they lie there, they fit.
 pub(crate) const MOST_WITH_BUFFER: u32 = MOST_BEHIND / 3;
 
+/// The type of the slot of the zero that hides floats.
+pub(crate) const ZERO: &str = "u32 zero";
+
 /// What the bytes of a uniform buffer are a multiple of.
 const GRANULE: usize = 16;
 
@@ -79,7 +82,12 @@ impl PushBlock {
     /// A slot for the zero that hides floats. Shared with nothing: an argument that happens to be zero may be another
     /// number in the next call.
     pub(crate) fn add_zero(&mut self) -> u16 {
-        self.add("u32 zero".to_owned(), (4, true), &[0; 4], None)
+        self.add(ZERO.to_owned(), (4, true), &[0; 4], None)
+    }
+
+    /// Whether there is one.
+    pub(crate) fn has_zero(&self) -> bool {
+        self.slots.iter().any(|slot| slot.ty == ZERO)
     }
 
     /// `origin` is a submission and an offset in its push constants; nothing for what the planner works out.

@@ -8,7 +8,7 @@ use super::submission::{FloatMode, Internalization};
 use crate::kernel::BindingKind;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 17;
+pub(crate) const CODE_VERSION: u32 = 18;
 
 /// How the ids of the members follow from those of the fused kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -185,16 +185,12 @@ pub(crate) struct Hidden {
     pub(crate) bindings: Vec<bool>,
     /// By push slot of the member: through its arguments.
     pub(crate) push: Vec<bool>,
-    /// Through numbers that are made floats, or that choose among some.
-    pub(crate) numbers: bool,
-    /// Through loads of what the kernel stored itself.
-    pub(crate) own: bool,
 }
 
 impl Hidden {
     /// Whether nothing is hidden.
     pub(crate) fn is_empty(&self) -> bool {
-        !(self.numbers || self.own || self.bindings.contains(&true) || self.push.contains(&true))
+        !(self.bindings.contains(&true) || self.push.contains(&true))
     }
 }
 
@@ -336,10 +332,9 @@ impl Recipe {
                 };
                 numbers.into_iter().for_each(|n| out.u32(n));
             });
-            let Hidden { bindings, push, numbers, own } = hidden;
+            let Hidden { bindings, push } = hidden;
             out.list(bindings, |out, &hidden| out.u32(u32::from(hidden)));
             out.list(push, |out, &hidden| out.u32(u32::from(hidden)));
-            out.u32(u32::from(*numbers) | u32::from(*own) << 1);
             if !kept.is_empty() {
                 out.0.extend_from_slice(b"kept");
                 out.list(kept, |out, KeptLoad { access, index, slot, again }| {

@@ -4,13 +4,13 @@
 //! is `x` to it, `1 / sqrt(x)` another instruction. A hidden value is one it cannot see through, because it has been
 //! combined with a push constant (`emit::hide`). What has to be hidden from a member is whatever an earlier one may
 //! have left for it or looked at as well: elements of buffers, in memory or internalized, and arguments. Numbers that
-//! become floats are hidden too, because a number may be made of a float.
+//! become floats are hidden in the kernel that makes them (`rewrite::close`).
 //!
 //! Between members whose float arithmetic is plain (`analysis::floats`) nothing is hidden.
 //!
 //! Within a member, too, a compiler knows more in a fused kernel: which bindings are the same memory, which arguments are
-//! equal, and which stores a load cannot have to do with. So what a member loads of its own stores is hidden (and volatile
-//! where it runs alone, `emit::step`), and what two of its bindings or arguments have in common.
+//! equal. So what two of its bindings or arguments have in common is hidden. What else it knows of numbers, paths and memory shows it no more floats than in the
+//! kernel alone: that is what closed kernels are for.
 
 use std::sync::Arc;
 
@@ -29,16 +29,15 @@ fn is_open(earlier: Floats, later: Floats) -> bool {
     later != Floats::None && (earlier != Floats::Plain || later == Floats::Any)
 }
 
-/// Whether a zero may be needed that hides floats: between these submissions, or in rounds of their loops that are written out.
+/// Whether a zero may be needed that hides floats: between these submissions, or in one of them.
 pub(crate) fn may_need_zero<'a>(list: impl IntoIterator<Item = &'a Submission>, float: FloatMode) -> bool {
     float == FloatMode::Strict && !mutant!(NothingIsHidden) && { list }
         .into_iter()
         .any(|submission| computes(&submission.kernel))
 }
 
-/// Whether a kernel has to do with floats. In its loops that are written out, constants are hidden that were none before
-/// (`emit::rounds`).
-pub(crate) fn computes(kernel: &Specialized) -> bool {
+/// Whether a kernel has to do with floats.
+fn computes(kernel: &Specialized) -> bool {
     floats(kernel) != Floats::None
 }
 
@@ -74,12 +73,9 @@ pub(crate) fn hidden(
                 && open.iter().any(|&earlier| members[earlier].push.contains(slot))
                 || computes && shared(slot)
         };
-        let normal = kernels[number].normal.as_ref();
         Hidden {
             bindings: member.targets.iter().enumerate().map(reached).collect(),
             push: member.push.iter().map(passed).collect(),
-            numbers: normal.is_ok_and(|normal| normal.floats.depend_on_numbers()),
-            own: normal.is_ok_and(|normal| normal.own_loads().contains(&true)),
         }
     };
     members.iter().enumerate().map(of).collect()

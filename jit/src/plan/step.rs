@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::members::Members;
+use super::push;
 use super::recipe::{Mapping, Recipe};
 use super::submission::{BufferId, FloatMode};
 use super::values::SlotOrigin;
@@ -108,11 +109,14 @@ impl Step {
         recipe.behind.map(|_| (recipe.bindings.len() as u32).into())
     }
 
-    /// Byte offset in [`Step::push`] of the zero that hides floats of one member from the driver's compiler where it
-    /// compiles another; `None` if nothing is hidden.
+    /// Byte offset in [`Step::push`] of the zero that hides floats from the driver's compiler; `None` if nothing is hidden.
     pub fn zero_at(&self) -> Option<u32> {
-        let Source::Fused { recipe, .. } = &self.source else { return None };
-        Some(recipe.push.get(usize::from(recipe.zero?))?.offset)
+        match &self.source {
+            Source::Plain { kernel, .. } => kernel.zeros.first().copied(),
+            Source::Fused { recipe, .. } => {
+                Some(recipe.push.iter().find(|slot| slot.ty == push::ZERO)?.offset)
+            }
+        }
     }
 
     /// Local size of the dispatch.

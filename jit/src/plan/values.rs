@@ -143,8 +143,8 @@ struct Passed {
 
 #[derive(Clone, Debug)]
 enum From {
-    /// This submission alone, byte for byte.
-    One(usize),
+    /// This submission alone, byte for byte: so many of them.
+    One(usize, usize),
     /// Slot by slot.
     Slots(Vec<Slot>),
 }
@@ -220,7 +220,10 @@ impl Part {
 impl Passed {
     fn of(step: &Step) -> Passed {
         let from = match &step.source {
-            Source::Plain { .. } => From::One(step.members[0]),
+            Source::Plain { kernel, .. } => {
+                let own = kernel.zeros.first().map_or(step.push.len(), |&zero| zero as usize);
+                From::One(step.members[0], own)
+            }
             Source::Fused { recipe, .. } => {
                 let first = |ty: &String| recipe.push.iter().position(|slot| slot.ty == *ty).unwrap_or(0);
                 let slot = |(slot, origin): (&PushSlot, &SlotOrigin)| {
@@ -236,7 +239,7 @@ impl Passed {
     fn with<'a>(&self, now: &impl Fn(usize) -> &'a [u8]) -> SmallVec<[u8; 64]> {
         let mut push = self.push.clone();
         match &self.from {
-            From::One(at) => push = padded(now(*at), 0, push.len()).into_iter().collect(),
+            From::One(at, own) => push[..*own].copy_from_slice(&padded(now(*at), 0, *own)),
             From::Slots(slots) => {
                 for Slot { offset, size, ty: _, origin } in slots {
                     let bytes = origin.passed.iter().map(|part| part.bytes).min().unwrap_or(0);

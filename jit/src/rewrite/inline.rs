@@ -192,7 +192,6 @@ pub(super) fn inline(
         false => None,
     };
     let import = Import::new(&mut writer, producer, theirs, slots)?;
-    let numbers = &own.floats.numbers;
     let mut copy = Copy {
         writer,
         import,
@@ -208,7 +207,6 @@ pub(super) fn inline(
         greatest,
         bases,
         zero,
-        makes_floats: !numbers.made.is_empty() || !numbers.loads.is_empty(),
         values: AHashMap::new(),
         dims: None,
     };
@@ -329,8 +327,6 @@ struct Copy<'a> {
     greatest: Vec<Pushed>,
     bases: Vec<Pushed>,
     zero: Option<Pushed>,
-    /// Whether the consumer makes floats of integers.
-    makes_floats: bool,
     /// What ids of the producer's body are in the present copy.
     values: AHashMap<Word, Word>,
     /// Global, group and local id of the present item.
@@ -404,7 +400,7 @@ impl Copy<'_> {
         let own = self.import.global(&mut self.writer, definition.ty)?;
         let is_number = !self.import.holds_floats(definition.ty);
         let value = match self.zero {
-            Some(_) if !is_number || self.makes_floats => self.hide(code, value, own)?,
+            Some(_) if !is_number => self.hide(code, value, own)?,
             _ => value,
         };
         Ok((value, own))
@@ -429,19 +425,10 @@ impl Copy<'_> {
     /// An instruction as it is.
     fn pure(&mut self, code: &mut Vec<Instruction>, inst: &Instruction) -> Result<()> {
         let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("an instruction without a result")?;
-        let made_of = self.producer.floats.numbers.made.get(&old).copied().filter(|_| self.zero.is_some());
         let mut operands = Vec::with_capacity(inst.operands.len());
-        for (at, operand) in inst.operands.iter().enumerate() {
+        for operand in &inst.operands {
             operands.push(match operand {
-                Operand::IdRef(id) => {
-                    let mut value = self.value(*id)?;
-                    if made_of == Some(at) {
-                        let ty = self.import.type_of(*id).ok_or("a value without a type")?;
-                        let ty = self.import.global(&mut self.writer, ty)?;
-                        value = self.hide(code, value, ty)?;
-                    }
-                    Operand::IdRef(value)
-                }
+                Operand::IdRef(id) => Operand::IdRef(self.value(*id)?),
                 Operand::IdScope(_) | Operand::IdMemorySemantics(_) => {
                     return Err("an operand that orders memory");
                 }
@@ -449,13 +436,9 @@ impl Copy<'_> {
             });
         }
         let ty = self.import.global(&mut self.writer, ty)?;
-        let mut new = self.writer.fresh();
+        let new = self.writer.fresh();
         code.push(Instruction::new(inst.class.opcode, Some(ty), Some(new), operands));
         self.import.decorate(&mut self.writer, old, new);
-        let is_decided = self.producer.floats.decided.contains(&old);
-        if self.zero.is_some() && is_decided && !mutant!(ChoicesAreOpen) {
-            new = self.hide(code, new, ty)?;
-        }
         self.values.insert(old, new);
         Ok(())
     }

@@ -10,8 +10,7 @@
 //! - the body runs once for each invocation and round, with the ids of the invocation; of the loop, the round alone is done
 //!
 //! # Refuses
-//! - loops that carry anything but their counter from round to round, or whose number of rounds is no constant; local variables, and
-//!   floats that are made of integers
+//! - loops that carry anything but their counter from round to round, or whose number of rounds is no constant; local variables
 //!
 //! # Leaves alone
 //! - whether rounds have to do with each other's bytes: that depends on the numbers of a call (`plan::rounds`)
@@ -47,10 +46,6 @@ impl Rounds {
         let [function] = normal.module.functions.as_slice() else { return Err("several functions") };
         if function.all_inst_iter().any(|inst| inst.class.opcode == Op::Variable) {
             return Err("local variables");
-        }
-        // A compiler that writes out the loop would work them out itself, which need not give what the device does.
-        if !normal.floats.numbers.made.is_empty() {
-            return Err("floats that are made of integers");
         }
         let cfg = Cfg::new(function);
         let mut stores = normal.analysis.accesses.iter().filter(|access| access.kind != AccessKind::Read);

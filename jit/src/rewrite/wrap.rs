@@ -26,7 +26,7 @@ use crate::frontend::{
     defs::Defs,
     resource::{self, Role},
 };
-use crate::kernel::{NormalKernel, Specialized};
+use crate::kernel::Specialized;
 
 /// The kernel in another order, as a module.
 ///
@@ -54,7 +54,6 @@ pub(super) fn wrap(
     let mut head = Vec::new();
     let size = kernel.interface.local_size;
     ids.number(&mut writer, &mut head, item, size, (spread, counts));
-    ids.decide_nothing(&mut writer, normal, &function, size)?;
     for block in &mut function.blocks {
         ids.replace(&mut writer, block)?;
     }
@@ -90,30 +89,6 @@ pub(super) fn is_nothing(module: &Module) -> bool {
     let [function] = module.functions.as_slice() else { return false };
     let [block] = function.blocks.as_slice() else { return false };
     block.instructions.iter().all(|inst| inst.class.opcode == Op::Return)
-}
-
-/// The components of built-ins that a function reads: all that it may, where it does not take them one by one.
-fn components(function: &Function, variables: &AHashMap<Word, BuiltIn>) -> Vec<(BuiltIn, usize)> {
-    let mut found = Vec::new();
-    let mut vectors: AHashMap<Word, BuiltIn> = AHashMap::new();
-    for inst in function.all_inst_iter() {
-        let id = |n: usize| inst.operands.get(n).and_then(Operand::id_ref_any);
-        let first = id(0).and_then(|id| variables.get(&id).or_else(|| vectors.get(&id))).copied();
-        match (inst.class.opcode, first, inst.operands.get(1)) {
-            (Op::Load, Some(builtin), _) => {
-                vectors.extend(inst.result_id.map(|id| (id, builtin)));
-            }
-            (Op::CompositeExtract, Some(builtin), Some(Operand::LiteralBit32(d))) => {
-                found.push((builtin, (*d as usize).min(2)));
-            }
-            _ => {
-                let ids = inst.operands.iter().filter_map(Operand::id_ref_any);
-                let all = { ids }.filter_map(|id| variables.get(&id).or_else(|| vectors.get(&id)));
-                found.extend(all.flat_map(|&builtin| (0..3).map(move |d| (builtin, d))));
-            }
-        }
-    }
-    found
 }
 
 /// Whether a return lies in the construct of a loop, of which only its merge block and its continue target may be branched to.
@@ -436,30 +411,6 @@ impl Ids {
                 }
             });
             self.values.insert(BuiltIn::GlobalInvocationId as u32, all);
-        }
-    }
-
-    /// Refuses a kernel that makes its floats by ids of which one is a constant here and was none.
-    pub(super) fn decide_nothing(
-        &self,
-        writer: &mut Writer,
-        normal: &NormalKernel,
-        function: &Function,
-        size: [u32; 3],
-    ) -> Result<()> {
-        if !normal.floats.depend_on_numbers() {
-            return Ok(());
-        }
-        let zero = writer.constant(0);
-        let is_new = |builtin: BuiltIn, d: usize| {
-            let known = builtin == BuiltIn::LocalInvocationId && size[d] == 1
-                || builtin == BuiltIn::LocalInvocationIndex;
-            !known && self.values.get(&(builtin as u32)).is_some_and(|parts| parts[d] == zero)
-        };
-        let read: Vec<(BuiltIn, usize)> = components(function, &self.variables);
-        match read.into_iter().any(|(builtin, d)| is_new(builtin, d)) {
-            true => Err("an id that decides one of its floats would be a constant there"),
-            false => Ok(()),
         }
     }
 

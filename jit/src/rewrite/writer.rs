@@ -94,6 +94,41 @@ impl Writer {
         }
     }
 
+    /// What defines a type or a constant.
+    pub(super) fn definition(&self, id: Word) -> Option<&Instruction> {
+        self.module.types_global_values.iter().find(|inst| inst.result_id == Some(id))
+    }
+
+    /// How many parts of one type a type is made of.
+    pub(super) fn count(&self, ty: &Instruction) -> Option<u32> {
+        match (ty.class.opcode, ty.operands.get(1)?) {
+            (Op::TypeVector | Op::TypeMatrix, count) => literal(count),
+            (Op::TypeArray, count) => self.value(count.id_ref_any()?),
+            _ => None,
+        }
+    }
+
+    /// Whether values of a type hold floats.
+    pub(super) fn holds_floats(&self, ty: Word) -> bool {
+        let Some(inst) = self.definition(ty) else { return false };
+        let part = |operand: &Operand| operand.id_ref_any().is_some_and(|part| self.holds_floats(part));
+        match inst.class.opcode {
+            Op::TypeFloat => true,
+            Op::TypeVector | Op::TypeMatrix | Op::TypeArray => inst.operands.first().is_some_and(part),
+            Op::TypeStruct => inst.operands.iter().any(part),
+            _ => false,
+        }
+    }
+
+    /// Has the decorations of one id be those of another one.
+    pub(super) fn decorate_as(&mut self, id: Word, new: Word) {
+        for inst in &mut self.module.annotations {
+            if inst.class.opcode == Op::Decorate && inst.operands.first() == Some(&Operand::IdRef(id)) {
+                inst.operands[0] = Operand::IdRef(new);
+            }
+        }
+    }
+
     /// How many words of 32 bits a scalar or a vector is, if it is a whole number of at most four.
     pub(super) fn words_of(&self, ty: Word) -> Option<u32> {
         let find = |id: Word| self.module.types_global_values.iter().find(|inst| inst.result_id == Some(id));

@@ -53,6 +53,7 @@ fn assert_same(what: &str, made: &Specialized, kept: &Specialized) {
         normal,
         variants: _,
         zeros: _,
+        closed: _,
         is_repeated: _,
     } = made;
     assert_eq!((name, entry, hash), (&kept.name, &kept.entry, &kept.hash), "{what}");

@@ -163,7 +163,7 @@ probes! {
                 lab.limits.loops = LoopFacts { rounds: 16, at_once: 4, private_bytes: 256 };
                 lab.submit(&second, GROUPS, &[1, 2], &[3])
             };
-            let changed = list().seen_through(SIGN).map_or(0, |words| words[2]);
+            let changed = changed_if_any(&list());
             assert!(changed > 200, "{round}: {changed}");
             list().check().fused(0);
         }
@@ -178,6 +178,8 @@ probes! {
             "o[gid.x] = b[gid.x] + vec2(0.5, 1.5)[p.x % 2u];",
             "o[gid.x] = b[gid.x] + f32(p.x);",
             "o[gid.x] = b[gid.x] + 1.5 * bitcast<f32>(p.x);",
+            // Counters too, which are known where rounds are written out.
+            "var s = 0.0; for (var k = 0u; k < 3u; k++) { s += b[gid.x] * select(0.5, 2.0, k == 1u); } o[gid.x] = s;",
         ] {
             let second = kernel("b:f32 o:f32", "64", body);
             let list = || {
@@ -211,14 +213,46 @@ probes! {
         for body in [
             "o[gid.x] = select(0.0, b[gid.x], b[gid.x] > 0.0);",
             "let v = b[gid.x]; var w = v; if (v < 0.0) { w = 0.5 * v; } o[gid.x] = w;",
-            // And what counters choose.
-            "var s = 0.0; for (var k = 0u; k < 3u; k++) { s += b[gid.x] * select(0.5, 2.0, k == 1u); } o[gid.x] = s;",
         ] {
             let second = kernel("b:f32 o:f32", "64", body);
             let lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[3, 2], &[]);
             assert_eq!(changed_if_any(&lab), 0, "{body}");
             lab.check().fused(0);
         }
+    }
+
+    // What runs alone and what is fused are one text: a kernel alone hides what it hides in a fused one.
+    fn a_kernel_alone_hides_the_same() {
+        let first = kernel("a z", "64", "z[gid.x] = a[gid.x] | 1u;");
+        for (body, hides) in [
+            ("o[gid.x] = b[gid.x] + select(1.5, 2.5, p.x == p.y);", true),
+            ("o[gid.x] = b[gid.x] + f32(p.x - p.x) + 1.0;", true),
+            ("var s = 1.5; for (var k = 0u; k < p.x; k++) { s += b[gid.x]; } o[gid.x] = s;", true),
+            ("o[gid.x] = 0.0; for (var r = 0u; r < 3u; r++) { o[gid.x] += b[gid.x]; }", true),
+            ("var a = array<f32, 2>(1.5, 2.5); a[p.x & 1u] = b[gid.x]; o[gid.x] = a[p.y & 1u] + b[gid.x];", true),
+            ("var v = vec2(1.5, b[gid.x]); for (var k = 0u; k < p.x; k++) { v = v.yx; } o[gid.x] = v.x;", true),
+            ("o[gid.x] = b[gid.x] + f32(bitcast<u32>(b[gid.x]) - bitcast<u32>(z[gid.x]));", true),
+            // Nothing is chosen here, or by one float.
+            ("o[gid.x] = exp(b[gid.x]) * 0.5;", false),
+            ("o[gid.x] = max(b[gid.x], 0.0) + f32(i32(b[gid.x]));", false),
+            ("var s = b[gid.x]; for (var k = 0u; k < p.x; k++) { s += exp(b[gid.x]); } o[gid.x] = s;", false),
+        ] {
+            let second = kernel("b:f32 z:f32 o:f32", "64", body);
+            let alone = || Lab::new(N).submit(&second, GROUPS, &[3, 4, 2], &[3, 3]);
+            let fused = || Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]).submit(&second, GROUPS, &[3, 4, 2], &[3, 3]);
+            assert_eq!(alone().seen_through(SIGN).is_some(), hides, "{body}");
+            let words = |lab: Lab| lab.seen_through(1 << 23).map(|words| words[2]);
+            assert_eq!(words(alone()), words(fused()), "{body}");
+            fused().check().fused(0);
+        }
+    }
+
+    // What goes round in a loop and is a sum needs no operation a round.
+    fn sums_of_rounds_are_hidden_where_they_begin() {
+        let second = kernel("b:f32 o:f32", "64", "var s = 0.0; var m = -1e30; for (var k = 0u; k < p.x; k++) { m = max(m, b[k]); s += exp(b[k] - m) * b[k]; } o[gid.x] = s + m;");
+        let lab = Lab::new(N).submit(&second, GROUPS, &[3, 2], &[3, 3]);
+        // Two constants, and the counter.
+        assert_eq!(lab.instructions(128), 3);
     }
 
     // A compiler that knows nothing of a number knows that twice its bits differ from themselves in none.
@@ -326,6 +360,7 @@ probes! {
             ("", "vec2<f32>", "vec2<f32>(x, x + 1.0)", "t[gid.x].x / t[gid.x].y + t[gid.x].x", 1),
             ("", "vec4<f32>", "vec4<f32>(x)", "length(t[gid.x]) + t[gid.x].z", 1),
             ("", "mat2x2<f32>", "mat2x2<f32>(x, x, x, x)", "t[gid.x][1].x / 3.0", 1),
+            ("", "mat2x2<f32>", "mat2x2<f32>(x, x, x, x)", "(t[gid.x] * mat2x2<f32>(1.0, 0.5, 2.0, 1.0))[1].x / 3.0", 1),
             (
                 "struct S { x: f32, n: u32, v: vec2<f32> }\n---",
                 "S",

@@ -100,8 +100,9 @@ probes! {
                  let i = wid.x * 32u + lid.x + e * 16u; if (i < p.y) { t[a[i] % 2u] += 3u; z[i] = t[0]; }
              }");
         before_rows(&local, groups(N, 2), &[0, 1]).check().by_rounds(&[]);
+        // Floats that are made of the counter are hidden, whatever it is.
         let float = rounds("a z", 2, "z[i] = a[i] + u32(sqrt(f32(e + 4u)));");
-        before_rows(&float, groups(N, 2), &[0, 1]).check().by_rounds(&[]);
+        before_rows(&float, groups(N, 2), &[0, 1]).check().by_rounds(&[(0, 2)]);
         // As often as an argument says.
         let asked = kernel("a z", "16",
             "for (var e = 0u; e < p.z; e++) {

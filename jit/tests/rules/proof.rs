@@ -173,6 +173,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::NumbersAreNotHidden,
     Mutant::HiddenTwiceIsOpen,
     Mutant::ChoicesAreOpen,
+    Mutant::AloneIsOpen,
     Mutant::ArgumentsAreNotHidden,
     Mutant::ConstantsArePlain,
     // About the values that the items of a placed kernel write.

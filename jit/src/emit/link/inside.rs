@@ -52,7 +52,7 @@ impl Linker<'_> {
         };
         if self.hides_argument(number, ty) {
             let plain = code.value(&mut self.shared.builder, Op::Load, ty, vec![Operand::IdRef(pointer)]);
-            self.hide(0, (plain, ty), result, code);
+            self.hide((plain, ty), result, code);
         } else {
             code.0.push(Instruction::new(Op::Load, Some(ty), Some(result), vec![Operand::IdRef(pointer)]));
         }
@@ -166,14 +166,13 @@ impl Linker<'_> {
     ) -> Result<(), JitError> {
         let (ty, result) = self.result(inst)?;
         let (variable, path) = self.path(binding, indices, code)?;
-        let old = inst.result_id.unwrap_or(0);
-        if self.hiding(old, ty) == Hiding::None {
+        if self.hiding(ty) == Hiding::None {
             variable.load(&mut self.shared.builder, code, &path, ty, result);
         } else {
             // What is inside may be computed with: the variable's type has asked for what that takes.
             let plain = self.shared.builder.fresh();
             variable.load(&mut self.shared.builder, code, &path, ty, plain);
-            self.hide(old, (plain, ty), result, code);
+            self.hide((plain, ty), result, code);
         }
         Ok(())
     }

@@ -21,17 +21,11 @@ pub(in crate::emit) enum Hiding {
 }
 
 impl Hiding {
-    /// How a value is hidden that an access to a binding brings in. `is_own` says whether the kernel itself may have stored it,
-    /// `matters` whether it holds floats or becomes some; `in_memory` that it holds halves, which may be kept in memory and not be computed with.
-    pub(in crate::emit) fn of(
-        hidden: &Hidden,
-        binding: usize,
-        is_own: bool,
-        matters: bool,
-        in_memory: bool,
-    ) -> Self {
+    /// How a value is hidden that an access to a binding brings in. `matters` says whether it holds floats, `in_memory` that it holds
+    /// halves, which may be kept in memory and not be computed with.
+    pub(in crate::emit) fn of(hidden: &Hidden, binding: usize, matters: bool, in_memory: bool) -> Self {
         let is_met = hidden.bindings.get(binding).copied().unwrap_or(false);
-        if !matters || !(is_met || is_own && hidden.own) {
+        if !matters || !is_met {
             Self::None
         } else if in_memory {
             Self::Volatile
@@ -53,16 +47,15 @@ pub(in crate::emit) fn make_volatile(operands: &mut Vec<Operand>) {
 }
 
 impl Linker<'_> {
-    /// How the result, of type `ty`, of the present instruction is hidden; `result` is its id in the kernel.
-    pub(super) fn hiding(&self, result: Word, ty: Word) -> Hiding {
+    /// How the result, of type `ty`, of the present instruction is hidden.
+    pub(super) fn hiding(&self, ty: Word) -> Hiding {
         let Some(&(number, _)) = self.accesses.get(&self.at) else { return Hiding::None };
         let analysis = &self.normal.analysis;
         let builder = &self.shared.builder;
         Hiding::of(
             &self.member.hidden,
             analysis.accesses[number].binding,
-            self.normal.own_loads().get(number).copied().unwrap_or(false),
-            hide::holds_floats(builder, ty) || self.normal.floats.numbers.loads.contains(&result),
+            hide::holds_floats(builder, ty),
             !self.shared.halves && hide::holds_halves(builder, ty),
         )
     }
@@ -75,31 +68,10 @@ impl Linker<'_> {
             && (*halves || !hide::holds_halves(builder, ty))
     }
 
-    /// Hides a value, in the kernel the result `old`; `result` is its id from here on.
-    pub(super) fn hide(&mut self, old: Word, value: (Word, Word), result: Word, code: &mut Code) {
+    /// Hides a value; `result` is its id from here on.
+    pub(super) fn hide(&mut self, value: (Word, Word), result: Word, code: &mut Code) {
         let zero = self.zero();
-        let numbers = self.normal.floats.numbers.loads.contains(&old);
-        hide::hide(&mut self.shared.builder, code, zero, value, numbers, result);
-    }
-
-    /// Hides the number of which an instruction makes floats.
-    pub(super) fn hide_number(&mut self, inst: &Instruction, operands: &mut [Operand], code: &mut Code) {
-        let made = &self.normal.floats.numbers.made;
-        let at = inst.result_id.and_then(|id| made.get(&id)).copied();
-        let is_counted = inst.result_id.is_some_and(|id| self.normal.floats.numbers.counted.contains(&id));
-        let hides = match is_counted {
-            true => self.in_rounds,
-            false => self.recipe.zero.is_some() && !mutant!(NumbersAreNotHidden),
-        };
-        let Some(at) = at.filter(|_| hides) else { return };
-        let old = inst.operands.get(at).and_then(Operand::id_ref_any);
-        let ty = old.and_then(|old| self.value_types.get(&old)).copied();
-        let value = operands.get(at).and_then(Operand::id_ref_any);
-        if let (Some(value), Some(ty)) = (value, ty) {
-            let zero = self.zero();
-            let hidden = hide::hide_number(&mut self.shared.builder, code, zero, (value, ty));
-            operands[at] = Operand::IdRef(hidden);
-        }
+        hide::hide(&mut self.shared.builder, code, zero, value, result);
     }
 
     /// The zero, which is loaded where the body begins.

@@ -13,7 +13,6 @@ use rspirv::spirv::{BuiltIn, Op, SelectionControl, StorageClass, Word};
 use super::conditions::{Conditions, Order};
 use super::words::Polynomial;
 use crate::emit::entry::Blocks;
-use crate::emit::hide;
 use crate::emit::link::Shared;
 use crate::frontend::opcodes;
 
@@ -126,7 +125,6 @@ pub(super) struct Tracer<'a> {
     decorations: AHashMap<Word, Vec<Vec<Operand>>>,
     ids: Ids,
     values_of_ids: AHashMap<BuiltIn, Vec<[Word; 3]>>,
-    zero: Option<u16>,
     facts: AHashMap<Word, Fact>,
     /// What has been written, innermost branch last.
     known: Vec<AHashMap<Key, Word>>,
@@ -141,13 +139,12 @@ pub(super) struct Start {
     pub(super) frozen: AHashSet<Word>,
     pub(super) ids: Ids,
     pub(super) items: usize,
-    pub(super) zero: Option<u16>,
     pub(super) clamps: bool,
 }
 
 impl<'a> Tracer<'a> {
     pub(super) fn new(shared: &'a mut Shared, label: Word, start: Start) -> Self {
-        let Start { functions, frozen, ids, items, zero, clamps } = start;
+        let Start { functions, frozen, ids, items, clamps } = start;
         let mut decorations: AHashMap<Word, Vec<Vec<Operand>>> = AHashMap::new();
         for inst in &shared.builder.module.annotations {
             if let (Op::Decorate, Some((Operand::IdRef(id), rest))) =
@@ -170,7 +167,6 @@ impl<'a> Tracer<'a> {
             decorations,
             ids,
             values_of_ids: AHashMap::new(),
-            zero,
             facts: AHashMap::new(),
             known: vec![AHashMap::new()],
             memory: AHashMap::new(),
@@ -255,7 +251,7 @@ impl<'a> Tracer<'a> {
     fn phis(&mut self, frame: &mut Frame, body: &[Instruction], from: Word) -> Traced<()> {
         let mut all = Vec::new();
         for phi in body.iter().take_while(|inst| inst.class.opcode == Op::Phi) {
-            let (Some(result), Some(ty)) = (phi.result_id, phi.result_type) else { return Err(Other) };
+            let Some(result) = phi.result_id else { return Err(Other) };
             // Sides have met here: it has its value.
             if from == 0 && frame.values.contains_key(&result) {
                 continue;
@@ -264,10 +260,9 @@ impl<'a> Tracer<'a> {
             let found = pairs.find(|pair| pair.get(1).and_then(Operand::id_ref_any) == Some(from));
             let id = found.and_then(|pair| pair.first()?.id_ref_any()).ok_or(Other)?;
             let value = self.value(frame, id)?;
-            all.push((result, ty, value));
+            all.push((result, value));
         }
-        for (result, ty, value) in all {
-            let value = self.without_constant(value, ty)?;
+        for (result, value) in all {
             frame.values.insert(result, value);
         }
         Ok(())
@@ -347,7 +342,7 @@ impl<'a> Tracer<'a> {
         let mut all = Vec::new();
         for (result, ty, sides) in &chosen {
             let value = self.choose(condition, *ty, sides, &labels, computes)?;
-            all.push((*result, self.without_constant(value, *ty)?));
+            all.push((*result, value));
         }
         frame.values.extend(all);
         self.merge_memory(memories, condition, &labels, computes)?;
@@ -418,8 +413,7 @@ impl<'a> Tracer<'a> {
                 a
             } else {
                 let ty = self.fact(a.of(0)).ty;
-                let value = self.choose(condition, ty, &[a, b], labels, computes)?;
-                self.without_constant(value, ty)?
+                self.choose(condition, ty, &[a, b], labels, computes)?
             };
             self.memory.insert(place, value);
         }
@@ -473,24 +467,6 @@ impl<'a> Tracer<'a> {
         })
     }
 
-    fn is_constant(&self, id: Word) -> bool {
-        let constants = [
-            Op::Constant,
-            Op::ConstantTrue,
-            Op::ConstantFalse,
-            Op::ConstantComposite,
-            Op::ConstantNull,
-            Op::Undef,
-        ];
-        let inst = self.shared.builder.definitions.get(&id);
-        inst.is_some_and(|inst| constants.contains(&inst.class.opcode))
-    }
-
-    fn holds_floats(&self, ty: Word) -> bool {
-        let Shared { builder, halves, .. } = &*self.shared;
-        hide::holds_floats(builder, ty) && (*halves || !hide::holds_halves(builder, ty))
-    }
-
     /// What a condition is, if it is known.
     fn truth(&mut self, id: Word) -> Option<bool> {
         match self.shared.builder.definitions.get(&id)?.class.opcode {
@@ -509,40 +485,11 @@ impl<'a> Tracer<'a> {
         self.shared.builder.global(Op::Constant, Some(ty), vec![Operand::LiteralBit32(value)], Vec::new())
     }
 
-    /// A value that is no float constant where the kernel has none.
-    fn without_constant(&mut self, value: Value, ty: Word) -> Traced<Value> {
-        if !self.holds_floats(ty) {
-            return Ok(value);
-        }
-        self.each(&value, |this, id| if this.is_constant(id) { this.hidden(id, ty) } else { Ok(id) })
-    }
-
     fn each(&mut self, value: &Value, mut of: impl FnMut(&mut Self, Word) -> Traced<Word>) -> Traced<Value> {
         Ok(match value {
             Value::One(id) => Value::One(of(self, *id)?),
             Value::Each(all) => Value::from(all.iter().map(|&id| of(self, id)).collect::<Traced<_>>()?),
         })
-    }
-
-    /// A constant of which the driver's compiler knows nothing.
-    fn hidden(&mut self, id: Word, ty: Word) -> Traced<Word> {
-        let Some(slot) = self.zero.filter(|_| !mutant!(RoundsShowConstants)) else { return Ok(id) };
-        let Shared { builder, push, .. } = &mut *self.shared;
-        let number = builder.u32();
-        let code = &mut self.blocks.code;
-        let pointer = push.pointer(builder, code, slot, number, &[], number);
-        let zero = code.value(builder, Op::Load, number, vec![Operand::IdRef(pointer)]);
-        let hidden = if hide::holds_floats(builder, ty) {
-            let hidden = builder.fresh();
-            hide::hide(builder, code, zero, (id, ty), false, hidden);
-            hidden
-        } else {
-            hide::hide_number(builder, code, zero, (id, ty))
-        };
-        self.written += 4;
-        let words = self.opaque(hidden, ty);
-        self.facts.insert(hidden, Fact { ty, words, ..Fact::default() });
-        Ok(hidden)
     }
 
     fn instruction(&mut self, frame: &mut Frame, inst: &Instruction) -> Traced<()> {
@@ -631,7 +578,7 @@ impl<'a> Tracer<'a> {
                             this.write(Op::CompositeExtract, of, operands(id), &[])
                         })?;
                     }
-                    return self.without_constant(value, ty);
+                    return Ok(value);
                 }
                 Err(Other)
             }
@@ -742,7 +689,6 @@ impl<'a> Tracer<'a> {
         let (Some(ty), Some(result)) = (inst.result_type, inst.result_id) else { return Err(Other) };
         let decorations = self.decorations.get(&result).cloned().unwrap_or_default();
         let mut operands: Vec<Result<Value, Operand>> = Vec::with_capacity(inst.operands.len());
-        let floats = self.holds_floats(ty);
         for operand in &inst.operands {
             let Operand::IdRef(id) = operand else {
                 operands.push(Err(operand.clone()));
@@ -752,15 +698,7 @@ impl<'a> Tracer<'a> {
                 operands.push(Err(operand.clone()));
                 continue;
             }
-            let mut value = self.value(frame, *id)?;
-            if floats && inst.class.opcode != Op::Select && !self.is_constant(*id) {
-                // What is a constant here, and was none in the kernel.
-                value = self.each(&value, |this, id| {
-                    let ty = this.fact(id).ty;
-                    if this.is_constant(id) { this.hidden(id, ty) } else { Ok(id) }
-                })?;
-            }
-            operands.push(Ok(value));
+            operands.push(Ok(self.value(frame, *id)?));
         }
         let several = operands.iter().any(|operand| matches!(operand, Ok(Value::Each(_))));
         let count = if several { self.items } else { 1 };
@@ -778,11 +716,7 @@ impl<'a> Tracer<'a> {
             };
             all.push(id);
         }
-        let value = match inst.class.opcode {
-            Op::Select => self.without_constant(Value::from(all), ty)?,
-            _ => Value::from(all),
-        };
-        frame.values.insert(result, value);
+        frame.values.insert(result, Value::from(all));
         Ok(())
     }
 

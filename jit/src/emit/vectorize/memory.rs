@@ -1,7 +1,7 @@
 //! What a straight line loads and stores: arguments, elements one by one or as one vector, what stays inside.
 
 use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{Decoration, Op, StorageClass, Word};
+use rspirv::spirv::{Decoration, MemoryAccess, Op, StorageClass, Word};
 
 use super::seam::volatile;
 use super::{Passed, Value, Vectorizer};
@@ -28,7 +28,6 @@ impl Vectorizer<'_> {
         at: Option<(usize, usize)>,
     ) -> Result<Value, JitError> {
         let (base, indices) = self.path(inst)?;
-        let result = inst.result_id.unwrap_or(0);
         let old = inst.result_type.ok_or_else(|| self.error("load without a type"))?;
         let ty = self.global(old)?;
         match self.linked.roles.get(&base) {
@@ -42,24 +41,29 @@ impl Vectorizer<'_> {
                     .cloned()
                     .ok_or_else(|| self.error("internalized element that was not written"))?;
                 let value = self.cast(shared, code, value, found, ty);
-                match self.hiding(shared, at, result, ty) {
+                match self.hiding(shared, at, ty) {
                     Hiding::None => Ok(value),
-                    _ => self.hide(shared, code, passed, (value, ty), result),
+                    _ => self.hide(shared, code, passed, (value, ty)),
                 }
             }
             Some(Role::Same) => {
-                let hiding = self.hiding(shared, at, result, ty);
+                let hiding = self.hiding(shared, at, ty);
                 if self.is_wide(at) {
                     let value = self.wide_load(shared, code, passed, base, ty, at)?;
                     return match hiding {
                         Hiding::None => Ok(value),
-                        _ => self.hide(shared, code, passed, (value, ty), result),
+                        _ => self.hide(shared, code, passed, (value, ty)),
                     };
                 }
                 let pointers = self.pointers(shared, code, base, &indices, ty)?;
+                let is_volatile = inst.operands.iter().any(|operand| match operand {
+                    Operand::MemoryAccess(access) => access.contains(MemoryAccess::VOLATILE),
+                    _ => false,
+                });
                 let mut load = |pointer: Word| {
                     let operands = match hiding {
                         Hiding::Volatile => volatile(pointer),
+                        _ if is_volatile => volatile(pointer),
                         _ => vec![Operand::IdRef(pointer)],
                     };
                     code.value(&mut shared.builder, Op::Load, ty, operands)
@@ -69,7 +73,7 @@ impl Vectorizer<'_> {
                     Value::Each(pointers) => Value::Each(pointers.into_iter().map(load).collect()),
                 };
                 match hiding {
-                    Hiding::Word => self.hide(shared, code, passed, (value, ty), result),
+                    Hiding::Word => self.hide(shared, code, passed, (value, ty)),
                     _ => Ok(value),
                 }
             }
@@ -147,7 +151,7 @@ impl Vectorizer<'_> {
                 false => Value::One(load(0)),
             };
             return match self.hides_argument(shared, 0, ty) {
-                true => self.hide(shared, code, passed, (value, ty), 0),
+                true => self.hide(shared, code, passed, (value, ty)),
                 false => Ok(value),
             };
         };
@@ -160,7 +164,7 @@ impl Vectorizer<'_> {
         let slot = slot.ok_or_else(|| self.error("push constant that was not analysed"))?;
         let value = Value::One(passed.push(shared, code, slot, ty));
         match self.hides_argument(shared, leaf.unwrap_or(0), ty) {
-            true => self.hide(shared, code, passed, (value, ty), 0),
+            true => self.hide(shared, code, passed, (value, ty)),
             false => Ok(value),
         }
     }

@@ -43,8 +43,7 @@ impl Copy<'_> {
             id
         };
         // What the consumer loads as well, or has as an argument, it may have computed with.
-        let becomes_floats = self.producer.floats.numbers.loads.contains(&old);
-        if self.zero.is_some() && (self.import.holds_floats(ty) || becomes_floats) {
+        if self.zero.is_some() && self.import.holds_floats(ty) {
             value = self.hide(code, value, own)?;
         }
         self.values.insert(old, value);

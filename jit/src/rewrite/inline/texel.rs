@@ -172,10 +172,8 @@ impl Copy<'_> {
         let mut value = self.writer.fresh();
         code.push(Instruction::new(inst.class.opcode, Some(own), Some(value), operands));
         // What the consumer reads as well it may have computed with.
-        let loads = &self.producer.floats.numbers.loads;
-        let becomes_floats = loads.contains(&old) || loads.contains(&handle);
         let is_read = inst.class.opcode == Op::ImageRead;
-        if is_read && self.zero.is_some() && (self.import.holds_floats(ty) || becomes_floats) {
+        if is_read && self.zero.is_some() && self.import.holds_floats(ty) {
             value = self.hide(code, value, own)?;
         }
         self.values.insert(old, value);
