@@ -151,9 +151,9 @@ pub struct Certificate {
 
 /// Checks everything a plan rests on.
 pub fn certify(list: &[Submission], plan: &Plan, solver: &mut dyn Solver) -> Vec<Certificate> {
-    // What is proved of a placed kernel is proved of what it was placed as.
-    let submitted = list;
-    let asked = &*plan.report.renamed_list(list);
+    // What is proved of a placed kernel is proved of what it was placed as, and of a closed one of its closed form.
+    let submitted = plan.closed.as_deref().unwrap_or(list);
+    let asked = &*plan.report.renamed_list(submitted);
     let list = plan.rewritten.as_deref().unwrap_or(asked);
     let mut checker = Checker { list, plan, solver, found: Vec::new() };
     let mut values = submitted.to_vec();

@@ -86,6 +86,9 @@ pub struct Plan {
     /// Submissions as they were when they were placed, with their positions.
     #[cfg(feature = "certify")]
     pub(crate) placed: Vec<(usize, Submission)>,
+    /// The list in closed kernels, if there are some.
+    #[cfg(feature = "certify")]
+    pub(crate) closed: Option<Vec<Submission>>,
     /// The list that was planned, if some of it was rewritten.
     #[cfg(feature = "certify")]
     pub(crate) rewritten: Option<Vec<Submission>>,
@@ -112,10 +115,16 @@ pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
     #[cfg(feature = "certify")]
     if let Cow::Owned(closed) = &list {
         let mut plan = plan_any(closed, options, limits)?;
-        plan.rewritten.get_or_insert_with(|| closed.clone());
+        plan.closed = Some(closed.clone());
         return Ok(plan);
     }
     plan_any(&list, options, limits)
+}
+
+/// The list that [`plan`] plans in place of this one, and [`plan_unfused`] its members: under strict floats, of closed kernels.
+#[must_use]
+pub fn closed(list: &[Submission], float: FloatMode, limits: &Limits) -> Vec<Submission> {
+    closed::list(list, float, limits).into_owned()
 }
 
 /// Plans a list of kernels in their closed forms.

@@ -7,7 +7,7 @@ use vkfuse_interp::{AccessKind, Order, Program, Trace};
 use vkfuse_jit::kernel::BindingKind;
 use vkfuse_jit::plan::{
     BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, LoopFacts, Plan, Promote,
-    ShapeFacts, Step, Submission, overwrites, plan, plan_unfused,
+    ShapeFacts, Step, Submission, closed, overwrites, plan, plan_unfused,
 };
 
 use crate::again;
@@ -168,6 +168,8 @@ pub fn is_open(pool: &Pool, list: &List) -> bool {
 
 struct Case {
     limits: Limits,
+    given: Vec<Submission>,
+    /// In closed kernels, which are what is planned.
     submissions: Vec<Submission>,
     contents: Vec<Vec<u8>>,
 }
@@ -180,17 +182,20 @@ impl Case {
         if submissions.iter().any(|one| one.kernel.interface.has_subgroup_ops) {
             limits.subgroup_size = limits.subgroup_size.min(1) * 8;
         }
-        Ok(Self { limits, submissions, contents: list.contents() })
+        let given = submissions;
+        let submissions = closed(&given, FloatMode::Strict, &limits);
+        Ok(Self { limits, given, submissions, contents: list.contents() })
+    }
+
+    /// The kernels one by one.
+    fn alone(&self, list: &[Submission], float: FloatMode) -> Result<Vec<Step>, String> {
+        let steps = list.iter().map(|one| plan_unfused(one, float, &self.limits));
+        steps.collect::<Result<_, _>>().map_err(|error| error.to_string())
     }
 
     /// The run of the list as it stands, and its steps.
     fn unfused(&self) -> Result<(Outcome, Vec<Step>), Verdict> {
-        let steps: Vec<Step> = self
-            .submissions
-            .iter()
-            .map(|s| plan_unfused(s, FloatMode::Strict, &self.limits))
-            .collect::<Result<_, _>>()
-            .map_err(|error| Verdict::Skipped(error.to_string()))?;
+        let steps = self.alone(&self.given, FloatMode::Contract).map_err(Verdict::Skipped)?;
         let built = run::programs(&steps).map_err(Verdict::Skipped)?;
         let outcome =
             run::run(&self.contents, &steps, &built, Order::Forward, None).map_err(Verdict::Skipped)?;
@@ -224,9 +229,11 @@ impl Case {
 
     /// Who touches what, of those accesses that make a difference: loads that nothing needs are not in the forms that are
     /// fused, so the forms are what runs here. They have to give the bytes that the kernels give.
-    fn trace(&self, steps: &[Step], expected: &Outcome) -> Result<Trace, Failure> {
+    fn trace(&self, expected: &Outcome) -> Result<Trace, Failure> {
         let fail = |class, what: String| Failure { class, what, report: String::new() };
-        let mut built = run::programs(steps).map_err(|error| fail(Class::Internal, error))?;
+        let steps = self.alone(&self.submissions, FloatMode::Strict);
+        let steps = steps.map_err(|error| fail(Class::Internal, error))?;
+        let mut built = run::programs(&steps).map_err(|error| fail(Class::Internal, error))?;
         for (submission, built) in self.submissions.iter().zip(&mut built) {
             if let Ok(normal) = &submission.kernel.normal {
                 let words = normal.module.assemble();
@@ -235,7 +242,7 @@ impl Case {
             }
         }
         let mut trace = Trace::default();
-        let outcome = run::run(&self.contents, steps, &built, Order::Forward, Some(&mut trace))
+        let outcome = run::run(&self.contents, &steps, &built, Order::Forward, Some(&mut trace))
             .map_err(|error| fail(Class::Form, error))?;
         match difference(&self.contents, expected, &outcome, &[]) {
             Some((object, byte)) => Err(fail(Class::Form, format!("buffer {object} differs at byte {byte}"))),
@@ -264,11 +271,11 @@ impl Reference {
             Ok(case) => case,
             Err(verdict) => return Ok(Err(verdict)),
         };
-        let (expected, steps) = match case.unfused() {
+        let (expected, _) = match case.unfused() {
             Ok(run) => run,
             Err(verdict) => return Ok(Err(verdict)),
         };
-        let trace = case.trace(&steps, &expected)?;
+        let trace = case.trace(&expected)?;
         Ok(Ok(Self { case, expected: Arc::new(expected), trace: Arc::new(trace) }))
     }
 
@@ -305,7 +312,7 @@ impl Reference {
     /// # Errors
     /// [`Failure`] if what was planned is wrong.
     pub fn judge(&self) -> Result<Verdict, Failure> {
-        let Self { case: Case { limits, submissions, contents }, expected, trace } = self;
+        let Self { case: Case { limits, submissions, contents, .. }, expected, trace } = self;
         let fail = |class, what: String| Failure { class, what, report: String::new() };
         self.overwritten()?;
         let plan = plan(submissions, &FuseOptions::default(), limits)

@@ -33,6 +33,9 @@ pub(super) fn list<'a>(list: &'a [Submission], float: FloatMode, limits: &Limits
 }
 
 fn closed(one: &Submission, limits: &Limits) -> Option<Submission> {
+    if !one.kernel.zeros.is_empty() {
+        return None;
+    }
     let open = |reason: Reason| {
         let kernel = Specialized { normal: Err(reason), ..(*one.kernel).clone() };
         Some(Submission { kernel: Arc::new(kernel), ..one.clone() })
