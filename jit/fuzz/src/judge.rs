@@ -188,14 +188,14 @@ impl Case {
     }
 
     /// The kernels one by one.
-    fn alone(&self, list: &[Submission], float: FloatMode) -> Result<Vec<Step>, String> {
-        let steps = list.iter().map(|one| plan_unfused(one, float, &self.limits));
+    fn alone(list: &[Submission], float: FloatMode, limits: &Limits) -> Result<Vec<Step>, String> {
+        let steps = list.iter().map(|one| plan_unfused(one, float, limits));
         steps.collect::<Result<_, _>>().map_err(|error| error.to_string())
     }
 
     /// The run of the list as it stands, and its steps.
     fn unfused(&self) -> Result<(Outcome, Vec<Step>), Verdict> {
-        let steps = self.alone(&self.given, FloatMode::Contract).map_err(Verdict::Skipped)?;
+        let steps = Self::alone(&self.given, FloatMode::Contract, &self.limits).map_err(Verdict::Skipped)?;
         let built = run::programs(&steps).map_err(Verdict::Skipped)?;
         let outcome =
             run::run(&self.contents, &steps, &built, Order::Forward, None).map_err(Verdict::Skipped)?;
@@ -231,7 +231,9 @@ impl Case {
     /// fused, so the forms are what runs here. They have to give the bytes that the kernels give.
     fn trace(&self, expected: &Outcome) -> Result<Trace, Failure> {
         let fail = |class, what: String| Failure { class, what, report: String::new() };
-        let steps = self.alone(&self.submissions, FloatMode::Strict);
+        // With room for a zero behind all arguments: the forms have the bindings of the kernels then.
+        let limits = Limits { max_push_bytes: self.limits.max_push_bytes + 64, ..self.limits };
+        let steps = Self::alone(&self.submissions, FloatMode::Strict, &limits);
         let steps = steps.map_err(|error| fail(Class::Internal, error))?;
         let mut built = run::programs(&steps).map_err(|error| fail(Class::Internal, error))?;
         for (submission, built) in self.submissions.iter().zip(&mut built) {
