@@ -30,7 +30,8 @@ use ahash::{AHashMap, AHashSet};
 use crate::plan::rename::{Overwriting, Renamed};
 use crate::plan::reorder::Dependences;
 use crate::plan::{
-    FuseOptions, InterleaveFacts, Limits, Members, Plan, PlanError, Submission, plan_as, plan_in_order,
+    FuseOptions, InterleaveFacts, Limits, Members, Plan, PlanError, Submission, closed, plan_as,
+    plan_in_order,
 };
 use trial::Trial;
 
@@ -97,6 +98,8 @@ impl fmt::Display for Verdict {
 
 /// Validates the fused steps of a plan of a list, made with these options and limits. One verdict for each, in order.
 pub fn validate(list: &[Submission], options: &FuseOptions, limits: &Limits, of: &Plan) -> Vec<StepVerdict> {
+    // As it is planned.
+    let list = &*closed(list, options.float, limits);
     let fused = of.steps.iter().filter(|step| step.is_fused());
     let mut found: AHashMap<[u8; 32], Verdict> = AHashMap::new();
     let mut open: AHashSet<[u8; 32]> = fused.clone().map(|step| step.key).collect();
