@@ -62,7 +62,7 @@ fn texts(tokens: TokenStream, into: &mut Vec<String>) {
 /// Every message that the macros have is one that a case expects.
 #[test]
 fn no_message_is_left_out() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = std::env::current_dir().expect("the folder of the package");
     let read = |path: &Path, ending: &str| -> Vec<String> {
         let files = fs::read_dir(path).expect("a folder").map(|file| file.expect("a file").path());
         let chosen = files.filter(|file| file.extension().is_some_and(|extension| extension == ending));
