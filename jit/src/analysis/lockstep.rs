@@ -36,7 +36,7 @@ pub(crate) fn has_way(module: &Module) -> bool {
         let Some(last) = instructions.last().filter(|_| known) else { return false };
         let condition = last.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
         match last.class.opcode {
-            Op::Return | Op::Branch => true,
+            Op::Return | Op::Branch | Op::Unreachable => true,
             Op::BranchConditional if leaves_loop(block) => values.follows(condition, false),
             Op::BranchConditional => {
                 values.follows(condition, true) || computes(function, &cfg, &values, block)

@@ -178,7 +178,7 @@ probes! {
     }
 
     /// Lines of 64, of ranges of their own, with items that part.
-    fn lines_of_several_ranges_are_exact() {
+    fn items_of_lines_are_apart() {
         let half = |first: u32| kernel("a z", "64", &format!("let i = gid.x; if (i < p.x) {{ z[i + {first}u] = a[i] ^ 5u; }}"));
         let mut list = Lab::new(320);
         (list.limits.shape.lockstep, list.limits.shape.lanes) = (4, 1);
@@ -188,7 +188,7 @@ probes! {
         let list = list
             .submit_views(&half(0), [3, 1, 1], &views(&[0, 1]), &[160])
             .submit_views(&both, [5, 1, 1], &views(&[2, 3, 4]), &[320, 160]);
-        list.check().fused(0);
+        list.check().fused(0).in_lockstep(4, 12);
     }
 
     /// Barriers and loops of unknown length have no way for several items.
