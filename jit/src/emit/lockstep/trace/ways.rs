@@ -1,0 +1,67 @@
+//! What lies between the blocks of a function.
+
+use ahash::AHashSet;
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{Op, Word};
+
+use super::Frame;
+use crate::frontend::opcodes;
+
+/// Whether nothing happens from a block to the end of the function.
+pub(super) fn ends_at_once(frame: &Frame, mut at: Word) -> bool {
+    for _ in 0..frame.function.blocks.len() {
+        let Some(&block) = frame.blocks.get(&at) else { return false };
+        let [last] = frame.function.blocks[block].instructions.as_slice() else { return false };
+        match (last.class.opcode, last.operands.first()) {
+            (Op::Return, _) => return true,
+            (Op::Branch, Some(Operand::IdRef(next))) => at = *next,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Whether all that lies between a block and the one where sides meet only computes, and can be computed in vain.
+pub(super) fn computes(frame: &Frame, first: Word, meets: Word) -> bool {
+    let (mut open, mut seen) = (vec![first], AHashSet::new());
+    while let Some(label) = open.pop() {
+        if label == meets || !seen.insert(label) {
+            continue;
+        }
+        let Some(&block) = frame.blocks.get(&label) else { return false };
+        for inst in &frame.function.blocks[block].instructions {
+            let op = inst.class.opcode;
+            let fits = match op {
+                Op::Phi | Op::SelectionMerge | Op::BranchConditional | Op::Branch | Op::CopyObject => true,
+                op => opcodes::has(op, opcodes::PURE) && !opcodes::has(op, opcodes::DIVIDES),
+            };
+            let argument = matches!(op, Op::AccessChain | Op::Load);
+            if !fits && !argument {
+                return false;
+            }
+            if argument && !is_argument(frame, inst) {
+                return false;
+            }
+            if matches!(op, Op::Branch | Op::BranchConditional) {
+                let skipped = usize::from(op == Op::BranchConditional);
+                open.extend(inst.operands.iter().skip(skipped).filter_map(Operand::id_ref_any));
+            }
+        }
+    }
+    true
+}
+
+/// Whether a chain or load has to do with variables of which each invocation has its own, or with arguments at a constant place.
+fn is_argument(frame: &Frame, inst: &Instruction) -> bool {
+    let Some(base) = inst.operands.first().and_then(Operand::id_ref_any) else { return false };
+    let body = || frame.function.blocks.iter().flat_map(|block| &block.instructions);
+    let own = |id: Word| body().find(|inst| inst.result_id == Some(id));
+    match inst.class.opcode {
+        Op::Load => own(base).is_some_and(|chain| is_argument(frame, chain)),
+        // A chain on a global, with no index of the function's own.
+        _ => {
+            own(base).is_none()
+                && inst.operands[1..].iter().filter_map(Operand::id_ref_any).all(|index| own(index).is_none())
+        }
+    }
+}
