@@ -325,8 +325,17 @@ impl Lab {
     /// how many words of each buffer tell the two apart; `None` if nothing is hidden.
     pub(crate) fn seen_through(&self, zero: u32) -> Option<Vec<usize>> {
         let plan = plan(&self.submissions, &self.options, &self.limits).expect("the device can run it");
+        self.steps_seen_through(plan.steps, zero)
+    }
+
+    /// The same of its submissions as they run alone.
+    pub(crate) fn seen_through_alone(&self, zero: u32) -> Option<Vec<usize>> {
+        let alone = |one| plan_unfused(one, FloatMode::Strict, &self.limits).expect("the device can run it");
+        self.steps_seen_through(self.submissions.iter().map(alone).collect(), zero)
+    }
+
+    fn steps_seen_through(&self, mut steps: Vec<Step>, zero: u32) -> Option<Vec<usize>> {
         let contents = self.contents();
-        let mut steps = plan.steps.clone();
         let (usual, _) = run(self, &contents, &steps, Order::Forward).expect("a run");
         let mut hides = false;
         for step in &mut steps {

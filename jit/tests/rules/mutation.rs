@@ -1,8 +1,10 @@
 //! Weakens one rule of the analysis after the other and demands that the probes, or random lists, notice.
 //!
-//! `cargo test -p vkfuse-jit --features mutation --test rules mutation -- --nocapture` prints what noticed. With
-//! `VKFUSE_MUTATION_LISTS=N` each mutant also meets N random lists, whatever the probes say; without, random lists
-//! are tried only on mutants that no probe notices. `VKFUSE_MUTANTS=NAME,NAME` tries those mutants only.
+//! `cargo test -p vkfuse-jit --features mutation --test rules mutation -- --nocapture` prints what noticed first: the
+//! probe that the table in `docs/fusion-model.md` names is asked before the others. With `VKFUSE_MUTATION_ALL=1` all
+//! probes are asked, as the table counts them. With `VKFUSE_MUTATION_LISTS=N` each mutant also meets N random lists,
+//! whatever the probes say; without, random lists are tried only on mutants that no probe notices.
+//! `VKFUSE_MUTANTS=NAME,NAME` tries those mutants only.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -54,16 +56,31 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("weaknesses", super::weaknesses::ALL),
 ];
 
-/// Names of the probes that fail under a mutant.
-fn noticing(mutant: Mutant) -> Vec<String> {
+/// What the table in the documents says of a mutant.
+fn row(mutant: Mutant) -> &'static str {
+    let name = format!("| `{mutant:?}` |");
+    include_str!("../../../docs/fusion-model.md").lines().find(|line| line.starts_with(&name)).unwrap_or("")
+}
+
+/// Names of the probes that fail under a mutant; the first that does, unless all are asked.
+fn noticing(mutant: Mutant, all: bool) -> Vec<String> {
     if mutant.is_at_load() {
         forget_kernels();
     }
+    let said = row(mutant);
+    let mut probes: Vec<(String, fn())> = Vec::new();
+    for (file, of_file) in PROBES {
+        probes.extend(of_file.iter().map(|(name, probe)| (format!("{file}::{name}"), *probe)));
+    }
+    if !all {
+        probes.sort_by_key(|(name, _)| !said.contains(&format!("`{name}`")));
+    }
     let mut names = Vec::new();
-    for (file, probes) in PROBES {
-        for (name, probe) in *probes {
-            if with(mutant, || catch_unwind(probe)).is_err() {
-                names.push(format!("{file}::{name}"));
+    for (name, probe) in probes {
+        if with(mutant, || catch_unwind(probe)).is_err() {
+            names.push(name);
+            if !all {
+                break;
             }
         }
     }
@@ -86,6 +103,7 @@ const STOOD_IN_FOR: [Mutant; 1] = [Mutant::CounterOutlivesLoop];
 #[test]
 fn every_weakened_rule_is_noticed() {
     let asked: usize = std::env::var("VKFUSE_MUTATION_LISTS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let all = std::env::var("VKFUSE_MUTATION_ALL").is_ok_and(|value| value == "1");
     // Failing probes are what is wanted here: their messages would bury the table.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
@@ -99,7 +117,7 @@ fn every_weakened_rule_is_noticed() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(&mutant) = meant.get(next.fetch_add(1, Relaxed)) {
-                    let names = noticing(mutant);
+                    let names = noticing(mutant, all);
                     let lists = (asked > 0 || names.is_empty()).then(|| lists_notice(mutant, asked.max(200)));
                     rows.lock().expect("no thread panics").push((mutant, names, lists));
                 }
@@ -117,8 +135,10 @@ fn every_weakened_rule_is_noticed() {
             Some(true) => "wrong",
             Some(false) => "right",
         };
-        table.push_str(&format!("{mutant:?} | {} probes, first {first} | lists {lists}\n", names.len()));
+        let count = if all { format!("{} probes, first ", names.len()) } else { String::new() };
+        table.push_str(&format!("{mutant:?} | {count}{first} | lists {lists}\n"));
         let is_noticed = !names.is_empty() || lists == "wrong";
+        assert!(!row(mutant).is_empty(), "{mutant:?} has no row in docs/fusion-model.md");
         if is_noticed == STOOD_IN_FOR.contains(&mutant) {
             missed.push(format!("{mutant:?}: {}, noticed: {is_noticed}", mutant.what()));
         }
