@@ -138,7 +138,9 @@ fn every_weakened_rule_is_noticed() {
         let count = if all { format!("{} probes, first ", names.len()) } else { String::new() };
         table.push_str(&format!("{mutant:?} | {count}{first} | lists {lists}\n"));
         let is_noticed = !names.is_empty() || lists == "wrong";
-        assert!(!row(mutant).is_empty(), "{mutant:?} has no row in docs/fusion-model.md");
+        if row(mutant).is_empty() {
+            missed.push(format!("{mutant:?} has no row in docs/fusion-model.md"));
+        }
         if is_noticed == STOOD_IN_FOR.contains(&mutant) {
             missed.push(format!("{mutant:?}: {}, noticed: {is_noticed}", mutant.what()));
         }
