@@ -10,8 +10,9 @@ pub use vkfuse_jit::{
     },
     plan::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport,
-        InlineReport, InterleaveFacts, Internalization, LoopFacts, Members, Places, PlanError, Policy,
-        Promote, RenameReport, ReorderReport, Report, RewriteReport, ShapeFacts, SplitReport, TrustedReport,
+        InlineReport, InterleaveFacts, Internalization, LoopFacts, Members, NarrowFacts, Places, PlanError,
+        Policy, Promote, RenameReport, ReorderReport, Report, RewriteReport, ShapeFacts, SplitReport,
+        TrustedReport,
     },
 };
 pub(crate) use vkfuse_jit::{

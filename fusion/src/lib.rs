@@ -69,6 +69,7 @@
 //! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
 //! | `VKFUSE_SHAPE` | `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv`: the shape of dispatches whose kernels do not care for it; `,ITEMS` behind it: items that an invocation of other kernels without barriers does in lockstep |
 //! | `VKFUSE_INTERLEAVE` | `GROUPS` or `GROUPSxLEAST`: how many work-groups of kernels with barriers one work-group does side by side |
+//! | `VKFUSE_NARROW` | `INVOCATIONS` or `INVOCATIONSxBYTES`: how many invocations are left of a work-group of kernels with barriers, each of which does several |
 //! | `VKFUSE_KEEP` | bytes of elements that an invocation keeps in registers once it has loaded them |
 //! | `VKFUSE_UNROLL` | `ROUNDS` or `ROUNDSxAT_ONCE`: which loops of fused kernels are written out |
 //! | `VKFUSE_SUBGROUPS` | `1`: barriers of work-groups become those of sub-groups where that is enough |
@@ -147,7 +148,7 @@ pub mod device {
     //! What there is to run on.
 
     pub use crate::{
-        jit::{InterleaveFacts, LoopFacts, ShapeFacts},
+        jit::{InterleaveFacts, LoopFacts, NarrowFacts, ShapeFacts},
         vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer},
     };
 }
@@ -195,7 +196,10 @@ pub use crate::{
         Artifact, CacheStats, Difference, Event as CacheEvent, Explanation, NotCacheable, RecordedList,
         Recording, RecordingError,
     },
-    device::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, InterleaveFacts, LoopFacts, ShapeFacts},
+    device::{
+        DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, InterleaveFacts, LoopFacts, NarrowFacts,
+        ShapeFacts,
+    },
     error::{
         BindingName, BufferError, BuildError, DeviceError, FusionError, JitError, KernelError, KernelReason,
         PlanError, SubmitError, Unreadable,

@@ -90,7 +90,7 @@ pub(crate) mod wgpu;
 pub(crate) use allocate::MemoryKind;
 pub(crate) use caller::{CallerWork, Written};
 pub use caller::{Dependency, RawCommandBuffer, Scope};
-pub(crate) use caps::{Caps, PRIVATE_BYTES};
+pub(crate) use caps::{Caps, NARROW_BYTES, PRIVATE_BYTES};
 pub use caps::{DeviceInfo, DeviceKind, DeviceLimits};
 pub(crate) use clock::Profile;
 pub(crate) use command::{Barrier, BindingKind, BoundMemory, Command, Dispatch};

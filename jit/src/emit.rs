@@ -14,6 +14,7 @@ mod internal;
 mod lanes;
 mod link;
 mod lockstep;
+mod narrow;
 mod push;
 mod settled;
 mod step;
@@ -76,8 +77,13 @@ pub(crate) fn emit(
         }
         linked.push(link::link(&mut shared, recipe, member, kernel)?);
     }
-    if let Some(size) = recipe.subgroup {
-        weak::barriers(&mut shared, size, recipe.local_size[0]);
+    let weaken = |shared: &mut Shared| {
+        if let Some(size) = recipe.subgroup {
+            weak::barriers(shared, size, recipe.local_size[0]);
+        }
+    };
+    if recipe.narrow.is_none() {
+        weaken(&mut shared);
     }
     let mut entry = match recipe.coarsening {
         Some(coarsening) => coarsening::build(&mut shared, recipe, coarsening, &linked, kernels)?,
@@ -87,13 +93,23 @@ pub(crate) fn emit(
         entry = interleave::build(&mut shared, recipe, how, entry)?;
     }
     let mut local_size = recipe.local_size;
+    let narrow = match recipe.narrow {
+        Some(several) => narrow::build(&mut shared, recipe, several, entry)?.zip(recipe.narrow),
+        None => None,
+    };
+    if let Some((made, several)) = narrow {
+        entry = made;
+        local_size[0] /= several;
+    } else if recipe.narrow.is_some() {
+        weaken(&mut shared);
+    }
     if let Some(how) = recipe.lockstep
         && let Some(several) = lockstep::build(&mut shared, recipe, how, entry)?
     {
         entry = several;
         local_size[usize::from(how.axis)] /= how.items;
     }
-    if let Some(size) = recipe.subgroup {
+    if let Some(size) = recipe.subgroup.filter(|_| narrow.is_none()) {
         lanes::make(&mut shared, entry, size, recipe.local_size[0]);
     }
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));

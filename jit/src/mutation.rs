@@ -191,6 +191,13 @@ mutants! {
     AnyUseIsPlain: "shared memory is one for all work-groups whatever else they do to it",
     LastGroupIsFull: "the last work-group has as many to do as the others",
     LastGroupsNeedNoBarrier: "work-groups that are done one by one need no barrier between them",
+    // Several invocations by one.
+    InvocationsAreOne: "an invocation does one of the kernel's several times",
+    RestIsNobody: "invocations that are left do not have to divide a work-group",
+    RowsAreLines: "work-groups of several dimensions are lines of invocations",
+    #[load = true] SubgroupsStay: "kernels with sub-group operations have the same sub-groups in work-groups of fewer invocations",
+    FewerAreLeft: "work-groups of fewer invocations have half of those",
+    LeftAreOneSubgroup: "the invocations that are left of a work-group are one sub-group",
     // Loops that are written out.
     #[load = true] OneHalvingLess: "a loop that halves a constant ends one round before it does",
     TailIsFull: "all invocations go round as often as one does",

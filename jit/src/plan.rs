@@ -22,6 +22,7 @@ mod lockstep;
 mod mapping;
 mod members;
 mod must_write;
+mod narrow;
 mod pays;
 mod place;
 mod push;
@@ -48,6 +49,7 @@ pub use ingredients::Ingredients;
 pub use interleave::InterleaveFacts;
 pub use members::Members;
 pub use must_write::overwrites;
+pub use narrow::NarrowFacts;
 pub use report::{
     AloneReason, BarrierReason, BarrierReport, BufferReport, GroupReport, InlineReport, Places, RenameReport,
     ReorderReport, Report, RewriteReport, SplitReport, TrustedReport,

@@ -30,7 +30,7 @@ use ahash::{AHashMap, AHashSet};
 use crate::plan::rename::{Overwriting, Renamed};
 use crate::plan::reorder::Dependences;
 use crate::plan::{
-    FuseOptions, InterleaveFacts, Limits, Members, Plan, PlanError, Submission, closed, plan_as,
+    FuseOptions, InterleaveFacts, Limits, Members, NarrowFacts, Plan, PlanError, Submission, closed, plan_as,
     plan_in_order,
 };
 use trial::Trial;
@@ -165,12 +165,13 @@ fn same_code(
         Ok((plan, same))
     };
     let (plan, same) = made(limits)?;
-    if !same.is_empty() || limits.interleave.least <= 1 {
+    if !same.is_empty() || limits.interleave.least <= 1 && limits.narrow.least <= 1 {
         return Ok((plan, same));
     }
-    // An instance has few work-groups, and may be for a list of which several are done side by side.
+    // An instance has few work-groups, and may be for a list of which several are done side by side, or one by fewer invocations.
     let interleave = InterleaveFacts { least: 1, ..limits.interleave };
-    made(&Limits { interleave, ..*limits })
+    let narrow = NarrowFacts { least: 1, ..limits.narrow };
+    made(&Limits { interleave, narrow, ..*limits })
 }
 
 /// A difference is the last word; an agreement goes before an instance that says nothing.

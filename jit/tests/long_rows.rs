@@ -6,7 +6,9 @@ mod list;
 use list::{List, kernel};
 use vkfuse_fuzz::devices::desktop;
 use vkfuse_jit::RewriteReason;
-use vkfuse_jit::plan::{FuseOptions, InterleaveFacts, Limits, LoopFacts, Plan, Promote, ShapeFacts, plan};
+use vkfuse_jit::plan::{
+    FuseOptions, InterleaveFacts, Limits, LoopFacts, NarrowFacts, Plan, Promote, ShapeFacts, plan,
+};
 
 /// Elements of a buffer.
 const ELEMENTS: u32 = 1 << 26;
@@ -31,6 +33,7 @@ fn limits() -> Limits {
             private_bytes: 64,
             shared_bytes: 18 << 10,
         },
+        narrow: NarrowFacts { invocations: 32, least: 8192, private_bytes: 128, any_loops: false },
         loops: LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 },
         max_broadcast_bytes: Some(16 << 20),
         ..desktop()
@@ -123,6 +126,28 @@ fn what_stores_nothing_for_others_takes_rows_of_any_length() {
         {
             let plan = planned(parts, columns, &FuseOptions::default(), &limits());
             assert_eq!(dispatches(&plan), [parts.len()], "{name}, {columns}: {:#?}", plan.report);
+        }
+    }
+}
+
+#[test]
+fn rows_of_a_few_rounds_are_done_by_one_sub_group() {
+    for (name, parts) in
+        [("norm", NORM), ("softmax", SOFTMAX), ("flat softmax", FLAT_SOFTMAX), ("layer norm", LAYER_NORM)]
+    {
+        // Some invocations have nothing to do in rows of 64 and 1,000, and too much is in flight at once in those of 4,096.
+        for (columns, items) in [(64, 1), (256, 8), (1000, 1), (1024, 8), (4096, 1)] {
+            let plan = planned(parts, columns, &FuseOptions::default(), &limits());
+            let group = &plan.report.groups[0];
+            let work_group = [256 / items, 1, 1];
+            assert_eq!(
+                (group.items_per_invocation, group.work_group),
+                (items, work_group),
+                "{name}, {columns}"
+            );
+            let few = Limits { narrow: NarrowFacts { least: 1 << 20, ..limits().narrow }, ..limits() };
+            let plan = planned(parts, columns, &FuseOptions::default(), &few);
+            assert_eq!(plan.report.groups[0].items_per_invocation, 1, "{name}, {columns}: few work-groups");
         }
     }
 }

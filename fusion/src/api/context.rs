@@ -121,6 +121,7 @@ impl Context {
             kept_bytes: options.kept_bytes.unwrap_or_else(|| gpu.caps().kept_bytes()),
             kept_result_bytes: options.kept_bytes.unwrap_or_else(|| gpu.caps().kept_result_bytes()),
             interleave: options.interleave.unwrap_or_else(|| gpu.caps().interleave()),
+            narrow: options.narrow.unwrap_or_else(|| gpu.caps().narrow()),
             loops: options.loops.unwrap_or_else(|| gpu.caps().loops()),
             subgroup_size: gpu.caps().full_subgroups(options.subgroups),
             max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),

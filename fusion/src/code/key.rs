@@ -3,7 +3,7 @@
 use vkfuse_cache::{Key, Part, PartKind};
 
 use crate::{
-    jit::{InterleaveFacts, Limits, LoopFacts, Origin, ShapeFacts, Step},
+    jit::{InterleaveFacts, Limits, LoopFacts, NarrowFacts, Origin, ShapeFacts, Step},
     options::environment,
     vk::Gpu,
 };
@@ -114,6 +114,7 @@ fn device(limits: &Limits) -> Part {
         max_loop_rounds,
         shape,
         interleave,
+        narrow,
         loops,
         subgroup_size,
         kept_bytes,
@@ -133,6 +134,7 @@ fn device(limits: &Limits) -> Part {
         lanes,
     } = shape;
     let InterleaveFacts { work_groups, least, private_bytes, shared_bytes } = interleave;
+    let NarrowFacts { invocations, least: narrow_least, private_bytes: narrow_private, any_loops } = narrow;
     let LoopFacts { rounds, at_once, private_bytes: kept_private } = loops;
     Part::new()
         .u32("push-constant bytes", *max_push_bytes)
@@ -158,6 +160,10 @@ fn device(limits: &Limits) -> Part {
         .u32("side by side: left", *least)
         .u32("side by side: private bytes", *private_bytes)
         .u32("side by side: shared bytes", *shared_bytes)
+        .u32("narrow: invocations", *invocations)
+        .u32("narrow: work-groups", *narrow_least)
+        .u32("narrow: private bytes", *narrow_private)
+        .bool("narrow: any loops", *any_loops)
         .u32("written out: rounds", *rounds)
         .u32("written out: rounds at once", *at_once)
         .u32("written out: private bytes", *kept_private)
@@ -185,7 +191,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 28] = [
+        let changes: [fn(&mut Limits); 32] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -193,6 +199,10 @@ mod tests {
             |l| l.interleave.least += 1,
             |l| l.interleave.private_bytes += 4,
             |l| l.interleave.shared_bytes += 4,
+            |l| l.narrow.invocations += 1,
+            |l| l.narrow.least += 1,
+            |l| l.narrow.private_bytes += 4,
+            |l| l.narrow.any_loops = !l.narrow.any_loops,
             |l| l.loops.rounds += 1,
             |l| l.loops.at_once += 1,
             |l| l.loops.private_bytes += 4,

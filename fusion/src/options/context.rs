@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    jit::{InterleaveFacts, LoopFacts, Pass, ShapeFacts},
+    jit::{InterleaveFacts, LoopFacts, NarrowFacts, Pass, ShapeFacts},
     options::{cache::CacheOptions, environment, guard::CompileGuard},
     vk::DeviceSelector,
 };
@@ -20,6 +20,7 @@ pub struct ContextOptions {
     pub(crate) print_after: Vec<Pass>,
     pub(crate) shape: Option<ShapeFacts>,
     pub(crate) interleave: Option<InterleaveFacts>,
+    pub(crate) narrow: Option<NarrowFacts>,
     pub(crate) loops: Option<LoopFacts>,
     pub(crate) subgroups: Option<bool>,
     pub(crate) kept_bytes: Option<u32>,
@@ -47,6 +48,7 @@ impl ContextOptions {
             print_after: environment::print_after(),
             shape: environment::shape(),
             interleave: environment::interleave(),
+            narrow: environment::narrow(),
             loops: environment::loops(),
             subgroups: environment::subgroups(),
             kept_bytes: environment::kept_bytes(),
@@ -132,6 +134,14 @@ impl ContextOptions {
     #[must_use]
     pub fn interleave(mut self, interleave: InterleaveFacts) -> ContextOptions {
         self.interleave = Some(interleave);
+        self
+    }
+
+    /// Whether a work-group of a fused kernel with barriers is done by fewer invocations, instead of what is known to be best for the device. It
+    /// changes how fast a fused list runs, and never what comes out.
+    #[must_use]
+    pub fn narrow(mut self, narrow: NarrowFacts) -> ContextOptions {
+        self.narrow = Some(narrow);
         self
     }
 

@@ -9,6 +9,7 @@
 //! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which each module is printed to standard error, as text: their names with commas between, or `all`. Kernels that a cache has pass through none |
 //! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS`, `GROUPxITEMSv` or `GROUPxITEMSvROUNDS` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses; how many vectors one after another where the last one is not whole), each with `,ITEMS` behind it for the items of a work-group that an invocation does in lockstep |
 //! | `VKFUSE_INTERLEAVE` | how many work-groups of a fused kernel with barriers one work-group does side by side, instead of what is known to be best for the device: `GROUPS` or `GROUPSxLEAST` (how many work-groups are to be left of a dispatch, 1 if it is not said) |
+//! | `VKFUSE_NARROW` | how many invocations are left of a work-group of a fused kernel with barriers, each of which does several, instead of what is known to be best for the device: `INVOCATIONS` (0: it keeps its own), where all loops are written out, or `INVOCATIONSxBYTES`, with any loops (most bytes of private variables of all that one does) |
 //! | `VKFUSE_KEEP` | most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is known to be best for the device |
 //! | `VKFUSE_UNROLL` | which loops of a fused kernel are written out, instead of what is known to be best for the device: `ROUNDS` or `ROUNDSxAT_ONCE` (most rounds of a loop that is written out as a whole; rounds of a longer one that stand one after another, 1 if it is not said) |
 //! | `VKFUSE_SUBGROUPS` | `1` makes barriers of work-groups a sub-group's where that is enough, `0` leaves them, instead of what is known to be best for the device |
@@ -31,9 +32,9 @@ use std::{
 };
 
 use crate::{
-    jit::{InterleaveFacts, LoopFacts, Pass, ShapeFacts},
+    jit::{InterleaveFacts, LoopFacts, NarrowFacts, Pass, ShapeFacts},
     options::guard::CompileGuard,
-    vk::{DeviceSelector, PRIVATE_BYTES},
+    vk::{DeviceSelector, NARROW_BYTES, PRIVATE_BYTES},
 };
 
 /// The variable's value, unless it is unset or empty.
@@ -132,6 +133,29 @@ pub(crate) fn interleave() -> Option<InterleaveFacts> {
 fn parse_interleave(text: &str) -> Option<InterleaveFacts> {
     let (work_groups, least) = most_and_least(text)?;
     Some(InterleaveFacts { work_groups, least, private_bytes: PRIVATE_BYTES, shared_bytes: 0 })
+}
+
+/// `VKFUSE_NARROW`; what cannot be read counts as unset, with a warning.
+pub(crate) fn narrow() -> Option<NarrowFacts> {
+    let value = variable("VKFUSE_NARROW")?;
+    let facts = value.to_str().and_then(parse_narrow);
+    if facts.is_none() {
+        tracing::warn!(?value, "VKFUSE_NARROW is not INVOCATIONS or INVOCATIONSxBYTES: it is left aside");
+    }
+    facts
+}
+
+fn parse_narrow(text: &str) -> Option<NarrowFacts> {
+    let (invocations, bytes) = match text.split_once('x') {
+        None => (text, None),
+        Some((invocations, bytes)) => (invocations, Some(bytes.parse().ok()?)),
+    };
+    Some(NarrowFacts {
+        invocations: invocations.parse().ok()?,
+        least: 1,
+        private_bytes: bytes.unwrap_or(NARROW_BYTES),
+        any_loops: bytes.is_some(),
+    })
 }
 
 /// `VKFUSE_UNROLL`; what cannot be read counts as unset, with a warning.
@@ -332,6 +356,13 @@ mod tests {
         assert_eq!(parse_interleave("2x500"), facts(2, 500));
         assert_eq!(parse_interleave("2x"), None);
         assert_eq!(parse_interleave("two"), None);
+        let facts = |invocations, private_bytes, any_loops| {
+            Some(NarrowFacts { invocations, least: 1, private_bytes, any_loops })
+        };
+        assert_eq!(parse_narrow("32"), facts(32, NARROW_BYTES, false));
+        assert_eq!(parse_narrow("16x64"), facts(16, 64, true));
+        assert_eq!(parse_narrow("16x"), None);
+        assert_eq!(parse_narrow("few"), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Copied once when the device is opened, so that planning asks plain fields and never the driver.
 
-use crate::jit::{self, FloatControls, InterleaveFacts, LoopFacts, ShapeFacts, TextureKind};
+use crate::jit::{self, FloatControls, InterleaveFacts, LoopFacts, NarrowFacts, ShapeFacts, TextureKind};
 use vulkano::{
     Version,
     device::{
@@ -220,6 +220,8 @@ pub(crate) struct Caps {
     pub(crate) info: DeviceInfo,
     /// Whether it computes on the processor: then nobody polls for completion, which would take its cores.
     pub(crate) is_cpu: bool,
+    /// The driver is NVIDIA's own.
+    is_nvidia: bool,
     /// Nanoseconds of one timestamp tick; 0 where the queues have no timestamps.
     pub(crate) timestamp_period: f64,
     /// Whether the validation layer is active.
@@ -256,6 +258,14 @@ const WORK_GROUPS_LEFT: u32 = 2048;
 /// elements of each of four rows are faster than those of one, 16 of each of two are not.
 pub(crate) const PRIVATE_BYTES: u32 = 64;
 
+/// Bytes of private variables of all invocations of a work-group that one does. Measured (`performance.md`): one element of each of eight
+/// invocations, and four, are faster than work-groups of 256, 16 are slower.
+pub(crate) const NARROW_BYTES: u32 = 128;
+
+/// Work-groups of one sub-group each that fill a large device about twice: a processor takes 32 at once. Measured (`performance.md`): 8,192 gain more than
+/// they lose, 2,048 do not.
+const NARROW_GROUPS_LEFT: u32 = 8192;
+
 /// Bytes of shared memory of all work-groups side by side. Measured there: eight times 2 KiB and twice 6 are faster than once, four
 /// times 6 slower than twice.
 const SHARED_BYTES: u32 = 18 << 10;
@@ -270,6 +280,7 @@ impl Caps {
         let version = device.api_version();
         Caps {
             is_cpu: info.kind == DeviceKind::Cpu,
+            is_nvidia: p.driver_id == Some(DriverId::NvidiaProprietary),
             timestamp_period: if timestamp_bits > 0 { f64::from(p.timestamp_period) } else { 0.0 },
             validation,
             device_addresses: device.enabled_features().buffer_device_address,
@@ -306,6 +317,12 @@ impl Caps {
             private_bytes: PRIVATE_BYTES,
             shared_bytes: SHARED_BYTES,
         }
+    }
+
+    /// Whether work-groups of kernels with barriers are best done by one sub-group. Measured on NVIDIA's alone.
+    pub(crate) fn narrow(&self) -> NarrowFacts {
+        let invocations = if self.is_nvidia { self.info.subgroup_size } else { 0 };
+        NarrowFacts { invocations, least: NARROW_GROUPS_LEFT, private_bytes: NARROW_BYTES, any_loops: false }
     }
 
     /// Which loops of fused kernels are written out. Measured on an H200 (`performance.md`): rows of 128 rounds of their work-group are

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, Event, FusionProperties,
-    FusionWrapper, InterleaveFacts, Internalization, Kernel, LoopFacts, Outcome, Promote, Queue,
+    FusionWrapper, InterleaveFacts, Internalization, Kernel, LoopFacts, NarrowFacts, Outcome, Promote, Queue,
     QueueOptions, ShapeFacts,
 };
 use vkfuse_fuzz::wgsl::{Case, Generator, Legality, Random, Seams, Split, Verdict, run_unfused};
@@ -80,6 +80,14 @@ impl Device {
             private_bytes: 256,
             shared_bytes: 0,
         });
+        let narrow = [0, 32, 0, 8, 16].get(seed as usize % 5).filter(|&&left| left > 0);
+        let narrow = narrow.map(|&invocations| NarrowFacts {
+            invocations,
+            least: 1,
+            private_bytes: 1024,
+            any_loops: true,
+        });
+        let options = narrow.into_iter().fold(options, ContextOptions::narrow);
         let options = options.kept_bytes([0, 64][seed as usize % 2]);
         let written_out = [(16, 1), (2, 2), (64, 4), (0, 2), (4, 3)][seed as usize % 5];
         let options =
@@ -232,6 +240,8 @@ impl Device {
             split: Split::of(&report.plan),
             reordered: report.plan.reordered.is_some(),
             renamed: report.plan.renamed.len(),
+            // What is reported does not tell them from items by element.
+            narrow: 0,
         })
     }
 

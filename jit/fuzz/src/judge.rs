@@ -6,8 +6,8 @@ use rspirv::binary::Assemble as _;
 use vkfuse_interp::{AccessKind, Order, Program, Trace};
 use vkfuse_jit::kernel::BindingKind;
 use vkfuse_jit::plan::{
-    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, LoopFacts, Plan, Promote,
-    ShapeFacts, Step, Submission, closed, overwrites, plan, plan_unfused,
+    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, LoopFacts, NarrowFacts, Plan,
+    Promote, ShapeFacts, Step, Submission, closed, overwrites, plan, plan_unfused,
 };
 
 use crate::again;
@@ -98,6 +98,14 @@ const SHAPES: [(u32, u32, bool); 8] = [
 /// Work-groups that one does side by side, under each of these shapes.
 const SIDE_BY_SIDE: [u32; 8] = [1, 2, 4, 1, 3, 2, 1, 2];
 
+/// Work-groups that are done by fewer invocations.
+const NARROW: [NarrowFacts; 8] = {
+    const fn left(invocations: u32) -> NarrowFacts {
+        NarrowFacts { invocations, least: 1, private_bytes: 1024, any_loops: true }
+    }
+    [left(0), left(8), left(0), left(4), left(2), left(0), left(16), left(1)]
+};
+
 /// Loops that are written out.
 const WRITTEN_OUT: [LoopFacts; 5] = [
     LoopFacts { rounds: 16, at_once: 1, private_bytes: 256 },
@@ -124,6 +132,7 @@ pub(crate) fn limits(list: &List) -> Limits {
         kept_bytes: [0, 16, 64][list.shape as usize % 3],
         kept_result_bytes: [0, 16, 64][list.shape as usize / 3 % 3],
         interleave: InterleaveFacts { work_groups, least: 1, private_bytes: 256, shared_bytes: 0 },
+        narrow: NARROW[list.shape as usize % NARROW.len()],
         loops: WRITTEN_OUT[list.shape as usize % WRITTEN_OUT.len()],
         subgroup_size: [8, 4, 0, 2, 16][list.shape as usize / 3 % 5],
         max_push_bytes: [256, 16, 32, 4, 0][list.shape as usize / 2 % 5],

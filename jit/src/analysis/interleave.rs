@@ -1,4 +1,4 @@
-//! How one invocation can do a function for several work-groups side by side.
+//! How one invocation can do a function for several work-groups side by side, or for several invocations of its work-group.
 //!
 //! The work-groups have the local id of the invocation in common, and the arguments. A branch whose condition is made of these
 //! alone goes the same way for all of them, so what it leads to can be done for all of them together, barriers included. A branch
@@ -19,16 +19,18 @@
 //! - memory that is reached by device addresses
 
 mod components;
+mod ends;
 mod shared;
 mod side;
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
+use rspirv::spirv::{BuiltIn, Decoration, Op, Scope, StorageClass, Word};
 
 use super::cfg::Cfg;
 use crate::frontend::opcodes;
 use components::{ALL, Mask};
+pub(crate) use ends::join_ends;
 pub(crate) use shared::{Manners, manners};
 pub(crate) use side::loads_by_side;
 
@@ -246,14 +248,14 @@ pub(crate) fn manner(
         return Err(Alone::Initialized);
     }
     let of_invocations = globals.sides == Sides::Invocations;
-    if of_invocations && globals.subgroups {
+    if of_invocations && globals.subgroups && !mutant!(SubgroupsStay) {
         return Err(Alone::Subgroup);
     }
     let types: AHashMap<Word, Word> =
         function.all_inst_iter().filter_map(|inst| Some((inst.result_id?, inst.result_type?))).collect();
     for inst in function.all_inst_iter() {
         let op = inst.class.opcode;
-        if is_subgroup(op) {
+        if is_subgroup(op) || of_invocations && waits_for_others(inst, globals) {
             return Err(Alone::Subgroup);
         }
         if opcodes::has(op, opcodes::ATOMIC) {
@@ -298,6 +300,13 @@ pub(crate) fn manner(
 /// Whether an instruction is one of a sub-group: `OpGroup…`, `OpGroupNonUniform…` and those of the extensions, by their numbers.
 fn is_subgroup(op: Op) -> bool {
     matches!(op as u32, 261..=272 | 333..=366 | 4421..=4432 | 5571..=5580 | 6401..=6408)
+}
+
+/// Whether an instruction is a barrier of other invocations than those of a work-group.
+fn waits_for_others(inst: &Instruction, globals: &Globals) -> bool {
+    let scope = inst.operands.first().and_then(Operand::id_ref_any);
+    let scope = scope.and_then(|id| globals.constants.get(&id).copied());
+    inst.class.opcode == Op::ControlBarrier && scope != Some(Scope::Workgroup as u32)
 }
 
 struct Flow<'a> {

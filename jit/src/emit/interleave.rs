@@ -1,4 +1,4 @@
-//! Several work-groups in one, side by side.
+//! Several work-groups in one, side by side; or a work-group by fewer invocations ([`super::narrow`]), each of which does several of the kernel's.
 //!
 //! Each invocation does what the invocations of its local id do in `G` work-groups that follow each other: a load of one, the
 //! same load of the next, and so on, then what comes after it. One barrier serves all of them. What of a function has to be
@@ -16,6 +16,7 @@
 //! - control flow around barriers is what it was in the kernel
 
 mod ids;
+mod ranges;
 
 use std::rc::Rc;
 
@@ -24,12 +25,39 @@ use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::{Op, StorageClass, Word};
 
 use super::JitError;
+use super::builder::Builder;
 use super::entry::Blocks;
 use super::link::Shared;
-use crate::analysis::interleave::{Construct, Globals, Manner, Manners, Sides, manners};
+use crate::analysis::interleave::{Alone, Construct, Globals, Manner, Manners, Sides, join_ends, manners};
 use crate::plan::recipe::{Interleave, Recipe};
+use ranges::Ranges;
 
-/// One of the work-groups that an invocation does.
+/// What an invocation does several of, side by side.
+#[derive(Clone, Copy)]
+pub(super) enum Several {
+    /// Work-groups that follow each other, and the invocation of its local id in each.
+    Groups(Interleave),
+    /// Invocations of its work-group, of which so many are left.
+    Invocations { left: u32 },
+}
+
+impl Several {
+    fn sides(self) -> Sides {
+        match self {
+            Self::Groups(how) => Sides::GroupsAlong(how.axis),
+            Self::Invocations { .. } => Sides::Invocations,
+        }
+    }
+
+    fn axis(self) -> usize {
+        match self {
+            Self::Groups(how) => usize::from(how.axis),
+            Self::Invocations { .. } => 0,
+        }
+    }
+}
+
+/// One of the work-groups, or of the invocations, that an invocation does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum One {
     /// By its number among those that are side by side.
@@ -79,7 +107,7 @@ pub(super) fn build(
     how: Interleave,
     entry: Word,
 ) -> Result<Word, JitError> {
-    let mut weaver = Weaver::new(shared, recipe, how)?;
+    let mut weaver = Weaver::new(shared, recipe, Several::Groups(how), how.groups)?;
     let together = weaver.version(entry, Version::Together)?;
     let main = match how.total {
         None => together,
@@ -92,10 +120,42 @@ pub(super) fn build(
     Ok(main)
 }
 
+/// Writes the invocations of the kernel's work-group with this entry point side by side, `several` by each of those that are left; returns the id of the new
+/// entry point, or none if the kernel has no such way.
+pub(super) fn build_narrow(
+    shared: &mut Shared,
+    recipe: &Recipe,
+    several: u32,
+    entry: Word,
+) -> Result<Option<Word>, JitError> {
+    let what = Several::Invocations { left: recipe.local_size[0] / several };
+    shared.builder.module.functions.iter_mut().for_each(join_ends);
+    let frozen = shared.bindings.frozen(&recipe.bindings).collect();
+    let found = ways(&shared.builder, frozen, what);
+    if !found.is_ok_and(|(_, known)| matches!(known.of.get(&entry), Some(Manner::Together { .. }))) {
+        return Ok(None);
+    }
+    let mut weaver = Weaver::new(shared, recipe, what, several)?;
+    let together = weaver.version(entry, Version::Together)?;
+    weaver.decorate();
+    Ok(Some(together))
+}
+
+/// What is known of the functions of a finished kernel.
+fn ways(builder: &Builder, frozen: AHashSet<Word>, what: Several) -> Result<(Globals, Manners), Alone> {
+    let module = &builder.module;
+    let mut globals = Globals::of(module.types_global_values.iter(), module.annotations.iter(), what.sides());
+    globals.frozen = frozen;
+    let manners = manners(&module.functions, &mut globals)?;
+    Ok((globals, manners))
+}
+
 struct Weaver<'a> {
     shared: &'a mut Shared,
-    how: Interleave,
-    /// Local size in the dimension in which the work-groups follow each other.
+    what: Several,
+    /// How many are side by side.
+    several: u32,
+    /// Local size of the kernel in the dimension in which the work-groups, or invocations, follow each other.
     local: u32,
     globals: Globals,
     originals: AHashMap<Word, Rc<Original>>,
@@ -106,6 +166,8 @@ struct Weaver<'a> {
     /// Holds the number of one of the last work-groups.
     rest: Option<Word>,
     versions: AHashMap<(Word, Version), Word>,
+    /// What is known of local ids, where invocations are side by side, and of what is made of them.
+    ranges: Ranges,
     /// What became of the ids of the functions.
     renamed: AHashMap<Word, Vec<Word>>,
 }
@@ -124,15 +186,12 @@ struct Body<'a> {
 }
 
 impl<'a> Weaver<'a> {
-    fn new(shared: &'a mut Shared, recipe: &Recipe, how: Interleave) -> Result<Self, JitError> {
+    fn new(shared: &'a mut Shared, recipe: &Recipe, what: Several, several: u32) -> Result<Self, JitError> {
         let builder = &mut shared.builder;
-        let functions = std::mem::take(&mut builder.module.functions);
-        let module = &builder.module;
-        let sides = Sides::GroupsAlong(how.axis);
-        let mut globals = Globals::of(module.types_global_values.iter(), module.annotations.iter(), sides);
-        globals.frozen = shared.bindings.frozen(&recipe.bindings).collect();
-        let Manners { mut of, one } = manners(&functions, &mut globals)
+        let (globals, manners) = ways(builder, shared.bindings.frozen(&recipe.bindings).collect(), what)
             .map_err(|alone| JitError::new("interleave", alone.to_string()))?;
+        let Manners { mut of, one } = manners;
+        let functions = std::mem::take(&mut builder.module.functions);
         let mut originals = AHashMap::new();
         for function in functions {
             let id = function.def_id().unwrap_or(0);
@@ -146,21 +205,38 @@ impl<'a> Weaver<'a> {
             let Some(Operand::StorageClass(class)) = inst.operands.first() else { continue };
             if globals.own.contains(&id) && !globals.common.contains(&id) {
                 let mut all = vec![id];
-                all.extend((1..how.groups).map(|_| match mutant!(SharedMemoryIsOne) {
+                all.extend((1..several).map(|_| match mutant!(SharedMemoryIsOne) {
                     true => id,
                     false => builder.variable(*class, pointer, None),
                 }));
                 own.insert(id, all);
             }
         }
-        let rest = how.total.map(|_| {
+        let total = match what {
+            Several::Groups(how) => how.total,
+            Several::Invocations { .. } => None,
+        };
+        let rest = total.map(|_| {
             let number = builder.u32();
             let pointer = builder.pointer(StorageClass::Private, number);
             builder.variable(StorageClass::Private, pointer, None)
         });
-        let local = recipe.local_size[usize::from(how.axis)];
-        let (versions, renamed) = (AHashMap::new(), AHashMap::new());
-        Ok(Self { shared, how, local, globals, originals, own, one, rest, versions, renamed })
+        let local = recipe.local_size[what.axis()];
+        let (versions, renamed, ranges) = (AHashMap::new(), AHashMap::new(), Ranges::default());
+        Ok(Self {
+            shared,
+            what,
+            several,
+            local,
+            globals,
+            originals,
+            own,
+            one,
+            rest,
+            versions,
+            ranges,
+            renamed,
+        })
     }
 
     /// The id of a version of a function, which is written if it is new.
@@ -181,7 +257,7 @@ impl<'a> Weaver<'a> {
         let (groups, apart, varying) = match (version, &original.manner) {
             (Version::Alone(one), _) => (vec![one], &[][..], None),
             (Version::Together, Manner::Together { apart, varying }) => {
-                ((0..self.how.groups).map(One::Numbered).collect(), apart.as_slice(), Some(varying))
+                ((0..self.several).map(One::Numbered).collect(), apart.as_slice(), Some(varying))
             }
             (Version::Together, Manner::InTurn) => {
                 return Err(JitError::new("interleave", "nothing to do side by side"));
@@ -260,6 +336,14 @@ impl<'a> Weaver<'a> {
         for place in 0..body.groups.len() {
             let which = Which::Only(place);
             if !one.is_loop {
+                if self.is_passed_by(body, one, place) {
+                    let next = body.label(one.merge).of(place);
+                    body.blocks.code.effect(Op::Branch, vec![Operand::IdRef(next)]);
+                    if place + 1 < body.groups.len() {
+                        body.blocks.next(next);
+                    }
+                    continue;
+                }
                 let length = blocks[one.header].instructions.len();
                 for inst in &blocks[one.header].instructions[length.saturating_sub(2)..] {
                     self.instruction(body, inst, which)?;
@@ -340,7 +424,13 @@ impl<'a> Weaver<'a> {
                 _ => self.operands(body, inst, which, place),
             };
             let result = inst.result_id.map(|id| self.renamed(body, id, place));
-            let copy = Instruction::new(inst.class.opcode, inst.result_type, result, operands);
+            let mut copy = Instruction::new(inst.class.opcode, inst.result_type, result, operands);
+            if matches!(self.what, Several::Invocations { .. })
+                && let Some(truth) = self.ranges.follow(&self.shared.builder, &copy)
+            {
+                let truth = vec![Operand::IdRef(self.shared.builder.truth(truth))];
+                copy = Instruction::new(Op::CopyObject, inst.result_type, result, truth);
+            }
             body.blocks.code.0.push(copy);
         }
         Ok(())

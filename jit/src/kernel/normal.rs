@@ -1,5 +1,6 @@
 //! A kernel in normal form with its analysis: what the planner and the emitter work on.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use ahash::AHashSet;
@@ -11,7 +12,7 @@ use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::floats::{FloatUse, Floats, Open};
 use crate::analysis::if_conversion::{StraightLine, straight_line};
-use crate::analysis::interleave::{Alone, Globals, has_barrier, loads_by_side, manner};
+use crate::analysis::interleave::{Alone, Globals, Sides, has_barrier, join_ends, loads_by_side, manner};
 use crate::analysis::layout::Types;
 use crate::analysis::{self, KernelAnalysis};
 
@@ -33,6 +34,8 @@ pub struct NormalKernel {
     pub(crate) execution_modes: Vec<String>,
     /// Whether it has barriers, if its work-groups can be done side by side. Worked out when it is first asked for.
     side_by_side: OnceLock<Result<bool, Alone>>,
+    /// The same of several invocations of a work-group. Worked out when it is first asked for.
+    narrow: OnceLock<Result<bool, Alone>>,
     /// See [`loads_by_side`]. Worked out when it is first asked for.
     loads_by_side: OnceLock<[u32; 3]>,
     /// Reads that may find what the kernel wrote. Worked out when it is first asked for.
@@ -72,6 +75,7 @@ impl NormalKernel {
             push_block,
             execution_modes,
             side_by_side: OnceLock::new(),
+            narrow: OnceLock::new(),
             loads_by_side: OnceLock::new(),
             behind_stores: OnceLock::new(),
             planned_push: OnceLock::new(),
@@ -85,10 +89,29 @@ impl NormalKernel {
 
     /// The same where these blocks end in branches that go one way in every invocation.
     pub(crate) fn waits_without(&self, settled: impl Iterator<Item = usize>) -> Result<bool, Alone> {
+        self.waits(Sides::Groups, settled)
+    }
+
+    /// Whether there is a barrier in it, if several invocations of a work-group, which is a line, can be done by one.
+    pub(crate) fn waits_by_fewer(&self, settled: &[usize]) -> Result<bool, Alone> {
+        let plainly = *self.narrow.get_or_init(|| self.waits(Sides::Invocations, std::iter::empty()));
+        match settled {
+            [] => plainly,
+            _ => plainly.or_else(|_| self.waits(Sides::Invocations, settled.iter().copied())),
+        }
+    }
+
+    fn waits(&self, sides: Sides, settled: impl Iterator<Item = usize>) -> Result<bool, Alone> {
         let Some(function) = self.module.functions.first() else { return Ok(false) };
+        let mut function = Cow::Borrowed(function);
+        if sides == Sides::Invocations {
+            join_ends(function.to_mut());
+        }
         let none = AHashSet::new();
-        manner(function, &Globals::of_module(&self.module), &none, &settled.collect())?;
-        Ok(has_barrier(function, &none))
+        let module = &self.module;
+        let globals = Globals::of(module.types_global_values.iter(), module.annotations.iter(), sides);
+        manner(&function, &globals, &none, &settled.collect())?;
+        Ok(has_barrier(&function, &none))
     }
 
     /// What loads of shared memory cost, by the side along which work-groups are done side by side.

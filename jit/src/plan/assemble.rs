@@ -13,6 +13,7 @@ use super::lanes;
 use super::load_once::{self, Kept};
 use super::lockstep;
 use super::mapping::Layout;
+use super::narrow;
 use super::push::{MOST_WITH_BUFFER, PushBlock};
 use super::recipe::{
     Hidden, Interleave, Internal, KeptLoad, Lockstep, Mapping, Member, Recipe, Remap, Settled, Target,
@@ -209,23 +210,32 @@ pub(crate) fn fused(
         None => settled::branches(list, uses, &mut group),
     };
     let parts = interleave::Parts { granted: &granted, kept: &kept, unrolled: &unrolled, settled: &settled };
-    let together = match &chosen {
-        Some(_) => Ok(None),
-        None => interleave::choose(list, &group, parts, !barriers.is_empty(), limits),
+    let narrow = match &chosen {
+        Some(_) => None,
+        None => narrow::choose(list, &group, parts, !barriers.is_empty(), limits),
+    };
+    let together = match (&chosen, narrow) {
+        (Some(_), _) | (_, Some(_)) => Ok(None),
+        _ => interleave::choose(list, &group, parts, !barriers.is_empty(), limits),
     };
     let (together, alone) = together.map_or_else(|why| (None, Some(why)), |together| (together, None));
     let lockstep = match (&chosen, together) {
-        (None, None) if barriers.is_empty() => lockstep::choose(list, &group, &granted, limits),
+        (None, None) if narrow.is_none() && barriers.is_empty() => {
+            lockstep::choose(list, &group, &granted, limits)
+        }
         _ => None,
     };
     let loads_kept = kept.iter().flat_map(|one| &one.loads).filter(|load| load.again).count() as u32;
-    let parts = Parts { granted: &granted, barriers, chosen, unrolled, settled, kept, together, lockstep };
+    let parts =
+        Parts { granted: &granted, barriers, chosen, unrolled, settled, kept, together, lockstep, narrow };
     let (step, full) = step(list, &group, options, limits, parts);
     plan.report.groups.push(GroupReport {
         members: members.into(),
         fused: true,
         work_group: step.local_size(),
-        items_per_invocation: items_per_invocation.max(step.items_in_lockstep()),
+        items_per_invocation: items_per_invocation
+            .max(step.items_in_lockstep())
+            .max(step.invocations_by_one()),
         loads_kept,
         work_groups: step.work_groups_side_by_side(),
         push_buffer_bytes: step.push_buffer().map_or(0, |_| step.push.len() as u32 - step.push_bytes()),
@@ -302,6 +312,7 @@ struct Parts<'a> {
     kept: Vec<Kept>,
     together: Option<SideBySide>,
     lockstep: Option<Lockstep>,
+    narrow: Option<u32>,
 }
 
 /// The step of a group, and why its work-groups are not side by side if there is no room for their number.
@@ -312,7 +323,7 @@ fn step(
     limits: &Limits,
     parts: Parts<'_>,
 ) -> (Step, Option<AloneReason>) {
-    let Parts { granted, barriers, chosen, unrolled, settled, kept, together, lockstep } = parts;
+    let Parts { granted, barriers, chosen, unrolled, settled, kept, together, lockstep, narrow } = parts;
     let range = group.start..group.end();
     let mut push = PushBlock::default();
     let mut bindings: SmallVec<[Bound; 8]> = SmallVec::new();
@@ -362,7 +373,13 @@ fn step(
             alone = Some(AloneReason::PushConstants { needed, limit });
         }
     }
-    let subgroup = if chosen.is_none() { lanes::choose(list, group, &unrolled, limits) } else { None };
+    let subgroup = match (&chosen, narrow) {
+        (Some(_), _) => None,
+        // Then barriers are theirs, if that is all that is left of a work-group.
+        (_, Some(several)) => lanes::fitting(list, group, limits)
+            .filter(|size| group.layout.shape.local[0] / several == *size || mutant!(LeftAreOneSubgroup)),
+        _ => lanes::choose(list, group, &unrolled, limits),
+    };
     let behind = if has_buffer && push.size() > limit { push.move_behind(limit) } else { None };
     let mut recipe = Recipe {
         float: options.float,
@@ -380,6 +397,7 @@ fn step(
         kept: kept.iter().map(|one| Internal { kind: Internalization::Private, slots: one.slots }).collect(),
         interleave,
         lockstep: lockstep.filter(|_| subgroup.is_none() && behind.is_none()),
+        narrow,
         subgroup,
     };
     for (index, one) in (0..).zip(kept) {

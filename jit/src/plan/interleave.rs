@@ -137,7 +137,7 @@ pub(crate) fn choose(
 
 /// Whether all loops go round seldom enough if they are done for so many work-groups, one after another: constructs that are apart are,
 /// and all of it where few work-groups are left.
-fn fits(group: &Group, groups: u32, limit: u64) -> bool {
+pub(super) fn fits(group: &Group, groups: u32, limit: u64) -> bool {
     let groups = u128::from(if mutant!(RoundsInTurnAreOne) { 1 } else { groups });
     let most = group.loop_rounds().and_then(|rounds| (rounds + 1).checked_mul(groups)?.checked_add(1));
     most.is_some_and(|most| most <= u128::from(limit))

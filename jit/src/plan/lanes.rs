@@ -21,6 +21,13 @@ pub(crate) fn choose(
     unrolled: &[Vec<Unroll>],
     limits: &Limits,
 ) -> Option<u32> {
+    let members = &list[group.start..group.end()];
+    fitting(list, group, limits)
+        .filter(|_| members.iter().zip(unrolled).any(|(one, loops)| waits(one, loops)))
+}
+
+/// The size of the sub-groups, if work-groups are whole numbers of them and nobody but the emitter knows of them.
+pub(crate) fn fitting(list: &[Submission], group: &Group, limits: &Limits) -> Option<u32> {
     let size = limits.subgroup_size;
     let members = &list[group.start..group.end()];
     let local = group.layout.shape.local;
@@ -31,7 +38,7 @@ pub(crate) fn choose(
             let interface = &one.kernel.interface;
             interface.has_subgroup_ops || interface.uses_device_addresses || interface.local_size != local
         });
-    (fits && plain && members.iter().zip(unrolled).any(|(one, loops)| waits(one, loops))).then_some(size)
+    (fits && plain).then_some(size)
 }
 
 /// Whether there is a barrier in a loop of a member whose rounds are all written out.

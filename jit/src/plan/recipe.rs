@@ -47,6 +47,8 @@ pub(crate) struct Recipe {
     pub(crate) interleave: Option<Interleave>,
     /// One invocation does several items of its work-group, if there is a way for that.
     pub(crate) lockstep: Option<Lockstep>,
+    /// One invocation does so many of the kernels' work-group, if there is a way for that: a divisor of its size, which is a line.
+    pub(crate) narrow: Option<u32>,
     /// Local ids follow from those of full sub-groups of this size, and some barriers are theirs.
     pub(crate) subgroup: Option<u32>,
 }
@@ -294,6 +296,7 @@ impl Recipe {
             kept,
             interleave,
             lockstep,
+            narrow,
             subgroup,
         } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
@@ -393,6 +396,10 @@ impl Recipe {
         if let Some(Lockstep { items, axis, consecutive }) = lockstep {
             out.0.extend_from_slice(b"in lockstep");
             [*items, u32::from(*axis), u32::from(*consecutive)].into_iter().for_each(|n| out.u32(n));
+        }
+        if let Some(several) = narrow {
+            out.0.extend_from_slice(b"by fewer invocations");
+            out.u32(*several);
         }
         if let Some(size) = subgroup {
             out.0.extend_from_slice(b"sub-groups");

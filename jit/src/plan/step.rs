@@ -128,8 +128,17 @@ impl Step {
                 if let Some(how) = recipe.lockstep {
                     size[usize::from(how.axis)] /= how.items;
                 }
+                size[0] /= recipe.narrow.unwrap_or(1);
                 size
             }
+        }
+    }
+
+    /// Invocations of the kernels' work-group that one of a narrow work-group does.
+    pub fn invocations_by_one(&self) -> u32 {
+        match &self.source {
+            Source::Plain { .. } => 1,
+            Source::Fused { recipe, .. } => recipe.narrow.unwrap_or(1),
         }
     }
 

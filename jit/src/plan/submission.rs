@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::interleave::InterleaveFacts;
+use super::narrow::NarrowFacts;
 pub use super::shape::ShapeFacts;
 use super::unroll::LoopFacts;
 pub use crate::analysis::layout::SmallScalars;
@@ -151,6 +152,8 @@ pub struct Limits {
     pub kept_result_bytes: u32,
     /// What work-groups side by side are worth.
     pub interleave: InterleaveFacts,
+    /// What work-groups of fewer invocations are worth.
+    pub narrow: NarrowFacts,
     /// Which loops are written out.
     pub loops: LoopFacts,
     /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of sub-groups are worth it; 0 if not.
@@ -182,6 +185,7 @@ impl Default for Limits {
             kept_bytes: 0,
             kept_result_bytes: 0,
             interleave: InterleaveFacts::default(),
+            narrow: NarrowFacts::default(),
             loops: LoopFacts::default(),
             subgroup_size: 0,
             max_broadcast_bytes: None,

@@ -30,7 +30,7 @@ fn over(names: &str, body: &str) -> String {
 impl Checked {
     /// The one module of the list.
     #[track_caller]
-    fn module(&self) -> Module {
+    pub(crate) fn module(&self) -> Module {
         assert_eq!(self.plan.steps.len(), 1, "{:#?}", self.plan.report);
         load_words(self.plan.steps[0].build().expect("code")).expect("a module")
     }

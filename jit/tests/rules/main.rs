@@ -23,6 +23,7 @@ mod limits;
 mod load_once;
 mod lockstep;
 mod loops;
+mod narrow;
 mod numbers;
 mod order;
 mod placed_grids;

@@ -47,6 +47,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("squares", super::squares::ALL),
     ("load_once", super::load_once::ALL),
     ("lockstep", super::lockstep::ALL),
+    ("narrow", super::narrow::ALL),
     ("settled", super::settled::ALL),
     ("side_by_side", super::side_by_side::ALL),
     ("subgroups", super::subgroups::ALL),

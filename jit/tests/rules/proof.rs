@@ -175,6 +175,13 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::ChoicesAreOpen,
     Mutant::AloneIsOpen,
     Mutant::ArgumentsAreNotHidden,
+    // About how a group is written.
+    Mutant::InvocationsAreOne,
+    Mutant::RestIsNobody,
+    Mutant::RowsAreLines,
+    Mutant::SubgroupsStay,
+    Mutant::FewerAreLeft,
+    Mutant::LeftAreOneSubgroup,
     Mutant::ConstantsArePlain,
     // About the values that the items of a placed kernel write.
     Mutant::IdsAreNotVirtual,

@@ -25,3 +25,64 @@ pub(crate) fn spread(value: &str) -> String {
         format!("for (var c = lid.x; c < p.x; c += 8u) {{ let at = wid.x * p.x + c; z[at] = {value}; }}");
     kernel("a b z", "8", &body)
 }
+
+/// Small numbers by a rule.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+
+    pub(crate) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+/// In work-groups of 16 with a word each in `part`, each invocation reads a word, waits, may change its own, and waits; in rounds of `s`, or once.
+pub(crate) fn exchange(random: &mut Random) -> String {
+    let (begin, goes_on, step) = [
+        ("8u", "s > 0u", "s /= 2u"),
+        ("4u", "s > 0u", "s = s >> 1u"),
+        ("1u", "s < 16u", "s *= 2u"),
+        ("1u", "s < 8u", "s = s << 1u"),
+        ("2u", "s < 3u", "s += 1u"),
+    ][random.below(5) as usize];
+    let index = random.pick(&[
+        "lid.x ^ s",
+        "(lid.x + s) % 16u",
+        "(lid.x + s) & 7u",
+        "min(lid.x + s, 15u)",
+        "lid.x / s * s",
+        "lid.x | s",
+        "15u - lid.x",
+        "lid.x & 12u",
+        "(lid.x * 3u) % 16u",
+        "lid.x - lid.x % 2u",
+        "s & 15u",
+        "select(lid.x, lid.x - s, lid.x >= s)",
+    ]);
+    let guards = [
+        "lid.x < s",
+        "lid.x >= s",
+        "lid.x % (2u * s) == 0u",
+        "(lid.x & s) == 0u",
+        "lid.x < 4u",
+        "lid.x == s",
+        "true",
+    ];
+    let (reads, writes) = (random.pick(&guards), random.pick(&guards));
+    let keeps = random.pick(&["", "let own = part[lid.x];", "let own = part[lid.x ^ 1u];"]);
+    let value = if keeps.is_empty() { "v + s" } else { "v * 3u + own" };
+    let body = format!(
+        "var v = 1u; {keeps} if ({reads}) {{ v = part[{index}]; }}
+         workgroupBarrier();
+         if ({writes}) {{ part[lid.x] = {value}; }}
+         workgroupBarrier();"
+    );
+    match random.below(3) {
+        0 => format!("{{ let s = {}; {body} }}\n", random.pick(&["1u", "2u", "4u", "8u"])),
+        _ => format!("for (var s = {begin}; {goes_on}; {step}) {{ {body} }}\n"),
+    }
+}

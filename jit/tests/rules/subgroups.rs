@@ -3,7 +3,7 @@
 use vkfuse_jit::plan::{InterleaveFacts, LoopFacts, Promote, Step};
 
 use super::lab::{Checked, Lab, kernel};
-use super::rows::{reduce, spread};
+use super::rows::{Random, exchange, reduce, spread};
 
 const SUBGROUP: u32 = 3;
 
@@ -62,67 +62,6 @@ fn with_part(steps: &str) -> String {
 fn with_flat(text: &str) -> Lab {
     let flat = kernel("a z", "16", "z[gid.x] = a[gid.x] * 5u + lid.x;");
     Lab::new(16 * 4).submit(&flat, [4, 1, 1], &[0, 1], &[]).submit(text, [4, 1, 1], &[1, 2], &[])
-}
-
-/// Small numbers by a rule.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
-
-/// Each invocation reads a word, waits, may change its own, and waits; in rounds of `s`, or once.
-fn exchange(random: &mut Random) -> String {
-    let (begin, goes_on, step) = [
-        ("8u", "s > 0u", "s /= 2u"),
-        ("4u", "s > 0u", "s = s >> 1u"),
-        ("1u", "s < 16u", "s *= 2u"),
-        ("1u", "s < 8u", "s = s << 1u"),
-        ("2u", "s < 3u", "s += 1u"),
-    ][random.below(5) as usize];
-    let index = random.pick(&[
-        "lid.x ^ s",
-        "(lid.x + s) % 16u",
-        "(lid.x + s) & 7u",
-        "min(lid.x + s, 15u)",
-        "lid.x / s * s",
-        "lid.x | s",
-        "15u - lid.x",
-        "lid.x & 12u",
-        "(lid.x * 3u) % 16u",
-        "lid.x - lid.x % 2u",
-        "s & 15u",
-        "select(lid.x, lid.x - s, lid.x >= s)",
-    ]);
-    let guards = [
-        "lid.x < s",
-        "lid.x >= s",
-        "lid.x % (2u * s) == 0u",
-        "(lid.x & s) == 0u",
-        "lid.x < 4u",
-        "lid.x == s",
-        "true",
-    ];
-    let (reads, writes) = (random.pick(&guards), random.pick(&guards));
-    let keeps = random.pick(&["", "let own = part[lid.x];", "let own = part[lid.x ^ 1u];"]);
-    let value = if keeps.is_empty() { "v + s" } else { "v * 3u + own" };
-    let body = format!(
-        "var v = 1u; {keeps} if ({reads}) {{ v = part[{index}]; }}
-         workgroupBarrier();
-         if ({writes}) {{ part[lid.x] = {value}; }}
-         workgroupBarrier();"
-    );
-    match random.below(3) {
-        0 => format!("{{ let s = {}; {body} }}\n", random.pick(&["1u", "2u", "4u", "8u"])),
-        _ => format!("for (var s = {begin}; {goes_on}; {step}) {{ {body} }}\n"),
-    }
 }
 
 probes! {

@@ -9,8 +9,8 @@ use vkfuse_interp::{
     Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, Trace, execute, execute_traced,
 };
 use vkfuse_jit::plan::{
-    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, LoopFacts, Plan, Promote,
-    ShapeFacts, Step, plan, plan_unfused,
+    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, LoopFacts, NarrowFacts, Plan,
+    Promote, ShapeFacts, Step, plan, plan_unfused,
 };
 
 /// A wrong result.
@@ -39,6 +39,9 @@ const SHAPES: [(u32, u32, bool); 8] = [
 
 /// Work-groups that one does side by side.
 const SIDE_BY_SIDE: [u32; 5] = [2, 1, 4, 3, 2];
+
+/// Invocations that are left of a work-group.
+const LEFT: [u32; 7] = [0, 8, 0, 4, 32, 0, 16];
 
 /// Loops that are written out.
 const WRITTEN_OUT: [LoopFacts; 5] = [
@@ -72,6 +75,12 @@ pub fn limits(case: &Case) -> Limits {
             least: 1,
             private_bytes: 256,
             shared_bytes: 0,
+        },
+        narrow: NarrowFacts {
+            invocations: LEFT[turn % LEFT.len()],
+            least: 1,
+            private_bytes: 1024,
+            any_loops: true,
         },
         loops: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
         subgroup_size: [8, 4, 0, 2, 16, 32][turn / 2 % 6],
@@ -165,6 +174,7 @@ fn of_plan(case: &Case, plan: &Plan) -> Verdict {
         split: Split::of(&plan.report),
         reordered: plan.report.reordered.is_some(),
         renamed: plan.report.renamed.len(),
+        narrow: plan.steps.iter().filter(|step| step.invocations_by_one() > 1).count(),
     }
 }
 

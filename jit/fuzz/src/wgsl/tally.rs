@@ -31,6 +31,8 @@ pub enum Verdict {
         reordered: bool,
         /// Values that stay inside because they are overwritten later.
         renamed: usize,
+        /// Dispatches of which an invocation does several of a work-group with barriers.
+        narrow: usize,
         /// Where the list was split, if it was.
         split: Option<Split>,
     },
@@ -130,6 +132,8 @@ pub struct Tally {
     pub reordered: usize,
     /// Lists in which a value stays inside because it is overwritten later.
     pub renamed: usize,
+    /// Lists with a dispatch of which an invocation does several of a work-group with barriers.
+    pub narrow: usize,
 }
 
 impl Tally {
@@ -149,6 +153,7 @@ impl Tally {
                 split,
                 reordered,
                 renamed,
+                narrow,
             } => {
                 counts.limited += usize::from(split.as_ref().is_some_and(|split| split.is_limit));
                 counts.costly += usize::from(split.as_ref().is_some_and(|split| split.is_cost));
@@ -169,6 +174,7 @@ impl Tally {
                 self.barriers += barriers;
                 self.reordered += usize::from(reordered);
                 self.renamed += usize::from(renamed > 0);
+                self.narrow += usize::from(narrow > 0);
             }
         }
     }
@@ -186,6 +192,7 @@ impl Tally {
         self.barriers += other.barriers;
         self.reordered += other.reordered;
         self.renamed += other.renamed;
+        self.narrow += other.narrow;
     }
 
     /// The lists of a family, or of all, that are of this legality, or of any.
@@ -248,8 +255,13 @@ impl fmt::Display for Tally {
         }
         write!(
             f,
-            "{} buffers internalized, {} promotions refused, {} barriers, {} lists in another order, {} with values renamed",
-            self.internalized, self.promotions_refused, self.barriers, self.reordered, self.renamed
+            "{} buffers internalized, {} promotions refused, {} barriers, {} lists in another order, {} with values renamed, {} with work-groups by fewer invocations",
+            self.internalized,
+            self.promotions_refused,
+            self.barriers,
+            self.reordered,
+            self.renamed,
+            self.narrow
         )
     }
 }

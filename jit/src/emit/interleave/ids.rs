@@ -3,10 +3,11 @@
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, Word};
 
-use super::{Body, One, Weaver};
+use super::{Body, One, Several, Weaver};
 use crate::emit::builder::{Builder, Code};
 use crate::emit::entry::{self, Blocks};
 use crate::emit::link::Shared;
+use crate::plan::recipe::Interleave;
 
 impl Weaver<'_> {
     /// The id that a pointer leads to, and which component.
@@ -15,7 +16,7 @@ impl Weaver<'_> {
         chain.or_else(|| self.globals.ids.contains_key(&pointer).then_some((pointer, None)))
     }
 
-    /// Loads an id of one of the work-groups.
+    /// Loads an id of one of the work-groups, or invocations.
     pub(super) fn load_id(
         &mut self,
         body: &mut Body<'_>,
@@ -23,8 +24,72 @@ impl Weaver<'_> {
         at: (Word, Option<Word>),
         place: usize,
     ) {
+        match self.what {
+            Several::Groups(how) => self.load_id_of_group(body, inst, at, place, how),
+            Several::Invocations { left } => self.load_id_of_invocation(body, inst, at, place, left),
+        }
+    }
+
+    /// Invocation `l` of those that are left does the kernel's invocations `l`, `l + left`, and so on.
+    fn load_id_of_invocation(
+        &mut self,
+        body: &mut Body<'_>,
+        inst: &Instruction,
+        at: (Word, Option<Word>),
+        place: usize,
+        left: u32,
+    ) {
         let (variable, component) = at;
-        let axis = usize::from(self.how.axis);
+        let (Some(result), Some(ty)) = (inst.result_id, inst.result_type) else { return };
+        let result = body.values.get(&result).map_or(result, |value| value.of(place));
+        let number = match body.groups[place] {
+            One::Numbered(number) if !mutant!(InvocationsAreOne) => number,
+            _ => 0,
+        };
+        let code = &mut body.blocks.code;
+        let builtin = self.globals.ids[&variable];
+        let Shared { builder, inputs, .. } = &mut *self.shared;
+        let inside = inputs.component(builder, code, BuiltIn::LocalInvocationId, 0);
+        let first = builder.constant(number * left);
+        let own = code.math(builder, Op::IAdd, inside, first);
+        let below = if mutant!(FewerAreLeft) { left / 2 } else { left };
+        let range = (number * left, number * left + below.saturating_sub(1));
+        if builtin == BuiltIn::LocalInvocationId {
+            let index = component.map(|id| match builder.definitions.get(&id)?.operands.first() {
+                Some(Operand::LiteralBit32(index)) => Some(*index),
+                _ => None,
+            });
+            self.ranges.note_id(result, index, range);
+        }
+        if builtin == BuiltIn::LocalInvocationIndex {
+            let op = if ty == builder.u32() { Op::CopyObject } else { Op::Bitcast };
+            let operands = vec![Operand::IdRef(own)];
+            code.0.push(Instruction::new(op, Some(ty), Some(result), operands));
+            self.ranges.note(result, range);
+            return;
+        }
+        let zero = builder.constant(0);
+        let mut parts = [own, zero, zero];
+        if builtin == BuiltIn::GlobalInvocationId {
+            let groups = inputs.all_components(builder, code, BuiltIn::WorkgroupId);
+            let local = builder.constant(self.local);
+            let start = code.math(builder, Op::IMul, groups[0], local);
+            parts = [code.math(builder, Op::IAdd, start, own), groups[1], groups[2]];
+        }
+        self.made(code, parts, at, (result, ty));
+    }
+
+    /// Loads an id of one of the work-groups.
+    fn load_id_of_group(
+        &mut self,
+        body: &mut Body<'_>,
+        inst: &Instruction,
+        at: (Word, Option<Word>),
+        place: usize,
+        how: Interleave,
+    ) {
+        let (variable, component) = at;
+        let axis = usize::from(how.axis);
         let (Some(result), Some(ty)) = (inst.result_id, inst.result_type) else { return };
         let result = body.values.get(&result).map_or(result, |value| value.of(place));
         let group = body.groups[place];
@@ -32,7 +97,7 @@ impl Weaver<'_> {
         let builtin = self.globals.ids[&variable];
         let all = self.components(code, builtin);
         let Shared { builder, inputs, push, .. } = &mut *self.shared;
-        let groups = builder.constant(self.how.groups);
+        let groups = builder.constant(how.groups);
         let local = builder.constant(self.local);
         let variable_of_rest = self.rest.unwrap_or(0);
         let rest = |builder: &mut Builder, code: &mut Code| {
@@ -40,7 +105,7 @@ impl Weaver<'_> {
             code.value(builder, Op::Load, number, vec![Operand::IdRef(variable_of_rest)])
         };
         let own = match (builtin, group) {
-            (BuiltIn::NumWorkgroups, _) => match self.how.total {
+            (BuiltIn::NumWorkgroups, _) => match how.total {
                 Some(total) => push.load_u32(builder, code, total),
                 None => code.math(builder, Op::IMul, all[axis], groups),
             },
@@ -117,9 +182,9 @@ impl Weaver<'_> {
         let mut blocks = Blocks::new(builder);
         let [side_by_side, before, header, body, next, done, end] = std::array::from_fn(|_| builder.fresh());
         let (boolean, void, number) = (builder.bool(), builder.void(), builder.u32());
-        let (groups, one) = (builder.constant(self.how.groups), builder.constant(1));
+        let (groups, one) = (builder.constant(self.several), builder.constant(1));
         let total = push.load_u32(builder, &mut blocks.code, total);
-        let axis = usize::from(self.how.axis);
+        let axis = self.what.axis();
         let group = inputs.component(builder, &mut blocks.code, BuiltIn::WorkgroupId, axis);
         let first = blocks.code.math(builder, Op::IMul, group, groups);
         let behind = blocks.code.math(builder, Op::IAdd, first, groups);

@@ -1,0 +1,120 @@
+//! Whether a work-group of a group with barriers is done by fewer invocations, each of which does several of the kernels' (`emit::narrow`).
+//!
+//! At each step of a tree in shared memory all sub-groups of a work-group wait for each other. A work-group of one sub-group waits for nobody, and the
+//! loads of all that an invocation does are in flight together.
+//!
+//! # Requires
+//! - a finished group and its promotions; work-groups of it that never meet, which is what theorem 2 has shown
+//!
+//! # Guarantees
+//! - a divisor of the work-group's size that the members' control flow and the registers allow
+//! - the same work-groups; no number of the call is in the code
+
+use super::group::{Group, needs_glsl_memory_model};
+use super::interleave::{self, Parts};
+use super::internalize::Granted;
+use super::recipe::{Mapping, Unroll};
+use super::submission::{Internalization, Limits, Submission};
+use crate::analysis::access::AccessKind;
+use crate::kernel::NormalKernel;
+
+/// What a device gains from work-groups of fewer invocations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct NarrowFacts {
+    /// Invocations that are left of a work-group of a fused kernel with barriers, as many as a sub-group has; 0: it keeps its own.
+    pub invocations: u32,
+    /// Fewest work-groups that a dispatch has to have for that, so that there is work for all of the device.
+    pub least: u32,
+    /// Most bytes of private variables of all that one invocation does, and of what written out rounds of one loop load for all of them, so that they are registers.
+    pub private_bytes: u32,
+    /// Also where loops are not written out, or some invocations do a round more than others: the loop is then done for one after another, and
+    /// its loads wait for each other.
+    pub any_loops: bool,
+}
+
+/// Most invocations of the kernels that are written side by side: the code grows with them.
+const MOST: u32 = 32;
+
+/// How many invocations of the kernels' work-groups one does, if it does several. `barriers` says whether some stand between members.
+pub(crate) fn choose(
+    list: &[Submission],
+    group: &Group,
+    parts: Parts<'_>,
+    barriers: bool,
+    limits: &Limits,
+) -> Option<u32> {
+    let Parts { granted, kept, unrolled, settled } = parts;
+    let facts = limits.narrow;
+    let members = &list[group.start..group.end()];
+    let shape = group.layout.shape;
+    let size = shape.local[0];
+    let is_line = shape.local[1..] == [1, 1] || mutant!(RowsAreLines);
+    let several = size.checked_div(facts.invocations)?;
+    let divides = size.is_multiple_of(facts.invocations) || mutant!(RestIsNobody);
+    let divides = divides && (2..=MOST).contains(&several);
+    let work_groups = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();
+    if !divides || !is_line || work_groups < u64::from(facts.least) {
+        return None;
+    }
+    let (mut waits, mut loaded) = (barriers, 0);
+    for (number, member) in members.iter().enumerate() {
+        let branches = settled.get(number).map_or(&[][..], Vec::as_slice);
+        let own = waits_by_fewer(member, shape.local, branches.iter().map(|one| one.block as usize))?;
+        let loops = unrolled.get(number).map_or(&[][..], Vec::as_slice);
+        loaded = loaded.max(in_flight(member, loops));
+        if !facts.any_loops && !are_written_out(member, loops, keeps(granted, group.start + number)) {
+            return None;
+        }
+        waits |= own;
+    }
+    let plain = group.layout.mapping != Mapping::Items
+        && group.trusted.is_empty()
+        && !members.iter().any(needs_glsl_memory_model);
+    let private = interleave::registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
+    let fits = private.max(loaded) * u64::from(several) <= u64::from(facts.private_bytes)
+        && limits.max_loop_rounds.is_none_or(|limit| interleave::fits(group, several, limit));
+    (waits && plain && fits).then_some(several)
+}
+
+/// Whether a member has barriers, if several of its invocations can be done by one.
+fn waits_by_fewer(
+    member: &Submission,
+    local: [u32; 3],
+    settled: impl Iterator<Item = usize>,
+) -> Option<bool> {
+    let interface = &member.kernel.interface;
+    let normal = member.kernel.normal.as_ref().ok()?;
+    if interface.uses_device_addresses || interface.local_size != local || member.base != [0; 3] {
+        return None;
+    }
+    normal.waits_by_fewer(&settled.collect::<Vec<_>>()).ok()
+}
+
+/// Bytes that rounds of a loop of a member load from a buffer where they stand one after another: they are in flight together, in registers.
+fn in_flight(member: &Submission, loops: &[Unroll]) -> u64 {
+    let Ok(normal) = &member.kernel.normal else { return 0 };
+    let reads = normal.analysis.accesses.iter().filter(|access| access.kind != AccessKind::Write);
+    let of_loops = reads.flat_map(|access| {
+        let around = move |how: &&Unroll| access.loops.iter().any(|one| one.0 == how.index() as usize);
+        loops.iter().filter(around).map(|how| access.size * u64::from(how.copies()))
+    });
+    of_loops.max().unwrap_or(0)
+}
+
+/// Whether a member has something to itself.
+fn keeps(granted: &[Granted], member: usize) -> bool {
+    let private = granted.iter().filter(|one| one.internal.kind == Internalization::Private);
+    private.flat_map(|one| &one.uses).any(|of| of.member == member)
+}
+
+/// Whether all loops of a member are written out, as a whole and without a last round that only some invocations do. Its only round may be one if
+/// nobody waits for it: what a work-group does once for its row.
+fn are_written_out(member: &Submission, loops: &[Unroll], keeps: bool) -> bool {
+    let waits = member.kernel.interface.has_barrier || keeps;
+    let whole = |how: &&Unroll| match how {
+        Unroll::Whole { most, .. } => !how.is_guarded() || *most == 1 && !waits,
+        Unroll::Part { .. } => false,
+    };
+    let count = |normal: &NormalKernel| normal.analysis.loops.len();
+    member.kernel.normal.as_ref().is_ok_and(|normal| loops.iter().filter(whole).count() == count(normal))
+}
