@@ -153,38 +153,38 @@ impl<T: Pod> Buffer<T> {
     /// An accessor that only reads.
     #[must_use]
     #[inline]
-    pub fn read(&self) -> Accessor {
+    pub fn read(&self) -> Accessor<'_> {
         self.accessor(Access::Read)
     }
 
     /// An accessor that writes.
     #[must_use]
     #[inline]
-    pub fn write(&self) -> Accessor {
+    pub fn write(&self) -> Accessor<'_> {
         self.accessor(Access::Write)
     }
 
     /// An accessor that reads and writes.
     #[must_use]
     #[inline]
-    pub fn read_write(&self) -> Accessor {
+    pub fn read_write(&self) -> Accessor<'_> {
         self.accessor(Access::ReadWrite)
     }
 
     /// An accessor that only reads, of contents that stay as they are: see [`Accessor::constant`].
     #[must_use]
-    pub fn constant(&self) -> Accessor {
+    pub fn constant(&self) -> Accessor<'_> {
         self.read().constant()
     }
 
     #[inline]
-    fn accessor(&self, access: Access) -> Accessor {
+    fn accessor(&self, access: Access) -> Accessor<'_> {
         Accessor::new(&self.inner, size_of::<T>() as u64, self.len() as u64, access)
     }
 }
 
-impl<T: Pod> From<&Buffer<T>> for Accessor {
-    fn from(buffer: &Buffer<T>) -> Accessor {
+impl<'a, T: Pod> From<&'a Buffer<T>> for Accessor<'a> {
+    fn from(buffer: &'a Buffer<T>) -> Accessor<'a> {
         buffer.read_write()
     }
 }

@@ -117,14 +117,14 @@ impl Known {
         &self,
         at: usize,
         buffers: &Buffers,
-        request: &Request,
+        request: &Request<'_>,
         graph: Option<&Graph>,
     ) -> bool {
         self.signature.goes_on(at, buffers, (request, graph), |push| self.will_do(at, push))
     }
 
     /// As [`Known::goes_on`], on these very buffers, none of which has changed since it was run on them.
-    fn repeats(&self, at: usize, buffers: &[HandleId], request: &Request, graph: Option<&Graph>) -> bool {
+    fn repeats(&self, at: usize, buffers: &[HandleId], request: &Request<'_>, graph: Option<&Graph>) -> bool {
         self.signature.repeats(at, buffers, (request, graph), |push| self.will_do(at, push))
     }
 
@@ -151,7 +151,7 @@ impl Known {
         &self,
         key: &mut Key,
         changes: u64,
-        request: &Request,
+        request: &Request<'_>,
         graph: Option<&Graph>,
     ) -> Option<Arc<Take>> {
         let takes = self.takes.get(key);
@@ -218,7 +218,7 @@ impl Followed {
 
     /// Whether the list goes on with the request as the run does, which is in force up to a count of changes: then all that
     /// the request names is as it was, and what it reads is readable.
-    pub(crate) fn repeats(&self, changes: u64, request: &Request, graph: Option<&Graph>) -> bool {
+    pub(crate) fn repeats(&self, changes: u64, request: &Request<'_>, graph: Option<&Graph>) -> bool {
         self.take.as_ref().is_some_and(|take| {
             take.is_in_force(changes) && self.known.repeats(self.at, &take.buffers, request, graph)
         })
@@ -246,12 +246,12 @@ impl KnownLists {
     /// A known list that starts with the request.
     pub(crate) fn starting(
         &mut self,
-        request: &Request,
+        request: &Request<'_>,
         listed: bool,
         graph: Option<&Graph>,
     ) -> Option<Arc<Known>> {
         let (kernel, _) = request.dispatch.as_ref()?;
-        let part = |(at, accessor): &(SetBinding, Accessor)| (*at, accessor.offset, accessor.count);
+        let part = |(at, accessor): &(SetBinding, Accessor<'_>)| (*at, accessor.offset, accessor.count);
         let hash = self.first(listed, kernel.id, request.args.iter().map(part));
         let none = Buffers::new();
         let known = self.kept.get(&hash)?.iter().find(|known| {
@@ -267,7 +267,7 @@ impl KnownLists {
     pub(crate) fn departing(
         &mut self,
         from: &Followed,
-        request: &Request,
+        request: &Request<'_>,
         graph: Option<&Graph>,
     ) -> Option<Arc<Known>> {
         let Followed { at, buffers, .. } = from;

@@ -42,7 +42,7 @@ impl List {
         expects: &mut Option<(Arc<Known>, Arc<Take>)>,
         known: Option<(&mut KnownLists, &Graph, &mut Key)>,
         changes: u64,
-        request: &Request,
+        request: &Request<'_>,
         after: &[Event],
     ) -> bool {
         // What it comes after besides has to be in this list, where it says nothing new.
@@ -80,7 +80,7 @@ impl List {
     }
 
     /// Counts a request that agrees, and holds its buffers.
-    fn count(&mut self, request: &mut Request, after: &[Event]) -> Option<Event> {
+    fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<Event> {
         let Followed { known, at, buffers, pushes, after: told, take: _ } = self.followed.as_mut()?;
         if *request.push != *known.signature.calls[*at].push {
             pushes.push((*at, mem::take(&mut request.push)));
@@ -119,7 +119,7 @@ impl Known {
         &self,
         at: usize,
         buffers: &'a Buffers,
-        request: &'a Request,
+        request: &'a Request<'_>,
         place: usize,
     ) -> &'a BufferInner {
         buffers.get(place).unwrap_or_else(|| {
@@ -130,19 +130,24 @@ impl Known {
     }
 
     /// Whether a request that goes on after others with these buffers finds something readable.
-    fn readable(&self, at: usize, buffers: &Buffers, request: &Request) -> bool {
+    fn readable(&self, at: usize, buffers: &Buffers, request: &Request<'_>) -> bool {
         self.structure.readable(at, |place| self.buffer(at, buffers, request, place))
     }
 
     /// What it touches.
-    fn touches(&self, at: usize, buffers: &Buffers, request: &Request) -> Touches {
+    fn touches(&self, at: usize, buffers: &Buffers, request: &Request<'_>) -> Touches {
         self.structure.touches(at, |place| self.buffer(at, buffers, request, place)).collect()
     }
 }
 
 impl Followed {
     /// Whether the known list goes on with a request, or another one does that began alike. Then that one is followed.
-    fn goes_on(&mut self, lists: Option<&mut KnownLists>, request: &Request, graph: Option<&Graph>) -> bool {
+    fn goes_on(
+        &mut self,
+        lists: Option<&mut KnownLists>,
+        request: &Request<'_>,
+        graph: Option<&Graph>,
+    ) -> bool {
         if self.known.goes_on(self.at, &self.buffers, request, graph) {
             return true;
         }
@@ -168,7 +173,7 @@ impl Followed {
     }
 
     /// Whether a request that agrees finds something readable.
-    fn readable(&self, request: &Request) -> bool {
+    fn readable(&self, request: &Request<'_>) -> bool {
         self.known.readable(self.at, &self.buffers, request)
     }
 }
@@ -180,12 +185,12 @@ impl QueueCell {
     pub(crate) fn follow(
         &self,
         contents: &AtomicU64,
-        request: &mut Request,
+        request: &mut Request<'_>,
         after: &[Event],
     ) -> Option<Event> {
         let QueueState { mode, expects, .. } = &mut *self.state();
         let Mode::Recording(list) = mode else { return None };
-        let may = |(_, Accessor { buffer, access, .. }): &(SetBinding, Accessor)| {
+        let may = |(_, Accessor { buffer, access, .. }): &(SetBinding, Accessor<'_>)| {
             buffer.shared.owner.allows(self.id, access.may_write())
         };
         // Who changes what these hold or take part in looks at this list first, so it is as they are now.
@@ -202,7 +207,7 @@ impl Schedule {
         &mut self,
         (queue, state): (&QueueCell, &mut QueueState),
         changes: u64,
-        request: &mut Request,
+        request: &mut Request<'_>,
         after: &[Event],
     ) -> Option<Event> {
         let QueueState { mode, expects, .. } = state;
@@ -212,7 +217,7 @@ impl Schedule {
             return None;
         }
         let Followed { known, at, buffers, .. } = list.followed.as_ref()?;
-        let given = request.args.iter().map(|(_, accessor)| &accessor.buffer);
+        let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
         let is_free = self.is_free(queue.id, given, || known.touches(*at, buffers, request));
         if is_free { list.count(request, after) } else { None }
     }
@@ -221,7 +226,7 @@ impl Schedule {
     pub(crate) fn known_submission(
         &mut self,
         (queue, state): (&QueueCell, &QueueState),
-        request: &Request,
+        request: &Request<'_>,
         after: &[Event],
     ) -> Option<(Arc<Known>, Buffers, Option<Pushes>)> {
         if !matches!(state.mode, Mode::Direct) || !after.is_empty() {
@@ -229,7 +234,7 @@ impl Schedule {
         }
         let known = self.known.starting(request, false, Some(&self.graph))?;
         let mut buffers = Buffers::new();
-        let given = request.args.iter().map(|(_, accessor)| &accessor.buffer);
+        let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
         let is_free = || self.is_free(queue.id, given, || known.touches(0, &buffers, request));
         if !(is_free() && known.readable(0, &buffers, request)) {
             return None;

@@ -122,14 +122,14 @@ pub(crate) struct Given {
 impl Given {
     /// What a request asks for; nothing for one that reaches memory by address. To be called before it is checked: what
     /// changes meanwhile makes it another one.
-    pub(crate) fn of(request: &Request) -> Option<Given> {
+    pub(crate) fn of(request: &Request<'_>) -> Option<Given> {
         // What it comes after is the list's affair.
         let Request { args, push, spec, dispatch, base, uses } = request;
         let (kernel, size) = dispatch.as_ref()?;
         if !uses.is_empty() {
             return None;
         }
-        let arg = |(at, accessor): &(SetBinding, Accessor)| {
+        let arg = |(at, accessor): &(SetBinding, Accessor<'_>)| {
             let Accessor { buffer: _, access, element, offset, count, promote, constant } = accessor;
             let (at, access, element, offset) = (*at, *access, *element, *offset);
             let (count, promote, constant) = (*count, *promote, *constant);
@@ -152,7 +152,7 @@ impl Call {
     #[inline]
     fn is_asked_by<'a>(
         &self,
-        request: &'a Request,
+        request: &'a Request<'_>,
         graph: Option<&Graph>,
         mut is_right: impl FnMut(usize, &'a Arc<BufferInner>) -> bool,
         will_do: impl Fn(&[u8]) -> bool,
@@ -281,7 +281,7 @@ impl Signature {
         &self,
         at: usize,
         buffers: &Buffers,
-        (request, graph): (&Request, Option<&Graph>),
+        (request, graph): (&Request<'_>, Option<&Graph>),
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
         // The buffers are either the ones that were met before or new ones.
@@ -307,7 +307,7 @@ impl Signature {
         &self,
         at: usize,
         buffers: &[HandleId],
-        (request, graph): (&Request, Option<&Graph>),
+        (request, graph): (&Request<'_>, Option<&Graph>),
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
         let is_same = |place: usize, buffer: &Arc<BufferInner>| buffers[place] == buffer.handle;
@@ -316,16 +316,16 @@ impl Signature {
 
     /// Adds the buffers given for the submission at a place, in order, to those before it.
     #[inline]
-    pub(crate) fn meet(
+    pub(crate) fn meet<'a>(
         &self,
         at: usize,
         buffers: &mut Buffers,
-        given: impl Iterator<Item = (SetBinding, Accessor)>,
+        given: impl Iterator<Item = (SetBinding, Accessor<'a>)>,
     ) {
         let mut next = buffers.len();
         for (arg, (_, Accessor { buffer, .. })) in self.calls[at].args.iter().zip(given) {
             if arg.place as usize == next {
-                buffers.push(buffer);
+                buffers.push(buffer.into_inner());
                 next += 1;
             }
         }

@@ -49,7 +49,10 @@ impl Queue {
     /// # Errors
     ///
     /// The closure's own; [`Error::Submit`] for a submission that does not fit; code that cannot be built; the device.
-    pub fn submit<R: SubmitResult>(&self, describe: impl FnOnce(&mut Handler) -> R) -> Result<Event, Error> {
+    pub fn submit<'a, R: SubmitResult>(
+        &self,
+        describe: impl FnOnce(&mut Handler<'a>) -> R,
+    ) -> Result<Event, Error> {
         let mut handler = Handler::new();
         describe(&mut handler).into_result()?;
         for (_, accessor) in handler.request.args.iter().filter(|(_, accessor)| accessor.constant) {
@@ -68,7 +71,7 @@ impl Queue {
     }
 
     /// Lists or runs what was listed or run before in the same way. `None` where that is not known or not possible now.
-    fn again(&self, handler: &mut Handler) -> Option<Event> {
+    fn again(&self, handler: &mut Handler<'_>) -> Option<Event> {
         if !handler.is_plain() {
             return None;
         }
@@ -177,7 +180,7 @@ impl Queue {
     }
 }
 
-fn entry(checked: Checked, given: Option<Given>, request: &Request) -> Entry {
+fn entry(checked: Checked, given: Option<Given>, request: &Request<'_>) -> Entry {
     let declared = |arg: &jit::Arg| request.args.iter().any(|(at, given)| *at == arg.at && given.constant);
     Entry {
         declared: checked.submission.args.iter().map(declared).collect(),
