@@ -14,7 +14,7 @@ use crate::{
     runtime::context::ContextInner,
     submission::{
         accessor::{Access, Accessor},
-        buffer::BufferInner,
+        buffer::{BufferInner, Held},
     },
 };
 
@@ -29,7 +29,7 @@ pub(crate) use host::repeated_word;
 /// which is never where every use of them was kept inside fused kernels.
 #[derive(Debug)]
 pub struct Buffer<T> {
-    pub(crate) inner: Arc<BufferInner>,
+    pub(crate) inner: Arc<Held>,
     pub(crate) context: Arc<ContextInner>,
     element: PhantomData<fn() -> T>,
 }
@@ -42,7 +42,7 @@ impl<T> Clone for Buffer<T> {
 
 impl<T: Pod> Buffer<T> {
     pub(crate) fn over(context: &Arc<ContextInner>, inner: Arc<BufferInner>) -> Buffer<T> {
-        Buffer { inner, context: context.clone(), element: PhantomData }
+        Buffer { inner: Held::new(inner), context: context.clone(), element: PhantomData }
     }
 
     /// Number of elements.

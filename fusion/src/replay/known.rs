@@ -8,10 +8,11 @@
 //! - agreement is of everything that was said: the whole signature, of which a hash only finds candidates. Of push constants,
 //!   those that the plan takes for numbers, and which arguments are equal ([`PushFlow::holds_with`]): the others are passed on
 //! - whoever observes a list sees what it touches, known or not
-//! - nothing here keeps a buffer alive; what was recorded with a buffer goes when the buffer does
+//! - nothing here keeps a buffer alive of which the user has no handle; what was recorded with a buffer goes when the buffer does
 
 use std::{
     hash::{BuildHasher, Hash, Hasher},
+    mem,
     ops::Range,
     sync::{
         Arc,
@@ -177,7 +178,27 @@ impl Known {
 }
 
 /// What was taken out, to be dropped where no lock is held.
-pub(crate) type Gone = (Vec<Arc<Known>>, Vec<Arc<Take>>);
+pub(crate) type Gone = (Vec<Arc<Known>>, Vec<Arc<Take>>, Vec<Expected>);
+
+/// A list that is likely to come next.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    pub(crate) known: Arc<Known>,
+    pub(crate) take: Arc<Take>,
+    /// The buffers of the run, so that a list that repeats it need not count them; none where one has no handles that tell when the
+    /// last of them goes.
+    pub(crate) buffers: Buffers,
+}
+
+impl Expected {
+    /// Takes the buffers of a run as long as the user has handles of all of them.
+    pub(crate) fn new(known: Arc<Known>, take: Arc<Take>, buffers: &mut Buffers) -> Expected {
+        // All are told, also those after one that must not be kept.
+        let stays = buffers.iter().fold(true, |all, buffer| buffer.may_be_kept() && all);
+        let buffers = if stays { mem::take(buffers) } else { Buffers::new() };
+        Expected { known, take, buffers }
+    }
+}
 
 /// A list's way along a known one.
 #[derive(Debug)]
@@ -187,8 +208,10 @@ pub(crate) struct Followed {
     pub(crate) take: Option<Arc<Take>>,
     /// How many submissions agreed so far.
     pub(crate) at: usize,
-    /// The buffers of those.
+    /// The buffers of those; of the whole run, where it is ahead.
     pub(crate) buffers: Buffers,
+    /// Whether it has the buffers of all of the run that it repeats so far.
+    ahead: bool,
     /// The push constants of those that have others than the known list.
     pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
     /// Which of those were told to come after which.
@@ -197,7 +220,36 @@ pub(crate) struct Followed {
 
 impl Followed {
     pub(crate) fn new(known: Arc<Known>, take: Option<Arc<Take>>) -> Followed {
-        Followed { known, take, at: 0, buffers: Buffers::new(), pushes: Vec::new(), after: Vec::new() }
+        Followed::with((known, take), Buffers::new(), false)
+    }
+
+    /// Follows what is expected.
+    pub(crate) fn expected(Expected { known, take, buffers }: Expected) -> Followed {
+        let ahead = !buffers.is_empty();
+        Followed::with((known, Some(take)), buffers, ahead)
+    }
+
+    fn with((known, take): (Arc<Known>, Option<Arc<Take>>), buffers: Buffers, ahead: bool) -> Followed {
+        Followed { known, take, at: 0, buffers, ahead, pushes: Vec::new(), after: Vec::new() }
+    }
+
+    /// Repeats no run any more: it has the buffers of the submissions so far, and no others.
+    pub(crate) fn falls_behind(&mut self) {
+        self.take = None;
+        if mem::take(&mut self.ahead) {
+            self.buffers.truncate(self.known.signature.met(self.at));
+        }
+    }
+
+    /// Counts a request that agrees, and has its buffers.
+    pub(crate) fn count(&mut self, request: &mut Request<'_>) {
+        if *request.push != *self.known.signature.calls[self.at].push {
+            self.pushes.push((self.at, mem::take(&mut request.push)));
+        }
+        if !self.ahead {
+            self.known.signature.meet(self.at, &mut self.buffers, request.args.drain(..));
+        }
+        self.at += 1;
     }
 
     /// The push constants of a submission.
@@ -355,7 +407,7 @@ impl KnownLists {
     #[must_use]
     pub(crate) fn clear(&mut self) -> Gone {
         self.seen.clear();
-        (self.keep(|_| false), Vec::new())
+        (self.keep(|_| false), Vec::new(), Vec::new())
     }
 
     /// Takes out what is about a buffer.
@@ -364,7 +416,7 @@ impl KnownLists {
         let lists = self.keep(|known| known.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut takes = Vec::new();
         self.kept.values().flatten().for_each(|known| known.forget(key, buffer, &mut takes));
-        (lists, takes)
+        (lists, takes, Vec::new())
     }
 
     fn keep(&mut self, mut stays: impl FnMut(&Known) -> bool) -> Vec<Arc<Known>> {

@@ -15,7 +15,7 @@ use crate::{
     jit::PushFlow,
     options::fusion::FusionProperties,
     replay::{
-        known::{Followed, Known},
+        known::{Expected, Followed, Known},
         recorded::TakeState,
         routine::Routine,
         structure::Structure,
@@ -272,9 +272,9 @@ impl ContextInner {
         let settled = Settled::of_run(submitted, said);
         schedule.known.used(known);
         let Mode::Recording(list) = mem::take(mode) else { return None };
-        let Followed { known, buffers, .. } = list.followed?;
+        let Followed { known, mut buffers, .. } = list.followed?;
         list.completion.settle(settled);
-        *expects = take.map(|take| (known, take));
+        *expects = take.map(|take| Expected::new(known, take, &mut buffers));
         *completion = Some(list.completion.clone());
         Some((list.completion, buffers))
     }

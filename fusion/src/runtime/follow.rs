@@ -1,11 +1,8 @@
 //! Lists that agree with a known one while they are recorded.
 
-use std::{
-    mem,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Acquire},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Acquire},
 };
 
 use smallvec::SmallVec;
@@ -13,10 +10,7 @@ use smallvec::SmallVec;
 use crate::{
     jit::SetBinding,
     options::fusion::FusionProperties,
-    replay::{
-        known::{Followed, Gone, Known, KnownLists},
-        recorded::Take,
-    },
+    replay::known::{Expected, Followed, Gone, Known, KnownLists},
     runtime::{
         event::Event,
         queues::QueueCell,
@@ -39,7 +33,7 @@ impl List {
     /// list follows that one. Without the known lists and what buffers hold, it is the one that is expected or followed, or none.
     fn agrees(
         &mut self,
-        expects: &mut Option<(Arc<Known>, Arc<Take>)>,
+        expects: &mut Option<Expected>,
         known: Option<(&mut KnownLists, &Graph, &mut Key)>,
         changes: u64,
         request: &Request<'_>,
@@ -52,7 +46,7 @@ impl List {
         }
         if self.followed.is_none() {
             // The latest list of the queue is the likeliest, and is found without a hash.
-            self.followed = expects.take().map(|(known, take)| Followed::new(known, Some(take)));
+            self.followed = expects.take().map(Followed::expected);
         }
         let (mut lists, mut graph, mut key) = (None, None, None);
         if let Some(known) = known {
@@ -66,7 +60,7 @@ impl List {
                 return true;
             }
             if followed.at > 0 {
-                followed.take = None;
+                followed.falls_behind();
                 return followed.goes_on(lists, request, graph) && followed.readable(request);
             }
         }
@@ -81,16 +75,13 @@ impl List {
 
     /// Counts a request that agrees, and holds its buffers.
     fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<Event> {
-        let Followed { known, at, buffers, pushes, after: told, take: _ } = self.followed.as_mut()?;
-        if *request.push != *known.signature.calls[*at].push {
-            pushes.push((*at, mem::take(&mut request.push)));
-        }
+        let followed = self.followed.as_mut()?;
+        let at = followed.at;
         if !after.is_empty() {
-            told.extend(after.iter().map(|event| (*at, event.of.clone())));
+            followed.after.extend(after.iter().map(|event| (at, event.of.clone())));
         }
-        known.signature.meet(*at, buffers, request.args.drain(..));
-        *at += 1;
-        Some(Event::of_some(self.completion.clone(), *at - 1..*at))
+        followed.count(request);
+        Some(Event::of_some(self.completion.clone(), at..at + 1))
     }
 
     /// Builds what was only counted: afterwards the list follows nothing.
@@ -160,7 +151,8 @@ impl Followed {
         let differs = |at: &usize| *other.signature.calls[*at].push != *self.asked(*at);
         let pushes = (0..self.at).filter(differs).map(|at| (at, SmallVec::from_slice(self.asked(at))));
         self.pushes = pushes.collect();
-        (self.known, self.take) = (other, None);
+        self.falls_behind();
+        self.known = other;
     }
 
     /// Whether the list is the whole known one, completed in the same way.
@@ -254,29 +246,33 @@ impl Schedule {
     /// Takes out everything known, to be dropped where no lock is held.
     #[must_use]
     pub(crate) fn forget_all(&mut self) -> Gone {
-        let (mut lists, mut takes) = self.known.clear();
-        for (known, take) in self.queues.iter().filter_map(|queue| queue.state().expects.take()) {
-            lists.push(known);
-            takes.push(take);
-        }
-        (lists, takes)
+        let (lists, takes, mut expected) = self.known.clear();
+        expected.extend(self.queues.iter().filter_map(|queue| queue.state().expects.take()));
+        (lists, takes, expected)
     }
 
     /// Takes out what is about a buffer, to be dropped where no lock is held. Whether that is all: who calls may have the
     /// state of a queue.
     #[must_use]
     pub(crate) fn forget(&mut self, buffer: HandleId) -> (Gone, bool) {
-        let ((mut lists, mut takes), mut is_all) = (self.known.forget(&mut self.key, buffer), true);
+        let (lists, takes, _) = self.known.forget(&mut self.key, buffer);
+        let (expected, is_all) = self.expect_no_more(buffer);
+        ((lists, takes, expected), is_all)
+    }
+
+    /// Takes out what queues expect on a buffer, and whether that is all, as above.
+    #[must_use]
+    pub(crate) fn expect_no_more(&self, buffer: HandleId) -> (Vec<Expected>, bool) {
+        let (mut gone, mut is_all) = (Vec::new(), true);
         for queue in &self.queues {
-            let Some(mut state) = queue.try_state() else {
-                is_all = false;
-                continue;
-            };
-            if let Some((known, take)) = state.expects.take_if(|(_, take)| take.buffers.contains(&buffer)) {
-                lists.push(known);
-                takes.push(take);
+            match queue.try_state() {
+                Some(mut state) => {
+                    let is_on = |expected: &mut Expected| expected.take.buffers.contains(&buffer);
+                    gone.extend(state.expects.take_if(is_on));
+                }
+                None => is_all = false,
             }
         }
-        ((lists, takes), is_all)
+        (gone, is_all)
     }
 }

@@ -24,7 +24,7 @@ use crate::{
     code::build::builder,
     error::{BufferError, Error},
     replay::{
-        known::{Followed, Known, KnownLists},
+        known::{Expected, Followed, KnownLists},
         recorded::Take,
     },
     report::{outcome::CancelCause, stats::Stats},
@@ -68,8 +68,8 @@ pub(crate) struct QueueState {
     pub(crate) mode: Mode,
     /// The completion event of the latest list that ended.
     pub(crate) completion: Option<Arc<EventInner>>,
-    /// The latest list, if it was a known one, and the buffers that it ran on: the next one is likely to be the same.
-    pub(crate) expects: Option<(Arc<Known>, Arc<Take>)>,
+    /// The latest list, if it was a known one: the next one is likely to be the same.
+    pub(crate) expects: Option<Expected>,
     pub(crate) past: Past,
     /// Host tasks of this queue that may not be done yet, or failed and nobody was told.
     pub(crate) tasks: Tasks,

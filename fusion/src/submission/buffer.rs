@@ -1,7 +1,7 @@
 //! What the handles of a buffer share.
 
 use std::{
-    ops::Range,
+    ops::{Deref, Range},
     sync::{
         Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{
@@ -59,6 +59,42 @@ pub(crate) struct BufferInner {
     name: Mutex<Option<Arc<str>>>,
     /// Whether a run may be known that names it.
     known: AtomicBool,
+    /// Whether a queue may keep it because it expects a list on it.
+    expected: AtomicBool,
+    /// Whether there are handles that tell when the last of them goes.
+    is_held: AtomicBool,
+}
+
+/// What the user's handles of a buffer share: it goes with the last of them, whatever else keeps the buffer.
+#[derive(Debug)]
+pub(crate) struct Held(Arc<BufferInner>);
+
+impl Held {
+    pub(crate) fn new(buffer: Arc<BufferInner>) -> Arc<Held> {
+        buffer.is_held.store(true, SeqCst);
+        Arc::new(Held(buffer))
+    }
+}
+
+impl Deref for Held {
+    type Target = Arc<BufferInner>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<BufferInner> {
+        &self.0
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.is_held.store(false, SeqCst);
+        // Nobody is to keep it for a list that can come no more.
+        if self.0.expected.load(SeqCst)
+            && let Some(owner) = self.0.device.owner.upgrade()
+        {
+            owner.handles_gone(self.0.handle);
+        }
+    }
 }
 
 impl BufferInner {
@@ -86,6 +122,8 @@ impl BufferInner {
             is_named: AtomicBool::new(false),
             name: Mutex::default(),
             known: AtomicBool::new(false),
+            expected: AtomicBool::new(false),
+            is_held: AtomicBool::new(false),
         })
     }
 
@@ -195,6 +233,15 @@ impl BufferInner {
         if !self.known.load(Acquire) {
             self.known.store(true, SeqCst);
         }
+    }
+
+    /// Notes that a queue means to keep it for a list that it expects. Whether it may: only until the user has no handle of it
+    /// any more. Of that and this, one sees the other.
+    pub(crate) fn may_be_kept(&self) -> bool {
+        if !self.expected.load(Acquire) {
+            self.expected.store(true, SeqCst);
+        }
+        self.is_held.load(SeqCst)
     }
 
     /// Notes that something changed that runs which are in force may rest on.

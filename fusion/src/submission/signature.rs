@@ -249,8 +249,7 @@ impl Signature {
 
     /// Whether two agree in their first submissions, whatever push constants those have.
     pub(crate) fn begins_as(&self, other: &Signature, count: usize) -> bool {
-        let views = other.calls[..count].iter().flat_map(|call| &call.args).map(|arg| arg.place + 1).max();
-        let views = views.unwrap_or(0) as usize;
+        let views = other.met(count);
         let mut calls = self.calls.iter().zip(&other.calls[..count]);
         self.calls.len() >= count
             && calls.all(|(a, b)| a.is_but_for_push(b))
@@ -329,6 +328,12 @@ impl Signature {
                 next += 1;
             }
         }
+    }
+
+    /// How many buffers the first submissions have.
+    pub(crate) fn met(&self, count: usize) -> usize {
+        let args = self.calls[..count].iter().flat_map(|call| &call.args);
+        args.map(|arg| arg.place as usize + 1).max().unwrap_or(0)
     }
 
     /// Whether the buffers still are what the list was planned for. What they asked for was looked at when they were

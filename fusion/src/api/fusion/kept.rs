@@ -313,7 +313,7 @@ impl Rebind {
     /// otherwise, and [`finish`](Rebind::finish) refuses.
     #[must_use]
     pub fn buffer<T: Pod>(mut self, old: &Buffer<T>, new: &Buffer<T>) -> Rebind {
-        self.changes.buffers.push((old.inner.clone(), new.inner.clone()));
+        self.changes.buffers.push((Arc::clone(&old.inner), Arc::clone(&new.inner)));
         self
     }
 

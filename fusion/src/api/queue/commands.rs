@@ -138,7 +138,7 @@ impl Queue {
         let staging = crate::Buffer::<u8>::over(&self.inner.context, staging);
         staging.inner.allocate()?;
         staging.upload(bytes)?;
-        let src = Part { buffer: staging.inner.clone(), offset: 0, len: dst.len };
+        let src = Part { buffer: Arc::clone(&staging.inner), offset: 0, len: dst.len };
         let touches = [src.touch(true), dst.touch(false)];
         self.command(&[&src], dst, &touches, |schedule| {
             let from = src.buffer.memory(&mut schedule.graph)?.clone();
