@@ -22,7 +22,7 @@ use crate::{
 /// [`Accessor::into_owned`], and kernels from outside.
 ///
 /// A submission is one dispatch. Mistakes are found when the closure ends, and then nothing is recorded or run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Handler<'a> {
     pub(crate) request: Request<'a>,
     /// What it comes after.
@@ -34,8 +34,10 @@ pub struct Handler<'a> {
 }
 
 impl<'a> Handler<'a> {
+    // Made where it stays: most of it is room for arguments, which is not to be moved.
+    #[inline(always)]
     pub(crate) fn new() -> Handler<'a> {
-        Handler::default()
+        Handler { request: Request::new(), after: Vec::new(), launch: None, mistake: None }
     }
 
     /// Passes a buffer, or a part of one, to a binding: a number for set 0, or `(set, binding)`. An element of an array

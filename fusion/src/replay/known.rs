@@ -32,7 +32,7 @@ use crate::{
         identity::{ByNumber, HandleId},
         kernel::KernelId,
         request::Request,
-        signature::{Buffers, Signature},
+        signature::{Buffers, Signature, same_bytes},
     },
     vk::{Key, KeyId, Pushes, Under},
 };
@@ -243,7 +243,7 @@ impl Followed {
 
     /// Counts a request that agrees, and has its buffers.
     pub(crate) fn count(&mut self, request: &mut Request<'_>) {
-        if *request.push != *self.known.signature.calls[self.at].push {
+        if !same_bytes(&request.push, &self.known.signature.calls[self.at].push) {
             self.pushes.push((self.at, mem::take(&mut request.push)));
         }
         if !self.ahead {

@@ -14,7 +14,7 @@ use crate::{
         graph::Graph,
         signature::{Buffers, View},
     },
-    vk::{Pushes, Submitted},
+    vk::{Point, Pushes, Submitted},
 };
 
 /// A run that is to be made again.
@@ -29,28 +29,38 @@ pub(crate) struct Run<'a> {
     pub(crate) take: Option<&'a Take>,
 }
 
-impl ContextInner {
-    /// Makes a run again. Whoever calls has seen to it that nothing is in its way and that what it reads is readable.
-    /// `known` is the state of its take, or an empty one. Returns what its events say.
+impl Past {
+    /// Notes that a run was made again.
     #[inline]
-    pub(crate) fn perform<'a>(
-        &self,
-        graph: &mut Graph,
-        (queue, past): (&QueueCell, &mut Past),
-        run: &Run<'_>,
-        known: &'a mut TakeState,
-    ) -> Result<(Submitted, &'a Arc<Said>), Error> {
-        let Run { routine, buffers, pushes, .. } = *run;
-        let Past { last, counts } = past;
-        let profile = queue.profiling || self.profiling;
-        let on = (buffers, &mut *known, pushes);
-        let submitted = routine.replay.play(&self.device, graph, queue.lane, on, profile)?;
-        *last = Some(submitted.point);
-        let said = self.come_into_force(run, known);
+    pub(crate) fn made_again(&mut self, routine: &Routine, point: Point) {
+        let Past { last, counts } = self;
+        *last = Some(point);
         counts.memory_hits += routine.dispatches;
         counts.made_again += 1;
         if routine.is_of_list() {
             counts.list(&routine.outcome);
+        }
+    }
+}
+
+impl ContextInner {
+    /// Makes a run again. Whoever calls has seen to it that nothing is in its way and that what it reads is readable.
+    /// `known` is the state of its take, or an empty one. Returns what its events say; what the queue has run is for whoever calls to
+    /// note ([`Past::made_again`]).
+    #[inline]
+    pub(crate) fn perform<'a>(
+        &self,
+        graph: &mut Graph,
+        queue: &QueueCell,
+        run: &Run<'_>,
+        known: &'a mut TakeState,
+    ) -> Result<(Submitted, &'a Arc<Said>), Error> {
+        let Run { routine, buffers, pushes, .. } = *run;
+        let profile = queue.profiling || self.profiling;
+        let on = (buffers, &mut *known, pushes);
+        let submitted = routine.replay.play(&self.device, graph, queue.lane, on, profile)?;
+        let said = self.come_into_force(run, known);
+        if routine.is_of_list() {
             tracing::info!(queue = queue.id.0, dispatches = routine.dispatches, outcome = %routine.outcome, "fusion list ran again");
         }
         Ok((submitted, said))

@@ -248,7 +248,8 @@ impl ContextInner {
     ) -> Option<(Arc<EventInner>, Buffers)> {
         let QueueState { mode, past, expects, completion, .. } = state;
         let Mode::Recording(list) = mode else { return None };
-        let followed = list.followed.as_mut()?;
+        let List { followed, spare, .. } = list;
+        let followed = followed.as_mut()?;
         // It may have code that was dropped since.
         if !followed.is_whole(properties, self.contents.load(Acquire)) || self.judged.any_dropped() {
             return None;
@@ -268,7 +269,9 @@ impl ContextInner {
             Some(take) => take.state(key),
             None => once.insert(TakeState::default()),
         };
-        let (submitted, said) = self.perform(&mut schedule.graph, (queue, past), &run, state).ok()?;
+        let (submitted, said) = self.perform(&mut schedule.graph, queue, &run, state).ok()?;
+        past.made_again(routine, submitted.point);
+        let said = spare.take_if(|spare| Arc::ptr_eq(spare, said)).unwrap_or_else(|| said.clone());
         let settled = Settled::of_run(submitted, said);
         schedule.known.used(known);
         let Mode::Recording(list) = mem::take(mode) else { return None };

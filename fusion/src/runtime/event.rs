@@ -1,6 +1,7 @@
 //! Handles on work: whether it is done, what became of it, how long it took.
 
 use std::{
+    mem,
     ops::Range,
     sync::{Arc, Condvar, Mutex, OnceLock, PoisonError},
     thread::{self, ThreadId},
@@ -62,8 +63,8 @@ impl Settled {
     }
 
     /// What became of a run.
-    pub(crate) fn of_run(submitted: Submitted, said: &Arc<Said>) -> Settled {
-        Settled { result: Ok(Done::Gpu(submitted)), said: said.clone(), failed: Vec::new() }
+    pub(crate) fn of_run(submitted: Submitted, said: Arc<Said>) -> Settled {
+        Settled { result: Ok(Done::Gpu(submitted)), said, failed: Vec::new() }
     }
 
     /// What became of some submissions of it.
@@ -140,6 +141,25 @@ impl EventInner {
     /// An event of a listed submission or list.
     pub(crate) fn listed(origin: &Arc<Origin>) -> Arc<EventInner> {
         Arc::new(EventInner { origin: origin.clone(), state: State::Later(OnceLock::new()) })
+    }
+
+    /// As [`EventInner::listed`], in place of one of the same queue if nobody else has that any more; with what was said of it, which is
+    /// likely to be said again.
+    pub(crate) fn listed_after(
+        last: Option<Arc<EventInner>>,
+        origin: &Arc<Origin>,
+    ) -> (Arc<EventInner>, Option<Arc<Said>>) {
+        if let Some(mut last) = last
+            && let Some(inner) = Arc::get_mut(&mut last)
+        {
+            let listed = State::Later(OnceLock::new());
+            let said = match mem::replace(&mut inner.state, listed) {
+                State::AtOnce(settled) => Some(settled.said),
+                State::Later(slot) => slot.into_inner().map(|settled| settled.said),
+            };
+            return (last, said);
+        }
+        (EventInner::listed(origin), None)
     }
 
     /// An event of work of which all is known.

@@ -27,7 +27,7 @@ use crate::{
         known::{Expected, Followed, KnownLists},
         recorded::Take,
     },
-    report::{outcome::CancelCause, stats::Stats},
+    report::{list::Said, outcome::CancelCause, stats::Stats},
     runtime::{
         context::{ContextInner, HostHold},
         end::End,
@@ -106,6 +106,8 @@ pub(crate) struct List {
     pub(crate) completion: Arc<EventInner>,
     /// A known list that it agrees with so far. Then there are no entries.
     pub(crate) followed: Option<Followed>,
+    /// What was said of the list before, if nobody else has its event.
+    pub(crate) spare: Option<Arc<Said>>,
 }
 
 /// When an access observes a listed submission.
@@ -130,7 +132,7 @@ struct Hold {
 impl List {
     /// An empty list.
     pub(crate) fn new(completion: Arc<EventInner>) -> List {
-        List { entries: Vec::new(), completion, followed: None }
+        List { entries: Vec::new(), completion, followed: None, spare: None }
     }
 
     /// Whether an access observes something in the list.

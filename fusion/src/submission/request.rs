@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What is asked for by a submission, but for what it comes after.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) args: SmallVec<[(SetBinding, Accessor<'a>); 8]>,
     pub(crate) push: SmallVec<[u8; 32]>,
@@ -21,6 +21,20 @@ pub(crate) struct Request<'a> {
     pub(crate) base: [u32; 3],
     /// What the kernel reaches by address.
     pub(crate) uses: Vec<Accessor<'a>>,
+}
+
+impl Request<'_> {
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        Request {
+            args: SmallVec::new(),
+            push: SmallVec::new(),
+            spec: SmallVec::new(),
+            dispatch: None,
+            base: [0; 3],
+            uses: Vec::new(),
+        }
+    }
 }
 
 /// A kernel that somebody else keeps, or that is kept here.

@@ -96,9 +96,9 @@ impl Queue {
             Some(take) => take.state(&mut schedule.key),
             None => once.insert(TakeState::default()),
         };
-        let (submitted, said) =
-            context.perform(&mut schedule.graph, (origin, &mut state.past), &run, known).ok()?;
-        Some(EventInner::at_once(origin, Settled::of_run(submitted, said)))
+        let (submitted, said) = context.perform(&mut schedule.graph, origin, &run, known).ok()?;
+        state.past.made_again(routine, submitted.point);
+        Some(EventInner::at_once(origin, Settled::of_run(submitted, said.clone())))
     }
 
     /// Lists or runs a submission, after everything that has to come before it.
