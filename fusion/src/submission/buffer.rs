@@ -1,7 +1,7 @@
 //! What the handles of a buffer share.
 
 use std::{
-    ops::{Deref, Range},
+    ops::Range,
     sync::{
         Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{
@@ -73,15 +73,6 @@ impl Held {
     pub(crate) fn new(buffer: Arc<BufferInner>) -> Arc<Held> {
         buffer.is_held.store(true, SeqCst);
         Arc::new(Held(buffer))
-    }
-}
-
-impl Deref for Held {
-    type Target = Arc<BufferInner>;
-
-    #[inline]
-    fn deref(&self) -> &Arc<BufferInner> {
-        &self.0
     }
 }
 
