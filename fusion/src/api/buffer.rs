@@ -14,7 +14,7 @@ use crate::{
     runtime::context::ContextInner,
     submission::{
         accessor::{Access, Accessor},
-        buffer::{BufferInner, Held},
+        buffer::{BufferInner, Handle},
     },
 };
 
@@ -29,24 +29,20 @@ pub(crate) use host::repeated_word;
 /// which is never where every use of them was kept inside fused kernels.
 #[derive(Debug)]
 pub struct Buffer<T> {
-    pub(crate) inner: Arc<BufferInner>,
-    /// Only to tell when the last handle goes: a way to the buffer by this would be longer.
-    held: Arc<Held>,
+    pub(crate) inner: Handle,
     pub(crate) context: Arc<ContextInner>,
     element: PhantomData<fn() -> T>,
 }
 
 impl<T> Clone for Buffer<T> {
     fn clone(&self) -> Self {
-        let Buffer { inner, held, context, element: _ } = self;
-        Buffer { inner: inner.clone(), held: held.clone(), context: context.clone(), element: PhantomData }
+        Buffer { inner: self.inner.clone(), context: self.context.clone(), element: PhantomData }
     }
 }
 
 impl<T: Pod> Buffer<T> {
     pub(crate) fn over(context: &Arc<ContextInner>, inner: Arc<BufferInner>) -> Buffer<T> {
-        let held = Held::new(inner.clone());
-        Buffer { inner, held, context: context.clone(), element: PhantomData }
+        Buffer { inner: Handle::new(inner), context: context.clone(), element: PhantomData }
     }
 
     /// Number of elements.

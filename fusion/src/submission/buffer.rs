@@ -1,12 +1,12 @@
 //! What the handles of a buffer share.
 
 use std::{
-    ops::Range,
+    ops::{Deref, Range},
     sync::{
         Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{
-            AtomicBool, AtomicU8,
-            Ordering::{Acquire, Release, SeqCst},
+            AtomicBool, AtomicU8, AtomicUsize,
+            Ordering::{Acquire, Relaxed, Release, SeqCst},
         },
     },
 };
@@ -61,26 +61,41 @@ pub(crate) struct BufferInner {
     known: AtomicBool,
     /// Whether a queue may keep it because it expects a list on it.
     expected: AtomicBool,
-    /// Whether there are handles that tell when the last of them goes.
-    is_held: AtomicBool,
+    /// How many handles tell when they go.
+    handles: AtomicUsize,
 }
 
-/// What the user's handles of a buffer share: it goes with the last of them, whatever else keeps the buffer.
+/// A handle of the user's. Whoever else keeps a buffer has no part in these, and is told when the last of them goes.
 #[derive(Debug)]
-pub(crate) struct Held(Arc<BufferInner>);
+pub(crate) struct Handle(Arc<BufferInner>);
 
-impl Held {
-    pub(crate) fn new(buffer: Arc<BufferInner>) -> Arc<Held> {
-        buffer.is_held.store(true, SeqCst);
-        Arc::new(Held(buffer))
+impl Handle {
+    pub(crate) fn new(buffer: Arc<BufferInner>) -> Handle {
+        buffer.handles.fetch_add(1, Relaxed);
+        Handle(buffer)
     }
 }
 
-impl Drop for Held {
+impl Clone for Handle {
+    fn clone(&self) -> Handle {
+        Handle::new(self.0.clone())
+    }
+}
+
+impl Deref for Handle {
+    type Target = Arc<BufferInner>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<BufferInner> {
+        &self.0
+    }
+}
+
+impl Drop for Handle {
     fn drop(&mut self) {
-        self.0.is_held.store(false, SeqCst);
         // Nobody is to keep it for a list that can come no more.
-        if self.0.expected.load(SeqCst)
+        if self.0.handles.fetch_sub(1, SeqCst) == 1
+            && self.0.expected.load(SeqCst)
             && let Some(owner) = self.0.device.owner.upgrade()
         {
             owner.handles_gone(self.0.handle);
@@ -114,7 +129,7 @@ impl BufferInner {
             name: Mutex::default(),
             known: AtomicBool::new(false),
             expected: AtomicBool::new(false),
-            is_held: AtomicBool::new(false),
+            handles: AtomicUsize::new(0),
         })
     }
 
@@ -232,7 +247,7 @@ impl BufferInner {
         if !self.expected.load(Acquire) {
             self.expected.store(true, SeqCst);
         }
-        self.is_held.load(SeqCst)
+        self.handles.load(SeqCst) > 0
     }
 
     /// Notes that something changed that runs which are in force may rest on.
