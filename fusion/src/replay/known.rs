@@ -125,6 +125,7 @@ impl Known {
     }
 
     /// As [`Known::goes_on`], on these very buffers, none of which has changed since it was run on them.
+    #[inline]
     fn repeats(&self, at: usize, buffers: &[HandleId], request: &Request<'_>, graph: Option<&Graph>) -> bool {
         self.signature.repeats(at, buffers, (request, graph), |push| self.will_do(at, push))
     }
@@ -242,6 +243,7 @@ impl Followed {
     }
 
     /// Counts a request that agrees, and has its buffers.
+    #[inline]
     pub(crate) fn count(&mut self, request: &mut Request<'_>) {
         if !same_bytes(&request.push, &self.known.signature.calls[self.at].push) {
             self.pushes.push((self.at, mem::take(&mut request.push)));
@@ -270,6 +272,7 @@ impl Followed {
 
     /// Whether the list goes on with the request as the run does, which is in force up to a count of changes: then all that
     /// the request names is as it was, and what it reads is readable.
+    #[inline]
     pub(crate) fn repeats(&self, changes: u64, request: &Request<'_>, graph: Option<&Graph>) -> bool {
         self.take.as_ref().is_some_and(|take| {
             take.is_in_force(changes) && self.known.repeats(self.at, &take.buffers, request, graph)

@@ -31,6 +31,7 @@ use crate::{
 impl List {
     /// Whether a known list agrees with everything so far and with the request, which finds something readable. Then the
     /// list follows that one. Without the known lists and what buffers hold, it is the one that is expected or followed, or none.
+    #[inline(never)]
     fn agrees(
         &mut self,
         expects: &mut Option<Expected>,
@@ -73,7 +74,25 @@ impl List {
         self.followed.as_ref().is_some_and(|followed| followed.take.is_some() || followed.readable(request))
     }
 
+    /// Whether it repeats a run that is expected or followed, without a look at what buffers hold.
+    #[inline]
+    fn repeats(
+        &mut self,
+        expects: &mut Option<Expected>,
+        changes: u64,
+        request: &Request<'_>,
+        after: &[Event],
+    ) -> bool {
+        if self.followed.is_none() && self.entries.is_empty() {
+            self.followed = expects.take().map(Followed::expected);
+        }
+        // One that follows has no entries.
+        let Some(followed) = &self.followed else { return false };
+        after.is_empty() && !followed.known.routine.has_numbers() && followed.repeats(changes, request, None)
+    }
+
     /// Counts a request that agrees, and holds its buffers.
+    #[inline]
     fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<Event> {
         let followed = self.followed.as_mut()?;
         let at = followed.at;
@@ -186,8 +205,12 @@ impl QueueCell {
             buffer.shared.owner.allows(self.id, access.may_write())
         };
         // Who changes what these hold or take part in looks at this list first, so it is as they are now.
-        let is_next = request.args.iter().all(may)
-            && list.agrees(expects, None, contents.load(Acquire), request, after);
+        if !request.args.iter().all(may) {
+            return None;
+        }
+        let changes = contents.load(Acquire);
+        let is_next = list.repeats(expects, changes, request, after)
+            || list.agrees(expects, None, changes, request, after);
         if is_next { list.count(request, after) } else { None }
     }
 }

@@ -312,6 +312,7 @@ impl Signature {
     }
 
     /// As [`Signature::goes_on`], on these very buffers, none of which has changed since it was run on them.
+    #[inline]
     pub(crate) fn repeats(
         &self,
         at: usize,
