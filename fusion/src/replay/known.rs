@@ -179,29 +179,9 @@ impl Known {
 }
 
 /// What was taken out, to be dropped where no lock is held.
-pub(crate) type Gone = (Vec<Arc<Known>>, Vec<Arc<Take>>, Vec<Expected>);
+pub(crate) type Gone = (Vec<Arc<Known>>, Vec<Arc<Take>>, Vec<Followed>);
 
-/// A list that is likely to come next.
-#[derive(Debug)]
-pub(crate) struct Expected {
-    pub(crate) known: Arc<Known>,
-    pub(crate) take: Arc<Take>,
-    /// The buffers of the run, so that a list that repeats it need not count them; none where one has no handles that tell when the
-    /// last of them goes.
-    pub(crate) buffers: Buffers,
-}
-
-impl Expected {
-    /// Takes the buffers of a run as long as the user has handles of all of them.
-    pub(crate) fn new(known: Arc<Known>, take: Arc<Take>, buffers: &mut Buffers) -> Expected {
-        // All are told, also those after one that must not be kept.
-        let stays = buffers.iter().fold(true, |all, buffer| buffer.may_be_kept() && all);
-        let buffers = if stays { mem::take(buffers) } else { Buffers::new() };
-        Expected { known, take, buffers }
-    }
-}
-
-/// A list's way along a known one.
+/// A list's way along a known one. At its start it is a list that is likely to come next.
 #[derive(Debug)]
 pub(crate) struct Followed {
     pub(crate) known: Arc<Known>,
@@ -221,17 +201,19 @@ pub(crate) struct Followed {
 
 impl Followed {
     pub(crate) fn new(known: Arc<Known>, take: Option<Arc<Take>>) -> Followed {
-        Followed::with((known, take), Buffers::new(), false)
+        let (buffers, pushes, after) = (Buffers::new(), Vec::new(), Vec::new());
+        Followed { known, take, at: 0, buffers, ahead: false, pushes, after }
     }
 
-    /// Follows what is expected.
-    pub(crate) fn expected(Expected { known, take, buffers }: Expected) -> Followed {
-        let ahead = !buffers.is_empty();
-        Followed::with((known, Some(take)), buffers, ahead)
-    }
-
-    fn with((known, take): (Arc<Known>, Option<Arc<Take>>), buffers: Buffers, ahead: bool) -> Followed {
-        Followed { known, take, at: 0, buffers, ahead, pushes: Vec::new(), after: Vec::new() }
+    /// Is at its start once more, as what a queue expects, and repeats a run on its buffers. Those it keeps as long as the user has
+    /// handles of all of them, so that a list that repeats the run need not count them; whether it does so.
+    pub(crate) fn starts_over(&mut self, take: Arc<Take>) -> bool {
+        self.take = Some(take);
+        self.at = 0;
+        self.pushes.clear();
+        self.after.clear();
+        self.ahead = self.buffers.iter().all(|buffer| buffer.may_be_kept());
+        self.ahead
     }
 
     /// Repeats no run any more: it has the buffers of the submissions so far, and no others.

@@ -185,6 +185,14 @@ impl EventInner {
         EventInner::at_once(origin, Settled::new(Ok(done), Outcome::Unfused, None))
     }
 
+    /// Says of what run it is. The first word counts.
+    #[inline]
+    pub(crate) fn settle_run(&self, submitted: Submitted, said: Arc<Said>) {
+        if let State::Later(slot) = &self.state {
+            slot.get_or_init(|| Settled::of_run(submitted, said));
+        }
+    }
+
     /// Says what became of it. The first word counts.
     pub(crate) fn settle(&self, settled: Settled) {
         if let State::Later(slot) = &self.state {
@@ -204,6 +212,12 @@ impl Event {
     /// The event of a whole list, or of work by itself.
     pub(crate) fn of_all(inner: Arc<EventInner>) -> Event {
         Event { inner, of: 0..u32::MAX, run: None }
+    }
+
+    /// The event of a submission of a list.
+    #[inline]
+    pub(crate) fn of_one(inner: Arc<EventInner>, at: u32) -> Event {
+        Event { inner, of: at..at + 1, run: None }
     }
 
     /// The event of submissions of a list.

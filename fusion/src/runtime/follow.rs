@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 use crate::{
     jit::SetBinding,
     options::fusion::FusionProperties,
-    replay::known::{Expected, Followed, Gone, Known, KnownLists},
+    replay::known::{Followed, Gone, Known, KnownLists},
     runtime::{
-        event::Event,
+        event::{Event, EventInner},
         queues::QueueCell,
         schedule::{List, Mode, QueueState, Schedule},
     },
@@ -34,7 +34,7 @@ impl List {
     #[inline(never)]
     fn agrees(
         &mut self,
-        expects: &mut Option<Expected>,
+        expects: &mut Option<Box<Followed>>,
         known: Option<(&mut KnownLists, &Graph, &mut Key)>,
         changes: u64,
         request: &Request<'_>,
@@ -47,7 +47,7 @@ impl List {
         }
         if self.followed.is_none() {
             // The latest list of the queue is the likeliest, and is found without a hash.
-            self.followed = expects.take().map(Followed::expected);
+            self.followed = expects.take();
         }
         let (mut lists, mut graph, mut key) = (None, None, None);
         if let Some(known) = known {
@@ -69,7 +69,7 @@ impl List {
         let known = lists.starting(request, true, graph);
         self.followed = known.map(|known| {
             let take = known.take_in_force(key, changes, request, graph);
-            Followed::new(known, take)
+            Box::new(Followed::new(known, take))
         });
         self.followed.as_ref().is_some_and(|followed| followed.take.is_some() || followed.readable(request))
     }
@@ -78,13 +78,13 @@ impl List {
     #[inline]
     fn repeats(
         &mut self,
-        expects: &mut Option<Expected>,
+        expects: &mut Option<Box<Followed>>,
         changes: u64,
         request: &Request<'_>,
         after: &[Event],
     ) -> bool {
         if self.followed.is_none() && self.entries.is_empty() {
-            self.followed = expects.take().map(Followed::expected);
+            self.followed = expects.take();
         }
         // One that follows has no entries.
         let Some(followed) = &self.followed else { return false };
@@ -93,20 +93,20 @@ impl List {
 
     /// Counts a request that agrees, and holds its buffers.
     #[inline]
-    fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<Event> {
+    fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<(Arc<EventInner>, u32)> {
         let followed = self.followed.as_mut()?;
         let at = followed.at;
         if !after.is_empty() {
             followed.after.extend(after.iter().map(|event| (at, event.of.clone())));
         }
         followed.count(request);
-        Some(Event::of_some(self.completion.clone(), at..at + 1))
+        Some((self.completion.clone(), at as u32))
     }
 
     /// Builds what was only counted: afterwards the list follows nothing.
     pub(crate) fn unfold(&mut self, graph: &Graph) {
         let Some(followed) = self.followed.take() else { return };
-        let Followed { known, at, buffers, .. } = &followed;
+        let Followed { known, at, buffers, .. } = &*followed;
         self.entries.extend((0..*at).map(|at| {
             let asked = followed.asked(at);
             let given = Some(known.signature.given(at, asked));
@@ -191,14 +191,13 @@ impl Followed {
 
 impl QueueCell {
     /// As [`Schedule::follow`], of the list that is followed or expected on memory that the queue owns. Nothing but the queue is
-    /// locked.
-    #[inline]
+    /// locked. Returns the event of the list, and the place of the submission in it.
     pub(crate) fn follow(
         &self,
         contents: &AtomicU64,
         request: &mut Request<'_>,
         after: &[Event],
-    ) -> Option<Event> {
+    ) -> Option<(Arc<EventInner>, u32)> {
         let QueueState { mode, expects, .. } = &mut *self.state();
         let Mode::Recording(list) = mode else { return None };
         let may = |(_, Accessor { buffer, access, .. }): &(SetBinding, Accessor<'_>)| {
@@ -231,10 +230,14 @@ impl Schedule {
         if !list.agrees(expects, Some(known), changes, request, after) {
             return None;
         }
-        let Followed { known, at, buffers, .. } = list.followed.as_ref()?;
+        let Followed { known, at, buffers, .. } = &**list.followed.as_ref()?;
         let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
         let is_free = self.is_free(queue.id, given, || known.touches(*at, buffers, request));
-        if is_free { list.count(request, after) } else { None }
+        if !is_free {
+            return None;
+        }
+        let (completion, at) = list.count(request, after)?;
+        Some(Event::of_one(completion, at))
     }
 
     /// What is known of a request outside fusion mode, if that can be run again now; with its buffers.
@@ -270,7 +273,9 @@ impl Schedule {
     #[must_use]
     pub(crate) fn forget_all(&mut self) -> Gone {
         let (lists, takes, mut expected) = self.known.clear();
-        expected.extend(self.queues.iter().filter_map(|queue| queue.state().expects.take()));
+        expected.extend(
+            self.queues.iter().filter_map(|queue| queue.state().expects.take().map(|expected| *expected)),
+        );
         (lists, takes, expected)
     }
 
@@ -285,13 +290,15 @@ impl Schedule {
 
     /// Takes out what queues expect on a buffer, and whether that is all, as above.
     #[must_use]
-    pub(crate) fn expect_no_more(&self, buffer: HandleId) -> (Vec<Expected>, bool) {
+    pub(crate) fn expect_no_more(&self, buffer: HandleId) -> (Vec<Followed>, bool) {
         let (mut gone, mut is_all) = (Vec::new(), true);
         for queue in &self.queues {
             match queue.try_state() {
                 Some(mut state) => {
-                    let is_on = |expected: &mut Expected| expected.take.buffers.contains(&buffer);
-                    gone.extend(state.expects.take_if(is_on));
+                    let is_on = |expected: &mut Box<Followed>| {
+                        expected.take.as_ref().is_some_and(|take| take.buffers.contains(&buffer))
+                    };
+                    gone.extend(state.expects.take_if(is_on).map(|expected| *expected));
                 }
                 None => is_all = false,
             }

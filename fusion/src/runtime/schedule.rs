@@ -24,7 +24,7 @@ use crate::{
     code::build::builder,
     error::{BufferError, Error},
     replay::{
-        known::{Expected, Followed, KnownLists},
+        known::{Followed, KnownLists},
         recorded::Take,
     },
     report::{list::Said, outcome::CancelCause, stats::Stats},
@@ -69,7 +69,7 @@ pub(crate) struct QueueState {
     /// The completion event of the latest list that ended.
     pub(crate) completion: Option<Arc<EventInner>>,
     /// The latest list, if it was a known one: the next one is likely to be the same.
-    pub(crate) expects: Option<Expected>,
+    pub(crate) expects: Option<Box<Followed>>,
     pub(crate) past: Past,
     /// Host tasks of this queue that may not be done yet, or failed and nobody was told.
     pub(crate) tasks: Tasks,
@@ -105,7 +105,7 @@ pub(crate) struct List {
     /// The event of the list and of every submission in it: they share their fate.
     pub(crate) completion: Arc<EventInner>,
     /// A known list that it agrees with so far. Then there are no entries.
-    pub(crate) followed: Option<Followed>,
+    pub(crate) followed: Option<Box<Followed>>,
     /// What was said of the list before, if nobody else has its event.
     pub(crate) spare: Option<Arc<Said>>,
 }
@@ -144,7 +144,7 @@ impl List {
             })
         };
         self.entries.iter().flat_map(|entry| &entry.touches).any(observed)
-            || self.followed.iter().flat_map(Followed::touches).any(|listed| observed(&listed))
+            || self.followed.iter().flat_map(|followed| followed.touches()).any(|listed| observed(&listed))
     }
 }
 

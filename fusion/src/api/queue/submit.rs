@@ -58,6 +58,13 @@ impl Queue {
         for (_, accessor) in handler.request.args.iter().filter(|(_, accessor)| accessor.constant) {
             self.inner.context.learn(accessor)?;
         }
+        let origin = &self.inner.origin;
+        if handler.is_plain()
+            && let Some((list, at)) =
+                origin.follow(&self.inner.context.contents, &mut handler.request, &handler.after)
+        {
+            return Ok(Event::of_one(list, at));
+        }
         if let Some(event) = self.again(&mut handler) {
             return Ok(event);
         }
@@ -70,16 +77,13 @@ impl Queue {
         self.place(entry, &handler.after)
     }
 
-    /// Lists or runs what was listed or run before in the same way. `None` where that is not known or not possible now.
+    /// Lists or runs what was listed or run before in the same way, where the queue's own list does not know that. `None` where that is not known or not possible now.
     fn again(&self, handler: &mut Handler<'_>) -> Option<Event> {
         if !handler.is_plain() {
             return None;
         }
         let (context, origin) = (&self.inner.context, &self.inner.origin);
         let Handler { request, after, .. } = handler;
-        if let Some(event) = origin.follow(&context.contents, request, after) {
-            return Some(event);
-        }
         let mut schedule = context.lock();
         let schedule = &mut *schedule;
         let state = &mut *origin.state();
