@@ -10,7 +10,7 @@
 //! # Refuses
 //! - whatever would break one of these, with the names of the buffers
 
-use std::sync::Arc;
+use std::{ptr, sync::Arc};
 
 use smallvec::SmallVec;
 
@@ -150,7 +150,8 @@ impl Shape {
 
 /// The number of a buffer.
 fn place(buffers: &Buffers, buffer: &BufferInner) -> Option<usize> {
-    buffers.iter().position(|known| known.handle == buffer.handle)
+    // By their places: those that it is not need not be looked at.
+    buffers.iter().position(|known| ptr::eq(&**known, buffer))
 }
 
 fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Error> {
