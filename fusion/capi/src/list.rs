@@ -8,7 +8,7 @@ use vkfuse::{RawCommandBuffer, Scope};
 use crate::{
     VkfuseBuffer, VkfuseEvent, VkfuseList, VkfuseRecorded,
     argument::{place, put, several, several_mut, structure},
-    result::{VkfuseResult, call},
+    result::{Failure, VkfuseResult, call},
 };
 
 /// Where a list is recorded to.

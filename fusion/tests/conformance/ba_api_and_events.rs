@@ -330,7 +330,7 @@ fn cooperative_kernel() {
 fn submit_dependent(rig: &Rig, pair: &Pair, buffers: &[vkfuse::Buffer<u32>]) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     for submit in pair.workload.submits() {
-        let kernel = submit.kernel(&rig);
+        let kernel = submit.kernel(rig);
         let event = rig.queue.submit(|h| {
             if let Some(before) = events.last() {
                 h.depends_on(before);
