@@ -16,7 +16,7 @@ bench=$(cargo bench -q -p vkfuse-benches --bench hit_path --no-run --message-for
   grep -o '"executable":"[^"]*hit_path[^"]*"' | tail -1 | cut -d'"' -f4)
 
 collected() {
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bench" --repeat "$2" "$1" 2>&1 |
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bench" --repeat "$1" "$2" 2>&1 |
     sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
 }
 

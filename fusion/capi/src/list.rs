@@ -8,7 +8,7 @@ use vkfuse::{RawCommandBuffer, Scope};
 use crate::{
     VkfuseBuffer, VkfuseEvent, VkfuseList, VkfuseRecorded,
     argument::{place, put, several, several_mut, structure},
-    result::{VkfuseResult, call},
+    result::{Failure, VkfuseResult, call},
 };
 
 /// Where a list is recorded to.
@@ -71,10 +71,9 @@ pub unsafe extern "C" fn vkfuse_list_rebind(
         // SAFETY: the caller's promise.
         let (of, with) =
             unsafe { (several("of", of, count as usize)?, several("with", with, count as usize)?) };
-        let mut rebind = list.rebind();
-        for (of, with) in of.iter().zip(with) {
-            rebind = rebind.buffer(&of.get()?, &with.get()?);
-        }
+        let pairs = of.iter().zip(with).map(|(of, with)| Ok((of.get()?, with.get()?)));
+        let pairs = pairs.collect::<Result<Vec<_>, Failure>>()?;
+        let rebind = pairs.iter().fold(list.rebind(), |rebind, (of, with)| rebind.buffer(of, with));
         // SAFETY: the caller's promise.
         unsafe { put("other", other, VkfuseList::of(rebind.finish()?)) }
     })

@@ -181,7 +181,7 @@ unsafe fn submit(queue: &Queue, given: &VkfuseSubmission) -> Result<vkfuse::Even
     }
     let after = after.iter().map(|event| event.get()).collect::<Result<Vec<_>, _>>()?;
     let (size, is_items) = (given.size, given.is_items != 0);
-    let event = queue.submit(move |h| {
+    let event = queue.submit(|h| {
         for (at, accessor) in accessors {
             h.arg(at, accessor);
         }
@@ -198,11 +198,11 @@ unsafe fn submit(queue: &Queue, given: &VkfuseSubmission) -> Result<vkfuse::Even
     Ok(event)
 }
 
-fn accessor(given: &VkfuseArgument) -> Result<Accessor, Failure> {
+fn accessor(given: &VkfuseArgument) -> Result<Accessor<'static>, Failure> {
     let buffer = given.buffer.get()?;
     let all = [buffer.read(), buffer.write(), buffer.read_write()];
     let index = choice("access", given.access, &[0_usize, 1, 2])?;
-    let accessor = all[index].clone();
+    let accessor = all[index].clone().into_owned();
     if (given.offset, given.size) == (0, 0) {
         return Ok(accessor);
     }

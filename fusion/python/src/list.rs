@@ -35,9 +35,12 @@ impl List {
         buffers: Vec<(PyRef<'_, Buffer>, PyRef<'_, Buffer>)>,
         push: Vec<(usize, Vec<u8>)>,
     ) -> PyResult<List> {
-        let mut rebind = self.own.get()?.rebind();
-        for (old, new) in &buffers {
-            rebind = rebind.buffer(&old.own.get()?, &new.own.get()?);
+        let list = self.own.get()?;
+        let pairs = buffers.iter().map(|(old, new)| Ok((old.own.get()?, new.own.get()?)));
+        let pairs = pairs.collect::<PyResult<Vec<_>>>()?;
+        let mut rebind = list.rebind();
+        for (old, new) in &pairs {
+            rebind = rebind.buffer(old, new);
         }
         for (submission, bytes) in &push {
             rebind = rebind.push_bytes(*submission, bytes);

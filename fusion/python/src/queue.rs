@@ -37,7 +37,7 @@ pub(crate) struct Argument<'py> {
 }
 
 impl Argument<'_> {
-    fn accessor(&self) -> PyResult<((u32, u32), vkfuse::Accessor)> {
+    fn accessor(&self) -> PyResult<((u32, u32), vkfuse::Accessor<'static>)> {
         let buffer = self.buffer.own.get()?;
         let accessor = match self.access.as_str() {
             "read" => buffer.read(),
@@ -61,7 +61,7 @@ impl Argument<'_> {
         if self.constant {
             accessor = accessor.constant();
         }
-        Ok(((self.set, self.binding), accessor))
+        Ok(((self.set, self.binding), accessor.into_owned()))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
     runtime::context::ContextInner,
     submission::{
         accessor::{Access, Accessor},
-        buffer::BufferInner,
+        buffer::{BufferInner, Handle},
     },
 };
 
@@ -29,7 +29,7 @@ pub(crate) use host::repeated_word;
 /// which is never where every use of them was kept inside fused kernels.
 #[derive(Debug)]
 pub struct Buffer<T> {
-    pub(crate) inner: Arc<BufferInner>,
+    pub(crate) inner: Handle,
     pub(crate) context: Arc<ContextInner>,
     element: PhantomData<fn() -> T>,
 }
@@ -42,7 +42,7 @@ impl<T> Clone for Buffer<T> {
 
 impl<T: Pod> Buffer<T> {
     pub(crate) fn over(context: &Arc<ContextInner>, inner: Arc<BufferInner>) -> Buffer<T> {
-        Buffer { inner, context: context.clone(), element: PhantomData }
+        Buffer { inner: Handle::new(inner), context: context.clone(), element: PhantomData }
     }
 
     /// Number of elements.
@@ -153,38 +153,38 @@ impl<T: Pod> Buffer<T> {
     /// An accessor that only reads.
     #[must_use]
     #[inline]
-    pub fn read(&self) -> Accessor {
+    pub fn read(&self) -> Accessor<'_> {
         self.accessor(Access::Read)
     }
 
     /// An accessor that writes.
     #[must_use]
     #[inline]
-    pub fn write(&self) -> Accessor {
+    pub fn write(&self) -> Accessor<'_> {
         self.accessor(Access::Write)
     }
 
     /// An accessor that reads and writes.
     #[must_use]
     #[inline]
-    pub fn read_write(&self) -> Accessor {
+    pub fn read_write(&self) -> Accessor<'_> {
         self.accessor(Access::ReadWrite)
     }
 
     /// An accessor that only reads, of contents that stay as they are: see [`Accessor::constant`].
     #[must_use]
-    pub fn constant(&self) -> Accessor {
+    pub fn constant(&self) -> Accessor<'_> {
         self.read().constant()
     }
 
     #[inline]
-    fn accessor(&self, access: Access) -> Accessor {
+    fn accessor(&self, access: Access) -> Accessor<'_> {
         Accessor::new(&self.inner, size_of::<T>() as u64, self.len() as u64, access)
     }
 }
 
-impl<T: Pod> From<&Buffer<T>> for Accessor {
-    fn from(buffer: &Buffer<T>) -> Accessor {
+impl<'a, T: Pod> From<&'a Buffer<T>> for Accessor<'a> {
+    fn from(buffer: &'a Buffer<T>) -> Accessor<'a> {
         buffer.read_write()
     }
 }

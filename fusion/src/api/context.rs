@@ -333,9 +333,12 @@ impl Context {
             ..self.inner.counters.snapshot()
         };
         self.inner.programs.count_into(&mut stats);
-        let schedule = self.inner.lock();
-        stats.add(&schedule.counts);
-        schedule.queues.iter().for_each(|queue| stats.add(&queue.state().past.counts));
+        let Schedule { counts, queues, key, .. } = &mut *self.inner.lock();
+        stats.add(counts);
+        for queue in queues {
+            stats.add(&queue.state().past.counts);
+            stats.add(&queue.kept.get(key).counts);
+        }
         stats
     }
 

@@ -59,7 +59,9 @@ impl FusionWrapper {
             let mut state = queue.state();
             match state.mode {
                 Mode::Direct => {
-                    state.mode = Mode::Recording(List::new(EventInner::listed(&queue.origin)));
+                    let last = state.completion.take();
+                    let (completion, spare) = EventInner::listed_after(last, &queue.origin);
+                    state.mode = Mode::Recording(List { spare, ..List::new(completion) });
                     Ok(None)
                 }
                 Mode::Recording(_) => Err(Error::from(FusionError::AlreadyFusing)),

@@ -11,16 +11,20 @@ use crate::{
     runtime::{context::ContextInner, event::Event},
     submission::{
         accessor::Accessor,
-        request::{Request, Size},
+        request::{Called, Request, Size},
     },
 };
 
 /// What a submit closure fills in. Every method returns the handler, so that calls can be chained.
 ///
+/// It borrows the buffers and kernels that it is given until the call of [`Queue::submit`](crate::Queue::submit) returns: a submission
+/// that is known from before is only compared with. A closure that makes them itself, or takes them along (`move`), hands over
+/// [`Accessor::into_owned`], and kernels from outside.
+///
 /// A submission is one dispatch. Mistakes are found when the closure ends, and then nothing is recorded or run.
-#[derive(Debug, Default)]
-pub struct Handler {
-    pub(crate) request: Request,
+#[derive(Debug)]
+pub struct Handler<'a> {
+    pub(crate) request: Request<'a>,
     /// What it comes after.
     pub(crate) after: Vec<Event>,
     /// A kernel written in Rust; becomes a dispatch when the closure ends.
@@ -29,15 +33,17 @@ pub struct Handler {
     pub(crate) mistake: Option<Error>,
 }
 
-impl Handler {
-    pub(crate) fn new() -> Handler {
-        Handler::default()
+impl<'a> Handler<'a> {
+    // Made where it stays: most of it is room for arguments, which is not to be moved.
+    #[inline(always)]
+    pub(crate) fn new() -> Handler<'a> {
+        Handler { request: Request::new(), after: Vec::new(), launch: None, mistake: None }
     }
 
     /// Passes a buffer, or a part of one, to a binding: a number for set 0, or `(set, binding)`. An element of an array
     /// of descriptors is `SetBinding::from(…).element(n)`; all of them are passed by [`args`](Handler::args).
     #[inline]
-    pub fn arg(&mut self, at: impl Into<SetBinding>, accessor: impl Into<Accessor>) -> &mut Handler {
+    pub fn arg(&mut self, at: impl Into<SetBinding>, accessor: impl Into<Accessor<'a>>) -> &mut Handler<'a> {
         self.request.args.push((at.into(), accessor.into()));
         self
     }
@@ -58,11 +64,11 @@ impl Handler {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn args<A: Into<Accessor>>(
+    pub fn args<A: Into<Accessor<'a>>>(
         &mut self,
         at: impl Into<SetBinding>,
         accessors: impl IntoIterator<Item = A>,
-    ) -> &mut Handler {
+    ) -> &mut Handler<'a> {
         let at = at.into();
         let args = (0..).zip(accessors).map(|(element, accessor)| (at.element(element), accessor.into()));
         self.request.args.extend(args);
@@ -75,7 +81,7 @@ impl Handler {
     ///
     /// A kernel that follows addresses and says nothing is kept apart from everything else on its queue; against other
     /// queues and the host only [`depends_on`](Handler::depends_on) and waits order it.
-    pub fn uses(&mut self, accessor: impl Into<Accessor>) -> &mut Handler {
+    pub fn uses(&mut self, accessor: impl Into<Accessor<'a>>) -> &mut Handler<'a> {
         self.request.uses.push(accessor.into());
         self
     }
@@ -85,7 +91,7 @@ impl Handler {
     /// Pushing the members of a block in their order gives their offsets where the block is made of scalars; a block with
     /// vectors, whose alignment in a shader is larger than in Rust, is best pushed whole as a `repr(C)` struct.
     #[inline]
-    pub fn push<P: NoUninit>(&mut self, value: &P) -> &mut Handler {
+    pub fn push<P: NoUninit>(&mut self, value: &P) -> &mut Handler<'a> {
         let push = &mut self.request.push;
         if !push.len().is_multiple_of(align_of::<P>()) {
             push.resize(push.len().next_multiple_of(align_of::<P>()), 0);
@@ -95,44 +101,49 @@ impl Handler {
     }
 
     /// Appends bytes to the push constants as they are.
-    pub fn push_bytes(&mut self, bytes: &[u8]) -> &mut Handler {
+    pub fn push_bytes(&mut self, bytes: &[u8]) -> &mut Handler<'a> {
         self.request.push.extend_from_slice(bytes);
         self
     }
 
     /// Gives a specialization constant a value, by its `SpecId`. Constants without one keep their defaults.
-    pub fn spec(&mut self, id: u32, value: impl IntoSpecValue) -> &mut Handler {
+    pub fn spec(&mut self, id: u32, value: impl IntoSpecValue) -> &mut Handler<'a> {
         self.request.spec.push((id, value.into_spec_value()));
         self
     }
 
     /// Runs a kernel on so many work-groups.
     #[inline]
-    pub fn dispatch(&mut self, kernel: &Kernel, groups: [u32; 3]) -> &mut Handler {
+    pub fn dispatch(&mut self, kernel: &'a Kernel, groups: [u32; 3]) -> &mut Handler<'a> {
         self.set_dispatch(kernel, Size::Groups(groups))
     }
 
     /// Runs a kernel on at least so many items, rounded up to whole work-groups in each dimension. The kernel is to check
     /// that it stays inside its data.
     #[inline]
-    pub fn dispatch_items(&mut self, kernel: &Kernel, items: [u32; 3]) -> &mut Handler {
+    pub fn dispatch_items(&mut self, kernel: &'a Kernel, items: [u32; 3]) -> &mut Handler<'a> {
         self.set_dispatch(kernel, Size::Items(items))
     }
 
     /// As [`dispatch`](Handler::dispatch), with work-group ids (and so global ids) that start at `base` instead of 0, as
     /// `vkCmdDispatchBase` does. In a fusion list such a submission runs by itself. The base is part of the code: each one that a
     /// kernel is dispatched with is compiled when it is first used, and cached like any other code.
-    pub fn dispatch_base(&mut self, kernel: &Kernel, base: [u32; 3], groups: [u32; 3]) -> &mut Handler {
+    pub fn dispatch_base(
+        &mut self,
+        kernel: &'a Kernel,
+        base: [u32; 3],
+        groups: [u32; 3],
+    ) -> &mut Handler<'a> {
         self.request.base = base;
         self.set_dispatch(kernel, Size::Groups(groups))
     }
 
     #[inline]
-    fn set_dispatch(&mut self, kernel: &Kernel, size: Size) -> &mut Handler {
+    fn set_dispatch(&mut self, kernel: &'a Kernel, size: Size) -> &mut Handler<'a> {
         if self.request.dispatch.is_some() || self.launch.is_some() {
             self.second(kernel.name());
         } else {
-            self.request.dispatch = Some((kernel.inner.clone(), size));
+            self.request.dispatch = Some((Called::Lent(&kernel.inner), size));
         }
         self
     }
@@ -158,7 +169,7 @@ impl Handler {
     ///
     /// Inside a fusion list, events of the same list say nothing new and are dropped; depending on an event that another
     /// queue has listed ends that queue's list.
-    pub fn depends_on(&mut self, event: &Event) -> &mut Handler {
+    pub fn depends_on(&mut self, event: &Event) -> &mut Handler<'a> {
         self.after.push(event.clone());
         self
     }

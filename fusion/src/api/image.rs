@@ -17,7 +17,7 @@ use crate::{
     report::outcome::CancelCause,
     runtime::{context::ContextInner, schedule::Rule},
     submission::{
-        accessor::{Access, Accessor},
+        accessor::{Access, Accessor, Named},
         buffer::BufferInner,
         identity::HandleId,
     },
@@ -139,31 +139,31 @@ impl Image {
         self.inner.buffer.shared.id.planned()
     }
 
-    fn accessor(&self, access: Access) -> Accessor {
+    fn accessor(&self, access: Access) -> Accessor<'_> {
         Accessor::new(&self.inner.buffer, 1, self.inner.buffer.size, access)
     }
 
     /// An accessor that only reads: of a storage image, or of an image that a kernel samples by a sampler of its own binding.
     #[must_use]
-    pub fn read(&self) -> Accessor {
+    pub fn read(&self) -> Accessor<'_> {
         self.accessor(Access::Read)
     }
 
     /// An accessor that writes.
     #[must_use]
-    pub fn write(&self) -> Accessor {
+    pub fn write(&self) -> Accessor<'_> {
         self.accessor(Access::Write)
     }
 
     /// An accessor that reads and writes.
     #[must_use]
-    pub fn read_write(&self) -> Accessor {
+    pub fn read_write(&self) -> Accessor<'_> {
         self.accessor(Access::ReadWrite)
     }
 
     /// An accessor for a binding that is image and sampler in one.
     #[must_use]
-    pub fn sampled(&self, sampler: &Sampler) -> Accessor {
+    pub fn sampled(&self, sampler: &Sampler) -> Accessor<'static> {
         let mut sampled = self.inner.sampled.lock().unwrap_or_else(PoisonError::into_inner);
         let known = sampled.iter().find(|(handle, _)| *handle == sampler.buffer.handle);
         let buffer = match known {
@@ -178,7 +178,8 @@ impl Image {
                 buffer
             }
         };
-        Accessor::new(&buffer, 1, buffer.size, Access::Read)
+        let size = buffer.size;
+        Accessor::with(Named::Own(buffer), 1, size, Access::Read)
     }
 
     /// Bytes of all texels, line after line, slice after slice, layer after layer, without gaps.
@@ -249,14 +250,14 @@ impl Image {
     }
 }
 
-impl From<&Image> for Accessor {
-    fn from(image: &Image) -> Accessor {
+impl<'a> From<&'a Image> for Accessor<'a> {
+    fn from(image: &'a Image) -> Accessor<'a> {
         image.read_write()
     }
 }
 
-impl From<&Sampler> for Accessor {
-    fn from(sampler: &Sampler) -> Accessor {
+impl<'a> From<&'a Sampler> for Accessor<'a> {
+    fn from(sampler: &'a Sampler) -> Accessor<'a> {
         Accessor::new(&sampler.buffer, 1, sampler.buffer.size, Access::Read)
     }
 }

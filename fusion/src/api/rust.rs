@@ -56,9 +56,9 @@ pub use launch::{GroupRange, LaunchRange};
 macro_rules! from_buffers {
     ($($name:ident $method:ident)+) => {$(
         /// The accessor's element type and mode are checked when a kernel with it is submitted.
-        impl<T: Element> From<Accessor> for $name<T> {
-            fn from(accessor: Accessor) -> Self {
-                $name::device(Arc::new(accessor))
+        impl<T: Element> From<Accessor<'_>> for $name<T> {
+            fn from(accessor: Accessor<'_>) -> Self {
+                $name::device(Arc::new(accessor.into_owned()))
             }
         }
 

@@ -72,25 +72,25 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl Texels {
-    fn accessor(&self, access: Access) -> Accessor {
+    fn accessor(&self, access: Access) -> Accessor<'_> {
         Accessor::new(&self.buffer, 1, self.buffer.size, access)
     }
 
     /// An accessor that only reads.
     #[must_use]
-    pub fn read(&self) -> Accessor {
+    pub fn read(&self) -> Accessor<'_> {
         self.accessor(Access::Read)
     }
 
     /// An accessor that writes.
     #[must_use]
-    pub fn write(&self) -> Accessor {
+    pub fn write(&self) -> Accessor<'_> {
         self.accessor(Access::Write)
     }
 
     /// An accessor that reads and writes.
     #[must_use]
-    pub fn read_write(&self) -> Accessor {
+    pub fn read_write(&self) -> Accessor<'_> {
         self.accessor(Access::ReadWrite)
     }
 
@@ -101,8 +101,8 @@ impl Texels {
     }
 }
 
-impl From<&Texels> for Accessor {
-    fn from(texels: &Texels) -> Accessor {
+impl<'a> From<&'a Texels> for Accessor<'a> {
+    fn from(texels: &'a Texels) -> Accessor<'a> {
         texels.read_write()
     }
 }

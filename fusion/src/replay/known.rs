@@ -8,10 +8,11 @@
 //! - agreement is of everything that was said: the whole signature, of which a hash only finds candidates. Of push constants,
 //!   those that the plan takes for numbers, and which arguments are equal ([`PushFlow::holds_with`]): the others are passed on
 //! - whoever observes a list sees what it touches, known or not
-//! - nothing here keeps a buffer alive; what was recorded with a buffer goes when the buffer does
+//! - nothing here keeps a buffer alive of which the user has no handle; what was recorded with a buffer goes when the buffer does
 
 use std::{
     hash::{BuildHasher, Hash, Hasher},
+    mem,
     ops::Range,
     sync::{
         Arc,
@@ -31,7 +32,7 @@ use crate::{
         identity::{ByNumber, HandleId},
         kernel::KernelId,
         request::Request,
-        signature::{Buffers, Signature},
+        signature::{Buffers, Signature, same_bytes},
     },
     vk::{Key, KeyId, Pushes, Under},
 };
@@ -117,14 +118,15 @@ impl Known {
         &self,
         at: usize,
         buffers: &Buffers,
-        request: &Request,
+        request: &Request<'_>,
         graph: Option<&Graph>,
     ) -> bool {
         self.signature.goes_on(at, buffers, (request, graph), |push| self.will_do(at, push))
     }
 
     /// As [`Known::goes_on`], on these very buffers, none of which has changed since it was run on them.
-    fn repeats(&self, at: usize, buffers: &[HandleId], request: &Request, graph: Option<&Graph>) -> bool {
+    #[inline]
+    fn repeats(&self, at: usize, buffers: &[HandleId], request: &Request<'_>, graph: Option<&Graph>) -> bool {
         self.signature.repeats(at, buffers, (request, graph), |push| self.will_do(at, push))
     }
 
@@ -151,7 +153,7 @@ impl Known {
         &self,
         key: &mut Key,
         changes: u64,
-        request: &Request,
+        request: &Request<'_>,
         graph: Option<&Graph>,
     ) -> Option<Arc<Take>> {
         let takes = self.takes.get(key);
@@ -177,9 +179,9 @@ impl Known {
 }
 
 /// What was taken out, to be dropped where no lock is held.
-pub(crate) type Gone = (Vec<Arc<Known>>, Vec<Arc<Take>>);
+pub(crate) type Gone = (Vec<Arc<Known>>, Vec<Arc<Take>>, Vec<Followed>);
 
-/// A list's way along a known one.
+/// A list's way along a known one. At its start it is a list that is likely to come next.
 #[derive(Debug)]
 pub(crate) struct Followed {
     pub(crate) known: Arc<Known>,
@@ -187,8 +189,10 @@ pub(crate) struct Followed {
     pub(crate) take: Option<Arc<Take>>,
     /// How many submissions agreed so far.
     pub(crate) at: usize,
-    /// The buffers of those.
+    /// The buffers of those; of the whole run, where it is ahead.
     pub(crate) buffers: Buffers,
+    /// Whether it has the buffers of all of the run that it repeats so far.
+    ahead: bool,
     /// The push constants of those that have others than the known list.
     pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
     /// Which of those were told to come after which.
@@ -197,7 +201,39 @@ pub(crate) struct Followed {
 
 impl Followed {
     pub(crate) fn new(known: Arc<Known>, take: Option<Arc<Take>>) -> Followed {
-        Followed { known, take, at: 0, buffers: Buffers::new(), pushes: Vec::new(), after: Vec::new() }
+        let (buffers, pushes, after) = (Buffers::new(), Vec::new(), Vec::new());
+        Followed { known, take, at: 0, buffers, ahead: false, pushes, after }
+    }
+
+    /// Is at its start once more, as what a queue expects, and repeats a run on its buffers. Those it keeps as long as the user has
+    /// handles of all of them, so that a list that repeats the run need not count them; whether it does so.
+    pub(crate) fn starts_over(&mut self, take: Arc<Take>) -> bool {
+        self.take = Some(take);
+        self.at = 0;
+        self.pushes.clear();
+        self.after.clear();
+        self.ahead = self.buffers.iter().all(|buffer| buffer.may_be_kept());
+        self.ahead
+    }
+
+    /// Repeats no run any more: it has the buffers of the submissions so far, and no others.
+    pub(crate) fn falls_behind(&mut self) {
+        self.take = None;
+        if mem::take(&mut self.ahead) {
+            self.buffers.truncate(self.known.signature.met(self.at));
+        }
+    }
+
+    /// Counts a request that agrees, and has its buffers.
+    #[inline]
+    pub(crate) fn count(&mut self, request: &mut Request<'_>) {
+        if !same_bytes(&request.push, &self.known.signature.calls[self.at].push) {
+            self.pushes.push((self.at, mem::take(&mut request.push)));
+        }
+        if !self.ahead {
+            self.known.signature.meet(self.at, &mut self.buffers, request.args.drain(..));
+        }
+        self.at += 1;
     }
 
     /// The push constants of a submission.
@@ -218,7 +254,8 @@ impl Followed {
 
     /// Whether the list goes on with the request as the run does, which is in force up to a count of changes: then all that
     /// the request names is as it was, and what it reads is readable.
-    pub(crate) fn repeats(&self, changes: u64, request: &Request, graph: Option<&Graph>) -> bool {
+    #[inline]
+    pub(crate) fn repeats(&self, changes: u64, request: &Request<'_>, graph: Option<&Graph>) -> bool {
         self.take.as_ref().is_some_and(|take| {
             take.is_in_force(changes) && self.known.repeats(self.at, &take.buffers, request, graph)
         })
@@ -246,12 +283,12 @@ impl KnownLists {
     /// A known list that starts with the request.
     pub(crate) fn starting(
         &mut self,
-        request: &Request,
+        request: &Request<'_>,
         listed: bool,
         graph: Option<&Graph>,
     ) -> Option<Arc<Known>> {
         let (kernel, _) = request.dispatch.as_ref()?;
-        let part = |(at, accessor): &(SetBinding, Accessor)| (*at, accessor.offset, accessor.count);
+        let part = |(at, accessor): &(SetBinding, Accessor<'_>)| (*at, accessor.offset, accessor.count);
         let hash = self.first(listed, kernel.id, request.args.iter().map(part));
         let none = Buffers::new();
         let known = self.kept.get(&hash)?.iter().find(|known| {
@@ -267,7 +304,7 @@ impl KnownLists {
     pub(crate) fn departing(
         &mut self,
         from: &Followed,
-        request: &Request,
+        request: &Request<'_>,
         graph: Option<&Graph>,
     ) -> Option<Arc<Known>> {
         let Followed { at, buffers, .. } = from;
@@ -355,7 +392,7 @@ impl KnownLists {
     #[must_use]
     pub(crate) fn clear(&mut self) -> Gone {
         self.seen.clear();
-        (self.keep(|_| false), Vec::new())
+        (self.keep(|_| false), Vec::new(), Vec::new())
     }
 
     /// Takes out what is about a buffer.
@@ -364,7 +401,7 @@ impl KnownLists {
         let lists = self.keep(|known| known.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut takes = Vec::new();
         self.kept.values().flatten().for_each(|known| known.forget(key, buffer, &mut takes));
-        (lists, takes)
+        (lists, takes, Vec::new())
     }
 
     fn keep(&mut self, mut stays: impl FnMut(&Known) -> bool) -> Vec<Arc<Known>> {

@@ -32,7 +32,8 @@ use crate::{
         signature::Buffers,
     },
     vk::{
-        Barrier, CallerWork, Key, KeyId, Played, Pushes, Resource, Resources, Script, Submitted, Tape, Under,
+        Barrier, CallerWork, Key, KeyId, Played, Point, Pushes, Resource, Resources, Script, Submitted, Tape,
+        Under,
     },
 };
 
@@ -191,8 +192,31 @@ impl Replay {
         Ok(device.gpu.caller_work(&self.script, take.own.as_ref(), on)?)
     }
 
-    /// Makes the submission on certain buffers, of which this is known.
+    /// Makes the submission once more where nothing came between: what is recorded is handed over, and the graph told. Nothing
+    /// where there is more to it.
     #[inline]
+    pub(crate) fn play_again(
+        &self,
+        device: &Device,
+        graph: &mut Graph,
+        lane: u32,
+        take: &TakeState,
+    ) -> Option<Point> {
+        if take.lane != Some(lane) || !take.ran {
+            return None;
+        }
+        let mark = take.mark?;
+        // Whether it is pending itself is all that matters of what is.
+        graph.seen(lane, device.gpu.done(lane));
+        let barrier = graph.repeat(mark, lane)? && self.in_order;
+        let first = barrier.then_some(Barrier::ComputeToCompute);
+        let point = device.gpu.play_alone(lane, take.tapes[slot(first)].as_ref()?)?;
+        graph.repeated(mark, point, barrier);
+        Some(point)
+    }
+
+    /// Makes the submission on certain buffers, of which this is known.
+    #[inline(never)]
     pub(crate) fn play(
         &self,
         device: &Device,
@@ -258,12 +282,7 @@ impl Replay {
         barrier: Option<Barrier>,
         (buffers, take): (&Buffers, &'a mut TakeState),
     ) -> Result<&'a Arc<Tape>, Error> {
-        let slot = match barrier {
-            None => 0,
-            Some(Barrier::ComputeToCompute) => 1,
-            Some(Barrier::TransferToCompute) => 2,
-            Some(_) => 3,
-        };
+        let slot = slot(barrier);
         let tape = match take.tapes[slot].take() {
             Some(tape) => tape,
             None => {
@@ -276,6 +295,17 @@ impl Replay {
             }
         };
         Ok(take.tapes[slot].insert(tape))
+    }
+}
+
+/// Where the recording is that starts with a barrier.
+#[inline]
+fn slot(barrier: Option<Barrier>) -> usize {
+    match barrier {
+        None => 0,
+        Some(Barrier::ComputeToCompute) => 1,
+        Some(Barrier::TransferToCompute) => 2,
+        Some(_) => 3,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
         graph::Graph,
         signature::{Buffers, View},
     },
-    vk::{Pushes, Submitted},
+    vk::{Point, Pushes, Submitted},
 };
 
 /// A run that is to be made again.
@@ -29,29 +29,47 @@ pub(crate) struct Run<'a> {
     pub(crate) take: Option<&'a Take>,
 }
 
-impl ContextInner {
-    /// Makes a run again. Whoever calls has seen to it that nothing is in its way and that what it reads is readable.
-    /// `known` is the state of its take, or an empty one. Returns what its events say.
+impl Past {
+    /// Notes that a run was made again.
     #[inline]
-    pub(crate) fn perform<'a>(
-        &self,
-        graph: &mut Graph,
-        (queue, past): (&QueueCell, &mut Past),
-        run: &Run<'_>,
-        known: &'a mut TakeState,
-    ) -> Result<(Submitted, &'a Arc<Said>), Error> {
-        let Run { routine, buffers, pushes, .. } = *run;
-        let Past { last, counts } = past;
-        let profile = queue.profiling || self.profiling;
-        let on = (buffers, &mut *known, pushes);
-        let submitted = routine.replay.play(&self.device, graph, queue.lane, on, profile)?;
-        *last = Some(submitted.point);
-        let said = self.come_into_force(run, known);
+    pub(crate) fn made_again(&mut self, routine: &Routine, point: Point) {
+        let Past { last, counts } = self;
+        *last = Some(point);
         counts.memory_hits += routine.dispatches;
         counts.made_again += 1;
         if routine.is_of_list() {
             counts.list(&routine.outcome);
-            tracing::info!(queue = queue.id.0, dispatches = routine.dispatches, outcome = %routine.outcome, "fusion list ran again");
+        }
+    }
+}
+
+impl ContextInner {
+    /// Makes a run again. Whoever calls has seen to it that nothing is in its way and that what it reads is readable.
+    /// `known` is the state of its take, or an empty one. Returns what its events say; what the queue has run is for whoever calls to
+    /// note ([`Past::made_again`]).
+    // What is made again and again has no call on its way, and its answer stays where it is.
+    #[inline(always)]
+    pub(crate) fn perform<'a>(
+        &self,
+        graph: &mut Graph,
+        queue: &QueueCell,
+        run: &Run<'_>,
+        known: &'a mut TakeState,
+    ) -> Result<(Submitted, &'a Arc<Said>), Error> {
+        let Run { routine, buffers, pushes, .. } = *run;
+        let profile = queue.profiling || self.profiling;
+        let is_simple = !profile && pushes.is_none();
+        let again = || routine.replay.play_again(&self.device, graph, queue.lane, known);
+        let submitted = match is_simple.then(again).flatten() {
+            Some(point) => Submitted { point, profile: None },
+            None => {
+                let on = (buffers, &mut *known, pushes);
+                routine.replay.play(&self.device, graph, queue.lane, on, profile)?
+            }
+        };
+        let said = self.come_into_force(run, known);
+        if tracing::level_enabled!(tracing::Level::INFO) && routine.is_of_list() {
+            log_run(queue, routine);
         }
         Ok((submitted, said))
     }
@@ -74,4 +92,9 @@ impl ContextInner {
         }
         said
     }
+}
+
+#[cold]
+fn log_run(queue: &QueueCell, routine: &Routine) {
+    tracing::info!(queue = queue.id.0, dispatches = routine.dispatches, outcome = %routine.outcome, "fusion list ran again");
 }

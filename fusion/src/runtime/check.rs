@@ -35,7 +35,7 @@ pub(crate) struct Checked {
 }
 
 /// Checks a submission.
-pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Checked, Error> {
+pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Result<Checked, Error> {
     let Some((kernel, size)) = &request.dispatch else {
         return Err(Error::submit("?", SubmitError::NoDispatch));
     };
@@ -72,7 +72,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
             declared = binding.kind.texture().and_then(|_| kernel.image_at(at));
         }
         // Mostly they are given in that order.
-        let is = |(given, _): &(SetBinding, Accessor)| *given == at;
+        let is = |(given, _): &(SetBinding, Accessor<'_>)| *given == at;
         let next = request.args[number..].iter().position(is).map(|place| number + place);
         let Some(place) = next.or_else(|| request.args.iter().position(is)) else {
             return Err(fail(SubmitError::MissingBinding { at, name }));
@@ -97,13 +97,13 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request) -> Result<Ch
             image: buffer.image_size(),
         });
         touches.push(buffer.touch(offset..offset + len, binding.reads, binding.writes));
-        buffers.push(buffer.clone());
+        buffers.push(Arc::clone(buffer));
     }
     overlaps(&touches, &args, &buffers).map_err(fail)?;
     for accessor in &request.uses {
         let (range, reads) = (accessor.checked(&context.device)?, accessor.access != Access::Write);
         touches.push(accessor.buffer.touch(range, reads, accessor.access.may_write()));
-        buffers.push(accessor.buffer.clone());
+        buffers.push(Arc::clone(&accessor.buffer));
     }
     let push = SmallVec::from_slice(&request.push[..pushed]);
     let submission = Submission { kernel: kernel.clone(), base, groups, args, push };
@@ -146,7 +146,7 @@ pub(crate) fn push(context: &ContextInner, kernel: &Specialized, given: usize) -
 }
 
 /// Whether no two arguments are for one place.
-fn repeated(args: &[(SetBinding, Accessor)]) -> Result<(), SubmitError> {
+fn repeated(args: &[(SetBinding, Accessor<'_>)]) -> Result<(), SubmitError> {
     // Arrays have many.
     if args.is_sorted_by(|(a, _), (b, _)| a < b) {
         return Ok(());
@@ -160,7 +160,7 @@ fn repeated(args: &[(SetBinding, Accessor)]) -> Result<(), SubmitError> {
 }
 
 /// Whether there are as many arguments for a binding as it has elements. None at all are another mistake.
-fn elements(binding: &Binding, args: &[(SetBinding, Accessor)]) -> Result<(), SubmitError> {
+fn elements(binding: &Binding, args: &[(SetBinding, Accessor<'_>)]) -> Result<(), SubmitError> {
     let len = binding.array.map_or(1, |array| array.len);
     let given = args.iter().filter(|(at, _)| at.whole() == binding.at).count();
     if given == len as usize || given == 0 {
@@ -213,7 +213,7 @@ fn range(
     context: &ContextInner,
     at: SetBinding,
     binding: &Binding,
-    accessor: &Accessor,
+    accessor: &Accessor<'_>,
 ) -> Result<(u64, u64), SubmitError> {
     let buffer = || accessor.buffer.name().to_string();
     let name = || BindingName(binding.name.clone());
@@ -338,7 +338,7 @@ pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error
 
 /// What accessor and buffer together ask for. An accessor may opt out or be more exact than `auto`; otherwise the two
 /// must not contradict each other.
-fn promotion(at: SetBinding, accessor: &Accessor, property: Promote) -> Result<Promote, SubmitError> {
+fn promotion(at: SetBinding, accessor: &Accessor<'_>, property: Promote) -> Result<Promote, SubmitError> {
     match (accessor.promote, property) {
         (None, property) => Ok(property),
         (Some(Promote::None), _) => Ok(Promote::None),

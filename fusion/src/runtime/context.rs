@@ -64,6 +64,19 @@ impl BufferGone for ContextInner {
         }
         self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
     }
+
+    /// No queue expects a list on it any more; where the lock is held, that is so when it is next looked at.
+    fn handles_gone(&self, buffer: HandleId) {
+        if let Ok(schedule) = self.schedule.try_lock() {
+            let (expected, is_all) = schedule.expect_no_more(buffer);
+            drop(schedule);
+            drop(expected);
+            if is_all {
+                return;
+            }
+        }
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+    }
 }
 
 impl ContextInner {

@@ -12,7 +12,7 @@ const MOST: u64 = 64 << 10;
 
 impl ContextInner {
     /// Reads what an accessor spans, so that it counts as numbers. Mistakes in it are found when the submission is checked.
-    pub(crate) fn learn(self: &Arc<Self>, accessor: &Accessor) -> Result<(), Error> {
+    pub(crate) fn learn(self: &Arc<Self>, accessor: &Accessor<'_>) -> Result<(), Error> {
         let buffer = &accessor.buffer;
         let (offset, len) = accessor.bytes();
         let is_inside = offset.checked_add(len).is_some_and(|end| end <= buffer.size);

@@ -159,12 +159,12 @@ impl ContextInner {
             }
             let mut state = queue.state();
             if let End::Complete(properties) = end
-                && let Some((completion, buffers)) =
+                && let Some((completion, followed)) =
                     self.complete_known(&mut schedule, (queue, &mut state), properties)
             {
                 // These may be the last handles.
                 drop((state, schedule));
-                drop(buffers);
+                drop(followed);
                 return Ok(Ended::Known(completion));
             }
             match mem::replace(&mut state.mode, Mode::Direct) {
@@ -245,10 +245,11 @@ impl ContextInner {
         schedule: &mut Schedule,
         (queue, state): (&QueueCell, &mut QueueState),
         properties: &FusionProperties,
-    ) -> Option<(Arc<EventInner>, Buffers)> {
+    ) -> Option<(Arc<EventInner>, Option<Box<Followed>>)> {
         let QueueState { mode, past, expects, completion, .. } = state;
         let Mode::Recording(list) = mode else { return None };
-        let followed = list.followed.as_mut()?;
+        let List { followed, spare, .. } = list;
+        let followed = followed.as_mut()?;
         // It may have code that was dropped since.
         if !followed.is_whole(properties, self.contents.load(Acquire)) || self.judged.any_dropped() {
             return None;
@@ -259,7 +260,7 @@ impl ContextInner {
         let pushes = followed.passes();
         let key = &mut schedule.key;
         let take = followed.take.take().or_else(|| followed.known.take(key, &followed.buffers));
-        let Followed { known, buffers, .. } = &*followed;
+        let Followed { known, buffers, .. } = &**followed;
         let (routine, views) = (&known.routine, &*known.signature.views);
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take: take.as_deref() };
         // What fails here fails again on the long way, and is dealt with there.
@@ -268,15 +269,28 @@ impl ContextInner {
             Some(take) => take.state(key),
             None => once.insert(TakeState::default()),
         };
-        let (submitted, said) = self.perform(&mut schedule.graph, (queue, past), &run, state).ok()?;
-        let settled = Settled::of_run(submitted, said);
+        let (submitted, said) = self.perform(&mut schedule.graph, queue, &run, state).ok()?;
+        past.made_again(routine, submitted.point);
+        let said = spare.take_if(|spare| Arc::ptr_eq(spare, said)).unwrap_or_else(|| said.clone());
         schedule.known.used(known);
         let Mode::Recording(list) = mem::take(mode) else { return None };
-        let Followed { known, buffers, .. } = list.followed?;
-        list.completion.settle(settled);
-        *expects = take.map(|take| (known, take));
+        let mut followed = list.followed?;
+        list.completion.settle_run(submitted, said);
         *completion = Some(list.completion.clone());
-        Some((list.completion, buffers))
+        let starts_over = take.map(|take| followed.starts_over(take));
+        let gone = match starts_over {
+            Some(true) => expects.replace(followed),
+            Some(false) => {
+                let expected = Followed::new(followed.known.clone(), followed.take.take());
+                *expects = Some(Box::new(expected));
+                Some(followed)
+            }
+            None => {
+                *expects = None;
+                Some(followed)
+            }
+        };
+        Some((list.completion, gone))
     }
 
     fn submit_list(

@@ -1,6 +1,7 @@
 //! Handles on work: whether it is done, what became of it, how long it took.
 
 use std::{
+    mem,
     ops::Range,
     sync::{Arc, Condvar, Mutex, OnceLock, PoisonError},
     thread::{self, ThreadId},
@@ -62,8 +63,8 @@ impl Settled {
     }
 
     /// What became of a run.
-    pub(crate) fn of_run(submitted: Submitted, said: &Arc<Said>) -> Settled {
-        Settled { result: Ok(Done::Gpu(submitted)), said: said.clone(), failed: Vec::new() }
+    pub(crate) fn of_run(submitted: Submitted, said: Arc<Said>) -> Settled {
+        Settled { result: Ok(Done::Gpu(submitted)), said, failed: Vec::new() }
     }
 
     /// What became of some submissions of it.
@@ -142,6 +143,25 @@ impl EventInner {
         Arc::new(EventInner { origin: origin.clone(), state: State::Later(OnceLock::new()) })
     }
 
+    /// As [`EventInner::listed`], in place of one of the same queue if nobody else has that any more; with what was said of it, which is
+    /// likely to be said again.
+    pub(crate) fn listed_after(
+        last: Option<Arc<EventInner>>,
+        origin: &Arc<Origin>,
+    ) -> (Arc<EventInner>, Option<Arc<Said>>) {
+        if let Some(mut last) = last
+            && let Some(inner) = Arc::get_mut(&mut last)
+        {
+            let listed = State::Later(OnceLock::new());
+            let said = match mem::replace(&mut inner.state, listed) {
+                State::AtOnce(settled) => Some(settled.said),
+                State::Later(slot) => slot.into_inner().map(|settled| settled.said),
+            };
+            return (last, said);
+        }
+        (EventInner::listed(origin), None)
+    }
+
     /// An event of work of which all is known.
     pub(crate) fn at_once(origin: &Arc<Origin>, settled: Settled) -> Event {
         Event::of_all(Arc::new(EventInner { origin: origin.clone(), state: State::AtOnce(settled) }))
@@ -165,6 +185,14 @@ impl EventInner {
         EventInner::at_once(origin, Settled::new(Ok(done), Outcome::Unfused, None))
     }
 
+    /// Says of what run it is. The first word counts.
+    #[inline]
+    pub(crate) fn settle_run(&self, submitted: Submitted, said: Arc<Said>) {
+        if let State::Later(slot) = &self.state {
+            slot.get_or_init(|| Settled::of_run(submitted, said));
+        }
+    }
+
     /// Says what became of it. The first word counts.
     pub(crate) fn settle(&self, settled: Settled) {
         if let State::Later(slot) = &self.state {
@@ -184,6 +212,12 @@ impl Event {
     /// The event of a whole list, or of work by itself.
     pub(crate) fn of_all(inner: Arc<EventInner>) -> Event {
         Event { inner, of: 0..u32::MAX, run: None }
+    }
+
+    /// The event of a submission of a list.
+    #[inline]
+    pub(crate) fn of_one(inner: Arc<EventInner>, at: u32) -> Event {
+        Event { inner, of: at..at + 1, run: None }
     }
 
     /// The event of submissions of a list.

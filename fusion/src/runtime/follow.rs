@@ -1,11 +1,8 @@
 //! Lists that agree with a known one while they are recorded.
 
-use std::{
-    mem,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Acquire},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Acquire},
 };
 
 use smallvec::SmallVec;
@@ -13,12 +10,9 @@ use smallvec::SmallVec;
 use crate::{
     jit::SetBinding,
     options::fusion::FusionProperties,
-    replay::{
-        known::{Followed, Gone, Known, KnownLists},
-        recorded::Take,
-    },
+    replay::known::{Followed, Gone, Known, KnownLists},
     runtime::{
-        event::Event,
+        event::{Event, EventInner},
         queues::QueueCell,
         schedule::{List, Mode, QueueState, Schedule},
     },
@@ -37,12 +31,13 @@ use crate::{
 impl List {
     /// Whether a known list agrees with everything so far and with the request, which finds something readable. Then the
     /// list follows that one. Without the known lists and what buffers hold, it is the one that is expected or followed, or none.
+    #[inline(never)]
     fn agrees(
         &mut self,
-        expects: &mut Option<(Arc<Known>, Arc<Take>)>,
+        expects: &mut Option<Box<Followed>>,
         known: Option<(&mut KnownLists, &Graph, &mut Key)>,
         changes: u64,
-        request: &Request,
+        request: &Request<'_>,
         after: &[Event],
     ) -> bool {
         // What it comes after besides has to be in this list, where it says nothing new.
@@ -52,7 +47,7 @@ impl List {
         }
         if self.followed.is_none() {
             // The latest list of the queue is the likeliest, and is found without a hash.
-            self.followed = expects.take().map(|(known, take)| Followed::new(known, Some(take)));
+            self.followed = expects.take();
         }
         let (mut lists, mut graph, mut key) = (None, None, None);
         if let Some(known) = known {
@@ -66,7 +61,7 @@ impl List {
                 return true;
             }
             if followed.at > 0 {
-                followed.take = None;
+                followed.falls_behind();
                 return followed.goes_on(lists, request, graph) && followed.readable(request);
             }
         }
@@ -74,29 +69,44 @@ impl List {
         let known = lists.starting(request, true, graph);
         self.followed = known.map(|known| {
             let take = known.take_in_force(key, changes, request, graph);
-            Followed::new(known, take)
+            Box::new(Followed::new(known, take))
         });
         self.followed.as_ref().is_some_and(|followed| followed.take.is_some() || followed.readable(request))
     }
 
+    /// Whether it repeats a run that is expected or followed, without a look at what buffers hold.
+    #[inline]
+    fn repeats(
+        &mut self,
+        expects: &mut Option<Box<Followed>>,
+        changes: u64,
+        request: &Request<'_>,
+        after: &[Event],
+    ) -> bool {
+        if self.followed.is_none() && self.entries.is_empty() {
+            self.followed = expects.take();
+        }
+        // One that follows has no entries.
+        let Some(followed) = &self.followed else { return false };
+        after.is_empty() && !followed.known.routine.has_numbers() && followed.repeats(changes, request, None)
+    }
+
     /// Counts a request that agrees, and holds its buffers.
-    fn count(&mut self, request: &mut Request, after: &[Event]) -> Option<Event> {
-        let Followed { known, at, buffers, pushes, after: told, take: _ } = self.followed.as_mut()?;
-        if *request.push != *known.signature.calls[*at].push {
-            pushes.push((*at, mem::take(&mut request.push)));
-        }
+    #[inline]
+    fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<(Arc<EventInner>, u32)> {
+        let followed = self.followed.as_mut()?;
+        let at = followed.at;
         if !after.is_empty() {
-            told.extend(after.iter().map(|event| (*at, event.of.clone())));
+            followed.after.extend(after.iter().map(|event| (at, event.of.clone())));
         }
-        known.signature.meet(*at, buffers, request.args.drain(..));
-        *at += 1;
-        Some(Event::of_some(self.completion.clone(), *at - 1..*at))
+        followed.count(request);
+        Some((self.completion.clone(), at as u32))
     }
 
     /// Builds what was only counted: afterwards the list follows nothing.
     pub(crate) fn unfold(&mut self, graph: &Graph) {
         let Some(followed) = self.followed.take() else { return };
-        let Followed { known, at, buffers, .. } = &followed;
+        let Followed { known, at, buffers, .. } = &*followed;
         self.entries.extend((0..*at).map(|at| {
             let asked = followed.asked(at);
             let given = Some(known.signature.given(at, asked));
@@ -119,7 +129,7 @@ impl Known {
         &self,
         at: usize,
         buffers: &'a Buffers,
-        request: &'a Request,
+        request: &'a Request<'_>,
         place: usize,
     ) -> &'a BufferInner {
         buffers.get(place).unwrap_or_else(|| {
@@ -130,19 +140,24 @@ impl Known {
     }
 
     /// Whether a request that goes on after others with these buffers finds something readable.
-    fn readable(&self, at: usize, buffers: &Buffers, request: &Request) -> bool {
+    fn readable(&self, at: usize, buffers: &Buffers, request: &Request<'_>) -> bool {
         self.structure.readable(at, |place| self.buffer(at, buffers, request, place))
     }
 
     /// What it touches.
-    fn touches(&self, at: usize, buffers: &Buffers, request: &Request) -> Touches {
+    fn touches(&self, at: usize, buffers: &Buffers, request: &Request<'_>) -> Touches {
         self.structure.touches(at, |place| self.buffer(at, buffers, request, place)).collect()
     }
 }
 
 impl Followed {
     /// Whether the known list goes on with a request, or another one does that began alike. Then that one is followed.
-    fn goes_on(&mut self, lists: Option<&mut KnownLists>, request: &Request, graph: Option<&Graph>) -> bool {
+    fn goes_on(
+        &mut self,
+        lists: Option<&mut KnownLists>,
+        request: &Request<'_>,
+        graph: Option<&Graph>,
+    ) -> bool {
         if self.known.goes_on(self.at, &self.buffers, request, graph) {
             return true;
         }
@@ -155,7 +170,8 @@ impl Followed {
         let differs = |at: &usize| *other.signature.calls[*at].push != *self.asked(*at);
         let pushes = (0..self.at).filter(differs).map(|at| (at, SmallVec::from_slice(self.asked(at))));
         self.pushes = pushes.collect();
-        (self.known, self.take) = (other, None);
+        self.falls_behind();
+        self.known = other;
     }
 
     /// Whether the list is the whole known one, completed in the same way.
@@ -168,29 +184,32 @@ impl Followed {
     }
 
     /// Whether a request that agrees finds something readable.
-    fn readable(&self, request: &Request) -> bool {
+    fn readable(&self, request: &Request<'_>) -> bool {
         self.known.readable(self.at, &self.buffers, request)
     }
 }
 
 impl QueueCell {
     /// As [`Schedule::follow`], of the list that is followed or expected on memory that the queue owns. Nothing but the queue is
-    /// locked.
-    #[inline]
+    /// locked. Returns the event of the list, and the place of the submission in it.
     pub(crate) fn follow(
         &self,
         contents: &AtomicU64,
-        request: &mut Request,
+        request: &mut Request<'_>,
         after: &[Event],
-    ) -> Option<Event> {
+    ) -> Option<(Arc<EventInner>, u32)> {
         let QueueState { mode, expects, .. } = &mut *self.state();
         let Mode::Recording(list) = mode else { return None };
-        let may = |(_, Accessor { buffer, access, .. }): &(SetBinding, Accessor)| {
+        let may = |(_, Accessor { buffer, access, .. }): &(SetBinding, Accessor<'_>)| {
             buffer.shared.owner.allows(self.id, access.may_write())
         };
         // Who changes what these hold or take part in looks at this list first, so it is as they are now.
-        let is_next = request.args.iter().all(may)
-            && list.agrees(expects, None, contents.load(Acquire), request, after);
+        if !request.args.iter().all(may) {
+            return None;
+        }
+        let changes = contents.load(Acquire);
+        let is_next = list.repeats(expects, changes, request, after)
+            || list.agrees(expects, None, changes, request, after);
         if is_next { list.count(request, after) } else { None }
     }
 }
@@ -202,7 +221,7 @@ impl Schedule {
         &mut self,
         (queue, state): (&QueueCell, &mut QueueState),
         changes: u64,
-        request: &mut Request,
+        request: &mut Request<'_>,
         after: &[Event],
     ) -> Option<Event> {
         let QueueState { mode, expects, .. } = state;
@@ -211,17 +230,21 @@ impl Schedule {
         if !list.agrees(expects, Some(known), changes, request, after) {
             return None;
         }
-        let Followed { known, at, buffers, .. } = list.followed.as_ref()?;
-        let given = request.args.iter().map(|(_, accessor)| &accessor.buffer);
+        let Followed { known, at, buffers, .. } = &**list.followed.as_ref()?;
+        let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
         let is_free = self.is_free(queue.id, given, || known.touches(*at, buffers, request));
-        if is_free { list.count(request, after) } else { None }
+        if !is_free {
+            return None;
+        }
+        let (completion, at) = list.count(request, after)?;
+        Some(Event::of_one(completion, at))
     }
 
     /// What is known of a request outside fusion mode, if that can be run again now; with its buffers.
     pub(crate) fn known_submission(
         &mut self,
         (queue, state): (&QueueCell, &QueueState),
-        request: &Request,
+        request: &Request<'_>,
         after: &[Event],
     ) -> Option<(Arc<Known>, Buffers, Option<Pushes>)> {
         if !matches!(state.mode, Mode::Direct) || !after.is_empty() {
@@ -229,7 +252,7 @@ impl Schedule {
         }
         let known = self.known.starting(request, false, Some(&self.graph))?;
         let mut buffers = Buffers::new();
-        let given = request.args.iter().map(|(_, accessor)| &accessor.buffer);
+        let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
         let is_free = || self.is_free(queue.id, given, || known.touches(0, &buffers, request));
         if !(is_free() && known.readable(0, &buffers, request)) {
             return None;
@@ -249,29 +272,37 @@ impl Schedule {
     /// Takes out everything known, to be dropped where no lock is held.
     #[must_use]
     pub(crate) fn forget_all(&mut self) -> Gone {
-        let (mut lists, mut takes) = self.known.clear();
-        for (known, take) in self.queues.iter().filter_map(|queue| queue.state().expects.take()) {
-            lists.push(known);
-            takes.push(take);
-        }
-        (lists, takes)
+        let (lists, takes, mut expected) = self.known.clear();
+        expected.extend(
+            self.queues.iter().filter_map(|queue| queue.state().expects.take().map(|expected| *expected)),
+        );
+        (lists, takes, expected)
     }
 
     /// Takes out what is about a buffer, to be dropped where no lock is held. Whether that is all: who calls may have the
     /// state of a queue.
     #[must_use]
     pub(crate) fn forget(&mut self, buffer: HandleId) -> (Gone, bool) {
-        let ((mut lists, mut takes), mut is_all) = (self.known.forget(&mut self.key, buffer), true);
+        let (lists, takes, _) = self.known.forget(&mut self.key, buffer);
+        let (expected, is_all) = self.expect_no_more(buffer);
+        ((lists, takes, expected), is_all)
+    }
+
+    /// Takes out what queues expect on a buffer, and whether that is all, as above.
+    #[must_use]
+    pub(crate) fn expect_no_more(&self, buffer: HandleId) -> (Vec<Followed>, bool) {
+        let (mut gone, mut is_all) = (Vec::new(), true);
         for queue in &self.queues {
-            let Some(mut state) = queue.try_state() else {
-                is_all = false;
-                continue;
-            };
-            if let Some((known, take)) = state.expects.take_if(|(_, take)| take.buffers.contains(&buffer)) {
-                lists.push(known);
-                takes.push(take);
+            match queue.try_state() {
+                Some(mut state) => {
+                    let is_on = |expected: &mut Box<Followed>| {
+                        expected.take.as_ref().is_some_and(|take| take.buffers.contains(&buffer))
+                    };
+                    gone.extend(state.expects.take_if(is_on).map(|expected| *expected));
+                }
+                None => is_all = false,
             }
         }
-        ((lists, takes), is_all)
+        (gone, is_all)
     }
 }

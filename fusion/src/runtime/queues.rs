@@ -2,8 +2,11 @@
 
 use std::{
     mem,
-    ops::Deref,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
+    ops::{Deref, DerefMut},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crate::{
@@ -12,10 +15,10 @@ use crate::{
     runtime::{
         context::ContextInner,
         end::{End, error_source},
-        schedule::{QueueState, Tasks},
+        schedule::{Mode, Past, QueueState, Tasks},
     },
     submission::identity::QueueId,
-    vk::Point,
+    vk::{KeyId, Point, Under},
 };
 
 /// A queue, in lines of memory of its own: what its threads write here no others read but those whose work meets its lists.
@@ -27,6 +30,40 @@ pub(crate) struct QueueCell {
     pub(crate) lane: u32,
     pub(crate) profiling: bool,
     state: Mutex<QueueState>,
+    /// Whether submissions run, for who has the schedule only.
+    is_direct: AtomicBool,
+    /// What it has run of kept lists: for that the schedule is enough.
+    pub(crate) kept: Under<Past>,
+}
+
+/// The state of a queue, locked.
+#[derive(Debug)]
+pub(crate) struct StateGuard<'a> {
+    queue: &'a QueueCell,
+    state: MutexGuard<'a, QueueState>,
+}
+
+impl Deref for StateGuard<'_> {
+    type Target = QueueState;
+
+    #[inline]
+    fn deref(&self) -> &QueueState {
+        &self.state
+    }
+}
+
+impl DerefMut for StateGuard<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut QueueState {
+        &mut self.state
+    }
+}
+
+impl Drop for StateGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.queue.is_direct.store(matches!(self.state.mode, Mode::Direct), Ordering::Release);
+    }
 }
 
 /// What work comes from: a queue of a context. Whoever makes events counts here, and not where all queues would.
@@ -46,21 +83,32 @@ impl Deref for Origin {
 
 impl QueueCell {
     /// A queue that nothing was submitted to.
-    pub(crate) fn new(id: QueueId, lane: u32, profiling: bool) -> QueueCell {
-        QueueCell { id, lane, profiling, state: Mutex::default() }
+    pub(crate) fn new(key: KeyId, id: QueueId, lane: u32, profiling: bool) -> QueueCell {
+        let (is_direct, kept) = (AtomicBool::new(true), Under::new(key, Past::default()));
+        QueueCell { id, lane, profiling, state: Mutex::default(), is_direct, kept }
+    }
+
+    /// Whether submissions run. A list that ends does so with the schedule locked; one that begins may begin at any time.
+    #[inline]
+    pub(crate) fn is_direct(&self) -> bool {
+        self.is_direct.load(Ordering::Acquire)
+    }
+
+    fn locked<'a>(&'a self, state: MutexGuard<'a, QueueState>) -> StateGuard<'a> {
+        StateGuard { queue: self, state }
     }
 
     /// Its state. Whoever has it does not ask for the schedule.
     #[inline]
-    pub(crate) fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn state(&self) -> StateGuard<'_> {
+        self.locked(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Its state, unless somebody has it, who may be the caller.
-    pub(crate) fn try_state(&self) -> Option<MutexGuard<'_, QueueState>> {
+    pub(crate) fn try_state(&self) -> Option<StateGuard<'_>> {
         match self.state.try_lock() {
-            Ok(state) => Some(state),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Ok(state) => Some(self.locked(state)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(self.locked(poisoned.into_inner())),
             Err(TryLockError::WouldBlock) => None,
         }
     }
@@ -98,9 +146,10 @@ impl ContextInner {
     /// Ends a queue's list and waits for all its work.
     pub(crate) fn wait_for_queue(&self, queue: &QueueCell, cause: CancelCause) -> Result<(), Error> {
         let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
+        let kept = queue.kept.get(&mut self.lock().key).last;
         let (last, tasks) = {
             let mut state = queue.state();
-            (state.past.last, take_tasks(&mut state.tasks))
+            (state.past.last.max(kept), take_tasks(&mut state.tasks))
         };
         result = wait_for(tasks, result);
         if let Some(point) = last {

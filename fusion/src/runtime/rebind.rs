@@ -10,7 +10,7 @@
 //! # Refuses
 //! - whatever would break one of these, with the names of the buffers
 
-use std::sync::Arc;
+use std::{ptr, sync::Arc};
 
 use smallvec::SmallVec;
 
@@ -23,9 +23,9 @@ use crate::{
 
 /// What is to be different.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Changes {
+pub(crate) struct Changes<'a> {
     /// Old and new.
-    pub(crate) buffers: SmallVec<[(Arc<BufferInner>, Arc<BufferInner>); 2]>,
+    pub(crate) buffers: SmallVec<[(&'a Arc<BufferInner>, &'a Arc<BufferInner>); 2]>,
     /// Push constants of submissions, as bytes.
     pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
 }
@@ -56,7 +56,7 @@ impl Shape {
 
     /// The buffers after changes of buffers that leave everything else as it is: none over the user's memory, which has
     /// bytes in common with others and starts anywhere. Nothing where it is not as simple as that.
-    pub(crate) fn exchange(&self, buffers: &Buffers, changes: &Changes) -> Option<Buffers> {
+    pub(crate) fn exchange(&self, buffers: &Buffers, changes: &Changes<'_>) -> Option<Buffers> {
         let mut places: SmallVec<[usize; 4]> = SmallVec::new();
         for (old, new) in &changes.buffers {
             let place = place(buffers, old)?;
@@ -74,7 +74,7 @@ impl Shape {
         let mut with = Buffers::new();
         for (place, buffer) in buffers.iter().enumerate() {
             let new = places.iter().rposition(|of| *of == place);
-            with.push(new.map_or(buffer, |new| &changes.buffers[new].1).clone());
+            with.push(new.map_or(buffer, |new| changes.buffers[new].1).clone());
         }
         let is_once = |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).count() < 2;
         changes.buffers.iter().all(|(_, new)| is_once(new)).then_some(with)
@@ -86,7 +86,7 @@ impl Shape {
         context: &Arc<ContextInner>,
         buffers: &Buffers,
         entries: &mut [Entry],
-        changes: &Changes,
+        changes: &Changes<'_>,
     ) -> Result<(), Error> {
         let (mut with, count) = (buffers.clone(), entries.len());
         for (old, new) in &changes.buffers {
@@ -150,7 +150,8 @@ impl Shape {
 
 /// The number of a buffer.
 fn place(buffers: &Buffers, buffer: &BufferInner) -> Option<usize> {
-    buffers.iter().position(|known| known.handle == buffer.handle)
+    // By their places: those that it is not need not be looked at.
+    buffers.iter().position(|known| ptr::eq(&**known, buffer))
 }
 
 fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Error> {

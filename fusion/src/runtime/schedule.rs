@@ -24,10 +24,10 @@ use crate::{
     code::build::builder,
     error::{BufferError, Error},
     replay::{
-        known::{Followed, Known, KnownLists},
+        known::{Followed, KnownLists},
         recorded::Take,
     },
-    report::{outcome::CancelCause, stats::Stats},
+    report::{list::Said, outcome::CancelCause, stats::Stats},
     runtime::{
         context::{ContextInner, HostHold},
         end::End,
@@ -68,8 +68,8 @@ pub(crate) struct QueueState {
     pub(crate) mode: Mode,
     /// The completion event of the latest list that ended.
     pub(crate) completion: Option<Arc<EventInner>>,
-    /// The latest list, if it was a known one, and the buffers that it ran on: the next one is likely to be the same.
-    pub(crate) expects: Option<(Arc<Known>, Arc<Take>)>,
+    /// The latest list, if it was a known one: the next one is likely to be the same.
+    pub(crate) expects: Option<Box<Followed>>,
     pub(crate) past: Past,
     /// Host tasks of this queue that may not be done yet, or failed and nobody was told.
     pub(crate) tasks: Tasks,
@@ -105,7 +105,9 @@ pub(crate) struct List {
     /// The event of the list and of every submission in it: they share their fate.
     pub(crate) completion: Arc<EventInner>,
     /// A known list that it agrees with so far. Then there are no entries.
-    pub(crate) followed: Option<Followed>,
+    pub(crate) followed: Option<Box<Followed>>,
+    /// What was said of the list before, if nobody else has its event.
+    pub(crate) spare: Option<Arc<Said>>,
 }
 
 /// When an access observes a listed submission.
@@ -130,7 +132,7 @@ struct Hold {
 impl List {
     /// An empty list.
     pub(crate) fn new(completion: Arc<EventInner>) -> List {
-        List { entries: Vec::new(), completion, followed: None }
+        List { entries: Vec::new(), completion, followed: None, spare: None }
     }
 
     /// Whether an access observes something in the list.
@@ -142,7 +144,7 @@ impl List {
             })
         };
         self.entries.iter().flat_map(|entry| &entry.touches).any(observed)
-            || self.followed.iter().flat_map(Followed::touches).any(|listed| observed(&listed))
+            || self.followed.iter().flat_map(|followed| followed.touches()).any(|listed| observed(&listed))
     }
 }
 

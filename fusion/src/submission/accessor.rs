@@ -1,6 +1,9 @@
 //! A buffer, or a part of it, together with how a submission means to use it.
 
-use std::{ops::Range, sync::Arc};
+use std::{
+    ops::{Deref, Range},
+    sync::Arc,
+};
 
 use crate::{
     error::{BufferError, Error},
@@ -23,13 +26,14 @@ impl Access {
 }
 
 /// A buffer, or a part of it, together with how a submission means to use it. Made by [`Buffer::read`](crate::Buffer::read),
-/// [`Buffer::write`](crate::Buffer::write) and [`Buffer::read_write`](crate::Buffer::read_write).
+/// [`Buffer::write`](crate::Buffer::write) and [`Buffer::read_write`](crate::Buffer::read_write), of which it borrows the buffer;
+/// [`into_owned`](Accessor::into_owned) makes one that keeps the buffer itself.
 ///
 /// What a kernel really reads and writes is found in its code; the accessor limits it (a kernel that writes through a
 /// [`Buffer::read`](crate::Buffer::read) accessor is an error) and never widens it.
 #[derive(Debug, Clone)]
-pub struct Accessor {
-    pub(crate) buffer: Arc<BufferInner>,
+pub struct Accessor<'a> {
+    pub(crate) buffer: Named<'a>,
     pub(crate) access: Access,
     /// Bytes of one element, for messages and ranges.
     pub(crate) element: u64,
@@ -42,10 +46,69 @@ pub struct Accessor {
     pub(crate) constant: bool,
 }
 
-impl Accessor {
+/// A buffer that somebody else keeps, or that is kept here. What is borrowed is not counted: most submissions only compare it.
+#[derive(Debug, Clone)]
+pub(crate) enum Named<'a> {
+    Lent(&'a Arc<BufferInner>),
+    Own(Arc<BufferInner>),
+}
+
+impl Deref for Named<'_> {
+    type Target = Arc<BufferInner>;
+
     #[inline]
-    pub(crate) fn new(buffer: &Arc<BufferInner>, element: u64, count: u64, access: Access) -> Accessor {
-        Accessor { buffer: buffer.clone(), access, element, offset: 0, count, promote: None, constant: false }
+    fn deref(&self) -> &Arc<BufferInner> {
+        match self {
+            Named::Lent(buffer) => buffer,
+            Named::Own(buffer) => buffer,
+        }
+    }
+}
+
+impl Named<'_> {
+    #[inline]
+    pub(crate) fn into_inner(self) -> Arc<BufferInner> {
+        match self {
+            Named::Lent(buffer) => buffer.clone(),
+            Named::Own(buffer) => buffer,
+        }
+    }
+}
+
+impl<'a> Accessor<'a> {
+    #[inline]
+    pub(crate) fn new(
+        buffer: &'a Arc<BufferInner>,
+        element: u64,
+        count: u64,
+        access: Access,
+    ) -> Accessor<'a> {
+        Accessor::with(Named::Lent(buffer), element, count, access)
+    }
+
+    #[inline]
+    pub(crate) fn with(buffer: Named<'a>, element: u64, count: u64, access: Access) -> Accessor<'a> {
+        Accessor { buffer, access, element, offset: 0, count, promote: None, constant: false }
+    }
+
+    /// One that keeps the buffer: for a structure that outlives the handle it was made from.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), vkfuse::Error> {
+    /// # let context = vkfuse::Context::new()?;
+    /// let kept: vkfuse::Accessor<'static> = {
+    ///     let buffer = context.buffer::<f32>(1000)?;
+    ///     buffer.read().into_owned()
+    /// };
+    /// # drop(kept);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn into_owned(self) -> Accessor<'static> {
+        let Accessor { buffer, access, element, offset, count, promote, constant } = self;
+        let buffer = Named::Own(buffer.into_inner());
+        Accessor { buffer, access, element, offset, count, promote, constant }
     }
 
     /// Narrows the accessor to `len` elements from `offset` on, counted from the start of what it spans now.
@@ -53,7 +116,7 @@ impl Accessor {
     /// A range outside the buffer is found at submission, which then fails with
     /// [`SubmitError::OutOfRange`](crate::SubmitError::OutOfRange).
     #[must_use]
-    pub fn range(mut self, offset: usize, len: usize) -> Accessor {
+    pub fn range(mut self, offset: usize, len: usize) -> Accessor<'a> {
         let outside = (offset as u64).checked_add(len as u64).is_none_or(|end| end > self.count);
         self.offset = self.offset.saturating_add(offset as u64);
         // A range that leaves a narrowed accessor but not the buffer is still an error: it is made to fail the same way.
@@ -68,28 +131,28 @@ impl Accessor {
 
     /// Asks that a fused kernel keep the contents in registers: each element is only used by one invocation.
     #[must_use]
-    pub fn promote_private(mut self) -> Accessor {
+    pub fn promote_private(mut self) -> Accessor<'a> {
         self.promote = Some(Promote::Private);
         self
     }
 
     /// Asks that a fused kernel keep the contents in shared memory: each element is only used by one work-group.
     #[must_use]
-    pub fn promote_local(mut self) -> Accessor {
+    pub fn promote_local(mut self) -> Accessor<'a> {
         self.promote = Some(Promote::Local);
         self
     }
 
     /// Leaves it to the planner whether and how the contents stay inside a fused kernel.
     #[must_use]
-    pub fn promote_auto(mut self) -> Accessor {
+    pub fn promote_auto(mut self) -> Accessor<'a> {
         self.promote = Some(Promote::Auto);
         self
     }
 
     /// Opts out of the promotion that the buffer asks for.
     #[must_use]
-    pub fn no_promotion(mut self) -> Accessor {
+    pub fn no_promotion(mut self) -> Accessor<'a> {
         self.promote = Some(Promote::None);
         self
     }
@@ -102,7 +165,7 @@ impl Accessor {
     /// submission or a command may have written it. For others of up to 64 KiB the contents are read when this is submitted,
     /// which waits for work that writes them; those of an imported buffer are read each time.
     #[must_use]
-    pub fn constant(mut self) -> Accessor {
+    pub fn constant(mut self) -> Accessor<'a> {
         self.constant = true;
         self
     }
@@ -129,8 +192,8 @@ impl Accessor {
     }
 }
 
-impl From<&Accessor> for Accessor {
-    fn from(accessor: &Accessor) -> Accessor {
+impl<'a> From<&Accessor<'a>> for Accessor<'a> {
+    fn from(accessor: &Accessor<'a>) -> Accessor<'a> {
         accessor.clone()
     }
 }

@@ -1,12 +1,12 @@
 //! What the handles of a buffer share.
 
 use std::{
-    ops::Range,
+    ops::{Deref, Range},
     sync::{
         Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{
-            AtomicBool, AtomicU8,
-            Ordering::{Acquire, Release, SeqCst},
+            AtomicBool, AtomicU8, AtomicUsize,
+            Ordering::{Acquire, Relaxed, Release, SeqCst},
         },
     },
 };
@@ -59,6 +59,48 @@ pub(crate) struct BufferInner {
     name: Mutex<Option<Arc<str>>>,
     /// Whether a run may be known that names it.
     known: AtomicBool,
+    /// Whether a queue may keep it because it expects a list on it.
+    expected: AtomicBool,
+    /// How many handles tell when they go.
+    handles: AtomicUsize,
+}
+
+/// A handle of the user's. Whoever else keeps a buffer has no part in these, and is told when the last of them goes.
+#[derive(Debug)]
+pub(crate) struct Handle(Arc<BufferInner>);
+
+impl Handle {
+    pub(crate) fn new(buffer: Arc<BufferInner>) -> Handle {
+        buffer.handles.fetch_add(1, Relaxed);
+        Handle(buffer)
+    }
+}
+
+impl Clone for Handle {
+    fn clone(&self) -> Handle {
+        Handle::new(self.0.clone())
+    }
+}
+
+impl Deref for Handle {
+    type Target = Arc<BufferInner>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<BufferInner> {
+        &self.0
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Nobody is to keep it for a list that can come no more.
+        if self.0.handles.fetch_sub(1, SeqCst) == 1
+            && self.0.expected.load(SeqCst)
+            && let Some(owner) = self.0.device.owner.upgrade()
+        {
+            owner.handles_gone(self.0.handle);
+        }
+    }
 }
 
 impl BufferInner {
@@ -86,6 +128,8 @@ impl BufferInner {
             is_named: AtomicBool::new(false),
             name: Mutex::default(),
             known: AtomicBool::new(false),
+            expected: AtomicBool::new(false),
+            handles: AtomicUsize::new(0),
         })
     }
 
@@ -195,6 +239,15 @@ impl BufferInner {
         if !self.known.load(Acquire) {
             self.known.store(true, SeqCst);
         }
+    }
+
+    /// Notes that a queue means to keep it for a list that it expects. Whether it may: only until the user has no handle of it
+    /// any more. Of that and this, one sees the other.
+    pub(crate) fn may_be_kept(&self) -> bool {
+        if !self.expected.load(Acquire) {
+            self.expected.store(true, SeqCst);
+        }
+        self.handles.load(SeqCst) > 0
     }
 
     /// Notes that something changed that runs which are in force may rest on.

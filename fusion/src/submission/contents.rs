@@ -6,7 +6,7 @@
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use crate::{error::Unreadable, submission::identity::Span};
@@ -16,12 +16,25 @@ use crate::{error::Unreadable, submission::identity::Span};
 pub(crate) struct SharedContents {
     /// Whether there is any range that cannot be read: what nearly every question comes to.
     any: AtomicBool,
+    /// Where all that cannot be read is one range from the start on, which a fused kernel kept to itself, its end: what a list loses
+    /// that is run on other buffers each time is mostly lost already.
+    inside_up_to: AtomicU64,
     ranges: Mutex<Contents>,
 }
 
 impl SharedContents {
     fn lock(&self) -> MutexGuard<'_, Contents> {
         self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes for who does not lock what there is now.
+    fn sum_up(&self, ranges: &Contents) {
+        let inside = match ranges.bad[..] {
+            [(Span { start: 0, end }, Unreadable::Internalized)] => end,
+            _ => 0,
+        };
+        self.inside_up_to.store(inside, Ordering::Release);
+        self.any.store(!ranges.bad.is_empty(), Ordering::Release);
     }
 
     /// Why the range cannot be read, if it cannot.
@@ -49,19 +62,24 @@ impl SharedContents {
         let mut ranges = self.lock();
         let changed = ranges.unreadable(range).is_some();
         ranges.written(range);
-        self.any.store(!ranges.bad.is_empty(), Ordering::Release);
+        self.sum_up(&ranges);
         changed
     }
 
     /// The range holds nothing that may be read. Whether that is new.
     pub(crate) fn lost(&self, range: Span, why: Unreadable) -> bool {
+        if why == Unreadable::Internalized
+            && (range.start, range.end) == (0, self.inside_up_to.load(Ordering::Acquire))
+        {
+            return false;
+        }
         let mut ranges = self.lock();
         // No two of them overlap, so nothing else is said of any of it.
         if ranges.bad.contains(&(range, why)) {
             return false;
         }
         ranges.lost(range, why);
-        self.any.store(!ranges.bad.is_empty(), Ordering::Release);
+        self.sum_up(&ranges);
         true
     }
 }

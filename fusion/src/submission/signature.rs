@@ -122,14 +122,14 @@ pub(crate) struct Given {
 impl Given {
     /// What a request asks for; nothing for one that reaches memory by address. To be called before it is checked: what
     /// changes meanwhile makes it another one.
-    pub(crate) fn of(request: &Request) -> Option<Given> {
+    pub(crate) fn of(request: &Request<'_>) -> Option<Given> {
         // What it comes after is the list's affair.
         let Request { args, push, spec, dispatch, base, uses } = request;
         let (kernel, size) = dispatch.as_ref()?;
         if !uses.is_empty() {
             return None;
         }
-        let arg = |(at, accessor): &(SetBinding, Accessor)| {
+        let arg = |(at, accessor): &(SetBinding, Accessor<'_>)| {
             let Accessor { buffer: _, access, element, offset, count, promote, constant } = accessor;
             let (at, access, element, offset) = (*at, *access, *element, *offset);
             let (count, promote, constant) = (*count, *promote, *constant);
@@ -147,12 +147,22 @@ impl Given {
     }
 }
 
+/// Whether two are equal: a few words, for which a call is more than it takes.
+#[inline]
+pub(crate) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    let (words_a, rest_a) = a.as_chunks::<4>();
+    let (words_b, rest_b) = b.as_chunks::<4>();
+    a.len() == b.len()
+        && words_a.iter().zip(words_b).all(|(a, b)| u32::from_ne_bytes(*a) == u32::from_ne_bytes(*b))
+        && rest_a.iter().eq(rest_b)
+}
+
 impl Call {
     /// Whether a request asks for this, with buffers that are right at their places, and push constants that are or will do.
     #[inline]
     fn is_asked_by<'a>(
         &self,
-        request: &'a Request,
+        request: &'a Request<'_>,
         graph: Option<&Graph>,
         mut is_right: impl FnMut(usize, &'a Arc<BufferInner>) -> bool,
         will_do: impl Fn(&[u8]) -> bool,
@@ -166,7 +176,7 @@ impl Call {
             && specialized.len() == spec.len()
             && specialized.iter().zip(spec).all(|(a, b)| (a.0, a.1.ty(), a.1.bits()) == *b)
             && asked.len() == args.len()
-            && (**pushed == **push || will_do(pushed));
+            && (same_bytes(pushed, push) || will_do(pushed));
         if !is_same {
             return false;
         }
@@ -249,8 +259,7 @@ impl Signature {
 
     /// Whether two agree in their first submissions, whatever push constants those have.
     pub(crate) fn begins_as(&self, other: &Signature, count: usize) -> bool {
-        let views = other.calls[..count].iter().flat_map(|call| &call.args).map(|arg| arg.place + 1).max();
-        let views = views.unwrap_or(0) as usize;
+        let views = other.met(count);
         let mut calls = self.calls.iter().zip(&other.calls[..count]);
         self.calls.len() >= count
             && calls.all(|(a, b)| a.is_but_for_push(b))
@@ -281,7 +290,7 @@ impl Signature {
         &self,
         at: usize,
         buffers: &Buffers,
-        (request, graph): (&Request, Option<&Graph>),
+        (request, graph): (&Request<'_>, Option<&Graph>),
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
         // The buffers are either the ones that were met before or new ones.
@@ -303,11 +312,12 @@ impl Signature {
     }
 
     /// As [`Signature::goes_on`], on these very buffers, none of which has changed since it was run on them.
+    #[inline]
     pub(crate) fn repeats(
         &self,
         at: usize,
         buffers: &[HandleId],
-        (request, graph): (&Request, Option<&Graph>),
+        (request, graph): (&Request<'_>, Option<&Graph>),
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
         let is_same = |place: usize, buffer: &Arc<BufferInner>| buffers[place] == buffer.handle;
@@ -316,19 +326,25 @@ impl Signature {
 
     /// Adds the buffers given for the submission at a place, in order, to those before it.
     #[inline]
-    pub(crate) fn meet(
+    pub(crate) fn meet<'a>(
         &self,
         at: usize,
         buffers: &mut Buffers,
-        given: impl Iterator<Item = (SetBinding, Accessor)>,
+        given: impl Iterator<Item = (SetBinding, Accessor<'a>)>,
     ) {
         let mut next = buffers.len();
         for (arg, (_, Accessor { buffer, .. })) in self.calls[at].args.iter().zip(given) {
             if arg.place as usize == next {
-                buffers.push(buffer);
+                buffers.push(buffer.into_inner());
                 next += 1;
             }
         }
+    }
+
+    /// How many buffers the first submissions have.
+    pub(crate) fn met(&self, count: usize) -> usize {
+        let args = self.calls[..count].iter().flat_map(|call| &call.args);
+        args.map(|arg| arg.place as usize + 1).max().unwrap_or(0)
     }
 
     /// Whether the buffers still are what the list was planned for. What they asked for was looked at when they were

@@ -247,9 +247,22 @@ impl QueueShared {
         self.clocks.take(gpu, self.family(), self.done())
     }
 
-    /// Submits what was recorded, after `waits`; the time line is signalled, and `others`: the one place that does.
-    #[inline]
+    /// As [`QueueShared::send_now`], by whoever has something else to do that takes longer than a call.
+    #[inline(never)]
     fn send(
+        &self,
+        gpu: &GpuInner,
+        flight: FlightRef<'_>,
+        semaphores: (&[vk::SemaphoreSubmitInfo<'_>], &[vk::SemaphoreSubmitInfo<'static>]),
+        clock: Option<[vk::CommandBuffer; 2]>,
+        what: (Recorded, &[String]),
+    ) -> Result<Point, DeviceError> {
+        self.send_now(gpu, self.lock(), flight, semaphores, clock, what)
+    }
+
+    /// Submits what was recorded, after `waits`; the time line is signalled, and `others`: the one place that does.
+    #[inline(always)]
+    fn send_now(
         &self,
         gpu: &GpuInner,
         mut state: MutexGuard<'_, QueueState>,
@@ -383,12 +396,26 @@ impl Gpu {
         let (flight, what) = (FlightRef::Tape(tape), (tape.counts, &*tape.lines));
         let around = clock.as_ref().map(Profile::commands);
         let point = if waits.is_empty() {
-            shared.send(gpu, shared.lock(), flight, (&[], &[]), around, what)?
+            shared.send(gpu, flight, (&[], &[]), around, what)?
         } else {
             let (_, semaphores) = self.resolve(lane, waits)?;
-            shared.send(gpu, shared.lock(), flight, (&semaphores, &[]), around, what)?
+            shared.send(gpu, flight, (&semaphores, &[]), around, what)?
         };
         Ok(Submitted::at(point, clock))
+    }
+
+    /// As [`Gpu::play`], of what waits for nothing and takes no times. Nothing where it is not as simple as that: then nothing was
+    /// submitted, or the device is lost.
+    #[inline]
+    pub(crate) fn play_alone(&self, lane: u32, tape: &Arc<Tape>) -> Option<Point> {
+        let gpu = &*self.0;
+        if !tape.belongs_to(gpu.id, lane) {
+            return None;
+        }
+        let shared = &gpu.queues[lane as usize];
+        self.make_room(lane).ok()?;
+        let (flight, what) = (FlightRef::Tape(tape), (tape.counts, &*tape.lines));
+        shared.send_now(gpu, shared.lock(), flight, (&[], &[]), None, what).ok()
     }
 
     /// Which waits become a barrier, and which semaphores the others are: the latest of each other queue.
@@ -476,7 +503,7 @@ impl GpuQueue<'_> {
             record(gpu, &mut frame.sheet, (what, passed), needs.surroundings(entry_barrier))?;
         let (flight, ordered) = (FlightRef::Frame(frame), (&*semaphores, &[][..]));
         let around = clock.as_ref().map(Profile::commands);
-        let point = shared.send(gpu, shared.lock(), flight, ordered, around, (recorded, &lines))?;
+        let point = shared.send(gpu, flight, ordered, around, (recorded, &lines))?;
         Ok(Submitted::at(point, clock))
     }
 
@@ -495,7 +522,7 @@ impl GpuQueue<'_> {
         self.gpu.make_room(self.index)?;
         let line = if waits.is_empty() { "signal" } else { "wait" };
         let what = (Recorded::default(), &[line.to_owned()][..]);
-        let point = shared.send(gpu, shared.lock(), FlightRef::Empty, (waits, signals), None, what)?;
+        let point = shared.send(gpu, FlightRef::Empty, (waits, signals), None, what)?;
         Ok(Submitted::at(point, None))
     }
 

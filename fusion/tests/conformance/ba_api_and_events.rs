@@ -185,7 +185,10 @@ fn queue_shortcut_functions() {
                 .push(n)
                 .push_f32(step)
         };
-        let submit = |submit: Submit| rig.queue.submit(|h| submit.record(&rig, &buffers, h)).unwrap();
+        let submit = |submit: Submit| {
+            let kernel = submit.kernel(&rig);
+            rig.queue.submit(|h| submit.record(&kernel, &buffers, h)).unwrap()
+        };
         let fusion = FusionWrapper::new(&rig.queue).unwrap();
 
         if start == 0 {
@@ -327,11 +330,12 @@ fn cooperative_kernel() {
 fn submit_dependent(rig: &Rig, pair: &Pair, buffers: &[vkfuse::Buffer<u32>]) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     for submit in pair.workload.submits() {
+        let kernel = submit.kernel(rig);
         let event = rig.queue.submit(|h| {
             if let Some(before) = events.last() {
                 h.depends_on(before);
             }
-            submit.record(rig, buffers, h);
+            submit.record(&kernel, buffers, h);
         });
         events.push(event.unwrap());
     }

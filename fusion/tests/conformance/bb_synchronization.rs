@@ -116,7 +116,10 @@ fn sync_queue_destruction() {
         .workload
         .submits()
         .iter()
-        .map(|submit| queue.submit(|h| submit.record(&rig, &buffers, h)).unwrap())
+        .map(|submit| {
+            let kernel = submit.kernel(&rig);
+            queue.submit(|h| submit.record(&kernel, &buffers, h)).unwrap()
+        })
         .collect();
     let before = rig.context.stats();
     drop(fusion);
@@ -260,7 +263,8 @@ fn sync_two_queues_requirement() {
     second_fusion.start_fusion().unwrap();
     let submit = |k: usize| {
         let submit = &pair.workload.submits()[k];
-        rig.queue.submit(|h| submit.record(&rig, &buffers, h)).unwrap()
+        let kernel = submit.kernel(&rig);
+        rig.queue.submit(|h| submit.record(&kernel, &buffers, h)).unwrap()
     };
     let before = rig.context.stats();
     let events = [submit(0), double(&rig, &second, &buffers[TMP]), submit(1)];
@@ -296,12 +300,13 @@ fn sync_two_queues_event_dep() {
     first_fusion.start_fusion().unwrap();
     second_fusion.start_fusion().unwrap();
     let submits = pair.workload.submits();
-    let k1 = rig.queue.submit(|h| submits[0].record(&rig, &buffers, h)).unwrap();
     let scale = doubling(512);
+    let kernels = [&submits[0], &submits[1], &scale].map(|submit| submit.kernel(&rig));
+    let k1 = rig.queue.submit(|h| submits[0].record(&kernels[0], &buffers, h)).unwrap();
     let k3 = second
         .submit(|h| {
             h.depends_on(&k1);
-            scale.record(&rig, &buffers[TMP..=TMP], h);
+            scale.record(&kernels[2], &buffers[TMP..=TMP], h);
         })
         .unwrap();
     assert!(!first_fusion.is_in_fusion_mode());
@@ -310,7 +315,7 @@ fn sync_two_queues_event_dep() {
         .queue
         .submit(|h| {
             h.depends_on(&k3);
-            submits[1].record(&rig, &buffers, h);
+            submits[1].record(&kernels[1], &buffers, h);
         })
         .unwrap();
     assert!(!second_fusion.is_in_fusion_mode());
@@ -333,5 +338,6 @@ fn doubling(n: u32) -> Submit {
 
 fn double(rig: &Rig, queue: &Queue, buffer: &Buffer<u32>) -> Event {
     let submit = doubling(512);
-    queue.submit(|h| submit.record(rig, std::slice::from_ref(buffer), h)).unwrap()
+    let kernel = submit.kernel(rig);
+    queue.submit(|h| submit.record(&kernel, std::slice::from_ref(buffer), h)).unwrap()
 }

@@ -194,10 +194,10 @@ fn internalization_mismatch() {
     let add = rig.kernel("pair/add");
     let fusion = FusionWrapper::new(&rig.queue).unwrap();
     fusion.start_fusion().unwrap();
+    let tmp = buffers[3].clone().promote_private();
     let error = rig
         .queue
         .submit(|h| {
-            let tmp = buffers[3].clone().promote_private();
             h.arg(0, buffers[0].read()).arg(1, buffers[1].read()).arg(2, tmp.write().promote_local());
             h.push(&512_u32).dispatch_items(&add, [512, 1, 1]);
         })

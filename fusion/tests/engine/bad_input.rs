@@ -5,7 +5,7 @@
 use std::error::Error as _;
 
 use crate::support::{Rig, shader};
-use vkfuse::{Buffer, Error, FusionProperties, FusionWrapper, Handler, Module, Outcome, SubmitError};
+use vkfuse::{Buffer, Error, FusionProperties, FusionWrapper, Handler, Kernel, Module, Outcome, SubmitError};
 
 /// The words of a kernel of the `shaders` folder.
 fn words(name: &str) -> Vec<u32> {
@@ -71,17 +71,22 @@ impl Good {
 /// Submits something wrong, first with fusion off and then into a list with a valid kernel before and after.
 /// Demands an error that names `named`, and that nothing but the valid kernels ran.
 #[track_caller]
-fn assert_refused(rig: &Rig, named: &[&str], spoilt: impl Fn(&Good, &mut Handler)) {
+fn assert_refused(
+    rig: &Rig,
+    named: &[&str],
+    kernel: &Kernel,
+    spoilt: impl for<'a> Fn(&'a Good, &'a Kernel, &mut Handler<'a>),
+) {
     let good = Good::new(rig);
     let before = rig.context.stats();
-    assert_names(rig.queue.submit(|h| spoilt(&good, h)), named);
+    assert_names(rig.queue.submit(|h| spoilt(&good, kernel, h)), named);
     rig.queue.wait().unwrap();
     assert_eq!((rig.context.stats() - before).dispatches, 0, "something ran");
 
     let fusion = FusionWrapper::new(&rig.queue).unwrap();
     fusion.start_fusion().unwrap();
     good.submit(rig);
-    assert_names(rig.queue.submit(|h| spoilt(&good, h)), named);
+    assert_names(rig.queue.submit(|h| spoilt(&good, kernel, h)), named);
     assert!(fusion.is_in_fusion_mode(), "the refusal ended fusion mode");
     good.submit(rig);
     let complete = fusion.complete_fusion(&FusionProperties::default()).unwrap();
@@ -154,9 +159,9 @@ fn unknown_or_ambiguous_entry_point() {
 fn missing_binding() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
-    assert_refused(&rig, &["mul", "1"], |good, h| {
+    assert_refused(&rig, &["mul", "1"], &kernel, |good, kernel, h| {
         h.arg(0, good.x.read()).arg(2, good.z.write());
-        h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
+        h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
     });
 }
 
@@ -164,10 +169,10 @@ fn missing_binding() {
 fn repeated_binding() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
-    assert_refused(&rig, &["mul", "1"], |good, h| {
+    assert_refused(&rig, &["mul", "1"], &kernel, |good, kernel, h| {
         h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
         h.arg(1, good.x.read());
-        h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
+        h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
     });
 }
 
@@ -195,9 +200,9 @@ fn binding_of_the_wrong_kind() {
     let Ok(kernel) = rig.context.load_spirv(shader("forms/image")) else {
         return; // Refusing the kernel as a whole is as good.
     };
-    assert_refused(&rig, &["image", "0"], |good, h| {
+    assert_refused(&rig, &["image", "0"], &kernel, |good, kernel, h| {
         h.arg(0, good.x.read()).arg(1, good.z.write());
-        h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
+        h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
     });
 }
 
@@ -206,9 +211,9 @@ fn accessor_out_of_range() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
     for (offset, len) in [(0, 65), (64, 1), (60, 5), (usize::MAX, 1), (1, usize::MAX), (0, 0)] {
-        assert_refused(&rig, &["x"], |good, h| {
+        assert_refused(&rig, &["x"], &kernel, |good, kernel, h| {
             h.arg(0, good.x.read().range(offset, len)).arg(1, good.y.read()).arg(2, good.z.write());
-            h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
+            h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
         });
     }
 }
@@ -220,10 +225,10 @@ fn overlapping_accessors() {
     let kernel = rig.kernel("chain/mul");
     let align = (rig.context.device_info().limits.storage_offset_align as usize / 4).max(1);
     assert!(align < 32, "the test wants room for an overlap");
-    assert_refused(&rig, &["z", "overlap"], |good, h| {
+    assert_refused(&rig, &["z", "overlap"], &kernel, |good, kernel, h| {
         h.arg(0, good.z.read().range(0, 32 + align)).arg(1, good.y.read());
         h.arg(2, good.z.write().range(32 - 32 % align, 32));
-        h.push(&16_u32).dispatch_items(&kernel, [16, 1, 1]);
+        h.push(&16_u32).dispatch_items(kernel, [16, 1, 1]);
     });
 }
 
@@ -231,9 +236,9 @@ fn overlapping_accessors() {
 fn access_that_the_kernel_does_not_keep_to() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
-    assert_refused(&rig, &["mul", "2"], |good, h| {
+    assert_refused(&rig, &["mul", "2"], &kernel, |good, kernel, h| {
         h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.read());
-        h.push(&64_u32).dispatch_items(&kernel, [64, 1, 1]);
+        h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
     });
 }
 
@@ -242,9 +247,9 @@ fn push_constants_too_short_or_too_long() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
     for push in [&[][..], &[64, 0, 0], &[0; 4096]] {
-        assert_refused(&rig, &["mul", "push"], |good, h| {
+        assert_refused(&rig, &["mul", "push"], &kernel, |good, kernel, h| {
             h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
-            h.push_bytes(push).dispatch_items(&kernel, [64, 1, 1]);
+            h.push_bytes(push).dispatch_items(kernel, [64, 1, 1]);
         });
     }
 }
@@ -253,16 +258,16 @@ fn push_constants_too_short_or_too_long() {
 fn specialization_constants_of_wrong_type() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
-    let args = |good: &Good, h: &mut Handler| {
+    fn args<'a>(good: &'a Good, h: &mut Handler<'a>) {
         h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write()).push(&64_u32);
-    };
-    assert_refused(&rig, &["mul", "0"], |good, h| {
+    }
+    assert_refused(&rig, &["mul", "0"], &kernel, |good, kernel, h| {
         args(good, h);
-        h.spec(0, 1.5_f32).dispatch_items(&kernel, [64, 1, 1]);
+        h.spec(0, 1.5_f32).dispatch_items(kernel, [64, 1, 1]);
     });
-    assert_refused(&rig, &["mul", "0"], |good, h| {
+    assert_refused(&rig, &["mul", "0"], &kernel, |good, kernel, h| {
         args(good, h);
-        h.spec(0, 256_u64).dispatch_items(&kernel, [64, 1, 1]);
+        h.spec(0, 256_u64).dispatch_items(kernel, [64, 1, 1]);
     });
 }
 
@@ -271,9 +276,9 @@ fn work_group_sizes_the_device_lacks() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
     for size in [0, 1 << 20, u32::MAX] {
-        assert_refused(&rig, &["mul", &size.to_string()], |good, h| {
+        assert_refused(&rig, &["mul", &size.to_string()], &kernel, |good, kernel, h| {
             h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
-            h.push(&64_u32).spec(0, size).dispatch(&kernel, [1, 1, 1]);
+            h.push(&64_u32).spec(0, size).dispatch(kernel, [1, 1, 1]);
         });
     }
 }
@@ -283,9 +288,9 @@ fn zero_groups() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
     for groups in [[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 0]] {
-        assert_refused(&rig, &["mul", "0"], |good, h| {
+        assert_refused(&rig, &["mul", "0"], &kernel, |good, kernel, h| {
             h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
-            h.push(&64_u32).dispatch(&kernel, groups);
+            h.push(&64_u32).dispatch(kernel, groups);
         });
     }
 }
@@ -294,12 +299,12 @@ fn zero_groups() {
 fn no_dispatch_or_two() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
-    assert_refused(&rig, &["dispatch"], |good, h| {
+    assert_refused(&rig, &["dispatch"], &kernel, |good, _, h| {
         h.arg(0, good.x.read());
     });
-    assert_refused(&rig, &["dispatch"], |good, h| {
+    assert_refused(&rig, &["dispatch"], &kernel, |good, kernel, h| {
         h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write()).push(&64_u32);
-        h.dispatch(&kernel, [1, 1, 1]).dispatch(&kernel, [1, 1, 1]);
+        h.dispatch(kernel, [1, 1, 1]).dispatch(kernel, [1, 1, 1]);
     });
 }
 
@@ -330,8 +335,8 @@ fn shared_memory_over_the_limit() {
         Ok(kernel) => kernel,
         error => return assert_names(error, &["big"]),
     };
-    assert_refused(&rig, &["big"], |good, h| {
-        h.arg(0, good.z.write()).dispatch(&kernel, [1, 1, 1]);
+    assert_refused(&rig, &["big"], &kernel, |good, kernel, h| {
+        h.arg(0, good.z.write()).dispatch(kernel, [1, 1, 1]);
     });
 }
 

@@ -71,20 +71,21 @@ fn errors_and_panics_in_a_submission() {
     let fusion = FusionWrapper::new(&rig.queue).unwrap();
     fusion.start_fusion().unwrap();
     for submit in pair.workload.submits() {
+        let kernel = submit.kernel(&rig);
         let refused: Result<Event, Error> = rig.queue.submit(|h| -> Result<(), Error> {
-            submit.record(&rig, &buffers, h);
+            submit.record(&kernel, &buffers, h);
             Err(rig.context.buffer::<u32>(0).expect_err("an error of ours"))
         });
         refused.unwrap_err();
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             rig.queue.submit(|h| {
-                submit.record(&rig, &buffers, h);
+                submit.record(&kernel, &buffers, h);
                 assert!(buffers.is_empty(), "a panic inside a submit closure");
             })
         }));
         assert!(!matches!(panicked, Ok(Ok(_))), "a panic is passed on or made an error");
         assert!(fusion.is_in_fusion_mode());
-        rig.queue.submit(|h| submit.record(&rig, &buffers, h)).unwrap();
+        rig.queue.submit(|h| submit.record(&kernel, &buffers, h)).unwrap();
     }
     let complete = fusion.complete_fusion(&FusionProperties::default()).unwrap();
     complete.wait().unwrap();

@@ -200,6 +200,69 @@ fn a_buffer_can_go_and_another_come() {
     rig.assert_no_validation_messages();
 }
 
+/// A queue keeps the buffers of the list that it expects, but none of which the user has no handle any more, whatever the list
+/// has come to.
+#[test]
+fn buffers_of_an_expected_list_go_with_their_handles() {
+    let rig = rig!();
+    let buffers = || {
+        rig.context.wait().unwrap();
+        rig.context.objects().buffers
+    };
+    let chain = || {
+        let chain = Chain::new(&rig);
+        (0..4).for_each(|_| drop(chain.fuse(&rig.queue, 2, 3)));
+        assert_eq!(chain.out.download().unwrap(), iota(6));
+        chain
+    };
+    let fusion = FusionWrapper::new(&rig.queue).unwrap();
+    chain();
+    let before = buffers();
+    let ends: [(&str, &dyn Fn(Chain)); 5] = [
+        ("expected", &drop),
+        ("listed, run", &|chain| {
+            let Chain { scale: _, x, tmp, out } = &chain;
+            fusion.start_fusion().unwrap();
+            chain.one(&rig.queue, x, 5, tmp).unwrap();
+            chain.one(&rig.queue, tmp, 7, out).unwrap();
+            let out = out.clone();
+            drop(chain);
+            let event = fusion.complete_fusion(&FusionProperties::default()).unwrap();
+            assert_eq!(event.outcome(), Outcome::Fused);
+            assert_eq!(out.download().unwrap(), iota(35));
+        }),
+        ("listed, run, none left", &|chain| {
+            fusion.start_fusion().unwrap();
+            chain.one(&rig.queue, &chain.x, 2, &chain.tmp).unwrap();
+            chain.one(&rig.queue, &chain.tmp, 3, &chain.out).unwrap();
+            drop(chain);
+            fusion.complete_fusion(&FusionProperties::default()).unwrap().wait().unwrap();
+        }),
+        ("listed in part", &|chain| {
+            fusion.start_fusion().unwrap();
+            chain.one(&rig.queue, &chain.x, 2, &chain.tmp).unwrap();
+            let tmp = chain.tmp.clone();
+            drop(chain);
+            fusion.cancel_fusion().unwrap();
+            assert_eq!(tmp.download().unwrap(), iota(2));
+        }),
+        ("listed in part, then otherwise", &|Chain { scale, x, tmp, out }| {
+            let chain = Chain { scale, x, tmp, out: rig.context.buffer_from(&[-1; N]).unwrap() };
+            fusion.start_fusion().unwrap();
+            chain.one(&rig.queue, &chain.x, 2, &chain.tmp).unwrap();
+            drop(out);
+            chain.one(&rig.queue, &chain.tmp, 3, &chain.out).unwrap();
+            fusion.complete_fusion(&FusionProperties::default()).unwrap();
+            assert_eq!(chain.out.download().unwrap(), iota(6));
+        }),
+    ];
+    for (what, end) in ends {
+        end(chain());
+        assert_eq!(buffers(), before, "{what}");
+    }
+    rig.assert_no_validation_messages();
+}
+
 #[test]
 fn a_property_that_changes_is_heeded() {
     let rig = rig!();

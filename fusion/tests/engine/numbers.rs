@@ -48,7 +48,7 @@ impl List {
         List { lines: "library/lines", block, a, b, c, rig }
     }
 
-    fn submit(&self, queue: &Queue, block: impl Fn() -> Accessor) -> Result<(), Error> {
+    fn submit<'a>(&'a self, queue: &Queue, block: impl Fn() -> Accessor<'a>) -> Result<(), Error> {
         let (lines, grid) = (self.rig.kernel(self.lines), self.rig.kernel("library/grid"));
         queue.submit(|h| {
             h.arg(0, self.a.read()).arg(1, self.b.write()).arg(2, block());
@@ -65,7 +65,7 @@ impl List {
         self.run_with(|| self.block.read(), self.block.download().unwrap()[0])
     }
 
-    fn run_with(&self, accessor: impl Fn() -> Accessor, block: Block) -> u64 {
+    fn run_with<'a>(&'a self, accessor: impl Fn() -> Accessor<'a>, block: Block) -> u64 {
         let wanted = self.begin(block);
         let fusion = FusionWrapper::new(&self.rig.queue).unwrap();
         fusion.start_fusion().unwrap();

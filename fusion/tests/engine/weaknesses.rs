@@ -136,15 +136,16 @@ fn w20_nothing_leaves_a_queue_stuck() {
     fusion.start_fusion().unwrap();
     let mut events = Vec::new();
     for submit in pair.workload.submits() {
+        let kernel = submit.kernel(&rig);
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             queue.submit(|h| {
-                submit.record(&rig, &buffers, h);
+                submit.record(&kernel, &buffers, h);
                 assert!(buffers.is_empty(), "a panic inside a submit closure");
             })
         }));
         assert!(!matches!(panicked, Ok(Ok(_))));
         assert!(fusion.is_in_fusion_mode());
-        events.push(queue.submit(|h| submit.record(&rig, &buffers, h)).unwrap());
+        events.push(queue.submit(|h| submit.record(&kernel, &buffers, h)).unwrap());
     }
     drop((fusion, queue));
     for event in &events {

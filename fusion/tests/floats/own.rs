@@ -1,7 +1,7 @@
 //! Floats that stay within one kernel: of a fused one a compiler knows more than of the kernel alone, namely which bindings
 //! are the same memory, which arguments are equal, and which stores a load has nothing to do with. The bits stay the same.
 
-use vkfuse::{FusionProperties, FusionWrapper, Outcome, Promote};
+use vkfuse::{Accessor, Buffer, FusionProperties, FusionWrapper, Outcome, Promote};
 
 const ITEMS: usize = 64;
 
@@ -42,6 +42,13 @@ const NEXT: &str = "@group(0) @binding(0) var<storage, read_write> z: array<f32>
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) { if (id.x >= 64u) { return; } o[id.x] = z[id.x] * 2.0 + t[id.x]; }";
 
+fn asked(buffer: &Buffer<f32>, promote: Promote) -> Accessor<'_> {
+    match promote {
+        Promote::Private => buffer.read_write().promote_private(),
+        _ => buffer.read_write(),
+    }
+}
+
 fn inputs() -> Vec<f32> {
     let mut x = vec![-0.0, 0.0, 1e-40, f32::INFINITY, -f32::INFINITY, f32::NAN, 1.0, -1.0, 3.0, 1e30];
     x.extend((x.len()..2 * ITEMS).map(|i| (i as f32 - 40.0) * 0.37));
@@ -66,13 +73,9 @@ fn a_kernel_sees_no_more_of_itself_when_fused() {
                 if fused {
                     wrapper.start_fusion().expect("start_fusion");
                 }
-                let asked = |buffer: vkfuse::Accessor| match promote {
-                    Promote::Private => buffer.promote_private(),
-                    _ => buffer,
-                };
                 queue
                     .submit(|h| {
-                        h.arg(0, input.read_write()).arg(1, input.read_write()).arg(2, asked(t.read_write()));
+                        h.arg(0, input.read_write()).arg(1, input.read_write()).arg(2, asked(&t, promote));
                         h.arg(3, y.read_write())
                             .arg(4, z.read_write())
                             .push_bytes(&[p, p].map(f32::to_ne_bytes).concat());
@@ -81,7 +84,7 @@ fn a_kernel_sees_no_more_of_itself_when_fused() {
                     .expect(body);
                 queue
                     .submit(|h| {
-                        h.arg(0, z.read_write()).arg(1, asked(t.read_write())).arg(2, o.read_write());
+                        h.arg(0, z.read_write()).arg(1, asked(&t, promote)).arg(2, o.read_write());
                         h.dispatch(&next, [1, 1, 1]);
                     })
                     .expect(body);

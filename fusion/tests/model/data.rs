@@ -224,7 +224,7 @@ impl Part {
         }
     }
 
-    pub fn of(self, accessor: Accessor) -> Accessor {
+    pub fn of(self, accessor: Accessor<'_>) -> Accessor<'_> {
         match self {
             Part::Whole => accessor,
             part => accessor.range(part.range().start, HALF),

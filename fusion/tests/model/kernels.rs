@@ -166,14 +166,14 @@ impl Call {
 
     /// What is to be written into a handler, on any thread.
     pub fn prepare(&self, rig: &Rig, memory: &[Memory]) -> Prepared {
-        let accessor = |k: usize| -> Accessor {
+        let accessor = |k: usize| -> Accessor<'static> {
             let (buffer, (reads, writes)) = (&memory[self.buffers[k]].real, self.accesses()[k]);
             let accessor = match (reads, writes) {
                 (true, false) => buffer.read(),
                 (false, _) => buffer.write(),
                 _ => buffer.read_write(),
             };
-            let accessor = self.parts[k].of(accessor);
+            let accessor = self.parts[k].of(accessor).into_owned();
             match self.promote[k] {
                 None => accessor,
                 Some(Promote::Private) => accessor.promote_private(),
@@ -258,7 +258,7 @@ impl Call {
 /// A call with everything it needs at hand.
 pub struct Prepared {
     kernel: Kernel,
-    accessors: Vec<Accessor>,
+    accessors: Vec<Accessor<'static>>,
     /// Instead of bindings.
     addresses: Option<[u64; 3]>,
     n: u32,
@@ -269,7 +269,7 @@ pub struct Prepared {
 
 impl Prepared {
     /// Writes it into a handler.
-    pub fn fill(&self, h: &mut Handler) {
+    pub fn fill<'a>(&'a self, h: &mut Handler<'a>) {
         for (k, accessor) in self.accessors.iter().enumerate() {
             match self.addresses {
                 Some(addresses) => h.push(&addresses[k]).uses(accessor),

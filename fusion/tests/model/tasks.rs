@@ -53,7 +53,7 @@ impl World<'_> {
         let deed = deed.filter(|deed| self.is_possible(memory, deed));
         let mut does = deed.map(|deed| self.deed(memory, deed));
         let event = self.slots[queue].queue.host_task(
-            [reads.1.of(from.read()), writes.1.of(to.read_write())],
+            [reads.1.of(from.read()).into_owned(), writes.1.of(to.read_write()).into_owned()],
             move |scope| {
                 if let Some(does) = does.take() {
                     // What it holds, a queue among it, is gone before anyone hears that it is done.

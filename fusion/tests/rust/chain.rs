@@ -103,13 +103,13 @@ fn on_the_device(rig: &Rig, data: &Data, language: Language) -> Vec<u32> {
             Language::Glsl => false,
             Language::Mixed => k % 2 == 0,
         };
+        let kernel = rig.kernel(if sub { "chain/sub" } else { "chain/mul" });
         let submitted = rig.queue.submit(|h| {
             let range = n as u32;
             match (rust, sub) {
                 (true, false) => h.parallel_for(range, &Mul { x: x.into(), y: y.into(), z: z.into() }),
                 (true, true) => h.parallel_for(range, &Sub { x: x.into(), y: y.into(), z: z.into() }),
-                (false, sub) => {
-                    let kernel = rig.kernel(if sub { "chain/sub" } else { "chain/mul" });
+                (false, _) => {
                     h.arg(0, x.read()).arg(1, y.read()).arg(2, z.write());
                     h.push(&range).dispatch_items(&kernel, [range, 1, 1])
                 }

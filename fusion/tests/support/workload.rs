@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use vkfuse::{
     Accessor, Buffer, BufferReport, Event, FusionProperties, FusionReport, FusionWrapper, Handler,
-    Internalization, Outcome, Promote, SpecValue, Stats,
+    Internalization, Kernel, Outcome, Promote, SpecValue, Stats,
 };
 
 use super::{Rig, poison};
@@ -122,9 +122,13 @@ impl Submit {
         self.arguments.last_mut().expect("an argument was added")
     }
 
-    /// Writes this submission into a handler.
-    pub fn record(&self, rig: &Rig, buffers: &[Buffer<u32>], h: &mut Handler) {
-        let kernel = rig.kernel(&self.kernel);
+    /// Its kernel.
+    pub fn kernel(&self, rig: &Rig) -> Kernel {
+        rig.kernel(&self.kernel)
+    }
+
+    /// Writes this submission, of its kernel, into a handler.
+    pub fn record<'a>(&self, kernel: &'a Kernel, buffers: &'a [Buffer<u32>], h: &mut Handler<'a>) {
         for argument in &self.arguments {
             h.arg(argument.binding, argument.accessor(&buffers[argument.buffer.0]));
         }
@@ -135,14 +139,14 @@ impl Submit {
             h.spec(*id, *value);
         }
         match self.size {
-            Size::Groups(groups) => h.dispatch(&kernel, groups),
-            Size::Items(items) => h.dispatch_items(&kernel, items),
+            Size::Groups(groups) => h.dispatch(kernel, groups),
+            Size::Items(items) => h.dispatch_items(kernel, items),
         };
     }
 }
 
 impl Argument {
-    fn accessor(&self, buffer: &Buffer<u32>) -> Accessor {
+    fn accessor<'a>(&self, buffer: &'a Buffer<u32>) -> Accessor<'a> {
         let mut accessor = match self.access {
             Access::Read => buffer.read(),
             Access::Write => buffer.write(),
@@ -234,8 +238,9 @@ impl Workload {
         self.submits
             .iter()
             .map(|submit| {
+                let kernel = submit.kernel(rig);
                 rig.queue
-                    .submit(|h| submit.record(rig, buffers, h))
+                    .submit(|h| submit.record(&kernel, buffers, h))
                     .unwrap_or_else(|error| panic!("{}: {error}", submit.kernel))
             })
             .collect()

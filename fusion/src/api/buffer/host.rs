@@ -98,7 +98,7 @@ impl<T: Pod> Buffer<T> {
         let touch = self.inner.touch(range.clone(), false, true);
         let mut schedule = self.context.observe(
             std::slice::from_ref(&touch),
-            std::iter::once(&self.inner),
+            std::iter::once(&*self.inner),
             None,
             Rule::Conflict,
             CancelCause::HostWrite,

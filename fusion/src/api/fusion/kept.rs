@@ -27,7 +27,7 @@ use crate::{
         event::{Event, EventInner},
         queues::Origin,
         rebind::{Changes, Shape, checked_push},
-        schedule::{List, Mode, QueueState, Rule, Schedule},
+        schedule::{List, Mode, Rule, Schedule},
     },
     submission::{
         entry::Entry,
@@ -143,7 +143,7 @@ impl Kept {
     }
 
     /// The push constants that changes give to submissions; the last of each.
-    fn pushed<'a>(&self, changes: &'a Changes) -> Result<Vec<(usize, &'a [u8])>, Error> {
+    fn pushed<'a>(&self, changes: &'a Changes<'_>) -> Result<Vec<(usize, &'a [u8])>, Error> {
         let (context, structure) = (&self.queue.inner.context, &self.list.structure);
         let mut pushed: Vec<(usize, &[u8])> = Vec::new();
         for (submission, bytes) in &changes.pushes {
@@ -293,39 +293,40 @@ impl FusedList {
     /// Other buffers are not planned for again, and other scalars only where indices, conditions or numbers of rounds are made of
     /// them, or where others than before are equal.
     #[must_use]
-    pub fn rebind(&self) -> Rebind {
-        Rebind { list: self.clone(), changes: Changes::default() }
+    pub fn rebind(&self) -> Rebind<'_> {
+        Rebind { list: self, changes: Changes::default() }
     }
 }
 
-/// A list that is to differ from another in buffers or scalars: see [`FusedList::rebind`].
+/// A list that is to differ from another in buffers or scalars: see [`FusedList::rebind`]. It borrows the list and the buffers
+/// until it is finished.
 #[derive(Debug, Clone)]
-pub struct Rebind {
-    list: FusedList,
-    changes: Changes,
+pub struct Rebind<'a> {
+    list: &'a FusedList,
+    changes: Changes<'a>,
 }
 
-impl Rebind {
+impl<'a> Rebind<'a> {
     /// Wherever the list has the one buffer, takes the other.
     ///
     /// Both must have the same number of bytes, the new one must ask for the promotion that the old one asked for when the
     /// list was recorded, and buffers that were disjoint must stay so: what was shown about the list would not hold
     /// otherwise, and [`finish`](Rebind::finish) refuses.
     #[must_use]
-    pub fn buffer<T: Pod>(mut self, old: &Buffer<T>, new: &Buffer<T>) -> Rebind {
-        self.changes.buffers.push((old.inner.clone(), new.inner.clone()));
+    pub fn buffer<T: Pod>(mut self, old: &'a Buffer<T>, new: &'a Buffer<T>) -> Rebind<'a> {
+        self.changes.buffers.push((&old.inner, &new.inner));
         self
     }
 
     /// Gives a submission (by its place in the list, from 0) other push constants: one value that is the whole block.
     #[must_use]
-    pub fn push<P: NoUninit>(self, submission: usize, block: &P) -> Rebind {
+    pub fn push<P: NoUninit>(self, submission: usize, block: &P) -> Rebind<'a> {
         self.push_bytes(submission, bytemuck::bytes_of(block))
     }
 
     /// Gives a submission (by its place in the list, from 0) other push constants, as bytes.
     #[must_use]
-    pub fn push_bytes(mut self, submission: usize, bytes: &[u8]) -> Rebind {
+    pub fn push_bytes(mut self, submission: usize, bytes: &[u8]) -> Rebind<'a> {
         self.changes.pushes.push((submission, SmallVec::from_slice(bytes)));
         self
     }
@@ -406,8 +407,8 @@ impl ContextInner {
             return None;
         }
         let mut schedule = self.lock();
-        let QueueState { mode, past, .. } = &mut *origin.state();
-        if !matches!(mode, Mode::Direct) {
+        // If it enters fusion mode now, that is after this.
+        if !origin.is_direct() {
             return None;
         }
         let of = (origin.id, &kept.take);
@@ -424,7 +425,7 @@ impl ContextInner {
         }
         let run = Run { routine, views: &[], buffers, pushes: None, take: Some(take) };
         let Schedule { graph, key, .. } = &mut *schedule;
-        let (submitted, said) = self.perform(graph, (origin, past), &run, take.state(key)).ok()?;
+        let (submitted, said) = self.perform(graph, origin, &run, take.state(key)).ok()?;
         let said: *const Said = &**said;
         let of_runs = match kept.of_runs.get(key) {
             Some(known) if known.is_of_runs(origin, said) => known.clone(),
@@ -433,6 +434,7 @@ impl ContextInner {
                 kept.of_runs.get(key).insert(EventInner::of_runs(origin, said)).clone()
             }
         };
+        origin.kept.get(key).made_again(routine, submitted.point);
         Some(Event::of_run(of_runs, submitted))
     }
 }

@@ -55,7 +55,11 @@ impl Queue {
     /// # Errors
     ///
     /// Ranges of different length, outside their buffers, or overlapping; a source that holds nothing readable; the device.
-    pub fn copy(&self, src: impl Into<Accessor>, dst: impl Into<Accessor>) -> Result<Event, Error> {
+    pub fn copy<'a, 'b>(
+        &self,
+        src: impl Into<Accessor<'a>>,
+        dst: impl Into<Accessor<'b>>,
+    ) -> Result<Event, Error> {
         let (src, dst) = (self.part(src.into())?, self.part(dst.into())?);
         if src.len != dst.len {
             return Err(dst.buffer.error(BufferError::CopyLength { src: src.len, dst: dst.len }));
@@ -83,7 +87,7 @@ impl Queue {
     /// # Errors
     ///
     /// A range outside the buffer or not a whole number of values; the device.
-    pub fn fill<T: Pod>(&self, dst: impl Into<Accessor>, value: T) -> Result<Event, Error> {
+    pub fn fill<'a, T: Pod>(&self, dst: impl Into<Accessor<'a>>, value: T) -> Result<Event, Error> {
         let dst = self.part(dst.into())?;
         let value = bytemuck::bytes_of(&value);
         if value.is_empty() || !dst.len.is_multiple_of(value.len() as u64) {
@@ -107,7 +111,7 @@ impl Queue {
     /// # Errors
     ///
     /// Not exactly as many bytes as the accessor has; a range outside the buffer; the device.
-    pub fn update<T: NoUninit>(&self, dst: impl Into<Accessor>, data: &[T]) -> Result<Event, Error> {
+    pub fn update<'a, T: NoUninit>(&self, dst: impl Into<Accessor<'a>>, data: &[T]) -> Result<Event, Error> {
         let dst = self.part(dst.into())?;
         let bytes: &[u8] = bytemuck::cast_slice(data);
         if bytes.len() as u64 != dst.len {
@@ -134,7 +138,7 @@ impl Queue {
         let staging = crate::Buffer::<u8>::over(&self.inner.context, staging);
         staging.inner.allocate()?;
         staging.upload(bytes)?;
-        let src = Part { buffer: staging.inner.clone(), offset: 0, len: dst.len };
+        let src = Part { buffer: Arc::clone(&staging.inner), offset: 0, len: dst.len };
         let touches = [src.touch(true), dst.touch(false)];
         self.command(&[&src], dst, &touches, |schedule| {
             let from = src.buffer.memory(&mut schedule.graph)?.clone();
@@ -145,9 +149,9 @@ impl Queue {
         })
     }
 
-    fn part(&self, accessor: Accessor) -> Result<Part, Error> {
+    fn part(&self, accessor: Accessor<'_>) -> Result<Part, Error> {
         let range = accessor.checked(&self.inner.context.device)?;
-        Ok(Part { buffer: accessor.buffer, offset: range.start, len: range.end - range.start })
+        Ok(Part { buffer: accessor.buffer.into_inner(), offset: range.start, len: range.end - range.start })
     }
 
     fn command(

@@ -30,14 +30,14 @@ use crate::{
 /// What a host task may use: the buffers that it listed.
 #[derive(Debug)]
 pub struct HostScope {
-    parts: SmallVec<[Accessor; 4]>,
+    parts: SmallVec<[Accessor<'static>; 4]>,
     hold: HostHold,
 }
 
 impl HostScope {
     /// The byte ranges of a buffer that the task listed, of those that may be written if it writes.
     fn listed<T: Pod>(&self, buffer: &Buffer<T>, writes: bool) -> Result<SmallVec<[Range<u64>; 2]>, Error> {
-        let of_buffer = |part: &&Accessor| part.buffer.handle == buffer.inner.handle;
+        let of_buffer = |part: &&Accessor<'static>| part.buffer.handle == buffer.inner.handle;
         let mut parts = self.parts.iter().filter(of_buffer).peekable();
         if parts.peek().is_none() {
             return Err(buffer.inner.error(BufferError::NotListed));
@@ -171,12 +171,12 @@ impl Queue {
     /// # Errors
     ///
     /// An accessor outside its buffer; the device.
-    pub fn host_task(
+    pub fn host_task<'a>(
         &self,
-        touches: impl IntoIterator<Item = Accessor>,
+        touches: impl IntoIterator<Item = Accessor<'a>>,
         task: impl FnOnce(&HostScope) -> Result<(), Error> + Send + 'static,
     ) -> Result<Event, Error> {
-        let parts: SmallVec<[Accessor; 4]> = touches.into_iter().collect();
+        let parts: SmallVec<[Accessor<'static>; 4]> = touches.into_iter().map(Accessor::into_owned).collect();
         let mut touches = Touches::with_capacity(parts.len());
         for part in &parts {
             let range = part.checked(&self.inner.context.device)?;
@@ -198,7 +198,7 @@ impl Queue {
         let thread = spawned.map_err(Error::custom)?.thread().id();
 
         let buffer = parts.first().map_or_else(|| Arc::from(""), |part| part.buffer.name());
-        let buffers = parts.iter().map(|part| &part.buffer);
+        let buffers = parts.iter().map(|part| &*part.buffer);
         let mut schedule = context.observe(&touches, buffers, None, Rule::Conflict, CancelCause::HostTask)?;
         for part in &parts {
             part.buffer.memory(&mut schedule.graph)?;

@@ -49,11 +49,21 @@ impl Queue {
     /// # Errors
     ///
     /// The closure's own; [`Error::Submit`] for a submission that does not fit; code that cannot be built; the device.
-    pub fn submit<R: SubmitResult>(&self, describe: impl FnOnce(&mut Handler) -> R) -> Result<Event, Error> {
+    pub fn submit<'a, R: SubmitResult>(
+        &self,
+        describe: impl FnOnce(&mut Handler<'a>) -> R,
+    ) -> Result<Event, Error> {
         let mut handler = Handler::new();
         describe(&mut handler).into_result()?;
         for (_, accessor) in handler.request.args.iter().filter(|(_, accessor)| accessor.constant) {
             self.inner.context.learn(accessor)?;
+        }
+        let origin = &self.inner.origin;
+        if handler.is_plain()
+            && let Some((list, at)) =
+                origin.follow(&self.inner.context.contents, &mut handler.request, &handler.after)
+        {
+            return Ok(Event::of_one(list, at));
         }
         if let Some(event) = self.again(&mut handler) {
             return Ok(event);
@@ -67,16 +77,13 @@ impl Queue {
         self.place(entry, &handler.after)
     }
 
-    /// Lists or runs what was listed or run before in the same way. `None` where that is not known or not possible now.
-    fn again(&self, handler: &mut Handler) -> Option<Event> {
+    /// Lists or runs what was listed or run before in the same way, where the queue's own list does not know that. `None` where that is not known or not possible now.
+    fn again(&self, handler: &mut Handler<'_>) -> Option<Event> {
         if !handler.is_plain() {
             return None;
         }
         let (context, origin) = (&self.inner.context, &self.inner.origin);
         let Handler { request, after, .. } = handler;
-        if let Some(event) = origin.follow(&context.contents, request, after) {
-            return Some(event);
-        }
         let mut schedule = context.lock();
         let schedule = &mut *schedule;
         let state = &mut *origin.state();
@@ -93,9 +100,9 @@ impl Queue {
             Some(take) => take.state(&mut schedule.key),
             None => once.insert(TakeState::default()),
         };
-        let (submitted, said) =
-            context.perform(&mut schedule.graph, (origin, &mut state.past), &run, known).ok()?;
-        Some(EventInner::at_once(origin, Settled::of_run(submitted, said)))
+        let (submitted, said) = context.perform(&mut schedule.graph, origin, &run, known).ok()?;
+        state.past.made_again(routine, submitted.point);
+        Some(EventInner::at_once(origin, Settled::of_run(submitted, said.clone())))
     }
 
     /// Lists or runs a submission, after everything that has to come before it.
@@ -177,7 +184,7 @@ impl Queue {
     }
 }
 
-fn entry(checked: Checked, given: Option<Given>, request: &Request) -> Entry {
+fn entry(checked: Checked, given: Option<Given>, request: &Request<'_>) -> Entry {
     let declared = |arg: &jit::Arg| request.args.iter().any(|(at, given)| *at == arg.at && given.constant);
     Entry {
         declared: checked.submission.args.iter().map(declared).collect(),

@@ -19,8 +19,8 @@ use crate::{
 pub(crate) fn bind(
     launch: &Launch,
     context: &Arc<ContextInner>,
-    request: &mut Request,
-    report: Option<Accessor>,
+    request: &mut Request<'_>,
+    report: Option<Accessor<'static>>,
 ) -> Result<(Kernel, bool), Error> {
     let name = launch.name();
     let fail = |problem| Error::submit(name, problem);
@@ -43,7 +43,7 @@ pub(crate) fn bind(
     for binding in &interface.interface.bindings {
         let accessor = match binding.at.binding {
             k if k < params => accessors[k as usize].0.clone(),
-            k if k == params => plain_buffer(&stored.lowered, launch, context)?.read(),
+            k if k == params => plain_buffer(&stored.lowered, launch, context)?.read().into_owned(),
             _ => match &report {
                 Some(report) => report.clone(),
                 None => continue,
@@ -96,10 +96,10 @@ fn plain_buffer(
 }
 
 /// The accessors with the number of elements that the kernel sees, checked against the signature.
-fn accessors(lowered: &Lowered, given: &[AccessorArg]) -> Result<Vec<(Accessor, u64)>, SubmitError> {
+fn accessors(lowered: &Lowered, given: &[AccessorArg]) -> Result<Vec<(Accessor<'static>, u64)>, SubmitError> {
     let check = |(param, argument): (&vkfuse_kernel::capture::BindingParam, &AccessorArg)| {
         let path = || param.path.clone();
-        let handle = argument.handle.as_ref().and_then(|handle| handle.downcast_ref::<Accessor>());
+        let handle = argument.handle.as_ref().and_then(|handle| handle.downcast_ref::<Accessor<'static>>());
         let Some(accessor) = handle else {
             return Err(SubmitError::HostMemory { capture: path() });
         };
@@ -125,12 +125,12 @@ fn accessors(lowered: &Lowered, given: &[AccessorArg]) -> Result<Vec<(Accessor, 
 }
 
 /// Whether every item of the range is an index into all accessors that are indexed by the item.
-fn fits(lowered: &Lowered, launch: &Launch, accessors: &[(Accessor, u64)]) -> bool {
+fn fits(lowered: &Lowered, launch: &Launch, accessors: &[(Accessor<'static>, u64)]) -> bool {
     lowered.fits(launch.extent).all(|(param, least)| accessors[param as usize].1 >= least)
 }
 
 /// Gives the specialization constants that the module has.
-fn specs(stored: &Stored, launch: &Launch, request: &mut Request) {
+fn specs(stored: &Stored, launch: &Launch, request: &mut Request<'_>) {
     let lowered = &stored.lowered;
     if let Some(local) = launch.local {
         let sizes = local.iter().zip(0..).map(|(&size, id)| (id, SpecValue::U32(size)));

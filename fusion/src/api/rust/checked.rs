@@ -9,7 +9,7 @@ use super::{LaunchRange, arguments, launch::Launch};
 use crate::{
     api::{context::Context, queue::Queue},
     error::Error,
-    submission::request::Size,
+    submission::request::{Called, Size},
 };
 
 /// An access out of range: a read that gave zero, or a write that was skipped.
@@ -62,10 +62,10 @@ impl Queue {
         let launch = Launch::new(&range, kernel);
         let bindings = vkfuse_kernel::Signature::of::<K>().bindings;
         let event = self.submit(|h| {
-            let accessor = report.read_write();
+            let accessor = report.read_write().into_owned();
             let (kernel, grouped) = arguments::bind(&launch, &context.inner, &mut h.request, Some(accessor))?;
             let size = if grouped { Size::Groups(launch.extent) } else { Size::Items(launch.extent) };
-            h.request.dispatch = Some((kernel.inner, size));
+            h.request.dispatch = Some((Called::Own(kernel.inner), size));
             Ok(())
         })?;
         event.wait()?;

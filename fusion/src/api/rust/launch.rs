@@ -10,7 +10,7 @@ use crate::{
     code::lowered::Source,
     error::Error,
     runtime::context::ContextInner,
-    submission::request::{Request, Size},
+    submission::request::{Called, Request, Size},
 };
 
 /// So many work-groups of so many items, in one to three dimensions.
@@ -98,15 +98,15 @@ impl Launch {
     }
 
     /// Puts kernel and arguments into a request.
-    pub(crate) fn resolve(self, context: &Arc<ContextInner>, request: &mut Request) -> Result<(), Error> {
+    pub(crate) fn resolve(self, context: &Arc<ContextInner>, request: &mut Request<'_>) -> Result<(), Error> {
         let (kernel, local) = arguments::bind(&self, context, request, None)?;
         let size = if local { Size::Groups(self.extent) } else { Size::Items(self.extent) };
-        request.dispatch = Some((kernel.inner.clone(), size));
+        request.dispatch = Some((Called::Own(kernel.inner.clone()), size));
         Ok(())
     }
 }
 
-impl Handler {
+impl Handler<'_> {
     /// Runs a kernel written in Rust for each item of a range: `n` or `[n]`, `[x, y]`, `[x, y, z]`, or a [`GroupRange`].
     ///
     /// The kernel is lowered when its type is first submitted. Whatever is wrong with its captures shows when the closure
@@ -115,13 +115,13 @@ impl Handler {
         &mut self,
         range: R,
         kernel: &K,
-    ) -> &mut Handler {
+    ) -> &mut Self {
         self.set_launch(Launch::new(&range, kernel));
         self
     }
 
     /// Runs a kernel written in Rust once.
-    pub fn single_task<K: KernelObject<Item = Task>>(&mut self, kernel: &K) -> &mut Handler {
+    pub fn single_task<K: KernelObject<Item = Task>>(&mut self, kernel: &K) -> &mut Self {
         self.parallel_for((), kernel)
     }
 }

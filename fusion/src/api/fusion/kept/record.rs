@@ -22,7 +22,7 @@ use crate::{
         context::ContextInner,
         end::{End, KeptRun, Told},
         event::EventInner,
-        schedule::{List, Mode, Rule, Schedule},
+        schedule::{List, Rule, Schedule},
     },
     submission::{entry::Entry, graph::Graph},
     vk::{CallerWork, Point, RawCommandBuffer, Written},
@@ -121,9 +121,7 @@ impl ContextInner {
     fn locked_for(&self, kept: &Kept) -> Result<std::sync::MutexGuard<'_, Schedule>, Error> {
         let id = kept.queue.inner.id;
         let mut schedule = self.lock();
-        if matches!(kept.queue.inner.state().mode, Mode::Direct)
-            && schedule.is_free(id, kept.buffers.iter(), || kept.touches())
-        {
+        if kept.queue.inner.is_direct() && schedule.is_free(id, kept.buffers.iter(), || kept.touches()) {
             return Ok(schedule);
         }
         drop(schedule);
