@@ -17,6 +17,7 @@ mod image_stencils;
 mod images;
 mod inlining;
 mod input_forms;
+mod kept_beside;
 mod kept_lists;
 mod kernel_artifacts;
 mod known_lists;

@@ -420,7 +420,12 @@ impl ContextInner {
         }
         let (buffers, take) = (&kept.buffers, &kept.take);
         let as_before = || kept.told().eq(told.iter().copied()) && kept.readable();
-        if !(take.is_in_force(self.contents.load(Ordering::Acquire)) || as_before()) {
+        let in_force = take.is_in_force(self.contents.load(Ordering::Acquire));
+        // What a run changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
+        let state = (!in_force).then(|| origin.state());
+        if state.as_ref().is_some_and(|state| !matches!(state.mode, Mode::Direct))
+            || !(in_force || as_before())
+        {
             return None;
         }
         let run = Run { routine, views: &[], buffers, pushes: None, take: Some(take) };

@@ -22,7 +22,8 @@ use crate::{
         context::ContextInner,
         end::{End, KeptRun, Told},
         event::EventInner,
-        schedule::{List, Rule, Schedule},
+        queues::StateGuard,
+        schedule::{List, Mode, Rule, Schedule},
     },
     submission::{entry::Entry, graph::Graph},
     vk::{CallerWork, Point, RawCommandBuffer, Written},
@@ -92,7 +93,7 @@ impl FusedList {
 impl ContextInner {
     fn record_kept(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
         if let Some(KeptRun { routine, told, flow: _ }) = self.routine_of(kept) {
-            let mut schedule = self.locked_for(kept)?;
+            let (mut schedule, _direct) = self.locked_for(kept)?;
             let Schedule { graph, key, .. } = &mut *schedule;
             let take = kept.take.state(key);
             let in_force = kept.take.is_in_force(self.contents.load(Ordering::Acquire));
@@ -117,15 +118,23 @@ impl ContextInner {
         kept.list.routine.get().filter(|run| !self.judged.any_dropped() && !run.routine.has_numbers())
     }
 
-    /// The schedule, with no list and no host in the way of this one.
-    fn locked_for(&self, kept: &Kept) -> Result<std::sync::MutexGuard<'_, Schedule>, Error> {
+    /// The schedule, with no list and no host in the way of this one; and the queue, where that has its memory: no list begins on it
+    /// meanwhile.
+    fn locked_for<'a>(
+        &'a self,
+        kept: &'a Kept,
+    ) -> Result<(std::sync::MutexGuard<'a, Schedule>, Option<StateGuard<'a>>), Error> {
         let id = kept.queue.inner.id;
         let mut schedule = self.lock();
         if kept.queue.inner.is_direct() && schedule.is_free(id, kept.buffers.iter(), || kept.touches()) {
-            return Ok(schedule);
+            let state = kept.queue.inner.state();
+            if matches!(state.mode, Mode::Direct) {
+                return Ok((schedule, Some(state)));
+            }
         }
         drop(schedule);
-        self.observe(&kept.touches(), kept.buffers.iter(), None, Rule::Conflict, CancelCause::Recorded)
+        let (touches, buffers) = (kept.touches(), kept.buffers.iter());
+        Ok((self.observe(&touches, buffers, None, Rule::Conflict, CancelCause::Recorded)?, None))
     }
 
     /// Plans and builds the list, records it, and remembers how where that may be done again.
@@ -134,7 +143,7 @@ impl ContextInner {
         let told: Told = kept.told().collect();
         let mut entries = kept.entries();
         let mut list = List::new(EventInner::listed(&kept.queue.inner.origin));
-        let schedule = self.locked_for(kept)?;
+        let (schedule, _) = self.locked_for(kept)?;
         // What other buffers hold when the commands are executed nobody knows.
         entries.iter_mut().for_each(|entry| entry.learn_declared(&schedule.graph));
         drop(schedule);
@@ -155,7 +164,7 @@ impl ContextInner {
         report.names = list.names();
         report.kernels = list.kernels();
         let writes = list.kept_inside(&prepared.pieces, &report.plan.renamed);
-        let mut schedule = self.locked_for(kept)?;
+        let (mut schedule, _direct) = self.locked_for(kept)?;
         let readies = self.ready(&mut schedule, prepared.pieces, kept.buffers.iter(), &entries)?;
         let ran = (&*entries, &*writes);
         let routine = Routine::of(self, &readies, ran, &kept.buffers, Some(&report));
