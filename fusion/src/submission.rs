@@ -6,6 +6,7 @@ pub(crate) mod contents;
 pub(crate) mod device;
 pub(crate) mod entry;
 pub(crate) mod graph;
+pub(crate) mod held;
 pub(crate) mod identity;
 pub(crate) mod kernel;
 pub(crate) mod ready;

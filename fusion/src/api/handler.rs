@@ -11,7 +11,8 @@ use crate::{
     runtime::{context::ContextInner, event::Event},
     submission::{
         accessor::Accessor,
-        request::{Called, Request, Size},
+        held::Held,
+        request::{Request, Size},
     },
 };
 
@@ -143,7 +144,7 @@ impl<'a> Handler<'a> {
         if self.request.dispatch.is_some() || self.launch.is_some() {
             self.second(kernel.name());
         } else {
-            self.request.dispatch = Some((Called::Lent(&kernel.inner), size));
+            self.request.dispatch = Some((Held::Lent(&kernel.inner), size));
         }
         self
     }

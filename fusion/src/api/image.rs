@@ -17,8 +17,9 @@ use crate::{
     report::outcome::CancelCause,
     runtime::{context::ContextInner, schedule::Rule},
     submission::{
-        accessor::{Access, Accessor, Named},
+        accessor::{Access, Accessor},
         buffer::BufferInner,
+        held::Held,
         identity::HandleId,
     },
     vk::{Command, ImageShape, Texture, UserImage},
@@ -179,7 +180,7 @@ impl Image {
             }
         };
         let size = buffer.size;
-        Accessor::with(Named::Own(buffer), 1, size, Access::Read)
+        Accessor::with(Held::Own(buffer), 1, size, Access::Read)
     }
 
     /// Bytes of all texels, line after line, slice after slice, layer after layer, without gaps.

@@ -42,6 +42,16 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// What a variable says; what cannot be read counts as unset, with a warning that says what it should be.
+fn read<T>(name: &str, form: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let value = variable(name)?;
+    let said = value.to_str().and_then(parse);
+    if said.is_none() {
+        tracing::warn!(?value, "{name} is not {form}: it is left aside");
+    }
+    said
+}
+
 fn flag(name: &str) -> bool {
     variable(name).is_some_and(|value| !matches!(value.to_str(), Some("0" | "no" | "off" | "false")))
 }
@@ -86,15 +96,8 @@ pub(crate) fn profiling() -> bool {
 
 /// `VKFUSE_SHAPE`; what cannot be read counts as unset, with a warning.
 pub(crate) fn shape() -> Option<ShapeFacts> {
-    let value = variable("VKFUSE_SHAPE")?;
-    let shape = value.to_str().and_then(parse_shape);
-    if shape.is_none() {
-        tracing::warn!(
-            ?value,
-            "VKFUSE_SHAPE is not GROUP, GROUPxITEMS, GROUPxITEMSv or GROUPxITEMSvROUNDS, with or without `,ITEMS`: it is left aside"
-        );
-    }
-    shape
+    let form = "GROUP, GROUPxITEMS, GROUPxITEMSv or GROUPxITEMSvROUNDS, with or without `,ITEMS`";
+    read("VKFUSE_SHAPE", form, parse_shape)
 }
 
 fn parse_shape(text: &str) -> Option<ShapeFacts> {
@@ -122,12 +125,7 @@ fn parse_shape(text: &str) -> Option<ShapeFacts> {
 
 /// `VKFUSE_INTERLEAVE`; what cannot be read counts as unset, with a warning.
 pub(crate) fn interleave() -> Option<InterleaveFacts> {
-    let value = variable("VKFUSE_INTERLEAVE")?;
-    let facts = value.to_str().and_then(parse_interleave);
-    if facts.is_none() {
-        tracing::warn!(?value, "VKFUSE_INTERLEAVE is not GROUPS or GROUPSxLEAST: it is left aside");
-    }
-    facts
+    read("VKFUSE_INTERLEAVE", "GROUPS or GROUPSxLEAST", parse_interleave)
 }
 
 fn parse_interleave(text: &str) -> Option<InterleaveFacts> {
@@ -137,12 +135,7 @@ fn parse_interleave(text: &str) -> Option<InterleaveFacts> {
 
 /// `VKFUSE_NARROW`; what cannot be read counts as unset, with a warning.
 pub(crate) fn narrow() -> Option<NarrowFacts> {
-    let value = variable("VKFUSE_NARROW")?;
-    let facts = value.to_str().and_then(parse_narrow);
-    if facts.is_none() {
-        tracing::warn!(?value, "VKFUSE_NARROW is not INVOCATIONS or INVOCATIONSxBYTES: it is left aside");
-    }
-    facts
+    read("VKFUSE_NARROW", "INVOCATIONS or INVOCATIONSxBYTES", parse_narrow)
 }
 
 fn parse_narrow(text: &str) -> Option<NarrowFacts> {
@@ -160,22 +153,13 @@ fn parse_narrow(text: &str) -> Option<NarrowFacts> {
 
 /// `VKFUSE_UNROLL`; what cannot be read counts as unset, with a warning.
 pub(crate) fn loops() -> Option<LoopFacts> {
-    let value = variable("VKFUSE_UNROLL")?;
-    let facts = value.to_str().and_then(most_and_least);
-    if facts.is_none() {
-        tracing::warn!(?value, "VKFUSE_UNROLL is not ROUNDS or ROUNDSxAT_ONCE: it is left aside");
-    }
-    facts.map(|(rounds, at_once)| LoopFacts { rounds, at_once, private_bytes: 4 * rounds.max(64) })
+    let (rounds, at_once) = read("VKFUSE_UNROLL", "ROUNDS or ROUNDSxAT_ONCE", most_and_least)?;
+    Some(LoopFacts { rounds, at_once, private_bytes: 4 * rounds.max(64) })
 }
 
 /// `VKFUSE_KEEP`; what cannot be read counts as unset, with a warning.
 pub(crate) fn kept_bytes() -> Option<u32> {
-    let value = variable("VKFUSE_KEEP")?;
-    let bytes = value.to_str().and_then(|text| text.parse().ok());
-    if bytes.is_none() {
-        tracing::warn!(?value, "VKFUSE_KEEP is not a number of bytes: it is left aside");
-    }
-    bytes
+    read("VKFUSE_KEEP", "a number of bytes", |text| text.parse().ok())
 }
 
 /// `VKFUSE_SUBGROUPS`; what is neither `0` nor `1` counts as unset, with a warning.
@@ -193,12 +177,7 @@ pub(crate) fn subgroups() -> Option<bool> {
 
 /// `VKFUSE_PUSH`; what cannot be read counts as unset, with a warning.
 pub(crate) fn push_bytes() -> Option<u32> {
-    let value = variable("VKFUSE_PUSH")?;
-    let bytes = value.to_str().and_then(|text| text.parse().ok());
-    if bytes.is_none() {
-        tracing::warn!(?value, "VKFUSE_PUSH is not a number of bytes: it is left aside");
-    }
-    bytes
+    read("VKFUSE_PUSH", "a number of bytes", |text| text.parse().ok())
 }
 
 /// `MOST` or `MOSTxLEAST`.

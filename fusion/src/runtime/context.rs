@@ -52,34 +52,29 @@ impl Drop for ContextInner {
 }
 
 impl BufferGone for ContextInner {
-    /// What was recorded with the buffer goes now, or where the lock is held, when it is next looked at.
     fn buffer_gone(&self, buffer: HandleId) {
-        if let Ok(mut schedule) = self.schedule.try_lock() {
-            let (known, is_all) = schedule.forget(buffer);
-            drop(schedule);
-            drop(known);
-            if is_all {
-                return;
-            }
-        }
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+        self.let_go(buffer, |schedule| schedule.forget(buffer));
     }
 
-    /// No queue expects a list on it any more; where the lock is held, that is so when it is next looked at.
     fn handles_gone(&self, buffer: HandleId) {
-        if let Ok(schedule) = self.schedule.try_lock() {
-            let (expected, is_all) = schedule.expect_no_more(buffer);
-            drop(schedule);
-            drop(expected);
-            if is_all {
-                return;
-            }
-        }
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+        self.let_go(buffer, |schedule| schedule.expect_no_more(buffer));
     }
 }
 
 impl ContextInner {
+    /// Drops what is taken out for a buffer now, where no lock is held; where the schedule is, or that is not all, when it is next looked at.
+    fn let_go<T>(&self, buffer: HandleId, take_out: impl FnOnce(&mut Schedule) -> (T, bool)) {
+        if let Ok(mut schedule) = self.schedule.try_lock() {
+            let (taken, is_all) = take_out(&mut schedule);
+            drop(schedule);
+            drop(taken);
+            if is_all {
+                return;
+            }
+        }
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+    }
+
     /// Drops what was recorded with buffers that have gone meanwhile.
     pub(crate) fn bury(&self) {
         let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));

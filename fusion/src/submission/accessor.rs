@@ -1,14 +1,11 @@
 //! A buffer, or a part of it, together with how a submission means to use it.
 
-use std::{
-    ops::{Deref, Range},
-    sync::Arc,
-};
+use std::{ops::Range, sync::Arc};
 
 use crate::{
     error::{BufferError, Error},
     jit::Promote,
-    submission::{buffer::BufferInner, device::Device},
+    submission::{buffer::BufferInner, device::Device, held::Held},
 };
 
 /// How a submission may use a buffer.
@@ -33,7 +30,7 @@ impl Access {
 /// [`Buffer::read`](crate::Buffer::read) accessor is an error) and never widens it.
 #[derive(Debug, Clone)]
 pub struct Accessor<'a> {
-    pub(crate) buffer: Named<'a>,
+    pub(crate) buffer: Held<'a, BufferInner>,
     pub(crate) access: Access,
     /// Bytes of one element, for messages and ranges.
     pub(crate) element: u64,
@@ -46,35 +43,6 @@ pub struct Accessor<'a> {
     pub(crate) constant: bool,
 }
 
-/// A buffer that somebody else keeps, or that is kept here. What is borrowed is not counted: most submissions only compare it.
-#[derive(Debug, Clone)]
-pub(crate) enum Named<'a> {
-    Lent(&'a Arc<BufferInner>),
-    Own(Arc<BufferInner>),
-}
-
-impl Deref for Named<'_> {
-    type Target = Arc<BufferInner>;
-
-    #[inline]
-    fn deref(&self) -> &Arc<BufferInner> {
-        match self {
-            Named::Lent(buffer) => buffer,
-            Named::Own(buffer) => buffer,
-        }
-    }
-}
-
-impl Named<'_> {
-    #[inline]
-    pub(crate) fn into_inner(self) -> Arc<BufferInner> {
-        match self {
-            Named::Lent(buffer) => buffer.clone(),
-            Named::Own(buffer) => buffer,
-        }
-    }
-}
-
 impl<'a> Accessor<'a> {
     #[inline]
     pub(crate) fn new(
@@ -83,11 +51,16 @@ impl<'a> Accessor<'a> {
         count: u64,
         access: Access,
     ) -> Accessor<'a> {
-        Accessor::with(Named::Lent(buffer), element, count, access)
+        Accessor::with(Held::Lent(buffer), element, count, access)
     }
 
     #[inline]
-    pub(crate) fn with(buffer: Named<'a>, element: u64, count: u64, access: Access) -> Accessor<'a> {
+    pub(crate) fn with(
+        buffer: Held<'a, BufferInner>,
+        element: u64,
+        count: u64,
+        access: Access,
+    ) -> Accessor<'a> {
         Accessor { buffer, access, element, offset: 0, count, promote: None, constant: false }
     }
 
@@ -107,7 +80,7 @@ impl<'a> Accessor<'a> {
     #[must_use]
     pub fn into_owned(self) -> Accessor<'static> {
         let Accessor { buffer, access, element, offset, count, promote, constant } = self;
-        let buffer = Named::Own(buffer.into_inner());
+        let buffer = Held::Own(buffer.into_inner());
         Accessor { buffer, access, element, offset, count, promote, constant }
     }
 

@@ -1,13 +1,11 @@
 //! What is asked for by a submission, before it is checked.
 
-use std::{ops::Deref, sync::Arc};
-
 use smallvec::SmallVec;
 
 use crate::{
     jit::SetBinding,
     jit::SpecValue,
-    submission::{accessor::Accessor, kernel::KernelInner},
+    submission::{accessor::Accessor, held::Held, kernel::KernelInner},
 };
 
 /// What is asked for by a submission, but for what it comes after.
@@ -16,7 +14,7 @@ pub(crate) struct Request<'a> {
     pub(crate) args: SmallVec<[(SetBinding, Accessor<'a>); 8]>,
     pub(crate) push: SmallVec<[u8; 32]>,
     pub(crate) spec: SmallVec<[(u32, SpecValue); 4]>,
-    pub(crate) dispatch: Option<(Called<'a>, Size)>,
+    pub(crate) dispatch: Option<(Held<'a, KernelInner>, Size)>,
     /// The first work-group.
     pub(crate) base: [u32; 3],
     /// What the kernel reaches by address.
@@ -33,25 +31,6 @@ impl Request<'_> {
             dispatch: None,
             base: [0; 3],
             uses: Vec::new(),
-        }
-    }
-}
-
-/// A kernel that somebody else keeps, or that is kept here.
-#[derive(Debug)]
-pub(crate) enum Called<'a> {
-    Lent(&'a Arc<KernelInner>),
-    Own(Arc<KernelInner>),
-}
-
-impl Deref for Called<'_> {
-    type Target = Arc<KernelInner>;
-
-    #[inline]
-    fn deref(&self) -> &Arc<KernelInner> {
-        match self {
-            Called::Lent(kernel) => kernel,
-            Called::Own(kernel) => kernel,
         }
     }
 }

@@ -66,6 +66,12 @@ fn a_kept_run_comes_before_or_after_a_list_that_is_recorded() {
         known();
         kept.run().expect("a run");
     }
+    // Only then is there something to be seen too early: nobody but the kept list leaves it unreadable.
+    assert!(inside.download().is_err(), "it stays inside of the kept list");
+    known();
+    let before = context.stats();
+    known();
+    assert_eq!((context.stats() - before).made_again, 4, "two lists and what fills, all of it known");
 
     let (turn, done, mut wrong) = (AtomicU32::new(0), AtomicU32::new(0), Vec::new());
     thread::scope(|scope| {

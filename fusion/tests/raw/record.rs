@@ -1,15 +1,20 @@
 //! Kept lists in command buffers that the program records.
 
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::thread;
+
 use ash::vk;
 use vkfuse::{
-    Buffer, Context, DeviceError, Error, FusedList, FusionError, FusionProperties, FusionWrapper, Outcome,
-    Queue, RawCommandBuffer, Scope,
+    Buffer, Context, DeviceError, Error, FusedList, FusionError, FusionProperties, FusionWrapper, Kernel,
+    Outcome, Queue, RawCommandBuffer, Scope,
 };
 
 use super::{
     N, chain, chained, counting,
     device::{Bytes, Made, Own, USAGE},
     fusing, own,
+    support::shader,
 };
 
 /// Keeps the chain on these buffers, with one run.
@@ -399,4 +404,90 @@ fn refuses_the_first_run_that_is_to_be_compared(own: &Own, context: &Context, qu
     }
     own.wait_idle();
     assert!(out.download().unwrap().iter().zip(0..N).all(|(got, x)| *got == chained(x)));
+}
+
+/// A list that another thread records meanwhile began before, and is ended, or finds what stays inside unreadable.
+#[test]
+fn no_list_begins_between_what_a_recording_looks_at_and_what_it_changes() {
+    const ROUNDS: u32 = 500;
+    let own = own!();
+    let context = own.context();
+    let queue = fusing(&context);
+    let [add, mul] = ["pair/add", "pair/mul"].map(|name| context.load_spirv(shader(name)).unwrap());
+    let (x, out, result) = {
+        let made = || context.buffer_from(&counting()).unwrap();
+        (made(), made(), made())
+    };
+    let scratch = || context.scratch::<u32>(N as usize).unwrap();
+    let (inside, between) = (scratch(), scratch());
+    let of_two = |kernel: &Kernel, [a, b, z]: [&Buffer<u32>; 3]| {
+        queue.submit(|h| {
+            h.arg(0, a.read()).arg(1, b.read()).arg(2, z.write());
+            h.push(&N).dispatch_items(kernel, [N, 1, 1]);
+        })
+    };
+    let fusion = FusionWrapper::new(&queue).unwrap();
+    fusion.start_fusion().unwrap();
+    of_two(&add, [&x, &x, &inside]).unwrap();
+    of_two(&mul, [&inside, &x, &out]).unwrap();
+    let (_, kept) = fusion.complete_and_keep(&FusionProperties::default()).unwrap();
+
+    let list = || {
+        fusion.start_fusion().unwrap();
+        of_two(&add, [&inside, &out, &between]).and_then(|_| of_two(&mul, [&between, &x, &result]))
+    };
+    let complete = || fusion.complete_fusion(&FusionProperties::default()).unwrap();
+    let known = || {
+        of_two(&add, [&x, &x, &inside]).unwrap();
+        for _ in 0..2 {
+            list().unwrap();
+            assert_eq!(complete().outcome(), Outcome::Fused);
+        }
+    };
+    for _ in 0..5 {
+        known();
+        kept.run().unwrap();
+    }
+
+    let commands: Vec<_> = (0..ROUNDS).map(|_| own.command_buffer()).collect();
+    let (device, turn, done) = (own.device.clone(), AtomicU32::new(0), AtomicU32::new(0));
+    let mut fused = Vec::new();
+    thread::scope(|scope| {
+        let recorded = scope.spawn(|| {
+            let mut all = Vec::new();
+            for (round, &commands) in (1..).zip(&commands) {
+                // SAFETY: plain use of Vulkan; nobody else uses the pool meanwhile.
+                unsafe { device.begin_command_buffer(commands, &vk::CommandBufferBeginInfo::default()) }
+                    .unwrap();
+                while turn.load(SeqCst) < round {
+                    spin_loop();
+                }
+                (0..round % 97 * 5).for_each(|_| spin_loop());
+                all.push(kept.record(&recording(commands)));
+                // SAFETY: as above.
+                unsafe { device.end_command_buffer(commands) }.unwrap();
+                done.store(round, SeqCst);
+            }
+            all
+        });
+        let mut random = 1_u32;
+        for round in 1..=ROUNDS {
+            known();
+            turn.store(round, SeqCst);
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (0..(random >> 24) * 4).for_each(|_| spin_loop());
+            let listed = list();
+            while done.load(SeqCst) < round {
+                spin_loop();
+            }
+            if complete().outcome() == Outcome::Fused && listed.is_ok() {
+                fused.push(round);
+            }
+        }
+        recorded.join().unwrap().into_iter().for_each(|one| drop(one.unwrap()));
+    });
+    assert!(fused.is_empty(), "neither ended nor refused in rounds {fused:?}");
+    context.wait().unwrap();
+    drop((kept, fusion, x, out, result, inside, between, add, mul, queue, context));
+    own.close(Vec::new(), &[]);
 }

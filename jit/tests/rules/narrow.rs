@@ -1,12 +1,13 @@
 //! Work-groups that are done by fewer invocations: which are, and what is left alone.
 
 use rspirv::dr::{Module, Operand};
-use rspirv::spirv::{ExecutionMode, Op, Scope};
+use rspirv::spirv::ExecutionMode;
 use vkfuse_jit::plan::{LoopFacts, NarrowFacts, Promote};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
-use super::rows::{Random, exchange, reduce, spread};
+use super::rows::{Random, exchange, reduce, softmax, with_rows};
+use super::subgroups::{barriers, with_flat, with_part};
 
 trait Narrow {
     fn left(self, invocations: u32) -> Self;
@@ -57,38 +58,6 @@ impl Checked {
         assert!(groups.iter().all(|group| group.items_per_invocation == 1), "{:#?}", self.plan.report);
         self
     }
-
-    /// Barriers of sub-groups and of work-groups.
-    fn barriers(&self) -> (usize, usize) {
-        let module = self.module();
-        let scope = |inst: &rspirv::dr::Instruction| {
-            let scope = inst.operands[0].id_ref_any();
-            let mut constants = module.types_global_values.iter();
-            constants.find(|inst| inst.result_id == scope).map(|inst| inst.operands[0].clone())
-        };
-        let waits = module.functions.iter().flat_map(|function| function.all_inst_iter());
-        let waits = waits.filter(|inst| inst.class.opcode == Op::ControlBarrier);
-        let weak = Some(Operand::LiteralBit32(Scope::Subgroup as u32));
-        let (of_subgroups, others): (Vec<_>, Vec<_>) = waits.map(scope).partition(|scope| *scope == weak);
-        (of_subgroups.len(), others.len())
-    }
-}
-
-/// `rows` rows of `w`: maximum, difference, sum, quotient.
-fn softmax(rows: u32, w: u32, promote: Promote) -> Lab {
-    Lab::new(u64::from(rows * w).max(16))
-        .promote(1, promote)
-        .promote(2, promote)
-        .promote(3, promote)
-        .submit(&reduce("max(own, v)", "max(x, y)"), [rows, 1, 1], &[0, 1], &[w])
-        .submit(&spread("b[wid.x] - a[at]"), [rows, 1, 1], &[0, 1, 2], &[w])
-        .submit(&reduce("own + v", "x + y"), [rows, 1, 1], &[2, 3], &[w])
-        .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [rows, 1, 1], &[2, 3, 4], &[w])
-}
-
-/// A member by rows around which others are made: it has a barrier of its own, and work-groups of eight.
-fn with_rows(lab: Lab, rows: u32) -> Lab {
-    lab.submit(&reduce("own + v", "x + y"), [rows, 1, 1], &[0, 1], &[16])
 }
 
 probes! {
@@ -116,7 +85,7 @@ probes! {
             lab.limits.subgroup_size = subgroup;
             let checked = lab.check().by_fewer(8 / left, left);
             assert_eq!(checked.plan.steps[0].subgroup_size(), weak.then_some(subgroup));
-            let (of_subgroups, others) = checked.barriers();
+            let (of_subgroups, others) = barriers(&checked.plan.steps[0]);
             assert!(if weak { others == 0 && of_subgroups > 2 } else { of_subgroups == 0 }, "{of_subgroups} {others}");
         }
     }
@@ -337,19 +306,7 @@ probes! {
         for seed in 0..count {
             let mut random = Random(seed * 104_729 + 3);
             let steps: String = (0..random.below(3) + 1).map(|_| exchange(&mut random)).collect();
-            let text = kernel(
-                "a z",
-                "16",
-                &format!(
-                    "var<workgroup> part: array<u32, 16>;---
-                     part[lid.x] = a[gid.x];
-                     workgroupBarrier();
-                     {steps}
-                     z[gid.x] = part[15u - lid.x] * 3u + lid.x;"
-                ),
-            );
-            let flat = kernel("a z", "16", "z[gid.x] = a[gid.x] * 5u + lid.x;");
-            let mut lab = Lab::new(64).submit(&flat, [4, 1, 1], &[0, 1], &[]).submit(&text, [4, 1, 1], &[1, 2], &[]);
+            let mut lab = with_flat(&with_part(&steps));
             let left = 1 << random.below(4);
             lab = if random.below(2) == 0 { lab.written_out() } else { lab };
             lab.limits.subgroup_size = [0, 2, 4, 8][random.below(4) as usize];

@@ -1,6 +1,8 @@
 //! Kernels by rows, for the probes of several rules: a work-group of eight has a row of `p.x` elements.
 
-use super::lab::kernel;
+use vkfuse_jit::plan::Promote;
+
+use super::lab::{Lab, kernel};
 
 /// A work-group of eight reduces a row of `a` to an element of `z`.
 pub(crate) fn reduce(own: &str, both: &str) -> String {
@@ -24,6 +26,23 @@ pub(crate) fn spread(value: &str) -> String {
     let body =
         format!("for (var c = lid.x; c < p.x; c += 8u) {{ let at = wid.x * p.x + c; z[at] = {value}; }}");
     kernel("a b z", "8", &body)
+}
+
+/// `rows` rows of `w`: maximum, difference, sum, quotient.
+pub(crate) fn softmax(rows: u32, w: u32, promote: Promote) -> Lab {
+    Lab::new(u64::from(rows * w).max(16))
+        .promote(1, promote)
+        .promote(2, promote)
+        .promote(3, promote)
+        .submit(&reduce("max(own, v)", "max(x, y)"), [rows, 1, 1], &[0, 1], &[w])
+        .submit(&spread("b[wid.x] - a[at]"), [rows, 1, 1], &[0, 1, 2], &[w])
+        .submit(&reduce("own + v", "x + y"), [rows, 1, 1], &[2, 3], &[w])
+        .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [rows, 1, 1], &[2, 3, 4], &[w])
+}
+
+/// A member by rows around which others are made: it has a barrier of its own, and work-groups of eight.
+pub(crate) fn with_rows(lab: Lab, rows: u32) -> Lab {
+    lab.submit(&reduce("own + v", "x + y"), [rows, 1, 1], &[0, 1], &[16])
 }
 
 /// Small numbers by a rule.

@@ -6,7 +6,7 @@ use vkfuse_jit::plan::{AloneReason, InterleaveFacts, Promote};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
-use super::rows::{reduce, spread};
+use super::rows::{reduce, softmax, spread, with_rows};
 
 /// Most work-groups of a probe: whole numbers of two and four, and others.
 const COUNTS: [u32; 4] = [8, 5, 6, 1];
@@ -53,23 +53,6 @@ impl Checked {
         assert_eq!(report.groups[0].work_groups, 1, "{report:#?}");
         report.groups[0].alone.map_or_else(String::new, |why| why.to_string())
     }
-}
-
-/// `rows` rows of `w`: maximum, difference, sum, quotient.
-fn softmax(rows: u32, w: u32, promote: Promote) -> Lab {
-    Lab::new(u64::from(rows * w).max(16))
-        .promote(1, promote)
-        .promote(2, promote)
-        .promote(3, promote)
-        .submit(&reduce("max(own, v)", "max(x, y)"), [rows, 1, 1], &[0, 1], &[w])
-        .submit(&spread("b[wid.x] - a[at]"), [rows, 1, 1], &[0, 1, 2], &[w])
-        .submit(&reduce("own + v", "x + y"), [rows, 1, 1], &[2, 3], &[w])
-        .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [rows, 1, 1], &[2, 3, 4], &[w])
-}
-
-/// A member by rows around which others are made: it has a barrier of its own.
-fn with_rows(lab: Lab, rows: u32) -> Lab {
-    lab.submit(&reduce("own + v", "x + y"), [rows, 1, 1], &[0, 1], &[16])
 }
 
 /// The product of two matrices, in tiles of 4 x 4; `p.x` is the inner size, `p.y` how many columns there are.

@@ -17,7 +17,7 @@ fn in_subgroups(mut lab: Lab, size: u32, work_groups: u32) -> Lab {
 }
 
 /// Barriers at which a sub-group waits for itself, and those at which the work-group does.
-fn barriers(step: &Step) -> (usize, usize) {
+pub(crate) fn barriers(step: &Step) -> (usize, usize) {
     let words = step.build().expect("it stands");
     let (mut constants, mut found) = (std::collections::HashMap::new(), Vec::new());
     let mut at = 5;
@@ -45,7 +45,7 @@ impl Checked {
 }
 
 /// A kernel of which each invocation has a word in shared memory, after and before what `steps` do with all of them.
-fn with_part(steps: &str) -> String {
+pub(crate) fn with_part(steps: &str) -> String {
     kernel(
         "a z",
         "16",
@@ -59,7 +59,7 @@ fn with_part(steps: &str) -> String {
     )
 }
 
-fn with_flat(text: &str) -> Lab {
+pub(crate) fn with_flat(text: &str) -> Lab {
     let flat = kernel("a z", "16", "z[gid.x] = a[gid.x] * 5u + lid.x;");
     Lab::new(16 * 4).submit(&flat, [4, 1, 1], &[0, 1], &[]).submit(text, [4, 1, 1], &[1, 2], &[])
 }

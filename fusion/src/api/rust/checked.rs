@@ -9,7 +9,7 @@ use super::{LaunchRange, arguments, launch::Launch};
 use crate::{
     api::{context::Context, queue::Queue},
     error::Error,
-    submission::request::{Called, Size},
+    submission::{held::Held, request::Size},
 };
 
 /// An access out of range: a read that gave zero, or a write that was skipped.
@@ -65,7 +65,7 @@ impl Queue {
             let accessor = report.read_write().into_owned();
             let (kernel, grouped) = arguments::bind(&launch, &context.inner, &mut h.request, Some(accessor))?;
             let size = if grouped { Size::Groups(launch.extent) } else { Size::Items(launch.extent) };
-            h.request.dispatch = Some((Called::Own(kernel.inner), size));
+            h.request.dispatch = Some((Held::Own(kernel.inner), size));
             Ok(())
         })?;
         event.wait()?;

@@ -10,7 +10,10 @@ use crate::{
     code::lowered::Source,
     error::Error,
     runtime::context::ContextInner,
-    submission::request::{Called, Request, Size},
+    submission::{
+        held::Held,
+        request::{Request, Size},
+    },
 };
 
 /// So many work-groups of so many items, in one to three dimensions.
@@ -101,7 +104,7 @@ impl Launch {
     pub(crate) fn resolve(self, context: &Arc<ContextInner>, request: &mut Request<'_>) -> Result<(), Error> {
         let (kernel, local) = arguments::bind(&self, context, request, None)?;
         let size = if local { Size::Groups(self.extent) } else { Size::Items(self.extent) };
-        request.dispatch = Some((Called::Own(kernel.inner.clone()), size));
+        request.dispatch = Some((Held::Own(kernel.inner.clone()), size));
         Ok(())
     }
 }

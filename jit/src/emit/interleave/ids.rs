@@ -24,29 +24,29 @@ impl Weaver<'_> {
         at: (Word, Option<Word>),
         place: usize,
     ) {
+        let (Some(result), Some(ty)) = (inst.result_id, inst.result_type) else { return };
+        let result = body.values.get(&result).map_or(result, |value| value.of(place));
+        let (one, code) = (body.groups[place], &mut body.blocks.code);
         match self.what {
-            Several::Groups(how) => self.load_id_of_group(body, inst, at, place, how),
-            Several::Invocations { left } => self.load_id_of_invocation(body, inst, at, place, left),
+            Several::Groups(how) => self.load_id_of_group(code, (result, ty), at, one, how),
+            Several::Invocations { left } => self.load_id_of_invocation(code, (result, ty), at, one, left),
         }
     }
 
     /// Invocation `l` of those that are left does the kernel's invocations `l`, `l + left`, and so on.
     fn load_id_of_invocation(
         &mut self,
-        body: &mut Body<'_>,
-        inst: &Instruction,
+        code: &mut Code,
+        (result, ty): (Word, Word),
         at: (Word, Option<Word>),
-        place: usize,
+        one: One,
         left: u32,
     ) {
         let (variable, component) = at;
-        let (Some(result), Some(ty)) = (inst.result_id, inst.result_type) else { return };
-        let result = body.values.get(&result).map_or(result, |value| value.of(place));
-        let number = match body.groups[place] {
+        let number = match one {
             One::Numbered(number) if !mutant!(InvocationsAreOne) => number,
             _ => 0,
         };
-        let code = &mut body.blocks.code;
         let builtin = self.globals.ids[&variable];
         let Shared { builder, inputs, .. } = &mut *self.shared;
         let inside = inputs.component(builder, code, BuiltIn::LocalInvocationId, 0);
@@ -82,18 +82,14 @@ impl Weaver<'_> {
     /// Loads an id of one of the work-groups.
     fn load_id_of_group(
         &mut self,
-        body: &mut Body<'_>,
-        inst: &Instruction,
+        code: &mut Code,
+        made: (Word, Word),
         at: (Word, Option<Word>),
-        place: usize,
+        group: One,
         how: Interleave,
     ) {
-        let (variable, component) = at;
+        let (variable, _) = at;
         let axis = usize::from(how.axis);
-        let (Some(result), Some(ty)) = (inst.result_id, inst.result_type) else { return };
-        let result = body.values.get(&result).map_or(result, |value| value.of(place));
-        let group = body.groups[place];
-        let code = &mut body.blocks.code;
         let builtin = self.globals.ids[&variable];
         let all = self.components(code, builtin);
         let Shared { builder, inputs, push, .. } = &mut *self.shared;
@@ -132,7 +128,7 @@ impl Weaver<'_> {
         };
         let mut parts = all;
         parts[axis] = own;
-        self.made(code, parts, (variable, component), (result, ty));
+        self.made(code, parts, at, made);
     }
 
     /// The three numbers of a built-in of the dispatch.

@@ -1,0 +1,41 @@
+//! What a submission names: kept by somebody else, or by itself.
+
+use std::{ops::Deref, sync::Arc};
+
+/// Something that somebody else keeps, or that is kept here. What is lent is not counted: most submissions only compare it.
+#[derive(Debug)]
+pub(crate) enum Held<'a, T> {
+    Lent(&'a Arc<T>),
+    Own(Arc<T>),
+}
+
+impl<T> Clone for Held<'_, T> {
+    fn clone(&self) -> Self {
+        match self {
+            Held::Lent(inner) => Held::Lent(inner),
+            Held::Own(inner) => Held::Own(inner.clone()),
+        }
+    }
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = Arc<T>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<T> {
+        match self {
+            Held::Lent(inner) => inner,
+            Held::Own(inner) => inner,
+        }
+    }
+}
+
+impl<T> Held<'_, T> {
+    #[inline]
+    pub(crate) fn into_inner(self) -> Arc<T> {
+        match self {
+            Held::Lent(inner) => inner.clone(),
+            Held::Own(inner) => inner,
+        }
+    }
+}
