@@ -72,6 +72,7 @@
 //! | `VKFUSE_NARROW` | `INVOCATIONS` or `INVOCATIONSxBYTES`: how many invocations are left of a work-group of kernels with barriers, each of which does several |
 //! | `VKFUSE_KEEP` | bytes of elements that an invocation keeps in registers once it has loaded them |
 //! | `VKFUSE_UNROLL` | `ROUNDS` or `ROUNDSxAT_ONCE`: which loops of fused kernels are written out |
+//! | `VKFUSE_LATE_STORES` | how many stores at a time wait for loads behind them |
 //! | `VKFUSE_SUBGROUPS` | `1`: barriers of work-groups become those of sub-groups where that is enough |
 //! | `VKFUSE_PUSH` | bytes of push constants that a fused kernel has at the most; the rest is in a uniform buffer |
 //! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which modules are printed to the standard error, or `all` |

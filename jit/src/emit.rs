@@ -12,6 +12,7 @@ mod interface;
 mod interleave;
 mod internal;
 mod lanes;
+mod late_stores;
 mod link;
 mod lockstep;
 mod narrow;
@@ -111,6 +112,9 @@ pub(crate) fn emit(
     }
     if let Some(size) = recipe.subgroup.filter(|_| narrow.is_none()) {
         lanes::make(&mut shared, entry, size, recipe.local_size[0]);
+    }
+    if let Some(most) = recipe.late_stores {
+        late_stores::make(&mut shared, recipe, kernels, most);
     }
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
     let mut module = finish(shared, recipe, kernels, (entry, local_size), version)?;

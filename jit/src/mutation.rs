@@ -198,6 +198,10 @@ mutants! {
     #[load = true] SubgroupsStay: "kernels with sub-group operations have the same sub-groups in work-groups of fewer invocations",
     FewerAreLeft: "work-groups of fewer invocations have half of those",
     LeftAreOneSubgroup: "the invocations that are left of a work-group are one sub-group",
+    StoresPassBarriers: "a store that waits for loads comes after barriers behind it",
+    StoresPassTheirLoads: "a store that waits for loads comes after those of its own buffer",
+    StoresToViewsWait: "a store waits for loads of what overlaps its buffer",
+    LaterStoresComeFirst: "of stores that wait for loads the last comes first",
     // Loops that are written out.
     #[load = true] OneHalvingLess: "a loop that halves a constant ends one round before it does",
     TailIsFull: "all invocations go round as often as one does",

@@ -33,7 +33,13 @@ fn limits() -> Limits {
             private_bytes: 64,
             shared_bytes: 18 << 10,
         },
-        narrow: NarrowFacts { invocations: 32, least: 8192, private_bytes: 128, any_loops: false },
+        narrow: NarrowFacts {
+            invocations: 32,
+            least: 8192,
+            private_bytes: 128,
+            any_loops: false,
+            subgroup: 32,
+        },
         loops: LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 },
         max_broadcast_bytes: Some(16 << 20),
         ..desktop()

@@ -21,7 +21,7 @@ use crate::{
         programs::{CacheStats, Programs},
     },
     error::{BufferError, Error, FusionError},
-    jit::{self, Limits, Module, SmallScalars},
+    jit::{self, Limits, Module, NarrowFacts, SmallScalars},
     options::context::{ContextOptions, QueueOptions},
     report::{
         outcome::CancelCause,
@@ -121,8 +121,12 @@ impl Context {
             kept_bytes: options.kept_bytes.unwrap_or_else(|| gpu.caps().kept_bytes()),
             kept_result_bytes: options.kept_bytes.unwrap_or_else(|| gpu.caps().kept_result_bytes()),
             interleave: options.interleave.unwrap_or_else(|| gpu.caps().interleave()),
-            narrow: options.narrow.unwrap_or_else(|| gpu.caps().narrow()),
+            narrow: NarrowFacts {
+                subgroup: gpu.caps().subgroup_left(options.subgroups),
+                ..options.narrow.unwrap_or_else(|| gpu.caps().narrow())
+            },
             loops: options.loops.unwrap_or_else(|| gpu.caps().loops()),
+            late_stores: options.late_stores.unwrap_or_else(|| gpu.caps().late_stores()),
             subgroup_size: gpu.caps().full_subgroups(options.subgroups),
             max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
             small_scalars: SmallScalars { int8, int16, float16 },

@@ -116,6 +116,7 @@ fn device(limits: &Limits) -> Part {
         interleave,
         narrow,
         loops,
+        late_stores,
         subgroup_size,
         kept_bytes,
         kept_result_bytes,
@@ -134,7 +135,13 @@ fn device(limits: &Limits) -> Part {
         lanes,
     } = shape;
     let InterleaveFacts { work_groups, least, private_bytes, shared_bytes } = interleave;
-    let NarrowFacts { invocations, least: narrow_least, private_bytes: narrow_private, any_loops } = narrow;
+    let NarrowFacts {
+        invocations,
+        least: narrow_least,
+        private_bytes: narrow_private,
+        any_loops,
+        subgroup: narrow_subgroup,
+    } = narrow;
     let LoopFacts { rounds, at_once, private_bytes: kept_private } = loops;
     Part::new()
         .u32("push-constant bytes", *max_push_bytes)
@@ -153,6 +160,7 @@ fn device(limits: &Limits) -> Part {
         .u32("shape: work-groups left", *groups_left)
         .u32("shape: items in lockstep", *lockstep)
         .u32("shape: lanes left", *lanes)
+        .u32("late stores", *late_stores)
         .u32("sub-group size", *subgroup_size)
         .u32("kept bytes", *kept_bytes)
         .u32("kept bytes of results", *kept_result_bytes)
@@ -164,6 +172,7 @@ fn device(limits: &Limits) -> Part {
         .u32("narrow: work-groups", *narrow_least)
         .u32("narrow: private bytes", *narrow_private)
         .bool("narrow: any loops", *any_loops)
+        .u32("narrow: sub-group size", *narrow_subgroup)
         .u32("written out: rounds", *rounds)
         .u32("written out: rounds at once", *at_once)
         .u32("written out: private bytes", *kept_private)
@@ -191,7 +200,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 32] = [
+        let changes: [fn(&mut Limits); 34] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -203,9 +212,11 @@ mod tests {
             |l| l.narrow.least += 1,
             |l| l.narrow.private_bytes += 4,
             |l| l.narrow.any_loops = !l.narrow.any_loops,
+            |l| l.narrow.subgroup = 32,
             |l| l.loops.rounds += 1,
             |l| l.loops.at_once += 1,
             |l| l.loops.private_bytes += 4,
+            |l| l.late_stores += 1,
             |l| l.subgroup_size = 32,
             |l| l.kept_bytes += 4,
             |l| l.kept_result_bytes += 4,

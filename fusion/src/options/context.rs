@@ -22,6 +22,7 @@ pub struct ContextOptions {
     pub(crate) interleave: Option<InterleaveFacts>,
     pub(crate) narrow: Option<NarrowFacts>,
     pub(crate) loops: Option<LoopFacts>,
+    pub(crate) late_stores: Option<u32>,
     pub(crate) subgroups: Option<bool>,
     pub(crate) kept_bytes: Option<u32>,
     pub(crate) push_bytes: Option<u32>,
@@ -50,6 +51,7 @@ impl ContextOptions {
             interleave: environment::interleave(),
             narrow: environment::narrow(),
             loops: environment::loops(),
+            late_stores: environment::late_stores(),
             subgroups: environment::subgroups(),
             kept_bytes: environment::kept_bytes(),
             push_bytes: environment::push_bytes(),
@@ -150,6 +152,14 @@ impl ContextOptions {
     #[must_use]
     pub fn loops(mut self, loops: LoopFacts) -> ContextOptions {
         self.loops = Some(loops);
+        self
+    }
+
+    /// How many stores at a time of a fused kernel wait for loads behind them, where the driver would keep these in order, instead of what is known to be
+    /// best for the device; 0 leaves each in its place. It changes how fast a fused list runs, and never what comes out.
+    #[must_use]
+    pub fn late_stores(mut self, most: u32) -> ContextOptions {
+        self.late_stores = Some(most);
         self
     }
 

@@ -12,7 +12,8 @@
 //! | `VKFUSE_NARROW` | how many invocations are left of a work-group of a fused kernel with barriers, each of which does several, instead of what is known to be best for the device: `INVOCATIONS` (0: it keeps its own), where all loops are written out, or `INVOCATIONSxBYTES`, with any loops (most bytes of private variables of all that one does) |
 //! | `VKFUSE_KEEP` | most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is known to be best for the device |
 //! | `VKFUSE_UNROLL` | which loops of a fused kernel are written out, instead of what is known to be best for the device: `ROUNDS` or `ROUNDSxAT_ONCE` (most rounds of a loop that is written out as a whole; rounds of a longer one that stand one after another, 1 if it is not said) |
-//! | `VKFUSE_SUBGROUPS` | `1` makes barriers of work-groups a sub-group's where that is enough, `0` leaves them, instead of what is known to be best for the device |
+//! | `VKFUSE_LATE_STORES` | how many stores at a time wait for loads behind them, where the driver would keep these in order, instead of what is known to be best for the device; `0`: none |
+//! | `VKFUSE_SUBGROUPS` | `1` makes barriers of work-groups a sub-group's where that is enough, `0` leaves them, instead of what is known to be best for the device: those of work-groups of which one sub-group is left, on NVIDIA's |
 //! | `VKFUSE_PUSH` | most bytes of push constants that a fused kernel has, if that is less than the device's limit; what does not fit is in a uniform buffer |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
 //! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code) |
@@ -148,6 +149,7 @@ fn parse_narrow(text: &str) -> Option<NarrowFacts> {
         least: 1,
         private_bytes: bytes.unwrap_or(NARROW_BYTES),
         any_loops: bytes.is_some(),
+        subgroup: 0,
     })
 }
 
@@ -160,6 +162,11 @@ pub(crate) fn loops() -> Option<LoopFacts> {
 /// `VKFUSE_KEEP`; what cannot be read counts as unset, with a warning.
 pub(crate) fn kept_bytes() -> Option<u32> {
     read("VKFUSE_KEEP", "a number of bytes", |text| text.parse().ok())
+}
+
+/// `VKFUSE_LATE_STORES`; what cannot be read counts as unset, with a warning.
+pub(crate) fn late_stores() -> Option<u32> {
+    read("VKFUSE_LATE_STORES", "a number of stores", |text| text.parse().ok())
 }
 
 /// `VKFUSE_SUBGROUPS`; what is neither `0` nor `1` counts as unset, with a warning.
@@ -336,7 +343,7 @@ mod tests {
         assert_eq!(parse_interleave("2x"), None);
         assert_eq!(parse_interleave("two"), None);
         let facts = |invocations, private_bytes, any_loops| {
-            Some(NarrowFacts { invocations, least: 1, private_bytes, any_loops })
+            Some(NarrowFacts { invocations, least: 1, private_bytes, any_loops, subgroup: 0 })
         };
         assert_eq!(parse_narrow("32"), facts(32, NARROW_BYTES, false));
         assert_eq!(parse_narrow("16x64"), facts(16, 64, true));

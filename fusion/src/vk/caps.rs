@@ -322,7 +322,13 @@ impl Caps {
     /// Whether work-groups of kernels with barriers are best done by one sub-group. Measured on NVIDIA's alone.
     pub(crate) fn narrow(&self) -> NarrowFacts {
         let invocations = if self.is_nvidia { self.info.subgroup_size } else { 0 };
-        NarrowFacts { invocations, least: NARROW_GROUPS_LEFT, private_bytes: NARROW_BYTES, any_loops: false }
+        NarrowFacts {
+            invocations,
+            least: NARROW_GROUPS_LEFT,
+            private_bytes: NARROW_BYTES,
+            any_loops: false,
+            subgroup: 0,
+        }
     }
 
     /// Which loops of fused kernels are written out. Measured on an H200 (`performance.md`): rows of 128 rounds of their work-group are
@@ -339,6 +345,17 @@ impl Caps {
     pub(crate) fn full_subgroups(&self, asked: Option<bool>) -> u32 {
         let wanted = asked.unwrap_or(false) && self.gives_full_subgroups && self.supports(GROUP_NON_UNIFORM);
         if wanted { self.info.subgroup_size } else { 0 }
+    }
+
+    /// See [`NarrowFacts::subgroup`]. Measured on NVIDIA's alone (`docs/performance.md`); `asked` says what to do instead.
+    pub(crate) fn subgroup_left(&self, asked: Option<bool>) -> u32 {
+        self.full_subgroups(Some(asked.unwrap_or(self.is_nvidia)))
+    }
+
+    /// See [`Limits::late_stores`](crate::jit::Limits::late_stores). As many as rounds of a long loop stand one after another. On a processor nothing
+    /// is in flight.
+    pub(crate) fn late_stores(&self) -> u32 {
+        if self.is_cpu { 0 } else { 16 }
     }
 
     /// See [`Limits::kept_bytes`](crate::jit::Limits::kept_bytes). What is loaded again comes from a cache, and registers cost as

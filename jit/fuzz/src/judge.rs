@@ -101,7 +101,7 @@ const SIDE_BY_SIDE: [u32; 8] = [1, 2, 4, 1, 3, 2, 1, 2];
 /// Work-groups that are done by fewer invocations.
 const NARROW: [NarrowFacts; 8] = {
     const fn left(invocations: u32) -> NarrowFacts {
-        NarrowFacts { invocations, least: 1, private_bytes: 1024, any_loops: true }
+        NarrowFacts { invocations, least: 1, private_bytes: 1024, any_loops: true, subgroup: invocations }
     }
     [left(0), left(8), left(0), left(4), left(2), left(0), left(16), left(1)]
 };
@@ -134,6 +134,7 @@ pub(crate) fn limits(list: &List) -> Limits {
         interleave: InterleaveFacts { work_groups, least: 1, private_bytes: 256, shared_bytes: 0 },
         narrow: NARROW[list.shape as usize % NARROW.len()],
         loops: WRITTEN_OUT[list.shape as usize % WRITTEN_OUT.len()],
+        late_stores: [16, 0, 2, 5][list.shape as usize / 3 % 4],
         subgroup_size: [8, 4, 0, 2, 16][list.shape as usize / 3 % 5],
         max_push_bytes: [256, 16, 32, 4, 0][list.shape as usize / 2 % 5],
         ..devices::middling()
@@ -339,9 +340,15 @@ impl Reference {
         for ((step, built), handed) in plan.steps.iter().zip(&built).zip(&handed) {
             compile::validate(&built.words).map_err(|error| fail(Class::Invalid, error))?;
             let incoherent = views::incoherent(&built.words);
+            // What is handed over in registers alone, and stored because it is asked for, needs no order.
+            let loaded = views::loaded(&built.words);
+            let is_loaded = |buffer: BufferId| {
+                step.bindings.iter().any(|b| b.buffer == buffer && loaded.contains(&(b.at.set, b.at.binding)))
+            };
             let bad = step.bindings.iter().find(|b| {
                 let storage = b.kind == BindingKind::StorageBuffer;
                 storage
+                    && is_loaded(b.buffer)
                     && handed.contains(&(b.buffer.0 as u32))
                     && incoherent.contains(&(b.at.set, b.at.binding))
             });

@@ -79,6 +79,38 @@ pub(crate) fn incoherent(words: &[u32]) -> HashSet<(u32, u32)> {
     found.into_iter().filter(|(_, (count, vectors))| *count > 1 || !vectors).map(|(at, _)| at).collect()
 }
 
+/// Bindings that are loaded from, in other ways than by plain stores at least.
+pub(crate) fn loaded(words: &[u32]) -> HashSet<(u32, u32)> {
+    let (mut sets, mut bindings) = (HashMap::new(), HashMap::new());
+    let mut roots: HashMap<u32, u32> = HashMap::new();
+    let mut found: HashSet<u32> = HashSet::new();
+    let mut at = 5;
+    while at < words.len() {
+        let len = ((words[at] >> 16) as usize).max(1);
+        let inst = &words[at..(at + len).min(words.len())];
+        let operand = |n: usize| inst.get(n).copied().unwrap_or(0);
+        let op = Op::from_u32(words[at] & 0xffff);
+        match op {
+            Some(Op::Decorate) => match Decoration::from_u32(operand(2)) {
+                Some(Decoration::DescriptorSet) => drop(sets.insert(operand(1), operand(3))),
+                Some(Decoration::Binding) => drop(bindings.insert(operand(1), operand(3))),
+                _ => {}
+            },
+            Some(Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject) => {
+                let base = operand(3);
+                roots.insert(operand(2), roots.get(&base).copied().unwrap_or(base));
+            }
+            Some(Op::Store | Op::Name | Op::MemberName | Op::EntryPoint | Op::Variable | Op::ArrayLength) => {
+            }
+            // Whatever else has the pointer among its words may load.
+            _ => found.extend(inst.iter().skip(1).map(|id| roots.get(id).copied().unwrap_or(*id))),
+        }
+        at += len;
+    }
+    let all = bindings.into_iter().filter(|(variable, _)| found.contains(variable));
+    all.map(|(variable, binding)| (sets.get(&variable).copied().unwrap_or(0), binding)).collect()
+}
+
 /// Whether a type is a block of nothing but an array of vectors.
 fn holds_vectors(mut ty: u32, parts: &HashMap<u32, (Op, u32)>) -> bool {
     while let Some(&(op, part)) = parts.get(&ty) {

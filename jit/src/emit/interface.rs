@@ -102,6 +102,28 @@ impl Bindings {
             .map(|view| view.id)
     }
 
+    /// Variables whose accesses have to be coherent: over what is handed over, or [`Ordered`], or reached in several ways.
+    pub(crate) fn coherent<'a>(
+        &'a self,
+        unified: &'a [UnifiedBinding],
+        ordered: &'a [Ordered],
+    ) -> impl Iterator<Item = Word> + 'a {
+        self.0.iter().filter(|view| self.has_order(view, unified, ordered)).map(|view| view.id)
+    }
+
+    /// Whether no other variable of the kernel meets this one.
+    fn is_alone(&self, view: &View, unified: &[UnifiedBinding]) -> bool {
+        unified[usize::from(view.binding)].restrict && self.is_one_view(view.binding)
+            || mutant!(ViewsAreApart)
+    }
+
+    fn has_order(&self, view: &View, unified: &[UnifiedBinding], ordered: &[Ordered]) -> bool {
+        let facts = &unified[usize::from(view.binding)];
+        let Ordered { several, reads_back } = ordered[usize::from(view.binding)];
+        let handed = several && !view.wide || reads_back || !self.is_alone(view, unified);
+        facts.coherent || view.coherent || handed && !facts.read_only
+    }
+
     /// Says what is known of each binding: drivers make a difference of it. Returns the variables whose accesses have to
     /// be coherent, where that is not said by a decoration.
     ///
@@ -130,10 +152,8 @@ impl Bindings {
             if is_image && !is_read(builder, view.id) {
                 builder.decorate(view.id, Decoration::NonReadable, &[]);
             }
-            let alone = facts.restrict && self.is_one_view(view.binding) || mutant!(ViewsAreApart);
-            let Ordered { several, reads_back } = ordered[usize::from(view.binding)];
-            let handed = several && !view.wide || reads_back || !alone;
-            if facts.coherent || view.coherent || handed && !facts.read_only {
+            let alone = self.is_alone(view, unified);
+            if self.has_order(view, unified, ordered) {
                 match by_decoration {
                     true => builder.decorate(view.id, Decoration::Coherent, &[]),
                     false => coherent.push(view.id),

@@ -376,10 +376,14 @@ fn step(
     let subgroup = match (&chosen, narrow) {
         (Some(_), _) => None,
         // Then barriers are theirs, if that is all that is left of a work-group.
-        (_, Some(several)) => lanes::fitting(list, group, limits)
+        (_, Some(several)) => lanes::fitting(list, group, limits.narrow.subgroup)
             .filter(|size| group.layout.shape.local[0] / several == *size || mutant!(LeftAreOneSubgroup)),
         _ => lanes::choose(list, group, &unrolled, limits),
     };
+    // Who reads in memory what the group writes there.
+    let is_read_again =
+        |bound: &Bound| bound.kind == BindingKind::StorageBuffer && bound.reads && bound.writes;
+    let late_stores = Some(limits.late_stores).filter(|&most| most > 1 && bindings.iter().any(is_read_again));
     let behind = if has_buffer && push.size() > limit { push.move_behind(limit) } else { None };
     let mut recipe = Recipe {
         float: options.float,
@@ -399,6 +403,7 @@ fn step(
         lockstep: lockstep.filter(|_| subgroup.is_none() && behind.is_none()),
         narrow,
         subgroup,
+        late_stores,
     };
     for (index, one) in (0..).zip(kept) {
         for load_once::KeptLoad { member, access, slot, again } in one.loads {

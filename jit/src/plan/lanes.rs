@@ -22,13 +22,12 @@ pub(crate) fn choose(
     limits: &Limits,
 ) -> Option<u32> {
     let members = &list[group.start..group.end()];
-    fitting(list, group, limits)
+    fitting(list, group, limits.subgroup_size)
         .filter(|_| members.iter().zip(unrolled).any(|(one, loops)| waits(one, loops)))
 }
 
 /// The size of the sub-groups, if work-groups are whole numbers of them and nobody but the emitter knows of them.
-pub(crate) fn fitting(list: &[Submission], group: &Group, limits: &Limits) -> Option<u32> {
-    let size = limits.subgroup_size;
+pub(crate) fn fitting(list: &[Submission], group: &Group, size: u32) -> Option<u32> {
     let members = &list[group.start..group.end()];
     let local = group.layout.shape.local;
     let fits = size > 1 && local[1..] == [1, 1] && local[0].is_multiple_of(size);

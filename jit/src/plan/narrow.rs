@@ -30,6 +30,9 @@ pub struct NarrowFacts {
     /// Also where loops are not written out, or some invocations do a round more than others: the loop is then done for one after another, and
     /// its loads wait for each other.
     pub any_loops: bool,
+    /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of a work-group of one sub-group are best
+    /// its; 0 if not.
+    pub subgroup: u32,
 }
 
 /// Most invocations of the kernels that are written side by side: the code grows with them.

@@ -51,6 +51,8 @@ pub(crate) struct Recipe {
     pub(crate) narrow: Option<u32>,
     /// Local ids follow from those of full sub-groups of this size, and some barriers are theirs.
     pub(crate) subgroup: Option<u32>,
+    /// So many stores at a time come after loads behind them, where a driver would keep these in order.
+    pub(crate) late_stores: Option<u32>,
 }
 
 /// The work-groups that one does side by side.
@@ -298,6 +300,7 @@ impl Recipe {
             lockstep,
             narrow,
             subgroup,
+            late_stores,
         } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
         out.u32(CODE_VERSION);
@@ -404,6 +407,10 @@ impl Recipe {
         if let Some(size) = subgroup {
             out.0.extend_from_slice(b"sub-groups");
             out.u32(*size);
+        }
+        if let Some(most) = late_stores {
+            out.0.extend_from_slice(b"late stores");
+            out.u32(*most);
         }
         if let Some(from) = behind {
             out.0.extend_from_slice(b"in a buffer");

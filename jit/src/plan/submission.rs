@@ -156,6 +156,8 @@ pub struct Limits {
     pub narrow: NarrowFacts,
     /// Which loops are written out.
     pub loops: LoopFacts,
+    /// Stores that may wait for loads behind them, where a driver would keep these in order; 0 and 1: none does.
+    pub late_stores: u32,
     /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of sub-groups are worth it; 0 if not.
     pub subgroup_size: u32,
     /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory, or for it to be
@@ -187,6 +189,7 @@ impl Default for Limits {
             interleave: InterleaveFacts::default(),
             narrow: NarrowFacts::default(),
             loops: LoopFacts::default(),
+            late_stores: 0,
             subgroup_size: 0,
             max_broadcast_bytes: None,
             small_scalars: SmallScalars::default(),

@@ -19,6 +19,7 @@ mod images;
 mod indices;
 mod inlining;
 mod kinds;
+mod late_stores;
 mod limits;
 mod load_once;
 mod lockstep;

@@ -38,6 +38,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("rename", super::rename::ALL),
     ("returns", super::returns::ALL),
     ("rounds", super::rounds::ALL),
+    ("late_stores", super::late_stores::ALL),
     ("limits", super::limits::ALL),
     ("floats", super::floats::ALL),
     ("inlining", super::inlining::ALL),

@@ -182,6 +182,10 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::SubgroupsStay,
     Mutant::FewerAreLeft,
     Mutant::LeftAreOneSubgroup,
+    Mutant::StoresPassBarriers,
+    Mutant::StoresPassTheirLoads,
+    Mutant::StoresToViewsWait,
+    Mutant::LaterStoresComeFirst,
     Mutant::ConstantsArePlain,
     // About the values that the items of a placed kernel write.
     Mutant::IdsAreNotVirtual,

@@ -132,7 +132,13 @@ pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String
             barriers.collect::<Vec<_>>().join(", "),
         ]);
     }
-    groups.print(out)
+    groups.print(out)?;
+    let mut code = Table::new(&["dispatch", "what the driver says of its code"]);
+    for (index, group) in list.iter().enumerate().filter(|(_, group)| !group.statistics.0.is_empty()) {
+        let told = group.statistics.0.iter().map(|(name, value)| format!("{name} {value}"));
+        code.row([index.to_string(), told.collect::<Vec<_>>().join(", ")]);
+    }
+    code.print(out)
 }
 
 /// Prints where the list was cut.
@@ -192,4 +198,36 @@ fn difference(output: &Output) -> String {
         text.push_str(&format!("; at most {ulp} ulp"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::json::Named;
+
+    #[test]
+    fn what_a_driver_says_of_the_code_is_printed_where_it_says_something() {
+        let group = |numbers: &[(&str, f64)]| Group {
+            kernels: vec![0],
+            fused: true,
+            work_group: [32, 1, 1],
+            items_per_invocation: 8,
+            loads_kept: 0,
+            work_groups: 1,
+            alone: None,
+            push_buffer_bytes: 0,
+            barriers: Vec::new(),
+            key: None,
+            statistics: Named(numbers.iter().map(|&(name, value)| (name.to_owned(), value)).collect()),
+        };
+        let printed = |groups: &[Group]| {
+            let mut out = Vec::new();
+            print_groups(&mut out, groups, &["sum".to_owned()]).expect("memory");
+            String::from_utf8(out).expect("text")
+        };
+        let silent = printed(&[group(&[])]);
+        assert!(!silent.contains("the driver"), "{silent}");
+        let told = printed(&[group(&[]), group(&[("Register Count", 40.0), ("Shared Memory Size", 1024.0)])]);
+        assert!(told.contains("1         Register Count 40, Shared Memory Size 1024"), "{told}");
+    }
 }

@@ -81,8 +81,11 @@ pub fn limits(case: &Case) -> Limits {
             least: 1,
             private_bytes: 1024,
             any_loops: true,
+            // As many as are left, or others.
+            subgroup: [LEFT[turn % LEFT.len()], 8, 0][turn / 3 % 3],
         },
         loops: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
+        late_stores: [16, 0, 2, 5][turn / 2 % 4],
         subgroup_size: [8, 4, 0, 2, 16, 32][turn / 2 % 6],
         max_push_bytes: [256, 16, 0, 8, 256, 4, 32][turn % 7],
         ..devices::middling()
