@@ -74,6 +74,8 @@
 //! | `VKFUSE_UNROLL` | `ROUNDS` or `ROUNDSxAT_ONCE`: which loops of fused kernels are written out |
 //! | `VKFUSE_LATE_STORES` | how many stores at a time wait for loads behind them |
 //! | `VKFUSE_SUBGROUPS` | `1`: barriers of work-groups become those of sub-groups where that is enough |
+//! | `VKFUSE_PACKED` | how many work-groups of which one sub-group is left are one |
+//! | `VKFUSE_SHUFFLES` | `1`: shared memory of work-groups of which one sub-group is left is in registers |
 //! | `VKFUSE_PUSH` | bytes of push constants that a fused kernel has at the most; the rest is in a uniform buffer |
 //! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which modules are printed to the standard error, or `all` |
 //! | `VKFUSE_CACHE_PERSISTENT` | `0` keeps nothing on disk |

@@ -16,7 +16,9 @@ mod late_stores;
 mod link;
 mod lockstep;
 mod narrow;
+mod packed;
 mod push;
+mod registers;
 mod settled;
 mod step;
 mod unroll;
@@ -101,6 +103,18 @@ pub(crate) fn emit(
     if let Some((made, several)) = narrow {
         entry = made;
         local_size[0] /= several;
+        let size = recipe.subgroup.filter(|_| recipe.registers);
+        let shuffles = size.filter(|&size| registers::make(&mut shared, entry, size, recipe.zero));
+        match (recipe.packed, shuffles) {
+            (Some(several), _) => {
+                packed::make(&mut shared, entry, several);
+                local_size[0] *= several;
+            }
+            (None, Some(size)) => lanes::make(&mut shared, entry, size, size),
+            (None, None) => {}
+        }
+    } else if recipe.packed.is_some() {
+        return Err(JitError::new("packed", "work-groups that are not by fewer invocations"));
     } else if recipe.narrow.is_some() {
         weaken(&mut shared);
     }

@@ -39,6 +39,8 @@ fn limits() -> Limits {
             private_bytes: 128,
             any_loops: false,
             subgroup: 32,
+            shuffles: true,
+            packed: 4,
         },
         loops: LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 },
         max_broadcast_bytes: Some(16 << 20),

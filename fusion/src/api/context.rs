@@ -107,6 +107,7 @@ impl Context {
         // By their numbers in SPIR-V: Int8, Int16 and Float16.
         let [int8, int16, float16] = [39, 22, 9].map(|capability| gpu.caps().supports(capability));
         let limits = gpu.caps().limits();
+        let shuffles = gpu.caps().shuffles(options.shuffles);
         let limits = Limits {
             max_push_bytes: options.push_bytes.unwrap_or(u32::MAX).min(limits.max_push_bytes),
             max_shared_bytes: limits.max_shared_bytes,
@@ -123,6 +124,8 @@ impl Context {
             interleave: options.interleave.unwrap_or_else(|| gpu.caps().interleave()),
             narrow: NarrowFacts {
                 subgroup: gpu.caps().subgroup_left(options.subgroups),
+                packed: options.packed.unwrap_or_else(|| gpu.caps().packed(shuffles)),
+                shuffles,
                 ..options.narrow.unwrap_or_else(|| gpu.caps().narrow())
             },
             loops: options.loops.unwrap_or_else(|| gpu.caps().loops()),

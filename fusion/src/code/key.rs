@@ -141,6 +141,8 @@ fn device(limits: &Limits) -> Part {
         private_bytes: narrow_private,
         any_loops,
         subgroup: narrow_subgroup,
+        shuffles,
+        packed,
     } = narrow;
     let LoopFacts { rounds, at_once, private_bytes: kept_private } = loops;
     Part::new()
@@ -173,6 +175,8 @@ fn device(limits: &Limits) -> Part {
         .u32("narrow: private bytes", *narrow_private)
         .bool("narrow: any loops", *any_loops)
         .u32("narrow: sub-group size", *narrow_subgroup)
+        .bool("narrow: shuffles", *shuffles)
+        .u32("narrow: packed", *packed)
         .u32("written out: rounds", *rounds)
         .u32("written out: rounds at once", *at_once)
         .u32("written out: private bytes", *kept_private)
@@ -200,7 +204,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 34] = [
+        let changes: [fn(&mut Limits); 36] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -213,6 +217,8 @@ mod tests {
             |l| l.narrow.private_bytes += 4,
             |l| l.narrow.any_loops = !l.narrow.any_loops,
             |l| l.narrow.subgroup = 32,
+            |l| l.narrow.shuffles = !l.narrow.shuffles,
+            |l| l.narrow.packed += 2,
             |l| l.loops.rounds += 1,
             |l| l.loops.at_once += 1,
             |l| l.loops.private_bytes += 4,

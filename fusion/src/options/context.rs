@@ -24,6 +24,8 @@ pub struct ContextOptions {
     pub(crate) loops: Option<LoopFacts>,
     pub(crate) late_stores: Option<u32>,
     pub(crate) subgroups: Option<bool>,
+    pub(crate) packed: Option<u32>,
+    pub(crate) shuffles: Option<bool>,
     pub(crate) kept_bytes: Option<u32>,
     pub(crate) push_bytes: Option<u32>,
     pub(crate) guard: CompileGuard,
@@ -53,6 +55,8 @@ impl ContextOptions {
             loops: environment::loops(),
             late_stores: environment::late_stores(),
             subgroups: environment::subgroups(),
+            packed: environment::packed(),
+            shuffles: environment::shuffles(),
             kept_bytes: environment::kept_bytes(),
             push_bytes: environment::push_bytes(),
             guard: environment::compile_guard(),
@@ -168,6 +172,22 @@ impl ContextOptions {
     #[must_use]
     pub fn subgroup_barriers(mut self, on: bool) -> ContextOptions {
         self.subgroups = Some(on);
+        self
+    }
+
+    /// Most work-groups of which one sub-group is left that are one, instead of what is known to be best for the device. It changes how fast a fused list
+    /// runs, and never what comes out.
+    #[must_use]
+    pub fn packed(mut self, most: u32) -> ContextOptions {
+        self.packed = Some(most);
+        self
+    }
+
+    /// Whether shared memory of work-groups of which one sub-group is left is in registers, instead of what is known to be best for the device; not where
+    /// it has no shuffles. It changes how fast a fused list runs, and never what comes out.
+    #[must_use]
+    pub fn shuffles(mut self, on: bool) -> ContextOptions {
+        self.shuffles = Some(on);
         self
     }
 

@@ -14,6 +14,8 @@
 //! | `VKFUSE_UNROLL` | which loops of a fused kernel are written out, instead of what is known to be best for the device: `ROUNDS` or `ROUNDSxAT_ONCE` (most rounds of a loop that is written out as a whole; rounds of a longer one that stand one after another, 1 if it is not said) |
 //! | `VKFUSE_LATE_STORES` | how many stores at a time wait for loads behind them, where the driver would keep these in order, instead of what is known to be best for the device; `0`: none |
 //! | `VKFUSE_SUBGROUPS` | `1` makes barriers of work-groups a sub-group's where that is enough, `0` leaves them, instead of what is known to be best for the device: those of work-groups of which one sub-group is left, on NVIDIA's |
+//! | `VKFUSE_PACKED` | how many work-groups of which one sub-group is left are one, instead of what is known to be best for the device; `0`: each is one |
+//! | `VKFUSE_SHUFFLES` | `1` keeps shared memory of work-groups of which one sub-group is left in registers, `0` does not, instead of what is known to be best for the device |
 //! | `VKFUSE_PUSH` | most bytes of push constants that a fused kernel has, if that is less than the device's limit; what does not fit is in a uniform buffer |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
 //! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code) |
@@ -149,7 +151,7 @@ fn parse_narrow(text: &str) -> Option<NarrowFacts> {
         least: 1,
         private_bytes: bytes.unwrap_or(NARROW_BYTES),
         any_loops: bytes.is_some(),
-        subgroup: 0,
+        ..NarrowFacts::default()
     })
 }
 
@@ -171,14 +173,24 @@ pub(crate) fn late_stores() -> Option<u32> {
 
 /// `VKFUSE_SUBGROUPS`; what is neither `0` nor `1` counts as unset, with a warning.
 pub(crate) fn subgroups() -> Option<bool> {
-    let value = variable("VKFUSE_SUBGROUPS")?;
-    match value.to_str() {
-        Some("0") => Some(false),
-        Some("1") => Some(true),
-        _ => {
-            tracing::warn!(?value, "VKFUSE_SUBGROUPS is neither 0 nor 1: it is left aside");
-            None
-        }
+    read("VKFUSE_SUBGROUPS", "0 or 1", on_or_off)
+}
+
+/// `VKFUSE_PACKED`; what cannot be read counts as unset, with a warning.
+pub(crate) fn packed() -> Option<u32> {
+    read("VKFUSE_PACKED", "a number of work-groups", |text| text.parse().ok())
+}
+
+/// `VKFUSE_SHUFFLES`; what is neither `0` nor `1` counts as unset, with a warning.
+pub(crate) fn shuffles() -> Option<bool> {
+    read("VKFUSE_SHUFFLES", "0 or 1", on_or_off)
+}
+
+fn on_or_off(text: &str) -> Option<bool> {
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
     }
 }
 
@@ -343,7 +355,7 @@ mod tests {
         assert_eq!(parse_interleave("2x"), None);
         assert_eq!(parse_interleave("two"), None);
         let facts = |invocations, private_bytes, any_loops| {
-            Some(NarrowFacts { invocations, least: 1, private_bytes, any_loops, subgroup: 0 })
+            Some(NarrowFacts { invocations, least: 1, private_bytes, any_loops, ..NarrowFacts::default() })
         };
         assert_eq!(parse_narrow("32"), facts(32, NARROW_BYTES, false));
         assert_eq!(parse_narrow("16x64"), facts(16, 64, true));

@@ -247,6 +247,9 @@ pub(crate) struct Caps {
 /// The capability `GroupNonUniform`.
 const GROUP_NON_UNIFORM: u32 = 61;
 
+/// The capability `GroupNonUniformShuffle`.
+const GROUP_NON_UNIFORM_SHUFFLE: u32 = 65;
+
 /// llvmpipe counts the rounds of all loops of a shader and leaves every loop at this number. It does so
 /// silently, and fusing adds up what was below the limit in each kernel.
 const LLVMPIPE_LOOP_ROUNDS: u64 = 65_535;
@@ -327,7 +330,7 @@ impl Caps {
             least: NARROW_GROUPS_LEFT,
             private_bytes: NARROW_BYTES,
             any_loops: false,
-            subgroup: 0,
+            ..NarrowFacts::default()
         }
     }
 
@@ -350,6 +353,18 @@ impl Caps {
     /// See [`NarrowFacts::subgroup`]. Measured on NVIDIA's alone (`docs/performance.md`); `asked` says what to do instead.
     pub(crate) fn subgroup_left(&self, asked: Option<bool>) -> u32 {
         self.full_subgroups(Some(asked.unwrap_or(self.is_nvidia)))
+    }
+
+    /// See [`NarrowFacts::packed`]. Measured (`docs/performance.md`): four and eight are as good where shared memory is in registers, and slower than one
+    /// where it is not.
+    pub(crate) fn packed(&self, shuffles: bool) -> u32 {
+        if self.is_nvidia && shuffles { 4 } else { 1 }
+    }
+
+    /// See [`NarrowFacts::shuffles`]; `asked` says what to do instead of what was measured.
+    pub(crate) fn shuffles(&self, asked: Option<bool>) -> bool {
+        let has_them = self.supports(GROUP_NON_UNIFORM) && self.supports(GROUP_NON_UNIFORM_SHUFFLE);
+        asked.unwrap_or(self.is_nvidia) && has_them
     }
 
     /// See [`Limits::late_stores`](crate::jit::Limits::late_stores). As many as rounds of a long loop stand one after another. On a processor nothing

@@ -86,7 +86,7 @@ impl Device {
             least: 1,
             private_bytes: 1024,
             any_loops: true,
-            subgroup: 0,
+            ..NarrowFacts::default()
         });
         let options = narrow.into_iter().fold(options, ContextOptions::narrow);
         let options = options.late_stores([16, 0, 2, 4][seed as usize / 2 % 4]);

@@ -101,7 +101,15 @@ const SIDE_BY_SIDE: [u32; 8] = [1, 2, 4, 1, 3, 2, 1, 2];
 /// Work-groups that are done by fewer invocations.
 const NARROW: [NarrowFacts; 8] = {
     const fn left(invocations: u32) -> NarrowFacts {
-        NarrowFacts { invocations, least: 1, private_bytes: 1024, any_loops: true, subgroup: invocations }
+        NarrowFacts {
+            invocations,
+            least: 1,
+            private_bytes: 1024,
+            any_loops: true,
+            subgroup: invocations,
+            shuffles: true,
+            packed: 4,
+        }
     }
     [left(0), left(8), left(0), left(4), left(2), left(0), left(16), left(1)]
 };

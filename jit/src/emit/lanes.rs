@@ -15,7 +15,7 @@ use ahash::AHashMap;
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Capability, Op, StorageClass, Word};
 
-use super::builder::Code;
+use super::builder::{Builder, Code};
 use super::link::Shared;
 
 /// Makes local ids of those of sub-groups of `size`; the work-group has `local` invocations.
@@ -60,6 +60,11 @@ pub(super) fn make(shared: &mut Shared, entry: Word, size: u32, local: u32) {
         code.effect(Op::Store, vec![Operand::IdRef(variable), Operand::IdRef(value)]);
         instead.insert(input, variable);
     }
+    read_instead(builder, entry, &instead, code);
+}
+
+/// Has all functions read variables of the invocation instead of inputs; `code`, which sets them, comes first in the entry point.
+pub(super) fn read_instead(builder: &mut Builder, entry: Word, instead: &AHashMap<Word, Word>, code: Code) {
     let mut functions = std::mem::take(&mut builder.module.functions);
     // Pointers into the new variables.
     let mut inside: AHashMap<Word, ()> = AHashMap::new();

@@ -34,7 +34,26 @@ use crate::frontend::opcodes;
 const MOST: (u32, usize, usize) = (1024, 64, 256);
 
 /// A number in each invocation.
-type Lanes = Rc<[u32]>;
+pub(super) type Lanes = Rc<[u32]>;
+
+/// An access to shared memory.
+pub(super) struct Touch {
+    /// Block and position.
+    pub(super) at: (usize, usize),
+    pub(super) variable: Word,
+    /// Whether it is a plain load, or a plain store; else anything.
+    pub(super) plain: Option<Access>,
+    /// The indices of the element, in each invocation, if they are known.
+    pub(super) element: Option<Vec<Lanes>>,
+    /// Invocations that may do it.
+    pub(super) active: Rc<[bool]>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Load,
+    Store,
+}
 
 /// What is done to memory between two barriers.
 enum Effect {
@@ -72,8 +91,45 @@ pub(super) fn barriers(shared: &mut Shared, size: u32, local: u32) -> usize {
     count
 }
 
+/// All that a function does to shared memory, in work-groups of `local` invocations; `ids` are inputs that are local ids.
+pub(super) fn touches(
+    builder: &Builder,
+    ids: &AHashMap<Word, BuiltIn>,
+    local: u32,
+    function: &Function,
+) -> Vec<Touch> {
+    let reader = Reader { builder, ids, local, size: local, function };
+    let cfg = Cfg::new(function);
+    let mut found = Vec::new();
+    let mut known = Known::default();
+    let mut active: Vec<Option<Rc<[bool]>>> = vec![None; function.blocks.len()];
+    let everybody: Rc<[bool]> = vec![true; local as usize].into();
+    for (number, block) in function.blocks.iter().enumerate() {
+        let here = reader.active(&cfg, number, &active, &known).unwrap_or_else(|| everybody.clone());
+        active[number] = Some(here.clone());
+        let looped = cfg.loop_depth(number) > 0;
+        for (position, inst) in block.instructions.iter().enumerate() {
+            let places = inst.operands.iter().filter_map(Operand::id_ref_any);
+            let places: Vec<_> = places.filter_map(|id| reader.place(&known, id)).collect();
+            let effect = reader.effect(inst, &mut known, &here, looped);
+            let op = inst.class.opcode;
+            let plain = match (op, inst.operands.len()) {
+                (Op::Load, 1) => Some(Access::Load),
+                (Op::Store, 2) => Some(Access::Store),
+                _ => None,
+            };
+            // Pointers are followed through chains alone.
+            let leads = matches!(op, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject);
+            for (variable, element) in places.into_iter().filter(|_| !leads || effect.is_some()) {
+                found.push(Touch { at: (number, position), variable, plain, element, active: here.clone() });
+            }
+        }
+    }
+    found
+}
+
 /// Whether variables of shared memory may lie over each other.
-fn has_layouts(builder: &Builder) -> bool {
+pub(super) fn has_layouts(builder: &Builder) -> bool {
     let annotated: AHashSet<Word> = builder
         .module
         .annotations
@@ -104,6 +160,8 @@ struct Known {
     numbers: AHashMap<Word, Lanes>,
     /// Vectors that are the local id, and pointers to its components.
     vectors: AHashSet<Word>,
+    /// Vectors of which components are known.
+    made: AHashMap<Word, Vec<Option<Lanes>>>,
     components: AHashMap<Word, u32>,
     /// Pointers into shared memory: the variable, and the indices if they are known.
     pointers: AHashMap<Word, (Word, Option<Vec<Lanes>>)>,
@@ -257,6 +315,11 @@ impl Reader<'_> {
         self.constant(id).map(|value| vec![value; self.local as usize].into())
     }
 
+    /// Whether it is a number of which something is known, or a constant: no vector.
+    fn is_scalar(&self, known: &Known, id: Word) -> bool {
+        known.numbers.contains_key(&id) || self.constant(id).is_some()
+    }
+
     fn is_shared(&self, id: Word) -> bool {
         let inst = self.builder.definitions.get(&id);
         inst.is_some_and(|inst| {
@@ -356,12 +419,39 @@ impl Reader<'_> {
                 ) {
                     known.numbers.insert(result, self.own(*component));
                 }
+                if let (Some(Operand::LiteralBit32(component)), 2, Some(result)) =
+                    (inst.operands.get(1), inst.operands.len(), inst.result_id)
+                    && let Some(made) = id(0).and_then(|id| known.made.get(&id))
+                    && let Some(Some(value)) = made.get(*component as usize).cloned()
+                {
+                    known.numbers.insert(result, value);
+                }
+                None
+            }
+            Op::CompositeConstruct => {
+                let parts = inst.operands.iter().filter_map(Operand::id_ref_any);
+                if parts.clone().any(|id| self.place(known, id).is_some()) {
+                    return Some(Effect::Wild);
+                }
+                let is_vector = inst.result_type.and_then(|ty| self.builder.definitions.get(&ty));
+                let is_vector = is_vector.is_some_and(|ty| {
+                    ty.class.opcode == Op::TypeVector
+                        && self.is_word(ty.operands.first().and_then(Operand::id_ref_any))
+                        && ty.operands.get(1) == Some(&Operand::LiteralBit32(inst.operands.len() as u32))
+                });
+                if let (true, Some(result), false) = (is_vector, inst.result_id, looped) {
+                    let parts = parts.map(|id| self.number(known, id).filter(|_| self.is_scalar(known, id)));
+                    known.made.insert(result, parts.collect());
+                }
                 None
             }
             Op::CopyObject | Op::Bitcast => {
                 let (from, result) = (id(0)?, inst.result_id?);
                 if known.vectors.contains(&from) {
                     known.vectors.insert(result);
+                }
+                if let (Op::CopyObject, Some(made)) = (op, known.made.get(&from).cloned()) {
+                    known.made.insert(result, made);
                 }
                 let fits = op == Op::CopyObject || self.is_word(inst.result_type);
                 if let Some(value) = self.number(known, from).filter(|_| fits) {

@@ -380,6 +380,17 @@ fn step(
             .filter(|size| group.layout.shape.local[0] / several == *size || mutant!(LeftAreOneSubgroup)),
         _ => lanes::choose(list, group, &unrolled, limits),
     };
+    let shared =
+        list[range.clone()].iter().map(|m| u64::from(m.kernel.interface.workgroup_bytes)).sum::<u64>()
+            + interleave::bytes(granted, Internalization::Local);
+    let packed = narrow.filter(|_| subgroup.is_some());
+    let packed = packed.and_then(|several| narrow::packed(group, several, shared, limits));
+    groups[0] = groups[0].div_ceil(packed.unwrap_or(1));
+    let registers = narrow.is_some() && subgroup.is_some() && limits.narrow.shuffles;
+    if registers && options.float == FloatMode::Strict && !mutant!(NothingIsHidden) {
+        // What went through shared memory was seen through by nobody.
+        zero.get_or_insert_with(|| push.add_zero());
+    }
     // Who reads in memory what the group writes there.
     let is_read_again =
         |bound: &Bound| bound.kind == BindingKind::StorageBuffer && bound.reads && bound.writes;
@@ -403,6 +414,8 @@ fn step(
         lockstep: lockstep.filter(|_| subgroup.is_none() && behind.is_none()),
         narrow,
         subgroup,
+        packed,
+        registers,
         late_stores,
     };
     for (index, one) in (0..).zip(kept) {

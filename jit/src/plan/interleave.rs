@@ -169,7 +169,7 @@ pub(crate) fn registers(granted: &[Granted]) -> u64 {
     spans.iter().flat_map(|&(first, last, _)| [first, last]).map(behind).max().unwrap_or(0)
 }
 
-fn bytes(granted: &[Granted], kind: Internalization) -> u64 {
+pub(super) fn bytes(granted: &[Granted], kind: Internalization) -> u64 {
     granted.iter().filter(|one| one.internal.kind == kind).map(|one| one.bytes).sum()
 }
 

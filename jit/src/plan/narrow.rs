@@ -33,6 +33,10 @@ pub struct NarrowFacts {
     /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of a work-group of one sub-group are best
     /// its; 0 if not.
     pub subgroup: u32,
+    /// Shared memory of such a work-group is best in registers, and what others have there is shuffled.
+    pub shuffles: bool,
+    /// Most of such work-groups in one, a sub-group for each; 0 and 1: each is one.
+    pub packed: u32,
 }
 
 /// Most invocations of the kernels that are written side by side: the code grows with them.
@@ -77,6 +81,28 @@ pub(crate) fn choose(
     let fits = private.max(loaded) * u64::from(several) <= u64::from(facts.private_bytes)
         && limits.max_loop_rounds.is_none_or(|limit| interleave::fits(group, several, limit));
     (waits && plain && fits).then_some(several)
+}
+
+/// How many of the kernels' work-groups, of one sub-group each, are in one; `shared` is the bytes of shared memory of one.
+pub(crate) fn packed(group: &Group, several: u32, shared: u64, limits: &Limits) -> Option<u32> {
+    let facts = limits.narrow;
+    let shape = group.layout.shape;
+    let left = shape.local[0] / several;
+    let most = limits.max_work_group_size[0].min(limits.max_work_group_invocations);
+    let all = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();
+    let mut packed = facts.packed.min(MOST).next_power_of_two();
+    while packed > 1 {
+        let fits = packed <= facts.packed
+            && left.saturating_mul(packed) <= most
+            && shared.saturating_mul(packed.into()) <= u64::from(limits.max_shared_bytes)
+            && all >= u64::from(facts.least)
+            && (shape.groups[0].is_multiple_of(packed) || mutant!(LastSubgroupsAreNone));
+        if fits {
+            return Some(packed);
+        }
+        packed /= 2;
+    }
+    None
 }
 
 /// Whether a member has barriers, if several of its invocations can be done by one.

@@ -51,6 +51,10 @@ pub(crate) struct Recipe {
     pub(crate) narrow: Option<u32>,
     /// Local ids follow from those of full sub-groups of this size, and some barriers are theirs.
     pub(crate) subgroup: Option<u32>,
+    /// So many of the kernels' work-groups, of one sub-group each, are in one: a divisor of their number along `x`.
+    pub(crate) packed: Option<u32>,
+    /// Shared memory of a work-group that is one sub-group is in registers, where that is followed.
+    pub(crate) registers: bool,
     /// So many stores at a time come after loads behind them, where a driver would keep these in order.
     pub(crate) late_stores: Option<u32>,
 }
@@ -300,6 +304,8 @@ impl Recipe {
             lockstep,
             narrow,
             subgroup,
+            packed,
+            registers,
             late_stores,
         } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
@@ -407,6 +413,13 @@ impl Recipe {
         if let Some(size) = subgroup {
             out.0.extend_from_slice(b"sub-groups");
             out.u32(*size);
+        }
+        if let Some(several) = packed {
+            out.0.extend_from_slice(b"packed");
+            out.u32(*several);
+        }
+        if *registers {
+            out.0.extend_from_slice(b"registers of sub-groups");
         }
         if let Some(most) = late_stores {
             out.0.extend_from_slice(b"late stores");

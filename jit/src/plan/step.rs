@@ -129,6 +129,7 @@ impl Step {
                     size[usize::from(how.axis)] /= how.items;
                 }
                 size[0] /= recipe.narrow.unwrap_or(1);
+                size[0] *= recipe.packed.unwrap_or(1);
                 size
             }
         }
@@ -154,7 +155,9 @@ impl Step {
     pub fn work_groups_side_by_side(&self) -> u32 {
         match &self.source {
             Source::Plain { .. } => 1,
-            Source::Fused { recipe, .. } => recipe.interleave.map_or(1, |how| how.groups),
+            Source::Fused { recipe, .. } => {
+                recipe.interleave.map_or(1, |how| how.groups).max(recipe.packed.unwrap_or(1))
+            }
         }
     }
 

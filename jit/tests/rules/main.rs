@@ -27,6 +27,7 @@ mod loops;
 mod narrow;
 mod numbers;
 mod order;
+mod packed;
 mod placed_grids;
 mod placed_rounds;
 mod placement;

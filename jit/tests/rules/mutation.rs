@@ -43,6 +43,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("floats", super::floats::ALL),
     ("inlining", super::inlining::ALL),
     ("placement", super::placement::ALL),
+    ("packed", super::packed::ALL),
     ("placed_grids", super::placed_grids::ALL),
     ("placed_rounds", super::placed_rounds::ALL),
     ("squares", super::squares::ALL),

@@ -17,8 +17,13 @@ trait Narrow {
 impl Narrow for Lab {
     /// So many invocations are left of a work-group, if it may be done by fewer.
     fn left(mut self, invocations: u32) -> Self {
-        self.limits.narrow =
-            NarrowFacts { invocations, least: 1, private_bytes: 1 << 12, any_loops: true, subgroup: 0 };
+        self.limits.narrow = NarrowFacts {
+            invocations,
+            least: 1,
+            private_bytes: 1 << 12,
+            any_loops: true,
+            ..NarrowFacts::default()
+        };
         self
     }
 
@@ -259,7 +264,7 @@ probes! {
     fn facts_of_the_device_say_where_it_pays() {
         let lab = |w: u32, any_loops: bool, least: u32, private_bytes: u32| {
             let mut lab = softmax(8, w, Promote::Auto).written_out().left(2);
-            lab.limits.narrow = NarrowFacts { invocations: 2, least, private_bytes, any_loops, subgroup: 0 };
+            lab.limits.narrow = NarrowFacts { invocations: 2, least, private_bytes, any_loops, ..NarrowFacts::default() };
             lab.check()
         };
         lab(16, false, 1, 256).by_fewer(4, 2);

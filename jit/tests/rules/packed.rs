@@ -1,0 +1,186 @@
+//! Work-groups of one sub-group: several of them in one, and their shared memory in registers.
+
+use rspirv::dr::Operand;
+use rspirv::spirv::{Op, StorageClass};
+use vkfuse_jit::plan::{LoopFacts, NarrowFacts, Promote};
+
+use super::lab::{Checked, Lab, kernel};
+use super::rows::{Random, exchange, reduce, softmax, with_rows};
+use super::subgroups::{with_flat, with_part};
+
+trait Packed {
+    fn packed(self, left: u32, most: u32, shuffles: bool) -> Self;
+    fn written_out(self) -> Self;
+}
+
+impl Packed for Lab {
+    /// `left` invocations of a work-group are left, which are a sub-group, and at most so many of these are in one.
+    fn packed(mut self, left: u32, most: u32, shuffles: bool) -> Self {
+        self.limits.narrow = NarrowFacts {
+            invocations: left,
+            least: 1,
+            private_bytes: 1 << 12,
+            any_loops: true,
+            subgroup: left,
+            shuffles,
+            packed: most,
+        };
+        self
+    }
+
+    fn written_out(mut self) -> Self {
+        self.limits.loops = LoopFacts { rounds: 16, at_once: 4, private_bytes: 256 };
+        self
+    }
+}
+
+/// Of the first dispatch: variables of shared memory, shuffles, barriers.
+fn counts(checked: &Checked) -> [usize; 3] {
+    let words = checked.plan.steps[0].build().expect("the module stands");
+    let module = rspirv::dr::load_words(words).expect("a module");
+    let shared = Operand::StorageClass(StorageClass::Workgroup);
+    let all = || module.all_inst_iter();
+    [
+        all().filter(|inst| inst.class.opcode == Op::Variable && inst.operands[0] == shared).count(),
+        all().filter(|inst| inst.class.opcode == Op::GroupNonUniformShuffle).count(),
+        all().filter(|inst| inst.class.opcode == Op::ControlBarrier).count(),
+    ]
+}
+
+impl Checked {
+    /// Demands one dispatch of which a work-group does so many of the kernels'.
+    #[track_caller]
+    fn of(self, several: u32, left: u32) -> Self {
+        let group = &self.plan.report.groups[0];
+        assert_eq!((group.work_groups, group.work_group), (several, [left * several, 1, 1]), "{group:#?}");
+        self
+    }
+}
+
+/// What a work-group of eight does with what it shares.
+fn sharing(body: &str) -> Lab {
+    let text = kernel(
+        "a z",
+        "8",
+        &format!("var<workgroup> part: array<u32, 8>; var<workgroup> one: u32;--- {body}"),
+    );
+    with_rows(Lab::new(256), 4).submit(&text, [4, 1, 1], &[0, 2], &[3])
+}
+
+probes! {
+    fn work_groups_of_one_sub_group_are_several_in_one() {
+        for (rows, several) in [(4, 4), (8, 4), (6, 2), (2, 2), (5, 1), (1, 1), (12, 4)] {
+            for w in [16, 20] {
+                for shuffles in [false, true] {
+                    for promote in [Promote::None, Promote::Auto] {
+                        softmax(rows, w, promote).packed(4, 4, shuffles).check().of(several, 4);
+                        softmax(rows, w, promote).written_out().packed(4, 4, shuffles).check().of(several, 4);
+                    }
+                }
+            }
+        }
+        softmax(8, 16, Promote::Auto).packed(4, 3, false).check().of(2, 4);
+        softmax(8, 16, Promote::Auto).packed(4, 0, false).check().of(1, 4);
+    }
+
+    fn other_work_groups_stay_alone() {
+        // Two sub-groups are left, or it is not known that one is.
+        for subgroup in [2, 0, 8] {
+            let mut lab = softmax(8, 16, Promote::Auto).packed(4, 4, true);
+            lab.limits.narrow.subgroup = subgroup;
+            lab.check().of(1, 4);
+        }
+        let mut few = softmax(8, 16, Promote::Auto).packed(4, 4, true);
+        few.limits.narrow.least = 9;
+        few.check().of(1, 8);
+        // Room for two: 64 bytes of the trees, and what is promoted to shared memory.
+        let mut lab = softmax(8, 16, Promote::None).packed(4, 8, false);
+        lab.limits.max_shared_bytes = 2 * 64;
+        lab.check().of(2, 4);
+        let mut lab = softmax(8, 16, Promote::None).packed(4, 8, false);
+        lab.limits.max_work_group_invocations = 8;
+        lab.check().of(2, 4);
+    }
+
+    /// Each has its ids and its shared memory, also along other sides.
+    fn each_has_its_own_ids_and_memory() {
+        let body = "part[lid.x] = a[gid.x] + wid.x * 3u + wid.y * 50u; if (lid.x == 0u) { one = wid.x; }
+            workgroupBarrier();
+            z[(wid.y * nwg.x + wid.x) * 8u + lid.x] = part[7u - lid.x] * 2u + one + nwg.x + nwg.y + gid.y + lix;";
+        let text = kernel("a z", "8", &format!("var<workgroup> part: array<u32, 8>; var<workgroup> one: u32;--- {body}"));
+        let flat = kernel("a z", "8", "z[(wid.y * nwg.x + wid.x) * 8u + lid.x] = a[(wid.y * nwg.x + wid.x) * 8u + lid.x] + 1u;");
+        for (groups, several) in [([4, 2, 1], 4), ([6, 1, 1], 2), ([2, 3, 1], 2), ([3, 2, 1], 1)] {
+            for shuffles in [false, true] {
+                let lab = Lab::new(256).submit(&text, groups, &[0, 2], &[]).submit(&flat, groups, &[2, 3], &[]);
+                lab.packed(4, 4, shuffles).check().of(several, 4);
+            }
+        }
+    }
+
+    /// A tree has no shared memory left, and no barrier but its first.
+    fn trees_are_in_registers() {
+        let list = |shuffles| {
+            let lab = Lab::new(8 * 16).promote(1, Promote::Local);
+            lab.submit(&reduce("own + v", "x + y"), [8, 1, 1], &[0, 1], &[16])
+                .submit(&kernel("a b z", "8", "z[gid.x] = a[gid.x] * b[wid.x];"), [8, 1, 1], &[0, 1, 2], &[])
+                .written_out()
+                .packed(4, 4, shuffles)
+                .check()
+        };
+        let [shared, shuffles, barriers] = counts(&list(false));
+        assert_eq!((shared, shuffles), (2, 0));
+        assert!(barriers > 4, "{barriers}");
+        // The steps by two and by one, and what the first has for all.
+        let [shared, shuffles, barriers] = counts(&list(true));
+        assert_eq!((shared, shuffles, barriers), (0, 3, 2));
+    }
+
+    fn what_is_not_followed_stays_in_memory() {
+        for body in [
+            // By data, by a pattern without a shuffle, by somebody who does not keep it.
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[a[gid.x] & 7u];",
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[(lid.x * 3u) & 7u];",
+            "part[7u - lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[lid.x];",
+            // In two registers.
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[(lid.x + 1u) & 7u];",
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); part[(lid.x + 1u) & 7u] = 3u; workgroupBarrier(); z[gid.x] = part[lid.x];",
+        ] {
+            let checked = sharing(body).packed(4, 2, true).check().of(2, 4);
+            assert!(counts(&checked)[0] > 0, "{body}");
+        }
+    }
+
+    fn others_registers_are_read_where_all_come_together() {
+        for body in [
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); if (lid.x < 2u) { part[lid.x] += part[lid.x + 4u] * 3u; } workgroupBarrier(); z[gid.x] = part[lid.x ^ 1u];",
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); var v = 1u; if (lid.x >= 5u) { v = part[lid.x - 5u]; } workgroupBarrier(); part[lid.x] = v; workgroupBarrier(); z[gid.x] = part[lid.x ^ 3u] + v;",
+            "if (lid.x == 3u) { one = a[gid.x]; } workgroupBarrier(); z[gid.x] = a[gid.x] * one; workgroupBarrier(); if (lid.x == 0u) { one = 5u; } workgroupBarrier(); z[gid.x] += one;",
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); let v = part[2]; workgroupBarrier(); if (lid.x == 2u) { part[2] = v * 7u; } workgroupBarrier(); z[gid.x] = part[2] + v;",
+            "part[lid.x] = 1u; for (var k = 0u; k < a[wid.x] % 5u + 1u; k++) { workgroupBarrier(); let v = part[(lid.x + 1u) & 7u]; workgroupBarrier(); part[lid.x] += v + k; } workgroupBarrier(); z[gid.x] = part[7u - lid.x];",
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); var n = 0u; for (var k = 0u; k < a[gid.x] % 4u; k++) { n += part[5] + k; } z[gid.x] = n;",
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); if (wid.x < p.x) { part[lid.x] += part[lid.x]; workgroupBarrier(); z[gid.x] = part[7u - lid.x]; }",
+            "part[lid.x] = a[gid.x]; if (a[wid.x] % 2u == 0u) { workgroupBarrier(); let v = part[lid.x ^ 1u]; workgroupBarrier(); part[lid.x] = v * 3u; workgroupBarrier(); z[gid.x] = part[lid.x ^ 2u]; }",
+            "if (wid.x >= p.x) { return; } part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[7u - lid.x];",
+        ] {
+            for left in [2, 4, 8] {
+                for rounds in [false, true] {
+                    let lab = if rounds { sharing(body).written_out() } else { sharing(body) };
+                    lab.packed(left, 2, true).check();
+                }
+            }
+        }
+    }
+
+    // Whatever an invocation reads of others' words, by rounds and by hand.
+    fn exchanges_of_any_kind_are_packed() {
+        let count = std::env::var("VKFUSE_EXCHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
+        for seed in 0..count {
+            let mut random = Random(seed * 104_729 + 7);
+            let steps: String = (0..random.below(3) + 1).map(|_| exchange(&mut random)).collect();
+            let mut lab = with_flat(&with_part(&steps));
+            let left = 1 << (random.below(3) + 1);
+            lab = if random.below(4) > 0 { lab.written_out() } else { lab };
+            lab.packed(left, 1 << random.below(3), random.below(4) > 0).check();
+        }
+    }
+}
