@@ -35,7 +35,7 @@ use super::view::View;
 use crate::Reason;
 use crate::analysis::access::Access;
 use crate::analysis::evaluate::AccessForm;
-use crate::kernel::SetBinding;
+use crate::kernel::{SetBinding, Specialized};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Definition, Ids, Slots};
 use texels::Sides;
@@ -180,10 +180,8 @@ fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlin
                 continue;
             }
             let (shape, kernel) = (&list[next], &list[one.producer].kernel);
-            let (groups, local) = (shape.groups, shape.kernel.interface.local_size);
-            let Ok(kernel) = rewrite::nothing(kernel, local) else { continue };
-            list[one.producer] =
-                Submission { kernel, base: [0; 3], groups, args: SmallVec::new(), push: SmallVec::new() };
+            let Some(idle) = idle(kernel, shape.groups, shape.kernel.interface.local_size) else { continue };
+            list[one.producer] = idle;
             one.gone = true;
             is_done = false;
         }
@@ -191,6 +189,12 @@ fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlin
             return;
         }
     }
+}
+
+/// A submission that does nothing, of this shape, in the place of one of this kernel.
+pub(super) fn idle(kernel: &Specialized, groups: [u32; 3], local: [u32; 3]) -> Option<Submission> {
+    let kernel = rewrite::nothing(kernel, local).ok()?;
+    Some(Submission { kernel, base: [0; 3], groups, args: SmallVec::new(), push: SmallVec::new() })
 }
 
 /// The group up to `next`, which it includes; or the group before it, and why it stays apart.

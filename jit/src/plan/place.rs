@@ -24,6 +24,7 @@ use smallvec::SmallVec;
 use super::assemble::Budget;
 use super::exactly_once::exactly_once;
 use super::group::{Group, Rejection, analysis_of};
+use super::inline;
 use super::pays::pays;
 use super::report::{Places, Report, RewriteReport};
 use super::rounds;
@@ -113,10 +114,12 @@ pub(crate) fn across(
         return Err(why);
     }
     // What was placed for the sake of others in the group may have to go by the next one.
-    let works_out = |at: usize| known.inlined.iter().any(|one| one.submission == at);
+    // What works out others, or is worked out and has nothing to do any more, is not what was asked for.
+    let differs =
+        |at: usize| known.inlined.iter().any(|one| one.submission == at || one.gone && one.producer == at);
     let members = group.start..group.end();
     let placed = known.rewrites.iter().map(|one| one.submission);
-    let undone: Vec<usize> = placed.filter(|at| members.contains(at) && !works_out(*at)).collect();
+    let undone: Vec<usize> = placed.filter(|at| members.contains(at) && !differs(*at)).collect();
     let mut fresh = Cow::Borrowed(list);
     if !undone.is_empty() {
         undone.iter().for_each(|&at| fresh.to_mut()[at] = asked[at].clone());
@@ -239,6 +242,13 @@ fn once(
         tried.push(proposal);
         let mut placed = list.to_vec();
         let mut rewrites = Vec::new();
+        // What has nothing to do any more, because it is worked out elsewhere, has any shape.
+        for at in
+            members.clone().filter(|&at| list[at].args.is_empty() && rewrite::is_nothing(&list[at].kernel))
+        {
+            placed[at] = inline::idle(&list[at].kernel, proposal.groups, proposal.local)
+                .unwrap_or_else(|| list[at].clone());
+        }
         for &(at, flat) in goes.iter().filter(|&&(at, _)| at != proposal.partner) {
             let placed_at = match flat {
                 true => Some(proposal),
