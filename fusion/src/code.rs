@@ -1,6 +1,7 @@
 //! Code for a step: keys, the maps in memory, the persistent store, pipelines, plans, recordings.
 
 pub(crate) mod ahead;
+pub(crate) mod autotune;
 pub(crate) mod build;
 pub(crate) mod carried;
 pub(crate) mod guard;

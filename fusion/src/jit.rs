@@ -12,7 +12,7 @@ pub use vkfuse_jit::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport,
         InlineReport, InterleaveFacts, Internalization, LoopFacts, Members, NarrowFacts, Places, PlanError,
         Policy, Promote, RenameReport, ReorderReport, Report, RewriteReport, ShapeFacts, SplitReport,
-        TrustedReport,
+        TrustedReport, Way,
     },
 };
 pub(crate) use vkfuse_jit::{
@@ -23,7 +23,7 @@ pub(crate) use vkfuse_jit::{
     },
     plan::{
         Arg, Bound, FuseOptions, ImageSize, Limits, Numbers, Plan, PushFlow, SmallScalars, Step, Submission,
-        overwrites, plan, plan_unfused,
+        doubts, overwrites, plan, plan_unfused,
     },
     validate::{StepVerdict, Verdict, validate},
 };

@@ -67,6 +67,7 @@
 //! | `VKFUSE_VALIDATE` | `1` compares fused with unfused code in an interpreter first: [`ContextOptions::validate_code`] |
 //! | `VKFUSE_PROFILING` | `1` takes GPU times of every submission |
 //! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
+//! | `VKFUSE_AUTOTUNE` | `0`: no lists are measured, also where the planner does not know how they are fastest: [`ContextOptions::autotune`] |
 //! | `VKFUSE_SHAPE` | `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv`: the shape of dispatches whose kernels do not care for it; `,ITEMS` behind it: items that an invocation of other kernels without barriers does in lockstep |
 //! | `VKFUSE_INTERLEAVE` | `GROUPS` or `GROUPSxLEAST`: how many work-groups of kernels with barriers one work-group does side by side |
 //! | `VKFUSE_NARROW` | `INVOCATIONS` or `INVOCATIONSxBYTES`: how many invocations are left of a work-group of kernels with barriers, each of which does several |

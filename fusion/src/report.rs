@@ -9,7 +9,8 @@ mod picture;
 pub(crate) mod stats;
 
 pub use list::{
-    ArgumentReport, CheckReport, CheckedBy, CodeStatistic, FusionReport, StepReport, SubmissionReport, Tier,
+    ArgumentReport, CheckReport, CheckedBy, ChoiceReport, CodeStatistic, FusionReport, StepReport,
+    SubmissionReport, Tier, WayReport,
 };
 pub use outcome::{CancelCause, Outcome};
 #[cfg(feature = "picture")]
@@ -19,5 +20,5 @@ pub use stats::{Objects, Stats};
 pub use crate::jit::{
     AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport,
     InlineReport, Internalization, Members, NoPushBuffer, Places, Promote, Reason, RenameReport,
-    ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport,
+    ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport, Way,
 };

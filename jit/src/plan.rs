@@ -10,6 +10,7 @@ pub(crate) mod again;
 mod assemble;
 mod cause;
 mod closed;
+mod doubt;
 mod exactly_once;
 mod group;
 mod ingredients;
@@ -45,6 +46,7 @@ mod values;
 mod view;
 
 pub use cause::not_followed;
+pub use doubt::{Way, doubts};
 pub use ingredients::Ingredients;
 pub use interleave::InterleaveFacts;
 pub use members::Members;
@@ -135,7 +137,7 @@ pub fn closed(list: &[Submission], float: FloatMode, limits: &Limits) -> Vec<Sub
 /// As [`plan`].
 fn plan_any(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
     let mut best = plan_in_any_order(list, options, limits)?;
-    if options.no_rewrites {
+    if options.no_rewrites || options.apart {
         return Ok(best);
     }
     let mut values = rename::values(list, &best, limits);
@@ -167,7 +169,7 @@ fn plan_any(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
 /// As [`plan`].
 fn plan_in_any_order(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
     let mut best = plan_in_order(list, options, limits)?;
-    if best.steps.len() <= 1 || list.len() <= 2 || options.no_rewrites {
+    if best.steps.len() <= 1 || list.len() <= 2 || options.no_rewrites || options.apart {
         return Ok(best);
     }
     let dispatches = best.steps.len();
@@ -222,7 +224,10 @@ pub(crate) fn plan_in_order(
     let mut list = Cow::Borrowed(list);
     let mut start = 0;
     while start < list.len() {
-        let (mut group, mut rejection) = grow(&list, &uses, start, options, limits);
+        let (mut group, mut rejection) = match options.apart {
+            true => (None, Some(Reason::MeasuredSlower.into())),
+            false => grow(&list, &uses, start, options, limits),
+        };
         // What a rewrite lets join may let others join as it is.
         let mut tried = None;
         while let (Some(held), Some(why)) = (&mut group, &rejection) {

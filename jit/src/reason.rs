@@ -43,6 +43,9 @@ pub enum Reason {
         /// How many of them still pay, on this device.
         limit: u64,
     },
+    /// Fused and apart were both measured on this device, and apart is faster.
+    #[error("fused was measured, and is slower than apart")]
+    MeasuredSlower,
     /// Kernels with different local sizes of which one depends on its own.
     #[error("different local sizes")]
     LocalSize {
@@ -484,6 +487,7 @@ anchors! {
     UniformWritten "uniform-written",
     SampledWritten "sampled-written",
     SlowBroadcast "slow-broadcast",
+    MeasuredSlower "measured-slower",
     LocalSize "local-size",
     BaseGroups "base-groups",
     RangeTooLarge "range-too-large",

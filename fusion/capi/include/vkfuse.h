@@ -439,6 +439,10 @@ typedef struct VkfuseFusionProperties {
    * Compares fused and unfused on the device where fused code is used first.
    */
   uint32_t verify_first_run;
+  /**
+   * Measures nothing where the planner does not know how the list is fastest.
+   */
+  uint32_t no_autotune;
 } VkfuseFusionProperties;
 
 /**

@@ -75,6 +75,8 @@ pub struct VkfuseFusionProperties {
     pub build_in_background: u32,
     /// Compares fused and unfused on the device where fused code is used first.
     pub verify_first_run: u32,
+    /// Measures nothing where the planner does not know how the list is fastest.
+    pub no_autotune: u32,
 }
 
 /// # Safety
@@ -96,7 +98,7 @@ unsafe fn properties(given: *const VkfuseFusionProperties) -> Result<FusionPrope
     if given.build_in_background != 0 {
         properties = properties.build_in_background();
     }
-    Ok(properties.verify_first_run(given.verify_first_run != 0))
+    Ok(properties.verify_first_run(given.verify_first_run != 0).autotune(given.no_autotune == 0))
 }
 
 fn wrapper(queue: VkfuseQueue) -> Result<FusionWrapper, Failure> {

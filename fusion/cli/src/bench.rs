@@ -9,8 +9,8 @@ use crate::interrupt;
 use crate::pipeline::check;
 use crate::pipeline::{self, Pipeline, contents};
 use crate::progress::Bar;
-use crate::report::json::{FORMAT, Group, Run, Split, Times};
-use crate::report::{Table, print_groups, print_json, print_splits, print_times};
+use crate::report::json::{Choice, FORMAT, Group, Run, Split, Times};
+use crate::report::{Table, print_choice, print_groups, print_json, print_splits, print_times};
 use crate::run::{labels, medians, micros};
 use crate::session::Session;
 use crate::stop::{Status, Stop};
@@ -75,6 +75,7 @@ pub(crate) struct Bench {
     pub(crate) bytes: u64,
     pub(crate) groups: Vec<Group>,
     pub(crate) splits: Vec<Split>,
+    pub(crate) choice: Option<Choice>,
     pub(crate) time_us: Times,
     /// Wall time of the first fused run, in microseconds: with JIT and driver.
     pub(crate) cold_wall_us: f64,
@@ -192,6 +193,7 @@ fn print(bench: &Bench, labels: &[String], out: &mut dyn Write) -> Result<(), St
     writeln!(out, "{} ({})\n", bench.device, bench.driver)?;
     print_groups(out, &bench.groups, labels)?;
     print_splits(out, &bench.splits, labels)?;
+    print_choice(out, bench.choice.as_ref())?;
     print_times(out, &bench.time_us)?;
     if let Some((predicted, unfused, fused)) = bench.compared() {
         let mut table = Table::new(&["predicted", "µs", "measured", "error", "bytes", "dispatches"]);
@@ -230,6 +232,7 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
         bytes: moved(&pipeline, &[]),
         groups: Vec::new(),
         splits: Vec::new(),
+        choice: None,
         time_us: Times::default(),
         cold_wall_us: 0.0,
         predicted: None,
@@ -238,7 +241,7 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
     let mut first: Option<Times> = None;
     let mut runs = Vec::with_capacity(args.iters as usize);
     let mut warm_up = WarmUp::new();
-    let mut is_warm = false;
+    let (mut is_warm, mut is_decided) = (false, true);
     let bar = Bar::new("timed runs", args.iters as usize);
     while runs.len() < args.iters as usize && !interrupt::is_asked() {
         let unfused = session.run_unfused(&unfused_buffers)?;
@@ -246,7 +249,8 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
         if let Some(fused_report) = &fused.fusion {
             let gathered = gather::fused(&pipeline, &fused_buffers.ids(), fused_report);
             bench.bytes = moved(&pipeline, &gathered.internalized);
-            (bench.groups, bench.splits) = (gathered.groups, gathered.splits);
+            is_decided = gathered.choice.as_ref().is_none_or(|choice| choice.decided);
+            (bench.groups, bench.splits, bench.choice) = (gathered.groups, gathered.splits, gathered.choice);
             report = Some(fused_report.clone());
             first.get_or_insert_with(|| {
                 bench.cold_wall_us = micros(fused.wall);
@@ -254,8 +258,9 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
                 Times { jit, driver, ..Times::default() }
             });
         }
-        if !is_warm {
-            is_warm = warm_up.is_over(unfused.gpu.unwrap_or(unfused.wall));
+        // What is still measured may run in another way next time.
+        if !is_warm || !is_decided {
+            is_warm = is_warm || warm_up.is_over(unfused.gpu.unwrap_or(unfused.wall));
         } else {
             let mut run = Run::default();
             run.time_us.unfused_gpu = unfused.gpu.map(micros);

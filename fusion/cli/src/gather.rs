@@ -4,7 +4,7 @@
 //! the pipeline file and of people.
 
 use crate::pipeline::{Pipeline, Promotion};
-use crate::report::json::{BufferOutcome, Group, Rewrite, Split, Trusted};
+use crate::report::json::{BufferOutcome, Choice, Group, Rewrite, Split, Trusted};
 use vkfuse::report::json::{List, Named};
 use vkfuse::{BufferId, FusionReport, Internalization};
 
@@ -16,6 +16,7 @@ pub(crate) struct Gathered {
     pub(crate) splits: Vec<Split>,
     pub(crate) trusted: Vec<Trusted>,
     pub(crate) rewrites: Vec<Rewrite>,
+    pub(crate) choice: Option<Choice>,
     /// For each buffer of the file.
     pub(crate) buffers: Vec<BufferOutcome>,
     /// For each buffer of the file, whether its memory was left unwritten.
@@ -36,6 +37,7 @@ pub(crate) fn fused(pipeline: &Pipeline, ids: &[BufferId], report: &FusionReport
         splits: list.splits,
         trusted: list.trusted,
         rewrites: list.rewrites,
+        choice: list.choice,
         buffers: ids
             .iter()
             .enumerate()
@@ -69,6 +71,7 @@ pub(crate) fn unfused(pipeline: &Pipeline, local_sizes: &[[u32; 3]]) -> Gathered
         splits: Vec::new(),
         trusted: Vec::new(),
         rewrites: Vec::new(),
+        choice: None,
         buffers: (0..pipeline.buffers.len()).map(|index| untouched(pipeline, index)).collect(),
         internalized: vec![false; pipeline.buffers.len()],
     }

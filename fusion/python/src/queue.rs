@@ -75,6 +75,7 @@ pub(crate) struct Properties {
     contract: bool,
     background: bool,
     verify: bool,
+    autotune: bool,
 }
 
 impl Properties {
@@ -82,7 +83,8 @@ impl Properties {
         let mut properties = FusionProperties::new()
             .policy(if self.trust { Policy::Trust } else { Policy::Prove })
             .float(if self.contract { FloatMode::Contract } else { FloatMode::Strict })
-            .verify_first_run(self.verify);
+            .verify_first_run(self.verify)
+            .autotune(self.autotune);
         if self.force {
             properties = properties.force_fusion();
         }

@@ -14,6 +14,7 @@ use bytemuck::Pod;
 use crate::{
     api::{buffer::Buffer, kernel::Kernel, queue::Queue},
     code::{
+        autotune::Autotune,
         judged::Judged,
         keep::{Artifact, NotCacheable},
         lowered::RustKernels,
@@ -156,6 +157,7 @@ impl Context {
             profiling: options.profiling,
             validate: options.validate,
             judged: Judged::default(),
+            autotune: Autotune::new(!options.no_autotune),
             queues: AtomicU64::new(0),
             gone: Mutex::default(),
             device: Arc::new(Device {
@@ -402,6 +404,7 @@ impl Context {
     pub fn clear_memory_cache(&self) {
         self.inner.programs.clear();
         self.inner.memo.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.inner.autotune.clear();
         let known = self.inner.lock().forget_all();
         // Outside the lock: it frees much.
         drop(known);

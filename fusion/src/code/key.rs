@@ -70,6 +70,14 @@ impl Identity {
     }
 }
 
+impl Identity {
+    /// The store's key of how a list is fastest, by what makes it this list. Time depends on the device and its driver.
+    pub(crate) fn of_choice(&self, list: &[u8; 32]) -> Key {
+        let options = Part::new().str("generator", GENERATOR).str("what", CHOICES);
+        Key::new(self.driver.clone(), Part::new().bytes("list", list), Part::new(), options)
+    }
+}
+
 /// Whether a key is that of a step's code.
 pub(crate) fn is_of_step(key: &Key) -> bool {
     key.part(PartKind::Options).fields().iter().any(|field| field.name == CODE_VERSION)
@@ -97,6 +105,7 @@ pub(crate) fn is_of_kernel(key: &Key) -> bool {
 
 const CODE_VERSION: &str = "code version";
 const DEATHS: &str = "compiler deaths";
+const CHOICES: &str = "fastest way";
 const GENERATOR: &str = concat!("vkfuse ", env!("CARGO_PKG_VERSION"));
 const ARTIFACT_VERSION: &str = "normal form version";
 

@@ -195,6 +195,11 @@ impl Programs {
         }
     }
 
+    /// Whether anything is written to the store.
+    pub(crate) fn writes(&self) -> bool {
+        self.store.is_enabled() && !self.look_only
+    }
+
     /// Whether pipelines are kept in memory.
     pub(crate) fn keeps(&self) -> bool {
         self.memory.is_some()
@@ -386,7 +391,7 @@ impl Programs {
             return;
         }
         count(&self.counters.disk_misses, 1);
-        if !self.look_only {
+        if self.writes() {
             let entry = Entry::new().with(SPIRV, bytes(words));
             // What becomes of it is told by an event.
             let _ = self.store.put_later(wanted.key(&self.identity), entry);

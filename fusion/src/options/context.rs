@@ -29,6 +29,7 @@ pub struct ContextOptions {
     pub(crate) kept_bytes: Option<u32>,
     pub(crate) push_bytes: Option<u32>,
     pub(crate) guard: CompileGuard,
+    pub(crate) no_autotune: bool,
 }
 
 impl ContextOptions {
@@ -60,6 +61,7 @@ impl ContextOptions {
             kept_bytes: environment::kept_bytes(),
             push_bytes: environment::push_bytes(),
             guard: environment::compile_guard(),
+            no_autotune: !environment::autotune(),
         }
     }
 
@@ -100,6 +102,15 @@ impl ContextOptions {
     #[must_use]
     pub fn compile_guard(mut self, guard: CompileGuard) -> ContextOptions {
         self.guard = guard;
+        self
+    }
+
+    /// Whether lists are measured of which the planner does not know how they are fastest; on by default, and on the device with what
+    /// the persistent cache knows. Off, such a list runs as the planner expects, the same way every time.
+    /// [`FusionProperties::autotune`](crate::FusionProperties::autotune) says it of one list.
+    #[must_use]
+    pub fn autotune(mut self, on: bool) -> ContextOptions {
+        self.no_autotune = !on;
         self
     }
 

@@ -19,6 +19,7 @@
 //! | `VKFUSE_PUSH` | most bytes of push constants that a fused kernel has, if that is less than the device's limit; what does not fit is in a uniform buffer |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
 //! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code) |
+//! | `VKFUSE_AUTOTUNE` | `0` measures no lists, also where the planner does not know how they are fastest: [`ContextOptions::autotune`](crate::ContextOptions::autotune) |
 //! | `VKFUSE_COMPILE_GUARD` | `1` has new code compiled in a child process first, by the `vkfuse` command that lies beside the running program or in the `PATH`; or the path of such a command: [`ContextOptions::compile_guard`](crate::ContextOptions::compile_guard). The `vkfuse` command itself does so unless it is `0` |
 //! | `VKFUSE_CACHE_RECORD` | file to which every list that is fused is written, for `vkfuse cache warm` |
 //! | `VKFUSE_LOG` | read by the `vkfuse` command only: what to log |
@@ -75,6 +76,11 @@ pub(crate) fn validation() -> bool {
 /// `VKFUSE_VALIDATE`.
 pub(crate) fn validate() -> bool {
     flag("VKFUSE_VALIDATE")
+}
+
+/// `VKFUSE_AUTOTUNE`; on unless it says otherwise.
+pub(crate) fn autotune() -> bool {
+    variable("VKFUSE_AUTOTUNE").is_none() || flag("VKFUSE_AUTOTUNE")
 }
 
 /// `VKFUSE_COMPILE_GUARD`.

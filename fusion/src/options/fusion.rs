@@ -10,6 +10,7 @@ pub struct FusionProperties {
     pub(crate) no_rewrites: bool,
     pub(crate) background: bool,
     pub(crate) verify: bool,
+    pub(crate) no_autotune: bool,
     pub(crate) policy: Policy,
     pub(crate) float: FloatMode,
 }
@@ -71,6 +72,25 @@ impl FusionProperties {
         self
     }
 
+    /// Whether the list is measured if the planner does not know how it is fastest; on by default.
+    ///
+    /// Some decisions hang on what the planner cannot see: whether a gather's indices are in order, what of a long row a cache still
+    /// holds. Such a list runs in two ways by turns, a dozen times in all, each of which is a run that was asked for, with the same bits;
+    /// the device takes the times, and the fastest way stays. [`FusionReport::choice`](crate::report::FusionReport::choice) says what was
+    /// measured. The persistent cache remembers it for the device and its driver. Nobody waits: what has to be built is built by a thread
+    /// of its own, and what is clearly slower gets no third turn. A list that is verified or built in the background is not measured.
+    ///
+    /// What depends on what is in the buffers may be other data's next time. So a list that is fused against the planner's
+    /// expectation is timed now and then, one in 32 runs, and measured anew where it takes longer than unfused; a list that is kept (see
+    /// [`FusionWrapper::complete_and_keep`](crate::FusionWrapper::complete_and_keep)) is planned at every run for that.
+    ///
+    /// Off, the list runs in the way that the planner expects to be faster, the same every time.
+    #[must_use]
+    pub fn autotune(mut self, on: bool) -> FusionProperties {
+        self.no_autotune = !on;
+        self
+    }
+
     /// Whether what cannot be proven is split (`Prove`, the default) or believed (`Trust`).
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> FusionProperties {
@@ -93,6 +113,7 @@ impl FusionProperties {
             float: self.float,
             force: self.force,
             no_rewrites: self.no_rewrites,
+            apart: false,
         }
     }
 }

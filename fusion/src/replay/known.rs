@@ -16,7 +16,7 @@ use std::{
     ops::Range,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -40,6 +40,9 @@ use crate::{
 /// How many are kept.
 const CAPACITY: usize = 256;
 
+/// Runs of a list that is watched, of which one is timed.
+const UNWATCHED: u32 = 32;
+
 /// On how many sets of buffers a list is recorded.
 const TAKES: usize = 4;
 
@@ -59,6 +62,8 @@ pub(crate) struct Known {
     /// When it was of use last. A store is all that a list costs here; the one that goes is looked for where one is put.
     /// An order of lists (`lru`) would be a second map of them beside that by hash, and a look-up in it for each list.
     used: AtomicU64,
+    /// Runs since it was timed, where it is to be timed now and then.
+    watched: Option<AtomicU32>,
 }
 
 /// What is known of runs on certain buffers.
@@ -81,7 +86,18 @@ impl Known {
         flow: Arc<PushFlow>,
     ) -> Known {
         let takes = Under::new(key, Takes::default());
-        Known { key, signature, structure, routine, flow, takes, used: AtomicU64::new(0) }
+        let (used, watched) = (AtomicU64::new(0), None);
+        Known { key, signature, structure, routine, flow, takes, used, watched }
+    }
+
+    /// The same, which is to be timed now and then.
+    pub(crate) fn watched(self, is_watched: bool) -> Known {
+        Known { watched: is_watched.then(AtomicU32::default), ..self }
+    }
+
+    /// Whether the next run is to go the long way, and be timed.
+    pub(crate) fn is_due(&self) -> bool {
+        self.watched.as_ref().is_some_and(|runs| runs.fetch_add(1, Relaxed) % UNWATCHED == UNWATCHED - 1)
     }
 
     /// Whether push constants of the submission at a place are numbers to the plan as its own are.

@@ -10,7 +10,7 @@ use crate::{
         BufferId, BufferReport, GroupReport, InlineReport, Internalization, Places, Promote, RenameReport,
         ReorderReport, RewriteReport, SplitReport, TrustedReport,
     },
-    report::list::{CheckReport, CheckedBy, FusionReport, Tier},
+    report::list::{CheckReport, CheckedBy, ChoiceReport, FusionReport, Tier},
 };
 
 /// Version of the format.
@@ -40,6 +40,8 @@ pub struct List {
     pub rewrites: Vec<Rewrite>,
     /// What comparing fused and unfused came to, where that was asked for.
     pub checks: Vec<Check>,
+    /// How it ran where the planner does not know how it is fastest, and what was measured.
+    pub choice: Option<Choice>,
     /// Where the code came from.
     pub cache: Cache,
     /// Microseconds.
@@ -205,6 +207,30 @@ pub struct Check {
     pub detail: String,
 }
 
+/// How a list ran of which the planner does not know how it is fastest.
+#[derive(Debug, Serialize)]
+pub struct Choice {
+    /// How it ran: `usual`, `forced` (fused where that was expected to be slower) or `apart` (every kernel by itself).
+    pub way: String,
+    /// Whether it runs so from now on; otherwise its runs are still measured.
+    pub decided: bool,
+    /// The ways that it may run.
+    pub measured: Vec<Way>,
+}
+
+/// What was measured of a way to run a list.
+#[derive(Debug, Serialize)]
+pub struct Way {
+    /// The way.
+    pub way: String,
+    /// Runs that were timed by this program.
+    pub runs: u32,
+    /// The median of their times on the device, in microseconds.
+    pub gpu_us: Option<f64>,
+    /// Whether it was not worth more runs.
+    pub given_up: bool,
+}
+
 /// Where the fused kernels came from: `hit`, `miss`, or `null` where that level was not asked.
 #[derive(Debug, Serialize, Clone, Copy, Default)]
 pub struct Cache {
@@ -278,9 +304,22 @@ impl List {
             trusted: plan.trusted.iter().map(|pair| Trusted::of(pair, &name)).collect(),
             rewrites: rewrites.chain(inlined).chain(reordered).chain(renamed).collect(),
             checks: report.checks.iter().map(Check::from).collect(),
+            choice: report.choice.as_ref().map(Choice::from),
             cache: Cache::of(report),
             time_us: MakingTimes { plan: report.plan_us, jit: report.jit_us, driver: report.driver_us },
         }
+    }
+}
+
+impl From<&ChoiceReport> for Choice {
+    fn from(choice: &ChoiceReport) -> Choice {
+        let measured = choice.measured.iter().map(|one| Way {
+            way: one.way.to_string(),
+            runs: one.runs,
+            gpu_us: one.gpu_time.map(|time| time.as_secs_f64() * 1e6),
+            given_up: one.is_given_up,
+        });
+        Choice { way: choice.way.to_string(), decided: choice.is_decided, measured: measured.collect() }
     }
 }
 

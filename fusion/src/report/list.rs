@@ -2,12 +2,12 @@
 //!
 //! One object for three readers: the user, through the event; the log; and tests.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{BufferId, Members, Report},
+    jit::{BufferId, Members, Report, Way},
     report::outcome::Outcome,
 };
 
@@ -154,6 +154,32 @@ pub struct CheckReport {
     pub detail: String,
 }
 
+/// How a list ran of which the planner does not know how it is fastest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChoiceReport {
+    /// How it ran.
+    pub way: Way,
+    /// Whether that is how it runs from now on; otherwise its runs are still measured.
+    pub is_decided: bool,
+    /// The ways that it may run; without times where an earlier program measured them.
+    pub measured: Vec<WayReport>,
+}
+
+/// What was measured of one way to run a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WayReport {
+    /// The way.
+    pub way: Way,
+    /// Runs that were timed.
+    pub runs: u32,
+    /// The median of their times on the device.
+    pub gpu_time: Option<Duration>,
+    /// Whether it was not worth more runs.
+    pub is_given_up: bool,
+}
+
 /// What became of a fusion list.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -172,6 +198,8 @@ pub struct FusionReport {
     pub steps: Vec<StepReport>,
     /// What comparing fused and unfused came to, where that was asked for.
     pub checks: Vec<CheckReport>,
+    /// How it ran, and what was measured, where the planner does not know how it is fastest.
+    pub choice: Option<ChoiceReport>,
     /// Microseconds spent planning: analysis of pairs, grouping, keys.
     pub plan_us: f64,
     /// Microseconds spent making SPIR-V, over all steps.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    code::{judged::Judged, lowered::RustKernels, memo::Memo, programs::Programs},
+    code::{autotune::Autotune, judged::Judged, lowered::RustKernels, memo::Memo, programs::Programs},
     report::stats::Counters,
     runtime::schedule::Schedule,
     submission::{
@@ -29,6 +29,8 @@ pub(crate) struct ContextInner {
     /// Whether fused code is validated before it is used.
     pub(crate) validate: bool,
     pub(crate) judged: Judged,
+    /// How lists are fastest that the planner does not know that of.
+    pub(crate) autotune: Autotune,
     pub(crate) queues: AtomicU64,
     /// Buffers that are gone and that a known list may still name.
     pub(crate) gone: Mutex<Vec<HandleId>>,

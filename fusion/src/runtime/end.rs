@@ -8,11 +8,11 @@ use std::{
 
 use smallvec::SmallVec;
 
-use super::prepare::Prepared;
+use super::prepare::{Goal, Prepared};
 use crate::{
     code::build::{builder, caught},
     error::{BuildError, Error, Unreadable},
-    jit::PushFlow,
+    jit::{PushFlow, Way},
     options::fusion::FusionProperties,
     replay::{
         known::{Followed, Known},
@@ -100,7 +100,11 @@ impl Remember<'_> {
                 }
                 let routine = Routine::of(context, readies, (entries, writes), &buffers, report)?;
                 let structure = Structure::of(context, entries, &buffers);
+                let is_watched = report
+                    .and_then(|report| report.choice.as_ref())
+                    .is_some_and(|choice| choice.way == Way::Forced);
                 let known = Known::new(context.key, signature, structure, routine, flow.clone());
+                let known = known.watched(is_watched);
                 Some(Noted::Known(Box::new(known), buffers))
             }
             Remember::Kept(slot, buffers, _) if slot.get().is_none() => {
@@ -209,8 +213,9 @@ impl ContextInner {
     /// Prepares the list outside the lock, then submits it and settles its events under it.
     fn run_list(&self, ending: &Ending<'_>, end: &End, kept: Option<Remember<'_>>) -> Result<(), Error> {
         let (queue, list) = (ending.queue, ending.list);
-        let prepared = caught(|| self.prepare(list, end))
-            .unwrap_or_else(|source| Err(Error::Build { kernel: list.label(), source }));
+        let prepared =
+            caught(|| self.prepare(list, end, if kept.is_some() { Goal::Kept } else { Goal::Run }))
+                .unwrap_or_else(|source| Err(Error::Build { kernel: list.label(), source }));
         // Work is never lost for want of a fused kernel.
         let prepared = match (prepared, end) {
             (Err(error), End::Complete(_) | End::Keep(_)) => {
@@ -250,7 +255,10 @@ impl ContextInner {
         let Mode::Recording(list) = mode else { return None };
         let List { followed, spare, .. } = list;
         let followed = followed.as_mut()?;
-        // It may have code that was dropped since.
+        // It may have code that was dropped since, or be one that is timed now and then.
+        if followed.known.is_due() {
+            return None;
+        }
         if !followed.is_whole(properties, self.contents.load(Acquire)) || self.judged.any_dropped() {
             return None;
         }
@@ -301,10 +309,11 @@ impl ContextInner {
         prepared: Prepared,
         remember: Remember<'_>,
     ) -> Result<(), Error> {
-        let Prepared { pieces, mut report, forced, planned, by_numbers, verify: _ } = prepared;
+        let Prepared { pieces, mut report, forced, planned, by_numbers, turn, verify: _ } = prepared;
         report.names = list.names();
         report.kernels = list.kernels();
-        let (lane, profile) = (queue.lane, queue.profiling || self.profiling);
+        let (lane, is_profiled) = (queue.lane, queue.profiling || self.profiling);
+        let profile = is_profiled || turn.is_some();
         let done = if pieces.is_empty() {
             Done::Nothing
         } else {
@@ -320,7 +329,11 @@ impl ContextInner {
             let ran = (&**entries, &*kept);
             let noted = flow
                 .and_then(|flow| Some((remember.note(self, schedule, ran, &readies, Some(&report))?, flow)));
-            let submitted = self.commit(schedule, lane, Work { readies, waits: &waits, profile })?;
+            let mut submitted = self.commit(schedule, lane, Work { readies, waits: &waits, profile })?;
+            if let Some(turn) = turn {
+                self.autotune.ran(turn, &submitted);
+                submitted.profile.take_if(|_| !is_profiled);
+            }
             for &(entry, position, is_kept) in &kept {
                 let entry = &list.entries[entry];
                 let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);

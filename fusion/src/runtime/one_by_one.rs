@@ -82,6 +82,7 @@ impl ContextInner {
             driver_us: steps.iter().map(|step| step.driver_us).sum(),
             steps,
             checks: Vec::new(),
+            choice: None,
             plan_us: 0.0,
             names: list.names(),
         };

@@ -10,13 +10,14 @@ use ahash::AHashSet;
 use super::verify::First;
 use crate::{
     code::{
+        autotune::{Choice, Turn},
         memo::{Numbered, Planned},
         programs::micros,
     },
     error::{BuildError, Error, FusionError},
     jit::{
         self, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, RenameReport,
-        Report, Step, Submission,
+        Report, Step, Submission, Way,
     },
     report::{
         list::{FusionReport, SubmissionReport, names},
@@ -42,13 +43,26 @@ pub(crate) struct Prepared {
     pub(crate) planned: Option<Arc<PushFlow>>,
     /// As planned with numbers in buffers: only where those are the same.
     pub(crate) by_numbers: bool,
+    /// Its time on the device is wanted.
+    pub(crate) turn: Option<Turn>,
     /// Its fused code is to be compared with the unfused on the device, which no run did before.
     pub(crate) verify: Option<First>,
 }
 
+/// What becomes of a list that is prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// It runs, and may become a known one.
+    Run,
+    /// It runs, and the same will be run again unlooked at if it is planned for that.
+    Kept,
+    /// The program records it, and nobody knows when it runs.
+    Recorded,
+}
+
 impl ContextInner {
     /// Finds or builds the code for a list.
-    pub(crate) fn prepare(&self, list: &List, end: &End) -> Result<Prepared, Error> {
+    pub(crate) fn prepare(&self, list: &List, end: &End, goal: Goal) -> Result<Prepared, Error> {
         let properties = match end {
             End::Cancel(by) => return self.prepare_unfused(list, Outcome::Cancelled { by: *by }),
             End::Complete(properties) | End::Keep(properties) => properties,
@@ -59,7 +73,13 @@ impl ContextInner {
         let start = Instant::now();
         let (mut submissions, in_memory, believed) = list.submissions(properties.policy);
         let by_numbers = self.with_numbers(list, &mut submissions, &properties.options())?;
-        let (planned, numbers) = self.plan(list, &submissions, &properties.options())?;
+        let (mut planned, mut numbers) = self.plan(list, &submissions, &properties.options())?;
+        let choice = self.choice(list, &submissions, (end, goal), &planned.plan);
+        let way = choice.as_ref().map_or(Way::Usual, |choice| choice.way);
+        let options = way.options(&properties.options());
+        if way != Way::Usual {
+            (planned, numbers) = self.plan(list, &submissions, &options)?;
+        }
         let (plan, mut report) = (&planned.plan, numbers.report(&planned.plan.report));
         let is_inside = |buffer: BufferId| {
             report.buffers.iter().any(|b| b.buffer == buffer && b.got != Internalization::None)
@@ -72,7 +92,7 @@ impl ContextInner {
         }
         let outcome = outcome(plan);
         let checks = if self.validate {
-            self.judged.validate(&submissions, &properties.options(), (plan, &self.limits), &self.counters)
+            self.judged.validate(&submissions, &options, (plan, &self.limits), &self.counters)
         } else {
             Vec::new()
         };
@@ -101,7 +121,13 @@ impl ContextInner {
         for bound in prepared.pieces.iter_mut().flat_map(|piece| &mut piece.bindings) {
             bound.buffer = numbers.buffer(bound.buffer);
         }
-        prepared.planned = Some(planned.flow.clone());
+        let turn = choice.as_ref().and_then(|choice| choice.turn);
+        // What is still measured is not known: the next run may be another. Nor is what is watched, where it would be known for ever.
+        let stays =
+            |choice: &Choice| choice.report.is_decided && !(goal == Goal::Kept && choice.way == Way::Forced);
+        prepared.planned = choice.as_ref().is_none_or(stays).then(|| planned.flow.clone());
+        prepared.turn = turn;
+        prepared.report.choice = choice.map(|choice| choice.report);
         prepared.by_numbers = by_numbers;
         prepared.report.checks = checks;
         if properties.verify {
@@ -112,6 +138,37 @@ impl ContextInner {
             }
         }
         Ok(prepared)
+    }
+
+    /// How a list runs of which the planner does not know how it is fastest; nothing for any other.
+    fn choice(
+        &self,
+        list: &List,
+        submissions: &[Submission],
+        (end, goal): (&End, Goal),
+        usual: &Plan,
+    ) -> Option<Choice> {
+        let (End::Complete(properties) | End::Keep(properties)) = end else { return None };
+        if !self.autotune.is_on() || properties.no_autotune || !self.programs.keeps() {
+            return None;
+        }
+        let options = properties.options();
+        let mut others = jit::doubts(usual, &options);
+        // What stays inside otherwise is not to be given memory for this.
+        if !list.entries.iter().flat_map(|entry| &entry.buffers).all(|buffer| buffer.has_memory()) {
+            others.retain(|way| *way != Way::Apart);
+        }
+        if others.is_empty() {
+            return None;
+        }
+        let may_measure = goal != Goal::Recorded && !properties.verify && !properties.background;
+        let is_ready = |way: Way| {
+            let Ok((planned, _)) = self.plan(list, submissions, &way.options(&options)) else { return false };
+            let steps = &planned.plan.steps;
+            !self.programs.building(&|step| list.labels(step), steps)
+                && steps.iter().all(|step| self.programs.has(&step.key))
+        };
+        Some(self.autotune.choose(&self.programs, (usual, &options), &others, may_measure, is_ready))
     }
 
     /// Whether a list is planned with the numbers that its buffers hold; they are taken out of the submissions where there is
@@ -221,10 +278,19 @@ impl ContextInner {
             dispatches: reports.len(),
             steps: reports,
             checks: Vec::new(),
+            choice: None,
             plan_us,
             names: Vec::new(),
         };
-        Ok(Prepared { pieces, report, forced: None, planned: None, by_numbers: false, verify: None })
+        Ok(Prepared {
+            pieces,
+            report,
+            forced: None,
+            planned: None,
+            by_numbers: false,
+            turn: None,
+            verify: None,
+        })
     }
 }
 

@@ -414,6 +414,13 @@ impl BufferInner {
         self.is_blank.store(false, Release);
     }
 
+    /// Whether it has its memory already, or needs none.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.texture.is_some()
+            || self.memory.get().is_some()
+            || self.viewed.as_ref().is_some_and(|of| of.has_memory())
+    }
+
     /// The memory, allocated now if it was not yet. Without contents: for who overwrites all of it at once.
     pub(crate) fn allocate(&self) -> Result<&Arc<Memory>, Error> {
         self.filled();

@@ -8,6 +8,7 @@ mod access_patterns;
 mod aliased_views;
 mod around;
 mod arrays;
+mod autotuned;
 mod background_builds;
 mod bad_input;
 mod base_groups;

@@ -47,8 +47,8 @@ const FACTS: usize = 3;
 /// Rounds of a loop of which nothing is known.
 const UNKNOWN_ROUNDS: i128 = 64;
 /// Loads that one invocation may do again, and operations.
-const MOST_LOADS: u64 = 40;
-const MOST_WORK: u64 = 512;
+pub(super) const MOST_LOADS: u64 = 40;
+pub(super) const MOST_WORK: u64 = 512;
 /// Buffers of so many bytes stay in a device's caches, where reading one thing or another makes no difference.
 const CACHED_BYTES: u64 = 4 << 20;
 

@@ -229,6 +229,8 @@ fn once(
     if goes.is_empty() {
         return Err(why_none());
     }
+    let is_idle = |at: usize| list[at].args.is_empty() && rewrite::is_nothing(&list[at].kernel);
+    let idle: Vec<usize> = members.clone().filter(|&at| is_idle(at)).collect();
     let mut why = None;
     let mut tried: SmallVec<[Proposal; 2]> = SmallVec::new();
     let proposed = [Partners::Shared, Partners::Any].into_iter().flat_map(|which| {
@@ -243,11 +245,9 @@ fn once(
         let mut placed = list.to_vec();
         let mut rewrites = Vec::new();
         // What has nothing to do any more, because it is worked out elsewhere, has any shape.
-        for at in
-            members.clone().filter(|&at| list[at].args.is_empty() && rewrite::is_nothing(&list[at].kernel))
-        {
-            placed[at] = inline::idle(&list[at].kernel, proposal.groups, proposal.local)
-                .unwrap_or_else(|| list[at].clone());
+        for &at in &idle {
+            let shaped = inline::idle(&list[at].kernel, proposal.groups, proposal.local);
+            placed[at] = shaped.unwrap_or_else(|| list[at].clone());
         }
         for &(at, flat) in goes.iter().filter(|&&(at, _)| at != proposal.partner) {
             let placed_at = match flat {
@@ -280,7 +280,7 @@ fn once(
             false => grow(&placed, uses, members.clone(), options, limits).map(|grown| *group = grown),
         };
         match grown {
-            Ok(()) => return Ok(Placed::of(list, placed, rewrites, undone)),
+            Ok(()) => return Ok(Placed::of(list, placed, rewrites, &[undone, &idle].concat())),
             Err(rejection) if which == Partners::Shared => {
                 why.get_or_insert(RewriteReason::Rejected(Box::new(rejection.reason)));
             }

@@ -119,6 +119,8 @@ pub struct FuseOptions {
     pub force: bool,
     /// Kernels run in their own order alone: none is rewritten to fuse.
     pub no_rewrites: bool,
+    /// Nothing is fused, because it was measured to be slower: every kernel runs by itself.
+    pub apart: bool,
 }
 
 /// Device limits a plan has to keep.

@@ -5,7 +5,7 @@
 
 use super::number::Number;
 use serde::Serialize;
-pub(crate) use vkfuse::report::json::{BufferOutcome, Cache, Group, Named, Rewrite, Split, Trusted};
+pub(crate) use vkfuse::report::json::{BufferOutcome, Cache, Choice, Group, Named, Rewrite, Split, Trusted};
 
 /// Version of the report, equal to that of the pipeline file.
 pub(crate) const FORMAT: u32 = vkfuse::report::json::FORMAT;
@@ -24,6 +24,7 @@ pub(crate) struct Report {
     pub(crate) buffers: Named<BufferOutcome>,
     pub(crate) trusted: Vec<Trusted>,
     pub(crate) rewrites: Vec<Rewrite>,
+    pub(crate) choice: Option<Choice>,
     pub(crate) cache: Cache,
     pub(crate) time_us: Times,
     /// One entry per repetition.

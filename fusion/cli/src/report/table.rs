@@ -1,6 +1,6 @@
 //! The report for people: what was fused, promoted and split, why, and the times.
 
-use super::json::{Group, Output, Report, Split, Times};
+use super::json::{Choice, Group, Output, Report, Split, Times};
 use std::io::{self, Write};
 
 /// Rows of text whose columns line up.
@@ -71,6 +71,7 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     rewrites.print(out)?;
     inlined.print(out)?;
     print_splits(out, &report.splits, labels)?;
+    print_choice(out, report.choice.as_ref())?;
 
     let mut buffers = Table::new(&["buffer", "promotion asked", "got", "reason"]);
     for (name, buffer) in report.buffers.0.iter().filter(|(_, buffer)| buffer.asked != "none") {
@@ -155,6 +156,24 @@ pub(crate) fn print_splits(out: &mut dyn Write, list: &[Split], labels: &[String
         ]);
     }
     splits.print(out)
+}
+
+/// Prints how a list ran of which the planner does not know how it is fastest.
+pub(crate) fn print_choice(out: &mut dyn Write, choice: Option<&Choice>) -> io::Result<()> {
+    let Some(choice) = choice else { return Ok(()) };
+    let mut ways = Table::new(&["way", "GPU time in µs", "runs", ""]);
+    for one in &choice.measured {
+        let time = one.gpu_us.map_or_else(String::new, |time| format!("{time:.1}"));
+        let is_it = one.way == choice.way;
+        let what = match (is_it, choice.decided, one.given_up) {
+            (true, true, _) => "the fastest",
+            (true, false, _) => "now",
+            (false, _, true) => "given up",
+            _ => "",
+        };
+        ways.row([one.way.clone(), time, one.runs.to_string(), what.to_owned()]);
+    }
+    ways.print(out)
 }
 
 /// Prints the times that were taken.

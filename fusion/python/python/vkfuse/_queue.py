@@ -34,6 +34,7 @@ class _Properties(NamedTuple):
     contract: bool
     background: bool
     verify: bool
+    autotune: bool
 
 
 class Event:
@@ -239,14 +240,16 @@ class Queue:
         contract: bool = False,
         background: bool = False,
         verify: bool = False,
+        autotune: bool = True,
     ) -> Fusion:
         """A list to record: `with queue.fuse() as fused:`.
 
         `keep` keeps it, to be run again (`fused.list`). `force` makes it an error if it does not become one kernel. Without `rewrites`
         every kernel runs in its own order. `trust` takes your word for what cannot be proven, and the report lists it; without
         `barriers` it leaves those out, too. With `contract` the driver may contract float operations across kernels. `background` runs
-        unfused while code is being built. `verify` compares fused and unfused on the device the first time."""
-        properties = _Properties(force, rewrites, barriers, trust, contract, background, verify)
+        unfused while code is being built. `verify` compares fused and unfused on the device the first time. Without
+        `autotune` nothing is measured where the planner does not know how the list is fastest."""
+        properties = _Properties(force, rewrites, barriers, trust, contract, background, verify, autotune)
         return Fusion(self, properties, keep)
 
     @property

@@ -22,6 +22,7 @@ use crate::{
         context::ContextInner,
         end::{End, KeptRun, Told},
         event::EventInner,
+        prepare::Goal,
         queues::StateGuard,
         schedule::{List, Mode, Rule, Schedule},
     },
@@ -151,7 +152,7 @@ impl ContextInner {
             readable(entry, Some(&list))?;
             list.entries.push(entry.clone());
         }
-        let prepared = self.prepare(&list, &End::Complete(kept.properties.clone()))?;
+        let prepared = self.prepare(&list, &End::Complete(kept.properties.clone()), Goal::Recorded)?;
         if prepared.verify.is_some() {
             return Err(not_recordable(
                 "its first run is to be compared with the unfused one; run it once, and record it then",

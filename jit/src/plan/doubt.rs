@@ -1,0 +1,85 @@
+//! In which other ways a list may be faster than as it was planned.
+//!
+//! The planner knows the bytes that its dispatches bind, and a few facts of a kind of device. That says nothing of the order of a gather's
+//! indices, or of how much of a long row a cache still holds when a kernel reads it for the second time. Where a decision hangs on such a thing it
+//! is in doubt, and whoever runs the list may measure. All ways give the same bits, so each of them may be the run that somebody waits for.
+//!
+//! # Guarantees
+//! - where nothing is in doubt, no way but the usual one is named
+
+use super::step::Step;
+use super::submission::{FuseOptions, Policy};
+use super::{Plan, inline};
+use crate::reason::{Reason, RewriteReason};
+
+/// Below this many bytes, what a dispatch takes to start counts for more than what it does: one dispatch is never slower.
+const LEAST_BYTES: u64 = 4 << 20;
+/// A fused work-group that goes through more bytes reads some of them again when no cache close to it has them any more.
+const LONG_BYTES: u64 = 128 << 10;
+
+/// A way to run a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Way {
+    /// As the planner has it.
+    Usual,
+    /// Fused also where the planner expects that to be slower.
+    Forced,
+    /// Every kernel by itself.
+    Apart,
+}
+
+impl Way {
+    /// The options that plan it.
+    #[must_use]
+    pub fn options(self, options: &FuseOptions) -> FuseOptions {
+        match self {
+            Way::Usual => *options,
+            Way::Forced => FuseOptions { force: true, ..*options },
+            Way::Apart => FuseOptions { apart: true, ..*options },
+        }
+    }
+}
+
+impl std::fmt::Display for Way {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Way::Usual => "usual",
+            Way::Forced => "forced",
+            Way::Apart => "apart",
+        })
+    }
+}
+
+/// The ways that may be faster than a plan of the usual one.
+#[must_use]
+pub fn doubts(plan: &Plan, options: &FuseOptions) -> Vec<Way> {
+    let bytes = |step: &Step| step.bindings.iter().fold(0, |sum: u64, bound| sum.saturating_add(bound.len));
+    let total = plan.steps.iter().map(bytes).fold(0, u64::saturating_add);
+    // What is trusted or contracted need not give the same bits in every way.
+    let differs = options.policy != Policy::Prove || options.float != super::FloatMode::Strict;
+    if total < LEAST_BYTES || differs || options.force || options.apart {
+        return Vec::new();
+    }
+    let close = plan.report.splits.iter().any(|split| {
+        matches!(split.reason, Reason::SlowBroadcast { .. }) || split.tried.as_ref().is_some_and(is_close)
+    });
+    let long = plan.steps.iter().filter(|step| step.is_fused()).any(|step| {
+        let groups = step.groups.iter().map(|&count| u64::from(count)).product::<u64>();
+        bytes(step) / groups.max(1) > LONG_BYTES
+    });
+    let ways = [close.then_some(Way::Forced), long.then_some(Way::Apart)];
+    ways.into_iter().flatten().collect()
+}
+
+/// Whether a rewrite was left out for its price alone, and that is not far from what it saves.
+fn is_close(reason: &RewriteReason) -> bool {
+    match reason {
+        RewriteReason::FewRows { .. } | RewriteReason::NotKept { .. } => true,
+        RewriteReason::Rejected(reason) => matches!(**reason, Reason::SlowBroadcast { .. }),
+        RewriteReason::Costs { loads, work, .. } => {
+            *loads <= inline::MOST_LOADS && *work <= inline::MOST_WORK
+        }
+        _ => false,
+    }
+}
