@@ -54,7 +54,11 @@ impl std::fmt::Display for Way {
 /// The ways that may be faster than a plan of the usual one.
 #[must_use]
 pub fn doubts(plan: &Plan, options: &FuseOptions) -> Vec<Way> {
-    let bytes = |step: &Step| step.bindings.iter().fold(0, |sum: u64, bound| sum.saturating_add(bound.len));
+    // Images have no bytes that anybody knows.
+    let bytes = |step: &Step| {
+        let buffers = step.bindings.iter().filter(|bound| bound.kind.texture().is_none());
+        buffers.fold(0, |sum: u64, bound| sum.saturating_add(bound.len))
+    };
     let total = plan.steps.iter().map(bytes).fold(0, u64::saturating_add);
     // What is trusted or contracted need not give the same bits in every way.
     let differs = options.policy != Policy::Prove || options.float != super::FloatMode::Strict;
