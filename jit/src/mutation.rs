@@ -150,6 +150,7 @@ mutants! {
     #[load = true] VariablesKeepTheirValues: "what a local variable starts with is what the item before left in it",
     #[load = true] RoundsAreLonger: "the rounds of a placed row are an item more apart than its work-group is wide",
     #[load = true] RowsGoOn: "a placed grid that is wider than its rows does what is behind them",
+    #[load = true] LinesBeginEarlier: "a kernel that is placed from a later invocation on does something in those before it",
     TailsAreIdle: "items of a placed kernel that its partner has no place for have nothing to do",
     MoreItemsThanThereAre: "a placed kernel does as many items as its partner has places",
     AnyWordIsTheLength: "what a placed kernel divides its item's number by is the length of a row",

@@ -42,6 +42,8 @@ pub(crate) enum Order {
     /// An item an invocation: the one at `(x, y)` does item `y w + x`, if `x < w` and the item is below `n`. Push constants:
     /// `w`, `n`.
     Grid,
+    /// An item an invocation, from one of them on: the invocation `x` of a line does item `x - s`, if `s <= x < e`. Push constants: `s`, `e`.
+    Line,
 }
 
 impl Order {
@@ -49,7 +51,7 @@ impl Order {
     pub(crate) fn words(self) -> u32 {
         match self {
             Order::Rows => 1,
-            Order::Grid => 2,
+            Order::Grid | Order::Line => 2,
         }
     }
 }

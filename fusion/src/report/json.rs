@@ -128,9 +128,9 @@ pub struct Rewrite {
 /// Which invocation does which item.
 #[derive(Debug, Serialize)]
 pub struct Pi {
-    /// `rows`: item `group * length + local + k * work_group.x`; `grid`: item `y * length + x`.
+    /// `rows`: item `group * length + local + k * work_group.x`; `grid`: item `y * length + x`; `line`: item `x - length`.
     pub order: &'static str,
-    /// Elements of a row, or the width of the grid.
+    /// Elements of a row, the width of the grid, or the invocation that does the first item.
     pub length: u32,
     /// Work-group size.
     pub work_group: [u32; 3],
@@ -370,6 +370,7 @@ impl Rewrite {
         let (order, length) = match one.places {
             Places::Rows { length } => ("rows", length),
             Places::Grid { width } => ("grid", width),
+            Places::Line { start } => ("line", start),
         };
         let pi = Pi { order, length, work_group: one.work_group, groups: one.groups, items: one.items };
         Rewrite {

@@ -20,10 +20,13 @@ pub(crate) fn of(
     rewrite: Option<&RewriteReport>,
     invocation: u32,
 ) -> Owner {
-    if let Some(rewrite) = rewrite {
-        return placed(rewrite, invocation);
-    }
-    let local = member.kernel.interface.local_size;
+    let (local, groups, invocation) = match rewrite {
+        Some(RewriteReport { places: Places::Line { start }, work_group, groups, .. }) => {
+            (*work_group, *groups, start + invocation)
+        }
+        Some(rewrite) => return placed(rewrite, invocation),
+        None => (member.kernel.interface.local_size, member.groups, invocation),
+    };
     let size: u32 = local.iter().product();
     let (group, inside) = (invocation / size, invocation % size);
     match placement {
@@ -33,12 +36,12 @@ pub(crate) fn of(
                 let [x, y, _] = counts.map(|count| count.max(1));
                 [n % x, n / x % y, n / x / y]
             };
-            let (group, inside) = (at(group, member.groups), at(inside, local));
+            let (group, inside) = (at(group, groups), at(inside, local));
             let mut item = 0;
             let mut row = 1;
             for d in 0..3 {
                 item += (group[d] * local[d] + inside[d]) * row;
-                row *= member.groups[d] * local[d];
+                row *= groups[d] * local[d];
             }
             let room = step.local_size().iter().product::<u32>() * items;
             Owner { item, group: item / room.max(1) }
@@ -56,6 +59,7 @@ fn placed(rewrite: &RewriteReport, item: u32) -> Owner {
             let (column, row) = (item % width, item / width);
             (row / y * groups + column / x, row % y * x + column % x)
         }
+        Places::Line { start } => ((start + item) / size, (start + item) % size),
     };
     Owner { item: group * size + inside, group }
 }
@@ -65,6 +69,7 @@ pub(crate) fn has_place(rewrite: &RewriteReport, item: u32) -> bool {
     let rows = match rewrite.places {
         Places::Rows { length } => (item / length, rewrite.groups[0]),
         Places::Grid { width } => (item / width, rewrite.groups[1] * rewrite.work_group[1]),
+        Places::Line { start } => (start + item, rewrite.groups[0] * rewrite.work_group[0]),
     };
     rows.0 < rows.1
 }

@@ -28,7 +28,8 @@ const MOST_ITEMS: u128 = 1 << 31;
 ///
 /// The items of a kernel are its invocations `0 … N − 1`, work-group by work-group. Rows: the numbers `r w + j` with `0 ≤ r < R` and
 /// `0 ≤ j < w` are `0 … R w − 1`, once each, and so are the `j` among `l + k L`. Grid: the numbers `y w + x` with `0 ≤ y < Y`
-/// and `0 ≤ x < w` are `0 … Y w − 1`, once each, if the grid is at least `w` wide; those that are not below `N` are left out.
+/// and `0 ≤ x < w` are `0 … Y w − 1`, once each, if the grid is at least `w` wide; those that are not below `N` are left out. Line: the numbers `x - s` with
+/// `s ≤ x < X` are `0 … X − s − 1`, once each.
 pub(super) fn exactly_once(
     list: &[Submission],
     uses: &Uses,
@@ -45,6 +46,10 @@ pub(super) fn exactly_once(
             let rows = u128::from(proposal.groups[1]) * u128::from(proposal.local[1]);
             (rows * u128::from(width), u128::from(width))
         }
+        Places::Line { start } => {
+            let line = product(proposal.groups) * product(proposal.local);
+            (line.saturating_sub(u128::from(start)), u128::from(start))
+        }
     };
     let wrong = RewriteReason::Count { items: items as u64, places: places as u64 };
     let items = if mutant!(OtherDimensionsAreOne) { u128::from(one.groups[0] * size[0]) } else { items };
@@ -58,8 +63,8 @@ pub(super) fn exactly_once(
             return Err(wrong);
         }
     }
-    // A grid leaves out what there is no item for.
-    let is_guarded = matches!(proposal.places, Places::Grid { .. });
+    // A grid leaves out what there is no item for, and so does a line.
+    let is_guarded = !matches!(proposal.places, Places::Rows { .. });
     if places > items && !is_guarded && !mutant!(MoreItemsThanThereAre) {
         return Err(wrong);
     }

@@ -86,6 +86,8 @@ pub(super) struct Proposal {
     pub(super) local: [u32; 3],
     /// The kernel that shares a buffer with the partner goes by whole work-groups.
     pub(super) by_groups: bool,
+    /// The one submission that it is for; nothing if it is for all.
+    pub(super) only: Option<usize>,
 }
 
 /// How a kernel goes through a buffer.
@@ -193,9 +195,8 @@ fn once(
         let interface = &one.kernel.interface;
         interface.item_only && one.groups[1..] == [1, 1] && interface.local_size[1..] == [1, 1]
     };
-    if list[members.clone()].iter().all(is_line) {
-        return Err(None);
-    }
+    // Of these, one may go through a buffer from another element on than the other.
+    let is_shifted = list[members.clone()].iter().all(is_line);
     // What is placed is proven, also where other things are trusted.
     let options = &FuseOptions { policy: Policy::Prove, ..*options };
     let is_placed =
@@ -234,7 +235,10 @@ fn once(
     let mut why = None;
     let mut tried: SmallVec<[Proposal; 2]> = SmallVec::new();
     let proposed = [Partners::Shared, Partners::Any].into_iter().flat_map(|which| {
-        let found = proposals(list, &members, &goes, &view, &is_free, which);
+        let found = match is_shifted {
+            true => shifted(list, &members, &goes, &view, which),
+            false => proposals(list, &members, &goes, &view, &is_free, which),
+        };
         found.into_iter().take(MOST_PARTNERS).map(move |proposal| (which, proposal))
     });
     for (which, proposal) in proposed {
@@ -250,9 +254,10 @@ fn once(
             placed[at] = shaped.unwrap_or_else(|| list[at].clone());
         }
         for &(at, flat) in goes.iter().filter(|&&(at, _)| at != proposal.partner) {
-            let placed_at = match flat {
-                true => Some(proposal),
-                false => proposal.by_groups_of(&list[at]),
+            let placed_at = match (proposal.places, flat) {
+                (Places::Line { .. }, _) => Some(proposal).filter(|proposal| proposal.only == Some(at)),
+                (_, true) => Some(proposal),
+                (_, false) => proposal.by_groups_of(&list[at]),
             };
             let Some(proposal) = placed_at else { continue };
             match place(list, uses, (at, next), &proposal, options, limits) {
@@ -421,7 +426,8 @@ enum Partners {
 impl Proposal {
     /// Whether both come to the same placement.
     fn is_like(&self, other: &Self) -> bool {
-        (self.places, self.groups, self.local) == (other.places, other.groups, other.local)
+        let of = |one: &Self| (one.places, one.groups, one.local, one.only);
+        of(self) == of(other)
     }
 
     /// The same for a kernel of which whole work-groups are a row, if it is not so already.
@@ -484,7 +490,7 @@ fn proposals<'a>(
                 }
             });
             let Some((places, by_groups)) = proposed else { continue };
-            let proposal = Proposal { partner, places, groups: one.groups, local, by_groups };
+            let proposal = Proposal { partner, places, groups: one.groups, local, by_groups, only: None };
             if !found.iter().any(|other| other.is_like(&proposal)) {
                 found.push(proposal);
             }
@@ -493,6 +499,54 @@ fn proposals<'a>(
     let size = |p: &Proposal| p.local.iter().product::<u32>();
     found.sort_by_key(|p| (p.by_groups, if p.by_groups && is_free(p.partner) { size(p) } else { 0 }));
     found
+}
+
+/// What lines of elements would have each other do: of two that go through a buffer element by element, one from a later element on, that one's items
+/// are the other's from there on. Two halves of a buffer, and what goes through the whole.
+fn shifted<'a>(
+    list: &[Submission],
+    members: &std::ops::Range<usize>,
+    goes: &[(usize, bool)],
+    view: &impl Fn(usize) -> Option<&'a View>,
+    which: Partners,
+) -> SmallVec<[Proposal; 2]> {
+    let mut found: SmallVec<[Proposal; 2]> = SmallVec::new();
+    if which == Partners::Any {
+        return found;
+    }
+    for partner in members.clone().rev() {
+        let Some(theirs) = view(partner) else { continue };
+        let (groups, local) = (list[partner].groups, list[partner].kernel.interface.local_size);
+        for &(at, _) in goes.iter().rev().filter(|&&(at, _)| at != partner) {
+            let Some(own) = view(at) else { continue };
+            let Some(start) = starts(list, (at, own), (partner, theirs)) else { continue };
+            let places = Places::Line { start };
+            found.push(Proposal { partner, places, groups, local, by_groups: false, only: Some(at) });
+        }
+    }
+    found
+}
+
+/// How many elements later a submission begins in a buffer than a partner does, where both go through it element by element.
+fn starts(list: &[Submission], (at, own): (usize, &View), (partner, theirs): (usize, &View)) -> Option<u32> {
+    let accesses = |position: usize, view: &View| {
+        let accesses = analysis_of(&list[position]).map_or(&[][..], |analysis| &analysis.accesses);
+        let flat = accesses.iter().zip(&view.forms).filter_map(|(access, form)| {
+            let buffer = list[position].args[access.binding].buffer;
+            Some((buffer, view.stride(form)?, form.offset.constant))
+        });
+        flat.collect::<SmallVec<[_; 4]>>()
+    };
+    let (own, theirs) = (accesses(at, own), accesses(partner, theirs));
+    let found = own.iter().flat_map(|one| theirs.iter().map(move |other| (one, other)));
+    let found = found.filter(|(one, other)| (one.0, one.1) == (other.0, other.1));
+    let mut starts = found.map(|(one, other)| {
+        let later = one.2 - other.2;
+        u32::try_from(later / one.1).ok().filter(|_| later % one.1 == 0)
+    });
+    // Neighbours' elements have no common start.
+    let first = starts.next()??;
+    (first > 0 && starts.all(|start| start == Some(first))).then_some(first)
 }
 
 /// Accesses of a free kernel and of a partner, to one buffer or to elements of one size: how the one goes, the other's form.
@@ -535,14 +589,16 @@ pub(super) fn place(
     let (order, words): (Order, SmallVec<[u32; 2]>) = match places {
         Places::Rows { length } => (Order::Rows, [length].into_iter().collect()),
         Places::Grid { width } => (Order::Grid, [width, items as u32].into_iter().collect()),
+        Places::Line { start } => (Order::Line, [start, start + items as u32].into_iter().collect()),
     };
     let spread = Spread::of(one.groups);
-    let kernel = rewrite::place(&one.kernel, spread, order, local, &widths(one, words[0]))?;
+    let widths = if order == Order::Line { SmallVec::new() } else { widths(one, words[0]) };
+    let kernel = rewrite::place(&one.kernel, spread, order, local, &widths)?;
     let mut push = one.push.clone();
     push.resize(rewrite::words_at(&one.kernel) as usize, 0);
     let words = words.into_iter().chain(spread.counts(one.groups));
     push.extend(words.flat_map(u32::to_le_bytes));
-    let line = matches!(places, Places::Rows { .. });
+    let line = !matches!(places, Places::Grid { .. });
     let groups = if line { [groups.iter().product(), 1, 1] } else { groups };
     let report = RewriteReport {
         submission: at,

@@ -300,6 +300,11 @@ pub enum Places {
         /// Items of a row of the grid.
         width: u32,
     },
+    /// Invocation `x` of a line does item `x - start`, where there is such an item.
+    Line {
+        /// The invocation that does the first one.
+        start: u32,
+    },
 }
 
 impl std::fmt::Display for RewriteReport {
@@ -310,6 +315,7 @@ impl std::fmt::Display for RewriteReport {
                 write!(f, "item group * {length} + local + k * {size}, rows of {length}")
             }
             Places::Grid { width } => write!(f, "item y * {width} + x, rows of {width}"),
+            Places::Line { start } => write!(f, "item x - {start}"),
         }?;
         if self.rounds > 1 {
             write!(f, ", each of {} rounds of its loop an item", self.rounds)?;

@@ -58,7 +58,9 @@ pub(super) fn wrap(
         ids.replace(&mut writer, block)?;
     }
     let place = [writer.fresh(), writer.fresh()];
-    quotient::replace(&mut writer, &mut function, item, place, widths);
+    if order != Order::Line {
+        quotient::replace(&mut writer, &mut function, item, place, widths);
+    }
     let variables = variables(&mut writer, &mut function, &mut head)?;
     match order {
         Order::Rows => {
@@ -66,6 +68,7 @@ pub(super) fn wrap(
             rows(&mut writer, &mut function, (variables, head), (item, place), words, (dim, local[dim]));
         }
         Order::Grid => grid(&mut writer, &mut function, (variables, head), (item, place), words),
+        Order::Line => line(&mut writer, &mut function, (variables, head), (item, place), words),
     }
     writer.shape(local);
     Ok(writer.finish(function))
@@ -278,8 +281,6 @@ fn grid(
     words: &[Pushed],
 ) {
     let u32 = writer.u32();
-    let [entry, exit] = std::array::from_fn(|_| writer.fresh());
-    let body = label_of(function);
     let mut code = variables;
     writer.component_as(&mut code, BuiltIn::GlobalInvocationId, 0, x);
     writer.component_as(&mut code, BuiltIn::GlobalInvocationId, 1, y);
@@ -289,10 +290,40 @@ fn grid(
     code.push(Instruction::new(Op::IAdd, Some(u32), Some(item), [row, x].map(Operand::IdRef).to_vec()));
     let in_row = writer.compare(&mut code, x, width);
     let in_range = writer.compare(&mut code, item, total);
-    let boolean = writer.bool();
-    let both = writer.fresh();
     let in_row = if mutant!(RowsGoOn) { in_range } else { in_row };
-    let parts = [in_row, in_range].map(Operand::IdRef).to_vec();
+    guarded(writer, function, (code, head), [in_row, in_range]);
+}
+
+/// `if (x >= s && x < e) body(x - s)`.
+fn line(
+    writer: &mut Writer,
+    function: &mut Function,
+    (variables, head): (Vec<Instruction>, Vec<Instruction>),
+    (item, [_, x]): (Word, [Word; 2]),
+    words: &[Pushed],
+) {
+    let u32 = writer.u32();
+    let mut code = variables;
+    writer.component_as(&mut code, BuiltIn::GlobalInvocationId, 0, x);
+    let start = writer.load(&mut code, words[0]);
+    let end = writer.load(&mut code, words[1]);
+    code.push(Instruction::new(Op::ISub, Some(u32), Some(item), [x, start].map(Operand::IdRef).to_vec()));
+    let is_behind = writer.test(&mut code, Op::UGreaterThanEqual, x, start);
+    let is_before = writer.compare(&mut code, x, end);
+    let is_behind = if mutant!(LinesBeginEarlier) { is_before } else { is_behind };
+    guarded(writer, function, (code, head), [is_behind, is_before]);
+}
+
+/// Does the body where two conditions hold.
+fn guarded(
+    writer: &mut Writer,
+    function: &mut Function,
+    (mut code, head): (Vec<Instruction>, Vec<Instruction>),
+    conditions: [Word; 2],
+) {
+    let [entry, exit, both] = std::array::from_fn(|_| writer.fresh());
+    let (body, boolean) = (label_of(function), writer.bool());
+    let parts = conditions.map(Operand::IdRef).to_vec();
     code.push(Instruction::new(Op::LogicalAnd, Some(boolean), Some(both), parts));
     let merge = vec![Operand::IdRef(exit), Operand::SelectionControl(SelectionControl::NONE)];
     code.push(writer.effect(Op::SelectionMerge, merge));

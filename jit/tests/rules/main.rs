@@ -29,6 +29,7 @@ mod numbers;
 mod order;
 mod packed;
 mod placed_grids;
+mod placed_lines;
 mod placed_rounds;
 mod placement;
 mod promotion;

@@ -176,6 +176,7 @@ fn kernel(picture: &Picture<'_>, submission: usize) -> Node {
     lines.extend(placed.map(|one| match one.places {
         Places::Rows { length } => format!("done in rows of {length}"),
         Places::Grid { width } => format!("done in lines of {width}"),
+        Places::Line { start } => format!("done from item {start} on"),
     }));
     lines.extend(gone.then(|| "does not run: worked out where it is read".to_owned()));
     let hint = after.map_or_else(String::new, |barrier| {
