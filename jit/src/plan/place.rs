@@ -86,8 +86,6 @@ pub(super) struct Proposal {
     pub(super) local: [u32; 3],
     /// The kernel that shares a buffer with the partner goes by whole work-groups.
     pub(super) by_groups: bool,
-    /// The one submission that it is for; nothing if it is for all.
-    pub(super) only: Option<usize>,
 }
 
 /// How a kernel goes through a buffer.
@@ -255,7 +253,7 @@ fn once(
         }
         for &(at, flat) in goes.iter().filter(|&&(at, _)| at != proposal.partner) {
             let placed_at = match (proposal.places, flat) {
-                (Places::Line { .. }, _) => Some(proposal).filter(|proposal| proposal.only == Some(at)),
+                (Places::Line { .. }, _) => proposal.from_start(list, at, &view),
                 (_, true) => Some(proposal),
                 (_, false) => proposal.by_groups_of(&list[at]),
             };
@@ -426,8 +424,21 @@ enum Partners {
 impl Proposal {
     /// Whether both come to the same placement.
     fn is_like(&self, other: &Self) -> bool {
-        let of = |one: &Self| (one.places, one.groups, one.local, one.only);
+        // Where a line begins depends on whose it is.
+        let whose = |one: &Self| matches!(one.places, Places::Line { .. }).then_some(one.partner);
+        let of = |one: &Self| (one.places, one.groups, one.local, whose(one));
         of(self) == of(other)
+    }
+
+    /// The same for a kernel that begins in a buffer at a later element than the partner.
+    fn from_start<'a>(
+        self,
+        list: &[Submission],
+        at: usize,
+        view: &impl Fn(usize) -> Option<&'a View>,
+    ) -> Option<Self> {
+        let start = starts(list, (at, view(at)?), (self.partner, view(self.partner)?))?;
+        Some(Self { places: Places::Line { start }, ..self })
     }
 
     /// The same for a kernel of which whole work-groups are a row, if it is not so already.
@@ -490,7 +501,7 @@ fn proposals<'a>(
                 }
             });
             let Some((places, by_groups)) = proposed else { continue };
-            let proposal = Proposal { partner, places, groups: one.groups, local, by_groups, only: None };
+            let proposal = Proposal { partner, places, groups: one.groups, local, by_groups };
             if !found.iter().any(|other| other.is_like(&proposal)) {
                 found.push(proposal);
             }
@@ -516,12 +527,13 @@ fn shifted<'a>(
     }
     for partner in members.clone().rev() {
         let Some(theirs) = view(partner) else { continue };
-        let (groups, local) = (list[partner].groups, list[partner].kernel.interface.local_size);
-        for &(at, _) in goes.iter().rev().filter(|&&(at, _)| at != partner) {
-            let Some(own) = view(at) else { continue };
-            let Some(start) = starts(list, (at, own), (partner, theirs)) else { continue };
-            let places = Places::Line { start };
-            found.push(Proposal { partner, places, groups, local, by_groups: false, only: Some(at) });
+        let begins = |at: usize| {
+            at != partner && view(at).is_some_and(|own| starts(list, (at, own), (partner, theirs)).is_some())
+        };
+        if goes.iter().any(|&(at, _)| begins(at)) {
+            let (groups, local) = (list[partner].groups, list[partner].kernel.interface.local_size);
+            let places = Places::Line { start: 0 };
+            found.push(Proposal { partner, places, groups, local, by_groups: false });
         }
     }
     found

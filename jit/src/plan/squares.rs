@@ -199,8 +199,7 @@ impl Tile {
             && local.iter().product::<u32>() <= limits.max_work_group_invocations;
         // Most invocations of a line have an element.
         let is_full = u64::from(groups[0]) * u64::from(local[0]) * 3 <= u64::from(width) * 4;
-        let proposal =
-            Proposal { partner, places: Places::Grid { width }, groups, local, by_groups: false, only: None };
+        let proposal = Proposal { partner, places: Places::Grid { width }, groups, local, by_groups: false };
         (fits && is_full).then_some(proposal)
     }
 }
