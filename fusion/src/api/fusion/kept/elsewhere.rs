@@ -100,8 +100,8 @@ impl ContextInner {
         origin.kept.get(key).made_again(routine, submitted.point);
         let said = if in_force { routine.said(&with) } else { routine.ran(&with) };
         if is_same {
-            let is_owned =
-                is_owned || of(Places(!changed)).all(|(_, buffer)| buffer.shared.owner.is(origin.id));
+            let new = !changed & !if is_owned { known } else { 0 };
+            let is_owned = of(Places(new)).all(|(_, buffer)| buffer.shared.owner.is(origin.id));
             let places = if in_force { known | !changed } else { 0 };
             let owned = owns.filter(|_| is_owned);
             *kept.rest.get(key) = Rest { places, contents: before, owned, reads: rest.reads };
