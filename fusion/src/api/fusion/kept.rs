@@ -299,7 +299,8 @@ impl FusedList {
         context.run_kept(queue, &self.inner)
     }
 
-    /// Starts a list that differs from this one in buffers or scalars. This one stays as it is.
+    /// Starts a list that differs from this one in buffers or scalars, to be kept ([`Rebind::finish`]) or run once ([`Rebind::run`]).
+    /// This one stays as it is.
     ///
     /// Other buffers are not planned for again, and other scalars only where indices, conditions or numbers of rounds are made of
     /// them, or where others than before are equal.
