@@ -17,7 +17,7 @@ pub(crate) const SETS: usize = 400;
 const MEBIBYTE: usize = 1 << 18;
 
 /// Every case.
-pub(crate) const NAMES: [&str; 9] = [
+pub(crate) const NAMES: [&str; 10] = [
     "same_buffers",
     "profiled",
     "other_scalars",
@@ -25,6 +25,7 @@ pub(crate) const NAMES: [&str; 9] = [
     "fresh_buffers",
     "kept",
     "kept_other_buffers",
+    "kept_rebound",
     "kept_other_scalars",
     "unfused",
 ];
@@ -110,7 +111,8 @@ pub(crate) fn shared_inputs(context: &Context, count: usize) -> Vec<Box<dyn FnMu
 /// - `fresh_buffers`: as `same_buffers`, with a new output and three new temporaries each time, of 1 MiB each, which are dropped
 ///   before the next time;
 /// - `kept`: a kept list is run again;
-/// - `kept_other_buffers`: a kept list gets another input and output, and is run;
+/// - `kept_other_buffers`: a kept list is run with another input and output;
+/// - `kept_rebound`: a list is made of a kept one with another input and output, and is run;
 /// - `kept_other_scalars`: a kept list of four kernels with an input and a factor each gets other factors, and is run;
 /// - `unfused`: the four submissions by themselves.
 pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event + Send> {
@@ -148,17 +150,17 @@ pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event + 
             let list = keep(&queue, || drop(chain.submit()));
             Box::new(move || list.run().expect("a run"))
         }
-        "kept_other_buffers" => {
+        "kept_other_buffers" | "kept_rebound" => {
             let (first, others): (Chain, Vec<Chain>) =
                 (chain(&queue), (0..SETS).map(|_| chain(&queue)).collect());
             let list = keep(&queue, || drop(first.submit()));
-            let mut at = 0;
+            let (mut at, rebound) = (0, name == "kept_rebound");
             Box::new(move || {
                 at = (at + 1) % SETS;
                 let other = &others[at];
-                let list =
+                let with =
                     list.rebind().buffer(first.input(), other.input()).buffer(first.out(), other.out());
-                list.finish().and_then(|list| list.run()).expect("a run")
+                if rebound { with.finish().and_then(|list| list.run()) } else { with.run() }.expect("a run")
             })
         }
         "kept_other_scalars" => {

@@ -8,7 +8,7 @@ use ash::vk;
 use vkfuse::{CacheOptions, Context, ContextOptions};
 use vulkano::{
     VulkanLibrary, VulkanObject,
-    buffer::{Buffer, BufferCreateInfo, BufferUsage},
+    buffer::{Buffer, BufferCreateInfo, BufferUsage, Subbuffer},
     command_buffer::{
         CommandBuffer, CommandBufferBeginInfo, CommandBufferLevel, CommandBufferUsage,
         RecordingCommandBuffer, allocator::StandardCommandBufferAllocator,
@@ -50,6 +50,8 @@ pub(crate) struct RawSubmit {
     bound: Bound,
     /// The set of `bound`, and others over as many other buffers, to go round.
     sets: Vec<vk::DescriptorSet>,
+    /// The buffers of each set, by binding.
+    buffers: Vec<[vk::DescriptorBufferInfo; 5]>,
     at: usize,
     /// For commands that are recorded again.
     again: [(vk::CommandPool, vk::CommandBuffer); 2],
@@ -69,13 +71,13 @@ impl RawSubmit {
         } else {
             device.fns().khr_synchronization2.queue_submit2_khr
         };
-        let (commands, bound, sets) = record(&device, &queue);
+        let (commands, bound, sets, buffers) = record(&device, &queue);
         let flags = [vk::CommandPoolCreateFlags::TRANSIENT, vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER];
         let again = flags.map(|flags| own_buffer(&device, &queue, flags));
         let info =
             SemaphoreCreateInfo { semaphore_type: SemaphoreType::Timeline, ..SemaphoreCreateInfo::default() };
         let timeline = Semaphore::new(device.clone(), info).expect("a semaphore");
-        RawSubmit { commands, bound, sets, at: 0, again, timeline, value: 0, submit, queue, device }
+        RawSubmit { commands, bound, sets, buffers, at: 0, again, timeline, value: 0, submit, queue, device }
     }
 
     /// Submits it and waits as this crate does: polling for a short while except on the processor.
@@ -92,6 +94,19 @@ impl RawSubmit {
     pub(crate) fn run_on_others(&mut self, reset: Reset) {
         self.at = (self.at + 1) % self.sets.len();
         self.record_and_submit(reset, self.sets[self.at]);
+    }
+
+    /// The same, as who did not know the buffers before: all are written into one set first.
+    pub(crate) fn run_on_new(&mut self, reset: Reset) {
+        self.at = (self.at + 1) % self.sets.len();
+        let write = [vk::WriteDescriptorSet::default()
+            .dst_set(self.sets[0])
+            .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
+            .buffer_info(&self.buffers[self.at])];
+        let update = self.device.fns().v1_0.update_descriptor_sets;
+        // SAFETY: the earlier run is complete, and the five bindings of the set are storage buffers of the same stages.
+        unsafe { update(self.device.handle(), 1, write.as_ptr(), 0, std::ptr::null()) };
+        self.record_and_submit(reset, self.sets[0]);
     }
 
     fn record_and_submit(&mut self, reset: Reset, set: vk::DescriptorSet) {
@@ -185,7 +200,9 @@ fn own_buffer(
     (pool, commands)
 }
 
-fn record(device: &Arc<Device>, queue: &Arc<Queue>) -> (CommandBuffer, Bound, Vec<vk::DescriptorSet>) {
+type Recorded = (CommandBuffer, Bound, Vec<vk::DescriptorSet>, Vec<[vk::DescriptorBufferInfo; 5]>);
+
+fn record(device: &Arc<Device>, queue: &Arc<Queue>) -> Recorded {
     let bytes = std::fs::read(workloads::shader("chain/fused")).expect("a checked-in kernel");
     let words: Vec<u32> =
         bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
@@ -200,16 +217,27 @@ fn record(device: &Arc<Device>, queue: &Arc<Queue>) -> (CommandBuffer, Bound, Ve
     let pipeline = ComputePipeline::new(device.clone(), None, info).expect("a pipeline");
 
     let memory = Arc::new(StandardMemoryAllocator::new_default(device.clone()));
-    let buffer = |binding| {
+    let buffer = |_| {
         let info = BufferCreateInfo { usage: BufferUsage::STORAGE_BUFFER, ..BufferCreateInfo::default() };
         let allocation = AllocationCreateInfo::default();
-        let buffer = Buffer::new_slice::<f32>(memory.clone(), info, allocation, ELEMENTS.into());
-        WriteDescriptorSet::buffer(binding, buffer.expect("a buffer"))
+        Buffer::new_slice::<f32>(memory.clone(), info, allocation, ELEMENTS.into()).expect("a buffer")
     };
+    let all: Vec<[_; 5]> = (0..=SETS).map(|_| [0; 5].map(buffer)).collect();
+    let write =
+        |(binding, buffer): (u32, &Subbuffer<[f32]>)| WriteDescriptorSet::buffer(binding, buffer.clone());
     let allocator = Arc::new(StandardDescriptorSetAllocator::new(device.clone(), Default::default()));
     let of = &layout.set_layouts()[0];
-    let set = |_| DescriptorSet::new(allocator.clone(), of.clone(), (0..5).map(buffer), []).expect("a set");
-    let sets: Vec<_> = (0..=SETS).map(set).collect();
+    let set = |buffers: &[_; 5]| {
+        DescriptorSet::new(allocator.clone(), of.clone(), (0..).zip(buffers).map(write), []).expect("a set")
+    };
+    let sets: Vec<_> = all.iter().map(set).collect();
+    let info = |buffer: &Subbuffer<[f32]>| {
+        vk::DescriptorBufferInfo::default()
+            .buffer(buffer.buffer().handle())
+            .offset(buffer.offset())
+            .range(buffer.size())
+    };
+    let infos = all.iter().map(|buffers| buffers.each_ref().map(info)).collect();
 
     let allocator = Arc::new(StandardCommandBufferAllocator::new(device.clone(), Default::default()));
     let begin = CommandBufferBeginInfo {
@@ -230,7 +258,7 @@ fn record(device: &Arc<Device>, queue: &Arc<Queue>) -> (CommandBuffer, Bound, Ve
         let bound = Bound { pipeline: pipeline.handle(), layout: layout.handle() };
         let handles = sets.iter().map(|set| set.handle()).collect();
         // They have to outlive it, and live as long as the program here.
-        std::mem::forget((sets, pipeline));
-        (commands, bound, handles)
+        std::mem::forget((sets, all, pipeline));
+        (commands, bound, handles, infos)
     }
 }

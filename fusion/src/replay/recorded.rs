@@ -11,11 +11,14 @@
 //! What has to come before a tape is not known when it is made, so there is one for each kind of barrier that it may have
 //! to start with. Barriers between its own dispatches are part of it.
 
-use std::sync::{
-    Arc,
-    atomic::{
-        AtomicU64,
-        Ordering::{Acquire, Release},
+use std::{
+    borrow::Borrow,
+    sync::{
+        Arc,
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Release},
+        },
     },
 };
 
@@ -25,6 +28,7 @@ use crate::{
     error::Error,
     report::list::Said,
     submission::{
+        buffer::BufferInner,
         device::Device,
         graph::{Graph, Mark, Stage, Touch},
         identity::{HandleId, QueueId},
@@ -66,7 +70,7 @@ pub(crate) struct TakeState {
     /// Whether there was a run: the next one is worth a tape.
     ran: bool,
     /// Push constants of every run on these buffers, where they are others than the script's.
-    own: Option<Pushes>,
+    pub(crate) own: Option<Pushes>,
     /// The hardware queue of the tapes.
     lane: Option<u32>,
     /// By the barrier that comes first.
@@ -79,6 +83,20 @@ pub(crate) struct TakeState {
     pub(crate) said: Option<Arc<Said>>,
     /// A queue that owned all of its memory when so many memories had been taken from their owners.
     pub(crate) owned: Option<(QueueId, u64)>,
+}
+
+/// Reads that run after run makes of the same memories, in the graph as one piece of work.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SameReads {
+    mark: Mark,
+    /// The places of the buffers, as bits.
+    places: u64,
+}
+
+/// Whether a place is one of some, as bits.
+#[inline]
+fn is_in(places: u64, place: u32) -> bool {
+    place < u64::BITS && places >> place & 1 == 1
 }
 
 impl Take {
@@ -160,10 +178,15 @@ impl Replay {
     }
 
     /// The memories of the script, allocated now if they were not yet, and filled with zeros where that can make a difference.
-    fn memories(&self, buffers: &Buffers, graph: &mut Graph, memories: &mut Resources) -> Result<(), Error> {
+    fn memories<B: Borrow<Arc<BufferInner>>>(
+        &self,
+        buffers: &[B],
+        graph: &mut Graph,
+        memories: &mut Resources,
+    ) -> Result<(), Error> {
         // A loop, and not `collect`, which is a call for each of them here.
         for (place, all) in &self.bound {
-            let buffer = &buffers[*place as usize];
+            let buffer: &BufferInner = buffers[*place as usize].borrow();
             memories.push(if *all && buffer.texture.is_none() {
                 Resource::Buffer(buffer.unfilled()?.clone())
             } else {
@@ -174,9 +197,23 @@ impl Replay {
     }
 
     /// What it touches, on certain buffers.
-    pub(crate) fn touches_on<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
-        let memory = |place: u32| buffers[place as usize].shared.id;
-        self.touches.iter().map(move |(place, touch)| Touch { memory: memory(*place), ..*touch })
+    pub(crate) fn touches_on<'a, B: Borrow<Arc<BufferInner>>>(
+        &'a self,
+        buffers: &'a [B],
+    ) -> impl Iterator<Item = Touch> + 'a {
+        self.touches_of(buffers, |_| true)
+    }
+
+    /// Some of what it touches, on certain buffers.
+    #[inline]
+    fn touches_of<'a, B: Borrow<Arc<BufferInner>>>(
+        &'a self,
+        buffers: &'a [B],
+        is_it: impl Fn(u32) -> bool + 'a,
+    ) -> impl Iterator<Item = Touch> + 'a {
+        let memory = |place: u32| buffers[place as usize].borrow().shared.id;
+        let touches = self.touches.iter().filter(move |(place, _)| is_it(*place));
+        touches.map(move |(place, touch)| Touch { memory: memory(*place), ..*touch })
     }
 
     /// The script on certain buffers, to be recorded for the program. Nobody knows when the program executes it, so all of
@@ -217,12 +254,12 @@ impl Replay {
 
     /// Makes the submission on certain buffers, of which this is known.
     #[inline(never)]
-    pub(crate) fn play(
+    pub(crate) fn play<B: Borrow<Arc<BufferInner>>>(
         &self,
         device: &Device,
         graph: &mut Graph,
         lane: u32,
-        (buffers, take, pushes): (&Buffers, &mut TakeState, Option<&Pushes>),
+        (buffers, take, pushes): (&[B], &mut TakeState, Option<&Pushes>),
         profile: bool,
     ) -> Result<Submitted, Error> {
         if take.lane != Some(lane) {
@@ -240,29 +277,26 @@ impl Replay {
             graph.repeated(mark, submitted.point, barrier.is_some());
             return Ok(submitted);
         }
+        if !again {
+            // What ran once is no more likely than not to run on these again.
+            graph.repeat_no_more(take.mark.take());
+            let on = (buffers, pushes.or(take.own.as_ref()));
+            let submitted = self.play_once(device, graph, lane, on, None, profile)?;
+            (take.ran, take.lane) = (true, Some(lane));
+            return Ok(submitted);
+        }
         device.refresh(graph);
         // What is filled now is filled by a submission of its own, which comes before this one.
-        let mut memories = Resources::new();
-        self.memories(buffers, graph, &mut memories)?;
+        self.memories(buffers, graph, &mut Resources::new())?;
         let mut batch = graph.begin(lane);
         let needs = graph.add_all(&mut batch, &self.label, Stage::Compute, self.touches_on(buffers));
-        let submitted = if again {
-            let tape = self.tape(device, graph, lane, needs.barrier, (buffers, take));
-            tape.and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits, profile)?))
-        } else {
-            let queue = device.gpu.queue(lane as usize);
-            let pushes = pushes.or(take.own.as_ref());
-            let played = Played { script: &self.script, first: needs.barrier, pushes };
-            queue.submit_script(played, &mut memories, &needs.waits, profile).map_err(Error::from)
-        };
-        match submitted {
+        let tape = self.tape(device, graph, lane, needs.barrier, (buffers, take));
+        match tape.and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits, profile)?)) {
             Ok(submitted) => {
-                (take.ran, take.lane) = (true, Some(lane));
-                let all = self.bound.iter().filter(|(_, all)| *all);
-                all.for_each(|(place, _)| buffers[*place as usize].filled());
-                // What ran once is no more likely than not to run on these again.
-                let of = (take.mark, !again || !needs.waits.is_empty());
-                take.mark = graph.commit_repeatable(&batch, submitted.point, of);
+                self.filled(buffers);
+                take.lane = Some(lane);
+                graph.repeat_no_more(take.mark.take());
+                take.mark = graph.commit_repeatable(&batch, submitted.point, !needs.waits.is_empty());
                 Ok(submitted)
             }
             Err(error) => {
@@ -272,15 +306,92 @@ impl Replay {
         }
     }
 
+    /// Makes the submission on buffers of which nothing is known, but perhaps that certain reads are those of an earlier run: of all
+    /// places but some, as bits.
+    pub(crate) fn play_once<B: Borrow<Arc<BufferInner>>>(
+        &self,
+        device: &Device,
+        graph: &mut Graph,
+        lane: u32,
+        (buffers, pushes): (&[B], Option<&Pushes>),
+        same: Option<(&mut Option<SameReads>, u64)>,
+        profile: bool,
+    ) -> Result<Submitted, Error> {
+        device.refresh(graph);
+        // What is filled now is filled by a submission of its own, which comes before this one.
+        let mut memories = Resources::new();
+        self.memories(buffers, graph, &mut memories)?;
+        let mut batch = graph.begin(lane);
+        let (slot, others) = same.map_or((None, 0), |(slot, others)| (Some(slot), others));
+        let same = slot.as_deref().copied().flatten().filter(|same| graph.repeat(same.mark, lane).is_some());
+        let places = same.map_or(0, |same| same.places & !others);
+        let touches = self.touches_of(buffers, move |place| !is_in(places, place));
+        let needs = graph.add_all(&mut batch, &self.label, Stage::Compute, touches);
+        let played = Played { script: &self.script, first: needs.barrier, pushes };
+        let queue = device.gpu.queue(lane as usize);
+        match queue.submit_script(played, &mut memories, &needs.waits, profile) {
+            Ok(submitted) => {
+                self.filled(buffers);
+                // First, so that it is not swept up as complete.
+                if let Some(same) = same {
+                    graph.repeated(same.mark, submitted.point, false);
+                }
+                graph.commit(&batch, submitted.point);
+                if let (None, Some(slot)) = (same, slot) {
+                    let waited = !needs.waits.is_empty();
+                    *slot = self.same_reads(graph, lane, (buffers, !others), (submitted.point, waited));
+                }
+                Ok(submitted)
+            }
+            Err(error) => {
+                graph.roll_back(&batch);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Puts the reads of certain places in force once more, as a piece of work of their own that can be repeated: of buffers that
+    /// no other has bytes in common with, and that are not written here, so that nothing but these reads is about their memories.
+    fn same_reads<B: Borrow<Arc<BufferInner>>>(
+        &self,
+        graph: &mut Graph,
+        lane: u32,
+        (buffers, among): (&[B], u64),
+        (point, waited): (Point, bool),
+    ) -> Option<SameReads> {
+        let mut places = 0;
+        for place in self.touches.iter().map(|(place, _)| *place).filter(|place| is_in(among, *place)) {
+            let is_written = self.touches.iter().any(|(of, touch)| *of == place && touch.writes);
+            if !is_written && !buffers[place as usize].borrow().stands_alone() {
+                places |= 1 << place;
+            }
+        }
+        if places == 0 {
+            return None;
+        }
+        let mut batch = graph.begin(lane);
+        let reads = self.touches_of(buffers, |place| is_in(places, place));
+        // What they have to come after, the run came after.
+        let _ = graph.add_all(&mut batch, &self.label, Stage::Compute, reads);
+        let mark = graph.commit_repeatable(&batch, point, waited)?;
+        Some(SameReads { mark, places })
+    }
+
+    /// Notes that what is certainly written as a whole needs no zeros any more.
+    fn filled<B: Borrow<Arc<BufferInner>>>(&self, buffers: &[B]) {
+        let all = self.bound.iter().filter(|(_, all)| *all);
+        all.for_each(|(place, _)| buffers[*place as usize].borrow().filled());
+    }
+
     /// The recording that starts with a barrier.
     #[inline]
-    fn tape<'a>(
+    fn tape<'a, B: Borrow<Arc<BufferInner>>>(
         &self,
         device: &Device,
         graph: &mut Graph,
         lane: u32,
         barrier: Option<Barrier>,
-        (buffers, take): (&Buffers, &'a mut TakeState),
+        (buffers, take): (&[B], &'a mut TakeState),
     ) -> Result<&'a Arc<Tape>, Error> {
         let slot = slot(barrier);
         let tape = match take.tapes[slot].take() {

@@ -1,10 +1,13 @@
 //! A run that can be made again on any buffers: what is submitted, and what else happens with it.
 
-use std::sync::Arc;
+use std::{borrow::Borrow, sync::Arc};
 
 use smallvec::SmallVec;
 
-use super::{recorded::Replay, structure::place_of};
+use super::{
+    recorded::Replay,
+    structure::{Places, place_of},
+};
 use crate::{
     error::Unreadable,
     jit::{self, BufferId, Numbers},
@@ -13,7 +16,8 @@ use crate::{
         outcome::Outcome,
     },
     submission::{
-        device::Device, entry::Entry, graph::Graph, identity::Span, ready::Readies, signature::Buffers,
+        buffer::BufferInner, device::Device, entry::Entry, graph::Graph, identity::Span, ready::Readies,
+        signature::Buffers,
     },
 };
 
@@ -40,13 +44,19 @@ struct Effect {
 
 impl Effect {
     /// Makes it so.
-    fn apply(&self, buffers: &Buffers) {
-        let buffer = &buffers[self.place as usize];
+    fn apply(&self, buffer: &BufferInner) {
         if self.inside {
             buffer.lost(self.span, Unreadable::Internalized);
         } else {
             buffer.written(self.span);
         }
+    }
+
+    /// Whether it is known to be so.
+    #[inline]
+    fn is_so(&self, buffer: &BufferInner) -> bool {
+        let contents = &buffer.shared.contents;
+        if self.inside { contents.are_inside(self.span) } else { contents.are_good() }
     }
 }
 
@@ -91,9 +101,13 @@ impl Routine {
 
     /// Whether buffers hold the numbers that it was planned with.
     #[inline]
-    pub(crate) fn finds_its_numbers(&self, buffers: &Buffers, graph: &Graph) -> bool {
+    pub(crate) fn finds_its_numbers<B: Borrow<Arc<BufferInner>>>(
+        &self,
+        buffers: &[B],
+        graph: &Graph,
+    ) -> bool {
         self.numbers.iter().all(|(place, start, numbers)| {
-            let memory = &buffers[*place as usize].shared;
+            let memory = &buffers[*place as usize].borrow().shared;
             graph.holds(memory, *start).is_some_and(|bytes| numbers.are_in(bytes))
         })
     }
@@ -108,16 +122,28 @@ impl Routine {
         self.report.is_some()
     }
 
+    /// Whether what happens to contents with a run is known to be so already, of these places.
+    #[inline]
+    pub(crate) fn is_in_force<B: Borrow<Arc<BufferInner>>>(&self, buffers: &[B], places: Places) -> bool {
+        let is_so = |effect: &Effect| effect.is_so(buffers[effect.place as usize].borrow());
+        self.effects.iter().all(|effect| !places.has(effect.place) || is_so(effect))
+    }
+
     /// What happens to contents with a run, and what its report says.
-    pub(crate) fn ran(&self, buffers: &Buffers) -> Arc<Said> {
-        self.effects.iter().for_each(|effect| effect.apply(buffers));
+    pub(crate) fn ran<B: Borrow<Arc<BufferInner>>>(&self, buffers: &[B]) -> Arc<Said> {
+        self.effects.iter().for_each(|effect| effect.apply(buffers[effect.place as usize].borrow()));
+        self.said(buffers)
+    }
+
+    /// What is said of a run.
+    pub(crate) fn said<B: Borrow<Arc<BufferInner>>>(&self, buffers: &[B]) -> Arc<Said> {
         Arc::new(Said { outcome: self.outcome.clone(), report: self.report_on(buffers) })
     }
 
-    fn report_on(&self, buffers: &Buffers) -> Option<Reported> {
+    fn report_on<B: Borrow<Arc<BufferInner>>>(&self, buffers: &[B]) -> Option<Reported> {
         let of = self.report.clone()?;
-        let (mut is, mut named) = (SmallVec::new(), Vec::new());
-        for (place, buffer) in buffers.iter().enumerate() {
+        let (mut is, mut named) = (SmallVec::with_capacity(buffers.len()), Vec::new());
+        for (place, buffer) in buffers.iter().map(B::borrow).enumerate() {
             is.push(buffer.shared.id.planned());
             if let Some(name) = buffer.given_name() {
                 named.push((place, name));

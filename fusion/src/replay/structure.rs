@@ -3,7 +3,7 @@
 //! Byte ranges stay as they are: the buffers that may take each other's place start where their memory does, and one over
 //! the user's memory has no other in its place.
 
-use std::sync::Arc;
+use std::{borrow::Borrow, iter, ops::Range, sync::Arc};
 
 use smallvec::SmallVec;
 
@@ -15,6 +15,7 @@ use crate::submission::{
 #[derive(Debug)]
 pub(crate) struct Structure {
     listed: Vec<Listed>,
+    reads: Vec<Read>,
 }
 
 /// A submission.
@@ -24,8 +25,8 @@ struct Listed {
     entry: Entry,
     /// The number of the buffer of each touch.
     places: SmallVec<[u32; 8]>,
-    /// What it reads, but for what submissions before it certainly write.
-    reads: SmallVec<[Read; 4]>,
+    /// What it reads, but for what submissions before it certainly write: its part of all.
+    reads: Range<usize>,
 }
 
 /// An access that reads.
@@ -35,6 +36,37 @@ struct Read {
     span: Span,
     /// What earlier submissions certainly write of the same memory.
     written: SmallVec<[Span; 1]>,
+}
+
+/// Which buffers of a list are looked at, by their numbers, as bits. Those for which there is no bit always are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Places(pub(crate) u64);
+
+impl Places {
+    /// All.
+    pub(crate) const ALL: Places = Places(u64::MAX);
+
+    #[inline]
+    pub(crate) fn has(self, place: u32) -> bool {
+        place >= u64::BITS || self.0 >> place & 1 == 1
+    }
+
+    /// These of so many.
+    #[inline]
+    pub(crate) fn of(self, count: usize) -> impl Iterator<Item = usize> + Clone {
+        let (mut bits, mut rest) = (self.0, u64::BITS as usize..count);
+        if count < u64::BITS as usize {
+            bits &= (1 << count) - 1;
+        }
+        iter::from_fn(move || {
+            if bits == 0 {
+                return rest.next();
+            }
+            let place = bits.trailing_zeros();
+            bits &= bits - 1;
+            Some(place as usize)
+        })
+    }
 }
 
 /// The number of a buffer of a list.
@@ -47,12 +79,15 @@ impl Structure {
     /// The structure of a list with these buffers.
     pub(crate) fn of(device: &Device, entries: &[Entry], buffers: &Buffers) -> Structure {
         let place = |buffer: &Arc<BufferInner>| place_of(buffers, buffer) as u32;
+        let mut reads = Vec::new();
         let listed = entries.iter().enumerate().map(|(at, entry)| {
             let places: SmallVec<[u32; 8]> = entry.buffers.iter().map(place).collect();
-            let reads = Read::of(device, &entries[..at], entry, &places);
+            let before = reads.len();
+            reads.extend(Read::of(device, &entries[..at], entry, &places));
+            let reads = before..reads.len();
             Listed { entry: Entry { buffers: SmallVec::new(), ..entry.clone() }, places, reads }
         });
-        Structure { listed: listed.collect() }
+        Structure { listed: listed.collect(), reads }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -95,10 +130,19 @@ impl Structure {
         entry.touches.iter().zip(places).map(move |(touch, place)| Touch { memory: memory(place), ..*touch })
     }
 
+    /// Whether all submissions find something readable in these places.
+    pub(crate) fn all_readable<B: Borrow<Arc<BufferInner>>>(&self, buffers: &[B], places: Places) -> bool {
+        self.reads
+            .iter()
+            .all(|read| !places.has(read.place) || read.is_readable(buffers[read.place as usize].borrow()))
+    }
+
     /// Whether a submission finds something readable in buffers, now that the list would run.
     #[inline]
     pub(crate) fn readable<'a>(&self, at: usize, buffer: impl Fn(usize) -> &'a BufferInner) -> bool {
-        self.listed[at].reads.iter().all(|read| read.is_readable(buffer(read.place as usize)))
+        self.reads[self.listed[at].reads.clone()]
+            .iter()
+            .all(|read| read.is_readable(buffer(read.place as usize)))
     }
 }
 

@@ -1,6 +1,9 @@
 //! Making a run again: submitting what is known, and what else happens with it.
 
-use std::sync::{Arc, atomic::Ordering::Acquire};
+use std::{
+    borrow::Borrow,
+    sync::{Arc, atomic::Ordering::Acquire},
+};
 
 use crate::{
     error::Error,
@@ -10,19 +13,16 @@ use crate::{
     },
     report::list::Said,
     runtime::{context::ContextInner, queues::QueueCell, schedule::Past},
-    submission::{
-        graph::Graph,
-        signature::{Buffers, View},
-    },
+    submission::{buffer::BufferInner, graph::Graph, signature::View},
     vk::{Point, Pushes, Submitted},
 };
 
 /// A run that is to be made again.
-pub(crate) struct Run<'a> {
+pub(crate) struct Run<'a, B> {
     pub(crate) routine: &'a Routine,
     /// What a known list was planned for. A kept list has its own rules.
     pub(crate) views: &'a [View],
-    pub(crate) buffers: &'a Buffers,
+    pub(crate) buffers: &'a [B],
     /// Push constants of its dispatches, where they are others than those it was planned with.
     pub(crate) pushes: Option<&'a Pushes>,
     /// What is known of runs on these, if anything is.
@@ -49,11 +49,11 @@ impl ContextInner {
     /// note ([`Past::made_again`]).
     // What is made again and again has no call on its way, and its answer stays where it is.
     #[inline(always)]
-    pub(crate) fn perform<'a>(
+    pub(crate) fn perform<'a, B: Borrow<Arc<BufferInner>>>(
         &self,
         graph: &mut Graph,
         queue: &QueueCell,
-        run: &Run<'_>,
+        run: &Run<'_, B>,
         known: &'a mut TakeState,
     ) -> Result<(Submitted, &'a Arc<Said>), Error> {
         let Run { routine, buffers, pushes, .. } = *run;
@@ -68,22 +68,24 @@ impl ContextInner {
             }
         };
         let said = self.come_into_force(run, known);
-        if tracing::level_enabled!(tracing::Level::INFO) && routine.is_of_list() {
-            log_run(queue, routine);
-        }
+        tell(queue, routine);
         Ok((submitted, said))
     }
 
     /// Does to contents what a run does, unless one is in force, and tells what is said of it.
     #[inline]
-    pub(crate) fn come_into_force<'a>(&self, run: &Run<'_>, known: &'a mut TakeState) -> &'a Arc<Said> {
+    pub(crate) fn come_into_force<'a, B: Borrow<Arc<BufferInner>>>(
+        &self,
+        run: &Run<'_, B>,
+        known: &'a mut TakeState,
+    ) -> &'a Arc<Said> {
         let &Run { routine, views, buffers, take, .. } = run;
         let before = self.contents.load(Acquire);
         if take.is_some_and(|take| take.is_in_force(before)) {
             return known.said.get_or_insert_with(|| routine.ran(buffers));
         }
         let said = known.said.insert(routine.ran(buffers));
-        let as_planned = || views.iter().zip(buffers).all(|(view, buffer)| view.is_of(buffer));
+        let as_planned = || views.iter().zip(buffers).all(|(view, buffer)| view.is_of(buffer.borrow()));
         if let Some(take) = take
             && self.contents.load(Acquire) == before
             && as_planned()
@@ -91,6 +93,14 @@ impl ContextInner {
             take.settle(before);
         }
         said
+    }
+}
+
+/// Tells the log of a run that was made again.
+#[inline]
+pub(crate) fn tell(queue: &QueueCell, routine: &Routine) {
+    if tracing::level_enabled!(tracing::Level::INFO) && routine.is_of_list() {
+        log_run(queue, routine);
     }
 }
 

@@ -10,7 +10,7 @@
 //! # Refuses
 //! - whatever would break one of these, with the names of the buffers
 
-use std::{ptr, sync::Arc};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -29,6 +29,9 @@ pub(crate) struct Changes<'a> {
     /// Push constants of submissions, as bytes.
     pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
 }
+
+/// The buffers of a list after changes.
+pub(crate) type Exchanged<'a> = SmallVec<[&'a Arc<BufferInner>; 8]>;
 
 /// The promotions that each buffer of a list asked for as the list was recorded.
 #[derive(Debug)]
@@ -55,9 +58,22 @@ impl Shape {
     }
 
     /// The buffers after changes of buffers that leave everything else as it is: none over the user's memory, which has
-    /// bytes in common with others and starts anywhere. Nothing where it is not as simple as that.
-    pub(crate) fn exchange(&self, buffers: &Buffers, changes: &Changes<'_>) -> Option<Buffers> {
-        let mut places: SmallVec<[usize; 4]> = SmallVec::new();
+    /// bytes in common with others and starts anywhere. Nothing where it is not as simple as that. Also which are other ones, of the
+    /// first 64, as bits.
+    pub(crate) fn exchange<'a>(
+        &self,
+        buffers: &'a Buffers,
+        changes: &Changes<'a>,
+    ) -> Option<(Exchanged<'a>, u64)> {
+        let mut changed = 0;
+        let mut with: Exchanged<'_> = match &buffers[..] {
+            all @ [first, ..] if all.len() <= 8 => {
+                let mut with = SmallVec::from_buf_and_len([first; 8], all.len());
+                with.iter_mut().zip(all).for_each(|(with, buffer)| *with = buffer);
+                with
+            }
+            all => all.iter().collect(),
+        };
         for (old, new) in &changes.buffers {
             let place = place(buffers, old)?;
             let promote = new.promote();
@@ -69,15 +85,12 @@ impl Shape {
             if !fits {
                 return None;
             }
-            places.push(place);
+            with[place] = *new;
+            changed |= 1u64.checked_shl(place as u32).unwrap_or(0);
         }
-        let mut with = Buffers::new();
-        for (place, buffer) in buffers.iter().enumerate() {
-            let new = places.iter().rposition(|of| *of == place);
-            with.push(new.map_or(buffer, |new| changes.buffers[new].1).clone());
-        }
-        let is_once = |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).count() < 2;
-        changes.buffers.iter().all(|(_, new)| is_once(new)).then_some(with)
+        let is_twice =
+            |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).nth(1).is_some();
+        changes.buffers.iter().all(|(_, new)| !is_twice(new)).then_some((with, changed))
     }
 
     /// Applies the changes to a list on these buffers.
@@ -149,9 +162,9 @@ impl Shape {
 }
 
 /// The number of a buffer.
-fn place(buffers: &Buffers, buffer: &BufferInner) -> Option<usize> {
+fn place(buffers: &Buffers, buffer: &Arc<BufferInner>) -> Option<usize> {
     // By their places: those that it is not need not be looked at.
-    buffers.iter().position(|known| ptr::eq(&**known, buffer))
+    buffers.iter().position(|known| Arc::ptr_eq(known, buffer))
 }
 
 fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Error> {

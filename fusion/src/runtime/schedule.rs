@@ -59,7 +59,7 @@ pub(crate) struct Schedule {
     pub(crate) orphans: Tasks,
     next: u64,
     /// How often a memory was taken from its owner.
-    revoked: u64,
+    pub(crate) revoked: u64,
 }
 
 /// What a queue has listed and done.

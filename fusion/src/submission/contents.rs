@@ -40,7 +40,7 @@ impl SharedContents {
     /// Why the range cannot be read, if it cannot.
     #[inline]
     pub(crate) fn unreadable(&self, range: Span) -> Option<Unreadable> {
-        if self.any.load(Ordering::Acquire) { self.lock().unreadable(range) } else { None }
+        if self.are_good() { None } else { self.lock().unreadable(range) }
     }
 
     /// As [`SharedContents::unreadable`], once these ranges were written.
@@ -56,7 +56,7 @@ impl SharedContents {
 
     /// The part of the range that cannot be read is good again: it was written. Whether that changed anything.
     pub(crate) fn written(&self, range: Span) -> bool {
-        if !self.any.load(Ordering::Acquire) {
+        if self.are_good() {
             return false;
         }
         let mut ranges = self.lock();
@@ -66,11 +66,21 @@ impl SharedContents {
         changed
     }
 
+    /// Whether all of it can be read, so that nothing changes where some is written.
+    #[inline]
+    pub(crate) fn are_good(&self) -> bool {
+        !self.any.load(Ordering::Acquire)
+    }
+
+    /// Whether a fused kernel is known to have kept the range to itself. It may be so and not be known here.
+    #[inline]
+    pub(crate) fn are_inside(&self, range: Span) -> bool {
+        (range.start, range.end) == (0, self.inside_up_to.load(Ordering::Acquire))
+    }
+
     /// The range holds nothing that may be read. Whether that is new.
     pub(crate) fn lost(&self, range: Span, why: Unreadable) -> bool {
-        if why == Unreadable::Internalized
-            && (range.start, range.end) == (0, self.inside_up_to.load(Ordering::Acquire))
-        {
+        if why == Unreadable::Internalized && self.are_inside(range) {
             return false;
         }
         let mut ranges = self.lock();

@@ -25,8 +25,10 @@ use crate::{
 
 mod dot;
 mod known;
+mod live;
 mod works;
 
+use live::Live;
 pub(crate) use works::Mark;
 use works::{Line, Work, WorkId, Works};
 
@@ -102,8 +104,8 @@ pub(crate) struct Batch {
     lane: u32,
     /// Each with where its touches end.
     works: SmallVec<[(WorkId, usize); 2]>,
-    /// Of all of them, in order.
-    touches: Touches,
+    /// Of all of them, in order, with the places of their memories.
+    touches: SmallVec<[(Touch, u32); 8]>,
     synced_before: [[u64; 2]; 2],
 }
 
@@ -111,11 +113,9 @@ pub(crate) struct Batch {
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     works: Works,
-    live: HashMap<MemoryId, SmallVec<[Access; 3]>, ByNumber>,
+    live: Live,
     lanes: Vec<Lane>,
     position: u64,
-    /// How many memories there may be in `live` before those without pending work are dropped.
-    sweep_at: usize,
     /// What small buffers hold.
     known: HashMap<MemoryId, known::Known, ByNumber>,
     /// How many memories there may be in `known` before those that are gone are dropped.
@@ -123,11 +123,6 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// The accesses of a memory that are in force.
-    fn live(&self, memory: MemoryId) -> &[Access] {
-        self.live.get(&memory).map_or(&[], |accesses| accesses)
-    }
-
     #[inline]
     fn lane(&mut self, lane: u32) -> &mut Lane {
         let index = lane as usize;
@@ -146,7 +141,7 @@ impl Graph {
     #[inline]
     pub(crate) fn begin(&mut self, lane: u32) -> Batch {
         let synced_before = self.lane(lane).synced;
-        Batch { lane, works: SmallVec::new(), touches: Touches::new(), synced_before }
+        Batch { lane, works: SmallVec::new(), touches: SmallVec::new(), synced_before }
     }
 
     /// Adds a piece of work to a submission and says what it needs.
@@ -179,11 +174,11 @@ impl Graph {
         let mut from = [false; 2];
         let first = batch.touches.len();
         for touch in touches {
-            batch.touches.push(touch);
+            batch.touches.push((touch, self.live.place(touch.memory)));
         }
         let (before, own) = batch.touches.split_at(first);
-        for touch in own {
-            for access in self.live(touch.memory).iter().filter(|access| access.conflicts(touch)) {
+        for (touch, place) in own {
+            for access in self.live.at(*place).iter().filter(|access| access.conflicts(touch)) {
                 let work = self.works.get(access.work);
                 if !is_done(&self.lanes, work.point) {
                     work.order(lane, stage, &synced, &mut from, &mut needs);
@@ -191,7 +186,7 @@ impl Graph {
             }
             let mut start = 0;
             for (work, end) in &batch.works {
-                if before[start..*end].iter().any(|earlier| earlier.conflicts(touch)) {
+                if before[start..*end].iter().any(|(earlier, _)| earlier.conflicts(touch)) {
                     self.works.get(*work).order(lane, stage, &synced, &mut from, &mut needs);
                 }
                 start = *end;
@@ -208,10 +203,8 @@ impl Graph {
         if let Some(barrier) = needs.barrier {
             self.synced(lane, barrier, position - 1);
         }
-        let point = Point { queue: lane, value: u64::MAX };
-        let (label, number) = (label.clone(), position);
-        let work = Work { label, stage, point, position, number, ordered: false, again: false, accesses: 0 };
-        batch.works.push((self.works.add(work), batch.touches.len()));
+        let work = self.works.add(label, (lane, stage), position);
+        batch.works.push((work, batch.touches.len()));
         needs
     }
 
@@ -256,12 +249,12 @@ impl Graph {
             let own = self.works.get_mut(*work);
             (own.point, own.accesses) = (point, touches.len() as u32);
             let line = own.line();
-            for touch in touches {
-                self.put(*work, line, touch);
+            for (touch, place) in touches {
+                self.put(*work, line, touch, *place);
             }
             self.works.drop_unused(*work);
         }
-        if self.live.len() > self.sweep_at {
+        if self.live.is_crowded() {
             self.sweep();
         }
     }
@@ -269,28 +262,29 @@ impl Graph {
     /// Puts an access in force, and drops those that are complete and those that it makes superfluous: whoever conflicts with those conflicts with it
     /// too, and it is ordered after them. Without this a buffer that is used all the time and never waited for would
     /// collect accesses without end.
-    fn put(&mut self, work: WorkId, line: Line, touch: &Touch) {
+    fn put(&mut self, work: WorkId, line: Line, touch: &Touch, place: u32) {
         self.forget(touch);
-        let (works, lanes) = (&mut self.works, &self.lanes);
-        let accesses = self.live.entry(touch.memory).or_default();
+        let (works, lanes, accesses) = (&mut self.works, &self.lanes, self.live.at_mut(place, touch.memory));
         let is_crowded = accesses.len() > CROWD;
-        accesses.retain(|old| {
-            if old.work == work {
-                return true;
-            }
-            let (covered, conflicts) = (touch.span.covers(old.span), old.conflicts(touch));
-            let earlier = works.get_mut(old.work);
+        let mut at = 0;
+        // Their order does not matter.
+        while let Some(old) = accesses.get(at) {
+            let (of, conflicts) = (old.work, old.conflicts(touch));
+            let earlier = works.get_mut(of);
             // A later read stands for an earlier one only where one barrier would order both.
             let stands_for = || touch.writes || (!old.writes && earlier.line() == line);
+            let is_superfluous = || touch.span.covers(old.span) && stands_for();
             // What is repeated is repeated with all that it has in force.
             let is_repeated = earlier.again && !conflicts && !is_crowded;
-            let stays = is_repeated || !(is_done(lanes, earlier.point) || (covered && stands_for()));
-            earlier.again &= stays && !conflicts;
-            if !stays {
-                works.release(old.work);
+            if of == work || is_repeated || !(is_superfluous() || is_done(lanes, earlier.point)) {
+                earlier.again &= of == work || !conflicts;
+                at += 1;
+            } else {
+                earlier.again = false;
+                works.release(of);
+                accesses.swap_remove(at);
             }
-            stays
-        });
+        }
         accesses.push(Access { work, span: touch.span, reads: touch.reads, writes: touch.writes });
     }
 
@@ -312,23 +306,23 @@ impl Graph {
     /// Drops everything that is complete.
     pub(crate) fn sweep(&mut self) {
         let (works, lanes) = (&mut self.works, &self.lanes);
-        self.live.retain(|_, accesses| {
-            for at in (0..accesses.len()).rev() {
-                let work = accesses[at].work;
+        self.live.sweep(|accesses| {
+            let mut at = 0;
+            while let Some(work) = accesses.get(at).map(|access| access.work) {
                 if is_done(lanes, works.get(work).point) {
                     works.release(work);
-                    accesses.remove(at);
+                    accesses.swap_remove(at);
+                } else {
+                    at += 1;
                 }
             }
-            !accesses.is_empty()
         });
-        self.sweep_at = (2 * self.live.len()).max(256);
     }
 
     /// The points of pending work that conflicts with an access from outside the graph, such as the host's.
     pub(crate) fn conflicts(&self, touch: &Touch) -> SmallVec<[Point; 4]> {
         let mut points: SmallVec<[Point; 4]> = SmallVec::new();
-        for access in self.live(touch.memory) {
+        for access in self.live.of(touch.memory) {
             let point = self.works.get(access.work).point;
             if !access.conflicts(touch) || is_done(&self.lanes, point) {
                 continue;
@@ -349,16 +343,8 @@ fn is_done(lanes: &[Lane], point: Point) -> bool {
 /// Submissions that are made again and again.
 impl Graph {
     /// Puts in force, as [`commit`](Graph::commit) does, a submission of one piece of work, and gives a mark of it if it waited
-    /// for nothing, so that it may be repeated. What it takes the place of is repeated no more.
-    pub(crate) fn commit_repeatable(
-        &mut self,
-        batch: &Batch,
-        point: Point,
-        (before, waited): (Option<Mark>, bool),
-    ) -> Option<Mark> {
-        if let Some(Work { again, .. }) = before.and_then(|mark| self.works.find(mark)) {
-            *again = false;
-        }
+    /// for nothing, so that it may be repeated.
+    pub(crate) fn commit_repeatable(&mut self, batch: &Batch, point: Point, waited: bool) -> Option<Mark> {
         self.commit(batch, point);
         match &*batch.works {
             [(work, 1..)] if !waited => {
@@ -367,6 +353,13 @@ impl Graph {
                 Some(Mark { work, number: *number })
             }
             _ => None,
+        }
+    }
+
+    /// Notes that a submission is not repeated any more: another one takes its place.
+    pub(crate) fn repeat_no_more(&mut self, mark: Option<Mark>) {
+        if let Some(Work { again, .. }) = mark.and_then(|mark| self.works.find(mark)) {
+            *again = false;
         }
     }
 
@@ -394,7 +387,7 @@ impl Graph {
 
     /// Notes that what is in force on a memory must not be repeated without a look at what it writes.
     fn disturb(&mut self, memory: MemoryId) {
-        for access in self.live.get(&memory).into_iter().flatten() {
+        for access in self.live.of(memory) {
             self.works.get_mut(access.work).again = false;
         }
     }

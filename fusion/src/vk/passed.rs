@@ -80,6 +80,9 @@ impl Gpu {
 
     /// The buffers that a script needs.
     pub(super) fn passed_to(&self, played: Played<'_>) -> Result<Passed, DeviceError> {
+        if !played.script.passes {
+            return Ok(Passed::new());
+        }
         self.pass(played.parts().map(|(part, push)| (&*part.pipeline, push)))
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct Script {
     gpu: u64,
     pub(super) parts: Vec<Part>,
     needs: Needs,
+    /// Whether a part has arguments in a buffer of their own.
+    pub(super) passes: bool,
 }
 
 /// Push constants, dispatch by dispatch.
@@ -99,6 +101,18 @@ impl<'a> Played<'a> {
     }
 }
 
+impl Binding {
+    /// Checks what is bound; whether the host may look at it.
+    #[cold]
+    fn check(&self, gpu: &GpuInner, on: &[Resource]) -> Result<bool, DeviceError> {
+        let Binding { at, kind, place, offset, len } = *self;
+        match on.get(place) {
+            Some(resource) => check::bound(gpu, (at, kind), resource, (offset, len)),
+            None => Err(DeviceError::Binding { at, problem: "is of a memory that was not given" }),
+        }
+    }
+}
+
 impl Script {
     fn check(&self, gpu: &GpuInner, on: &[Resource]) -> Result<Needs, DeviceError> {
         if self.gpu != gpu.id {
@@ -107,23 +121,17 @@ impl Script {
         let mut needs = self.needs;
         let align = gpu.caps.limits().storage_offset_align.max(1);
         for part in &self.parts {
-            for Binding { at, kind, place, offset, len } in &part.bindings {
-                let Some(resource) = on.get(*place) else {
-                    return Err(DeviceError::Binding {
-                        at: *at,
-                        problem: "is of a memory that was not given",
-                    });
-                };
+            for binding in &part.bindings[..] {
                 // How much may be bound was checked with the dispatch; where, depends on the memory.
-                needs.host |= match (resource, kind) {
-                    (Resource::Buffer(memory), BindingKind::Storage)
-                        if memory.has(gpu.id, *offset, *len)
-                            && (memory.base() + offset) & (align - 1) == 0 =>
-                    {
-                        memory.host_may_look()
-                    }
-                    _ => check::bound(gpu, (*at, *kind), resource, (*offset, *len))?,
-                };
+                if let Binding { kind: BindingKind::Storage, place, offset, len, .. } = binding
+                    && let Some(Resource::Buffer(memory)) = on.get(*place)
+                    && memory.has(gpu.id, *offset, *len)
+                    && (memory.base() + offset) & (align - 1) == 0
+                {
+                    needs.host |= memory.host_may_look();
+                } else {
+                    needs.host |= binding.check(gpu, on)?;
+                }
             }
         }
         Ok(needs)
@@ -158,7 +166,8 @@ impl Gpu {
             parts.push(Part { barrier, pipeline, bindings, push, groups });
         }
         needs.host = false;
-        Ok(Some(Script { gpu: self.0.id, parts, needs }))
+        let passes = parts.iter().any(|part: &Part| part.pipeline.push_buffer().is_some());
+        Ok(Some(Script { gpu: self.0.id, parts, needs, passes }))
     }
 }
 

@@ -1,14 +1,14 @@
 //! A command buffer with what its commands refer to: descriptor sets, and everything that must stay alive.
 
-use std::{ptr, sync::Arc};
+use std::{mem, ptr, sync::Arc};
 
 use ash::vk;
 use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::Device};
 
 use super::{
-    Command, DeviceError, Memory, Pipeline, Resource, Script, Texture, check::Needs, gpu::GpuInner,
-    passed::Passed, script::Recordable,
+    Command, DeviceError, Memory, Pipeline, Resource, Resources, Script, Texture, check::Needs,
+    gpu::GpuInner, passed::Passed, script::Recordable,
 };
 
 /// What the commands keep alive.
@@ -24,7 +24,7 @@ pub(super) struct Sheet {
     commands: vk::CommandBuffer,
     pub(super) sets: SetPool,
     keeps: Vec<Keep>,
-    script: Option<Arc<Script>>,
+    script: Option<(Arc<Script>, Resources)>,
 }
 
 /// A descriptor pool, large enough for one recording. Null until one needs it.
@@ -74,11 +74,7 @@ impl Sheet {
         let commands = match what {
             Recordable::Commands(commands) => commands,
             Recordable::Script(played, on) => {
-                self.script = Some(played.script.clone());
-                self.keeps.reserve(on.len());
-                for resource in on.drain(..) {
-                    self.keeps.push(keep(resource));
-                }
+                self.script = Some((played.script.clone(), mem::take(on)));
                 return;
             }
         };

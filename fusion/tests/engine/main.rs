@@ -20,6 +20,7 @@ mod inlining;
 mod input_forms;
 mod kept_beside;
 mod kept_lists;
+mod kept_once;
 mod kernel_artifacts;
 mod known_lists;
 mod known_lists_differ;

@@ -1,6 +1,6 @@
 //! Lists that are kept and run again.
 
-use vkfuse::{BufferId, CancelCause, Error, FusedList, FusionError, FusionProperties};
+use vkfuse::{BufferId, CancelCause, Error, FusedList, FusionError, FusionProperties, Rebind};
 
 use super::{
     calls::unless_lost,
@@ -67,8 +67,9 @@ impl World<'_> {
         changed: Option<(usize, usize)>,
     ) -> Checked {
         let Some(number) = pick.checked_rem(self.kept.len()).filter(|_| self.strict) else { return Ok(()) };
-        let Kept { list, calls, ids, .. } = &self.kept[number];
-        let (mut list, mut calls) = (list.clone(), calls.clone());
+        let Kept { list, calls, ids, queue: own } = &self.kept[number];
+        let (first, own, mut calls) = (list.clone(), *own, calls.clone());
+        let mut list = first.clone();
         let same = |touches: &[Touch]| touches.iter().map(|touch| touch.id).eq(ids.iter().copied());
         if calls.is_empty() || !same(&touches(&calls, memory)) {
             return Ok(());
@@ -80,7 +81,13 @@ impl World<'_> {
         if calls.iter().any(|call| call.is_racy(memory)) {
             return Ok(());
         }
-        let result = list.run_on(&self.slots[queue].queue);
+        let result = match changed {
+            // Every second one without a list of its own.
+            Some(pair) if own == queue && (pair.0 + pair.1 + pick).is_multiple_of(2) => {
+                with(&first, &calls, memory, pair).run()
+            }
+            _ => list.run_on(&self.slots[queue].queue),
+        };
         let touches = touches(&calls, memory);
         self.observe(&touches, Some(queue), Rule::Conflict, CancelCause::OtherQueue);
         let lost = touches.iter().any(|touch| touch.reads && memory[touch.buffer].is_lost(&touch.range));
@@ -120,6 +127,20 @@ fn shares_alike(calls: &[Call], memory: &[Memory], old: usize, new: usize) -> bo
     )
 }
 
+/// The list with another buffer or another scalar, which is that of its first call by now.
+fn with<'a>(
+    list: &'a FusedList,
+    calls: &[Call],
+    memory: &'a [Memory],
+    (old, new): (usize, usize),
+) -> Rebind<'a> {
+    let (old, new) = (old % memory.len(), new % memory.len());
+    match &calls[0] {
+        call if old == new => list.rebind().push(0, &[call.count() as u32, call.factor]),
+        _ => list.rebind().buffer(&memory[old].real, &memory[new].real),
+    }
+}
+
 /// The list on another buffer or with another scalar; nothing where that has to be refused.
 fn change(
     list: &FusedList,
@@ -134,8 +155,7 @@ fn change(
             return Ok(None);
         };
         call.factor += 1;
-        let push = [call.count() as u32, call.factor];
-        let changed = list.rebind().push(0, &push).finish();
+        let changed = with(list, calls, memory, (old, new)).finish();
         return changed.map(Some).map_err(|error| format!("another scalar: {error}"));
     }
     let has = |buffer: usize| calls.iter().any(|call| call.uses(buffer));
@@ -144,7 +164,7 @@ fn change(
         && calls.iter().flat_map(|call| call.asked_of(old)).all(|asked| asked == memory[new].property)
         && shares_alike(calls, memory, old, new)
         && !calls.iter().any(|call| call.kind == Kind::Address);
-    match list.rebind().buffer(&memory[old].real, &memory[new].real).finish() {
+    match with(list, calls, memory, (old, new)).finish() {
         Ok(changed) if fits => {
             calls.iter_mut().for_each(|call| call.replace(old, new));
             Ok(Some(changed))

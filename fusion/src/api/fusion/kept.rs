@@ -14,7 +14,10 @@ use crate::{
     code::build::builder,
     error::{Error, FusionError},
     options::fusion::FusionProperties,
-    replay::{recorded::Take, structure::Structure},
+    replay::{
+        recorded::Take,
+        structure::{Places, Structure},
+    },
     report::{
         list::Said,
         outcome::{CancelCause, Outcome},
@@ -34,11 +37,13 @@ use crate::{
         graph::{Graph, Touches},
         signature::Buffers,
     },
-    vk::Under,
+    vk::{Pushes, Under},
 };
 
+mod elsewhere;
 mod record;
 
+use elsewhere::Rest;
 pub use record::Recorded;
 
 /// A fusion list that was completed and kept: it can be run again without being recorded again. A handle; clones are the
@@ -90,6 +95,8 @@ pub(crate) struct Kept {
     take: Take,
     /// What the events of its latest runs share.
     of_runs: Under<Option<Arc<EventInner>>>,
+    /// What is known of its buffers, for runs with others in place of some.
+    rest: Under<Rest>,
 }
 
 /// Push constants, as kernels take them, by place.
@@ -119,6 +126,12 @@ impl KeptList {
     fn push<'a>(&'a self, others: &'a OtherPushes, at: usize) -> &'a [u8] {
         let other = others.iter().find(|(place, _)| *place == at);
         other.map_or_else(|| self.structure.push(at), |(_, push)| push)
+    }
+
+    /// What its dispatches are passed, where some have others than this list.
+    fn passes(&self, others: &OtherPushes) -> Option<Pushes> {
+        let run = self.routine.get().filter(|_| !others.is_empty())?;
+        Some(run.flow.pushes(|at| self.push(others, at)).collect())
     }
 }
 
@@ -188,8 +201,7 @@ impl Kept {
     }
 
     fn readable(&self) -> bool {
-        let buffer = |place: usize| &*self.buffers[place];
-        (0..self.list.structure.len()).all(|at| self.list.structure.readable(at, buffer))
+        self.list.structure.all_readable(&self.buffers, Places::ALL)
     }
 
     /// How often somebody was told an address in each buffer.
@@ -233,11 +245,10 @@ impl FusedList {
     }
 
     fn on(family: Arc<Family>, (list, pushes): (Arc<KeptList>, OtherPushes), buffers: Buffers) -> FusedList {
-        let passed = |run: &KeptRun| run.flow.pushes(|at| list.push(&pushes, at)).collect();
-        let own = list.routine.get().filter(|_| !pushes.is_empty()).map(passed);
         let key = family.queue.inner.context.key;
-        let (take, of_runs) = (Take::passing(key, &buffers, own), Under::new(key, None));
-        FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, take, of_runs }) }
+        let take = Take::passing(key, &buffers, list.passes(&pushes));
+        let (of_runs, rest) = (Under::new(key, None), Under::new(key, Rest::default()));
+        FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, take, of_runs, rest }) }
     }
 
     /// How many submissions it has.
@@ -288,7 +299,8 @@ impl FusedList {
         context.run_kept(queue, &self.inner)
     }
 
-    /// Starts a list that differs from this one in buffers or scalars. This one stays as it is.
+    /// Starts a list that differs from this one in buffers or scalars, to be kept ([`Rebind::finish`]) or run once ([`Rebind::run`]).
+    /// This one stays as it is.
     ///
     /// Other buffers are not planned for again, and other scalars only where indices, conditions or numbers of rounds are made of
     /// them, or where others than before are equal.
@@ -339,13 +351,13 @@ impl<'a> Rebind<'a> {
     /// that it does not have; not exactly as many bytes as the block has.
     pub fn finish(self) -> Result<FusedList, Error> {
         let kept = &*self.list.inner;
-        let Kept { family, list, buffers, pushes: _, take: _, of_runs: _ } = kept;
+        let Kept { family, list, buffers, .. } = kept;
         let simple = list.shape.exchange(buffers, &self.changes);
         let is_simple = simple.is_some();
-        if let Some(with) = simple
+        if let Some((with, _)) = simple
             && let Some(as_list) = kept.run_as(&kept.pushed(&self.changes)?)
         {
-            return Ok(FusedList::on(family.clone(), as_list, with));
+            return Ok(FusedList::on(family.clone(), as_list, with.into_iter().cloned().collect()));
         }
         let mut entries = kept.entries();
         list.shape.apply(&kept.queue.inner.context, buffers, &mut entries, &self.changes)?;

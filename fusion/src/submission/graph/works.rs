@@ -64,36 +64,50 @@ impl Work {
 /// The table.
 #[derive(Debug, Default)]
 pub(crate) struct Works {
-    slots: Vec<Option<Work>>,
+    /// What is not there any more has the number 0, which no work has. It keeps its label: the next one here is likely to have it, too.
+    slots: Vec<Work>,
     free: Vec<u32>,
 }
 
 impl Works {
+    /// Adds work that is nowhere yet.
     #[inline]
-    pub(crate) fn add(&mut self, work: Work) -> WorkId {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = Some(work);
-            return WorkId(slot);
+    pub(crate) fn add(&mut self, label: &Arc<str>, (queue, stage): Line, position: u64) -> WorkId {
+        let (point, number) = (Point { queue, value: u64::MAX }, position);
+        let new =
+            |label| Work { label, stage, point, position, number, again: false, ordered: false, accesses: 0 };
+        let Some(slot) = self.free.pop() else {
+            self.slots.push(new(label.clone()));
+            return WorkId(self.slots.len() as u32 - 1);
+        };
+        let work = &mut self.slots[slot as usize];
+        if Arc::ptr_eq(&work.label, label) {
+            (work.stage, work.point, work.position, work.number) = (stage, point, position, number);
+            (work.again, work.ordered, work.accesses) = (false, false, 0);
+        } else {
+            *work = new(label.clone());
         }
-        self.slots.push(Some(work));
-        WorkId(self.slots.len() as u32 - 1)
+        WorkId(slot)
     }
 
     #[inline]
     pub(crate) fn get(&self, id: WorkId) -> &Work {
-        self.slots[id.0 as usize].as_ref().expect("invariant: work is kept while an access refers to it")
+        let work = &self.slots[id.0 as usize];
+        assert!(work.number > 0, "invariant: work is kept while an access refers to it");
+        work
     }
 
     /// The work of a mark, if it is still there.
     #[inline]
     pub(crate) fn find(&mut self, mark: Mark) -> Option<&mut Work> {
-        let slot = self.slots.get_mut(mark.work.0 as usize)?;
-        slot.as_mut().filter(|work| work.number == mark.number)
+        self.slots.get_mut(mark.work.0 as usize).filter(|work| work.number == mark.number)
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, id: WorkId) -> &mut Work {
-        self.slots[id.0 as usize].as_mut().expect("invariant: work is kept while an access refers to it")
+        let work = &mut self.slots[id.0 as usize];
+        assert!(work.number > 0, "invariant: work is kept while an access refers to it");
+        work
     }
 
     /// One access less refers to it.
@@ -106,14 +120,19 @@ impl Works {
     /// Forgets it if no access refers to it.
     #[inline]
     pub(crate) fn drop_unused(&mut self, id: WorkId) {
-        if self.get(id).accesses == 0 {
-            self.slots[id.0 as usize] = None;
+        let work = self.get_mut(id);
+        if work.accesses == 0 {
+            work.number = 0;
             self.free.push(id.0);
         }
     }
 
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (WorkId, &Work)> {
-        self.slots.iter().enumerate().filter_map(|(at, work)| Some((WorkId(at as u32), work.as_ref()?)))
+        self.slots
+            .iter()
+            .enumerate()
+            .filter(|(_, work)| work.number > 0)
+            .map(|(at, work)| (WorkId(at as u32), work))
     }
 }

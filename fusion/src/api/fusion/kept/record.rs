@@ -26,7 +26,7 @@ use crate::{
         queues::StateGuard,
         schedule::{List, Mode, Rule, Schedule},
     },
-    submission::{entry::Entry, graph::Graph},
+    submission::{buffer::BufferInner, entry::Entry, graph::Graph},
     vk::{CallerWork, Point, RawCommandBuffer, Written},
 };
 
@@ -200,7 +200,7 @@ impl ContextInner {
     fn write_down(
         &self,
         graph: &mut Graph,
-        run: Run<'_>,
+        run: Run<'_, Arc<BufferInner>>,
         (work, known): (&Arc<CallerWork>, &mut TakeState),
         into: &RawCommandBuffer,
     ) -> Result<Recorded, Error> {
