@@ -206,6 +206,7 @@ mutants! {
     AnybodyStores: "whoever stores to shared memory keeps the element",
     ShufflesStay: "what other invocations keep is taken from them wherever it is loaded",
     ShufflesPassBarriers: "what other invocations keep is taken from them before the barrier in front of the load",
+    ShufflesPassStores: "what may be the own element is taken before a store to it in front of the load",
     BarriersAreIdle: "no barrier orders anything where some shared memory is in registers",
     StoresPassBarriers: "a store that waits for loads comes after barriers behind it",
     StoresPassTheirLoads: "a store that waits for loads comes after those of its own buffer",

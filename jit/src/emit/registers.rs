@@ -59,7 +59,7 @@ pub(super) fn make(shared: &mut Shared, entry: Word, size: u32, zero: Option<u16
             let once = single && is_called_once(&functions, function, entry);
             let mut own = touches.iter().filter(|touch| touch.variable == variable);
             own.all(|touch| match how(touch, size, scalars.depth) {
-                Some(how) => how.is_own() || flow.place(function, touch).is_some(),
+                Some(how) => how.is_own() || flow.place(function, touch, touches.iter()).is_some(),
                 None => once && is_first_zero(&shared.builder, function, &flow.cfg, touch, touches),
             })
         });
@@ -315,8 +315,13 @@ impl Flow {
     }
 
     /// Behind which instruction of which block the element of an access is taken from the other invocation: in front of the access, or at the end of
-    /// the last block before it to which all come.
-    fn place(&self, function: &Function, touch: &Touch) -> Option<(usize, Option<usize>)> {
+    /// the last block before it to which all come, if nobody waits in between, nor stores what it may load itself: `touches` are all of the function's.
+    fn place<'a>(
+        &self,
+        function: &Function,
+        touch: &Touch,
+        mut touches: impl Iterator<Item = &'a Touch>,
+    ) -> Option<(usize, Option<usize>)> {
         let (block, position) = touch.at;
         if mutant!(ShufflesStay) {
             return Some((block, Some(position)));
@@ -341,7 +346,12 @@ impl Flow {
         let waits = |inst: &Instruction| matches!(inst.class.opcode, Op::ControlBarrier | Op::FunctionCall);
         let any = between.iter().any(|&one| function.blocks[one].instructions.iter().any(waits));
         let here = function.blocks[block].instructions[..position].iter().any(waits);
-        (!any && !here || mutant!(ShufflesPassBarriers)).then_some((before, None))
+        let stores = touches.any(|other| {
+            let is_between = between.contains(&other.at.0) || other.at.0 == block && other.at.1 < position;
+            other.variable == touch.variable && other.plain == Some(Access::Store) && is_between
+        });
+        let stores = stores && !mutant!(ShufflesPassStores);
+        (!any && !here && !stores || mutant!(ShufflesPassBarriers)).then_some((before, None))
     }
 }
 
@@ -435,7 +445,7 @@ impl Writer<'_> {
         // What was taken from another invocation already, since nobody has stored or waited.
         let mut taken: AHashMap<(Option<(usize, usize)>, Word, How), Word> = AHashMap::new();
         let mut zero = None;
-        for touch in touches {
+        for &touch in &touches {
             let (block, position) = touch.at;
             let kept = &self.kept[&touch.variable];
             let Some(how) = how(touch, self.size, kept.depth) else {
@@ -463,7 +473,7 @@ impl Writer<'_> {
                     .insert(touch.at, Some(Instruction::new(Op::Load, Some(scalar), Some(result), operands)));
                 continue;
             }
-            let Some((from, at)) = flow.place(function, touch) else { continue };
+            let Some((from, at)) = flow.place(function, touch, touches.iter().copied()) else { continue };
             // What no one stores here is what it was in the beginning.
             let unchanged = flow.begins && !calls && !stored.contains(&touch.variable);
             let key = match (unchanged, at) {

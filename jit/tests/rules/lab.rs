@@ -408,6 +408,7 @@ impl Lab {
             mutation::Mutant::AnybodyStores,
             mutation::Mutant::ShufflesStay,
             mutation::Mutant::ShufflesPassBarriers,
+            mutation::Mutant::ShufflesPassStores,
             mutation::Mutant::BarriersAreIdle,
             mutation::Mutant::StoresPassBarriers,
             mutation::Mutant::StoresPassTheirLoads,

@@ -160,6 +160,9 @@ probes! {
             "part[lid.x] = a[gid.x]; workgroupBarrier(); var n = 0u; for (var k = 0u; k < a[gid.x] % 4u; k++) { n += part[5] + k; } z[gid.x] = n;",
             "part[lid.x] = a[gid.x]; workgroupBarrier(); if (wid.x < p.x) { part[lid.x] += part[lid.x]; workgroupBarrier(); z[gid.x] = part[7u - lid.x]; }",
             "part[lid.x] = a[gid.x]; if (a[wid.x] % 2u == 0u) { workgroupBarrier(); let v = part[lid.x ^ 1u]; workgroupBarrier(); part[lid.x] = v * 3u; workgroupBarrier(); z[gid.x] = part[lid.x ^ 2u]; }",
+            // One invocation, by a condition of which nothing is known, stores and loads.
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); var v = 0u; if (a[gid.x] * 0u + lid.x == 3u) { part[lid.x] = 77u; v = part[3]; } z[gid.x] = v;",
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); var v = 0u; for (var k = 0u; k < a[wid.x] % 3u + 2u; k++) { if (a[gid.x] * 0u + lid.x == 3u) { v += part[3]; part[lid.x] = v * 3u + k; } } z[gid.x] = v;",
             "if (wid.x >= p.x) { return; } part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[7u - lid.x];",
         ] {
             for left in [2, 4, 8] {

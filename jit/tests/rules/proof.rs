@@ -189,6 +189,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::AnybodyStores,
     Mutant::ShufflesStay,
     Mutant::ShufflesPassBarriers,
+    Mutant::ShufflesPassStores,
     Mutant::BarriersAreIdle,
     Mutant::StoresPassBarriers,
     Mutant::StoresPassTheirLoads,
