@@ -89,7 +89,8 @@ impl Device {
             ..NarrowFacts::default()
         });
         let options = narrow.into_iter().fold(options, ContextOptions::narrow);
-        let options = options.late_stores([16, 0, 2, 4][seed as usize / 2 % 4]);
+        let late = std::env::var("VKFUSE_LATE_STORES").ok().and_then(|text| text.parse().ok());
+        let options = options.late_stores(late.unwrap_or([16, 0, 2, 4][seed as usize / 2 % 4]));
         let options = options.kept_bytes([0, 64][seed as usize % 2]);
         let written_out = [(16, 1), (2, 2), (64, 4), (0, 2), (4, 3)][seed as usize % 5];
         let options =

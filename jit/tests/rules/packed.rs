@@ -141,6 +141,8 @@ probes! {
             "part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[a[gid.x] & 7u];",
             "part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[(lid.x * 3u) & 7u];",
             "part[7u - lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[lid.x];",
+            // Behind a branch, and so behind another barrier than the first.
+            "part[lid.x] = a[gid.x]; if (a[gid.x] > 7u) { z[gid.x] = 1u; } workgroupBarrier(); z[gid.x] = part[(lid.x * 3u) & 7u];",
             // In two registers.
             "part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[(lid.x + 1u) & 7u];",
             "part[lid.x] = a[gid.x]; workgroupBarrier(); part[(lid.x + 1u) & 7u] = 3u; workgroupBarrier(); z[gid.x] = part[lid.x];",
@@ -171,6 +173,28 @@ probes! {
                     lab.packed(left, 2, true).check();
                 }
             }
+        }
+    }
+
+    /// Where it is not known that all come, nothing is taken from before a barrier.
+    fn others_registers_are_read_behind_the_barrier() {
+        let text = kernel(
+            "a u_b z",
+            "8",
+            "var<workgroup> part: array<u32, 8>;---
+             part[lid.x] = a[gid.x];
+             if ((u_b.n | 1u) != 0u) {
+                 workgroupBarrier();
+                 let v = part[lid.x ^ 1u];
+                 workgroupBarrier();
+                 part[lid.x] = v * 3u + 1u;
+                 workgroupBarrier();
+                 z[gid.x] = part[lid.x ^ 1u];
+             }",
+        );
+        for left in [2, 4] {
+            let lab = with_rows(Lab::new(256), 4).submit(&text, [4, 1, 1], &[0, 5, 2], &[]);
+            lab.packed(left, 2, true).check().of(2, left);
         }
     }
 

@@ -83,7 +83,7 @@ pub fn limits(case: &Case) -> Limits {
             any_loops: true,
             // As many as are left, or others.
             subgroup: [LEFT[turn % LEFT.len()], 8, 0][turn / 3 % 3],
-            shuffles: turn / 9 % 4 > 0,
+            shuffles: !(turn / 9).is_multiple_of(4),
             packed: [4, 0, 2, 8, 1][turn / 5 % 5],
         },
         loops: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
