@@ -16,6 +16,8 @@
 //! # Refuses
 //! - what would not pay ([`pays`]), no buffer that both sides go through element by element
 
+mod lines;
+
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
@@ -234,7 +236,7 @@ fn once(
     let mut tried: SmallVec<[Proposal; 2]> = SmallVec::new();
     let proposed = [Partners::Shared, Partners::Any].into_iter().flat_map(|which| {
         let found = match is_shifted {
-            true => shifted(list, &members, &goes, &view, which),
+            true => lines::shifted(list, &members, &goes, &view, which),
             false => proposals(list, &members, &goes, &view, &is_free, which),
         };
         found.into_iter().take(MOST_PARTNERS).map(move |proposal| (which, proposal))
@@ -253,7 +255,7 @@ fn once(
         }
         for &(at, flat) in goes.iter().filter(|&&(at, _)| at != proposal.partner) {
             let placed_at = match (proposal.places, flat) {
-                (Places::Line { .. }, _) => proposal.from_start(list, at, &view),
+                (Places::Line { .. }, _) => proposal.at_start(list, at, &view),
                 (_, true) => Some(proposal),
                 (_, false) => proposal.by_groups_of(&list[at]),
             };
@@ -431,13 +433,13 @@ impl Proposal {
     }
 
     /// The same for a kernel that begins in a buffer at a later element than the partner.
-    fn from_start<'a>(
+    fn at_start<'a>(
         self,
         list: &[Submission],
         at: usize,
         view: &impl Fn(usize) -> Option<&'a View>,
     ) -> Option<Self> {
-        let start = starts(list, (at, view(at)?), (self.partner, view(self.partner)?))?;
+        let start = lines::starts(list, (at, view(at)?), (self.partner, view(self.partner)?))?;
         Some(Self { places: Places::Line { start }, ..self })
     }
 
@@ -510,55 +512,6 @@ fn proposals<'a>(
     let size = |p: &Proposal| p.local.iter().product::<u32>();
     found.sort_by_key(|p| (p.by_groups, if p.by_groups && is_free(p.partner) { size(p) } else { 0 }));
     found
-}
-
-/// What lines of elements would have each other do: of two that go through a buffer element by element, one from a later element on, that one's items
-/// are the other's from there on. Two halves of a buffer, and what goes through the whole.
-fn shifted<'a>(
-    list: &[Submission],
-    members: &std::ops::Range<usize>,
-    goes: &[(usize, bool)],
-    view: &impl Fn(usize) -> Option<&'a View>,
-    which: Partners,
-) -> SmallVec<[Proposal; 2]> {
-    let mut found: SmallVec<[Proposal; 2]> = SmallVec::new();
-    if which == Partners::Any {
-        return found;
-    }
-    for partner in members.clone().rev() {
-        let Some(theirs) = view(partner) else { continue };
-        let begins = |at: usize| {
-            at != partner && view(at).is_some_and(|own| starts(list, (at, own), (partner, theirs)).is_some())
-        };
-        if goes.iter().any(|&(at, _)| begins(at)) {
-            let (groups, local) = (list[partner].groups, list[partner].kernel.interface.local_size);
-            let places = Places::Line { start: 0 };
-            found.push(Proposal { partner, places, groups, local, by_groups: false });
-        }
-    }
-    found
-}
-
-/// How many elements later a submission begins in a buffer than a partner does, where both go through it element by element.
-fn starts(list: &[Submission], (at, own): (usize, &View), (partner, theirs): (usize, &View)) -> Option<u32> {
-    let accesses = |position: usize, view: &View| {
-        let accesses = analysis_of(&list[position]).map_or(&[][..], |analysis| &analysis.accesses);
-        let flat = accesses.iter().zip(&view.forms).filter_map(|(access, form)| {
-            let buffer = list[position].args[access.binding].buffer;
-            Some((buffer, view.stride(form)?, form.offset.constant))
-        });
-        flat.collect::<SmallVec<[_; 4]>>()
-    };
-    let (own, theirs) = (accesses(at, own), accesses(partner, theirs));
-    let found = own.iter().flat_map(|one| theirs.iter().map(move |other| (one, other)));
-    let found = found.filter(|(one, other)| (one.0, one.1) == (other.0, other.1));
-    let mut starts = found.map(|(one, other)| {
-        let later = one.2 - other.2;
-        u32::try_from(later / one.1).ok().filter(|_| later % one.1 == 0)
-    });
-    // Neighbours' elements have no common start.
-    let first = starts.next()??;
-    (first > 0 && starts.all(|start| start == Some(first))).then_some(first)
 }
 
 /// Accesses of a free kernel and of a partner, to one buffer or to elements of one size: how the one goes, the other's form.
