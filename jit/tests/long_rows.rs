@@ -147,7 +147,8 @@ fn rows_of_a_few_rounds_are_done_by_one_sub_group() {
         for (columns, items) in [(64, 1), (256, 8), (1000, 1), (1024, 8), (4096, 1)] {
             let plan = planned(parts, columns, &FuseOptions::default(), &limits());
             let group = &plan.report.groups[0];
-            let work_group = [256 / items, 1, 1];
+            // Four of one sub-group each are one.
+            let work_group = [if items == 1 { 256 } else { 4 * 256 / items }, 1, 1];
             assert_eq!(
                 (group.items_per_invocation, group.work_group),
                 (items, work_group),
