@@ -34,7 +34,7 @@ use crate::analysis::dependence::Relation;
 use crate::plan::again::Again;
 use crate::plan::recipe::{Recipe, Target, Unroll};
 use crate::plan::step::Source;
-use crate::plan::{BufferId, Internalization, Plan, RenameReport, Step, Submission};
+use crate::plan::{BufferId, Internalization, Places, Plan, RenameReport, Step, Submission};
 use by_rounds::ByRounds;
 use group::{Access, Group, Traces};
 use inlined::Inlined;
@@ -369,7 +369,10 @@ impl Checker<'_, '_> {
     /// A submission and what it was placed as.
     fn placed(&mut self, own: &Submission, placed: &Submission, position: usize) {
         let whole = format!("submission {position} ({})", own.kernel.name);
-        let Some(pair) = Placed::new(own, placed, position) else {
+        let mut rewrites = self.plan.report.rewrites.iter();
+        let is_line =
+            rewrites.any(|one| one.submission == position && matches!(one.places, Places::Line { .. }));
+        let Some(pair) = Placed::new(own, placed, position, is_line) else {
             let cause = "it is not read how it was placed".to_owned();
             self.push(Claim::Placed, whole, Outcome::Unknown(cause), None);
             return;

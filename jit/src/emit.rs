@@ -104,7 +104,9 @@ pub(crate) fn emit(
         entry = made;
         local_size[0] /= several;
         let size = recipe.subgroup.filter(|_| recipe.registers);
-        let shuffles = size.filter(|&size| registers::make(&mut shared, entry, size, recipe.zero));
+        let shuffles = size.filter(|&size| {
+            registers::make(&mut shared, entry, (size, recipe.packed.is_some()), recipe.zero)
+        });
         match (recipe.packed, shuffles) {
             (Some(several), _) => {
                 packed::make(&mut shared, entry, several);

@@ -20,9 +20,17 @@ pub(super) struct Placed<'a> {
     placed: Member<'a>,
     own_writes: Vec<Access>,
     placed_writes: Vec<Access>,
-    /// Items from one row to the next, as the last push constants say.
+    /// Items from one row to the next, or the invocation of a line that does the first one, as the last push constants say.
     width: u32,
-    is_grid: bool,
+    order: Order,
+}
+
+/// In which order items are done, as the plan says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Rows,
+    Grid,
+    Line,
 }
 
 /// What is asked of a placed kernel.
@@ -51,7 +59,12 @@ struct Who {
 
 impl<'a> Placed<'a> {
     /// Nothing if the kernels cannot be read, or have another form than a placed kernel has.
-    pub(super) fn new(own: &'a Submission, placed: &'a Submission, position: usize) -> Option<Self> {
+    pub(super) fn new(
+        own: &'a Submission,
+        placed: &'a Submission,
+        position: usize,
+        is_line: bool,
+    ) -> Option<Self> {
         let member = |submission: &'a Submission| {
             let body = super::body::Body::new(&submission.kernel.normal.as_ref().ok()?.module)?;
             Some(Member { position, submission, body })
@@ -65,10 +78,14 @@ impl<'a> Placed<'a> {
         let words = placed.submission.push.get(size.next_multiple_of(4)..)?;
         // Counts of work-groups stand behind the words of the order.
         let several = own.submission.groups.iter().filter(|&&count| count != 1).count();
-        let order = words.len().checked_sub(4 * several.saturating_sub(1))?;
+        let order = match words.len().checked_sub(4 * several.saturating_sub(1))? {
+            _ if is_line => Order::Line,
+            5.. => Order::Grid,
+            _ => Order::Rows,
+        };
         let width = u32::from_le_bytes(words.get(..4)?.try_into().ok()?);
         let (own_writes, placed_writes) = (writes(&own)?, writes(&placed)?);
-        Some(Self { own, placed, own_writes, placed_writes, width, is_grid: order > 4 })
+        Some(Self { own, placed, own_writes, placed_writes, width, order })
     }
 
     /// What of the two submissions does not fit together, whatever their instructions do.
@@ -228,9 +245,10 @@ impl<'a> Placed<'a> {
         if all {
             let items = self.items().unwrap_or(u32::MAX);
             let rows = items / self.width + 1;
-            groups = match self.is_grid {
-                true => [self.width / size[0] + 1, rows / size[1] + 1, 1],
-                false => [rows, 1, 1],
+            groups = match self.order {
+                Order::Grid => [self.width / size[0] + 1, rows / size[1] + 1, 1],
+                Order::Rows => [rows, 1, 1],
+                Order::Line => [self.width.saturating_add(items) / size[0] + 1, 1, 1],
             };
         }
         let mut id = |count: u32, what: &str, d: usize| match count {
@@ -317,9 +335,13 @@ impl<'a> Placed<'a> {
     fn item(&self, w: &mut World, trace: &mut Trace<'_>, who: &Who, frame: FrameId) -> Option<(Term, Term)> {
         let width = w.terms.constant(u64::from(self.width), 32);
         let zero = w.terms.constant(0, 32);
-        if self.is_grid {
-            let row = w.terms.word(Word::Mul, trace.ids.global[1], width);
-            return Some((w.terms.word(Word::Add, row, trace.ids.global[0]), zero));
+        match self.order {
+            Order::Grid => {
+                let row = w.terms.word(Word::Mul, trace.ids.global[1], width);
+                return Some((w.terms.word(Word::Add, row, trace.ids.global[0]), zero));
+            }
+            Order::Line => return Some((w.terms.word(Word::Sub, trace.ids.global[0], width), zero)),
+            Order::Rows => {}
         }
         let mut outer = frame;
         while trace.parent(outer)? != ROOT {
@@ -346,12 +368,18 @@ impl<'a> Placed<'a> {
         let wide = |w: &mut World, term: Term| w.terms.extend(term, 64, false);
         let width = w.terms.constant(u64::from(self.width), 64);
         let size = self.placed.submission.kernel.interface.local_size;
-        let (row, place) = match self.is_grid {
-            true => {
+        let (row, place) = match self.order {
+            Order::Line => {
+                let ids = self.ids(w, &self.placed, who);
+                let (place, item) = (wide(w, ids.global[0]), wide(w, item));
+                let number = w.terms.word(Word::Add, item, width);
+                return w.terms.compare(Compare::Equal, number, place);
+            }
+            Order::Grid => {
                 let ids = self.ids(w, &self.placed, who);
                 (wide(w, ids.global[1]), wide(w, ids.global[0]))
             }
-            false => {
+            Order::Rows => {
                 let size = size[self.line()];
                 let step = w.terms.constant(u64::from(size), 64);
                 let most = u64::from(self.width.div_ceil(size.max(1)));

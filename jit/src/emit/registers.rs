@@ -33,8 +33,14 @@ use flow::{Flow, together};
 /// Most registers that a variable takes of an invocation.
 const MOST: u32 = 32;
 
-/// Puts variables of shared memory into registers of sub-groups of `size`; returns whether there were some.
-pub(super) fn make(shared: &mut Shared, entry: Word, size: u32, zero: Option<u16>) -> bool {
+/// Puts variables of shared memory into registers of sub-groups of `size`; returns whether there were some. Where several of them are to be in one work-group,
+/// they are together only where all of these are.
+pub(super) fn make(
+    shared: &mut Shared,
+    entry: Word,
+    (size, is_packed): (u32, bool),
+    zero: Option<u16>,
+) -> bool {
     if weak::has_layouts(&shared.builder) {
         return false;
     }
@@ -43,11 +49,11 @@ pub(super) fn make(shared: &mut Shared, entry: Word, size: u32, zero: Option<u16
         shared.inputs.get(builtin).map(|(variable, _)| ids.insert(variable, builtin));
     }
     let mut functions = std::mem::take(&mut shared.builder.module.functions);
-    let called = together(&shared.builder, &functions, entry);
+    let called = together(&shared.builder, &functions, entry, is_packed);
     let touches: Vec<Vec<Touch>> =
         functions.iter().map(|function| weak::touches(&shared.builder, &ids, size, function)).collect();
     let flows: Vec<Flow> =
-        functions.iter().map(|function| Flow::of(&shared.builder, function, &called)).collect();
+        functions.iter().map(|function| Flow::of(&shared.builder, function, &called, is_packed)).collect();
     let mut kept: AHashMap<Word, Kept> = AHashMap::new();
     let variables: AHashSet<Word> = touches.iter().flatten().map(|touch| touch.variable).collect();
     let mut variables: Vec<Word> = variables.into_iter().collect();

@@ -45,6 +45,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("placement", super::placement::ALL),
     ("packed", super::packed::ALL),
     ("placed_grids", super::placed_grids::ALL),
+    ("placed_lines", super::placed_lines::ALL),
     ("placed_rounds", super::placed_rounds::ALL),
     ("squares", super::squares::ALL),
     ("load_once", super::load_once::ALL),

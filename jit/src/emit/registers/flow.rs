@@ -18,10 +18,15 @@ pub(super) struct Flow {
 }
 
 /// Functions that all invocations enter together: the entry point, and those that it calls where they all come.
-pub(super) fn together(builder: &Builder, functions: &[Function], entry: Word) -> AHashSet<Word> {
+pub(super) fn together(
+    builder: &Builder,
+    functions: &[Function],
+    entry: Word,
+    is_packed: bool,
+) -> AHashSet<Word> {
     let mut found = AHashSet::from_iter([entry]);
     let Some(main) = functions.iter().find(|function| function.def_id() == Some(entry)) else { return found };
-    let flow = Flow::of(builder, main, &found);
+    let flow = Flow::of(builder, main, &found, is_packed);
     let calls = |inst: &Instruction| match inst.class.opcode {
         Op::FunctionCall => inst.operands.first().and_then(Operand::id_ref_any),
         _ => None,
@@ -39,14 +44,19 @@ pub(super) fn together(builder: &Builder, functions: &[Function], entry: Word) -
 }
 
 impl Flow {
-    pub(super) fn of(builder: &Builder, function: &Function, called: &AHashSet<Word>) -> Self {
+    pub(super) fn of(
+        builder: &Builder,
+        function: &Function,
+        called: &AHashSet<Word>,
+        is_packed: bool,
+    ) -> Self {
         let cfg = Cfg::new(function);
         let begins = function.def_id().is_some_and(|id| called.contains(&id));
         let mut together = vec![false; function.blocks.len()];
         if let Some(first) = together.first_mut() {
             *first = begins;
         }
-        let common = commons(builder, function);
+        let common = commons(builder, function, is_packed);
         for number in 0..function.blocks.len() {
             if !together[number] {
                 continue;
@@ -147,8 +157,9 @@ fn always(cfg: &Cfg, function: &Function, from: usize, passed: usize) -> bool {
     true
 }
 
-/// Values of a function that are the same in all invocations of a work-group: of constants, arguments and numbers of work-groups.
-fn commons(builder: &Builder, function: &Function) -> AHashSet<Word> {
+/// Values of a function that are the same in all invocations of a work-group: of constants, arguments and numbers of work-groups. Of several work-groups in
+/// one, each sub-group has another number.
+fn commons(builder: &Builder, function: &Function, is_packed: bool) -> AHashSet<Word> {
     let is_constant = |id: Word| {
         let inst = builder.definitions.get(&id);
         inst.is_some_and(|inst| {
@@ -165,7 +176,7 @@ fn commons(builder: &Builder, function: &Function) -> AHashSet<Word> {
                 [Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(what)];
             decorations.clone().any(|inst| inst.operands == operands)
         };
-        built_in(BuiltIn::WorkgroupId) || built_in(BuiltIn::NumWorkgroups)
+        !is_packed && built_in(BuiltIn::WorkgroupId) || built_in(BuiltIn::NumWorkgroups)
     };
     let class = |ty: Option<Word>| match builder.definitions.get(&ty?)?.operands.first()? {
         Operand::StorageClass(class) => Some(*class),
