@@ -166,6 +166,10 @@ impl<'a> Group<'a> {
                 None => step.groups[axis].saturating_mul(how.groups),
             };
         }
+        // Each sub-group of a work-group is one of these; there are no more.
+        if let Some(several) = recipe.packed {
+            group.groups[0] = step.groups[0].saturating_mul(several);
+        }
         Ok(group)
     }
 
