@@ -126,14 +126,17 @@ impl Autotune {
         mut is_ready: impl FnMut(Way) -> bool,
     ) -> Choice {
         let list = structure(plan, options);
+        // Which ways there are may be another matter with other buffers.
+        let may_run = |way: Way| way == Way::Usual || others.contains(&way);
         let mut trials = self.lock();
         if !trials.contains(&list) {
             // Nobody else waits for a look at the store but lists in doubt.
             let chosen = stored(programs, &list);
-            let chosen = chosen.filter(|one| one.way == Way::Usual || others.contains(&one.way));
+            let chosen = chosen.filter(|one| may_run(one.way));
             trials.put(list, Trial::new(others, chosen));
         }
         let Some(trial) = trials.get_mut(&list) else { return Choice::usual() };
+        trial.allow(others);
         trial.gather(|run| programs.gpu.is_done(run.point));
         if trial.chosen.is_none()
             && let Some(found) = trial.decide()
@@ -144,8 +147,9 @@ impl Autotune {
         let way = match trial.chosen {
             // It has to be watched.
             Some(Chosen { way: Way::Forced, .. }) if !may_measure => Way::Usual,
+            Some(Chosen { way, .. }) if !may_run(way) => Way::Usual,
             Some(chosen) => chosen.way,
-            None if may_measure => trial.next(&mut is_ready),
+            None if may_measure => trial.next(&mut |way| may_run(way) && is_ready(way)),
             None => Way::Usual,
         };
         let is_timed = may_measure && (trial.chosen.is_none() || way == Way::Forced);
@@ -181,15 +185,20 @@ impl Choice {
 
 impl Trial {
     fn new(others: &[Way], chosen: Option<Chosen>) -> Trial {
-        let of = |way| Measured {
-            way,
-            pending: SmallVec::new(),
-            turns: 0,
-            times: SmallVec::new(),
-            is_given_up: false,
-        };
-        let ways = std::iter::once(Way::Usual).chain(others.iter().copied()).map(of).collect();
-        Trial { ways, runs: 0, chosen }
+        let mut trial = Trial { ways: SmallVec::new(), runs: 0, chosen };
+        trial.allow(&[Way::Usual]);
+        trial.allow(others);
+        trial
+    }
+
+    /// Takes in ways that it does not have yet.
+    fn allow(&mut self, ways: &[Way]) {
+        for &way in ways {
+            if self.ways.iter().all(|one| one.way != way) {
+                let (pending, times) = (SmallVec::new(), SmallVec::new());
+                self.ways.push(Measured { way, pending, turns: 0, times, is_given_up: false });
+            }
+        }
     }
 
     /// Takes the times of runs that are complete.

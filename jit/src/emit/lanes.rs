@@ -36,7 +36,7 @@ pub(super) fn make(shared: &mut Shared, entry: Word, size: u32, local: u32) {
     for builtin in [BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex, BuiltIn::GlobalInvocationId] {
         let Some((input, ty)) = inputs.get(builtin) else { continue };
         let uvec3 = builder.uvec3();
-        let mut value = match builtin {
+        let value = match builtin {
             BuiltIn::LocalInvocationIndex => own,
             BuiltIn::LocalInvocationId => {
                 let operands = [own, zero, zero].map(Operand::IdRef).to_vec();
@@ -52,15 +52,26 @@ pub(super) fn make(shared: &mut Shared, entry: Word, size: u32, local: u32) {
                 code.value(builder, Op::CompositeConstruct, uvec3, operands)
             }
         };
-        if ty != uvec3 && ty != number {
-            value = code.value(builder, Op::Bitcast, ty, vec![Operand::IdRef(value)]);
-        }
-        let pointer = builder.pointer(StorageClass::Private, ty);
-        let variable = builder.variable(StorageClass::Private, pointer, None);
-        code.effect(Op::Store, vec![Operand::IdRef(variable), Operand::IdRef(value)]);
-        instead.insert(input, variable);
+        let own_ty = if builtin == BuiltIn::LocalInvocationIndex { number } else { uvec3 };
+        instead.insert(input, variable(builder, &mut code, (value, own_ty), ty));
     }
     read_instead(builder, entry, &instead, code);
+}
+
+/// A variable of the invocation that holds a value, as one of another type with the same bits if that is asked for.
+pub(super) fn variable(
+    builder: &mut Builder,
+    code: &mut Code,
+    (mut value, own): (Word, Word),
+    ty: Word,
+) -> Word {
+    if ty != own {
+        value = code.value(builder, Op::Bitcast, ty, vec![Operand::IdRef(value)]);
+    }
+    let pointer = builder.pointer(StorageClass::Private, ty);
+    let variable = builder.variable(StorageClass::Private, pointer, None);
+    code.effect(Op::Store, vec![Operand::IdRef(variable), Operand::IdRef(value)]);
+    variable
 }
 
 /// Has all functions read variables of the invocation instead of inputs; `code`, which sets them, comes first in the entry point.

@@ -40,7 +40,7 @@ pub(super) fn make(shared: &mut Shared, entry: Word, several: u32) {
         let load = |builder: &mut Builder, code: &mut Code, variable: Word| {
             code.value(builder, Op::Load, number, vec![Operand::IdRef(variable)])
         };
-        let mut value = match builtin {
+        let value = match builtin {
             BuiltIn::LocalInvocationIndex => load(builder, &mut code, lane),
             BuiltIn::LocalInvocationId => {
                 let own = load(builder, &mut code, lane);
@@ -58,13 +58,8 @@ pub(super) fn make(shared: &mut Shared, entry: Word, several: u32) {
                 code.value(builder, Op::CompositeConstruct, uvec3, operands)
             }
         };
-        if ty != uvec3 && ty != number {
-            value = code.value(builder, Op::Bitcast, ty, vec![Operand::IdRef(value)]);
-        }
-        let pointer = builder.pointer(StorageClass::Private, ty);
-        let variable = builder.variable(StorageClass::Private, pointer, None);
-        code.effect(Op::Store, vec![Operand::IdRef(variable), Operand::IdRef(value)]);
-        instead.insert(input, variable);
+        let own_ty = if builtin == BuiltIn::LocalInvocationIndex { number } else { uvec3 };
+        instead.insert(input, lanes::variable(builder, &mut code, (value, own_ty), ty));
     }
     lanes::read_instead(builder, entry, &instead, code);
 }

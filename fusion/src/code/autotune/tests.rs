@@ -95,3 +95,15 @@ fn what_is_worse_than_the_usual_way_was_is_measured_anew() {
     turns(&mut trial, |way| if way == Way::Forced { 170 } else { 90 });
     assert_eq!(decided(&trial), Some(Way::Usual));
 }
+
+#[test]
+fn a_way_that_comes_later_is_measured_with_the_others() {
+    let mut trial = trial(&[Way::Forced]);
+    took(&mut trial, Way::Usual, &[100; TURNS]);
+    trial.allow(&[Way::Forced, Way::Apart]);
+    took(&mut trial, Way::Forced, &[90; TURNS]);
+    assert_eq!(decided(&trial), None);
+    took(&mut trial, Way::Apart, &[80; TURNS]);
+    assert_eq!(decided(&trial), Some(Way::Apart));
+    assert_eq!(trial.ways.len(), 3);
+}
