@@ -474,6 +474,50 @@ typedef struct VkfuseRawSemaphore {
 } VkfuseRawSemaphore;
 
 /**
+ * Other push constants of a submission.
+ */
+typedef struct VkfusePush {
+  /**
+   * The submission, by its place in the list, from 0.
+   */
+  uint32_t submission;
+  /**
+   * The whole block.
+   */
+  const void *bytes;
+  /**
+   * How many bytes it has.
+   */
+  uint32_t size;
+} VkfusePush;
+
+/**
+ * The buffers and push constants in which a list is to differ from another.
+ */
+typedef struct VkfuseChanges {
+  /**
+   * Buffers of the list.
+   */
+  const struct VkfuseBuffer *of;
+  /**
+   * Each takes the place of the one of `of` at the same place.
+   */
+  const struct VkfuseBuffer *with;
+  /**
+   * How many there are of both.
+   */
+  uint32_t buffer_count;
+  /**
+   * Other push constants.
+   */
+  const struct VkfusePush *pushes;
+  /**
+   * How many of them.
+   */
+  uint32_t push_count;
+} VkfuseChanges;
+
+/**
  * Where a list is recorded to.
  *
  * The command buffer is being recorded, outside of a render pass, and is for queues that can compute. What comes before and
@@ -800,15 +844,22 @@ void vkfuse_event_destroy(struct VkfuseEvent event);
 enum VkfuseResult vkfuse_list_run(struct VkfuseList list, struct VkfuseEvent *event);
 
 /**
- * Makes a list with other buffers: each of `with` takes the place of the one of `of` at the same place.
+ * Makes a list with other buffers and other push constants, to be run again and again.
  *
- * * The pointers are null or to what the header says.
+ * * The pointers are null or to what the header says, and so are those in `changes`.
  */
 enum VkfuseResult vkfuse_list_rebind(struct VkfuseList list,
-                                     const struct VkfuseBuffer *of,
-                                     const struct VkfuseBuffer *with,
-                                     uint32_t count,
+                                     const struct VkfuseChanges *changes,
                                      struct VkfuseList *other);
+
+/**
+ * Runs the list once with other buffers and other push constants, for less than a list of their own costs. `event` may be null.
+ *
+ * * The pointers are null or to what the header says, and so are those in `changes`.
+ */
+enum VkfuseResult vkfuse_list_run_with(struct VkfuseList list,
+                                       const struct VkfuseChanges *changes,
+                                       struct VkfuseEvent *event);
 
 /**
  * Records the list into a command buffer of the program's. `recorded` keeps alive what the commands use: it is destroyed when no

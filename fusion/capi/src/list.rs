@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ash::vk;
-use vkfuse::{RawCommandBuffer, Scope};
+use vkfuse::{RawCommandBuffer, Rebind, Scope};
 
 use crate::{
     VkfuseBuffer, VkfuseEvent, VkfuseList, VkfuseRecorded,
@@ -52,30 +52,104 @@ pub unsafe extern "C" fn vkfuse_list_run(list: VkfuseList, event: *mut VkfuseEve
     })
 }
 
-/// Makes a list with other buffers: each of `with` takes the place of the one of `of` at the same place.
+/// The buffers and push constants in which a list is to differ from another.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct VkfuseChanges {
+    /// Buffers of the list.
+    pub of: *const VkfuseBuffer,
+    /// Each takes the place of the one of `of` at the same place.
+    pub with: *const VkfuseBuffer,
+    /// How many there are of both.
+    pub buffer_count: u32,
+    /// Other push constants.
+    pub pushes: *const VkfusePush,
+    /// How many of them.
+    pub push_count: u32,
+}
+
+/// Other push constants of a submission.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct VkfusePush {
+    /// The submission, by its place in the list, from 0.
+    pub submission: u32,
+    /// The whole block.
+    pub bytes: *const std::ffi::c_void,
+    /// How many bytes it has.
+    pub size: u32,
+}
+
+/// Does something with a list and changes to it.
 ///
 /// # Safety
 ///
-/// The pointers are null or to what the header says.
+/// The pointer is null or to what the header says, and so are those in it.
+unsafe fn changed(
+    list: VkfuseList,
+    changes: *const VkfuseChanges,
+    done: impl FnOnce(Rebind<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let list = list.get()?;
+    // SAFETY: the caller's promise.
+    let VkfuseChanges { of, with, buffer_count, pushes, push_count } =
+        *unsafe { structure("changes", changes)? };
+    let count = buffer_count as usize;
+    // SAFETY: the caller's promise.
+    let (of, with) = unsafe { (several("of", of, count)?, several("with", with, count)?) };
+    // SAFETY: the caller's promise.
+    let pushes = unsafe { several("pushes", pushes, push_count as usize)? };
+    let pairs = of.iter().zip(with).map(|(of, with)| Ok((of.get()?, with.get()?)));
+    let pairs = pairs.collect::<Result<Vec<_>, Failure>>()?;
+    let mut rebind = pairs.iter().fold(list.rebind(), |rebind, (of, with)| rebind.buffer(of, with));
+    for push in pushes {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { several("bytes", push.bytes.cast::<u8>(), push.size as usize)? };
+        rebind = rebind.push_bytes(push.submission as usize, bytes);
+    }
+    done(rebind)
+}
+
+/// Makes a list with other buffers and other push constants, to be run again and again.
+///
+/// # Safety
+///
+/// The pointers are null or to what the header says, and so are those in `changes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vkfuse_list_rebind(
     list: VkfuseList,
-    of: *const VkfuseBuffer,
-    with: *const VkfuseBuffer,
-    count: u32,
+    changes: *const VkfuseChanges,
     other: *mut VkfuseList,
 ) -> VkfuseResult {
     call(|| {
         place("other", other)?;
-        let list = list.get()?;
         // SAFETY: the caller's promise.
-        let (of, with) =
-            unsafe { (several("of", of, count as usize)?, several("with", with, count as usize)?) };
-        let pairs = of.iter().zip(with).map(|(of, with)| Ok((of.get()?, with.get()?)));
-        let pairs = pairs.collect::<Result<Vec<_>, Failure>>()?;
-        let rebind = pairs.iter().fold(list.rebind(), |rebind, (of, with)| rebind.buffer(of, with));
+        unsafe { changed(list, changes, |rebind| put("other", other, VkfuseList::of(rebind.finish()?))) }
+    })
+}
+
+/// Runs the list once with other buffers and other push constants, for less than a list of their own costs. `event` may be null.
+///
+/// # Safety
+///
+/// The pointers are null or to what the header says, and so are those in `changes`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vkfuse_list_run_with(
+    list: VkfuseList,
+    changes: *const VkfuseChanges,
+    event: *mut VkfuseEvent,
+) -> VkfuseResult {
+    call(|| {
+        if !event.is_null() {
+            place("event", event)?;
+        }
         // SAFETY: the caller's promise.
-        unsafe { put("other", other, VkfuseList::of(rebind.finish()?)) }
+        unsafe {
+            changed(list, changes, |rebind| {
+                let done = rebind.run()?;
+                if event.is_null() { Ok(()) } else { put("event", event, VkfuseEvent::of(done)) }
+            })
+        }
     })
 }
 

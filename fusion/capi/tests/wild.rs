@@ -203,10 +203,26 @@ fn step(random: &mut Random, world: &mut World) -> VkfuseResult {
             }
             17 => {
                 let others = [VkfuseBuffer { id: random.handle(&world.buffers) }];
-                let (of, with) = (random.pointer(&buffer), random.pointer(others.as_ptr()));
-                let result = vkfuse_list_rebind(list, of, with, 1, random.place(&mut new_list));
-                keep(&mut world.lists, result, new_list.id);
-                result
+                let size = random.number() as u32 % 9;
+                let submission = random.number() as u32 % 3;
+                let push = VkfusePush { submission, bytes: random.pointer(bytes.as_ptr()).cast(), size };
+                let changes = VkfuseChanges {
+                    of: random.pointer(&buffer),
+                    with: random.pointer(others.as_ptr()),
+                    buffer_count: 1,
+                    pushes: random.pointer(&push),
+                    push_count: few as u32 % 2,
+                };
+                let changes = random.pointer(&changes);
+                if few > 1 {
+                    let result = vkfuse_list_run_with(list, changes, random.place(&mut new_event));
+                    keep(&mut world.events, result, new_event.id);
+                    result
+                } else {
+                    let result = vkfuse_list_rebind(list, changes, random.place(&mut new_list));
+                    keep(&mut world.lists, result, new_list.id);
+                    result
+                }
             }
             18 => {
                 let into = VkfuseRecording {

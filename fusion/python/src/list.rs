@@ -1,6 +1,7 @@
 //! Kept lists.
 
 use pyo3::prelude::*;
+use vkfuse::Rebind;
 
 use crate::{buffer::Buffer, call::run, event::Event, life::Own, queue::Queue};
 
@@ -29,27 +30,40 @@ impl List {
     }
 
     /// A list with other buffers, and other push constants of some submissions.
-    fn rebind(
-        &self,
-        py: Python<'_>,
-        buffers: Vec<(PyRef<'_, Buffer>, PyRef<'_, Buffer>)>,
-        push: Vec<(usize, Vec<u8>)>,
-    ) -> PyResult<List> {
-        let list = self.own.get()?;
-        let pairs = buffers.iter().map(|(old, new)| Ok((old.own.get()?, new.own.get()?)));
-        let pairs = pairs.collect::<PyResult<Vec<_>>>()?;
-        let mut rebind = list.rebind();
-        for (old, new) in &pairs {
-            rebind = rebind.buffer(old, new);
-        }
-        for (submission, bytes) in &push {
-            rebind = rebind.push_bytes(*submission, bytes);
-        }
-        let list = run(py, || rebind.finish())?;
+    fn rebind(&self, py: Python<'_>, buffers: Pairs<'_>, push: Pushes) -> PyResult<List> {
+        let list = self.changed(py, &buffers, &push, |rebind| rebind.finish())?;
         Ok(List { own: Own::new("list", &self.own.life, list) })
+    }
+
+    /// Runs it once with other buffers, and other push constants of some submissions.
+    fn run_with(&self, py: Python<'_>, buffers: Pairs<'_>, push: Pushes) -> PyResult<Event> {
+        let event = self.changed(py, &buffers, &push, |rebind| rebind.run())?;
+        Ok(Event { own: Own::new("event", &self.own.life, event) })
     }
 
     fn close(&self) {
         drop(self.own.close());
+    }
+}
+
+type Pairs<'py> = Vec<(PyRef<'py, Buffer>, PyRef<'py, Buffer>)>;
+type Pushes = Vec<(usize, Vec<u8>)>;
+
+impl List {
+    /// Does something with it and changes to it.
+    fn changed<T: Send>(
+        &self,
+        py: Python<'_>,
+        buffers: &Pairs<'_>,
+        push: &Pushes,
+        done: impl FnOnce(Rebind<'_>) -> Result<T, vkfuse::Error> + Send,
+    ) -> PyResult<T> {
+        let list = self.own.get()?;
+        let pairs = buffers.iter().map(|(old, new)| Ok((old.own.get()?, new.own.get()?)));
+        let pairs = pairs.collect::<PyResult<Vec<_>>>()?;
+        run(py, || {
+            let rebind = pairs.iter().fold(list.rebind(), |rebind, (old, new)| rebind.buffer(old, new));
+            done(push.iter().fold(rebind, |rebind, (submission, bytes)| rebind.push_bytes(*submission, bytes)))
+        })
     }
 }

@@ -139,6 +139,16 @@ def test_kept_lists_run_again_with_other_buffers_and_scalars(
     elsewhere = fused.list.rebind({chain.out: other}, {3: 100})
     elsewhere.run(context.queue()).wait()
     assert same(other.numpy()[:100], chain.host()[:100]) and not other.numpy()[100:].any()
+    once = context.zeros(N)
+    for _ in range(3):
+        once.upload(0)
+        event = fused.list.run_with({chain.out: once}, {3: 100})
+        event.wait()
+        assert event.outcome == "fused"
+        assert same(once.numpy()[:100], chain.host()[:100]) and not once.numpy()[100:].any()
+    for wrong in [fused.list.rebind, fused.list.run_with]:
+        with pytest.raises(vkfuse.FusionError):
+            wrong(push={4: 1})
     with pytest.raises(vkfuse.FusionError):
         fused.list.rebind({chain.out: context.zeros(5)})
     with pytest.raises(vkfuse.FusionError):

@@ -129,6 +129,9 @@ class List:
     def rebind(
         self, buffers: Sequence[tuple[Buffer, Buffer]], push: Sequence[tuple[int, bytes]]
     ) -> List: ...
+    def run_with(
+        self, buffers: Sequence[tuple[Buffer, Buffer]], push: Sequence[tuple[int, bytes]]
+    ) -> Event: ...
     def close(self) -> None: ...
 
 @final

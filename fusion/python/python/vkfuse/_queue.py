@@ -98,13 +98,25 @@ class FusedList:
         self, buffers: Mapping[Buffer, Buffer] | None = None, push: Mapping[int, object] | None = None
     ) -> FusedList:
         """A list that has other buffers in the places of some, and other push constants of some submissions, by their places from 0."""
+        return FusedList(self._native.rebind(*self._changes(buffers, push)), self._kernels)
+
+    def run_with(
+        self, buffers: Mapping[Buffer, Buffer] | None = None, push: Mapping[int, object] | None = None
+    ) -> Event:
+        """Runs it once as `rebind` would make it, on the queue it was recorded on, for less than a list of its own costs."""
+        native = self._native.run_with(*self._changes(buffers, push))
+        return Event(native, [kernel.name for kernel in self._kernels])
+
+    def _changes(
+        self, buffers: Mapping[Buffer, Buffer] | None, push: Mapping[int, object] | None
+    ) -> tuple[list[tuple[_native.Buffer, _native.Buffer]], list[tuple[int, bytes]]]:
         pairs = [(old._native, new._native) for old, new in (buffers or {}).items()]
         given = []
         for place, values in (push or {}).items():
             if not 0 <= place < len(self._kernels):
                 raise _native.FusionError(f"the list has no submission {place}")
             given.append((place, self._kernels[place]._packed(values, [])))
-        return FusedList(self._native.rebind(pairs, given), self._kernels)
+        return pairs, given
 
     def close(self) -> None:
         """Lets go of it now."""
