@@ -132,6 +132,7 @@ impl Context {
             loops: options.loops.unwrap_or_else(|| gpu.caps().loops()),
             late_stores: options.late_stores.unwrap_or_else(|| gpu.caps().late_stores()),
             subgroup_size: gpu.caps().full_subgroups(options.subgroups),
+            max_subgroups: gpu.caps().max_subgroups,
             max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
             small_scalars: SmallScalars { int8, int16, float16 },
             float_controls: gpu.caps().float_controls,

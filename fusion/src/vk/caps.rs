@@ -241,6 +241,8 @@ pub(crate) struct Caps {
     pub(super) spirv_capabilities: Vec<u32>,
     /// Whether pipelines may ask for full sub-groups, and for their size.
     gives_full_subgroups: bool,
+    /// Most sub-groups of a work-group whose pipeline asks for their size.
+    pub(crate) max_subgroups: u32,
     timestamp_bits: u32,
 }
 
@@ -294,6 +296,7 @@ impl Caps {
             atomics: spirv_caps::atomics(device),
             spirv_capabilities,
             gives_full_subgroups: gives_full_subgroups(device),
+            max_subgroups: most_subgroups(device),
             timestamp_bits,
             info,
         }
@@ -348,6 +351,11 @@ impl Caps {
     pub(crate) fn full_subgroups(&self, asked: Option<bool>) -> u32 {
         let wanted = asked.unwrap_or(false) && self.gives_full_subgroups && self.supports(GROUP_NON_UNIFORM);
         if wanted { self.info.subgroup_size } else { 0 }
+    }
+
+    /// Whether the pipeline of work-groups of so many invocations may ask for sub-groups of the default size.
+    pub(crate) fn has_room_for(&self, invocations: u32) -> bool {
+        invocations.div_ceil(self.info.subgroup_size.max(1)) <= self.max_subgroups
     }
 
     /// See [`NarrowFacts::subgroup`]. Measured on NVIDIA's alone (`docs/performance.md`); `asked` says what to do instead.
@@ -429,6 +437,11 @@ fn gives_full_subgroups(device: &Device) -> bool {
     features.subgroup_size_control
         && features.compute_full_subgroups
         && stages.is_some_and(|stages| stages.intersects(vulkano::shader::ShaderStages::COMPUTE))
+}
+
+/// Most sub-groups of a work-group whose pipeline asks for their size. Who does not say it lets none ask.
+fn most_subgroups(device: &Device) -> u32 {
+    device.physical_device().properties().max_compute_workgroup_subgroups.unwrap_or(u32::MAX)
 }
 
 /// What a driver's pipeline blob depends on beside the SPIR-V: everything Vulkan offers to tell two drivers apart, and

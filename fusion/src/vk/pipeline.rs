@@ -45,7 +45,7 @@ pub(crate) struct PipelineSource<'a> {
     pub(crate) push_bytes: u32,
     /// Bytes of arguments behind the push constants, which are read through the last of `bindings`, a uniform buffer; 0 for none.
     pub(crate) push_buffer: u32,
-    /// Whether the module does sub-group operations: then the sub-group size is pinned to the device's default where
+    /// Whether the module does sub-group operations, and its work-groups have no more sub-groups than the device allows: then the sub-group size is pinned to the device's default where
     /// it could vary, so that fused and unfused code see the same one.
     pub(crate) subgroups: bool,
     /// Size of the sub-groups that the module rests on, all of them full: one that the device was found to give.

@@ -23,6 +23,7 @@ pub(crate) fn choose(
 ) -> Option<u32> {
     let members = &list[group.start..group.end()];
     fitting(list, group, limits.subgroup_size)
+        .filter(|size| group.layout.shape.local[0] / size <= limits.max_subgroups)
         .filter(|_| members.iter().zip(unrolled).any(|(one, loops)| waits(one, loops)))
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn packed(group: &Group, several: u32, shared: u64, limits: &Limits) 
     let all = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();
     let mut packed = facts.packed.min(MOST).next_power_of_two();
     while packed > 1 {
-        let fits = packed <= facts.packed
+        let fits = packed <= facts.packed.min(limits.max_subgroups)
             && left.saturating_mul(packed) <= most
             && shared.saturating_mul(packed.into()) <= u64::from(limits.max_shared_bytes)
             && all >= u64::from(facts.least)

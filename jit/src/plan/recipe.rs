@@ -8,7 +8,7 @@ use super::submission::{FloatMode, Internalization};
 use crate::kernel::BindingKind;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 18;
+pub(crate) const CODE_VERSION: u32 = 19;
 
 /// How the ids of the members follow from those of the fused kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,7 +106,7 @@ pub(crate) enum Ends {
     /// All items of an invocation are in range for every member, or none has anything to do in any.
     Whole,
     /// At one item for all members: those before it do all of their work, and no other does anything. An invocation does several groups of
-    /// items, a work-group apart, and the first invocations those behind the last whole group.
+    /// items next to each other, and the first invocations those behind the last whole group.
     Peeled { rounds: u32 },
 }
 

@@ -162,6 +162,8 @@ pub struct Limits {
     pub late_stores: u32,
     /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of sub-groups are worth it; 0 if not.
     pub subgroup_size: u32,
+    /// Most sub-groups of a work-group whose pipeline asks for their size.
+    pub max_subgroups: u32,
     /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory, or for it to be
     /// placed where what it hands on passes through memory: more is slower fused than not. `None` if that is never so.
     pub max_broadcast_bytes: Option<u64>,
@@ -193,6 +195,7 @@ impl Default for Limits {
             loops: LoopFacts::default(),
             late_stores: 0,
             subgroup_size: 0,
+            max_subgroups: u32::MAX,
             max_broadcast_bytes: None,
             small_scalars: SmallScalars::default(),
             float_controls: FloatControls::default(),

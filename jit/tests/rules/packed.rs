@@ -100,6 +100,11 @@ probes! {
         let mut lab = softmax(8, 16, Promote::None).packed(4, 8, false);
         lab.limits.max_work_group_invocations = 8;
         lab.check().of(2, 4);
+        for (most, several) in [(1, 1), (2, 2), (3, 2)] {
+            let mut lab = softmax(8, 16, Promote::None).packed(4, 8, false);
+            lab.limits.max_subgroups = most;
+            lab.check().of(several, 4);
+        }
     }
 
     /// Each has its ids and its shared memory, also along other sides.

@@ -83,6 +83,16 @@ probes! {
         }
     }
 
+    // A device has a most of sub-groups in a work-group that asks for their size, beside a most of invocations.
+    fn work_groups_of_more_sub_groups_than_a_device_allows_ask_for_none() {
+        let tree = "for (var s = 8u; s > 0u; s /= 2u) { if (lid.x < s) { part[lid.x] += part[lid.x + s]; } workgroupBarrier(); }";
+        for (most, size) in [(1, None), (3, None), (4, Some(4)), (5, Some(4))] {
+            let mut lab = in_subgroups(with_flat(&with_part(tree)), 4, 1);
+            lab.limits.max_subgroups = most;
+            assert_eq!(lab.check().plan.steps[0].subgroup_size(), size, "{most}");
+        }
+    }
+
     // Beside many words that an invocation keeps a tree stays a loop, and its barriers the work-group's.
     fn trees_stay_loops_beside_long_rows() {
         for (w, size) in [(16, Some(8)), (256, Some(8)), (264, None), (512, None)] {

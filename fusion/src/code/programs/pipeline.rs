@@ -41,13 +41,14 @@ impl Programs {
         let driver = programs.identity.driver(&code_bytes);
         let load = key.filter(|_| given).and_then(|key| programs.store.begin_load(key, &driver).ok());
         let bindings = bindings_of(step);
+        let has_room = self.gpu.caps().has_room_for(step.local_size().iter().product());
         let source = PipelineSource {
             words,
             entry: c"main",
             bindings: &bindings,
             push_bytes: step.push_bytes(),
             push_buffer: step.push.len() as u32 - step.push_bytes(),
-            subgroups: uses_subgroups(words),
+            subgroups: uses_subgroups(words) && has_room,
             lanes: step.subgroup_size(),
             statistics: self.statistics,
             blob: load.as_ref().map(|load| load.bytes()),
