@@ -84,7 +84,8 @@ fn lines<'a>(
     all.map(|((member, linked), kernel)| Vectorizer::new(recipe, member, kernel, linked, items)).collect()
 }
 
-/// A loop over groups of items, `rounds` of them a work-group apart; and the items of the last group that is not whole, which are left
+/// A loop over groups of items, `rounds` of them next to each other, so that as few lines of memory are in use at once as without the
+/// loop; and the items of the last group that is not whole, which are left
 /// to the first invocations of the dispatch, one for each.
 fn peeled(
     shared: &mut Shared,
@@ -98,14 +99,12 @@ fn peeled(
     let group = ids::group_number(builder, &mut blocks.code, inputs, recipe);
     let local = inputs.component(builder, &mut blocks.code, BuiltIn::LocalInvocationId, 0);
     let size = recipe.local_size[0];
-    let [one, all, own_size, step] = [1, size * rounds, size, size * count].map(|n| builder.constant(n));
-    let [several, items] = [rounds, count].map(|n| builder.constant(n));
+    let [one, own_size, several, items] = [1, size, rounds, count].map(|n| builder.constant(n));
+    let all = builder.constant(rounds * count);
     let code = &mut blocks.code;
     let start = code.math(builder, Op::IMul, group, own_size);
     let invocation = code.math(builder, Op::IAdd, start, local);
-    let start = code.math(builder, Op::IMul, group, all);
-    let number = code.math(builder, Op::IAdd, start, local);
-    let first = code.math(builder, Op::IMul, number, items);
+    let first = code.math(builder, Op::IMul, invocation, all);
     let every: Vec<Word> = (0..count).map(|_| builder.fresh()).collect();
     let single = vec![builder.fresh()];
     let (mut wide, mut narrow) =
@@ -130,7 +129,7 @@ fn peeled(
     blocks.code.effect(Op::LoopMerge, vec![Operand::IdRef(done), Operand::IdRef(next), control]);
     blocks.code.effect(Op::BranchConditional, [more, body, done].map(Operand::IdRef).to_vec());
     blocks.next(body);
-    let distance = blocks.code.math(builder, Op::IMul, round, step);
+    let distance = blocks.code.math(builder, Op::IMul, round, items);
     let mut item = first;
     for (at, &id) in every.iter().enumerate() {
         let operands = [item, if at == 0 { distance } else { one }].map(Operand::IdRef).to_vec();
