@@ -15,3 +15,4 @@ pub(crate) mod queues;
 pub(crate) mod rebind;
 pub(crate) mod schedule;
 pub(crate) mod verify;
+pub(crate) mod warm;

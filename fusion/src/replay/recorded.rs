@@ -93,6 +93,31 @@ pub(crate) struct SameReads {
     places: u64,
 }
 
+/// A submission that was made again and can be once more, with nothing but itself to come after, as long as nothing is put in the graph.
+#[derive(Debug)]
+pub(crate) struct Again {
+    lane: u32,
+    mark: Mark,
+    /// The recording that comes after nothing, and the one that waits for a run before.
+    tapes: [Option<Arc<Tape>>; 2],
+    in_order: bool,
+}
+
+impl Again {
+    /// Makes it once more after the latest run. `None` where nothing was submitted, or the device is lost.
+    #[inline]
+    pub(crate) fn play(&self, device: &Device, latest: Point) -> Option<Point> {
+        let waits = self.in_order && device.gpu.done(self.lane) < latest.value;
+        device.gpu.play_alone(self.lane, self.tapes[usize::from(waits)].as_ref()?)
+    }
+
+    /// Tells the graph of the latest run. Nobody says what came before it on its queue and after earlier runs, so that counts as not
+    /// ordered.
+    pub(crate) fn tell(&self, graph: &mut Graph, latest: Point) {
+        graph.repeated(self.mark, latest, false);
+    }
+}
+
 /// Whether a place is one of some, as bits.
 #[inline]
 fn is_in(places: u64, place: u32) -> bool {
@@ -227,6 +252,20 @@ impl Replay {
         let memory = |(place, _): &(u32, bool)| buffers[*place as usize].resource(graph);
         let on = self.bound.iter().map(memory).collect::<Result<_, _>>()?;
         Ok(device.gpu.caller_work(&self.script, take.own.as_ref(), on)?)
+    }
+
+    /// Whether a run on certain buffers, of which this is known, has nothing but the run before to come after.
+    pub(crate) fn repeats(&self, graph: &mut Graph, lane: u32, take: &TakeState) -> bool {
+        take.lane == Some(lane)
+            && take.ran
+            && take.mark.is_some_and(|mark| graph.repeat(mark, lane).is_some())
+    }
+
+    /// What makes such a run again.
+    pub(crate) fn again(&self, take: &TakeState) -> Option<Again> {
+        let (lane, mark) = (take.lane?, take.mark?);
+        let tapes = [None, Some(Barrier::ComputeToCompute)].map(|first| take.tapes[slot(first)].clone());
+        Some(Again { lane, mark, tapes, in_order: self.in_order })
     }
 
     /// Makes the submission once more where nothing came between: what is recorded is handed over, and the graph told. Nothing

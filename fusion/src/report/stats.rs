@@ -131,13 +131,18 @@ counters! {
 impl Stats {
     /// Counts a list that ended.
     pub(crate) fn list(&mut self, outcome: &Outcome) {
+        self.lists(outcome, 1);
+    }
+
+    /// Counts so many lists that ended alike.
+    pub(crate) fn lists(&mut self, outcome: &Outcome, times: u64) {
         *match outcome {
             Outcome::Fused => &mut self.lists_fused,
             Outcome::Split => &mut self.lists_split,
             Outcome::Refused { .. } => &mut self.lists_refused,
             Outcome::Building => &mut self.lists_building,
             _ => &mut self.lists_cancelled,
-        } += 1;
+        } += times;
     }
 }
 

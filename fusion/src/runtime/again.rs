@@ -11,7 +11,7 @@ use crate::{
         recorded::{Take, TakeState},
         routine::Routine,
     },
-    report::list::Said,
+    report::{list::Said, outcome::Outcome},
     runtime::{context::ContextInner, queues::QueueCell, schedule::Past},
     submission::{buffer::BufferInner, graph::Graph, signature::View},
     vk::{Point, Pushes, Submitted},
@@ -29,6 +29,21 @@ pub(crate) struct Run<'a, B> {
     pub(crate) take: Option<&'a Take>,
 }
 
+/// What a run that is made again counts as.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    dispatches: u64,
+    /// Of a list.
+    outcome: Option<Outcome>,
+}
+
+impl Counted {
+    pub(crate) fn of(routine: &Routine) -> Counted {
+        let outcome = routine.is_of_list().then(|| routine.outcome.clone());
+        Counted { dispatches: routine.dispatches, outcome }
+    }
+}
+
 impl Past {
     /// Notes that a run was made again.
     #[inline]
@@ -39,6 +54,17 @@ impl Past {
         counts.made_again += 1;
         if routine.is_of_list() {
             counts.list(&routine.outcome);
+        }
+    }
+
+    /// Notes that a run was made again so many times, at last at this point.
+    pub(crate) fn made(&mut self, run: &Counted, times: u64, point: Point) {
+        let Past { last, counts } = self;
+        *last = Some(point);
+        counts.memory_hits += run.dispatches * times;
+        counts.made_again += times;
+        if let Some(outcome) = &run.outcome {
+            counts.lists(outcome, times);
         }
     }
 }

@@ -67,6 +67,7 @@ impl ContextInner {
     /// Drops what is taken out for a buffer now, where no lock is held; where the schedule is, or that is not all, when it is next looked at.
     fn let_go<T>(&self, buffer: HandleId, take_out: impl FnOnce(&mut Schedule) -> (T, bool)) {
         if let Ok(mut schedule) = self.schedule.try_lock() {
+            schedule.cool();
             let (taken, is_all) = take_out(&mut schedule);
             drop(schedule);
             drop(taken);
@@ -75,6 +76,14 @@ impl ContextInner {
             }
         }
         self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+    }
+
+    /// Tells the schedule of runs that were made without it, unless somebody has it, who may be the caller: then it hears of them
+    /// when it is next asked for.
+    pub(crate) fn tell_of_runs(&self) {
+        if let Ok(mut schedule) = self.schedule.try_lock() {
+            schedule.cool();
+        }
     }
 
     /// Drops what was recorded with buffers that have gone meanwhile.

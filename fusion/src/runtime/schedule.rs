@@ -33,6 +33,7 @@ use crate::{
         end::End,
         event::{EventInner, HostDone},
         queues::QueueCell,
+        warm::Warm,
     },
     submission::{
         buffer::BufferInner,
@@ -60,6 +61,8 @@ pub(crate) struct Schedule {
     next: u64,
     /// How often a memory was taken from its owner.
     pub(crate) revoked: u64,
+    /// Kept lists that may have run without it.
+    pub(crate) warm: Vec<Arc<Warm>>,
 }
 
 /// What a queue has listed and done.
@@ -195,6 +198,15 @@ impl Schedule {
         is_free
     }
 
+    /// Whether a queue may use memory without a look at what others list, as its only user or as one of several that read it.
+    pub(crate) fn has_to_itself<'a>(
+        queue: QueueId,
+        mut buffers: impl Iterator<Item = &'a Arc<BufferInner>>,
+        touches: &[Touch],
+    ) -> bool {
+        buffers.all(|buffer| buffer.shared.owner.allows(queue, is_written(buffer.shared.id, touches)))
+    }
+
     /// Takes memory from its owner.
     fn revoke<'a>(&mut self, buffers: impl Iterator<Item = &'a Arc<BufferInner>>) {
         for buffer in buffers {
@@ -270,10 +282,18 @@ fn is_written(memory: MemoryId, touches: &[Touch]) -> bool {
 }
 
 impl ContextInner {
-    /// The schedule. A panic while it was locked cannot leave it half-changed in a way that matters more than
-    /// a deadlock of everybody else, so poisoning is ignored.
+    /// The schedule, which knows of all runs.
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Schedule> {
+        let mut schedule = self.lock_as_it_is();
+        schedule.cool();
+        schedule
+    }
+
+    /// The schedule, which may not know of runs of warm lists. A panic while it was locked cannot leave it half-changed in a way that
+    /// matters more than a deadlock of everybody else, so poisoning is ignored.
+    #[inline]
+    pub(crate) fn lock_as_it_is(&self) -> MutexGuard<'_, Schedule> {
         match self.schedule.try_lock() {
             Ok(schedule) => schedule,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -300,7 +320,9 @@ impl ContextInner {
 
     /// Waits until something about queues or holds has changed.
     pub(crate) fn wait_for_change<'a>(&self, schedule: MutexGuard<'a, Schedule>) -> MutexGuard<'a, Schedule> {
-        self.changed.wait(schedule).unwrap_or_else(PoisonError::into_inner)
+        let mut schedule = self.changed.wait(schedule).unwrap_or_else(PoisonError::into_inner);
+        schedule.cool();
+        schedule
     }
 
     /// Waits until something has changed, while a thread ends a list. What that thread calls meanwhile cannot wait for it.

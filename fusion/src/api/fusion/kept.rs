@@ -23,7 +23,7 @@ use crate::{
         outcome::{CancelCause, Outcome},
     },
     runtime::{
-        again::Run,
+        again::{self, Run},
         check::readable,
         context::ContextInner,
         end::{End, Ended, KeptRoutine, KeptRun, Remember},
@@ -31,6 +31,7 @@ use crate::{
         queues::Origin,
         rebind::{Changes, Shape, checked_push},
         schedule::{List, Mode, Rule, Schedule},
+        warm::{Runs, Warm},
     },
     submission::{
         entry::Entry,
@@ -93,6 +94,8 @@ pub(crate) struct Kept {
     pushes: OtherPushes,
     /// What is known of its runs.
     take: Take,
+    /// Its runs without the schedule.
+    warm: Arc<Warm>,
     /// What the events of its latest runs share.
     of_runs: Under<Option<Arc<EventInner>>>,
     /// What is known of its buffers, for runs with others in place of some.
@@ -210,6 +213,15 @@ impl Kept {
     }
 }
 
+impl Drop for Kept {
+    /// What its runs use goes with it, and not when the schedule is next asked for.
+    fn drop(&mut self) {
+        if self.warm.is_warm() {
+            self.family.queue.inner.context.tell_of_runs();
+        }
+    }
+}
+
 impl FusionWrapper {
     /// As [`complete_fusion`](FusionWrapper::complete_fusion), and keeps the list, to be run again.
     ///
@@ -248,7 +260,8 @@ impl FusedList {
         let key = family.queue.inner.context.key;
         let take = Take::passing(key, &buffers, list.passes(&pushes));
         let (of_runs, rest) = (Under::new(key, None), Under::new(key, Rest::default()));
-        FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, take, of_runs, rest }) }
+        let warm = Arc::default();
+        FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, take, warm, of_runs, rest }) }
     }
 
     /// How many submissions it has.
@@ -415,24 +428,34 @@ impl ContextInner {
     /// Runs a kept list as it was run before. `None` where that is not known, or something is in the way.
     fn run_kept_again(&self, origin: &Arc<Origin>, kept: &Kept) -> Option<Event> {
         let KeptRun { routine, told, flow: _ } = kept.list.routine.get()?;
+        let take = &kept.take;
+        let is_in_force = || take.is_in_force(self.contents.load(Ordering::Acquire));
         if self.judged.any_dropped() {
             return None;
         }
-        let mut schedule = self.lock();
         // If it enters fusion mode now, that is after this.
+        if let Some(event) = kept.warm.run(self, origin, || origin.is_direct() && is_in_force()) {
+            again::tell(origin, routine);
+            return Some(event);
+        }
+        let mut schedule = self.lock_as_it_is();
         if !origin.is_direct() {
             return None;
         }
-        let of = (origin.id, &kept.take);
+        let in_force = is_in_force();
+        let repeats = in_force && !kept.warm.is_warm() && schedule.repeats(origin, take, routine);
+        if !repeats {
+            schedule.cool();
+        }
+        let of = (origin.id, take);
         if !schedule.is_still_free(of, kept.buffers.iter(), || kept.touches()) {
             return None;
         }
         if !routine.finds_its_numbers(&kept.buffers, &schedule.graph) {
             return None;
         }
-        let (buffers, take) = (&kept.buffers, &kept.take);
+        let buffers = &kept.buffers;
         let as_before = || kept.told().eq(told.iter().copied()) && kept.readable();
-        let in_force = take.is_in_force(self.contents.load(Ordering::Acquire));
         // What a run changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
         let state = (!in_force).then(|| origin.state());
         if state.as_ref().is_some_and(|state| !matches!(state.mode, Mode::Direct))
@@ -452,6 +475,13 @@ impl ContextInner {
             }
         };
         origin.kept.get(key).made_again(routine, submitted.point);
+        let has_all = || Schedule::has_to_itself(origin.id, buffers.iter(), &kept.touches());
+        if repeats && submitted.profile.is_none() {
+            schedule.heat(&kept.warm, |key| {
+                let again = routine.replay.again(take.state(key)).filter(|_| has_all())?;
+                Some(Runs::after(submitted.point, (again, routine), (origin, &of_runs)))
+            });
+        }
         Some(Event::of_run(of_runs, submitted))
     }
 }
