@@ -208,6 +208,7 @@ mutants! {
     ShufflesPassBarriers: "what other invocations keep is taken from them before the barrier in front of the load",
     ShufflesPassStores: "what may be the own element is taken before a store to it in front of the load",
     BarriersAreIdle: "no barrier orders anything where some shared memory is in registers",
+    BarriersAreAlone: "a barrier orders what it says itself, whatever a memory barrier before it says",
     StoresPassBarriers: "a store that waits for loads comes after barriers behind it",
     StoresPassTheirLoads: "a store that waits for loads comes after those of its own buffer",
     StoresToViewsWait: "a store waits for loads of what overlaps its buffer",

@@ -32,8 +32,11 @@ use crate::{
 /// Runs that make it worth being warm, which costs about as much as a run.
 const WORTH: u64 = 16;
 
-/// Most runs for which a list rests that had fewer. Where things are checked, lists are warm as often as they can be.
-const MOST_REST: u32 = if cfg!(debug_assertions) { 0 } else { 1 << 10 };
+/// Most runs for which a list rests that had fewer.
+const MOST_REST: u32 = 1 << 10;
+
+/// Where things are checked, lists are warm as often as they can be.
+const RESTS: bool = !cfg!(debug_assertions);
 
 /// A kept list, as far as it is run without the schedule; in lines of memory of its own.
 #[derive(Debug, Default)]
@@ -112,7 +115,7 @@ impl Warm {
             again.tell(graph, point);
             queue.kept.get(key).made(&counted, count, point);
         }
-        state.rests = if count < WORTH { (2 * state.rests + 1).min(MOST_REST) } else { 0 };
+        state.rests = if RESTS && count < WORTH { (2 * state.rests + 1).min(MOST_REST) } else { 0 };
         state.rest = state.rests;
     }
 }

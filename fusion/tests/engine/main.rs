@@ -34,4 +34,5 @@ mod seams;
 mod shaders_load;
 mod texels;
 mod verified;
+mod warm;
 mod weaknesses;

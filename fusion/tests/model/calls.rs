@@ -68,7 +68,9 @@ impl World<'_> {
                 self.complete(memory, queue % queues, *force, *background && !*force)
             }
             Op::Keep { queue } => self.keep(memory, queue % queues),
-            Op::Again { kept, queue, changed } => self.again(memory, *kept, queue % queues, *changed),
+            Op::Again { kept, queue, changed, times } => {
+                (0..*times).try_for_each(|_| self.again(memory, *kept, queue % queues, *changed))
+            }
             Op::Cancel { queue } => {
                 let queue = queue % queues;
                 self.slots[queue].wrapper.cancel_fusion().map_err(|error| error.to_string())?;

@@ -32,11 +32,12 @@ pub enum Op {
     Keep {
         queue: Pick,
     },
-    /// Runs a kept list, with another buffer in place of one or with another scalar if there is a pair.
+    /// Runs a kept list so many times, with another buffer in place of one or with another scalar if there is a pair.
     Again {
         kept: Pick,
         queue: Pick,
         changed: Option<(Pick, Pick)>,
+        times: Pick,
     },
     Scope {
         queue: Pick,
@@ -181,6 +182,7 @@ impl Op {
                 kept: event,
                 queue,
                 changed: random.once_in(3).then(|| (buffer, random.below(buffers as u64))),
+                times: if random.once_in(2) { 1 + random.below(8) } else { 1 },
             },
             23..=27 => Op::Scope {
                 queue,

@@ -75,15 +75,15 @@ pub(super) fn make(
             kept.insert(variable, Kept::new(&mut shared.builder, scalars));
         }
     }
+    let all_stay = orders_more(&shared.builder, &functions) && !mutant!(BarriersAreAlone);
     for ((function, touches), flow) in functions.iter_mut().zip(&touches).zip(&flows) {
         let mine = touches.iter().filter(|touch| kept.contains_key(&touch.variable)).collect();
         Writer { shared: &mut *shared, kept: &kept, size, zero }.function(function, mine, flow);
         drop_pointers(function, &kept);
-        drop_barriers(
-            &shared.builder,
-            function,
-            touches.iter().filter(|touch| !kept.contains_key(&touch.variable)),
-        );
+        let left = touches.iter().filter(|touch| !kept.contains_key(&touch.variable));
+        if !all_stay {
+            drop_barriers(&shared.builder, function, left);
+        }
     }
     let builder = &mut shared.builder;
     builder.module.functions = functions;
@@ -412,19 +412,30 @@ fn drop_pointers(function: &mut Function, kept: &AHashMap<Word, Kept>) {
     }
 }
 
-/// Takes out barriers that order nothing but shared memory, of which nothing is touched since the one before; `left` is what is still in it.
-fn drop_barriers<'a>(builder: &Builder, function: &mut Function, left: impl Iterator<Item = &'a Touch>) {
-    let busy: AHashSet<usize> = left.map(|touch| touch.at.0).collect();
+/// Whether these semantics are about shared memory alone.
+fn is_plain(builder: &Builder, semantics: Option<&Operand>) -> bool {
     let only = MemorySemantics::ACQUIRE
         | MemorySemantics::RELEASE
         | MemorySemantics::ACQUIRE_RELEASE
         | MemorySemantics::WORKGROUP_MEMORY;
-    let is_plain = |inst: &Instruction| {
-        let semantics = inst.operands.get(2).and_then(Operand::id_ref_any);
-        let bits =
-            semantics.and_then(|id| builder.definitions.get(&id)).and_then(|inst| inst.operands.first());
-        matches!(bits, Some(&Operand::LiteralBit32(bits)) if bits & !only.bits() == 0)
-    };
+    let semantics = semantics.and_then(Operand::id_ref_any);
+    let bits = semantics.and_then(|id| builder.definitions.get(&id)).and_then(|inst| inst.operands.first());
+    matches!(bits, Some(&Operand::LiteralBit32(bits)) if bits & !only.bits() == 0)
+}
+
+/// Whether something beside a barrier may need it to order other memory: a memory barrier before it says which, and atomics have
+/// an order of their own, which barriers decide.
+fn orders_more(builder: &Builder, functions: &[Function]) -> bool {
+    functions.iter().flat_map(Function::all_inst_iter).any(|inst| match inst.class.opcode {
+        Op::MemoryBarrier => !is_plain(builder, inst.operands.get(1)),
+        _ => inst.class.opname.starts_with("Atomic"),
+    })
+}
+
+/// Takes out barriers that order nothing but shared memory, of which nothing is touched since the one before; `left` is what is still in it.
+fn drop_barriers<'a>(builder: &Builder, function: &mut Function, left: impl Iterator<Item = &'a Touch>) {
+    let busy: AHashSet<usize> = left.map(|touch| touch.at.0).collect();
+    let is_plain = |inst: &Instruction| is_plain(builder, inst.operands.get(2));
     let waits = |inst: &Instruction| inst.class.opcode == Op::ControlBarrier;
     let cfg = Cfg::new(function);
     let calls = function.all_inst_iter().any(|inst| inst.class.opcode == Op::FunctionCall);

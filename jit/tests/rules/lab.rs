@@ -410,6 +410,7 @@ impl Lab {
             mutation::Mutant::ShufflesPassBarriers,
             mutation::Mutant::ShufflesPassStores,
             mutation::Mutant::BarriersAreIdle,
+            mutation::Mutant::BarriersAreAlone,
             mutation::Mutant::StoresPassBarriers,
             mutation::Mutant::StoresPassTheirLoads,
             mutation::Mutant::StoresToViewsWait,

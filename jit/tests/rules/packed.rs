@@ -4,6 +4,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{Op, StorageClass};
 use vkfuse_jit::plan::{LoopFacts, NarrowFacts, Promote};
 
+use super::glsl;
 use super::lab::{Checked, Lab, kernel};
 use super::rows::{Random, exchange, reduce, softmax, with_rows};
 use super::subgroups::{with_flat, with_part};
@@ -104,6 +105,37 @@ probes! {
             let mut lab = softmax(8, 16, Promote::None).packed(4, 8, false);
             lab.limits.max_subgroups = most;
             lab.check().of(several, 4);
+        }
+    }
+
+    /// A memory barrier before a barrier says that it orders buffers, too: it stays, although nothing is left in shared memory. Atomics are ordered
+    /// by whatever barrier.
+    fn barriers_stay_that_order_more_than_shared_memory() {
+        if !glsl::is_possible() {
+            return;
+        }
+        for (fence, atomic) in [("memoryBarrierBuffer();", false), ("memoryBarrier();", false), ("groupMemoryBarrier();", false), ("", true)] {
+            let (store, load) = match atomic {
+                true => ("atomicExchange(z[i], a[i] + v)", "atomicOr(z[g * 8u + 7u - l], 0u)"),
+                false => ("z[i] = a[i] + v", "z[g * 8u + 7u - l]"),
+            };
+            let body = format!(
+                "shared uint part[8];--- part[l] = a[i]; barrier();
+                 uint v = part[0];
+                 if (l < p.x) {store};
+                 {fence} barrier();
+                 uint other = 0u;
+                 if (l < p.x) other = {load};
+                 {fence} barrier();
+                 if (l < p.x) z[i] = other;"
+            );
+            let text = glsl::glsl("", "a z", "8", &body);
+            let flat = kernel("a z", "8", "z[gid.x] = a[gid.x] * 3u;");
+            let lab = Lab::new(8 * 4).submit(&flat, [4, 1, 1], &[0, 1], &[]).submit(&text, [4, 1, 1], &[1, 2], &[8]);
+            let checked = lab.packed(4, 4, true).check();
+            assert_eq!(checked.plan.steps.len(), 1, "{:#?}", checked.plan.report);
+            let [shared, _, barriers] = counts(&checked);
+            assert_eq!((shared, barriers), (usize::from(atomic), 3), "{fence}");
         }
     }
 

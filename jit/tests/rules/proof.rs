@@ -191,6 +191,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::ShufflesPassBarriers,
     Mutant::ShufflesPassStores,
     Mutant::BarriersAreIdle,
+    Mutant::BarriersAreAlone,
     Mutant::StoresPassBarriers,
     Mutant::StoresPassTheirLoads,
     Mutant::StoresToViewsWait,

@@ -150,17 +150,26 @@ impl Body<'_> {
                     self.kernel.element(number, 0, &format!("w * {size}u + {other}")),
                 );
                 let wait = Stmt::line("memoryBarrierBuffer(); barrier();");
-                vec![Stmt::block(
-                    "{",
-                    vec![
-                        wait.clone(),
-                        Stmt::line(format!("{own} = f0;")),
-                        wait.clone(),
-                        Stmt::line(format!("f1 += {other};")),
-                        wait,
-                    ],
-                    "}",
-                )]
+                let mut lines = vec![wait.clone()];
+                if self.random.percent(50) {
+                    // Shared memory before, whose barriers order nothing else.
+                    if !self.kernel.globals.contains(&declare) {
+                        self.kernel.globals.push(declare);
+                    }
+                    let one = self.random.below(size as usize);
+                    lines.extend([
+                        Stmt::line("sh[l] = f0;"),
+                        Stmt::line("barrier();"),
+                        Stmt::line(format!("f1 += sh[{one}];")),
+                    ]);
+                }
+                lines.extend([
+                    Stmt::line(format!("{own} = f0;")),
+                    wait.clone(),
+                    Stmt::line(format!("f1 += {other};")),
+                    wait,
+                ]);
+                vec![Stmt::block("{", lines, "}")]
             }
             2 if size.is_power_of_two() => {
                 if !self.kernel.globals.contains(&declare) {

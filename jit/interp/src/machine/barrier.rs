@@ -8,8 +8,11 @@ use crate::program::{Covers, Inst};
 
 impl World<'_> {
     pub(super) fn fence(&mut self, covers: Covers) {
-        self.fenced.buffer |= covers.buffer;
-        self.fenced.shared |= covers.shared;
+        let now = &self.buffers;
+        let subgroup = (now.subgroup_first - now.group_first) / self.subgroup_size;
+        let fenced = &mut self.fenced[subgroup as usize];
+        fenced.buffer |= covers.buffer;
+        fenced.shared |= covers.shared;
         if covers.buffer {
             let group = (self.buffers.group_first / self.size) as usize;
             self.published[group] = true;
@@ -25,7 +28,12 @@ impl World<'_> {
     /// A barrier of the work-group was passed. Memory barriers before it count as part of it.
     fn pass_barrier(&mut self, covers: Covers) {
         let time = self.tick();
-        let fenced = std::mem::take(&mut self.fenced);
+        let mut fenced = Covers::default();
+        for one in &mut self.fenced {
+            let Covers { buffer, shared } = std::mem::take(one);
+            fenced.buffer |= buffer;
+            fenced.shared |= shared;
+        }
         if covers.buffer || fenced.buffer {
             self.buffers.group_cover = time;
         }
@@ -36,11 +44,12 @@ impl World<'_> {
 
     fn pass_subgroup_barrier(&mut self, subgroup: u32, covers: Covers) {
         let time = self.tick();
+        let fenced = std::mem::take(&mut self.fenced[subgroup as usize]);
         let passed = &mut self.subgroup_covers[subgroup as usize];
-        if covers.buffer {
+        if covers.buffer || fenced.buffer {
             passed.0 = time;
         }
-        if covers.shared {
+        if covers.shared || fenced.shared {
             passed.1 = time;
         }
     }

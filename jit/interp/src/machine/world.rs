@@ -41,8 +41,8 @@ pub(super) struct World<'a> {
     /// The invocation that runs, in its view of buffers and of Workgroup memory.
     pub(super) buffers: Now,
     pub(super) workgroup: Now,
-    /// What memory barriers since the last control barrier cover.
-    pub(super) fenced: Covers,
+    /// Per sub-group: what memory barriers since the last control barrier cover.
+    pub(super) fenced: Vec<Covers>,
     /// Which work-groups executed a memory barrier for buffers.
     pub(super) published: Vec<bool>,
     /// Whether this work-group executed an atomic on a buffer.
@@ -110,7 +110,7 @@ impl<'a> World<'a> {
             shared_shadow: Shadow::default(),
             buffers: now,
             workgroup: now,
-            fenced: Covers::default(),
+            fenced: vec![Covers::default(); subgroups],
             published: vec![false; dispatch.groups.iter().product::<u32>() as usize],
             met_atomic: false,
             subgroup_covers: vec![(0, 0); subgroups],
@@ -125,7 +125,7 @@ impl<'a> World<'a> {
             now.time = 0;
             now.group_cover = 0;
         }
-        self.fenced = Covers::default();
+        self.fenced.fill(Covers::default());
         self.met_atomic = false;
         self.subgroup_covers.fill((0, 0));
         self.shared.copy_from_slice(&self.program.shared.lanes);
