@@ -115,9 +115,9 @@ probes! {
             return;
         }
         for (fence, atomic) in [("memoryBarrierBuffer();", false), ("memoryBarrier();", false), ("groupMemoryBarrier();", false), ("", true)] {
-            let (store, load) = match atomic {
-                true => ("atomicExchange(z[i], a[i] + v)", "atomicOr(z[g * 8u + 7u - l], 0u)"),
-                false => ("z[i] = a[i] + v", "z[g * 8u + 7u - l]"),
+            let [store, load, last] = match atomic {
+                true => ["atomicExchange(z[i], a[i] + v)", "atomicOr(z[g * 8u + 7u - l], 0u)", "atomicExchange(z[i], other)"],
+                false => ["z[i] = a[i] + v", "z[g * 8u + 7u - l]", "z[i] = other"],
             };
             let body = format!(
                 "shared uint part[8];--- part[l] = a[i]; barrier();
@@ -127,7 +127,7 @@ probes! {
                  uint other = 0u;
                  if (l < p.x) other = {load};
                  {fence} barrier();
-                 if (l < p.x) z[i] = other;"
+                 if (l < p.x) {last};"
             );
             let text = glsl::glsl("", "a z", "8", &body);
             let flat = kernel("a z", "8", "z[gid.x] = a[gid.x] * 3u;");
