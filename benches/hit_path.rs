@@ -9,7 +9,7 @@
 //! ratio.
 //!
 //! `cargo bench --bench hit_path -- --threads` prints what a list costs where several threads record and complete lists at once, each
-//! on a queue and buffers of its own, over the driver that does nothing.
+//! on a queue and buffers of its own, over the driver that does nothing: on one queue of the device, and on one for each.
 //!
 //! `cargo bench --bench hit_path -- --repeat NAME COUNT` runs one case so many times and does nothing else, for tools that
 //! count instructions: `benches/instructions.sh` does.
@@ -95,8 +95,11 @@ fn least() {
 /// Lists of several threads at once, each on a queue of its own; on buffers of its own, or with inputs that all read.
 fn threads() {
     const RUNS: u32 = 100_000;
-    let context = null_driver::open();
-    for name in ["same_buffers", "kept", "shared_inputs"] {
+    const MOST: usize = 16;
+    for (name, queues) in
+        ["same_buffers", "kept", "shared_inputs"].map(|name| [(name, 1), (name, MOST)]).concat()
+    {
+        let context = null_driver::with_queues(queues);
         for count in [1u16, 2, 4, 8, 16] {
             let runs = match name {
                 "shared_inputs" => hit_cases::shared_inputs(&context, count.into()),
@@ -111,7 +114,7 @@ fn threads() {
             let each = start.elapsed() / RUNS;
             let rate = f64::from(count) / each.as_secs_f64() / 1e6;
             println!(
-                "threads/{name}/{count} {:>8} ns a list and thread, {rate:.2} lists a µs",
+                "threads/{name}/{queues} queues/{count} {:>8} ns a list and thread, {rate:.2} lists a µs",
                 each.as_nanos()
             );
         }

@@ -2,7 +2,8 @@
 //!
 //! Objects are made by the real driver, so everything is checked as always. Recording, submitting and waiting end in empty
 //! functions, put into the table that vulkano asks the loader for; a submission counts as complete when it was
-//! submitted. Nothing ever runs, so results mean nothing.
+//! submitted. Nothing ever runs, so results mean nothing. It has as many queues as are asked for: where the real driver has fewer, several are
+//! one there, which is never submitted to.
 
 // The one place outside `fusion/src/vk` with `unsafe` in it: a function table can be had in no other way.
 #![allow(unsafe_code, dead_code)]
@@ -17,7 +18,7 @@ use std::{
     },
 };
 
-use ash::vk;
+use ash::vk::{self, Handle as _};
 use vkfuse::{CacheOptions, Context, ContextOptions};
 use vulkano::{
     VulkanLibrary,
@@ -26,10 +27,28 @@ use vulkano::{
     library::{DynamicLibraryLoader, Loader},
 };
 
-/// The value that the time line has reached. There is one queue, and so one time line.
-static REACHED: AtomicU64 = AtomicU64::new(0);
+/// The values that time lines have reached, by their semaphores; each in lines of memory of its own.
+static REACHED: [TimeLine; 64] = [const { TimeLine(AtomicU64::new(0), AtomicU64::new(0)) }; 64];
+
+/// A semaphore, and its value.
+#[repr(align(128))]
+struct TimeLine(AtomicU64, AtomicU64);
+
+/// How many queues each family has at least.
+const QUEUES: u32 = 16;
+
+/// The value of a semaphore.
+fn reached(semaphore: vk::Semaphore) -> &'static AtomicU64 {
+    let name = semaphore.as_raw();
+    let is_its = |TimeLine(of, _): &&TimeLine| {
+        of.load(Relaxed) == name || of.compare_exchange(0, name, Relaxed, Relaxed).is_ok()
+    };
+    &REACHED.iter().find(is_its).expect("room for another time line").1
+}
 
 static REAL_DEVICE_PROC: OnceLock<vk::PFN_vkGetDeviceProcAddr> = OnceLock::new();
+static REAL_FAMILIES: OnceLock<vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties2> = OnceLock::new();
+static REAL_CREATE: OnceLock<vk::PFN_vkCreateDevice> = OnceLock::new();
 
 struct NullLoader(DynamicLibraryLoader);
 
@@ -42,15 +61,74 @@ unsafe impl Loader for NullLoader {
     ) -> vk::PFN_vkVoidFunction {
         // SAFETY: the caller's own arguments.
         let real = unsafe { self.0.get_instance_proc_addr(instance, name) };
-        // SAFETY: names are C strings.
-        if unsafe { CStr::from_ptr(name) } != c"vkGetDeviceProcAddr" {
-            return real;
+        let Some(own) = real else { return real };
+        // SAFETY: names are C strings; functions have the types of their names, and go in and out in the loader's general form.
+        unsafe {
+            match CStr::from_ptr(name).to_bytes() {
+                b"vkGetDeviceProcAddr" => {
+                    let _ = REAL_DEVICE_PROC.set(transmute::<_, vk::PFN_vkGetDeviceProcAddr>(own));
+                    transmute(device_proc as vk::PFN_vkGetDeviceProcAddr)
+                }
+                b"vkGetPhysicalDeviceQueueFamilyProperties2" => {
+                    let own = transmute::<_, vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties2>(own);
+                    let _ = REAL_FAMILIES.set(own);
+                    transmute(families as vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties2)
+                }
+                b"vkCreateDevice" => {
+                    let _ = REAL_CREATE.set(transmute::<_, vk::PFN_vkCreateDevice>(own));
+                    transmute(create as vk::PFN_vkCreateDevice)
+                }
+                _ => real,
+            }
         }
-        // SAFETY: that is the type of the function of that name.
-        let real: vk::PFN_vkGetDeviceProcAddr = unsafe { transmute(real) };
-        let _ = REAL_DEVICE_PROC.set(real);
-        // SAFETY: the same type, in the loader's general form.
-        unsafe { transmute(device_proc as vk::PFN_vkGetDeviceProcAddr) }
+    }
+}
+
+/// The families, with more queues.
+unsafe extern "system" fn families(
+    device: vk::PhysicalDevice,
+    count: *mut u32,
+    into: *mut vk::QueueFamilyProperties2<'_>,
+) {
+    let real = REAL_FAMILIES.get().expect("asked for before this function was given out");
+    // SAFETY: the caller's own arguments; what is written is read.
+    unsafe {
+        real(device, count, into);
+        for at in 0..if into.is_null() { 0 } else { *count as usize } {
+            let family = &mut (*into.add(at)).queue_family_properties;
+            family.queue_count = family.queue_count.max(QUEUES);
+        }
+    }
+}
+
+/// A device with one queue of each family.
+unsafe extern "system" fn create(
+    physical: vk::PhysicalDevice,
+    info: *const vk::DeviceCreateInfo<'_>,
+    callbacks: *const vk::AllocationCallbacks<'_>,
+    device: *mut vk::Device,
+) -> vk::Result {
+    let real = REAL_CREATE.get().expect("asked for before this function was given out");
+    // SAFETY: the caller's own arguments.
+    unsafe {
+        let asked = std::slice::from_raw_parts(
+            (*info).p_queue_create_infos,
+            (*info).queue_create_info_count as usize,
+        );
+        let ones: Vec<_> =
+            asked.iter().map(|one| vk::DeviceQueueCreateInfo { queue_count: 1, ..*one }).collect();
+        let info = vk::DeviceCreateInfo { p_queue_create_infos: ones.as_ptr(), ..*info };
+        real(physical, &info, callbacks, device)
+    }
+}
+
+/// The first queue of the family, whichever is asked for.
+unsafe extern "system" fn queue(device: vk::Device, family: u32, _: u32, queue: *mut vk::Queue) {
+    let real = REAL_DEVICE_PROC.get().expect("asked for before this function was given out");
+    // SAFETY: that is the type of the function of that name, and the caller's own arguments.
+    unsafe {
+        let get = real(device, c"vkGetDeviceQueue".as_ptr()).expect("a function of Vulkan 1.0");
+        transmute::<_, vk::PFN_vkGetDeviceQueue>(get)(device, family, 0, queue);
     }
 }
 
@@ -71,15 +149,16 @@ unsafe extern "system" fn submit(
         let info = unsafe { &*infos.add(at) };
         if info.signal_semaphore_info_count > 0 {
             // SAFETY: the same.
-            REACHED.store(unsafe { (*info.p_signal_semaphore_infos).value }, Relaxed);
+            let signal = unsafe { &*info.p_signal_semaphore_infos };
+            reached(signal.semaphore).store(signal.value, Relaxed);
         }
     }
     vk::Result::SUCCESS
 }
 
-unsafe extern "system" fn counter(_: vk::Device, _: vk::Semaphore, value: *mut u64) -> vk::Result {
+unsafe extern "system" fn counter(_: vk::Device, semaphore: vk::Semaphore, value: *mut u64) -> vk::Result {
     // SAFETY: the caller's place for the answer.
-    unsafe { *value = REACHED.load(Relaxed) };
+    unsafe { *value = reached(semaphore).load(Relaxed) };
     vk::Result::SUCCESS
 }
 
@@ -89,11 +168,14 @@ unsafe extern "system" fn device_proc(device: vk::Device, name: *const c_char) -
     let stub: *const c_void = match text {
         "vkQueueSubmit2" | "vkQueueSubmit2KHR" => submit as *const c_void,
         "vkGetSemaphoreCounterValue" => counter as *const c_void,
+        "vkGetDeviceQueue" => queue as *const c_void,
         "vkBeginCommandBuffer"
         | "vkEndCommandBuffer"
         | "vkResetCommandPool"
         | "vkResetCommandBuffer"
         | "vkWaitSemaphores"
+        | "vkQueueWaitIdle"
+        | "vkDeviceWaitIdle"
         | "vkUpdateDescriptorSetWithTemplate" => nothing as *const c_void,
         _ if text.starts_with("vkCmd") => nothing as *const c_void,
         _ => ptr::null(),
@@ -107,8 +189,8 @@ unsafe extern "system" fn device_proc(device: vk::Device, name: *const c_char) -
     unsafe { transmute(stub) }
 }
 
-/// A device, and one of its queues that can compute.
-pub(crate) fn device(library: Arc<VulkanLibrary>) -> (Arc<Device>, Arc<Queue>) {
+/// A device, and so many of its queues that can compute.
+pub(crate) fn device(library: Arc<VulkanLibrary>, count: usize) -> (Arc<Device>, Vec<Arc<Queue>>) {
     let instance = Instance::new(library, InstanceCreateInfo::default()).expect("an instance");
     let enabled_features = Context::required_features();
     let (physical, family) = instance
@@ -124,21 +206,31 @@ pub(crate) fn device(library: Arc<VulkanLibrary>) -> (Arc<Device>, Arc<Queue>) {
     let enabled_extensions = DeviceExtensions { khr_push_descriptor: true, ..DeviceExtensions::empty() }
         .intersection(physical.supported_extensions());
     let info = DeviceCreateInfo {
-        queue_create_infos: vec![QueueCreateInfo { queue_family_index: family, ..Default::default() }],
+        queue_create_infos: vec![QueueCreateInfo {
+            queue_family_index: family,
+            queues: vec![0.5; count],
+            ..Default::default()
+        }],
         enabled_features,
         enabled_extensions,
         ..DeviceCreateInfo::default()
     };
-    let (device, mut queues) = Device::new(physical, info).expect("a device");
-    (device, queues.next().expect("one queue"))
+    let (device, queues) = Device::new(physical, info).expect("a device");
+    (device, queues.collect())
 }
 
 /// A context over a driver that does nothing.
 pub(crate) fn open() -> Context {
+    with_queues(1)
+}
+
+/// A context over so many queues of a driver that does nothing.
+pub(crate) fn with_queues(count: usize) -> Context {
     let path = if cfg!(windows) { "vulkan-1.dll" } else { "libvulkan.so.1" };
     // SAFETY: the file of that name is the Vulkan loader.
     let real = unsafe { DynamicLibraryLoader::new(path) }.expect("a Vulkan loader");
-    let (device, queue) = device(VulkanLibrary::with_loader(NullLoader(real)).expect("a Vulkan library"));
+    let library = VulkanLibrary::with_loader(NullLoader(real)).expect("a Vulkan library");
+    let (device, queues) = device(library, count);
     let options = ContextOptions::new().cache(CacheOptions::new().no_disk());
-    Context::from_vulkano(device, vec![queue], options).expect("a context")
+    Context::from_vulkano(device, queues, options).expect("a context")
 }

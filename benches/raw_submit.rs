@@ -30,9 +30,9 @@ const ELEMENTS: u32 = 1 << 10;
 
 /// A context over the real driver, made as the raw submission's device is.
 pub(crate) fn context() -> Context {
-    let (device, queue) = null_driver::device(VulkanLibrary::new().expect("a Vulkan loader"));
+    let (device, queues) = null_driver::device(VulkanLibrary::new().expect("a Vulkan loader"), 1);
     let options = ContextOptions::new().cache(CacheOptions::new().no_disk());
-    Context::from_vulkano(device, vec![queue], options).expect("a context")
+    Context::from_vulkano(device, queues, options).expect("a context")
 }
 
 /// How commands that are recorded again get rid of the old ones.
@@ -65,7 +65,8 @@ pub(crate) struct RawSubmit {
 impl RawSubmit {
     /// Records it.
     pub(crate) fn new() -> RawSubmit {
-        let (device, queue) = null_driver::device(VulkanLibrary::new().expect("a Vulkan loader"));
+        let (device, mut queues) = null_driver::device(VulkanLibrary::new().expect("a Vulkan loader"), 1);
+        let queue = queues.pop().expect("a queue");
         let submit = if device.api_version() >= vulkano::Version::V1_3 {
             device.fns().v1_3.queue_submit2
         } else {

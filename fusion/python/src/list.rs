@@ -63,7 +63,9 @@ impl List {
         let pairs = pairs.collect::<PyResult<Vec<_>>>()?;
         run(py, || {
             let rebind = pairs.iter().fold(list.rebind(), |rebind, (old, new)| rebind.buffer(old, new));
-            done(push.iter().fold(rebind, |rebind, (submission, bytes)| rebind.push_bytes(*submission, bytes)))
+            done(
+                push.iter().fold(rebind, |rebind, (submission, bytes)| rebind.push_bytes(*submission, bytes)),
+            )
         })
     }
 }

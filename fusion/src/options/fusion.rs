@@ -84,6 +84,9 @@ impl FusionProperties {
     /// expectation is timed now and then, one in 32 runs, and measured anew where it takes longer than unfused; a list that is kept (see
     /// [`FusionWrapper::complete_and_keep`](crate::FusionWrapper::complete_and_keep)) is planned at every run for that.
     ///
+    /// Of a buffer that was promoted, one way may leave contents in memory that the other keeps to itself: until a way stays, it can be read
+    /// after some runs, and after others that is an error. The report of each says which.
+    ///
     /// Off, the list runs in the way that the planner expects to be faster, the same every time.
     #[must_use]
     pub fn autotune(mut self, on: bool) -> FusionProperties {

@@ -13,8 +13,7 @@
 //! - The lock is never held while a kernel is built, a closure runs, or the device is waited for.
 
 use std::{
-    hint::spin_loop,
-    sync::{Arc, MutexGuard, PoisonError, TryLockError},
+    sync::{Arc, MutexGuard, PoisonError},
     thread::{self, ThreadId},
 };
 
@@ -41,7 +40,7 @@ use crate::{
         graph::{Graph, Touch, Touches},
         identity::{MemoryId, QueueId, Span},
     },
-    vk::{Key, Point},
+    vk::{Key, Point, soon},
 };
 
 /// The state that orders everything. It does not share lines of memory with its lock, which others look at meanwhile.
@@ -290,32 +289,10 @@ impl ContextInner {
         schedule
     }
 
-    /// The schedule, which may not know of runs of warm lists. A panic while it was locked cannot leave it half-changed in a way that
-    /// matters more than a deadlock of everybody else, so poisoning is ignored.
+    /// The schedule, which may not know of runs of warm lists.
     #[inline]
     pub(crate) fn lock_as_it_is(&self) -> MutexGuard<'_, Schedule> {
-        match self.schedule.try_lock() {
-            Ok(schedule) => schedule,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => self.lock_soon(),
-        }
-    }
-
-    /// The schedule, which another thread has. What is done under the lock mostly takes less time than to fall asleep and be
-    /// woken, and once a thread sleeps, the next ones do too: so it is asked for again for a few microseconds first, after longer
-    /// and longer pauses.
-    #[cold]
-    fn lock_soon(&self) -> MutexGuard<'_, Schedule> {
-        const PAUSES: [u32; 10] = [4, 8, 16, 32, 32, 32, 32, 32, 32, 32];
-        for pauses in PAUSES {
-            (0..pauses).for_each(|_| spin_loop());
-            match self.schedule.try_lock() {
-                Ok(schedule) => return schedule,
-                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => {}
-            }
-        }
-        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+        soon(&self.schedule)
     }
 
     /// Waits until something about queues or holds has changed.

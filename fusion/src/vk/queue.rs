@@ -8,7 +8,7 @@ use std::{
     collections::VecDeque,
     mem,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -30,6 +30,7 @@ use super::{
     raw::{LockedQueue, QueueLock},
     record::record,
     script::Recordable,
+    soon::soon,
     stats::{Recorded, Submissions},
     tape::TapePool,
 };
@@ -167,7 +168,7 @@ impl QueueShared {
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        soon(&self.state)
     }
 
     pub(super) fn family(&self) -> u32 {
