@@ -27,12 +27,17 @@ use vulkano::{
     library::{DynamicLibraryLoader, Loader},
 };
 
-/// The values that time lines have reached, by their semaphores; each in lines of memory of its own.
-static REACHED: [TimeLine; 64] = [const { TimeLine(AtomicU64::new(0), AtomicU64::new(0)) }; 64];
+/// The semaphores that are time lines, which change no more once they are there.
+static LINES: [AtomicU64; LINES_MOST] = [const { AtomicU64::new(0) }; LINES_MOST];
 
-/// A semaphore, and its value.
+/// The values that those have reached.
+static REACHED: [Reached; LINES_MOST] = [const { Reached(AtomicU64::new(0)) }; LINES_MOST];
+
+const LINES_MOST: usize = 64;
+
+/// In lines of memory of its own.
 #[repr(align(128))]
-struct TimeLine(AtomicU64, AtomicU64);
+struct Reached(AtomicU64);
 
 /// How many queues each family has at least.
 const QUEUES: u32 = 16;
@@ -40,10 +45,11 @@ const QUEUES: u32 = 16;
 /// The value of a semaphore.
 fn reached(semaphore: vk::Semaphore) -> &'static AtomicU64 {
     let name = semaphore.as_raw();
-    let is_its = |TimeLine(of, _): &&TimeLine| {
-        of.load(Relaxed) == name || of.compare_exchange(0, name, Relaxed, Relaxed).is_ok()
+    let is_its = |of: &AtomicU64| {
+        let known = of.load(Relaxed);
+        known == name || known == 0 && of.compare_exchange(0, name, Relaxed, Relaxed).is_ok()
     };
-    &REACHED.iter().find(is_its).expect("room for another time line").1
+    &REACHED[LINES.iter().position(is_its).expect("room for another time line")].0
 }
 
 static REAL_DEVICE_PROC: OnceLock<vk::PFN_vkGetDeviceProcAddr> = OnceLock::new();

@@ -81,7 +81,7 @@ pub(crate) struct TakeState {
     mark: Option<Mark>,
     /// What is said of a run, as long as one is in force.
     pub(crate) said: Option<Arc<Said>>,
-    /// A queue that owned all of its memory when so many memories had been taken from their owners.
+    /// A queue that had all of its memory to itself when so many memories had been taken from their owners.
     pub(crate) owned: Option<(QueueId, u64)>,
 }
 

@@ -198,7 +198,7 @@ impl Schedule {
     }
 
     /// Whether a queue may use memory without a look at what others list, as its only user or as one of several that read it.
-    pub(crate) fn has_to_itself<'a>(
+    fn has_to_itself<'a>(
         queue: QueueId,
         mut buffers: impl Iterator<Item = &'a Arc<BufferInner>>,
         touches: &[Touch],
@@ -214,20 +214,20 @@ impl Schedule {
         }
     }
 
-    /// As [`Schedule::is_free`], of what a queue runs again and again. Where it owned all of the memory at an earlier run and
-    /// none was taken from its owner since, it still does.
+    /// As [`Schedule::is_free`], of what a queue runs again and again. Where it had all of the memory to itself at an earlier run and
+    /// none was taken from its owner since, it still has.
     #[inline]
     pub(crate) fn is_still_free<'a>(
         &mut self,
         (queue, take): (QueueId, &Take),
         buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
-        touches: impl FnOnce() -> Touches,
+        touches: impl Fn() -> Touches,
     ) -> bool {
         if take.state(&mut self.key).owned == Some((queue, self.revoked)) {
             return true;
         }
-        let is_free = self.is_free(queue, buffers.clone(), touches);
-        let is_owned = is_free && buffers.clone().all(|buffer| buffer.shared.owner.is(queue));
+        let is_free = self.is_free(queue, buffers.clone(), &touches);
+        let is_owned = is_free && Schedule::has_to_itself(queue, buffers, &touches());
         take.state(&mut self.key).owned = is_owned.then_some((queue, self.revoked));
         is_free
     }

@@ -475,10 +475,9 @@ impl ContextInner {
             }
         };
         origin.kept.get(key).made_again(routine, submitted.point);
-        let has_all = || Schedule::has_to_itself(origin.id, buffers.iter(), &kept.touches());
         if repeats && submitted.profile.is_none() {
             schedule.heat(&kept.warm, |key| {
-                let again = routine.replay.again(take.state(key)).filter(|_| has_all())?;
+                let again = routine.replay.again(take.state(key))?;
                 Some(Runs::after(submitted.point, (again, routine), (origin, &of_runs)))
             });
         }
