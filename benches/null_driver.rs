@@ -67,27 +67,38 @@ unsafe impl Loader for NullLoader {
     ) -> vk::PFN_vkVoidFunction {
         // SAFETY: the caller's own arguments.
         let real = unsafe { self.0.get_instance_proc_addr(instance, name) };
-        let Some(own) = real else { return real };
         // SAFETY: names are C strings; functions have the types of their names, and go in and out in the loader's general form.
         unsafe {
-            match CStr::from_ptr(name).to_bytes() {
-                b"vkGetDeviceProcAddr" => {
-                    let _ = REAL_DEVICE_PROC.set(transmute::<_, vk::PFN_vkGetDeviceProcAddr>(own));
-                    transmute(device_proc as vk::PFN_vkGetDeviceProcAddr)
+            match (CStr::from_ptr(name).to_bytes(), real) {
+                (b"vkGetDeviceProcAddr", Some(own)) => {
+                    let own: vk::PFN_vkGetDeviceProcAddr = transmute(own);
+                    let _ = REAL_DEVICE_PROC.set(own);
+                    general(device_proc as *const c_void)
                 }
-                b"vkGetPhysicalDeviceQueueFamilyProperties2" => {
-                    let own = transmute::<_, vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties2>(own);
+                (b"vkGetPhysicalDeviceQueueFamilyProperties2", Some(own)) => {
+                    let own: vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties2 = transmute(own);
                     let _ = REAL_FAMILIES.set(own);
-                    transmute(families as vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties2)
+                    general(families as *const c_void)
                 }
-                b"vkCreateDevice" => {
-                    let _ = REAL_CREATE.set(transmute::<_, vk::PFN_vkCreateDevice>(own));
-                    transmute(create as vk::PFN_vkCreateDevice)
+                (b"vkCreateDevice", Some(own)) => {
+                    let own: vk::PFN_vkCreateDevice = transmute(own);
+                    let _ = REAL_CREATE.set(own);
+                    general(create as *const c_void)
                 }
                 _ => real,
             }
         }
     }
+}
+
+/// A function in the form in which loaders give them out.
+///
+/// # Safety
+///
+/// It is one.
+unsafe fn general(function: *const c_void) -> vk::PFN_vkVoidFunction {
+    // SAFETY: the caller's promise; a function that is not null is its address.
+    unsafe { transmute(function) }
 }
 
 /// The families, with more queues.
@@ -134,7 +145,8 @@ unsafe extern "system" fn queue(device: vk::Device, family: u32, _: u32, queue: 
     // SAFETY: that is the type of the function of that name, and the caller's own arguments.
     unsafe {
         let get = real(device, c"vkGetDeviceQueue".as_ptr()).expect("a function of Vulkan 1.0");
-        transmute::<_, vk::PFN_vkGetDeviceQueue>(get)(device, family, 0, queue);
+        let get: vk::PFN_vkGetDeviceQueue = transmute(get);
+        get(device, family, 0, queue);
     }
 }
 
@@ -192,7 +204,7 @@ unsafe extern "system" fn device_proc(device: vk::Device, name: *const c_char) -
         return unsafe { real(device, name) };
     }
     // SAFETY: the function has the type of its name, or ignores what it is called with.
-    unsafe { transmute(stub) }
+    unsafe { general(stub) }
 }
 
 /// A device, and so many of its queues that can compute.

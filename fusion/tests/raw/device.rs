@@ -87,6 +87,7 @@ unsafe extern "system" fn heard(
 impl Own {
     /// Opens the first device. Without one the test is skipped, or fails where one is required.
     pub fn open(made: Made) -> Option<Own> {
+        super::crash::is_told();
         // SAFETY: everything here is plain use of Vulkan, under its validation layer.
         let own = unsafe { Own::make(made) };
         if own.is_none() {

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod contents;
+mod crash;
 mod device;
 mod record;
 #[path = "../support/mod.rs"]
