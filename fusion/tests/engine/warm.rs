@@ -129,6 +129,33 @@ fn what_comes_between_is_in_order() {
     assert_eq!(z.download().expect("z"), sums);
 }
 
+/// What changes without a look at what is pending: fusion mode, in which a run is listed, and names, which reports have.
+#[test]
+fn fusion_mode_and_names_end_it() {
+    let Some(rig) = rig() else { return };
+    let (context, queue) = (&rig.context, &rig.queue);
+    let kernel = context.load_spirv(support::shader("pair/add")).expect("a kernel");
+    let (x, y) = (buffer(context, 3), buffer(context, 7));
+    let list = step(queue, &kernel, &x, &y);
+    let fusion = FusionWrapper::new(queue).expect("a queue that fuses");
+    for round in 0..4 {
+        (0..10).for_each(|_| drop(list.run().expect("a run")));
+        fusion.start_fusion().expect("fusion mode");
+        let listed = list.run().expect("listed");
+        assert_eq!(listed.outcome(), Outcome::Pending);
+        let done = fusion.complete_fusion(&FusionProperties::default()).expect("run");
+        assert_eq!((listed.outcome(), done.outcome()), (Outcome::Fused, Outcome::Fused));
+        (0..10).for_each(|_| drop(list.run().expect("a run")));
+        let name = format!("renamed {round}");
+        y.set_name(&name);
+        let report = list.run().expect("a run").report().expect("a report");
+        assert!(format!("{report:?}").contains(&name), "{report:#?}");
+    }
+    let (mut wanted, others) = ((0..N).map(|at| at + 3).collect::<Vec<_>>(), y.download().expect("y"));
+    stepped(&mut wanted, &others, 1 + 4 * 22);
+    assert_eq!(x.download().expect("x"), wanted);
+}
+
 /// Threads with lists of their own, one of which is run by two, beside one that does whatever asks for the schedule.
 #[test]
 fn threads_run_lists_of_their_own() {

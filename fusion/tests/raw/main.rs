@@ -278,6 +278,42 @@ fn timeline_semaphores_order_both_ways_before_anything_runs() {
     own.close(vec![given, x, out, copied], &[line]);
 }
 
+/// While nothing of the queue has run yet, each run of a kept list has a barrier after the one before: also those that are made without a
+/// look at what else is pending.
+#[test]
+fn runs_in_a_row_wait_for_each_other() {
+    let own = own!();
+    let context = own.context();
+    let queue = fusing(&context);
+    let x = context.buffer_from(&counting()).unwrap();
+    let sum = context.scratch::<u32>(N as usize).unwrap();
+    let fusion = vkfuse::FusionWrapper::new(&queue).unwrap();
+    fusion.start_fusion().unwrap();
+    // `x = 2 x²`.
+    chain(&queue, &x, &sum, &x).unwrap();
+    let (_, list) = fusion.complete_and_keep(&vkfuse::FusionProperties::default()).unwrap();
+    for _ in 0..4 {
+        list.run().unwrap();
+    }
+    context.wait().unwrap();
+    let line = own.timeline();
+    // SAFETY: a timeline semaphore of this device, whose value rises.
+    queue.wait_semaphore(unsafe { RawSemaphore::timeline(line, 1) }).unwrap();
+    let before = context.stats();
+    (0..40).for_each(|_| drop(list.run().unwrap()));
+    let run = context.stats() - before;
+    assert_eq!(run.made_again, 40);
+    // The first comes after what is complete.
+    assert!((39..=40).contains(&run.barriers), "{}", run.barriers);
+    let go = vk::SemaphoreSignalInfo::default().semaphore(line).value(1);
+    // SAFETY: plain use of Vulkan.
+    unsafe { own.device.signal_semaphore(&go) }.unwrap();
+    let wanted = |x: u32| (0..45).fold(x, |x, _| x.wrapping_mul(x).wrapping_mul(2));
+    assert!(x.download().unwrap().iter().zip(0..N).all(|(got, x)| *got == wanted(x)));
+    drop((x, sum, list, fusion, queue, context));
+    own.close(vec![], &[line]);
+}
+
 #[test]
 fn binary_semaphores_and_the_semaphore_of_an_event() {
     let own = own!();
