@@ -18,22 +18,29 @@ static int chain(const VkfuseRawDevice &device, const std::string &folder) {
     }
     for (auto &buffer : tmp) buffer = context.scratch(N * sizeof(float));
 
-    const vkfuse::Event done = queue.fuse([&] {
+    const auto list = [&] {
         queue.submit(mul, {x[0].read(0), x[1].read(1), tmp[0].write(2)}, N, N);
         queue.submit(sub, {x[0].read(0), x[2].read(1), tmp[1].write(2)}, N, N);
         queue.submit(mul, {tmp[1].read(0), x[3].read(1), tmp[2].write(2)}, N, N);
         queue.submit(sub, {tmp[0].read(0), tmp[2].read(1), out.write(2)}, N, N);
-    });
+    };
+    const vkfuse::Event done = queue.fuse(list);
     done.wait();
-
     const std::vector<float> got = out.download<float>(N);
+
+    // The same list again, into another buffer: what is listed is kept, and run with that change.
+    const vkfuse::Buffer other = context.buffer(N * sizeof(float));
+    const vkfuse::List kept = queue.keep(list);
+    for (int i = 0; i < 3; i++) kept.run_with(vkfuse::Changes().buffer(out, other)).wait();
+    const bool alike = other.download<float>(N) == got;
+
     int wrong = 0;
     for (uint32_t k = 0; k < N; k++) {
         const volatile float m = in[0][k] * in[1][k], t = in[0][k] - in[2][k], p = t * in[3][k];
         wrong += got[k] != m - p;
     }
     std::printf("%u dispatch, %s, %d wrong elements\n", done.dispatches(), done.text().c_str(), wrong);
-    return wrong != 0 || done.outcome() != VKFUSE_OUTCOME_FUSED;
+    return wrong != 0 || !alike || done.outcome() != VKFUSE_OUTCOME_FUSED;
 }
 
 int main(int argc, char **argv) {

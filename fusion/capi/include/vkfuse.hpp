@@ -105,6 +105,35 @@ class Recorded : public Handle<VkfuseRecorded, vkfuse_recorded_destroy> {
     }
 };
 
+/* The buffers and push constants in which a list is to differ from another. */
+class Changes {
+  public:
+    Changes &buffer(const Buffer &of, const Buffer &with) {
+        of_.push_back(of.get());
+        with_.push_back(with.get());
+        return *this;
+    }
+    /* Gives a submission, by its place in the list from 0, other push constants: the whole block. */
+    template <typename P> Changes &push(uint32_t submission, const P &block) {
+        const unsigned char *bytes = reinterpret_cast<const unsigned char *>(&block);
+        blocks_.emplace_back(submission, std::vector<unsigned char>(bytes, bytes + sizeof block));
+        return *this;
+    }
+    /* Calls `use` with the structure of vkfuse.h. */
+    template <typename F> void with(F use) const {
+        std::vector<VkfusePush> pushes;
+        for (const auto &[submission, bytes] : blocks_)
+            pushes.push_back({submission, bytes.data(), static_cast<uint32_t>(bytes.size())});
+        const VkfuseChanges changes{of_.data(), with_.data(), static_cast<uint32_t>(of_.size()), pushes.data(),
+                                    static_cast<uint32_t>(pushes.size())};
+        use(&changes);
+    }
+
+  private:
+    std::vector<VkfuseBuffer> of_, with_;
+    std::vector<std::pair<uint32_t, std::vector<unsigned char>>> blocks_;
+};
+
 class List : public Handle<VkfuseList, vkfuse_list_destroy> {
   public:
     Event run() const {
@@ -117,11 +146,17 @@ class List : public Handle<VkfuseList, vkfuse_list_destroy> {
         check(vkfuse_list_record(handle, &into, recorded.put()));
         return recorded;
     }
-    List rebind(const Buffer &of, const Buffer &with) const {
+    /* A list with these changes, to be run again and again. */
+    List rebind(const Changes &changes) const {
         List other;
-        const VkfuseBuffer a = of.get(), b = with.get();
-        check(vkfuse_list_rebind(handle, &a, &b, 1, other.put()));
+        changes.with([&](const VkfuseChanges *given) { check(vkfuse_list_rebind(handle, given, other.put())); });
         return other;
+    }
+    /* Runs it once with these changes, for less than a list of its own costs. */
+    Event run_with(const Changes &changes) const {
+        Event event;
+        changes.with([&](const VkfuseChanges *given) { check(vkfuse_list_run_with(handle, given, event.put())); });
+        return event;
     }
 };
 
