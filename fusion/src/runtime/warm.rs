@@ -1,7 +1,7 @@
 //! Kept lists that nothing comes between: they are run again without the schedule.
 //!
 //! What orders work is behind one lock, where threads would meet that run lists of their own, on queues and memory of their own. A kept list that
-//! was run once more with nothing but its own run to come after, on memory that only its queue may use, is *warm*: its next runs are
+//! was run once more with nothing but its own run to come after, on memory that its queue has to itself or that queues only read, is *warm*: its next runs are
 //! submitted under a lock of its own, and counted there. Whoever takes the schedule for anything else tells it of them first
 //! ([`Schedule::cool`]), and finds everything as if they had been made with the schedule.
 //!

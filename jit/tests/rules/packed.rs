@@ -108,8 +108,8 @@ probes! {
         }
     }
 
-    /// A memory barrier before a barrier says that it orders buffers, too: it stays, although nothing is left in shared memory. Atomics are ordered
-    /// by whatever barrier.
+    /// A memory barrier before a barrier says that it orders buffers, too: it stays, although nothing is left in shared memory. A kernel with
+    /// atomic operations on a buffer keeps its work-group, and with that all it has.
     fn barriers_stay_that_order_more_than_shared_memory() {
         if !glsl::is_possible() {
             return;
